@@ -1,0 +1,1 @@
+"""Reference agents that reach a graph through MCP alone."""

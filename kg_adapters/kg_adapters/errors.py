@@ -1,0 +1,83 @@
+"""The one tree of errors.
+
+KGError
+├── InvalidRequest        the caller asked for something that cannot mean anything
+├── UnknownEntity         the graph does not mention this entity
+├── UnknownRelation       no triple of the graph has this relation
+├── Unsupported           this graph cannot do what was asked, and never will
+├── InvalidSource         a file or store that was to be read is not what it should be
+└── BackendError          the graph itself failed
+    ├── BackendTimeout    it did not answer in time
+    └── BackendUnavailable  it cannot be reached at all
+
+A message is written for the model or the person who reads it: what was asked, what went wrong, what to try next.
+"""
+
+from collections.abc import Sequence
+
+
+class KGError(Exception):
+    """Anything that this project raises on purpose."""
+
+
+class InvalidRequest(KGError):
+    """The request itself is wrong, whatever the graph holds."""
+
+
+class UnknownEntity(KGError):
+    """The graph mentions no such entity.
+
+    Args:
+        entity: The id as it was asked for.
+        suggestions: Ids with labels that may have been meant, best first.
+        hint: The next step, a full sentence.
+    """
+
+    def __init__(self, entity: str, *, suggestions: Sequence[str] = (), hint: str = "") -> None:
+        self.entity = entity
+        self.suggestions = tuple(suggestions)
+        super().__init__(_unknown("entity", entity, suggestions, hint))
+
+
+class UnknownRelation(KGError):
+    """No triple of the graph has this relation.
+
+    Args:
+        relation: The id as it was asked for.
+        suggestions: Ids with labels that may have been meant, best first.
+        hint: The next step, a full sentence.
+    """
+
+    def __init__(self, relation: str, *, suggestions: Sequence[str] = (), hint: str = "") -> None:
+        self.relation = relation
+        self.suggestions = tuple(suggestions)
+        super().__init__(_unknown("relation", relation, suggestions, hint))
+
+
+class Unsupported(KGError):
+    """This graph cannot do what was asked."""
+
+
+class InvalidSource(KGError):
+    """A file or store that was to be read is damaged, of another version or not what its name says."""
+
+
+class BackendError(KGError):
+    """The graph failed to answer."""
+
+
+class BackendTimeout(BackendError):
+    """The graph did not answer before the deadline."""
+
+
+class BackendUnavailable(BackendError):
+    """The graph cannot be reached."""
+
+
+def _unknown(kind: str, asked: str, suggestions: Sequence[str], hint: str) -> str:
+    parts = [f"This graph has no {kind} {asked!r}."]
+    if suggestions:
+        parts.append(f"Did you mean {' or '.join(suggestions)}?")
+    if hint:
+        parts.append(hint)
+    return " ".join(parts)

@@ -1,0 +1,1 @@
+"""Local graphs: RDF files and imported stores."""

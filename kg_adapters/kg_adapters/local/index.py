@@ -1,0 +1,157 @@
+"""The adjacency index: one graph as sorted integer ids and flat arrays, opened by memory map.
+
+Node ids number the entities by `node_key`, relation ids number all relations (to entities and to literals) by IRI, so
+comparing ids compares names. Every table is in compressed sparse row form: what belongs to row `i` of a table stands
+between `starts[i]` and `starts[i + 1]`. Array lengths: n nodes, m relations, e edges, f features.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import TypeAlias, TypeVar, get_type_hints
+
+import numpy as np
+import numpy.typing as npt
+
+Ints: TypeAlias = npt.NDArray[np.int32]
+Longs: TypeAlias = npt.NDArray[np.int64]
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class StringTable:
+    """Strings one behind the other in UTF-8; `offsets` has one entry more than there are strings."""
+
+    offsets: Longs
+    text: Bytes
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: int) -> str:
+        return self.text[self.offsets[index] : self.offsets[index + 1]].tobytes().decode()
+
+    def find(self, key: str) -> int | None:
+        """Return the index of a string in a table sorted by code point, or None."""
+        wanted = key.encode()
+        low, high = 0, len(self)
+        while low < high:
+            middle = (low + high) // 2
+            if self.text[self.offsets[middle] : self.offsets[middle + 1]].tobytes() < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        return low if low < len(self) and self[low] == key else None
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeTable:
+    """The edges of every node in one direction, grouped by relation.
+
+    Node `i` owns the groups `groups[i]` to `groups[i + 1]`, sorted by relation id. Group `g` is about
+    `relations[g]` and owns the node ids `neighbors[starts[g]:starts[g + 1]]`, sorted and distinct.
+    """
+
+    groups: Longs
+    relations: Ints
+    starts: Longs
+    neighbors: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class LinkTable:
+    """Who is next to whom, whatever the relation and the direction; no node is next to itself.
+
+    The neighbours of node `i` are `neighbors[starts[i]:starts[i + 1]]`, sorted and distinct; `edges` says for each how
+    many triples there are between the two, in both directions together.
+    """
+
+    starts: Longs
+    neighbors: Ints
+    edges: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureTable:
+    """The literals of every node: those of node `i` are the rows `starts[i]` to `starts[i + 1]`.
+
+    Rows are sorted by relation id, value, language, datatype. `datatypes` and `languages` index the sorted tables of
+    the same names in `GraphIndex`; a language of -1 is none.
+    """
+
+    starts: Longs
+    relations: Ints
+    values: StringTable
+    datatypes: Ints
+    languages: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class GraphIndex:
+    """All arrays of one graph.
+
+    Args:
+        nodes: The `node_key` of every entity, sorted; n strings.
+        relations: The IRI of every relation, sorted; m strings.
+        relation_nodes: For each relation the node id of its IRI, or -1 where nothing is said about it; shape [m].
+        out: Edges from head to tail.
+        into: Edges from tail to head.
+        links: All edges without direction; its row lengths are the nodes' degrees.
+        walks: The same without the type and subclass relations.
+        features: Literals.
+        labels: For each node the feature row of its label, or -1; shape [n].
+        descriptions: The same for its description; shape [n].
+        datatypes: The IRIs of the literals' datatypes, sorted.
+        languages: The literals' language tags, sorted.
+    """
+
+    nodes: StringTable
+    relations: StringTable
+    relation_nodes: Ints
+    out: EdgeTable
+    into: EdgeTable
+    links: LinkTable
+    walks: LinkTable
+    features: FeatureTable
+    labels: Longs
+    descriptions: Longs
+    datatypes: StringTable
+    languages: StringTable
+
+
+def save_index(index: GraphIndex, folder: Path) -> None:
+    """Write every array to a file of its own, `out.neighbors.npy` and so on, into an existing folder."""
+    for name, array in _arrays(index, ""):
+        np.save(folder / f"{name}.npy", array, allow_pickle=False)
+
+
+def open_index(folder: Path) -> GraphIndex:
+    """Map an index that `save_index` wrote.
+
+    Raises:
+        OSError: A file is missing.
+        ValueError: A file is no array.
+    """
+    return _open(GraphIndex, folder, "")
+
+
+def _arrays(table: object, prefix: str) -> Iterator[tuple[str, npt.NDArray[np.generic]]]:
+    assert is_dataclass(table)  # noqa: S101 - tells the type checkers what the callers guarantee
+    for item in fields(table):
+        value: object = getattr(table, item.name)
+        if isinstance(value, np.ndarray):
+            yield f"{prefix}{item.name}", value
+        else:
+            yield from _arrays(value, f"{prefix}{item.name}.")
+
+
+def _open(kind: type[T], folder: Path, prefix: str) -> T:
+    values: dict[str, object] = {}
+    for name, hint in get_type_hints(kind).items():
+        if is_dataclass(hint):
+            values[name] = _open(hint if isinstance(hint, type) else type(hint), folder, f"{prefix}{name}.")
+        else:
+            values[name] = np.load(folder / f"{prefix}{name}.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray)
+    return kind(**values)

@@ -1,0 +1,216 @@
+"""What adapters answer: frozen values, every one bounded and honest about what it leaves out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal as Choice
+from typing import TypeAlias
+
+from kg_adapters.prefixes import Prefixes
+from kg_adapters.terms import Iri, Literal, Node, Term, Triple
+
+EdgeDirection: TypeAlias = Choice["out", "in"]
+Direction: TypeAlias = Choice["out", "in", "both"]
+Match: TypeAlias = Choice["label", "alias", "text", "meaning"]
+Role: TypeAlias = Choice["entity", "relation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A number of things: exact, or known only to be at least `value`."""
+
+    value: int
+    exact: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.value:,}" if self.exact else f"at least {self.value:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a term is: its chosen label and description, its types, and whether it serves as entity or relation."""
+
+    label: str | None
+    description: str | None
+    types: tuple[Node, ...]
+    roles: frozenset[Role]
+
+
+@dataclass(frozen=True, slots=True)
+class NeighborPage:
+    """One entity's neighbouring triples, in the order that `KGAdapter.neighbors` promises.
+
+    `total` counts every triple that was asked for, shown or not. `cursor` continues behind the last triple; it is
+    None at the end. `truncated` is true when triples are missing from this page, behind a cursor or by sampling.
+    """
+
+    triples: tuple[Triple, ...]
+    total: Count
+    truncated: bool
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RelationCount:
+    """How many distinct neighbours an entity has over one relation, in one direction."""
+
+    relation: Iri
+    direction: EdgeDirection
+    count: Count
+
+
+@dataclass(frozen=True, slots=True)
+class Degree:
+    """How connected an entity is: distinct neighbours over everything asked for, and the same by relation."""
+
+    neighbors: Count
+    relations: tuple[RelationCount, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A literal-valued attribute of an entity."""
+
+    relation: Iri
+    value: Literal
+
+
+@dataclass(frozen=True, slots=True)
+class FeaturePage:
+    """An entity's features, by relation and then by value, and how many there are in all."""
+
+    features: tuple[Feature, ...]
+    total: Count
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An entity that a search found: `score` from 0 to 1, and which text matched in what way."""
+
+    entity: Node
+    score: float
+    matched_by: Match
+    matched_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClassSummary:
+    """A class, with the number of its instances and one of them."""
+
+    iri: Node
+    label: str | None
+    instances: Count
+    example: Node | None
+
+
+@dataclass(frozen=True, slots=True)
+class RelationSummary:
+    """A relation between entities, with the number of its triples and one of them."""
+
+    iri: Iri
+    label: str | None
+    triples: Count
+    example: Triple | None
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureSummary:
+    """A relation to literals, with the number of its statements and one value."""
+
+    iri: Iri
+    label: str | None
+    statements: Count
+    example: Literal | None
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSchema:
+    """The definition of a graph. Each list is sorted by count, the largest first, then by IRI.
+
+    `complete` is false where the graph is too large to list everything.
+    """
+
+    entities: Count
+    triples: Count
+    classes: tuple[ClassSummary, ...]
+    relations: tuple[RelationSummary, ...]
+    features: tuple[FeatureSummary, ...]
+    prefixes: Prefixes
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PathRequest:
+    """A question for the paths between two entities.
+
+    Args:
+        source: Where the paths start.
+        target: Where they end; not the source.
+        max_hops: The most edges a path may have, 1 to 4.
+        limit: The most paths to return.
+        avoid_hubs: Do not pass through an inner node with more than `hub_degree` distinct neighbours, nor over the
+            graph's type relations. A direct edge between source and target always counts.
+        hub_degree: From how many distinct neighbours on a node is a hub.
+        max_expansions: How many edges may be looked at before the search stops.
+        timeout_s: How many seconds it may take before the search stops.
+    """
+
+    source: Node
+    target: Node
+    max_hops: int = 3
+    limit: int = 10
+    avoid_hubs: bool = True
+    hub_degree: int = 1_000
+    max_expansions: int = 2_000_000
+    timeout_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A walk that visits no node twice: `nodes[i]` and `nodes[i + 1]` are the ends of `triples[i]`, in either order.
+
+    `inner_degree` is the sum of the distinct neighbours of the inner nodes: the smaller, the more telling the path.
+    """
+
+    nodes: tuple[Node, ...]
+    triples: tuple[Triple, ...]
+    inner_degree: int
+
+
+@dataclass(frozen=True, slots=True)
+class PathsFound:
+    """The best paths: fewer hops first, then the smaller `inner_degree`, then the ids along the path.
+
+    `total` counts every path within the request's rules, `stopped` says what ended the search early, and
+    `skipped_hubs` which nodes were not passed through (the first 20, by degree, largest first).
+    """
+
+    paths: tuple[Path, ...]
+    total: Count
+    stopped: Choice["expansions", "time"] | None
+    skipped_hubs: tuple[Node, ...]
+
+    @property
+    def exhaustive(self) -> bool:
+        """Whether every path that exists was counted: nothing stopped the search and no hub was skipped."""
+        return self.stopped is None and not self.skipped_hubs
+
+
+@dataclass(frozen=True, slots=True)
+class SparqlAnswer:
+    """The answer to a SPARQL query.
+
+    SELECT gives `variables` and rows with None where a variable is unbound; ASK gives `truth`; CONSTRUCT and DESCRIBE
+    give the rows subject, predicate, object under those three names.
+    """
+
+    form: Choice["SELECT", "ASK", "CONSTRUCT", "DESCRIBE"]
+    variables: tuple[str, ...]
+    rows: tuple[tuple[Term | None, ...], ...]
+    truncated: bool
+    truth: bool | None = None
+
+
+def path_order(path: Path) -> tuple[int, int, Sequence[str]]:
+    """Return the key that sorts paths as `PathsFound` promises."""
+    ids = [text for triple in path.triples for text in (str(triple.head), triple.relation.value, str(triple.tail))]
+    return len(path.triples), path.inner_degree, ids

@@ -1,0 +1,157 @@
+"""Short forms of IRIs: prefixed names, and the bare ids of graphs such as Wikidata."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+from typing import Literal as Choice
+from urllib.parse import quote, unquote
+
+from kg_adapters.errors import InvalidRequest
+from kg_adapters.terms import BlankNode, Iri, Node
+
+Position: TypeAlias = Choice["entity", "relation"]
+
+MAX_ID_LENGTH: Final = 2_000
+_PREFIX: Final = re.compile(r"[A-Za-z](?:[\w.-]*[\w-])?|")
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
+
+
+@dataclass(frozen=True, slots=True)
+class BareIds:
+    """Ids that need no prefix: a text that matches `pattern` is the local part of an IRI in `namespace`.
+
+    What an IRI may not hold is percent-encoded in the IRI and plain in the id.
+    """
+
+    namespace: str
+    pattern: str
+
+    def expand(self, text: str) -> Iri | None:
+        """Return the IRI of a bare id, or None where `text` is none."""
+        if re.fullmatch(self.pattern, text) is None:
+            return None
+        return Iri(self.namespace + quote(text, safe="/:@!$&'()*+,;=-._~"))
+
+    def shorten(self, iri: Iri) -> str | None:
+        """Return the bare id of an IRI, or None where it has none."""
+        if not iri.value.startswith(self.namespace):
+            return None
+        text = unquote(iri.value[len(self.namespace) :])
+        return text if self.expand(text) == iri else None
+
+
+@dataclass(frozen=True, slots=True)
+class Prefixes:
+    """The prefixes of one graph, in both directions.
+
+    Args:
+        namespaces: From prefix to namespace, as in `{"dbr": "http://dbpedia.org/resource/"}`.
+        entities: Bare ids in entity position.
+        relations: Bare ids in relation position.
+    """
+
+    namespaces: Mapping[str, str] = field(default_factory=dict[str, str])
+    entities: BareIds | None = None
+    relations: BareIds | None = None
+
+    def shorten(self, node: Node, position: Position = "entity") -> str:
+        """Return the shortest id that `expand` reads back in the same position."""
+        if isinstance(node, BlankNode):
+            return str(node)
+        bare = self._bare(position)
+        if bare is not None and (text := bare.shorten(node)) is not None:
+            return text
+        return self._prefixed(node, position) or f"<{node.value}>"
+
+    def expand(self, text: str, position: Position = "entity") -> Node:
+        """Return the node that an id stands for.
+
+        Raises:
+            InvalidRequest: The text is no bare id, prefixed name or IRI; nothing is guessed from its look.
+        """
+        if len(text) > MAX_ID_LENGTH:
+            raise InvalidRequest(f"An id has at most {MAX_ID_LENGTH:,} characters; this one has {len(text):,}.")
+        node = self._read(text.strip(), position)
+        if node is None:
+            raise InvalidRequest(self._expected(text, position))
+        return node
+
+    def _read(self, text: str, position: Position) -> Node | None:
+        bare = self._bare(position)
+        try:
+            if text.startswith("<") and text.endswith(">"):
+                return Iri(text[1:-1])
+            if text.startswith("_:"):
+                return BlankNode(text[2:]) if position == "entity" else None
+            prefix, colon, local = text.partition(":")
+            if colon and prefix in self.namespaces:
+                return Iri(self.namespaces[prefix] + local)
+            if bare is not None and (iri := bare.expand(text)) is not None:
+                return iri
+            return Iri(text) if _SCHEME.fullmatch(text) else None
+        except InvalidRequest:
+            return None
+
+    def _bare(self, position: Position) -> BareIds | None:
+        return self.entities if position == "entity" else self.relations
+
+    def _prefixed(self, iri: Iri, position: Position) -> str | None:
+        fitting = [
+            (len(namespace), prefix)
+            for prefix, namespace in self.namespaces.items()
+            if iri.value.startswith(namespace) and len(iri.value) > len(namespace)
+        ]
+        for length, prefix in sorted(fitting, reverse=True):
+            text = f"{prefix}:{iri.value[length:]}"
+            if self._read(text, position) == iri:
+                return text
+        return None
+
+    def _expected(self, text: str, position: Position) -> str:
+        shown = repr(text if len(text) <= 80 else text[:80] + "…")
+        forms = ["a bare id as results show it"] if self._bare(position) is not None else []
+        if self.namespaces:
+            forms.append(f"a prefixed name ({', '.join(f'{prefix}:…' for prefix in list(self.namespaces)[:4])})")
+        expected = ", ".join([*forms, "or a full IRI (<http://…>)"])
+        step = "Schema lists the relations" if position == "relation" else "Retrieve finds the id of a name"
+        return f"{shown} is not an id. Expected {expected}. {step}."
+
+
+def is_prefix(text: str) -> bool:
+    """Say whether `text` can serve as a prefix in Turtle and SPARQL."""
+    return _PREFIX.fullmatch(text) is not None
+
+
+WELL_KNOWN: Final[Mapping[str, str]] = {
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "owl": "http://www.w3.org/2002/07/owl#",
+    "xsd": "http://www.w3.org/2001/XMLSchema#",
+    "skos": "http://www.w3.org/2004/02/skos/core#",
+    "foaf": "http://xmlns.com/foaf/0.1/",
+    "dc": "http://purl.org/dc/elements/1.1/",
+    "dcterms": "http://purl.org/dc/terms/",
+    "schema": "http://schema.org/",
+    "dbr": "http://dbpedia.org/resource/",
+    "dbo": "http://dbpedia.org/ontology/",
+    "dbp": "http://dbpedia.org/property/",
+    "geo": "http://www.opengis.net/ont/geosparql#",
+    "fb": "http://rdf.freebase.com/ns/",
+}
+
+WIKIDATA: Final = Prefixes(
+    namespaces={
+        "wd": "http://www.wikidata.org/entity/",
+        "wdt": "http://www.wikidata.org/prop/direct/",
+        "p": "http://www.wikidata.org/prop/",
+        "ps": "http://www.wikidata.org/prop/statement/",
+        "pq": "http://www.wikidata.org/prop/qualifier/",
+        "rdfs": WELL_KNOWN["rdfs"],
+        "skos": WELL_KNOWN["skos"],
+        "schema": WELL_KNOWN["schema"],
+        "wikibase": "http://wikiba.se/ontology#",
+    },
+    entities=BareIds("http://www.wikidata.org/entity/", r"[QL][1-9][0-9]*"),
+    relations=BareIds("http://www.wikidata.org/prop/direct/", r"P[1-9][0-9]*"),
+)

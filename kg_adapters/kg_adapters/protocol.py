@@ -1,0 +1,152 @@
+"""The contract of a graph: one small protocol, and optional abilities beside it.
+
+An adapter is asynchronous and batched: a hop of a search costs one call however many entities it is about. Terms that
+the graph does not mention are left out of a mapping; they are never an error here. Every answer is bounded.
+`kg_adapters.testing.KGAdapterContract` checks all of this.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol, runtime_checkable
+
+from kg_adapters.labels import Vocabulary
+from kg_adapters.models import (
+    Candidate,
+    Degree,
+    Description,
+    Direction,
+    FeaturePage,
+    GraphSchema,
+    NeighborPage,
+    PathRequest,
+    PathsFound,
+    SparqlAnswer,
+)
+from kg_adapters.prefixes import Prefixes
+from kg_adapters.terms import Iri, Node
+
+
+@runtime_checkable
+class KGAdapter(Protocol):
+    """A knowledge graph that can be read."""
+
+    @property
+    def name(self) -> str:
+        """What people call this graph."""
+        ...
+
+    @property
+    def prefixes(self) -> Prefixes:
+        """The short forms of its IRIs."""
+        ...
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The relations that name, describe and type its entities."""
+        ...
+
+    @property
+    def remote(self) -> bool:
+        """Whether answers come over a network and may change between two calls."""
+        ...
+
+    async def labels(self, terms: Collection[Node]) -> Mapping[Node, str]:
+        """Return the labels of entities and relations; terms without a label are left out."""
+        ...
+
+    async def describe(self, terms: Collection[Node]) -> Mapping[Node, Description]:
+        """Return label, description, types and roles of entities and relations that the graph mentions.
+
+        A term has the role `entity` when it is the head or tail of any statement, `relation` when it stands between.
+        Types are sorted by id.
+        """
+        ...
+
+    async def neighbors(
+        self,
+        entities: Sequence[Node],
+        *,
+        direction: Direction,
+        relations: Collection[Iri] | None = None,
+        limit_per_relation: int | None = None,
+        limit: int,
+        cursor: str | None = None,
+    ) -> Mapping[Node, NeighborPage]:
+        """Return up to `limit` neighbouring triples for each entity, one page for every entity that the graph mentions.
+
+        The order is total and never changes. A group is a direction and a relation: outgoing groups before incoming,
+        relations by IRI. Inside a group the neighbours are sorted by `node_key`. A page takes the first of every group,
+        then the second of every group, and so on, so that a rare relation is seen beside one with a million edges.
+        With `both`, a triple from an entity to itself is listed once, as outgoing.
+
+        Args:
+            entities: What to look around; order and repeats do not matter.
+            direction: Triples whose head is the entity (`out`), whose tail it is (`in`), or both.
+            relations: Only these relations; None for all.
+            limit_per_relation: Keep only the first so many of each group; what is dropped still counts in `total`.
+            limit: The most triples of one entity in this page, at least 1.
+            cursor: Where to go on, from the page before this one; only with a single entity and with the other
+                arguments (but `limit`) unchanged.
+
+        Raises:
+            InvalidRequest: `limit` is below 1, or the cursor is not one of this adapter's or comes with several
+                entities.
+        """
+        ...
+
+    async def degrees(
+        self, entities: Sequence[Node], *, direction: Direction = "both", relations: Collection[Iri] | None = None
+    ) -> Mapping[Node, Degree]:
+        """Return the number of distinct neighbours of each entity that the graph mentions, in all and by relation.
+
+        The relations come in the order of the groups of `neighbors`; only those with neighbours are listed.
+        """
+        ...
+
+    async def features(self, entity: Node, *, relation: Iri | None = None, limit: int = 200) -> FeaturePage:
+        """Return an entity's literal-valued attributes, sorted by relation, then value, then language and datatype.
+
+        An entity without any, or one that the graph does not mention, has an empty page.
+        """
+        ...
+
+    async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:
+        """Return the entities that `text` may name, best first, at most `limit`, only instances of `type` if given."""
+        ...
+
+    async def schema(self) -> GraphSchema:
+        """Return the definition of the graph."""
+        ...
+
+    async def aclose(self) -> None:
+        """Give back everything that the adapter holds; calling it twice is harmless."""
+        ...
+
+
+@runtime_checkable
+class SupportsPaths(Protocol):
+    """A graph with a path search of its own, faster than the generic one and equal to it."""
+
+    async def paths(self, request: PathRequest) -> PathsFound:
+        """Return the best simple paths between two entities.
+
+        Paths walk edges in either direction and visit no node twice; two edges between the same nodes make two paths.
+        An entity that the graph does not mention has none.
+
+        Raises:
+            InvalidRequest: `max_hops` is not 1 to 4, `limit` is below 1, or source and target are the same.
+        """
+        ...
+
+
+@runtime_checkable
+class SupportsSparql(Protocol):
+    """A graph that answers read-only SPARQL 1.1."""
+
+    async def select(self, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:
+        """Run a SELECT, ASK, CONSTRUCT or DESCRIBE query.
+
+        Raises:
+            InvalidRequest: The query is not SPARQL, or does more than read this graph.
+            BackendTimeout: It was stopped after `timeout_s` seconds.
+        """
+        ...

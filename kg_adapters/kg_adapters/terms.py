@@ -1,0 +1,102 @@
+"""The terms of a graph: IRIs, blank nodes and literals, each a type of its own."""
+
+import re
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from kg_adapters.errors import InvalidRequest
+
+# IRIREF of the Turtle grammar (no controls, blanks, <>"{}|^` or backslash), and absolute by its scheme.
+_IRI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20\x7f<>\"{}|^`\\]*")
+_BLANK_LABEL: Final = re.compile(r"[^\W_](?:[\w.·-]*[\w·-])?|_[\w.·-]*")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Iri:
+    """An absolute IRI.
+
+    Raises:
+        InvalidRequest: `value` is not an absolute IRI.
+    """
+
+    value: str
+
+    def __post_init__(self) -> None:
+        if _IRI.fullmatch(self.value) is None:
+            raise InvalidRequest(f"{_shortened(self.value)} is not an absolute IRI such as http://example.org/thing.")
+
+    def __str__(self) -> str:
+        return self.value
+
+    @property
+    def local_part(self) -> str:
+        """What follows the last `#`, `/` or `:`; the whole IRI where nothing does."""
+        return re.split(r"[#/:]", self.value.rstrip("#/:"))[-1] or self.value
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class BlankNode:
+    """A node without an IRI, known by a label that is stable within one store.
+
+    Raises:
+        InvalidRequest: `label` is not a blank node label.
+    """
+
+    label: str
+
+    def __post_init__(self) -> None:
+        if _BLANK_LABEL.fullmatch(self.label) is None:
+            raise InvalidRequest(f"{_shortened(self.label)} is not a blank node label such as b0.")
+
+    def __str__(self) -> str:
+        return f"_:{self.label}"
+
+    @property
+    def local_part(self) -> str:
+        """The blank node as written in N-Triples."""
+        return str(self)
+
+
+Node: TypeAlias = Iri | BlankNode
+
+XSD: Final = "http://www.w3.org/2001/XMLSchema#"
+XSD_STRING: Final = Iri(XSD + "string")
+RDF_LANG_STRING: Final = Iri("http://www.w3.org/1999/02/22-rdf-syntax-ns#langString")
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A value: text with a datatype, and a language tag where the datatype is `rdf:langString`."""
+
+    value: str
+    datatype: Iri = XSD_STRING
+    language: str | None = None
+
+    def __str__(self) -> str:
+        return self.value
+
+
+Term: TypeAlias = Node | Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Triple:
+    """An edge of the graph: `head` relates to `tail`. Statements with a literal are features, not triples."""
+
+    head: Node
+    relation: Iri
+    tail: Node
+
+
+def node_key(node: Node) -> str:
+    """Return the text that orders nodes: the IRI, or `_:label`, which no IRI can start with."""
+    return str(node)
+
+
+def node_from_key(key: str) -> Node:
+    """Return the node whose `node_key` is `key`."""
+    return BlankNode(key[2:]) if key.startswith("_:") else Iri(key)
+
+
+def _shortened(text: str) -> str:
+    return repr(text) if len(text) <= 80 else f"{text[:80]!r}…"

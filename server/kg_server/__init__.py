@@ -1,0 +1,1 @@
+"""What MCP clients see, and the graph operations behind it."""
