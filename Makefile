@@ -1,0 +1,50 @@
+# Everything here needs only Python 3.11 or newer, make and a package registry.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMPS := .venv/stamps
+
+.PHONY: help demo test lint format bench docs sample constraints clean
+
+help: ## list the commands
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
+
+demo: $(STAMPS)/run ## start the server on the bundled graph and walk one question through its tools
+	@$(BIN)/python -m kg_server.demo
+
+test: lint ## run lint, types and tests with coverage
+	@echo "Testing …"
+	@$(BIN)/python -m pytest --quiet --numprocesses=auto --cov --cov-report=term
+
+lint: $(STAMPS)/dev ## check formatting, lint and types
+	@echo "Checking format, lint and types …"
+	@$(BIN)/ruff format --quiet --check .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/pyright --pythonpath $(BIN)/python
+
+format: $(STAMPS)/dev ## rewrite the code as ruff wants it
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: $(STAMPS)/dev ## measure against the targets, beside peers (needs ../shared/data)
+	@$(BIN)/python -m benchmarks
+
+docs: $(STAMPS)/dev ## write what the pages take from the code: outputs, examples, settings
+	@$(BIN)/python tools/update_docs.py
+
+sample: $(STAMPS)/dev ## build the bundled graph again (needs ../shared/data)
+	@$(BIN)/python tools/build_sample.py ../shared/data/wikidata-15k.nt.gz
+
+constraints: ## pin the newest versions that work together in constraints.txt
+	@$(PYTHON) tools/update_constraints.py
+
+clean: ## remove everything that make created
+	@rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage .coverage.* dist
+
+$(STAMPS)/run: pyproject.toml constraints.txt tools/set_up.py
+	@$(PYTHON) tools/set_up.py
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/dev: pyproject.toml constraints.txt tools/set_up.py
+	@$(PYTHON) tools/set_up.py --dev
+	@mkdir -p $(STAMPS) && touch $(STAMPS)/run $@

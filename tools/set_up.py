@@ -1,0 +1,73 @@
+"""Make `.venv` hold this project with the pinned versions of everything it needs; runs on a bare Python."""
+
+from __future__ import annotations  # lets an old Python get as far as being told that it is too old
+
+import argparse
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / ".venv"
+PYTHON = FOLDER / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+NEEDED = (3, 11)
+
+
+def main() -> int:
+    """Create the environment where it is missing and install into it; print one line before and errors after."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--dev", action="store_true", help="also install what the checks and tests need")
+    dev = bool(parser.parse_args().dev)
+    if sys.version_info < NEEDED:
+        found = ".".join(map(str, sys.version_info[:3]))
+        return _fail(f"Python 3.11 or newer is needed and this is {found}: run make PYTHON=/path/to/python3.11")
+    print(
+        f"Installing {'the project and its checks' if dev else 'the project'} into .venv (a minute or two) …",
+        flush=True,
+    )
+    if not PYTHON.exists() and not _create():
+        return _fail("Python cannot create .venv here: install its venv module (on Debian: apt install python3-venv).")
+    for step in _steps(dev=dev):
+        command = [str(PYTHON), "-m", "pip", "install", "--quiet", "--constraint", "constraints.txt", *step]
+        done = subprocess.run(
+            command,
+            cwd=ROOT,
+            env=_environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            return _fail(f"{done.stdout}\npip install {' '.join(step)} failed; its message stands above.")
+    return 0
+
+
+def _steps(*, dev: bool) -> list[list[str]]:
+    # The pip of an old Python knows no dependency groups, and a build in isolation would not be pinned.
+    project = ["--no-build-isolation", "--editable", "."]
+    return [["--upgrade", "pip", "hatchling"], [*project, "--group", "dev"] if dev else project]
+
+
+def _create() -> bool:
+    try:
+        venv.create(FOLDER, with_pip=True, clear=FOLDER.exists())
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(error, file=sys.stderr)
+        return False
+    return True
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1", "PIP_ROOT_USER_ACTION": "ignore"}
+
+
+def _fail(message: str) -> int:
+    print(message, file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
