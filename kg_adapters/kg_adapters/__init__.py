@@ -1,1 +1,86 @@
-"""Knowledge graphs behind one small protocol."""
+"""Knowledge graphs behind one small protocol.
+
+Importing this package loads no graph library; each adapter is a module of its own.
+"""
+
+from kg_adapters.errors import (
+    BackendError,
+    BackendTimeout,
+    BackendUnavailable,
+    InvalidRequest,
+    InvalidSource,
+    KGError,
+    UnknownEntity,
+    UnknownRelation,
+    Unsupported,
+)
+from kg_adapters.labels import Vocabulary
+from kg_adapters.models import (
+    Candidate,
+    ClassSummary,
+    Count,
+    Degree,
+    Description,
+    Direction,
+    EdgeDirection,
+    Feature,
+    FeaturePage,
+    FeatureSummary,
+    GraphSchema,
+    Match,
+    NeighborPage,
+    Path,
+    PathRequest,
+    PathsFound,
+    RelationCount,
+    RelationSummary,
+    Role,
+    SparqlAnswer,
+)
+from kg_adapters.prefixes import BareIds, Prefixes
+from kg_adapters.protocol import KGAdapter, SupportsPaths, SupportsSparql
+from kg_adapters.terms import BlankNode, Iri, Literal, Node, Term, Triple
+
+__all__ = [
+    "BackendError",
+    "BackendTimeout",
+    "BackendUnavailable",
+    "BareIds",
+    "BlankNode",
+    "Candidate",
+    "ClassSummary",
+    "Count",
+    "Degree",
+    "Description",
+    "Direction",
+    "EdgeDirection",
+    "Feature",
+    "FeaturePage",
+    "FeatureSummary",
+    "GraphSchema",
+    "InvalidRequest",
+    "InvalidSource",
+    "Iri",
+    "KGAdapter",
+    "KGError",
+    "Literal",
+    "Match",
+    "NeighborPage",
+    "Node",
+    "Path",
+    "PathRequest",
+    "PathsFound",
+    "Prefixes",
+    "RelationCount",
+    "RelationSummary",
+    "Role",
+    "SparqlAnswer",
+    "SupportsPaths",
+    "SupportsSparql",
+    "Term",
+    "Triple",
+    "UnknownEntity",
+    "UnknownRelation",
+    "Unsupported",
+    "Vocabulary",
+]

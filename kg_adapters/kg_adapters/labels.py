@@ -24,7 +24,7 @@ class Vocabulary:
         labels: Relations to names, the preferred first.
         descriptions: Relations to descriptions, the preferred first.
         aliases: Relations to other names, which a search should find.
-        languages: Language tags, the preferred first.
+        languages: Language tags, the preferred first; kept in lower case.
         types: Relations from an entity to its classes; path search that avoids hubs does not walk them.
         subclasses: Relations from a class to the wider ones; path search that avoids hubs does not walk them either.
     """
@@ -45,6 +45,10 @@ class Vocabulary:
     languages: tuple[str, ...] = ("en", "mul")
     types: tuple[Iri, ...] = (RDF_TYPE, WIKIDATA_TYPES[0])
     subclasses: tuple[Iri, ...] = (Iri("http://www.w3.org/2000/01/rdf-schema#subClassOf"), WIKIDATA_TYPES[1])
+
+    def __post_init__(self) -> None:
+        # Tags compare without case.
+        object.__setattr__(self, "languages", tuple(language.lower() for language in self.languages))
 
     @property
     def unwalked(self) -> frozenset[Iri]:

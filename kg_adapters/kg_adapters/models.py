@@ -149,7 +149,7 @@ class PathRequest:
         limit: The most paths to return.
         avoid_hubs: Do not pass through an inner node with more than `hub_degree` distinct neighbours, nor over the
             graph's type relations. A direct edge between source and target always counts.
-        hub_degree: From how many distinct neighbours on a node is a hub.
+        hub_degree: The most distinct neighbours that a node may have without being a hub.
         max_expansions: How many edges may be looked at before the search stops.
         timeout_s: How many seconds it may take before the search stops.
     """
@@ -200,7 +200,7 @@ class SparqlAnswer:
     """The answer to a SPARQL query.
 
     SELECT gives `variables` and rows with None where a variable is unbound; ASK gives `truth`; CONSTRUCT and DESCRIBE
-    give the rows subject, predicate, object under those three names.
+    give the rows subject, predicate, object under those three names. `named` holds the IRIs that the query names.
     """
 
     form: Choice["SELECT", "ASK", "CONSTRUCT", "DESCRIBE"]
@@ -208,6 +208,7 @@ class SparqlAnswer:
     rows: tuple[tuple[Term | None, ...], ...]
     truncated: bool
     truth: bool | None = None
+    named: tuple[Iri, ...] = ()
 
 
 def path_order(path: Path) -> tuple[int, int, Sequence[str]]:

@@ -15,6 +15,7 @@ Position: TypeAlias = Choice["entity", "relation"]
 MAX_ID_LENGTH: Final = 2_000
 _PREFIX: Final = re.compile(r"[A-Za-z](?:[\w.-]*[\w-])?|")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
+_SURROGATES: Final = re.compile(r"[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class BareIds:
 
     def expand(self, text: str) -> Iri | None:
         """Return the IRI of a bare id, or None where `text` is none."""
-        if re.fullmatch(self.pattern, text) is None:
+        if re.fullmatch(self.pattern, text) is None or _SURROGATES.search(text) is not None:
             return None
         return Iri(self.namespace + quote(text, safe="/:@!$&'()*+,;=-._~"))
 
@@ -37,7 +38,10 @@ class BareIds:
         """Return the bare id of an IRI, or None where it has none."""
         if not iri.value.startswith(self.namespace):
             return None
-        text = unquote(iri.value[len(self.namespace) :])
+        local = iri.value[len(self.namespace) :]
+        if local.isalnum() and local.isascii():
+            return local if re.fullmatch(self.pattern, local) else None
+        text = unquote(local)
         return text if self.expand(text) == iri else None
 
 
@@ -59,8 +63,13 @@ class Prefixes:
         """Return the shortest id that `expand` reads back in the same position."""
         if isinstance(node, BlankNode):
             return str(node)
-        bare = self._bare(position)
-        if bare is not None and (text := bare.shorten(node)) is not None:
+        bare = self.entities if position == "entity" else self.relations
+        # A bare id may hold any character, so it may read as something else: a prefixed name, a blank node.
+        if (
+            bare is not None
+            and (text := bare.shorten(node)) is not None
+            and (text.isalnum() or self._read(text, position) == node)
+        ):
             return text
         return self._prefixed(node, position) or f"<{node.value}>"
 
@@ -72,12 +81,13 @@ class Prefixes:
         """
         if len(text) > MAX_ID_LENGTH:
             raise InvalidRequest(f"An id has at most {MAX_ID_LENGTH:,} characters; this one has {len(text):,}.")
-        node = self._read(text.strip(), position)
+        node = self._read(text, position)
         if node is None:
             raise InvalidRequest(self._expected(text, position))
         return node
 
     def _read(self, text: str, position: Position) -> Node | None:
+        text = text.strip()
         bare = self._bare(position)
         try:
             if text.startswith("<") and text.endswith(">"):
@@ -113,7 +123,7 @@ class Prefixes:
         forms = ["a bare id as results show it"] if self._bare(position) is not None else []
         if self.namespaces:
             forms.append(f"a prefixed name ({', '.join(f'{prefix}:…' for prefix in list(self.namespaces)[:4])})")
-        expected = ", ".join([*forms, "or a full IRI (<http://…>)"])
+        expected = ", ".join([*forms, "or a full IRI (<http://…>)" if forms else "a full IRI (<http://…>)"])
         step = "Schema lists the relations" if position == "relation" else "Retrieve finds the id of a name"
         return f"{shown} is not an id. Expected {expected}. {step}."
 

@@ -6,9 +6,10 @@ from typing import Final, TypeAlias
 
 from kg_adapters.errors import InvalidRequest
 
-# IRIREF of the Turtle grammar (no controls, blanks, <>"{}|^` or backslash), and absolute by its scheme.
-_IRI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20\x7f<>\"{}|^`\\]*")
-_BLANK_LABEL: Final = re.compile(r"[^\W_](?:[\w.·-]*[\w·-])?|_[\w.·-]*")
+# IRIREF of the Turtle grammar (no controls, blanks, <>"{}|^` or backslash; no halves of surrogate pairs, which no file
+# can hold), and absolute by its scheme.
+_IRI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20\x7f<>\"{}|^`\\\ud800-\udfff]*")
+_BLANK_LABEL: Final = re.compile(r"\w(?:[\w.·-]*[\w·-])?")
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -1,0 +1,276 @@
+"""A graph that is already in this process as an rdflib `Graph` or `Dataset`, whatever store plugin holds it."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property, partial
+from itertools import islice
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+import rdflib
+
+from kg_adapters.errors import BackendError, InvalidRequest
+from kg_adapters.labels import Vocabulary
+from kg_adapters.models import (
+    Candidate,
+    Count,
+    Degree,
+    Description,
+    Direction,
+    EdgeDirection,
+    Feature,
+    FeaturePage,
+    GraphSchema,
+    NeighborPage,
+    RelationCount,
+    Role,
+)
+from kg_adapters.name_index import NameIndex
+from kg_adapters.namespaces import prefixes_in_use
+from kg_adapters.paging import NeighborQuery, in_turns
+from kg_adapters.prefixes import Prefixes
+from kg_adapters.rdflib_survey import Survey
+from kg_adapters.rdflib_terms import RdflibStatements
+from kg_adapters.terms import Iri, Literal, Node, Triple, node_key
+
+T = TypeVar("T")
+
+
+class RdflibAdapter:
+    """Answers from an rdflib graph; for a dataset from all its graphs together.
+
+    The graph stays the caller's: it may change between two calls, and neighbours, labels and features follow at once,
+    while search and schema read the whole graph once, when first asked, and again after `refresh`. A cursor holds only
+    as long as the entity's edges stay. Do not change the graph during a call: the store is read in a worker thread, by
+    one call at a time.
+
+    There is no SPARQL here, because rdflib cannot stop a query at a deadline. Statements that are not RDF, such as
+    those with a blank in an IRI, are skipped.
+
+    Args:
+        graph: A graph, or a dataset for the union of its graphs.
+        name: What people call it.
+        vocabulary: The relations that name, describe and type its entities.
+        prefixes: The short forms of its IRIs; by default those bound to the graph and well-known ones, where they are
+            used, which takes one reading of the graph.
+    """
+
+    def __init__(
+        self,
+        graph: rdflib.Graph,
+        *,
+        name: str = "rdflib graph",
+        vocabulary: Vocabulary | None = None,
+        prefixes: Prefixes | None = None,
+    ) -> None:
+        self._reader = _Reader(graph, vocabulary or Vocabulary())
+        self._name = name
+        self._prefixes = prefixes or _bound_prefixes(graph)
+        self._turn = anyio.CapacityLimiter(1)
+
+    @property
+    def name(self) -> str:  # noqa: D102 - documented on the protocol, like all below
+        return self._name
+
+    @property
+    def prefixes(self) -> Prefixes:  # noqa: D102
+        return self._prefixes
+
+    @property
+    def vocabulary(self) -> Vocabulary:  # noqa: D102
+        return self._reader.vocabulary
+
+    @property
+    def remote(self) -> bool:  # noqa: D102
+        return False
+
+    async def labels(self, terms: Collection[Node]) -> Mapping[Node, str]:  # noqa: D102
+        found = await self._each(self._reader.label, terms)
+        return {term: label for term, label in found.items() if label is not None}
+
+    async def describe(self, terms: Collection[Node]) -> Mapping[Node, Description]:  # noqa: D102
+        found = await self._each(self._reader.description, terms)
+        return {term: description for term, description in found.items() if description is not None}
+
+    async def neighbors(  # noqa: D102
+        self,
+        entities: Sequence[Node],
+        *,
+        direction: Direction,
+        relations: Collection[Iri] | None = None,
+        limit_per_relation: int | None = None,
+        limit: int,
+        cursor: str | None = None,
+    ) -> Mapping[Node, NeighborPage]:
+        wanted = None if relations is None else frozenset(relations)
+        query = NeighborQuery(direction, wanted, limit_per_relation, limit)
+        offset = query.offset(frozenset(entities), cursor)
+        found = await self._each(partial(self._reader.page, query, offset), entities)
+        return {entity: page for entity, page in found.items() if page is not None}
+
+    async def degrees(  # noqa: D102
+        self, entities: Sequence[Node], *, direction: Direction = "both", relations: Collection[Iri] | None = None
+    ) -> Mapping[Node, Degree]:
+        wanted = None if relations is None else frozenset(relations)
+        found = await self._each(partial(self._reader.degree, direction, wanted), entities)
+        return {entity: degree for entity, degree in found.items() if degree is not None}
+
+    async def features(self, entity: Node, *, relation: Iri | None = None, limit: int = 200) -> FeaturePage:  # noqa: D102
+        found = await self._run(partial(self._reader.features, entity, relation))
+        return FeaturePage(found[:limit], Count(len(found)))
+
+    async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:  # noqa: D102
+        return await self._run(partial(self._reader.search, text, limit, type))
+
+    async def schema(self) -> GraphSchema:  # noqa: D102
+        survey = await self._run(lambda: self._reader.survey)
+        return survey.schema(self._prefixes)
+
+    async def refresh(self) -> None:
+        """Read the whole graph anew for search and schema, after it changed."""
+        await self._run(self._reader.forget)
+
+    async def aclose(self) -> None:  # noqa: D102
+        await self._run(self._reader.forget)
+
+    async def _each(self, answer: Callable[[Node], T], nodes: Iterable[Node]) -> dict[Node, T]:
+        asked = dict.fromkeys(nodes)
+        return await self._run(lambda: {node: answer(node) for node in asked})
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        try:
+            return await anyio.to_thread.run_sync(work, limiter=self._turn)
+        except OSError as error:
+            raise BackendError(f"The store of {self._name} failed to answer: {error}") from error
+
+
+class _Reader:
+    """The blocking half: one answer about one term at a time."""
+
+    def __init__(self, graph: rdflib.Graph, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self._statements = RdflibStatements(graph)
+
+    @cached_property
+    def survey(self) -> Survey:
+        return Survey(self._statements, self.vocabulary)
+
+    @cached_property
+    def _name_index(self) -> NameIndex:
+        return NameIndex(self.survey.names())
+
+    def forget(self) -> None:
+        for built in ("survey", "_name_index"):
+            self.__dict__.pop(built, None)
+
+    def label(self, term: Node) -> str | None:
+        label = self.vocabulary.label(self._texts(term, self.vocabulary.labels))
+        return None if label is None else label.value
+
+    def description(self, term: Node) -> Description | None:
+        roles = self._roles(term)
+        if not roles:
+            return None
+        text = self.vocabulary.description(self._texts(term, self.vocabulary.descriptions))
+        types = {
+            tail
+            for relation in self.vocabulary.types
+            for _, _, tail in self._statements.match(head=term, relation=relation)
+            if not isinstance(tail, Literal)
+        }
+        return Description(
+            self.label(term), None if text is None else text.value, tuple(sorted(types, key=node_key)), roles
+        )
+
+    def page(self, query: NeighborQuery, offset: int, entity: Node) -> NeighborPage | None:
+        groups = self._groups(entity, query.direction, query.relations)
+        if not groups and not self._statements.mentions(entity):
+            return None
+        kept = [sorted(group, key=_far_end(entity))[: query.limit_per_relation] for group in groups.values()]
+        total, shown = sum(map(len, groups.values())), sum(map(len, kept))
+        if offset and offset >= shown:
+            raise InvalidRequest(
+                "This cursor points behind the end: the graph has changed. Ask again without a cursor."
+            )
+        end = offset + query.limit
+        return NeighborPage(
+            tuple(islice(in_turns(kept), offset, end)),
+            Count(total),
+            truncated=end < shown or shown < total,
+            cursor=query.cursor(entity, end) if end < shown else None,
+        )
+
+    def degree(self, direction: Direction, relations: frozenset[Iri] | None, entity: Node) -> Degree | None:
+        sides: tuple[EdgeDirection, ...] = ("out", "in") if direction == "both" else (direction,)
+        groups = {key: group for side in sides for key, group in self._groups(entity, side, relations).items()}
+        if not groups and not self._statements.mentions(entity):
+            return None
+        ends = {node for group in groups.values() for triple in group for node in (triple.head, triple.tail)}
+        counts = (RelationCount(relation, side, Count(len(group))) for (side, relation), group in groups.items())
+        return Degree(Count(len(ends - {entity})), tuple(counts))
+
+    def features(self, entity: Node, relation: Iri | None) -> tuple[Feature, ...]:
+        found = {
+            Feature(about, value)
+            for _, about, value in self._statements.match(head=entity, relation=relation)
+            if isinstance(value, Literal)
+        }
+        return tuple(sorted(found, key=_feature_order))
+
+    def search(self, text: str, limit: int, kind: Node | None) -> Sequence[Candidate]:
+        if kind is None:
+            return self._name_index.search(text, limit, lambda _: True)
+        instances = {
+            head
+            for relation in self.vocabulary.types
+            for head, _, _ in self._statements.match(relation=relation, tail=kind)
+        }
+        return self._name_index.search(text, limit, instances.__contains__)
+
+    def _groups(
+        self, entity: Node, direction: Direction, relations: frozenset[Iri] | None
+    ) -> dict[tuple[EdgeDirection, Iri], set[Triple]]:
+        """Return the triples around an entity by direction and relation, in the order of the groups."""
+        groups: defaultdict[tuple[EdgeDirection, Iri], set[Triple]] = defaultdict(set)
+        for relation in (None,) if relations is None else relations:
+            if direction != "in":
+                for head, found, tail in self._statements.match(head=entity, relation=relation):
+                    if not isinstance(tail, Literal):
+                        groups["out", found].add(Triple(head, found, tail))
+            if direction != "out":
+                for head, found, _ in self._statements.match(relation=relation, tail=entity):
+                    if direction == "in" or head != entity:
+                        groups["in", found].add(Triple(head, found, entity))
+        return dict(sorted(groups.items(), key=lambda item: (item[0][0] == "in", item[0][1])))
+
+    def _texts(self, term: Node, relations: Iterable[Iri]) -> dict[Iri, list[Literal]]:
+        return {
+            relation: [
+                value
+                for _, _, value in self._statements.match(head=term, relation=relation)
+                if isinstance(value, Literal)
+            ]
+            for relation in relations
+        }
+
+    def _roles(self, term: Node) -> frozenset[Role]:
+        roles: set[Role] = set()
+        if self._statements.mentions(term):
+            roles.add("entity")
+        if isinstance(term, Iri) and any(True for _ in self._statements.match(relation=term)):
+            roles.add("relation")
+        return frozenset(roles)
+
+
+def _far_end(entity: Node) -> Callable[[Triple], str]:
+    return lambda triple: node_key(triple.tail if triple.head == entity else triple.head)
+
+
+def _feature_order(feature: Feature) -> tuple[Iri, str, str, Iri]:
+    return feature.relation, feature.value.value, feature.value.language or "", feature.value.datatype
+
+
+def _bound_prefixes(graph: rdflib.Graph) -> Prefixes:
+    declared = {prefix: str(namespace) for prefix, namespace in graph.namespaces()}
+    return prefixes_in_use(sorted(RdflibStatements(graph).iris()), declared)

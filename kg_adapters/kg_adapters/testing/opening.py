@@ -1,0 +1,45 @@
+"""How the contract gets at the adapter that it checks."""
+
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from kg_adapters.models import Count
+from kg_adapters.protocol import KGAdapter
+from kg_adapters.testing.graphs import ntriples
+
+
+@pytest.mark.anyio
+class GraphOpening:
+    """The one thing to override, and what a store may declare that it cannot do.
+
+    Attributes:
+        stable_blank_nodes: Whether a blank node of one answer can be asked about in the next call. SPARQL endpoints
+            give blank nodes new labels with every answer.
+    """
+
+    stable_blank_nodes: bool = True
+
+    @pytest.fixture
+    def anyio_backend(self) -> str:
+        """Run the contract on asyncio."""
+        return "asyncio"
+
+    async def open_graph(self, triples: str) -> KGAdapter:
+        """Return a new adapter, with the default `Vocabulary`, over exactly the graph of an N-Triples text."""
+        raise NotImplementedError("override open_graph(triples) to return your adapter over these N-Triples")
+
+    @asynccontextmanager
+    async def opened(self, statements: Iterable[str]) -> AsyncGenerator[KGAdapter]:
+        """Open a graph in the short notation for the time of one test."""
+        graph = await self.open_graph(ntriples(statements))
+        try:
+            yield graph
+        finally:
+            await graph.aclose()
+
+
+def allows(count: Count, actual: int) -> bool:
+    """Say whether a count is true: exact, or honest about being a lower bound."""
+    return count.value == actual if count.exact else count.value <= actual

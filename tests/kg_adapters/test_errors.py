@@ -1,0 +1,30 @@
+"""The tree of errors and the messages that a model reads."""
+
+import pytest
+
+from kg_adapters import errors
+from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, KGError, UnknownEntity, UnknownRelation
+
+
+def test_every_error_belongs_to_one_tree() -> None:
+    found = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, Exception)]
+    assert [error for error in found if not issubclass(error, KGError)] == []
+    assert issubclass(BackendTimeout, BackendError)
+    assert issubclass(BackendUnavailable, BackendError)
+
+
+@pytest.mark.parametrize(("error", "kind"), [(UnknownEntity, "entity"), (UnknownRelation, "relation")])
+def test_an_unknown_id_is_named_with_suggestions_and_the_next_step(
+    error: type[UnknownEntity | UnknownRelation], kind: str
+) -> None:
+    caught = error("Q0", suggestions=["Tokyo (Q1490)", "Kyoto (Q34600)"], hint="Retrieve finds the id of a name.")
+    assert str(caught) == (
+        f"This graph has no {kind} 'Q0'. Did you mean Tokyo (Q1490) or Kyoto (Q34600)? Retrieve finds the id of a name."
+    )
+    assert caught.suggestions == ("Tokyo (Q1490)", "Kyoto (Q34600)")
+
+
+def test_an_unknown_id_without_suggestions_says_only_that() -> None:
+    entity, relation = UnknownEntity("a\nb"), UnknownRelation("r")
+    assert (str(entity), entity.entity) == ("This graph has no entity 'a\\nb'.", "a\nb")
+    assert (str(relation), relation.relation) == ("This graph has no relation 'r'.", "r")

@@ -1,0 +1,71 @@
+"""Which prefixes a graph gets."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from kg_adapters.namespaces import prefixes_in_use
+from kg_adapters.prefixes import WIKIDATA, Prefixes
+
+RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+
+
+@pytest.mark.parametrize(
+    ("iris", "declared", "namespaces"),
+    [
+        ([], {"ex": "http://example.org/"}, {}),
+        (["http://example.org/a"], {"ex": "http://example.org/"}, {"ex": "http://example.org/"}),
+        (
+            ["http://example.org/a"],
+            {"ex": "http://example.org/", "no": "http://other.org/"},
+            {"ex": "http://example.org/"},
+        ),
+        (
+            ["http://example.org/a"],
+            {"ex": "http://example.org/", "two": "http://example.org/"},
+            {"ex": "http://example.org/"},
+        ),
+        (["http://example.org/item_7"], {"item": "http://example.org/item_"}, {"item": "http://example.org/item_"}),
+        ([RDFS + "label"], {}, {"rdfs": RDFS}),
+        ([RDFS + "label"], {"r": RDFS}, {"r": RDFS}),
+        (["http://other.org/rdfs"], {"rdfs": "http://other.org/"}, {"rdfs": "http://other.org/"}),
+        (["http://example.org/a"], {"http": "http://example.org/", "1x": "http://example.org/"}, {}),
+        (["http://example.org/a"], {"": "http://example.org/"}, {"": "http://example.org/"}),
+        (["http://example.org/a"], {"ex": ""}, {}),
+    ],
+)
+def test_only_usable_prefixes_of_namespaces_that_occur_are_kept(
+    iris: list[str], declared: Mapping[str, str], namespaces: Mapping[str, str]
+) -> None:
+    assert prefixes_in_use(iris, declared) == Prefixes(namespaces)
+
+
+def test_frequent_namespaces_without_a_prefix_are_numbered_by_frequency() -> None:
+    iris = [
+        "http://a.example/1",
+        "http://a.example/2",
+        "http://b.example#1",
+        "http://b.example#2",
+        "http://b.example#3",
+    ]
+    found = prefixes_in_use([*iris, "http://c.example/1", "http://d.example", "urn:x:1", "urn:x:2"], {})
+    assert found == Prefixes({"ns1": "http://b.example#", "ns2": "http://a.example/", "ns3": "urn:x:"})
+
+
+def test_a_numbered_prefix_does_not_take_the_name_of_a_declared_one() -> None:
+    found = prefixes_in_use(
+        ["http://a.example/1", "http://a.example/2", "http://z.example/1"], {"ns1": "http://z.example/"}
+    )
+    assert found == Prefixes({"ns1": "http://z.example/", "ns2": "http://a.example/"})
+
+
+def test_no_more_than_twenty_are_numbered() -> None:
+    iris = sorted(f"http://n{number}.example/{local}" for number in range(30) for local in "ab")
+    assert len(prefixes_in_use(iris, {}).namespaces) == 20
+
+
+@pytest.mark.parametrize("iri", ["http://www.wikidata.org/entity/Q1490", "http://www.wikidata.org/prop/direct/P36"])
+def test_wikidata_brings_its_bare_ids_and_names_for_what_occurs(iri: str) -> None:
+    found = prefixes_in_use([iri], {"w": "http://www.wikidata.org/entity/"})
+    namespaces = {prefix: space for prefix, space in WIKIDATA.namespaces.items() if iri.startswith(space)}
+    assert found == Prefixes(namespaces, WIKIDATA.entities, WIKIDATA.relations)

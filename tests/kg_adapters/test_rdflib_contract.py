@@ -1,0 +1,24 @@
+"""The rdflib adapter keeps the contract, over one graph and over a dataset of several."""
+
+import rdflib
+
+from kg_adapters.protocol import KGAdapter
+from kg_adapters.rdflib_adapter import RdflibAdapter
+from kg_adapters.testing import KGAdapterContract
+
+
+class TestRdflibGraph(KGAdapterContract):
+    async def open_graph(self, triples: str) -> KGAdapter:
+        return RdflibAdapter(rdflib.Graph().parse(data=triples, format="nt"))
+
+
+class TestRdflibDataset(KGAdapterContract):
+    """Every statement stands in one or both of two named graphs."""
+
+    async def open_graph(self, triples: str) -> KGAdapter:
+        dataset = rdflib.Dataset()
+        lines = rdflib.Graph().parse(data=triples, format="nt")
+        for number, statement in enumerate(lines):
+            for place in {number % 2, number % 3 % 2}:
+                dataset.graph(rdflib.URIRef(f"http://example.org/graph/{place}")).add(statement)
+        return RdflibAdapter(dataset)

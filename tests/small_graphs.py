@@ -1,0 +1,49 @@
+"""Indexes and stores of small graphs, written in the notation of `kg_adapters.testing`."""
+
+import gzip
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyoxigraph
+
+from kg_adapters.labels import Vocabulary
+from kg_adapters.local.arrays import IndexBuilder
+from kg_adapters.local.build import ImportOptions, build_store
+from kg_adapters.local.index import GraphIndex
+from kg_adapters.local.store import LocalStore, open_store
+from kg_adapters.testing import ntriples
+
+
+def index_of(statements: Iterable[str], vocabulary: Vocabulary | None = None) -> GraphIndex:
+    """Return the index of a graph in memory."""
+    return _index(ntriples(statements), vocabulary or Vocabulary())
+
+
+def store_of(folder: Path, triples: str) -> LocalStore:
+    """Import an N-Triples text into a store in an empty folder."""
+    source = folder / "graph.nt"
+    source.write_text(triples, encoding="utf-8")
+    build_store([source], folder / "store", ImportOptions())
+    return open_store(folder / "store")
+
+
+def open_sample_index(source: Path) -> GraphIndex:
+    """Return the index of a gzipped N-Triples file in memory."""
+    with gzip.open(source, "rt", encoding="utf-8") as file:
+        return _index(file.read(), Vocabulary())
+
+
+def _index(triples: str, vocabulary: Vocabulary) -> GraphIndex:
+    builder = IndexBuilder(vocabulary)
+    for quad in pyoxigraph.parse(triples, format=pyoxigraph.RdfFormat.N_TRIPLES):
+        head = str(quad.subject) if isinstance(quad.subject, pyoxigraph.BlankNode) else quad.subject.value
+        match quad.object:
+            case pyoxigraph.Literal() as text:
+                builder.add_feature(head, quad.predicate.value, text.value, text.datatype.value, text.language)
+            case pyoxigraph.BlankNode() as tail:
+                builder.add_edge(head, quad.predicate.value, str(tail))
+            case pyoxigraph.NamedNode() as tail:
+                builder.add_edge(head, quad.predicate.value, tail.value)
+            case _:
+                raise TypeError(f"{quad} is no statement of RDF 1.1")
+    return builder.finish()
