@@ -1,1 +1,5 @@
-"""Local graphs: RDF files and imported stores."""
+"""Graphs on this machine: Oxigraph for SPARQL, and an adjacency index for everything else."""
+
+from kg_adapters.local.opening import open_local
+
+__all__ = ["open_local"]

@@ -1,0 +1,210 @@
+"""An import: from files to a store."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyoxigraph as ox
+
+from kg_adapters.errors import InvalidSource
+from kg_adapters.labels import Vocabulary
+from kg_adapters.local.arrays import IndexBuilder
+from kg_adapters.local.index import GraphIndex, open_index, save_index
+from kg_adapters.local.names import bare_relations, edges_by_relation
+from kg_adapters.local.namespaces import choose_prefixes
+from kg_adapters.local.reader import SourceReader
+from kg_adapters.local.schema_file import write_schema
+from kg_adapters.local.sources import Source, find_sources
+from kg_adapters.local.store import (
+    FORMAT,
+    INDEX_FOLDER,
+    OXIGRAPH_FOLDER,
+    Counts,
+    SourceFile,
+    StoreInfo,
+    file_sha256,
+    is_store,
+    stored_files,
+    write_store_info,
+)
+from kg_adapters.local.swap import exclusively, replacing
+from kg_adapters.local.text_index import build_text_index
+from kg_adapters.progress import OnProgress, Progress, Stage, ignore_progress
+
+# Oxigraph sorts what it is given at once in memory: this many quads take about 100 MB.
+_BATCH: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """How files are read and what is built from them.
+
+    Args:
+        skip_errors: Leave out what cannot be read, and count it, instead of stopping there.
+        graphs: IRIs of the named graphs to import; everything when empty.
+        sparql: Whether to build the Oxigraph store now; without it, the first SPARQL query does.
+        vocabulary: The relations and languages that labels and descriptions are chosen by.
+        name: What to call the graph; the first file's name when None.
+    """
+
+    skip_errors: bool = False
+    graphs: tuple[str, ...] = ()
+    sparql: bool = True
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What an import did.
+
+    Args:
+        folder: The store.
+        counts: How much it holds.
+        skipped: How many statements, or rests of files, were left out.
+        problems: The first of the reasons.
+    """
+
+    folder: Path
+    counts: Counts
+    skipped: int
+    problems: tuple[str, ...]
+
+
+def build_store(
+    sources: Sequence[Path], target: Path, options: ImportOptions, progress: OnProgress = ignore_progress
+) -> ImportReport:
+    """Import files into the store `target`, which is replaced as a whole at the end or left as it was.
+
+    Raises:
+        InvalidSource: A file cannot be read, or `target` is something else than a store or an empty folder.
+    """
+    files = find_sources(sources)
+    target = target.absolute()
+    steps = _Steps(progress, sum(file.path.stat().st_size for file in files))
+    with exclusively(target, on_wait=lambda: steps.tell("waiting")):
+        _check_target(target)
+        with replacing(target) as folder:
+            report = _Import(files, options, steps).build(folder)
+            steps.tell("saving")
+    return ImportReport(target, report.counts, report.skipped, report.problems)
+
+
+class _Steps:
+    """Turns what the import knows into `Progress`."""
+
+    def __init__(self, progress: OnProgress, total: int) -> None:
+        self._progress = progress
+        self._total = total
+        self.done = 0
+        self.statements = 0
+
+    def tell(self, stage: Stage, position: int = 0) -> None:
+        self._progress(Progress(stage, min(self.done + position, self._total), self._total, self.statements))
+
+
+class _Import:
+    """One import into an empty folder."""
+
+    def __init__(self, files: Sequence[Source], options: ImportOptions, steps: _Steps) -> None:
+        self._files = files
+        self._options = options
+        self._steps = steps
+        self._reader = SourceReader(skip_errors=options.skip_errors, graphs=options.graphs, several=len(files) > 1)
+
+    def build(self, folder: Path) -> ImportReport:
+        counts = self._write_index(folder)
+        index = open_index(folder / INDEX_FOLDER)
+        self._steps.tell("searching")
+        build_text_index(folder, index, self._options.vocabulary)
+        write_schema(folder, index, self._options.vocabulary)
+        self._steps.tell("saving")
+        write_store_info(folder, self._info(folder, index, counts))
+        return ImportReport(folder, counts, self._reader.skipped, tuple(self._reader.problems))
+
+    def _write_index(self, folder: Path) -> Counts:
+        builder = self._read(folder)
+        self._steps.tell("indexing")
+        index = builder.finish()
+        (folder / INDEX_FOLDER).mkdir()
+        save_index(index, folder / INDEX_FOLDER)
+        return Counts(
+            entities=int(np.count_nonzero(~bare_relations(index))),
+            relations=int(np.count_nonzero(edges_by_relation(index))),
+            triples=len(index.out.neighbors),
+            features=len(index.features.relations),
+        )
+
+    def _read(self, folder: Path) -> IndexBuilder:
+        """Read every file once, for the index and for Oxigraph."""
+        builder = IndexBuilder(self._options.vocabulary)
+        store = ox.Store(folder / OXIGRAPH_FOLDER) if self._options.sparql else None
+        for file in self._files:
+            self._steps.tell("reading")
+            for batch in _batches(self._reader.read(file)):
+                for quad in batch:
+                    _add(builder, quad)
+                if store is not None:
+                    store.bulk_extend(batch)
+                self._steps.statements += len(batch)
+                self._steps.tell("reading", self._reader.position)
+            self._steps.done += file.path.stat().st_size
+        self._reader.check_graphs()
+        if store is not None:
+            store.optimize()
+            store.flush()
+        return builder
+
+    def _info(self, folder: Path, index: GraphIndex, counts: Counts) -> StoreInfo:
+        return StoreInfo(
+            format=FORMAT,
+            name=self._options.name or self._files[0].path.name.partition(".")[0],
+            created_by=_own_version(),
+            sources=tuple(
+                SourceFile(name=file.name, size=file.path.stat().st_size, sha256=file_sha256(file.path))
+                for file in self._files
+            ),
+            skipped=self._reader.skipped,
+            counts=counts,
+            prefixes=choose_prefixes(index, self._reader.prefixes, graph_json=self._reader.graph_json),
+            vocabulary=self._options.vocabulary,
+            files=stored_files(folder),
+        )
+
+
+def _check_target(target: Path) -> None:
+    if target.is_dir():
+        if is_store(target) or not any(target.iterdir()):
+            return
+        raise InvalidSource(f"{target} is neither a store nor empty. Choose another folder; nothing was changed.")
+    if target.exists():
+        raise InvalidSource(f"{target} is a file. Choose another name for the store's folder.")
+
+
+def _batches(quads: Iterator[ox.Quad]) -> Iterator[list[ox.Quad]]:
+    while batch := list(islice(quads, _BATCH)):
+        yield batch
+
+
+def _add(builder: IndexBuilder, quad: ox.Quad) -> None:
+    tail = quad.object
+    head = _key(quad.subject)
+    if isinstance(tail, ox.Literal):
+        builder.add_feature(head, quad.predicate.value, tail.value, tail.datatype.value, tail.language)
+    else:
+        builder.add_edge(head, quad.predicate.value, _key(tail))
+
+
+def _key(node: ox.NamedNode | ox.BlankNode | ox.Triple) -> str:
+    return node.value if isinstance(node, ox.NamedNode) else str(node)
+
+
+def _own_version() -> str:
+    with suppress(PackageNotFoundError):
+        return f"kg-sextant {version('kg-sextant')}"
+    return "kg-sextant"

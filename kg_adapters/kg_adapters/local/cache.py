@@ -1,0 +1,128 @@
+"""Stores that are built on first use and kept in the user's cache folder."""
+
+import hashlib
+import json
+import shutil
+import zipfile
+from collections.abc import Sequence
+from importlib.resources import files
+from io import BytesIO
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from kg_adapters.errors import InvalidSource
+from kg_adapters.local.build import ImportOptions, build_store
+from kg_adapters.local.sources import Source, find_sources
+from kg_adapters.local.store import FORMAT, StoreInfo, file_sha256, is_store, open_store
+from kg_adapters.local.swap import exclusively, replacing
+from kg_adapters.progress import OnProgress, Progress, ignore_progress
+
+SAMPLE_FILE: Final = "sample.zip"
+_KEY_LENGTH: Final = 16
+
+
+class _SeenFile(BaseModel):
+    """A source as it was when it was imported; while size and time of change stay, its content is taken to stay."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    path: str
+    size: int
+    modified_ns: int
+
+
+class _Seen(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    files: tuple[_SeenFile, ...]
+
+
+def cached_store(
+    paths: Sequence[Path], cache_folder: Path, options: ImportOptions, progress: OnProgress = ignore_progress
+) -> Path:
+    """Return a store of these files, imported now or earlier; it is imported anew when a file has changed.
+
+    Safe under several processes: one imports, the others wait for it.
+
+    Raises:
+        InvalidSource: A file cannot be read, or the cache folder cannot be written to.
+    """
+    sources = find_sources(paths)
+    store = cache_folder.absolute() / _key(paths, options)
+    if _fresh(store, sources):
+        return store
+    total = sum(source.path.stat().st_size for source in sources)
+    with exclusively(_seen_file(store), on_wait=lambda: progress(Progress("waiting", 0, total, 0))):
+        if not _fresh(store, sources):
+            seen = _look(sources)
+            if not _same_content(store, sources):
+                _clear_ruins(store)
+                build_store(paths, store, options, progress)
+            _seen_file(store).write_text(seen.model_dump_json(), encoding="utf-8")
+    return store
+
+
+def sample_store(cache_folder: Path) -> Path:
+    """Return the store of the graph that is shipped with the package, unpacked now or earlier.
+
+    Raises:
+        InvalidSource: The cache folder cannot be written to.
+    """
+    content = (files("kg_adapters.local") / SAMPLE_FILE).read_bytes()
+    store = cache_folder.absolute() / f"sample-{hashlib.sha256(content).hexdigest()[:_KEY_LENGTH]}"
+    if not _opens(store):
+        with exclusively(store):
+            if not _opens(store):
+                with replacing(store) as folder, zipfile.ZipFile(BytesIO(content)) as archive:
+                    archive.extractall(folder)
+    return store
+
+
+def _key(paths: Sequence[Path], options: ImportOptions) -> str:
+    identity = [FORMAT, [str(path.resolve()) for path in paths], repr(options)]
+    name = paths[0].resolve().name.partition(".")[0][:40] or "graph"
+    return f"{name}-{hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:_KEY_LENGTH]}"
+
+
+def _seen_file(store: Path) -> Path:
+    return store.with_name(f"{store.name}.sources.json")
+
+
+def _look(sources: Sequence[Source]) -> _Seen:
+    looks = [(source.path, source.path.stat()) for source in sources]
+    return _Seen(
+        files=tuple(_SeenFile(path=str(path), size=at.st_size, modified_ns=at.st_mtime_ns) for path, at in looks)
+    )
+
+
+def _fresh(store: Path, sources: Sequence[Source]) -> bool:
+    try:
+        seen = _Seen.model_validate_json(_seen_file(store).read_bytes())
+    except (OSError, ValidationError):
+        return False
+    return seen == _look(sources) and _opens(store) is not None
+
+
+def _same_content(store: Path, sources: Sequence[Source]) -> bool:
+    info = _opens(store)
+    if info is None:
+        return False
+    was = [(file.name, file.size, file.sha256) for file in info.sources]
+    # A different size settles it without reading anything.
+    if [size for _, size, _ in was] != [source.path.stat().st_size for source in sources]:
+        return False
+    return was == [(source.name, source.path.stat().st_size, file_sha256(source.path)) for source in sources]
+
+
+def _opens(store: Path) -> StoreInfo | None:
+    try:
+        return open_store(store).info
+    except InvalidSource:
+        return None
+
+
+def _clear_ruins(store: Path) -> None:
+    if store.is_dir() and not is_store(store):
+        shutil.rmtree(store)

@@ -1,0 +1,103 @@
+"""Fuzzy look-up of names: the tantivy index of their trigrams and words."""
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+import tantivy
+
+from kg_adapters.local.folding import bare_words
+
+# One thread keeps the build small and its result the same every time; the heap is what it may hold in memory.
+_HEAP: Final = 64_000_000
+_MAX_GRAMS: Final = 40
+_MAX_WORDS: Final = 12
+# A term that more than this share of the names has is left out, unless it is among the rarest few.
+_COMMON: Final = 0.02
+_KEPT_ANYWAY: Final = 6
+_WORD_WEIGHT: Final = 2.0
+
+
+class FuzzyNames:
+    """Finds names by the letters and words that they share with a text.
+
+    Raises:
+        OSError: A file is missing.
+        ValueError: The folder holds no such index.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            self._open(folder)
+        except ValueError:
+            # Opening takes a lock file, which nobody can write into a store that is read-only: links are as good.
+            with tempfile.TemporaryDirectory(prefix="kg-sextant-") as links:
+                _link(folder, Path(links))
+                self._open(Path(links))
+
+    def find(self, folded: str, limit: int) -> list[int]:
+        """Return the numbers of the names that are most like a folded text, best first."""
+        parts = [(tantivy.Occur.Should, query) for query in self._queries(folded)]
+        found = self._searcher.search(tantivy.Query.boolean_query(parts), limit, count=False)
+        values = self._searcher.fast_field_values("name", [address for _, address in found.hits])
+        return [int(value) for value in values if value is not None]
+
+    def _open(self, folder: Path) -> None:
+        index = tantivy.Index.open(str(folder))
+        # A store never changes: nothing needs to watch its files.
+        index.config_reader(reload_policy="manual")
+        self._schema = index.schema
+        self._searcher = index.searcher()
+
+    def _queries(self, folded: str) -> Iterator[tantivy.Query]:
+        for gram in self._rarest("grams", _grams(folded), _MAX_GRAMS):
+            yield tantivy.Query.term_query(self._schema, "grams", gram, "basic")
+        for word in self._rarest("words", bare_words(folded).split(), _MAX_WORDS):
+            query = tantivy.Query.term_query(self._schema, "words", word, "basic")
+            yield tantivy.Query.boost_query(query, _WORD_WEIGHT)
+
+    def _rarest(self, field: str, terms: Iterable[str], limit: int) -> list[str]:
+        """Return the terms that tell names apart: what nearly every name has costs time and says nothing."""
+        counted = sorted((self._searcher.doc_freq(field, term), term) for term in set(terms))
+        known = [(count, term) for count, term in counted if count][:limit]
+        common = self._searcher.num_docs * _COMMON
+        return [term for place, (count, term) in enumerate(known) if place < _KEPT_ANYWAY or count <= common]
+
+
+def build_fuzzy_names(names: Iterable[str], folder: Path) -> None:
+    """Write the index of folded names, numbered as they come, into an existing empty folder."""
+    index = tantivy.Index(_schema(), path=str(folder))
+    grams = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.ngram(3, 3)).build()
+    words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
+    index.register_tokenizer("grams", grams)
+    index.register_tokenizer("words", words)
+    writer = index.writer(_HEAP, 1)
+    for number, name in enumerate(names):
+        bare = bare_words(name)
+        document = tantivy.Document()
+        document.add_text("grams", f" {bare} ")
+        document.add_text("words", bare)
+        document.add_unsigned("name", number)
+        writer.add_document(document)
+    writer.commit()
+    writer.wait_merging_threads()
+
+
+def _schema() -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("grams", tokenizer_name="grams", index_option="basic")
+    builder.add_text_field("words", tokenizer_name="words", index_option="basic")
+    builder.add_unsigned_field("name", fast=True)
+    return builder.build()
+
+
+def _grams(folded: str) -> set[str]:
+    text = f" {bare_words(folded)} "
+    return {text[start : start + 3] for start in range(len(text) - 2)}
+
+
+def _link(folder: Path, links: Path) -> None:
+    for file in folder.iterdir():
+        if not file.name.endswith(".lock"):
+            (links / file.name).symlink_to(file.resolve())

@@ -1,0 +1,190 @@
+"""The table of names: every folded label and alias, sorted, with those who bear it."""
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+import numpy as np
+import numpy.typing as npt
+
+from kg_adapters.labels import Vocabulary
+from kg_adapters.local.folding import fold
+from kg_adapters.local.index import Bytes, GraphIndex, Ints, Longs, StringTable
+from kg_adapters.terms import BlankNode, Iri, node_from_key
+
+
+@dataclass(frozen=True, slots=True)
+class NameTable:
+    """Names and their bearers, which are node ids or relation ids.
+
+    Name `i` has the bearers `starts[i]` to `starts[i + 1]`: those whose label it is before those whose alias it is,
+    then the better connected first. Array lengths: k names, b bearers.
+
+    Args:
+        names: Folded, distinct, sorted by code point; k strings.
+        starts: Where the bearers of each name begin; shape [k + 1].
+        bearers: Node or relation ids; shape [b].
+        rows: The feature row that has the name as it is written, or -1 where it is the local part; shape [b].
+        aliases: 1 where the name is an alias; shape [b].
+    """
+
+    names: StringTable
+    starts: Longs
+    bearers: Ints
+    rows: Longs
+    aliases: Bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Entries:
+    """Names as written, in no order; shape [b] each."""
+
+    texts: Iterable[str]
+    bearers: Ints
+    rows: Longs
+    aliases: Bytes
+
+
+def name_nodes(index: GraphIndex, vocabulary: Vocabulary) -> NameTable:
+    """Return the names of all entities; relations that no edge is about are left out.
+
+    An IRI without label and alias is found by its local part, as this is what people are shown.
+    """
+    rows, owners, aliases = _name_rows(index, vocabulary)
+    kept = ~bare_relations(index)[owners]
+    rows, owners, aliases = rows[kept], owners[kept], aliases[kept]
+    nameless = ~bare_relations(index)
+    nameless[owners] = False
+    unnamed = np.flatnonzero(nameless).astype(np.int32)
+    entries = _Entries(
+        _chain(written(index.features.values, rows), _local_parts(index.nodes, unnamed)),
+        np.concatenate((owners, unnamed)),
+        np.concatenate((rows, np.full(len(unnamed), -1, dtype=np.int64))),
+        np.concatenate((aliases, np.zeros(len(unnamed), dtype=np.uint8))),
+    )
+    return _table(entries, np.diff(index.links.starts))
+
+
+def name_relations(index: GraphIndex, vocabulary: Vocabulary) -> NameTable:
+    """Return the names of all relations: labels, aliases, and the local part as one more alias."""
+    rows, owners, aliases = _name_rows(index, vocabulary)
+    relation_of = np.full(len(index.nodes), -1, dtype=np.int32)
+    said = np.flatnonzero(index.relation_nodes >= 0)
+    relation_of[index.relation_nodes[said]] = said
+    relations = relation_of[owners]
+    kept = relations >= 0
+    every = np.arange(len(index.relations), dtype=np.int32)
+    entries = _Entries(
+        _chain(written(index.features.values, rows[kept]), _local_parts(index.relations, every)),
+        np.concatenate((relations[kept], every)),
+        np.concatenate((rows[kept], np.full(len(every), -1, dtype=np.int64))),
+        np.concatenate((aliases[kept], np.ones(len(every), dtype=np.uint8))),
+    )
+    return _table(entries, edges_by_relation(index))
+
+
+def bare_relations(index: GraphIndex) -> npt.NDArray[np.bool_]:
+    """Return which nodes are relations that have at most literals themselves; shape [n]."""
+    chosen = np.zeros(len(index.nodes), dtype=np.bool_)
+    chosen[index.relation_nodes[index.relation_nodes >= 0]] = True
+    edged = (np.diff(index.out.groups) > 0) | (np.diff(index.into.groups) > 0)
+    return chosen & ~edged
+
+
+def edges_by_relation(index: GraphIndex) -> Longs:
+    """Return the number of triples of each relation; shape [m]."""
+    counts = np.zeros(len(index.relations), dtype=np.int64)
+    np.add.at(counts, index.out.relations, np.diff(index.out.starts))
+    return counts
+
+
+def save_names(table: NameTable, folder: Path, kind: str) -> None:
+    """Write a table to files that begin with `kind`."""
+    arrays: dict[str, npt.NDArray[np.generic]] = {
+        "offsets": table.names.offsets,
+        "text": table.names.text,
+        "starts": table.starts,
+        "bearers": table.bearers,
+        "rows": table.rows,
+        "aliases": table.aliases,
+    }
+    for name, values in arrays.items():
+        np.save(folder / f"{kind}.{name}.npy", values, allow_pickle=False)
+
+
+def open_names(folder: Path, kind: str) -> NameTable:
+    """Map a table that `save_names` wrote.
+
+    Raises:
+        OSError: A file is missing.
+        ValueError: A file is no array.
+    """
+    files = (folder / f"{kind}.{name}.npy" for name in ("offsets", "text", "starts", "bearers", "rows", "aliases"))
+    offsets, text, starts, bearers, rows, aliases = (
+        np.load(file, mmap_mode="r", allow_pickle=False).view(np.ndarray) for file in files
+    )
+    return NameTable(StringTable(offsets, text), starts, bearers, rows, aliases)
+
+
+def written(table: StringTable, rows: Longs) -> Iterator[str]:
+    """Yield many strings of a table, faster than one by one."""
+    view = table.text.data
+    starts: list[int] = table.offsets[rows].tolist()
+    ends: list[int] = table.offsets[rows + 1].tolist()
+    for start, end in zip(starts, ends, strict=True):
+        yield str(view[start:end], "utf-8")
+
+
+def local_name(key: str) -> str:
+    """Return the local part of a node's key as people would write it; empty for a blank node."""
+    node = node_from_key(key)
+    return "" if isinstance(node, BlankNode) else unquote(node.local_part).replace("_", " ")
+
+
+def _name_rows(index: GraphIndex, vocabulary: Vocabulary) -> tuple[Longs, Ints, Bytes]:
+    labels, aliases = _ids(index, vocabulary.labels), _ids(index, vocabulary.aliases)
+    rows = np.flatnonzero(np.isin(index.features.relations, [*labels, *aliases])).astype(np.int64)
+    owners = np.repeat(np.arange(len(index.nodes), dtype=np.int32), np.diff(index.features.starts))[rows]
+    return rows, owners, (~np.isin(index.features.relations[rows], labels)).astype(np.uint8)
+
+
+def _ids(index: GraphIndex, relations: Sequence[Iri]) -> list[int]:
+    found = (index.relations.find(relation.value) for relation in relations)
+    return [number for number in found if number is not None]
+
+
+def _local_parts(table: StringTable, ids: Ints) -> Iterator[str]:
+    return map(local_name, written(table, ids.astype(np.int64)))
+
+
+def _chain(*parts: Iterable[str]) -> Iterator[str]:
+    for part in parts:
+        yield from part
+
+
+def _table(entries: _Entries, weights: Longs) -> NameTable:
+    numbers: dict[str, int] = {}
+    column = array("i", (numbers.setdefault(fold(text), len(numbers)) for text in entries.texts))
+    names = sorted(numbers)
+    ranks = np.empty(len(names), dtype=np.int32)
+    ranks[[numbers[name] for name in names]] = np.arange(len(names), dtype=np.int32)
+    name = ranks[np.frombuffer(column, dtype=np.intc)]
+    # An empty name can be sorted first only; nobody can ask for it.
+    kept = np.flatnonzero(name > 0) if names[:1] == [""] else np.arange(len(name))
+    name = name[kept]
+    bearer, row, alias = entries.bearers[kept], entries.rows[kept], entries.aliases[kept]
+    order = np.lexsort((row, alias, bearer, name))
+    fresh = np.ones(len(order), dtype=np.bool_)
+    fresh[1:] = (np.diff(name[order]) != 0) | (np.diff(bearer[order]) != 0)
+    order = order[fresh]
+    order = order[np.lexsort((bearer[order], -weights[bearer[order]], alias[order], name[order]))]
+    starts = np.searchsorted(name[order], np.arange(len(names) + 1)).astype(np.int64)
+    return NameTable(_strings(names), starts, bearer[order], row[order], alias[order])
+
+
+def _strings(texts: Sequence[str]) -> StringTable:
+    offsets = np.zeros(len(texts) + 1, dtype=np.int64)
+    offsets[1:] = np.cumsum(np.fromiter((len(text.encode()) for text in texts), dtype=np.int64, count=len(texts)))
+    return StringTable(offsets, np.frombuffer("".join(texts).encode(), dtype=np.uint8))

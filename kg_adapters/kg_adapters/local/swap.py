@@ -1,0 +1,104 @@
+"""A folder that appears as a whole or not at all, whatever interrupts its making."""
+
+import os
+import shutil
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from secrets import token_hex
+
+from filelock import FileLock, Timeout
+
+from kg_adapters.errors import InvalidSource
+
+
+@contextmanager
+def exclusively(target: Path, on_wait: Callable[[], None] = lambda: None) -> Generator[None]:
+    """Be the only process and thread that makes `target`; call `on_wait` before waiting for another one.
+
+    Raises:
+        InvalidSource: The folder around `target` cannot be written to.
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(target.parent / f".{target.name}.lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            on_wait()
+            lock.acquire()
+    except OSError as error:
+        raise InvalidSource(f"{target.parent} cannot be written to: {error.strerror or error}.") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def replacing(target: Path) -> Generator[Path]:
+    """Give an empty folder beside `target` that takes its place when the block ends without an error.
+
+    Only for the holder of `exclusively(target)`: what dead holders left beside `target` is cleared away first.
+    """
+    _restore(target)
+    for left_over in _beside(target, "building"):
+        shutil.rmtree(left_over)
+    building = target.parent / f".{target.name}.building-{token_hex(4)}"
+    building.mkdir()
+    try:
+        yield building
+        _sync(building)
+        _exchange(building, target)
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+
+
+def recover(target: Path) -> None:
+    """Bring back what stood at `target` when a holder of the lock died between its two renames.
+
+    Raises:
+        InvalidSource: The folder around `target` cannot be written to.
+    """
+    if _beside(target, "old"):
+        with exclusively(target):
+            _restore(target)
+
+
+def _restore(target: Path) -> None:
+    for old in _beside(target, "old"):
+        if target.exists():
+            shutil.rmtree(old)
+        else:
+            old.rename(target)
+
+
+def _exchange(building: Path, target: Path) -> None:
+    old = target.parent / f".{target.name}.old-{token_hex(4)}"
+    if target.exists():
+        target.rename(old)
+    building.rename(target)
+    _sync_one(target.parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _beside(target: Path, kind: str) -> list[Path]:
+    start = f".{target.name}.{kind}-"
+    if not target.parent.is_dir():
+        return []
+    return sorted(path for path in target.parent.iterdir() if path.name.startswith(start))
+
+
+def _sync(folder: Path) -> None:
+    for path in (*folder.rglob("*"), folder):
+        _sync_one(path)
+
+
+def _sync_one(path: Path) -> None:
+    if os.name == "nt" and path.is_dir():  # pragma: no cover - Windows cannot open folders
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,182 @@
+"""The search for names: exactly as folded, then by shared letters and words."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from rapidfuzz import fuzz, process
+
+from kg_adapters.labels import Vocabulary
+from kg_adapters.local.folding import bare_words, fold
+from kg_adapters.local.fuzzy import FuzzyNames, build_fuzzy_names
+from kg_adapters.local.index import GraphIndex, Longs, StringTable
+from kg_adapters.local.names import (
+    NameTable,
+    local_name,
+    name_nodes,
+    name_relations,
+    open_names,
+    save_names,
+    written,
+)
+from kg_adapters.models import Match
+
+Floats: TypeAlias = npt.NDArray[np.float32]
+
+FOLDER: Final = "text"
+_CANDIDATES: Final = 100
+# A filter throws most candidates away, so there must be more of them.
+_FILTERED_CANDIDATES: Final = 400
+_MAX_CANDIDATES: Final = 1_000
+_MAX_BEARERS: Final = 2_000
+_MAX_SCANNED_NAMES: Final = 20_000
+_LEAST_SCORE: Final = 0.55
+# What the same words in another order are worth, and the parts of the worth of a name that holds all the words and
+# more: that it does, how alike the letters are, and how well connected its first bearer is.
+_REORDERED: Final = 0.97
+_CONTAINED, _LETTERS, _CONNECTED = 0.75, 0.15, 0.1
+_MOST_CONNECTED: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A node or relation id that a text may name; `score` from 0 to 1, and the name as it is written."""
+
+    bearer: int
+    score: float
+    matched_by: Match
+    matched_text: str
+
+
+def build_text_index(folder: Path, index: GraphIndex, vocabulary: Vocabulary) -> None:
+    """Write the text index of a graph into a new folder `text` of its store."""
+    target = folder / FOLDER
+    (target / "fuzzy").mkdir(parents=True)
+    nodes = name_nodes(index, vocabulary)
+    save_names(nodes, target, "nodes")
+    save_names(name_relations(index, vocabulary), target, "relations")
+    build_fuzzy_names(written(nodes.names, np.arange(len(nodes.names))), target / "fuzzy")
+
+
+class TextIndex:
+    """Finds the entities and the relations of one graph by name."""
+
+    def __init__(self, index: GraphIndex, nodes: NameTable, relations: NameTable, fuzzy: FuzzyNames) -> None:
+        self._index = index
+        self._nodes = nodes
+        self._relations = relations
+        self._fuzzy = fuzzy
+        # Relations rank by their names alone: how many triples one has says nothing about what was meant.
+        self._unlinked = np.zeros(len(index.relations) + 1, dtype=np.int64)
+
+    @classmethod
+    def open(cls, folder: Path, index: GraphIndex) -> "TextIndex":
+        """Map the text index in a store's folder, beside the index that it was built from.
+
+        Raises:
+            OSError: A file is missing.
+            ValueError: A file is not what it should be.
+        """
+        target = folder / FOLDER
+        return cls(index, open_names(target, "nodes"), open_names(target, "relations"), FuzzyNames(target / "fuzzy"))
+
+    def search(self, text: str, *, limit: int, accept: Callable[[int], bool] | None = None) -> list[Hit]:
+        """Return the entities that a text may name, best first, each once; only those that `accept` allows.
+
+        Exact names come first, labels before aliases and the better connected entities before others. Any string is
+        welcome; of a long one the beginning counts.
+        """
+        folded = fold(text)
+        if not folded or limit < 1:
+            return []
+        search = _Search(self._nodes, self._index.links.starts, limit, accept)
+        search.take_exact(folded)
+        if not search.full:
+            wanted = _CANDIDATES if accept is None else _FILTERED_CANDIDATES
+            search.take_similar(folded, self._fuzzy.find(folded, max(wanted, min(2 * limit, _MAX_CANDIDATES))))
+        return [self._hit(self._nodes, self._index.nodes, *found) for found in search.found]
+
+    def search_relations(self, text: str, limit: int) -> list[Hit]:
+        """Return the relations that a text may name by label, alias or local part, best first, each once."""
+        folded = fold(text)
+        if not folded or limit < 1:
+            return []
+        search = _Search(self._relations, self._unlinked, limit, None)
+        search.take_exact(folded)
+        if not search.full:
+            search.take_similar(folded, range(len(self._relation_names)), self._relation_names)
+        return [self._hit(self._relations, self._index.relations, *found) for found in search.found]
+
+    @cached_property
+    def _relation_names(self) -> Sequence[str]:
+        count = min(len(self._relations.names), _MAX_SCANNED_NAMES)
+        return tuple(written(self._relations.names, np.arange(count)))
+
+    def _hit(self, table: NameTable, keys: StringTable, place: int, score: float, exact: bool) -> Hit:
+        bearer, row = int(table.bearers[place]), int(table.rows[place])
+        name = local_name(keys[bearer]) if row < 0 else self._index.features.values[row]
+        matched_by: Match = "text"
+        if exact:
+            matched_by = "alias" if table.aliases[place] else "label"
+        return Hit(bearer, score, matched_by, name)
+
+
+class _Search:
+    """Collects the bearers of names as (place in the table, score, exact), best first, each bearer once."""
+
+    def __init__(self, table: NameTable, links: Longs, limit: int, accept: Callable[[int], bool] | None) -> None:
+        self.found: list[tuple[int, float, bool]] = []
+        self._table = table
+        self._links = links
+        self._limit = limit
+        self._accept = accept
+        self._seen: set[int] = set()
+        self._left = _MAX_BEARERS
+
+    @property
+    def full(self) -> bool:
+        return len(self.found) >= self._limit or self._left <= 0
+
+    def take_exact(self, folded: str) -> None:
+        """Collect those who bear exactly this name."""
+        name = self._table.names.find(folded)
+        if name is not None:
+            self._take(name, 1.0, exact=True)
+
+    def take_similar(self, folded: str, numbers: Sequence[int], names: Sequence[str] | None = None) -> None:
+        """Collect those whose name is like this one, from the names of these numbers."""
+        texts = [self._table.names[number] for number in numbers] if names is None else names
+        firsts = self._table.bearers[self._table.starts[np.asarray(numbers, dtype=np.int64)]]
+        scores = _similarity(folded, texts, self._links[firsts + 1] - self._links[firsts])
+        order: list[int] = np.argsort(-scores, kind="stable").tolist()
+        for place in order:
+            if self.full or scores[place] < _LEAST_SCORE:
+                return
+            self._take(numbers[place], min(float(scores[place]), 0.99), exact=False)
+
+    def _take(self, name: int, score: float, *, exact: bool) -> None:
+        for place in range(int(self._table.starts[name]), int(self._table.starts[name + 1])):
+            if self.full:
+                return
+            self._left -= 1
+            bearer = int(self._table.bearers[place])
+            if bearer not in self._seen and (self._accept is None or self._accept(bearer)):
+                self._seen.add(bearer)
+                self.found.append((place, score, exact))
+
+
+def _similarity(folded: str, names: Sequence[str], neighbors: Longs) -> Floats:
+    """Return how alike each name is, from 0 to 1, given the neighbours of its bearers; shape [number of names]."""
+    text, words = bare_words(folded), [bare_words(name) for name in names]
+    letters, order, contained = (
+        np.asarray(process.cdist([text], words, scorer=scorer, dtype=np.float32), dtype=np.float32)[0] / 100
+        for scorer in (fuzz.ratio, fuzz.token_sort_ratio, fuzz.token_set_ratio)
+    )
+    connected = np.minimum(np.log1p(neighbors) / np.log1p(_MOST_CONNECTED), 1).astype(np.float32)
+    partly = _CONTAINED * contained + _LETTERS * letters + _CONNECTED * connected
+    best: Floats = np.maximum(np.maximum(letters, _REORDERED * order), partly)
+    return best

@@ -1,0 +1,88 @@
+"""Opens a graph by what people call it, and finds the adapters that other packages bring."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Final, Protocol, runtime_checkable
+
+from kg_adapters.errors import InvalidRequest, Unsupported
+from kg_adapters.progress import OnProgress, ignore_progress
+from kg_adapters.protocol import KGAdapter
+
+ENTRY_POINTS: Final = "kg_sextant.adapters"
+SAMPLE: Final = "sample"
+_LONGEST_NAME: Final = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class OpenOptions:
+    """What an adapter may need to open its graph.
+
+    Args:
+        cache_folder: Where an adapter may keep what it built; it need not exist yet.
+        languages: The languages to choose labels in, the preferred first; the adapter's own choice when None. A store
+            that was imported before keeps those of its import.
+        graphs: IRIs of the named graphs to read; everything when empty.
+        progress: Told about long work before the graph is open.
+    """
+
+    cache_folder: Path
+    languages: tuple[str, ...] | None = None
+    graphs: tuple[str, ...] = ()
+    progress: OnProgress = ignore_progress
+
+
+@runtime_checkable
+class AdapterFactory(Protocol):
+    """What an entry point of the group `kg_sextant.adapters` names: an async function that opens a graph."""
+
+    async def __call__(self, rest: str, options: OpenOptions) -> KGAdapter:
+        """Open the graph that `rest` names, which is what follows the entry point's own name and a colon.
+
+        Raises:
+            KGError: It cannot be opened.
+        """
+        ...
+
+
+async def open_graph(name: str, options: OpenOptions) -> KGAdapter:
+    """Open the graph called `name`: `sample`, a file, a folder, a store, or `SCHEME:REST` of an installed adapter.
+
+    Raises:
+        InvalidRequest: The name is none of these.
+        InvalidSource: A file or store cannot be read.
+        Unsupported: An installed adapter cannot be loaded.
+    """
+    if name == SAMPLE or _exists(name):
+        from kg_adapters.local import open_local  # noqa: PLC0415 - numpy and Oxigraph load only where they are needed
+
+        return await open_local(name, options)
+    installed = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+    scheme, _, rest = name.partition(":")
+    if scheme not in installed:
+        raise InvalidRequest(_expected(name, installed))
+    return await _factory(installed[scheme])(rest, options)
+
+
+def _exists(name: str) -> bool:
+    return 0 < len(name) <= _LONGEST_NAME and "\0" not in name and Path(name).exists()
+
+
+def _factory(point: EntryPoint) -> AdapterFactory:
+    try:
+        factory: object = point.load()
+    except (ImportError, AttributeError) as error:
+        raise Unsupported(f"The adapter {point.name!r} cannot be loaded from {point.value}: {error}.") from error
+    if not isinstance(factory, AdapterFactory):
+        raise Unsupported(f"The adapter {point.name!r} is broken: {point.value} is no function.")
+    return factory
+
+
+def _expected(name: str, installed: Mapping[str, EntryPoint]) -> str:
+    shown = repr(name if len(name) <= 80 else name[:80] + "…")
+    schemes = "".join(f", {scheme}:…" for scheme in sorted(installed) if scheme != "local")
+    return (
+        f"There is no graph {shown}. Expected {SAMPLE}, the path of an RDF file (.ttl .nt .nq .trig .rdf .jsonld .n3, "
+        f"also .gz), of a folder of such files or of a store that kg-sextant import built{schemes}."
+    )

@@ -1,0 +1,144 @@
+"""RDF files are imported once, and the sample is unpacked once."""
+
+import os
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from kg_adapters.errors import InvalidSource
+from kg_adapters.labels import Vocabulary
+from kg_adapters.local.build import ImportOptions, build_store
+from kg_adapters.local.cache import cached_store, sample_store
+from kg_adapters.local.store import FORMAT, open_store, verify_store
+from kg_adapters.progress import Progress, Stage
+
+EDGE = "<http://e/a> <http://e/p> <http://e/b> .\n"
+OPTIONS = ImportOptions(sparql=False)
+
+
+class Imports:
+    """Remembers which stages were reported, to tell an import from a look into the cache."""
+
+    def __init__(self) -> None:
+        self.stages: list[Stage] = []
+
+    def __call__(self, progress: Progress) -> None:
+        self.stages.append(progress.stage)
+
+    @property
+    def count(self) -> int:
+        return self.stages.count("searching")
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "my.graph.nt"
+    path.write_text(EDGE, encoding="utf-8")
+    return path
+
+
+def test_a_file_is_imported_once(source: Path, tmp_path: Path) -> None:
+    imports = Imports()
+    first = cached_store([source], tmp_path / "cache", OPTIONS, imports)
+    assert cached_store([source], tmp_path / "cache", OPTIONS, imports) == first
+    assert imports.count == 1
+    assert first.parent == tmp_path / "cache"
+    assert open_store(first).info.counts.triples == 1
+
+
+@pytest.mark.parametrize("longer", ["<http://e/b> <http://e/p> <http://e/a> .\n", ""])
+def test_a_changed_file_is_imported_again(source: Path, tmp_path: Path, longer: str) -> None:
+    imports = Imports()
+    store = cached_store([source], tmp_path / "cache", OPTIONS, imports)
+    source.write_text(EDGE.replace("/b>", "/c>") + longer, encoding="utf-8")
+    os.utime(source, ns=(1, 1))
+    assert cached_store([source], tmp_path / "cache", OPTIONS, imports) == store
+    assert open_store(store).index.nodes.find("http://e/c") is not None
+    assert imports.count == 2
+
+
+def test_a_file_that_was_only_touched_is_not_imported_again(source: Path, tmp_path: Path) -> None:
+    imports = Imports()
+    cached_store([source], tmp_path / "cache", OPTIONS, imports)
+    os.utime(source, ns=(1, 1))
+    cached_store([source], tmp_path / "cache", OPTIONS, imports)
+    assert imports.count == 1
+
+
+def test_a_folder_is_imported_again_when_a_file_comes_or_goes(source: Path, tmp_path: Path) -> None:
+    imports = Imports()
+    (tmp_path / "folder").mkdir()
+    source.rename(tmp_path / "folder" / "1.nt")
+    cached_store([tmp_path / "folder"], tmp_path / "cache", OPTIONS, imports)
+    (tmp_path / "folder" / "2.nt").write_text(EDGE, encoding="utf-8")
+    store = cached_store([tmp_path / "folder"], tmp_path / "cache", OPTIONS, imports)
+    assert ([file.name for file in open_store(store).info.sources], imports.count) == (["1.nt", "2.nt"], 2)
+
+
+def test_other_options_make_another_store(source: Path, tmp_path: Path) -> None:
+    german = ImportOptions(sparql=False, vocabulary=Vocabulary(languages=("de",)))
+    stores = {cached_store([source], tmp_path / "cache", options) for options in (OPTIONS, german)}
+    assert len(stores) == 2
+
+
+@pytest.mark.parametrize("damage", ["store.json", "index/nodes.text.npy"])
+def test_a_damaged_store_is_imported_again(source: Path, tmp_path: Path, damage: str) -> None:
+    store = cached_store([source], tmp_path / "cache", OPTIONS)
+    (store / damage).unlink()
+    verify_store(cached_store([source], tmp_path / "cache", OPTIONS))
+
+
+def test_a_store_that_is_gone_is_imported_again(source: Path, tmp_path: Path) -> None:
+    shutil.rmtree(cached_store([source], tmp_path / "cache", OPTIONS))
+    verify_store(cached_store([source], tmp_path / "cache", OPTIONS))
+
+
+def test_several_at_once_import_once(source: Path, tmp_path: Path) -> None:
+    imports = Imports()
+    with ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(cached_store, [source], tmp_path / "cache", OPTIONS, imports) for _ in range(4)]
+        stores = {one.result() for one in asked}
+    assert (len(stores), imports.count) == (1, 1)
+
+
+def test_a_cache_that_cannot_be_written_is_an_error(source: Path) -> None:
+    with pytest.raises(InvalidSource, match="cannot be written to"):
+        cached_store([source], source / "cache", OPTIONS)
+    with pytest.raises(InvalidSource, match="cannot be written to"):
+        sample_store(source / "cache")
+
+
+def test_the_sample_is_unpacked_once_and_whole(tmp_path: Path) -> None:
+    store = sample_store(tmp_path)
+    made = store.stat().st_ino
+    assert sample_store(tmp_path) == store
+    assert store.stat().st_ino == made
+    assert "CC0" in (store / "SOURCE.txt").read_text(encoding="utf-8")
+    info = verify_store(store)
+    assert (info.format, info.name, info.skipped) == (FORMAT, "sample", 0)
+
+
+def test_a_damaged_sample_is_unpacked_again(tmp_path: Path) -> None:
+    store = sample_store(tmp_path)
+    (store / "schema.json").unlink()
+    verify_store(sample_store(tmp_path))
+
+
+def test_several_at_once_unpack_one_sample(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(3) as pool:
+        asked = [pool.submit(sample_store, tmp_path) for _ in range(3)]
+        stores = {one.result() for one in asked}
+    assert [path for path in tmp_path.iterdir() if path.is_dir()] == list(stores)
+
+
+def test_the_shipped_sample_is_what_an_import_of_its_source_makes(sample_source: Path, tmp_path: Path) -> None:
+    shipped = open_store(sample_store(tmp_path / "cache")).info
+    report = build_store([sample_source], tmp_path / "store", ImportOptions(sparql=False, name="sample"))
+    fresh = open_store(report.folder).info
+    assert (shipped.counts, shipped.prefixes, shipped.vocabulary) == (fresh.counts, fresh.prefixes, fresh.vocabulary)
+    assert [file for file in shipped.files if file.path.startswith("index/")] == [
+        file for file in fresh.files if file.path.startswith("index/")
+    ]
+    assert shipped.sources == fresh.sources

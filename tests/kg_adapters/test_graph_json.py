@@ -1,0 +1,160 @@
+"""The `graph.json` of GRBench: ids, features and neighbours as the file spells them."""
+
+import json
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from kg_adapters.errors import InvalidSource
+from kg_adapters.local.build import ImportOptions, build_store
+from kg_adapters.local.graph_json import read_graph_json
+from kg_adapters.local.store import open_store
+from kg_adapters.terms import Iri, node_from_key
+
+NODE, RELATION, TYPE = (f"urn:graph-json:{kind}:" for kind in ("node", "relation", "type"))
+XSD = "http://www.w3.org/2001/XMLSchema#"
+
+
+def refuse(message: str, cause: BaseException) -> None:
+    raise InvalidSource(message) from cause
+
+
+def read(content: object) -> list[str]:
+    return read_text(json.dumps(content).encode())
+
+
+def read_text(content: bytes) -> list[str]:
+    return [str(quad) for quad in read_graph_json(BytesIO(content), "g.json", refuse)]
+
+
+def about(name: str, rest: str) -> str:
+    return f"<{NODE}{name}> {rest}"
+
+
+def of_type(name: str, kind: str) -> str:
+    return about(name, f"<http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <{TYPE}{kind}>")
+
+
+def labelled(name: str, label: str) -> str:
+    return about(name, f'<http://www.w3.org/2000/01/rdf-schema#label> "{label}"')
+
+
+def test_a_node_has_its_type_its_label_its_features_and_its_neighbours() -> None:
+    graph = {
+        "paper_nodes": {"p1": {"features": {"title": "Oxen", "year": 1999}, "neighbors": {"author": ["a1", "a2"]}}}
+    }
+    assert read(graph) == [
+        of_type("p1", "paper"),
+        labelled("p1", "Oxen"),
+        about("p1", f'<{RELATION}title> "Oxen"'),
+        about("p1", f'<{RELATION}year> "1999"^^<{XSD}integer>'),
+        about("p1", f"<{RELATION}author> <{NODE}a1>"),
+        about("p1", f"<{RELATION}author> <{NODE}a2>"),
+    ]
+
+
+def test_each_kind_of_value_becomes_a_literal_of_its_datatype() -> None:
+    values = {
+        "b": [True, False],
+        "d": [1.5, float("inf"), float("-inf"), float("nan")],
+        "n": None,
+        "o": {"k": [1]},
+        "l": [[2]],
+    }
+    lines = read({"x": {"i": {"features": values}}})
+    json_type = "http://www.w3.org/1999/02/22-rdf-syntax-ns#JSON"
+    assert lines == [
+        of_type("i", "x"),
+        *(about("i", f'<{RELATION}b> "{text}"^^<{XSD}boolean>') for text in ("true", "false")),
+        *(about("i", f'<{RELATION}d> "{text}"^^<{XSD}double>') for text in ("1.5", "INF", "-INF", "NaN")),
+        about("i", f'<{RELATION}o> "{{\\"k\\": [1]}}"^^<{json_type}>'),
+        about("i", f'<{RELATION}l> "[2]"^^<{json_type}>'),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("features", "label"),
+    [
+        ({"title": "T", "name": "N"}, "N"),
+        ({"plain": "P", "case_name": "C"}, "C"),
+        ({"text": "t" * 300, "court": "C", "empty": ""}, "C"),
+        ({"name": " ", "title": "T"}, "T"),
+    ],
+)
+def test_the_label_is_the_name_or_what_comes_nearest(features: dict[str, str], label: str) -> None:
+    lines = read({"x_nodes": {"i": {"features": features}}})
+    assert labelled("i", label) in lines
+
+
+def test_a_node_without_a_short_text_has_no_label() -> None:
+    assert read({"x_nodes": {"i": {"features": {"text": "t" * 300}}, "j": {}}}) == [
+        of_type("i", "x"),
+        about("i", f'<{RELATION}text> "{"t" * 300}"'),
+        of_type("j", "x"),
+    ]
+
+
+def test_numbers_and_single_ids_are_taken_as_neighbours() -> None:
+    assert read({"x": {"i": {"neighbors": {"to": [1], "at": "z"}}}})[1:] == [
+        about("i", f"<{RELATION}to> <{NODE}1>"),
+        about("i", f"<{RELATION}at> <{NODE}z>"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ([], r"g\.json: expected an object \{…\}, found \[\]"),
+        ({"x": [1]}, r"g\.json, 'x': expected an object \{…\}, found \[1\]"),
+        ({"x": {"i": 3}}, r"g\.json, 'x', node 'i': expected an object"),
+        ({"x": {"i": {"features": "f" * 99}}}, r"node 'i', 'features': expected an object \{…\}, found \"f+…"),
+        ({"x": {"i": {"neighbors": [1]}}}, r"node 'i', 'neighbors': expected an object"),
+        ({"x": {"i": {"neighbors": {"to": [["a"]]}}}}, r"neighbors 'to': expected a list of ids, found"),
+        ({"x": {"i": {"neighbors": {"to": [None]}}}}, r"neighbors 'to': expected a list of ids, found"),
+        ({"x": {"i": {"neighbors": {"to": [""]}}}}, r"neighbors 'to': an id or name is empty"),
+        ({"x": {"": {}}}, r"node '': an id or name is empty"),
+        ({"x": {"i": {"features": {"name": "\ud800"}}}}, "surrogates not allowed"),
+        ({"@context": {}, "@id": "http://e/a"}, r"looks like JSON-LD"),
+    ],
+)
+def test_a_wrong_shape_is_an_error_that_names_the_place(content: object, message: str) -> None:
+    with pytest.raises(InvalidSource, match=message):
+        read(content)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{"x": {\n"i": }', r"g\.json, line 2, column 6: Expecting value"),
+        (b'{"x": "\xff"}', r"g\.json is not UTF-8 text: byte 7"),
+        (b"[" * 200_000, "nested too deeply"),
+        (b"", "line 1, column 1"),
+    ],
+)
+def test_broken_json_is_an_error_that_names_the_place(content: bytes, message: str) -> None:
+    with pytest.raises(InvalidSource, match=message):
+        read_text(content)
+
+
+def test_a_misshapen_node_is_skipped_as_a_whole(tmp_path: Path) -> None:
+    path = tmp_path / "graph.json"
+    path.write_text('{"x_nodes": {"bad": {"features": {"name": "N"}, "neighbors": 1}, "good": {}}}', encoding="utf-8")
+    report = build_store([path], tmp_path / "store", ImportOptions(skip_errors=True, sparql=False))
+    assert (report.counts.triples, report.counts.features, report.skipped) == (1, 0, 1)
+
+
+def test_ids_are_shown_and_accepted_as_the_file_spells_them(tmp_path: Path) -> None:
+    ids = ["p1", "Gene::9021", "a b", "é%/#?", "rdf:type", "_:x", "<i>", "http://e/a", " pad", "urn:x", "type:paper"]
+    path = tmp_path / "graph.json"
+    path.write_text(
+        json.dumps({"paper_nodes": {text: {"neighbors": {"cites": ids}} for text in ids}}), encoding="utf-8"
+    )
+    store = open_store(build_store([path], tmp_path / "store", ImportOptions(sparql=False)).folder)
+    prefixes = store.info.prefixes
+    nodes = [node_from_key(store.index.nodes[row]) for row in range(len(store.index.nodes))]
+    assert [prefixes.expand(prefixes.shorten(node)) for node in nodes] == nodes
+    assert {prefixes.shorten(node) for node in nodes} >= {"p1", "Gene::9021", "a b", "é%/#?"}
+    assert prefixes.expand("cites", "relation") == Iri(RELATION + "cites")
+    assert prefixes.expand("rdf:type", "relation") == Iri("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
+    assert prefixes.shorten(Iri(TYPE + "paper")) == "type:paper"

@@ -1,0 +1,240 @@
+"""An import leaves a whole store behind, or what was there before."""
+
+import gzip
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pyoxigraph as ox
+import pytest
+
+from kg_adapters.errors import InvalidSource
+from kg_adapters.labels import Vocabulary
+from kg_adapters.local.build import ImportOptions, ImportReport, build_store
+from kg_adapters.local.store import Counts, LocalStore, open_store
+from kg_adapters.local.swap import exclusively
+from kg_adapters.prefixes import WIKIDATA
+from kg_adapters.progress import Progress, Stage
+
+EDGE = "<http://e/a> <http://e/p> <http://e/b> .\n"
+LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
+
+KILLED_IMPORT = """
+import os, signal, sys
+from pathlib import Path
+from kg_adapters.local.build import ImportOptions, build_store
+
+def die(progress):
+    if progress.stage == sys.argv[3]:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+build_store([Path(sys.argv[1])], Path(sys.argv[2]), ImportOptions(), die)
+"""
+
+
+def write(folder: Path, name: str, content: str) -> Path:
+    path = folder / name
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+def imported(source: Path, target: Path, options: ImportOptions | None = None) -> LocalStore:
+    return open_store(build_store([source], target, options or ImportOptions()).folder)
+
+
+def nodes(store: LocalStore) -> list[str]:
+    return [store.index.nodes[row] for row in range(len(store.index.nodes))]
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir() if not path.name.endswith(".lock")}
+
+
+def test_an_import_reports_what_the_store_holds(tmp_path: Path) -> None:
+    source = write(tmp_path, "g.nt", EDGE + EDGE + f'<http://e/a> {LABEL} "A" .\n')
+    report = build_store([source], tmp_path / "new" / "store", ImportOptions())
+    counts = Counts(entities=2, relations=1, triples=1, features=1)
+    assert report == ImportReport(tmp_path / "new" / "store", counts, 0, ())
+    info = open_store(report.folder).info
+    assert (info.counts, info.name, info.skipped) == (counts, "g", 0)
+    assert [(file.name, file.size) for file in info.sources] == [("g.nt", source.stat().st_size)]
+
+
+def test_several_files_make_one_graph(tmp_path: Path) -> None:
+    write(tmp_path, "1.nt", "<http://e/a> <http://e/p> _:x .")
+    (tmp_path / "2.ttl.gz").write_bytes(gzip.compress(b"<http://e/a> <http://e/p> <http://e/c>, _:x ."))
+    store = imported(tmp_path, tmp_path / "store", ImportOptions(name="both"))
+    assert nodes(store) == ["_:f1-x", "_:f2-x", "http://e/a", "http://e/c"]
+    assert (store.info.name, [file.name for file in store.info.sources]) == ("both", ["1.nt", "2.ttl.gz"])
+
+
+def test_sparql_sees_the_merged_graph_with_the_ids_of_the_index(tmp_path: Path) -> None:
+    source = write(tmp_path, "g.nq", '_:x <http://e/p> <http://e/b> <http://e/g> .\n_:x <http://e/p> "v"@en .')
+    folder = build_store([source], tmp_path / "store", ImportOptions()).folder
+    quads = {str(quad) for quad in ox.Store.read_only(str(folder / "oxigraph"))}
+    assert quads == {"_:x <http://e/p> <http://e/b>", '_:x <http://e/p> "v"@en'}
+
+
+def test_the_sparql_store_can_be_left_for_later(tmp_path: Path) -> None:
+    store = imported(write(tmp_path, "g.nt", EDGE), tmp_path / "store", ImportOptions(sparql=False))
+    assert not (store.folder / "oxigraph").exists()
+
+
+def test_an_empty_file_makes_an_empty_store(tmp_path: Path) -> None:
+    store = imported(write(tmp_path, "g.nt", ""), tmp_path / "store")
+    assert store.info.counts == Counts(entities=0, relations=0, triples=0, features=0)
+
+
+def test_skipped_statements_are_counted_in_the_report_and_in_the_store(tmp_path: Path) -> None:
+    source = write(tmp_path, "g.nt", EDGE + "<oops> .\n")
+    report = build_store([source], tmp_path / "store", ImportOptions(skip_errors=True))
+    assert (report.skipped, len(report.problems), open_store(report.folder).info.skipped) == (1, 1, 1)
+
+
+def test_labels_are_chosen_in_the_languages_of_the_options(tmp_path: Path) -> None:
+    source = write(tmp_path, "g.nt", f'<http://e/a> {LABEL} "Tokyo"@en .\n<http://e/a> {LABEL} "Tokio"@de .\n')
+    options = ImportOptions(vocabulary=Vocabulary(languages=("de",)))
+    store = imported(source, tmp_path / "store", options)
+    assert store.info.vocabulary == options.vocabulary
+    assert store.index.features.values[int(store.index.labels[0])] == "Tokio"
+
+
+def test_chosen_graphs_alone_are_imported(tmp_path: Path) -> None:
+    source = write(tmp_path, "g.nq", EDGE + "<http://e/c> <http://e/p> <http://e/d> <http://e/g> .\n")
+    assert nodes(imported(source, tmp_path / "store", ImportOptions(graphs=("http://e/g",)))) == [
+        "http://e/c",
+        "http://e/d",
+    ]
+    with pytest.raises(InvalidSource, match="No statement is in a graph <http://e/h>"):
+        imported(source, tmp_path / "other", ImportOptions(graphs=("http://e/h",)))
+
+
+def test_declared_prefixes_are_kept_where_their_namespace_occurs(tmp_path: Path) -> None:
+    source = write(tmp_path, "g.ttl", "@prefix e: <http://e/> . @prefix no: <http://nowhere/> . e:a e:p e:b .")
+    assert imported(source, tmp_path / "store").info.prefixes.namespaces == {"e": "http://e/"}
+
+
+def test_a_graph_of_wikidata_gets_bare_ids(tmp_path: Path) -> None:
+    wikidata = "http://www.wikidata.org"
+    source = write(tmp_path, "g.nt", f"<{wikidata}/entity/Q1> <{wikidata}/prop/direct/P1> <{wikidata}/entity/Q2> .")
+    prefixes = imported(source, tmp_path / "store").info.prefixes
+    assert (prefixes.entities, prefixes.relations) == (WIKIDATA.entities, WIKIDATA.relations)
+
+
+def test_progress_goes_through_the_stages_to_the_last_byte(tmp_path: Path) -> None:
+    source = write(tmp_path, "g.nt", EDGE * 3)
+    size = source.stat().st_size
+    seen: list[Progress] = []
+    build_store([source], tmp_path / "store", ImportOptions(), seen.append)
+    stages: tuple[Stage, ...] = ("indexing", "searching", "saving", "saving")
+    assert seen == [
+        Progress("reading", 0, size, 0),
+        Progress("reading", size, size, 3),
+        *(Progress(stage, size, size, 3) for stage in stages),
+    ]
+
+
+def test_a_store_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    imported(write(tmp_path, "old.nt", EDGE), tmp_path / "store")
+    (tmp_path / "store" / "extra").touch()
+    store = imported(write(tmp_path, "new.nt", "<http://e/c> <http://e/p> <http://e/c> ."), tmp_path / "store")
+    assert nodes(store) == ["http://e/c"]
+    assert not (tmp_path / "store" / "extra").exists()
+    assert names(tmp_path) == {"old.nt", "new.nt", "store"}
+
+
+def test_an_empty_folder_may_become_a_store(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    assert nodes(imported(write(tmp_path, "g.nt", EDGE), tmp_path / "store")) == ["http://e/a", "http://e/b"]
+
+
+def test_a_folder_with_anything_else_is_never_replaced(tmp_path: Path) -> None:
+    source = write(tmp_path, "g.nt", EDGE)
+    with pytest.raises(InvalidSource, match="neither a store nor empty"):
+        build_store([source], tmp_path, ImportOptions())
+    with pytest.raises(InvalidSource, match="is a file"):
+        build_store([source], source, ImportOptions())
+    assert source.read_text(encoding="utf-8") == EDGE
+
+
+def test_a_place_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    source = write(tmp_path, "g.nt", EDGE)
+    with pytest.raises(InvalidSource, match="cannot be written to"):
+        build_store([source], source / "store", ImportOptions())
+
+
+def test_a_failed_import_leaves_the_old_store_and_nothing_else(tmp_path: Path) -> None:
+    imported(write(tmp_path, "old.nt", EDGE), tmp_path / "store")
+    with pytest.raises(InvalidSource, match="line 1"):
+        build_store([write(tmp_path, "bad.nt", "oops")], tmp_path / "store", ImportOptions())
+    assert nodes(open_store(tmp_path / "store")) == ["http://e/a", "http://e/b"]
+    assert names(tmp_path) == {"old.nt", "bad.nt", "store"}
+
+
+def test_an_interrupt_from_the_keyboard_leaves_nothing_behind(tmp_path: Path) -> None:
+    def interrupt(progress: Progress) -> None:
+        if progress.stage == "saving":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build_store([write(tmp_path, "g.nt", EDGE)], tmp_path / "store", ImportOptions(), interrupt)
+    assert names(tmp_path) == {"g.nt"}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+@pytest.mark.parametrize("stage", ["reading", "saving"])
+def test_a_killed_import_leaves_the_old_store_and_the_next_one_clears_up(tmp_path: Path, stage: str) -> None:
+    target = tmp_path / "store"
+    imported(write(tmp_path, "old.nt", EDGE), target)
+    source = write(tmp_path, "new.nt", "<http://e/c> <http://e/p> <http://e/c> .")
+    died = subprocess.run([sys.executable, "-c", KILLED_IMPORT, source, target, stage], check=False)
+    assert died.returncode == -signal.SIGKILL
+    assert nodes(open_store(target)) == ["http://e/a", "http://e/b"]
+    assert len(names(tmp_path)) == 4
+    assert nodes(imported(source, target)) == ["http://e/c"]
+    assert names(tmp_path) == {"old.nt", "new.nt", "store"}
+
+
+def test_a_store_that_was_moved_aside_by_a_dead_import_comes_back(tmp_path: Path) -> None:
+    store = imported(write(tmp_path, "g.nt", EDGE), tmp_path / "store")
+    store.folder.rename(tmp_path / ".store.old-1234")
+    assert nodes(open_store(tmp_path / "store")) == ["http://e/a", "http://e/b"]
+    assert names(tmp_path) == {"g.nt", "store"}
+
+
+def test_what_a_dead_import_had_already_replaced_is_cleared_away(tmp_path: Path) -> None:
+    source = write(tmp_path, "g.nt", EDGE)
+    imported(source, tmp_path / "store")
+    (tmp_path / ".store.old-1234").mkdir()
+    imported(source, tmp_path / "store")
+    assert names(tmp_path) == {"g.nt", "store"}
+
+
+def test_imports_into_one_store_take_turns(tmp_path: Path) -> None:
+    sources = [write(tmp_path, f"{n}.nt", f"<http://e/{n}> <http://e/p> <http://e/{n}> .") for n in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(build_store, [source], tmp_path / "store", ImportOptions()) for source in sources]
+        reports = [one.result() for one in asked]
+    assert {report.counts.entities for report in reports} == {1}
+    assert nodes(open_store(tmp_path / "store")) in [[f"http://e/{n}"] for n in range(4)]
+
+
+def test_an_import_that_has_to_wait_says_so(tmp_path: Path) -> None:
+    source = write(tmp_path, "g.nt", EDGE)
+    seen: list[Stage] = []
+    with ThreadPoolExecutor(1) as pool:
+        with exclusively(tmp_path / "store"):
+            waiting = pool.submit(
+                build_store, [source], tmp_path / "store", ImportOptions(), lambda progress: seen.append(progress.stage)
+            )
+            while not seen:
+                assert not waiting.done()
+        waiting.result()
+    assert seen[:2] == ["waiting", "reading"]
+
+
+def test_the_sample_source_is_imported_with_all_its_statements(sample_source: Path, tmp_path: Path) -> None:
+    report = build_store([sample_source], tmp_path / "store", ImportOptions(sparql=False))
+    assert report.counts == Counts(entities=15_777, relations=304, triples=149_827, features=50_363)

@@ -1,0 +1,133 @@
+"""Graphs are opened by name."""
+
+import importlib
+import json
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kg_adapters.errors import InvalidRequest, InvalidSource, Unsupported
+from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.local.build import ImportOptions, build_store
+from kg_adapters.registry import OpenOptions, open_graph
+from kg_adapters.terms import Iri
+
+EDGE = "<http://e/a> <http://e/p> <http://e/b> .\n"
+LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> OpenOptions:
+    return OpenOptions(cache_folder=tmp_path / "cache")
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "g.nq"
+    text = f'{EDGE}<http://e/a> {LABEL} "Tokyo"@en .\n<http://e/a> {LABEL} "Tokio"@de <http://e/g> .\n'
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    path = tmp_path / "broken.nt"
+    path.write_text("oops", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A package that somebody installed, with adapters that work and adapters that do not."""
+    site = tmp_path / "site"
+    (site / "stranger-1.0.dist-info").mkdir(parents=True)
+    (site / "stranger-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: stranger\nVersion: 1.0\n")
+    entries = (
+        "[kg_sextant.adapters]\nstrange = stranger:open_strange\nmissing = stranger:gone\nnumber = stranger:NUMBER\n"
+    )
+    (site / "stranger-1.0.dist-info" / "entry_points.txt").write_text(entries)
+    (site / "stranger.py").write_text(
+        textwrap.dedent("""
+            from pathlib import Path
+            from kg_adapters.local import open_local
+
+            NUMBER = 1
+
+            async def open_strange(rest, options):
+                return await open_local(rest.removeprefix("//"), options)
+        """)
+    )
+    monkeypatch.setattr(sys, "path", [str(site), *sys.path])
+    importlib.invalidate_caches()
+    yield site
+    sys.modules.pop("stranger", None)
+
+
+async def label(name: str | Path, options: OpenOptions, node: str = "http://e/a") -> str | None:
+    graph = await open_graph(str(name), options)
+    try:
+        return (await graph.labels([Iri(node)])).get(Iri(node))
+    finally:
+        await graph.aclose()
+
+
+async def test_the_sample_opens_by_its_name(options: OpenOptions) -> None:
+    assert await label("sample", options, "http://www.wikidata.org/entity/Q1490") == "Tokyo"
+
+
+async def test_a_file_opens_through_the_cache(source: Path, options: OpenOptions) -> None:
+    assert await label(source, options) == "Tokyo"
+    assert len([path for path in options.cache_folder.iterdir() if path.is_dir()]) == 1
+
+
+async def test_a_folder_of_files_opens(source: Path, options: OpenOptions) -> None:
+    assert await label(source.parent, options) == "Tokyo"
+
+
+async def test_a_store_opens_where_it_is(source: Path, options: OpenOptions) -> None:
+    store = build_store([source], source.parent / "store", ImportOptions(sparql=False)).folder
+    assert await label(store, options) == "Tokyo"
+    assert not options.cache_folder.exists()
+
+
+async def test_languages_and_graphs_reach_the_import(source: Path, tmp_path: Path) -> None:
+    assert await label(source, OpenOptions(tmp_path / "cache", languages=("de",))) == "Tokio"
+    assert await label(source, OpenOptions(tmp_path / "cache", graphs=("http://e/g",))) == "Tokio"
+
+
+async def test_a_file_that_cannot_be_read_is_an_error(broken: Path, options: OpenOptions) -> None:
+    with pytest.raises(InvalidSource, match="line 1"):
+        await open_graph(str(broken), options)
+
+
+@pytest.mark.usefixtures("installed")
+async def test_an_installed_adapter_opens_what_its_name_stands_for(source: Path, options: OpenOptions) -> None:
+    assert await label(f"strange:{source}", options) == "Tokyo"
+
+
+async def test_the_local_adapter_can_be_named(source: Path, options: OpenOptions) -> None:
+    assert isinstance(await open_graph(f"local:{source}", options), LocalAdapter)
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize("name", ["", "nowhere.nt", "unknown:thing", "Tokyo", "x" * 9_000, "a\0b", "samples"])
+async def test_any_other_name_is_an_error_that_lists_what_is_possible(name: str, options: OpenOptions) -> None:
+    with pytest.raises(InvalidRequest, match=r"There is no graph .* Expected sample, the path of .*, strange:…\."):
+        await open_graph(name, options)
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize(("name", "message"), [("missing", "cannot be loaded from"), ("number", "is no function")])
+async def test_a_broken_adapter_is_an_error_that_names_it(name: str, message: str, options: OpenOptions) -> None:
+    with pytest.raises(Unsupported, match=f"adapter '{name}' .*{message}"):
+        await open_graph(f"{name}:x", options)
+
+
+def test_importing_the_registry_loads_nothing_heavy() -> None:
+    code = "import json, sys, kg_adapters.registry; print(json.dumps(sorted(sys.modules)))"
+    ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    assert not {"numpy", "pyoxigraph", "tantivy", "rdflib", "mcp"} & set(json.loads(ran.stdout))

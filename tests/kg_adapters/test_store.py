@@ -1,0 +1,107 @@
+"""A store is opened as it was written, or says what is wrong with it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kg_adapters.errors import InvalidSource
+from kg_adapters.local.build import ImportOptions, build_store
+from kg_adapters.local.store import FORMAT, is_store, open_store, read_store_info, verify_store
+
+AGAIN = r"Import the files again: kg-sextant import FILE… --to .*store"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    source = tmp_path / "g.ttl"
+    source.write_text('@prefix e: <http://e/> . e:a e:p e:b ; e:name "A"@en .', encoding="utf-8")
+    return build_store([source], tmp_path / "store", ImportOptions(sparql=False)).folder
+
+
+def change(folder: Path, key: str, value: object) -> None:
+    content = json.loads((folder / "store.json").read_text(encoding="utf-8"))
+    content[key] = value
+    (folder / "store.json").write_text(json.dumps(content), encoding="utf-8")
+
+
+def test_a_store_opens_with_its_index_and_what_it_says_of_itself(store: Path) -> None:
+    opened = open_store(store)
+    assert opened.folder == store
+    assert [opened.index.nodes[row] for row in range(2)] == ["http://e/a", "http://e/b"]
+    assert opened.info == read_store_info(store) == verify_store(store)
+    assert opened.info.prefixes.namespaces["e"] == "http://e/"
+
+
+def test_two_openings_share_the_files(store: Path) -> None:
+    one, two = open_store(store), open_store(store)
+    assert one.info == two.info
+    assert not one.index.out.neighbors.flags.writeable
+
+
+def test_every_file_but_oxigraphs_is_listed_with_its_size(store: Path) -> None:
+    listed = {file.path: file.size for file in read_store_info(store).files}
+    there = {path.relative_to(store).as_posix(): path.stat().st_size for path in store.rglob("*") if path.is_file()}
+    assert listed == {path: size for path, size in there.items() if path != "store.json" and not path.endswith(".lock")}
+    assert {"index/nodes.text.npy", "schema.json"} <= listed.keys()
+
+
+def test_any_other_folder_is_no_store(tmp_path: Path) -> None:
+    assert not is_store(tmp_path)
+    with pytest.raises(InvalidSource, match=r"is not a store of kg-sextant\. Build one: kg-sextant import FILE…"):
+        open_store(tmp_path)
+    with pytest.raises(InvalidSource, match="is not a store"):
+        open_store(tmp_path / "nowhere" / "store")
+
+
+@pytest.mark.parametrize(("version", "age"), [(FORMAT - 1, "an older"), (FORMAT + 1, "a newer")])
+def test_a_store_of_another_version_says_so_and_what_to_do(store: Path, version: int, age: str) -> None:
+    change(store, "format", version)
+    change(store, "unknown", "to this version")
+    message = rf"built by {age} version \(format {version}; this one reads {FORMAT}\)\. {AGAIN}"
+    with pytest.raises(InvalidSource, match=message):
+        open_store(store)
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage", b"{}", b"\xff\xfe", b'{"format": "one"}', b"[" * 100_000])
+def test_an_unreadable_store_file_is_an_error(store: Path, content: bytes) -> None:
+    (store / "store.json").write_bytes(content)
+    with pytest.raises(InvalidSource, match=rf"is damaged: store\.json cannot be read\. {AGAIN}"):
+        open_store(store)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("unknown", 1), ("counts", {}), ("vocabulary", {"labels": [{"value": "no iri"}]})]
+)
+def test_a_store_file_that_says_something_else_is_an_error(store: Path, key: str, value: object) -> None:
+    change(store, key, value)
+    with pytest.raises(InvalidSource, match=r"store\.json cannot be read"):
+        open_store(store)
+
+
+def test_a_missing_file_is_named(store: Path) -> None:
+    (store / "index" / "out.neighbors.npy").unlink()
+    with pytest.raises(InvalidSource, match=rf"is damaged: index/out\.neighbors\.npy is missing\. {AGAIN}"):
+        open_store(store)
+
+
+def test_a_cut_off_file_is_named_with_its_sizes(store: Path) -> None:
+    path = store / "index" / "out.neighbors.npy"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(InvalidSource, match=r"index/out\.neighbors\.npy has 131 bytes instead of 132"):
+        open_store(store)
+
+
+def test_a_file_of_the_right_size_that_is_no_array_is_an_error(store: Path) -> None:
+    path = store / "index" / "out.neighbors.npy"
+    path.write_bytes(b"x" * path.stat().st_size)
+    with pytest.raises(InvalidSource, match="is damaged"):
+        open_store(store)
+
+
+def test_changed_content_is_found_by_verifying(store: Path) -> None:
+    path = store / "index" / "nodes.text.npy"
+    path.write_bytes(path.read_bytes().replace(b"http://e/a", b"http://e/x"))
+    open_store(store)
+    with pytest.raises(InvalidSource, match=rf"the content of index/nodes\.text\.npy has changed\. {AGAIN}"):
+        verify_store(store)
