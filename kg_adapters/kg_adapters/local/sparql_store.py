@@ -1,0 +1,134 @@
+"""The part of a store that answers SPARQL, made from the adjacency index where the store came without it."""
+
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+import anyio.to_thread
+import pyoxigraph
+from filelock import FileLock, Timeout
+
+from kg_adapters.errors import BackendError, BackendTimeout
+from kg_adapters.local.index import GraphIndex
+from kg_adapters.local.store import OXIGRAPH_FOLDER
+from kg_adapters.terms import XSD_STRING
+
+MAX_BUILD_S: Final = 600.0
+_CHUNK: Final = 50_000
+_ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
+
+
+async def ensure_sparql_store(folder: Path, index: GraphIndex, *, timeout_s: float = MAX_BUILD_S) -> Path:
+    """Return a store's Oxigraph folder, built first where it is missing.
+
+    One process builds, others wait for it; about 200,000 statements take a second or two. The work is done in a thread,
+    mostly outside the interpreter's lock, and given up when the caller is cancelled.
+
+    Args:
+        folder: The store.
+        index: All that the graph says.
+        timeout_s: The most seconds that building, or waiting for another process to build, may take.
+
+    Raises:
+        BackendTimeout: It took too long.
+        BackendError: The store's folder cannot be written.
+    """
+    target = folder / OXIGRAPH_FOLDER
+    if target.is_dir():
+        return target
+    given_up = threading.Event()
+    end = time.monotonic() + timeout_s
+
+    def go_on() -> None:
+        if given_up.is_set() or time.monotonic() > end:
+            raise BackendTimeout(
+                f"Preparing the graph for SPARQL took more than {timeout_s:g} s. Ask again, or import the graph with "
+                "kg-sextant import, which prepares it once."
+            )
+
+    try:
+        await anyio.to_thread.run_sync(_build_once, target, index, timeout_s, go_on, abandon_on_cancel=True)
+    finally:
+        given_up.set()
+    return target
+
+
+def _build_once(target: Path, index: GraphIndex, timeout_s: float, go_on: Callable[[], None]) -> None:
+    try:
+        with FileLock(target.with_name(f"{target.name}.lock"), timeout=timeout_s):
+            if not target.is_dir():
+                _build(target, index, go_on)
+    except Timeout as error:
+        raise BackendTimeout("Another process is still preparing this graph for SPARQL. Ask again later.") from error
+    except OSError as error:
+        raise BackendError(
+            f"The graph has no SPARQL part yet, and it cannot be made in {target.parent}: {error.strerror or error}. "
+            "Make the folder writable, or import the graph again with kg-sextant import."
+        ) from error
+
+
+def _build(target: Path, index: GraphIndex, go_on: Callable[[], None]) -> None:
+    for left_over in target.parent.glob(f".{target.name}-*"):
+        # Whoever holds the lock is alone: these belong to builds that were killed.
+        shutil.rmtree(left_over)
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as temporary:
+        building = Path(temporary) / OXIGRAPH_FOLDER
+        store = pyoxigraph.Store(building)
+        lines = statements(index)
+        while chunk := list(islice(lines, _CHUNK)):
+            go_on()
+            _load(store, chunk)
+        store.flush()
+        del store
+        building.rename(target)
+
+
+def _load(store: pyoxigraph.Store, lines: list[str]) -> None:
+    # bulk_load is fast and leaves the interpreter to others, but gives blank nodes new labels.
+    plain = "".join(line for line in lines if "_:" not in line)
+    store.bulk_load(plain, pyoxigraph.RdfFormat.N_TRIPLES, lenient=True)
+    labelled = "".join(line for line in lines if "_:" in line)
+    store.bulk_extend(
+        pyoxigraph.Quad(triple.subject, triple.predicate, triple.object)
+        for triple in pyoxigraph.parse(labelled, pyoxigraph.RdfFormat.N_TRIPLES, lenient=True)
+    )
+
+
+def statements(index: GraphIndex) -> Iterator[str]:
+    """Yield all that an index says, as lines of N-Triples."""
+    nodes = [
+        key if key.startswith("_:") else f"<{key}>" for key in map(index.nodes.__getitem__, range(len(index.nodes)))
+    ]
+    relations = [f"<{index.relations[number]}>" for number in range(len(index.relations))]
+    yield from _edges(index, nodes, relations)
+    yield from _features(index, nodes, relations)
+
+
+def _edges(index: GraphIndex, nodes: list[str], relations: list[str]) -> Iterator[str]:
+    table = index.out
+    for number, node in enumerate(nodes):
+        for group in range(table.groups[number], table.groups[number + 1]):
+            start = f"{node} {relations[table.relations[group]]} "
+            for tail in table.neighbors[table.starts[group] : table.starts[group + 1]].tolist():
+                yield f"{start}{nodes[tail]} .\n"
+
+
+def _features(index: GraphIndex, nodes: list[str], relations: list[str]) -> Iterator[str]:
+    table = index.features
+    for number, node in enumerate(nodes):
+        for row in range(table.starts[number], table.starts[number + 1]):
+            value = table.values[row].translate(_ESCAPES)
+            yield f'{node} {relations[table.relations[row]]} "{value}"{_suffix(index, row)} .\n'
+
+
+def _suffix(index: GraphIndex, row: int) -> str:
+    language = int(index.features.languages[row])
+    if language >= 0:
+        return f"@{index.languages[language]}"
+    datatype = index.datatypes[int(index.features.datatypes[row])]
+    return "" if datatype == XSD_STRING.value else f"^^<{datatype}>"

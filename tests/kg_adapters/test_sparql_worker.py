@@ -1,0 +1,164 @@
+"""The process that runs SPARQL: what it answers, line by line, and how it is bounded."""
+
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import pyoxigraph
+import pytest
+from anyio.abc import Process
+
+from kg_adapters.errors import BackendError, InvalidRequest
+from kg_adapters.local.sparql_messages import AnswerLine, Request, read_answer, reply_line
+from kg_adapters.local.sparql_worker import SparqlWorker
+from kg_adapters.models import SparqlAnswer
+from kg_adapters.terms import RDF_LANG_STRING, XSD, BlankNode, Iri, Literal
+
+TURTLE = """
+@prefix : <http://x/> .
+:Tokyo :in :Japan ; :label "Tokyo"@en , "東京"@ja ; :people 14000000 ; :mayor _:m .
+:Kyoto :in :Japan ; :label "Kyōto \\"old\\"\\n"@en .
+_:m :name "Yuriko" .
+"""
+ALL = Request("", {"x": "http://x/"}, max_rows=100, max_bytes=10_000)
+BOMB = (
+    "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n_ ?o . ?q ?r ?s . ?t ?u ?v . ?w ?x ?y }"
+)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sparql") / "oxigraph"
+    pyoxigraph.Store(folder).bulk_load(TURTLE, pyoxigraph.RdfFormat.TURTLE)
+    return folder
+
+
+@pytest.fixture
+def worker(store: Path) -> SparqlWorker:
+    return SparqlWorker(store)
+
+
+@pytest.fixture
+async def process(store: Path) -> AsyncIterator[Process]:
+    command = [sys.executable, "-m", "kg_adapters.local.sparql_worker", str(store), str(4 << 30)]
+    async with await anyio.open_process(command, stderr=subprocess.DEVNULL) as started:
+        yield started
+        if started.returncode is None:
+            started.kill()
+
+
+def ask(worker: SparqlWorker, query: str, request: Request = ALL) -> SparqlAnswer:
+    return read_answer(worker.reply(replace(request, query=query).line()))
+
+
+def test_select_gives_terms_with_their_kinds_and_none_where_a_variable_is_unbound(worker: SparqlWorker) -> None:
+    query = "SELECT ?city ?label ?people { ?city x:label ?label OPTIONAL { ?city x:people ?people } } ORDER BY ?label"
+    assert ask(worker, query) == SparqlAnswer(
+        form="SELECT",
+        variables=("city", "label", "people"),
+        rows=(
+            (Iri("http://x/Kyoto"), Literal('Kyōto "old"\n', RDF_LANG_STRING, "en"), None),
+            (Iri("http://x/Tokyo"), Literal("Tokyo", RDF_LANG_STRING, "en"), Literal("14000000", Iri(XSD + "integer"))),
+            (Iri("http://x/Tokyo"), Literal("東京", RDF_LANG_STRING, "ja"), Literal("14000000", Iri(XSD + "integer"))),
+        ),
+        truncated=False,
+        named=(Iri("http://x/label"), Iri("http://x/people")),
+    )
+
+
+def test_ask_gives_a_truth(worker: SparqlWorker) -> None:
+    named = (Iri("http://x/Tokyo"), Iri("http://x/in"), Iri("http://x/Japan"))
+    assert ask(worker, "ASK { x:Tokyo x:in x:Japan }") == SparqlAnswer("ASK", (), (), False, True, named)
+    assert ask(worker, "ASK { ?s ?p 'nothing' }") == SparqlAnswer("ASK", (), (), False, False)
+
+
+def test_construct_gives_distinct_triples(worker: SparqlWorker) -> None:
+    query = "CONSTRUCT { x:Japan x:has x:cities } WHERE { ?city x:in x:Japan }"
+    assert ask(worker, query) == SparqlAnswer(
+        form="CONSTRUCT",
+        variables=("subject", "predicate", "object"),
+        rows=((Iri("http://x/Japan"), Iri("http://x/has"), Iri("http://x/cities")),),
+        truncated=False,
+        named=(Iri("http://x/in"), Iri("http://x/Japan")),
+    )
+
+
+def test_describe_gives_what_is_said_about_an_entity_and_blank_nodes_keep_their_label(worker: SparqlWorker) -> None:
+    described = ask(worker, "DESCRIBE x:Tokyo")
+    (row,) = ask(worker, "SELECT ?mayor { x:Tokyo x:mayor ?mayor }").rows
+    assert described.form == "DESCRIBE"
+    assert isinstance(row[0], BlankNode)
+    assert (Iri("http://x/Tokyo"), Iri("http://x/mayor"), row[0]) in described.rows
+
+
+def test_triple_terms_come_as_text(tmp_path: Path) -> None:
+    triple = pyoxigraph.Triple(
+        pyoxigraph.NamedNode("http://x/a"), pyoxigraph.NamedNode("http://x/b"), pyoxigraph.Literal("c")
+    )
+    quad = pyoxigraph.Quad(pyoxigraph.NamedNode("http://x/s"), pyoxigraph.NamedNode("http://x/says"), triple)
+    pyoxigraph.Store(tmp_path / "store").bulk_extend([quad])
+    answer = ask(SparqlWorker(tmp_path / "store"), "SELECT ?what { ?s ?p ?what }")
+    assert answer.rows == ((Literal(str(triple)),),)
+
+
+def test_rows_are_bounded_and_the_answer_says_so(worker: SparqlWorker) -> None:
+    query = "SELECT ?p { ?s ?p ?o }"
+    whole = ask(worker, query)
+    assert len(whole.rows) == 8
+    assert ask(worker, query, replace(ALL, max_rows=8)) == whole
+    assert ask(worker, query, replace(ALL, max_rows=7)) == replace(whole, rows=whole.rows[:7], truncated=True)
+
+
+def test_bytes_are_bounded_and_the_answer_says_so(worker: SparqlWorker) -> None:
+    query = "SELECT (STR(?p) AS ?t) { ?s ?p ?o }"
+    few = ask(worker, query, replace(ALL, max_bytes=200))
+    assert few.truncated
+    assert 0 < len(few.rows) < 8
+    with pytest.raises(InvalidRequest, match=r"^One row of the answer has over 20 bytes\."):
+        ask(worker, query, replace(ALL, max_bytes=20))
+
+
+def test_a_refused_query_is_an_invalid_request(worker: SparqlWorker) -> None:
+    with pytest.raises(InvalidRequest, match=r"^This graph is read-only; updates are refused\."):
+        ask(worker, "DELETE WHERE { ?s ?p ?o }")
+
+
+def test_what_only_the_engine_finds_wrong_is_an_invalid_request_too(worker: SparqlWorker) -> None:
+    with pytest.raises(InvalidRequest, match=r"^The query is not SPARQL as this graph reads it: with GROUP BY"):
+        ask(worker, "SELECT (COUNT(?s) AS ?n) ?p { ?s ?p ?o }")
+
+
+def test_a_missing_store_is_the_graphs_fault(tmp_path: Path) -> None:
+    with pytest.raises(BackendError, match=r"^The graph's SPARQL engine failed: "):
+        ask(SparqlWorker(tmp_path / "nothing"), "ASK {}")
+
+
+def test_a_line_that_says_no_term_is_reported_as_a_bug() -> None:
+    reply = AnswerLine(form="SELECT", variables=["a"], rows=[[[]]], truncated=False, truth=None, named=[])
+    with pytest.raises(BackendError, match="Report this as a bug"):
+        read_answer(reply_line(reply))
+
+
+async def test_the_process_answers_line_by_line_and_ends_with_its_input(process: Process) -> None:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with anyio.fail_after(60):
+        for _ in range(2):
+            await process.stdin.send(replace(ALL, query="ASK { x:Tokyo ?p ?o }").line())
+            line = b""
+            while not line.endswith(b"\n"):
+                line += await process.stdout.receive()
+            assert read_answer(line).truth is True
+        await process.stdin.aclose()
+        assert await process.wait() == 0
+
+
+async def test_the_process_ends_with_its_input_even_in_the_middle_of_a_query(process: Process) -> None:
+    assert process.stdin is not None
+    with anyio.fail_after(60):
+        await process.stdin.send(replace(ALL, query=BOMB).line())
+        await process.stdin.aclose()
+        assert await process.wait() == 1
