@@ -1,0 +1,255 @@
+"""The adapter over a store on this machine."""
+# ruff: noqa: D102 - what an adapter's methods do is documented on the protocol
+
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final
+
+import anyio.to_thread
+
+from kg_adapters.errors import InvalidRequest, InvalidSource
+from kg_adapters.labels import Vocabulary
+from kg_adapters.local.cursors import Question, graph_seal, invalid_cursor, read_cursor, write_cursor
+from kg_adapters.local.degrees import count_neighbors
+from kg_adapters.local.dictionary import Dictionary
+from kg_adapters.local.neighborhood import START, Edge, Neighborhood, Position
+from kg_adapters.local.path_search import find_paths_in_index
+from kg_adapters.local.schema_file import read_schema
+from kg_adapters.local.sparql_pool import SparqlPool
+from kg_adapters.local.sparql_store import ensure_sparql_store
+from kg_adapters.local.store import LocalStore
+from kg_adapters.local.text_index import Hit, TextIndex
+from kg_adapters.models import (
+    Candidate,
+    Count,
+    Degree,
+    Description,
+    Direction,
+    Feature,
+    FeaturePage,
+    GraphSchema,
+    NeighborPage,
+    PathRequest,
+    PathsFound,
+    RelationCount,
+    Role,
+    SparqlAnswer,
+)
+from kg_adapters.prefixes import Prefixes
+from kg_adapters.terms import Iri, Literal, Node, Triple
+
+_MAX_TYPES: Final = 100
+
+
+class LocalAdapter:
+    """Answers from one imported store: from the adjacency index at once, from its files in a thread or process.
+
+    Args:
+        store: An open store; it may be shared by any number of adapters.
+    """
+
+    def __init__(self, store: LocalStore) -> None:
+        self._store = store
+        self._index = store.index
+        self._dictionary = Dictionary(store.index)
+        self._graph_seal = graph_seal(store.index)
+        self._types = self._ids(store.info.vocabulary.types)
+        self._text: TextIndex | None = None
+        self._schema: GraphSchema | None = None
+        self._sparql = SparqlPool(store.folder, store.info.prefixes)
+
+    @property
+    def name(self) -> str:
+        return self._store.info.name
+
+    @property
+    def prefixes(self) -> Prefixes:
+        return self._store.info.prefixes
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return self._store.info.vocabulary
+
+    @property
+    def remote(self) -> bool:
+        return False
+
+    async def labels(self, terms: Collection[Node]) -> Mapping[Node, str]:
+        found: dict[Node, str] = {}
+        for term in terms:
+            number = self._dictionary.node_id(term)
+            label = None if number is None else self._dictionary.label(number)
+            if label is not None:
+                found[term] = label
+        return found
+
+    async def describe(self, terms: Collection[Node]) -> Mapping[Node, Description]:
+        found = ((term, self._description(term)) for term in dict.fromkeys(terms))
+        return {term: description for term, description in found if description is not None}
+
+    async def neighbors(
+        self,
+        entities: Sequence[Node],
+        *,
+        direction: Direction,
+        relations: Collection[Iri] | None = None,
+        limit_per_relation: int | None = None,
+        limit: int,
+        cursor: str | None = None,
+    ) -> Mapping[Node, NeighborPage]:
+        _require_positive(limit)
+        _require_positive(1 if limit_per_relation is None else limit_per_relation)
+        question = Question(direction, relations, limit_per_relation)
+        nodes = dict.fromkeys(entities)
+        start = START
+        if cursor is not None:
+            if len(nodes) != 1:
+                raise invalid_cursor(cursor, f"goes with one entity, not with {len(nodes)}")
+            start = read_cursor(cursor, question.seal(self._graph_seal, *nodes))
+        wanted = None if relations is None else self._ids(relations)
+        pages: dict[Node, NeighborPage] = {}
+        for node in nodes:
+            number = self._dictionary.node_id(node)
+            if number is not None:
+                around = Neighborhood(self._index, number, direction, wanted)
+                if cursor is not None and not around.holds(start, limit_per_relation):
+                    raise invalid_cursor(cursor, "points behind the end")
+                pages[node] = self._page(node, around, question, start, limit)
+        return pages
+
+    async def degrees(
+        self, entities: Sequence[Node], *, direction: Direction = "both", relations: Collection[Iri] | None = None
+    ) -> Mapping[Node, Degree]:
+        wanted = None if relations is None else self._ids(relations)
+        numbers = ((node, self._dictionary.node_id(node)) for node in dict.fromkeys(entities))
+        return {node: self._degree(number, direction, wanted) for node, number in numbers if number is not None}
+
+    async def features(self, entity: Node, *, relation: Iri | None = None, limit: int = 200) -> FeaturePage:
+        _require_positive(limit)
+        number = self._dictionary.node_id(entity)
+        wanted = None if relation is None else self._dictionary.relation_id(relation)
+        if number is None or (relation is not None and wanted is None):
+            return FeaturePage((), Count(0))
+        table = self._index.features
+        first, last = int(table.starts[number]), int(table.starts[number + 1])
+        if wanted is not None:
+            first = bisect_left(table.relations, wanted, first, last)
+            last = bisect_left(table.relations, wanted + 1, first, last)
+        shown = range(first, min(last, first + limit))
+        return FeaturePage(tuple(self._feature(row) for row in shown), Count(last - first))
+
+    async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:
+        accept = None if type is None else self._instances(type)
+        return await anyio.to_thread.run_sync(self._search, text, limit, accept)
+
+    async def search_relations(self, text: str, *, limit: int) -> Sequence[Candidate]:
+        """Return the relations that `text` may name by label, alias or local part, best first, at most `limit`."""
+        return await anyio.to_thread.run_sync(self._search_relations, text, limit)
+
+    async def schema(self) -> GraphSchema:
+        if self._schema is None:
+            self._schema = await anyio.to_thread.run_sync(read_schema, self._store.folder, self.prefixes)
+        return self._schema
+
+    async def paths(self, request: PathRequest) -> PathsFound:
+        unwalked = self.vocabulary.unwalked
+        return await anyio.to_thread.run_sync(
+            find_paths_in_index, self._index, request, unwalked, abandon_on_cancel=True
+        )
+
+    async def select(self, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:
+        # A store may come without its SPARQL part; making it once is not what the deadline of a query is for.
+        await ensure_sparql_store(self._store.folder, self._index)
+        return await self._sparql.select(query, timeout_s=timeout_s, max_rows=max_rows)
+
+    async def aclose(self) -> None:
+        await self._sparql.aclose()
+
+    def _ids(self, relations: Collection[Iri]) -> frozenset[int]:
+        found = (self._dictionary.relation_id(relation) for relation in relations)
+        return frozenset(number for number in found if number is not None)
+
+    def _description(self, term: Node) -> Description | None:
+        number = self._dictionary.node_id(term)
+        roles: list[Role] = [] if number is None else ["entity"]
+        if self._dictionary.relation_id(term) is not None:
+            roles.append("relation")
+        if not roles:
+            return None
+        if number is None:
+            return Description(None, None, (), frozenset(roles))
+        types = self._types_of(number)
+        label, description = self._dictionary.label(number), self._dictionary.description(number)
+        return Description(label, description, types, frozenset(roles))
+
+    def _types_of(self, number: int) -> tuple[Node, ...]:
+        found: set[int] = set()
+        for group in Neighborhood(self._index, number, "out", self._types).groups:
+            found.update(self._index.out.neighbors[group.start : min(group.end, group.start + _MAX_TYPES)].tolist())
+        return tuple(self._dictionary.node(place) for place in sorted(found)[:_MAX_TYPES])
+
+    def _page(self, node: Node, around: Neighborhood, question: Question, start: Position, limit: int) -> NeighborPage:
+        edges, following = around.page(limit, limit_per_relation=question.limit_per_relation, position=start)
+        return NeighborPage(
+            triples=tuple(self._triple(node, edge) for edge in edges),
+            total=Count(around.total),
+            truncated=following is not None or around.drops(question.limit_per_relation),
+            cursor=None if following is None else write_cursor(following, question.seal(self._graph_seal, node)),
+        )
+
+    def _triple(self, node: Node, edge: Edge) -> Triple:
+        relation, neighbor = self._dictionary.relation(edge.relation), self._dictionary.node(edge.neighbor)
+        return Triple(node, relation, neighbor) if edge.outgoing else Triple(neighbor, relation, node)
+
+    def _degree(self, number: int, direction: Direction, relations: Collection[int] | None) -> Degree:
+        counts = tuple(
+            RelationCount(
+                self._dictionary.relation(group.relation), "out" if group.outgoing else "in", Count(group.length)
+            )
+            for group in Neighborhood(self._index, number, direction, relations).groups
+        )
+        return Degree(Count(count_neighbors(self._index, number, direction, relations)), counts)
+
+    def _feature(self, row: int) -> Feature:
+        table, language = self._index.features, int(self._index.features.languages[row])
+        datatype = Iri(self._index.datatypes[int(table.datatypes[row])])
+        tag = None if language < 0 else self._index.languages[language]
+        return Feature(self._dictionary.relation(int(table.relations[row])), Literal(table.values[row], datatype, tag))
+
+    def _instances(self, type: Node) -> Callable[[int], bool]:
+        """Return what says whether a node is an instance of a type."""
+        number, into = self._dictionary.node_id(type), self._index.into
+        groups = [] if number is None else Neighborhood(self._index, number, "in", self._types).groups
+
+        def accept(node: int) -> bool:
+            places = ((bisect_left(into.neighbors, node, group.start, group.end), group.end) for group in groups)
+            return any(place < end and into.neighbors[place] == node for place, end in places)
+
+        return accept
+
+    def _names(self) -> TextIndex:
+        if self._text is None:
+            try:
+                self._text = TextIndex.open(self._store.folder, self._index)
+            except (OSError, ValueError, EOFError) as error:
+                raise InvalidSource(
+                    f"The text index of {self._store.folder} is missing or damaged. Import the source files again."
+                ) from error
+        return self._text
+
+    def _search(self, text: str, limit: int, accept: Callable[[int], bool] | None) -> list[Candidate]:
+        hits = self._names().search(text, limit=limit, accept=accept)
+        return [_candidate(self._dictionary.node(hit.bearer), hit) for hit in hits]
+
+    def _search_relations(self, text: str, limit: int) -> list[Candidate]:
+        hits = self._names().search_relations(text, limit)
+        return [_candidate(self._dictionary.relation(hit.bearer), hit) for hit in hits]
+
+
+def _candidate(entity: Node, hit: Hit) -> Candidate:
+    return Candidate(entity, hit.score, hit.matched_by, hit.matched_text)
+
+
+def _require_positive(limit: int) -> None:
+    if limit < 1:
+        raise InvalidRequest(f"The limit must be at least 1; it is {limit}.")

@@ -1,0 +1,87 @@
+"""From ids to terms and back, with what was seen lately kept in memory."""
+
+from typing import Final
+
+from kg_adapters.local.index import GraphIndex
+from kg_adapters.terms import Iri, Node, node_from_key, node_key
+
+_MOST_KEPT: Final = 50_000
+_MAX_KEPT_LABEL: Final = 200
+
+
+class Dictionary:
+    """The nodes, relations and labels of one index.
+
+    Args:
+        index: The graph.
+        most_kept: How many of each are in memory at most.
+    """
+
+    def __init__(self, index: GraphIndex, *, most_kept: int = _MOST_KEPT) -> None:
+        self._index = index
+        self._most_kept = most_kept
+        self._nodes: dict[int, Node] = {}
+        self._node_ids: dict[Node, int] = {}
+        self._relations: dict[int, Iri] = {}
+        self._labels: dict[int, str] = {}
+
+    @property
+    def kept(self) -> int:
+        """How many nodes, relations and labels are in memory now."""
+        return len(self._nodes) + len(self._relations) + len(self._labels)
+
+    def node(self, number: int) -> Node:
+        """Return the node with this id."""
+        node = self._nodes.get(number)
+        if node is None:
+            node = node_from_key(self._index.nodes[number])
+            self._keep(number, node)
+        return node
+
+    def node_id(self, node: Node) -> int | None:
+        """Return the id of a node, or None where the graph does not mention it."""
+        number = self._node_ids.get(node)
+        if number is None:
+            number = self._index.nodes.find(node_key(node))
+            if number is not None:
+                self._keep(number, node)
+        return number
+
+    def relation(self, number: int) -> Iri:
+        """Return the relation with this id."""
+        relation = self._relations.get(number)
+        if relation is None:
+            relation = Iri(self._index.relations[number])
+            if len(self._relations) >= self._most_kept:
+                self._relations.clear()
+            self._relations[number] = relation
+        return relation
+
+    def relation_id(self, relation: Node) -> int | None:
+        """Return the id of a relation, or None where no statement of the graph has it."""
+        return self._index.relations.find(relation.value) if isinstance(relation, Iri) else None
+
+    def label(self, number: int) -> str | None:
+        """Return the label of the node with this id, or None."""
+        label = self._labels.get(number)
+        if label is None:
+            label = self._text(int(self._index.labels[number]))
+            if label is not None and len(label) <= _MAX_KEPT_LABEL:
+                if len(self._labels) >= self._most_kept:
+                    self._labels.clear()
+                self._labels[number] = label
+        return label
+
+    def description(self, number: int) -> str | None:
+        """Return the description of the node with this id, or None."""
+        return self._text(int(self._index.descriptions[number]))
+
+    def _text(self, row: int) -> str | None:
+        return None if row < 0 else self._index.features.values[row]
+
+    def _keep(self, number: int, node: Node) -> None:
+        if len(self._nodes) >= self._most_kept:
+            self._nodes.clear()
+            self._node_ids.clear()
+        self._nodes[number] = node
+        self._node_ids[node] = number

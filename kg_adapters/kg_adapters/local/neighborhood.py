@@ -1,0 +1,131 @@
+"""One entity's edges as groups, and the pages that take them in turns."""
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterator
+from typing import Final, NamedTuple, TypeAlias
+
+from kg_adapters.local.index import EdgeTable, GraphIndex
+from kg_adapters.models import Direction
+
+Position: TypeAlias = tuple[int, int]
+"""Where a page begins: how many of every group were taken before, and the place of the group that is next."""
+
+START: Final[Position] = (0, 0)
+
+
+class Edge(NamedTuple):
+    """An edge seen from its entity, by ids."""
+
+    relation: int
+    neighbor: int
+    outgoing: bool
+
+
+class Group(NamedTuple):
+    """The edges of one relation in one direction: `length` of them from `start` in the neighbours of the table.
+
+    `loop` is where the entity itself stands among them if it is not to be listed, otherwise -1.
+    """
+
+    relation: int
+    outgoing: bool
+    start: int
+    length: int
+    loop: int = -1
+
+    @property
+    def end(self) -> int:
+        """Where the next group begins in the neighbours of the table."""
+        return self.start + self.length + (self.loop >= 0)
+
+    def neighbor(self, table: EdgeTable, rank: int) -> int:
+        """Return the id of the neighbour with this rank, from 0."""
+        place = self.start + rank
+        return int(table.neighbors[place + 1 if 0 <= self.loop <= place else place])
+
+
+class Neighborhood:
+    """The groups of one entity in the order that `KGAdapter.neighbors` promises.
+
+    Args:
+        index: The graph.
+        node: The entity's id.
+        direction: Which edges count; with `both`, those from the entity to itself only as outgoing.
+        relations: The relation ids that count; None for all.
+    """
+
+    def __init__(
+        self, index: GraphIndex, node: int, direction: Direction, relations: Collection[int] | None = None
+    ) -> None:
+        self._index = index
+        out = [] if direction == "in" else list(_groups(index.out, node, relations, outgoing=True))
+        into = [] if direction == "out" else list(_groups(index.into, node, relations, outgoing=False))
+        if out and into:
+            into = _without_loops(index.into, into, node, {group.relation for group in out})
+        self.groups = [*out, *into]
+
+    @property
+    def total(self) -> int:
+        """The number of edges."""
+        return sum(group.length for group in self.groups)
+
+    def page(
+        self, limit: int, *, limit_per_relation: int | None = None, position: Position = START
+    ) -> tuple[list[Edge], Position | None]:
+        """Return up to `limit` edges from a position on, and the position of the next, or None at the end."""
+        lengths = [group.length for group in self.groups]
+        if limit_per_relation is not None:
+            lengths = [min(length, limit_per_relation) for length in lengths]
+        rank, first = position
+        edges: list[Edge] = []
+        open_groups = [place for place, length in enumerate(lengths) if length > rank]
+        while open_groups:
+            for place in open_groups:
+                if place < first:
+                    continue
+                if len(edges) == limit:
+                    return edges, (rank, place)
+                edges.append(self._edge(self.groups[place], rank))
+            rank, first = rank + 1, 0
+            open_groups = [place for place in open_groups if lengths[place] > rank]
+        return edges, None
+
+    def holds(self, position: Position, limit_per_relation: int | None) -> bool:
+        """Say whether there is an edge at a position."""
+        rank, place = position
+        if place >= len(self.groups) or (limit_per_relation is not None and rank >= limit_per_relation):
+            return False
+        return rank < self.groups[place].length
+
+    def drops(self, limit_per_relation: int | None) -> bool:
+        """Say whether a limit per relation leaves edges out."""
+        return limit_per_relation is not None and any(group.length > limit_per_relation for group in self.groups)
+
+    def _edge(self, group: Group, rank: int) -> Edge:
+        table = self._index.out if group.outgoing else self._index.into
+        return Edge(group.relation, group.neighbor(table, rank), group.outgoing)
+
+
+def _groups(table: EdgeTable, node: int, relations: Collection[int] | None, *, outgoing: bool) -> Iterator[Group]:
+    first, last = int(table.groups[node]), int(table.groups[node + 1])
+    starts: list[int] = table.starts[first : last + 1].tolist()
+    owned: list[int] = table.relations[first:last].tolist()
+    for place, relation in enumerate(owned):
+        if relations is None or relation in relations:
+            yield Group(relation, outgoing, starts[place], starts[place + 1] - starts[place])
+
+
+def _without_loops(table: EdgeTable, groups: list[Group], node: int, outgoing: Collection[int]) -> list[Group]:
+    kept: list[Group] = []
+    for group in groups:
+        loop = _find(table, group, node) if group.relation in outgoing else -1
+        if loop < 0:
+            kept.append(group)
+        elif group.length > 1:
+            kept.append(Group(group.relation, group.outgoing, group.start, group.length - 1, loop))
+    return kept
+
+
+def _find(table: EdgeTable, group: Group, node: int) -> int:
+    place = bisect_left(table.neighbors, node, group.start, group.end)
+    return place if place < group.end and table.neighbors[place] == node else -1

@@ -1,0 +1,127 @@
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kg_adapters.errors import InvalidRequest, InvalidSource
+from kg_adapters.labels import Vocabulary
+from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.local.dictionary import Dictionary
+from kg_adapters.models import Candidate, Count, Degree, RelationCount
+from kg_adapters.protocol import KGAdapter, SupportsPaths, SupportsSparql
+from kg_adapters.terms import BlankNode
+from kg_adapters.testing import HUB, LOOPS, SEARCHABLE, TOWNS, iri, ntriples
+from small_graphs import index_of, store_of
+
+
+def adapter(folder: Path, *statements: str) -> LocalAdapter:
+    return LocalAdapter(store_of(folder, ntriples(statements)))
+
+
+async def test_it_can_do_everything_that_an_adapter_may(tmp_path: Path) -> None:
+    graph = adapter(tmp_path, *TOWNS)
+    assert isinstance(graph, KGAdapter)
+    assert isinstance(graph, SupportsPaths)
+    assert isinstance(graph, SupportsSparql)
+    assert (graph.remote, graph.vocabulary) == (False, Vocabulary())
+
+
+async def test_a_loop_is_counted_by_relation_as_it_is_listed(tmp_path: Path) -> None:
+    graph = adapter(tmp_path, *LOOPS)
+    assert await graph.degrees([iri("a")]) == {
+        iri("a"): Degree(
+            Count(2),
+            (
+                RelationCount(iri("knows"), "out", Count(2)),
+                RelationCount(iri("likes"), "out", Count(1)),
+                RelationCount(iri("knows"), "in", Count(1)),
+                RelationCount(iri("likes"), "in", Count(1)),
+            ),
+        )
+    }
+
+
+async def test_a_cursor_does_not_outlive_its_graph(tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    graph, changed = adapter(tmp_path, *HUB), adapter(tmp_path / "new", *HUB, "person0000 citizenOf atlantis")
+    cursor = (await graph.neighbors([iri("japan")], direction="in", limit=3))[iri("japan")].cursor
+    with pytest.raises(InvalidRequest, match="belongs to another question"):
+        await changed.neighbors([iri("japan")], direction="in", limit=3, cursor=cursor)
+
+
+@pytest.mark.parametrize("position", ["0-9", "999999999999-0", "1-0"])
+async def test_a_cursor_that_points_nowhere_is_refused(tmp_path: Path, position: str) -> None:
+    graph = adapter(tmp_path, *HUB)
+    cursor = (await graph.neighbors([iri("japan")], direction="in", limit=3))[iri("japan")].cursor
+    assert cursor is not None
+    forged = re.sub(r"^\d+-\d+", position, cursor)
+    with pytest.raises(InvalidRequest, match="points behind the end"):
+        await graph.neighbors([iri("japan")], direction="in", limit=3, cursor=forged)
+
+
+async def test_a_cursor_about_an_unknown_entity_is_refused(tmp_path: Path) -> None:
+    graph = adapter(tmp_path, *HUB)
+    cursor = (await graph.neighbors([iri("japan")], direction="in", limit=3))[iri("japan")].cursor
+    with pytest.raises(InvalidRequest, match="with the other arguments unchanged"):
+        await graph.neighbors([iri("atlantis")], direction="in", limit=3, cursor=cursor)
+
+
+async def test_a_limit_per_relation_below_one_is_refused(tmp_path: Path) -> None:
+    graph = adapter(tmp_path, *HUB)
+    with pytest.raises(InvalidRequest, match="at least 1; it is 0"):
+        await graph.neighbors([iri("japan")], direction="in", limit_per_relation=0, limit=3)
+
+
+async def test_the_schema_is_read_once(tmp_path: Path) -> None:
+    graph = adapter(tmp_path, *HUB)
+    first = await graph.schema()
+    (tmp_path / "store" / "schema.json").unlink()
+    assert await graph.schema() is first
+
+
+async def test_features_have_a_limit_of_at_least_one(tmp_path: Path) -> None:
+    graph = adapter(tmp_path, *TOWNS)
+    with pytest.raises(InvalidRequest, match="at least 1; it is 0"):
+        await graph.features(iri("hermit"), limit=0)
+
+
+async def test_no_more_than_a_hundred_types_are_described(tmp_path: Path) -> None:
+    graph = adapter(tmp_path, *(f"thing type Class{number:03}" for number in range(150)))
+    described = (await graph.describe([iri("thing")]))[iri("thing")]
+    assert described.types == tuple(iri(f"Class{number:03}") for number in range(100))
+
+
+async def test_relations_are_searched_by_name(tmp_path: Path) -> None:
+    graph = adapter(tmp_path, *SEARCHABLE, "earth orbits sun", 'orbits label "revolves around"@en')
+    assert await graph.search_relations("Revolves around", limit=1) == [
+        Candidate(iri("orbits"), 1.0, "label", "revolves around")
+    ]
+
+
+async def test_a_store_without_its_text_index_says_what_to_do(tmp_path: Path) -> None:
+    graph = adapter(tmp_path, *SEARCHABLE)
+    shutil.rmtree(tmp_path / "store" / "text")
+    with pytest.raises(InvalidSource, match="Import the source files again"):
+        await graph.search("Mercury", limit=1)
+    assert await graph.labels([iri("earth")]) == {iri("earth"): "Earth"}
+
+
+def test_a_blank_node_is_no_relation() -> None:
+    words = Dictionary(index_of([*TOWNS, "_:twin twin kyoto"]))
+    assert words.node_id(BlankNode("twin")) is not None
+    assert words.relation_id(BlankNode("twin")) is None
+
+
+def test_a_dictionary_forgets_before_it_grows_too_large() -> None:
+    index = index_of(f'n{number} r{number} "x"' for number in range(25))
+    named = index_of(f'n{number} label "{number}"' for number in range(25))
+    terms, names = Dictionary(index, most_kept=10), Dictionary(named, most_kept=10)
+    for _ in range(2):
+        assert [str(terms.node(number)) for number in range(25)] == [index.nodes[number] for number in range(25)]
+        assert [str(terms.relation(number)) for number in range(25)] == list(
+            map(index.relations.__getitem__, range(25))
+        )
+        assert {names.label(number) for number in range(25)} == {str(number) for number in range(25)}
+        assert terms.kept <= 20
+        assert names.kept <= 10

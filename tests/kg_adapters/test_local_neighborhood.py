@@ -1,0 +1,88 @@
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_adapters.local.degrees import count_neighbors
+from kg_adapters.local.index import GraphIndex
+from kg_adapters.local.neighborhood import START, Edge, Neighborhood
+from kg_adapters.models import Direction
+from kg_adapters.terms import Triple, node_from_key
+from kg_adapters.testing import edges, in_order, iri
+from small_graphs import index_of
+
+Statements = list[tuple[int, int, int]]
+STATEMENTS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(0, 5)), min_size=1, max_size=60)
+DIRECTIONS: tuple[Direction, ...] = ("out", "in", "both")
+
+
+def said(statements: Statements) -> list[str]:
+    return [f"n{head} r{relation} n{tail}" for head, relation, tail in statements]
+
+
+def relation_ids(index: GraphIndex, names: Sequence[str]) -> set[int]:
+    found = (index.relations.find(iri(name).value) for name in names)
+    return {number for number in found if number is not None}
+
+
+def triples_of(index: GraphIndex, node: int, found: Sequence[Edge]) -> tuple[Triple, ...]:
+    own = node_from_key(index.nodes[node])
+    triples: list[Triple] = []
+    for edge in found:
+        other, relation = node_from_key(index.nodes[edge.neighbor]), index.relations[edge.relation]
+        head, tail = (own, other) if edge.outgoing else (other, own)
+        triples.append(Triple(head, iri(relation.removeprefix("http://example.org/")), tail))
+    return tuple(triples)
+
+
+@given(STATEMENTS, st.sampled_from(DIRECTIONS), st.one_of(st.none(), st.integers(1, 4)), st.integers(1, 7))
+def test_pages_join_to_what_a_plain_reading_lists(
+    statements: Statements, direction: Direction, limit_per_relation: int | None, limit: int
+) -> None:
+    index, everything = index_of(said(statements)), edges(*said(statements))
+    for node in range(len(index.nodes)):
+        around = Neighborhood(index, node, direction)
+        shown, position = around.page(limit, limit_per_relation=limit_per_relation)
+        while position is not None:
+            assert around.holds(position, limit_per_relation)
+            more, position = around.page(limit, limit_per_relation=limit_per_relation, position=position)
+            shown += more
+        own = node_from_key(index.nodes[node])
+        expected = in_order(everything, own, direction, limit_per_relation=limit_per_relation)
+        assert triples_of(index, node, shown) == expected
+        assert around.total == len(in_order(everything, own, direction))
+        assert around.drops(limit_per_relation) == (len(expected) < around.total)
+
+
+@given(STATEMENTS, st.sampled_from(DIRECTIONS), st.one_of(st.none(), st.sets(st.sampled_from(["r0", "r1", "r9"]))))
+def test_distinct_neighbors_are_counted_exactly(
+    statements: Statements, direction: Direction, relations: set[str] | None
+) -> None:
+    index, everything = index_of(said(statements)), edges(*said(statements))
+    wanted = None if relations is None else [iri(name) for name in relations]
+    ids = None if relations is None else relation_ids(index, sorted(relations))
+    for node in range(len(index.nodes)):
+        own = node_from_key(index.nodes[node])
+        listed = in_order(everything, own, direction, wanted)
+        others = {end for triple in listed for end in (triple.head, triple.tail)} - {own}
+        assert count_neighbors(index, node, direction, ids) == len(others)
+
+
+@pytest.mark.parametrize(
+    ("position", "limit_per_relation", "held"),
+    [
+        (START, None, True),
+        ((0, 1), None, True),
+        ((1, 1), None, True),
+        ((1, 1), 1, False),
+        ((1, 0), None, False),
+        ((2, 1), None, False),
+        ((0, 2), None, False),
+    ],
+)
+def test_a_position_holds_an_edge_or_not(position: tuple[int, int], limit_per_relation: int | None, held: bool) -> None:
+    index = index_of(["a likes b", "a knows b", "a likes c"])
+    node = index.nodes.find(iri("a").value)
+    assert node is not None
+    assert Neighborhood(index, node, "both").holds(position, limit_per_relation) is held
