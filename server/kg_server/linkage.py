@@ -1,0 +1,143 @@
+"""GetPath: how two entities are linked."""
+
+from collections.abc import Sequence
+
+from kg_adapters.models import Path, PathRequest, PathsFound
+from kg_adapters.protocol import KGAdapter
+from kg_adapters.terms import Iri, Node, Triple
+from kg_server.budget import fitting, token_count
+from kg_server.lexical import similarities
+from kg_server.names import Names, names_of, terms_of
+from kg_server.path_search import search_paths
+from kg_server.resolve import require_entity
+from kg_server.results import Answer, PathsResult, Status
+from kg_server.settings import Settings
+
+POOL = 500
+SHOWN_HUBS = 5
+
+
+async def linkage(
+    graph: KGAdapter,
+    settings: Settings,
+    *,
+    source: str,
+    target: str,
+    max_hops: int,
+    limit: int,
+    question: str | None,
+    avoid_hubs: bool,
+    max_tokens: int,
+) -> Answer:
+    """Answer GetPath.
+
+    With a question, the best `POOL` paths by length are ranked by the likeness of their relations and inner nodes to
+    it.
+
+    Raises:
+        InvalidRequest: An id is not one, or source and target are the same.
+        UnknownEntity: The graph does not mention one of them.
+    """
+    start, end = await require_entity(graph, source), await require_entity(graph, target)
+    request = PathRequest(
+        start,
+        end,
+        max_hops=max_hops,
+        limit=limit if question is None else max(limit, POOL),
+        avoid_hubs=avoid_hubs,
+        hub_degree=settings.hub_degree,
+        max_expansions=settings.max_expansions,
+        timeout_s=settings.timeout_s * 0.9,
+    )
+    found = await search_paths(graph, request)
+    shown_hubs = found.skipped_hubs[:SHOWN_HUBS]
+    walked = [triple for path in found.paths for triple in path.triples]
+    names = await names_of(graph, (start, end, *shown_hubs, *terms_of(walked)))
+    ranked = found.paths if question is None else _by_question(found.paths, question, names)
+    return _answer(request, found, ranked[:limit], names, max_tokens)
+
+
+def _by_question(paths: Sequence[Path], question: str, names: Names) -> Sequence[Path]:
+    scores = similarities(question, [_wording(path, names) for path in paths])
+    order = sorted(range(len(paths)), key=lambda index: (-scores[index], index))
+    return [paths[index] for index in order]
+
+
+def _wording(path: Path, names: Names) -> str:
+    words: list[Node] = [triple.relation for triple in path.triples]
+    words.extend(path.nodes[1:-1])
+    return " ".join(names.labels.get(word, word.local_part) for word in words)
+
+
+def _answer(request: PathRequest, found: PathsFound, paths: Sequence[Path], names: Names, max_tokens: int) -> Answer:
+    summary = _summary(request, found, names)
+    lines = [_line(path, names) for path in paths]
+    fits = fitting(lines, max_tokens - token_count(summary) - 30)
+    shown = paths[: max(1, fits)]
+    summary += _left_out(found, len(shown))
+    triples = [triple for path in shown for triple in path.triples]
+    result = PathsResult(
+        status=_status(found, len(shown)),
+        summary=summary,
+        paths=[[_ids(triple, names) for triple in path.triples] for path in shown],
+        labels=names.entity_labels(dict.fromkeys(node for path in shown for node in path.nodes)),
+        relations=names.relation_labels(dict.fromkeys(triple.relation for triple in triples)),
+        total=found.total.value,
+        exhaustive=found.exhaustive,
+        skipped_hubs=[names.entity_id(hub) for hub in found.skipped_hubs],
+    )
+    return Answer(result, tuple(lines[: len(shown)]))
+
+
+def _line(path: Path, names: Names) -> str:
+    parts = [names.entity(path.nodes[0])]
+    for here, there, triple in zip(path.nodes, path.nodes[1:], path.triples, strict=False):
+        relation = names.relation(triple.relation)
+        arrow = f"-[{relation}]->" if triple.head == here else f"<-[{relation}]-"
+        parts.append(f"{arrow} {names.entity(there)}")
+    return " ".join(parts)
+
+
+def _ids(triple: Triple, names: Names) -> list[str]:
+    relation: Iri = triple.relation
+    return [names.entity_id(triple.head), names.relation_id(relation), names.entity_id(triple.tail)]
+
+
+def _status(found: PathsFound, shown: int) -> Status:
+    if found.stopped is not None:
+        return "timeout" if found.stopped == "time" else "truncated"
+    if found.total.value == 0:
+        return "empty"
+    return "truncated" if shown < found.total.value else "ok"
+
+
+def _summary(request: PathRequest, found: PathsFound, names: Names) -> str:
+    pair = f"{names.entity(request.source)} and {names.entity(request.target)}"
+    within = f"within {request.max_hops} hop{'s' if request.max_hops > 1 else ''}"
+    if found.total.value == 0 and found.stopped is None:
+        summary = f"No path links {pair} {within}."
+    else:
+        noun = "path links" if found.total.value == 1 else "paths link"
+        summary = f"{found.total} {noun} {pair} {within}."
+    return f"{summary} {_extent(request, found, names)}"
+
+
+def _extent(request: PathRequest, found: PathsFound, names: Names) -> str:
+    if found.stopped == "expansions":
+        return "The search stopped early, after looking at as many edges as it may: fewer hops need less."
+    if found.stopped == "time":
+        return "The search stopped early, at its deadline: fewer hops need less."
+    if found.skipped_hubs:
+        hubs = ", ".join(names.entity(hub) for hub in found.skipped_hubs[:SHOWN_HUBS])
+        more = len(found.skipped_hubs) - SHOWN_HUBS
+        others = f" and {more} others" if more > 0 else ""
+        return f"Not passed through: the hubs {hubs}{others} (avoid_hubs=false walks them and type relations)."
+    if request.avoid_hubs:
+        return "That is exhaustive, type relations aside."
+    return "That is exhaustive."
+
+
+def _left_out(found: PathsFound, shown: int) -> str:
+    if shown == 0 or shown >= found.total.value:
+        return ""
+    return f" The best {shown} are here; a larger limit, max_tokens or a question shows others."

@@ -1,0 +1,38 @@
+"""The tool list that a model reads before anything else, kept small.
+
+Arguments are checked by the server in full; what is listed are the parts of the schemas that a caller can use.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+from mcp.types import Tool
+
+Schema: TypeAlias = dict[str, Any]
+
+INPUT_KEYS: Final = ("type", "enum", "description", "minimum", "maximum", "default")
+OUTPUT_KEYS: Final = ("type", "enum", "description")
+
+
+def listed(tool: Tool) -> Tool:
+    """Return a tool with schemas that say only what helps to call it and to read its answer."""
+    slim = {"input_schema": _slim(tool.input_schema, INPUT_KEYS) | _required(tool.input_schema)}
+    if tool.output_schema is not None:
+        slim["output_schema"] = _slim(tool.output_schema, OUTPUT_KEYS)
+    return tool.model_copy(update=slim)
+
+
+def _slim(schema: Mapping[str, Any], keys: tuple[str, ...]) -> Schema:
+    properties: Mapping[str, Schema] = schema["properties"]
+    return {"type": "object", "properties": {name: _field(each, keys) for name, each in properties.items()}}
+
+
+def _required(schema: Mapping[str, Any]) -> Schema:
+    return {"required": schema["required"]} if "required" in schema else {}
+
+
+def _field(field: Schema, keys: tuple[str, ...]) -> Schema:
+    """Return a field without its null alternative: an optional argument is left out, not null."""
+    alternatives: list[Schema] = [each for each in field.get("anyOf", ()) if each.get("type") != "null"]
+    whole = {**alternatives[0], **field} if len(alternatives) == 1 else field
+    return {key: whole[key] for key in keys if whole.get(key) is not None}

@@ -1,0 +1,134 @@
+"""An `MCPServer` whose refusals tell a model what to do next."""
+
+import inspect
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import anyio
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.shared.exceptions import MCPError
+from mcp.types import INVALID_PARAMS, CallToolResult, InputRequiredResult, ToolAnnotations
+from mcp.types import Tool as ListedTool
+from pydantic import ValidationError
+
+from kg_adapters.errors import KGError
+from kg_server.listing import listed
+from kg_server.resolve import closest
+
+logger = logging.getLogger(__name__)
+
+MAX_ECHO: Final = 80
+"""How many characters of a refused value an error repeats."""
+
+
+class SextantServer(MCPServer[None]):
+    """Tools with strict arguments, readable errors, a deadline and a small list.
+
+    Args:
+        name: The server's name.
+        version: Its version.
+        instructions: How a model should use it.
+        timeout_s: How many seconds a call may take, unless its tool keeps a deadline of its own.
+    """
+
+    def __init__(self, name: str, *, version: str, instructions: str, timeout_s: float) -> None:
+        super().__init__(
+            name,
+            title="KG Sextant",
+            version=version,
+            instructions=instructions,
+            log_level="WARNING",
+        )
+        self._timeout_s = timeout_s
+        self._arguments: dict[str, frozenset[str]] = {}
+        self._unlimited: set[str] = set()
+        self._listed: list[ListedTool] | None = None
+
+    def provide(
+        self, tool: Callable[..., Any], name: str, annotations: ToolAnnotations, *, own_deadline: bool = False
+    ) -> None:
+        """Add a tool: an async function with annotated arguments and a docstring that a model reads.
+
+        Args:
+            tool: The function.
+            name: Its public name.
+            annotations: Its hints for clients.
+            own_deadline: Whether it ends by itself, so that the server sets it no deadline.
+        """
+        self.add_tool(tool, name=name, description=inspect.getdoc(tool), annotations=annotations)
+        found = self._tool_manager.get_tool(name)
+        assert found is not None  # noqa: S101 - it was added the line before
+        self._arguments[name] = frozenset(found.parameters["properties"])
+        if own_deadline:
+            self._unlimited.add(name)
+
+    async def list_tools(self) -> list[ListedTool]:
+        """List the tools, with schemas cut to what helps a caller."""
+        if self._listed is None:
+            self._listed = [listed(tool) for tool in await super().list_tools()]
+        return self._listed
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool.
+
+        Raises:
+            MCPError: No tool has this name (-32602).
+            ToolError: The call was refused or failed; the text is written for a model.
+        """
+        known = self._arguments.get(name)
+        if known is None:
+            raise MCPError(code=INVALID_PARAMS, message=_unknown_tool(name, self._arguments))
+        for argument in arguments:
+            if argument not in known:
+                raise ToolError(_unknown_argument(name, argument, known))
+        try:
+            with anyio.fail_after(None if name in self._unlimited else self._timeout_s):
+                return await super().call_tool(name, arguments, context)
+        except TimeoutError as error:
+            raise ToolError(
+                f"{name} took longer than {self._timeout_s:g} seconds and was stopped. "
+                "Ask for less: a lower limit, a single relation, fewer hops."
+            ) from error
+        except ToolError as error:
+            raise _readable(name, error) from error
+
+
+def _readable(name: str, error: ToolError) -> ToolError:
+    cause = error.__cause__
+    if isinstance(cause, ValidationError):
+        return ToolError(_bad_arguments(name, cause))
+    if isinstance(cause, KGError):
+        return ToolError(str(cause))
+    logger.error("Tool %r failed unexpectedly", name, exc_info=cause)
+    return ToolError(f"{name} failed for a reason of its own, which is in the server's log. Other calls still work.")
+
+
+def _unknown_tool(name: str, known: Mapping[str, object]) -> str:
+    close = closest(name[:MAX_ECHO], known, limit=1)
+    meant = f" Did you mean {close[0]}?" if close else ""
+    return f"There is no tool {name[:MAX_ECHO]!r}.{meant} The tools are {', '.join(known)}."
+
+
+def _unknown_argument(name: str, argument: str, known: frozenset[str]) -> str:
+    close = closest(argument[:MAX_ECHO], sorted(known), limit=1)
+    meant = f" Did you mean {close[0]}?" if close else ""
+    return f"{name} has no argument {argument[:MAX_ECHO]!r}.{meant} Its arguments are {', '.join(sorted(known))}."
+
+
+def _bad_arguments(name: str, error: ValidationError) -> str:
+    problems: list[str] = []
+    for each in error.errors(include_url=False, include_context=False):
+        where = str(each["loc"][0]) if each["loc"] else "the arguments"
+        if each["type"] == "missing":
+            problems.append(f"{where} is missing")
+        else:
+            given = repr(each["input"])
+            shown = given if len(given) <= MAX_ECHO else f"{given[:MAX_ECHO]}… ({len(given):,} characters)"
+            message = each["msg"]
+            problems.append(f"{where}={shown}: {message[:1].lower()}{message[1:]}")
+    return f"{name} was called with wrong arguments: {'; '.join(dict.fromkeys(problems))}."

@@ -1,0 +1,217 @@
+"""GetNeighbor: the triples around one entity, a page at a time."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kg_adapters.errors import InvalidRequest
+from kg_adapters.models import Count, Degree, Direction, NeighborPage, RelationCount
+from kg_adapters.protocol import KGAdapter
+from kg_adapters.terms import Iri, Node, Triple
+from kg_server.budget import fitting, token_count
+from kg_server.cursors import pack, unpack
+from kg_server.names import Names, names_of, terms_of
+from kg_server.resolve import entity_of, relation_of, unknown_entity
+from kg_server.results import Answer, NeighborsResult
+
+ADJECTIVES: Final = {"out": "outgoing", "in": "incoming", "both": "neighbouring"}
+TABLE_SHARE: Final = 0.6
+RESERVED_TOKENS: Final = 110
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """One call of GetNeighbor, with terms in place of ids."""
+
+    entity: Node
+    relation: Iri | None
+    direction: Direction
+    limit: int
+    position: str | None
+
+    @property
+    def question(self) -> tuple[str, str, str]:
+        return (str(self.entity), str(self.relation), self.direction)
+
+
+async def neighborhood(
+    graph: KGAdapter,
+    *,
+    entity: str,
+    relation: str | None,
+    direction: Direction,
+    limit: int,
+    cursor: str | None,
+    max_tokens: int,
+) -> Answer:
+    """Answer GetNeighbor.
+
+    Raises:
+        InvalidRequest: An id or the cursor is not one.
+        UnknownEntity: The graph does not mention the entity.
+        UnknownRelation: No triple has the relation.
+    """
+    node = await entity_of(graph, entity)
+    edge = None if relation is None else await _relation(graph, relation, node)
+    query = _Query(node, edge, direction, limit, None)
+    if cursor is not None:
+        query = replace(query, position=unpack(cursor, graph.name, *query.question))
+    page = await _page(graph, query, entity)
+    if not page.triples and query.position is None:
+        if relation is not None:
+            await relation_of(graph, relation, around=node)
+        return await _nothing(graph, query)
+    counts = await _counts(graph, query, page)
+    names = await names_of(graph, (node, *terms_of(page.triples), *(each.relation for each in counts)))
+    table = relation_table(names, counts, int(max_tokens * TABLE_SHARE)) if len(counts) > 1 and page.truncated else []
+    room = max_tokens - RESERVED_TOKENS - token_count("\n".join(table)) - token_count(names.entity(node))
+    fits = max(1, fitting([names.triple(triple) for triple in page.triples], room))
+    if fits < len(page.triples):
+        page = await _page(graph, replace(query, limit=fits), entity)
+    return _answer(graph, query, page, counts, names, table)
+
+
+def relation_table(names: Names, counts: Sequence[RelationCount], max_tokens: int) -> list[str]:
+    """Return a line a direction that names every relation with its count, the most frequent first.
+
+    What does not fit into the budget is summed up at the end of its line.
+    """
+    directions = dict.fromkeys(each.direction for each in counts)
+    share = max_tokens // max(1, len(directions))
+    return [
+        _table_line(names, [each for each in counts if each.direction == direction], ADJECTIVES[direction], share)
+        for direction in directions
+    ]
+
+
+def by_direction(counts: Sequence[RelationCount]) -> tuple[list[RelationCount], list[RelationCount]]:
+    """Return the outgoing and the incoming counts."""
+    return [each for each in counts if each.direction == "out"], [each for each in counts if each.direction == "in"]
+
+
+def _table_line(names: Names, counts: Sequence[RelationCount], adjective: str, max_tokens: int) -> str:
+    ordered = sorted(counts, key=lambda each: (-each.count.value, each.relation))
+    parts = [f"{names.relation(each.relation)} {each.count};" for each in ordered]
+    fits = fitting(parts, max_tokens - 30)
+    line = f"{adjective} relations: {' '.join(parts[:fits])}".rstrip(";")
+    if fits == len(parts):
+        return line
+    rest = Count(sum(each.count.value for each in ordered[fits:]))
+    return f"{line}; and {len(parts) - fits} more with {rest} triples, which Degree lists"
+
+
+async def _relation(graph: KGAdapter, text: str, node: Node) -> Iri:
+    try:
+        relation = graph.prefixes.expand(text, "relation")
+    except InvalidRequest:
+        return await relation_of(graph, text, around=node)
+    return relation if isinstance(relation, Iri) else await relation_of(graph, text, around=node)
+
+
+async def _page(graph: KGAdapter, query: _Query, asked: str) -> NeighborPage:
+    pages = await graph.neighbors(
+        [query.entity],
+        direction=query.direction,
+        relations=None if query.relation is None else [query.relation],
+        limit=query.limit,
+        cursor=query.position,
+    )
+    if query.entity not in pages:
+        raise await unknown_entity(graph, query.entity, asked)
+    return pages[query.entity]
+
+
+async def _counts(graph: KGAdapter, query: _Query, page: NeighborPage) -> Sequence[RelationCount]:
+    """Return the count of every relation on the first page; later pages do not repeat them."""
+    if query.position is not None:
+        return ()
+    if not page.truncated:
+        return _counted(query.entity, page.triples)
+    degrees = await graph.degrees(
+        [query.entity], direction=query.direction, relations=None if query.relation is None else [query.relation]
+    )
+    return degrees[query.entity].relations
+
+
+def _counted(entity: Node, triples: Sequence[Triple]) -> list[RelationCount]:
+    found = Counter((triple.head != entity, triple.relation) for triple in triples)
+    return [RelationCount(relation, "in" if inward else "out", Count(n)) for (inward, relation), n in found.items()]
+
+
+def _answer(
+    graph: KGAdapter, query: _Query, page: NeighborPage, counts: Sequence[RelationCount], names: Names, table: list[str]
+) -> Answer:
+    cursor = None if page.cursor is None else pack(page.cursor, graph.name, *query.question)
+    grouped = sorted(page.triples, key=lambda triple: (triple.head != query.entity, triple.relation))
+    outgoing, incoming = by_direction(counts)
+    ids = [
+        [names.entity_id(each.head), names.relation_id(each.relation), names.entity_id(each.tail)] for each in grouped
+    ]
+    result = NeighborsResult(
+        status="truncated" if page.truncated else "ok",
+        summary=_summary(query, page, len(counts), names, cursor),
+        triples=ids,
+        labels=names.entity_labels(dict.fromkeys(_ends(grouped))),
+        relations=names.relation_labels(
+            dict.fromkeys((*(each.relation for each in counts), *(triple.relation for triple in grouped)))
+        ),
+        outgoing=names.counts(outgoing),
+        incoming=names.counts(incoming),
+        total=page.total.value,
+        cursor=cursor,
+    )
+    return Answer(result, (*table, *(names.triple(triple) for triple in grouped)))
+
+
+def _ends(triples: Sequence[Triple]) -> Iterator[Node]:
+    for triple in triples:
+        yield triple.head
+        yield triple.tail
+
+
+def _summary(query: _Query, page: NeighborPage, relations: int, names: Names, cursor: str | None) -> str:
+    noun = "triple" if page.total.value == 1 else "triples"
+    subject = f"{names.entity(query.entity)} has {page.total} {ADJECTIVES[query.direction]} {noun}"
+    if query.relation is not None:
+        subject += f" with {names.relation(query.relation)}"
+    elif relations > 1:
+        subject += f" over {relations} relations"
+    if cursor is not None:
+        return f'{subject}; {len(page.triples)} here, sampled across relations. Next page: cursor="{cursor}".'
+    if query.position is not None:
+        return f"{subject}; the last {len(page.triples)} here."
+    return f"{subject}, all here."
+
+
+async def _nothing(graph: KGAdapter, query: _Query) -> Answer:
+    degree = (await graph.degrees([query.entity]))[query.entity]
+    counts = degree.relations
+    names = await names_of(graph, [query.entity, *(each.relation for each in counts)])
+    if query.relation is not None:
+        names = await names_of(graph, [query.entity, query.relation, *(each.relation for each in counts)])
+    outgoing, incoming = by_direction(counts)
+    result = NeighborsResult(
+        status="empty",
+        summary=_absence(query, degree, names),
+        triples=[],
+        labels=names.entity_labels([query.entity]),
+        relations=names.relation_labels([each.relation for each in counts]),
+        outgoing=names.counts(outgoing),
+        incoming=names.counts(incoming),
+        total=0,
+    )
+    return Answer(result, tuple(relation_table(names, counts, 800)))
+
+
+def _absence(query: _Query, degree: Degree, names: Names) -> str:
+    subject = f"{names.entity(query.entity)} is known, but has no {ADJECTIVES[query.direction]} triples"
+    if query.relation is not None:
+        subject += f" with {names.relation(query.relation)}, which is known too"
+    if not degree.relations:
+        return f"{subject}. It has no neighbours at all; Feature shows its values."
+    elsewhere = [each for each in degree.relations if each.relation == query.relation]
+    if elsewhere:
+        other = elsewhere[0].direction
+        return f'{subject}. It has {elsewhere[0].count} in the other direction: direction="{other}".'
+    return f"{subject}. It has these:"

@@ -1,0 +1,131 @@
+"""Feature and Degree: what one entity is like, and how connected it is."""
+
+from collections.abc import Sequence
+
+from kg_adapters.errors import UnknownRelation
+from kg_adapters.models import Degree, Direction, Feature, FeaturePage
+from kg_adapters.prefixes import Prefixes
+from kg_adapters.protocol import KGAdapter
+from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, Iri, Literal, Node
+from kg_server.budget import fitting, token_count
+from kg_server.names import MAX_VALUE, Names, names_of, one_line, shown_datatype
+from kg_server.neighborhood import ADJECTIVES, by_direction
+from kg_server.resolve import relation_of, require_entity
+from kg_server.results import Answer, DegreeResult, FeaturesResult
+
+MAX_FEATURES = 500
+
+
+async def features_of(graph: KGAdapter, *, node: str, feature: str | None, max_tokens: int) -> Answer:
+    """Answer Feature.
+
+    Raises:
+        InvalidRequest: An id is not one.
+        UnknownEntity: The graph does not mention the entity.
+        UnknownRelation: Nothing in the graph has the feature.
+    """
+    entity = await require_entity(graph, node)
+    relation = None if feature is None else await _feature(graph, feature, entity)
+    page = await graph.features(entity, relation=relation, limit=MAX_FEATURES)
+    if not page.features:
+        return await _no_features(graph, entity, relation)
+    names = await names_of(graph, (entity, *(each.relation for each in page.features)))
+    lines = [
+        f"{names.entity(entity)} | {names.relation(each.relation)} | {names.literal(each.value)}"
+        for each in page.features
+    ]
+    shown = max(1, fitting(lines, max_tokens - token_count(names.entity(entity)) - 60))
+    return Answer(_features(entity, page, page.features[:shown], names), tuple(lines[:shown]))
+
+
+async def degree_of(
+    graph: KGAdapter, *, node: str, relation: str | None, direction: Direction, max_tokens: int
+) -> Answer:
+    """Answer Degree.
+
+    Raises:
+        InvalidRequest: An id is not one.
+        UnknownEntity: The graph does not mention the entity.
+        UnknownRelation: No triple has the relation.
+    """
+    entity = await require_entity(graph, node)
+    edge = None if relation is None else await relation_of(graph, relation, around=entity)
+    degrees = await graph.degrees([entity], direction=direction, relations=None if edge is None else [edge])
+    degree = degrees[entity]
+    names = await names_of(graph, (entity, *(each.relation for each in degree.relations), *([edge] if edge else [])))
+    ordered = sorted(degree.relations, key=lambda each: (each.direction == "in", -each.count.value, each.relation))
+    lines = [f"{each.direction} | {names.relation(each.relation)} | {each.count}" for each in ordered]
+    shown = max(1, fitting(lines, max_tokens - token_count(names.entity(entity)) - 70))
+    outgoing, incoming = by_direction(ordered[:shown])
+    result = DegreeResult(
+        status="empty" if not ordered else "ok" if shown >= len(ordered) else "truncated",
+        summary=_degree_summary(entity, edge, direction, degree, len(ordered) - shown, names),
+        neighbors=degree.neighbors.value,
+        exact=degree.neighbors.exact,
+        outgoing=names.counts(outgoing),
+        incoming=names.counts(incoming),
+        relations=names.relation_labels([each.relation for each in ordered[:shown]]),
+    )
+    return Answer(result, tuple(lines[:shown]))
+
+
+async def _feature(graph: KGAdapter, text: str, entity: Node) -> Iri:
+    try:
+        return await relation_of(graph, text, around=entity)
+    except UnknownRelation as error:
+        known = await _feature_names(graph, entity)
+        raise UnknownRelation(text, suggestions=known, hint="Feature without a feature lists all values.") from error
+
+
+async def _feature_names(graph: KGAdapter, entity: Node) -> Sequence[str]:
+    page = await graph.features(entity, limit=MAX_FEATURES)
+    relations = list(dict.fromkeys(each.relation for each in page.features))[:5]
+    names = await names_of(graph, relations)
+    return [names.relation(each) for each in relations]
+
+
+def _features(entity: Node, page: FeaturePage, shown: Sequence[Feature], names: Names) -> FeaturesResult:
+    cut = len(shown) < page.total.value
+    extent = f"the first {len(shown)} are here: name a feature, or raise max_tokens." if cut else "all here."
+    return FeaturesResult(
+        status="truncated" if cut else "ok",
+        summary=f"{names.entity(entity)} has {page.total} {'value' if page.total.value == 1 else 'values'}; {extent}",
+        features=[[names.relation_id(each.relation), *_value(each.value, names.prefixes)] for each in shown],
+        relations=names.relation_labels(dict.fromkeys(each.relation for each in shown)),
+        total=page.total.value,
+    )
+
+
+def _value(value: Literal, prefixes: Prefixes) -> tuple[str, str]:
+    kind = value.language or (
+        "" if value.datatype in {XSD_STRING, RDF_LANG_STRING} else shown_datatype(value.datatype, prefixes)
+    )
+    return one_line(value.value, MAX_VALUE), kind
+
+
+async def _no_features(graph: KGAdapter, entity: Node, relation: Iri | None) -> Answer:
+    names = await names_of(graph, (entity, *([relation] if relation else [])))
+    summary = f"{names.entity(entity)} is known, but has no values"
+    if relation is not None:
+        existing = await _feature_names(graph, entity)
+        summary += f" of {names.relation(relation)}, which is known too"
+        summary += f". It has {', '.join(existing)}" if existing else ". It has no values at all"
+    result = FeaturesResult(
+        status="empty", summary=f"{summary}. GetNeighbor shows its triples.", features=[], relations={}, total=0
+    )
+    return Answer(result, ())
+
+
+def _degree_summary(
+    entity: Node, edge: Iri | None, direction: Direction, degree: Degree, hidden: int, names: Names
+) -> str:
+    side = "" if direction == "both" else f" {ADJECTIVES[direction]}"
+    many = "relation" if len(degree.relations) == 1 else "relations"
+    over = f" over {names.relation(edge)}" if edge is not None else f" over {len(degree.relations)} {many}"
+    noun = "neighbour" if degree.neighbors.value == 1 else "neighbours"
+    summary = f"{names.entity(entity)} has {degree.neighbors} distinct{side} {noun}{over}."
+    return (
+        f"{summary} The {hidden} rarest relations are left out; raise max_tokens to see them."
+        if hidden > 0
+        else summary
+    )

@@ -1,0 +1,53 @@
+"""The graph as MCP resources: its definition, and every entity."""
+
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
+
+from kg_adapters.errors import InvalidRequest, KGError, UnknownEntity
+from kg_adapters.protocol import KGAdapter
+from kg_server.mcp_server import SextantServer
+from kg_server.neighborhood import neighborhood
+from kg_server.profile import features_of
+from kg_server.schema_view import schema_view
+
+MAX_TOKENS = 4_000
+
+
+class Resources:
+    """What can be read without a tool."""
+
+    def __init__(self, graph: KGAdapter) -> None:
+        self._graph = graph
+
+    def provide(self, server: SextantServer) -> None:
+        """Add every resource."""
+        server.resource("kg://schema", name="schema", title="The graph's definition", mime_type="text/plain")(
+            self.schema
+        )
+        server.resource("kg://entity/{+id}", name="entity", title="One entity", mime_type="text/plain")(self.entity)
+
+    async def schema(self) -> str:
+        """Classes, relations, features and prefixes, with counts and examples."""
+        try:
+            answer = await schema_view(self._graph, about=None, max_tokens=MAX_TOKENS)
+        except KGError as error:
+            raise ResourceError(str(error)) from error
+        return answer.text
+
+    async def entity(self, id: str) -> str:
+        """An entity's values, and the first of its triples in both directions."""
+        try:
+            values = await features_of(self._graph, node=id, feature=None, max_tokens=MAX_TOKENS // 2)
+            triples = await neighborhood(
+                self._graph,
+                entity=id,
+                relation=None,
+                direction="both",
+                limit=100,
+                cursor=None,
+                max_tokens=MAX_TOKENS // 2,
+            )
+        except (UnknownEntity, InvalidRequest) as error:
+            raise ResourceNotFoundError(str(error)) from error
+        except KGError as error:
+            raise ResourceError(str(error)) from error
+        return f"{values.text}\n\n{triples.text}"

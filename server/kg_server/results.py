@@ -1,0 +1,107 @@
+"""What the tools answer: flat models for programs, and one line per fact for readers."""
+
+from dataclasses import dataclass
+from typing import Literal as Choice
+from typing import TypeAlias
+
+from mcp.types import CallToolResult, TextContent
+from pydantic import BaseModel, ConfigDict, Field
+
+Status: TypeAlias = Choice["ok", "empty", "truncated", "timeout"]
+
+
+class Result(BaseModel):
+    """What every tool's answer says about itself."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    status: Status
+    summary: str
+
+
+class NeighborsResult(Result):
+    """Triples around one entity, as rows of ids."""
+
+    triples: list[list[str]] = Field(description="[head, relation, tail]")
+    labels: dict[str, str]
+    relations: dict[str, str] = Field(description="labels")
+    outgoing: dict[str, int] = Field(description="count by relation")
+    incoming: dict[str, int]
+    total: int
+    cursor: str | None = None
+
+
+class PathsResult(Result):
+    """Paths between two entities, each a list of triples in walking order."""
+
+    paths: list[list[list[str]]] = Field(description="[head, relation, tail]")
+    labels: dict[str, str]
+    relations: dict[str, str]
+    total: int
+    exhaustive: bool
+    skipped_hubs: list[str]
+
+
+class CandidatesResult(Result):
+    """Entities that a text may name, best first."""
+
+    candidates: list[list[str]] = Field(description="[id, label, description, types, score, how matched]")
+
+
+class FeaturesResult(Result):
+    """Literal-valued attributes of one entity."""
+
+    features: list[list[str]] = Field(description="[id, value, language or datatype]")
+    relations: dict[str, str]
+    total: int
+
+
+class DegreeResult(Result):
+    """Numbers of distinct neighbours."""
+
+    neighbors: int
+    exact: bool
+    outgoing: dict[str, int]
+    incoming: dict[str, int]
+    relations: dict[str, str]
+
+
+class SchemaResult(Result):
+    """The definition of the graph; counts by id."""
+
+    entities: int
+    triples: int
+    classes: dict[str, int]
+    relations: dict[str, int]
+    features: dict[str, int]
+    labels: dict[str, str]
+    prefixes: dict[str, str]
+
+
+class SparqlResult(Result):
+    """Rows of a SPARQL query; an unbound variable is an empty text."""
+
+    variables: list[str]
+    rows: list[list[str]]
+    labels: dict[str, str]
+    truth: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer in its two forms: a model for programs, lines for readers."""
+
+    result: Result
+    lines: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The form for readers: a line that sums up, then one line per fact."""
+        return "\n".join((self.result.summary, *self.lines))
+
+    def to_mcp(self) -> CallToolResult:
+        """Return both forms as MCP carries them."""
+        return CallToolResult(
+            content=[TextContent(type="text", text=self.text)],
+            structured_content=self.result.model_dump(exclude_none=True),
+        )

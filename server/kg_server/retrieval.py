@@ -1,0 +1,70 @@
+"""Retrieve: which entities a text may name."""
+
+from kg_adapters.errors import InvalidRequest
+from kg_adapters.models import Candidate, Description
+from kg_adapters.protocol import KGAdapter
+from kg_adapters.terms import Node
+from kg_server.budget import fitting
+from kg_server.names import Names, names_of, one_line
+from kg_server.resolve import require_entity
+from kg_server.results import Answer, CandidatesResult
+
+MAX_TYPES = 3
+
+
+async def retrieval(graph: KGAdapter, *, text: str, limit: int, type: str | None, max_tokens: int) -> Answer:
+    """Answer Retrieve.
+
+    Raises:
+        InvalidRequest: The text is blank, or the type is no id.
+        UnknownEntity: The graph does not mention the type.
+    """
+    wanted = text.strip()
+    if not wanted:
+        raise InvalidRequest("The text is blank. Give a name, or words that describe what you look for.")
+    kind = None if type is None else await require_entity(graph, type)
+    found = await graph.search(wanted, limit=limit, type=kind)
+    descriptions = await graph.describe([each.entity for each in found])
+    types = [each for described in descriptions.values() for each in described.types[:MAX_TYPES]]
+    names = await names_of(graph, (*(each.entity for each in found), *types, *([kind] if kind is not None else [])))
+    rows = [_row(each, descriptions.get(each.entity), names) for each in found]
+    lines = [_line(each, row, names) for each, row in zip(found, rows, strict=True)]
+    shown = max(1, fitting(lines, max_tokens - 60))
+    result = CandidatesResult(
+        status="empty" if not rows else "ok" if shown >= len(rows) else "truncated",
+        summary=_summary(wanted, len(rows[:shown]), kind, names),
+        candidates=rows[:shown],
+    )
+    return Answer(result, tuple(lines[:shown]))
+
+
+def _row(candidate: Candidate, described: Description | None, names: Names) -> list[str]:
+    types = described.types[:MAX_TYPES] if described is not None else ()
+    return [
+        names.entity_id(candidate.entity),
+        one_line(names.labels.get(candidate.entity, candidate.entity.local_part)),
+        one_line((described.description if described is not None else None) or ""),
+        ", ".join(names.entity(each) for each in types),
+        f"{candidate.score:.2f}",
+        _how(candidate),
+    ]
+
+
+def _how(candidate: Candidate) -> str:
+    return f"{candidate.matched_by} {one_line(candidate.matched_text)!r}"
+
+
+def _line(candidate: Candidate, row: list[str], names: Names) -> str:
+    _, _, description, types, score, how = row
+    return " | ".join(
+        part for part in (names.entity(candidate.entity), description, types, f"{score} by {how}") if part
+    )
+
+
+def _summary(text: str, shown: int, kind: Node | None, names: Names) -> str:
+    among = f" among {names.entity(kind)}" if kind is not None else ""
+    if shown == 0:
+        less = " without the type," if kind is not None else ""
+        return f"Nothing{among} is called {one_line(text)!r} or alike. Try{less} another spelling or fewer words."
+    noun = "entity" if shown == 1 else "entities"
+    return f"{shown} {noun}{among} for {one_line(text)!r}, best first."

@@ -1,0 +1,173 @@
+"""The settings of a server, and where each of them comes from."""
+
+import difflib
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final, Literal, TypeAlias
+
+import platformdirs
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from kg_adapters.errors import InvalidRequest
+
+APP: Final = "kg-sextant"
+ENVIRONMENT_PREFIX: Final = "KG_SEXTANT_"
+
+LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
+
+
+def _cache_folder() -> Path:
+    return platformdirs.user_cache_path(APP, appauthor=False)
+
+
+def _data_folder() -> Path:
+    return platformdirs.user_data_path(APP, appauthor=False)
+
+
+def _split(value: object) -> object:
+    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+
+def _lowered(value: object) -> object:
+    return value.lower() if isinstance(value, str) else value
+
+
+class Settings(BaseModel):
+    """Everything that can be set, with the defaults that suit most people."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    graph: str = Field(
+        default="sample", min_length=1, description="The graph: `sample`, files, a store, or `SCHEME:REST`."
+    )
+    cache_folder: Path = Field(
+        default_factory=_cache_folder, description="Where imported files are kept; can be deleted at any time."
+    )
+    data_folder: Path = Field(default_factory=_data_folder, description="Where things that must last are kept.")
+    languages: Annotated[tuple[str, ...], BeforeValidator(_split), Field(min_length=1)] = Field(
+        default=("en", "mul"), description="Languages of labels, the preferred first, as in `en,mul`."
+    )
+    max_tokens: int = Field(
+        default=2_000, ge=100, le=100_000, description="How long an answer may be, in tokens, by default."
+    )
+    timeout_s: float = Field(
+        default=10.0, gt=0, le=600, description="Seconds that one tool call may wait for the graph."
+    )
+    sparql_timeout_s: float = Field(
+        default=60.0, gt=0, le=3_600, description="The longest that `Sparql` may ask for, seconds."
+    )
+    sparql_max_rows: int = Field(
+        default=1_000, ge=1, le=100_000, description="The most rows that `Sparql` may ask for."
+    )
+    hub_degree: int = Field(default=1_000, ge=2, description="Paths avoid nodes with more neighbours than this.")
+    max_expansions: int = Field(default=2_000_000, ge=1, description="How many edges one path search may look at.")
+    http_host: str = Field(default="127.0.0.1", min_length=1, description="The address to listen on under HTTP.")
+    http_port: int = Field(
+        default=8_000, ge=0, le=65_535, description="The port to listen on under HTTP; 0 takes a free one."
+    )
+    log_level: Annotated[LogLevel, BeforeValidator(_lowered)] = Field(
+        default="warning", description="How much is logged on standard error: debug, info, warning or error."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSettings:
+    """Settings, and for each field where its value came from, in words such as `the default`."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One value under the name that people wrote, and where they wrote it."""
+
+    field: str
+    written: str
+    origin: str
+    value: object
+
+
+def default_config_file() -> Path | None:
+    """Return the settings file in the user's configuration folder, or None where there is none."""
+    path = config_path()
+    return path if path.is_file() else None
+
+
+def config_path() -> Path:
+    """Return where the settings file is looked for."""
+    return platformdirs.user_config_path(APP, appauthor=False) / "config.toml"
+
+
+def load_settings(
+    flags: Mapping[str, object], environ: Mapping[str, str], toml_path: Path | None = None
+) -> LoadedSettings:
+    """Build the settings from flags, then the environment, then a file; the first that has a value wins.
+
+    Args:
+        flags: Values from the command line by field name; None stands for a flag that was not given.
+        environ: The environment; only names that start with `KG_SEXTANT_` are read.
+        toml_path: A TOML file to read, or None.
+
+    Raises:
+        InvalidRequest: A name is unknown, a value has the wrong form, or the file cannot be read.
+    """
+    entries: dict[str, _Entry] = {}
+    for entry in (*_file_entries(toml_path), *_environment_entries(environ), *_flag_entries(flags)):
+        if entry.field not in Settings.model_fields:
+            raise InvalidRequest(_unknown(entry))
+        entries[entry.field] = entry
+    try:
+        settings = Settings.model_validate({field: entry.value for field, entry in entries.items()})
+    except ValidationError as error:
+        raise InvalidRequest(_invalid(error, entries)) from error
+    origins = {field: entries[field].origin if field in entries else "the default" for field in Settings.model_fields}
+    return LoadedSettings(settings, origins)
+
+
+def _flag_entries(flags: Mapping[str, object]) -> Iterator[_Entry]:
+    for field, value in flags.items():
+        if value is not None:
+            yield _Entry(field, f"--{field.replace('_', '-')}", "the command line", value)
+
+
+def _environment_entries(environ: Mapping[str, str]) -> Iterator[_Entry]:
+    for name in sorted(environ):
+        if name.startswith(ENVIRONMENT_PREFIX):
+            yield _Entry(name.removeprefix(ENVIRONMENT_PREFIX).lower(), name, "the environment", environ[name])
+
+
+def _file_entries(path: Path | None) -> Iterator[_Entry]:
+    if path is None:
+        return
+    try:
+        table: Mapping[str, object] = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidRequest(f"The settings file {path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise InvalidRequest(f"The settings file {path} is not valid TOML: {error}.") from error
+    for key, value in table.items():
+        yield _Entry(key, key, f"the file {path}", value)
+
+
+def _unknown(entry: _Entry) -> str:
+    close = difflib.get_close_matches(entry.field, Settings.model_fields, n=1)
+    known = (
+        f"Did you mean {_as_written(close[0], entry)}?" if close else f"Known are {', '.join(Settings.model_fields)}."
+    )
+    return f"{entry.written} in {entry.origin} is no setting. {known}"
+
+
+def _as_written(field: str, entry: _Entry) -> str:
+    if entry.written.startswith(ENVIRONMENT_PREFIX):
+        return ENVIRONMENT_PREFIX + field.upper()
+    return f"--{field.replace('_', '-')}" if entry.written.startswith("--") else field
+
+
+def _invalid(error: ValidationError, entries: Mapping[str, _Entry]) -> str:
+    first = error.errors(include_url=False)[0]
+    entry = entries[str(first["loc"][0])]
+    purpose = Settings.model_fields[entry.field].description
+    return f"{entry.written} in {entry.origin} is {entry.value!r}: {first['msg']}. {purpose}"

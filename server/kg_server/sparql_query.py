@@ -1,0 +1,81 @@
+"""Sparql: a read-only query, its rows with labels."""
+
+from collections.abc import Sequence
+
+from kg_adapters.models import SparqlAnswer
+from kg_adapters.protocol import KGAdapter, SupportsSparql
+from kg_adapters.terms import Iri, Literal, Node, Term
+from kg_server.budget import fitting, token_count
+from kg_server.names import MAX_VALUE, Names, names_of, one_line
+from kg_server.results import Answer, SparqlResult, Status
+
+
+async def sparql_query(
+    graph: KGAdapter, sparql: SupportsSparql, *, query: str, max_rows: int, timeout_s: float, max_tokens: int
+) -> Answer:
+    """Answer Sparql.
+
+    Raises:
+        InvalidRequest: The query is not SPARQL, or does more than read this graph.
+        BackendTimeout: It was stopped after `timeout_s` seconds.
+    """
+    answer = await sparql.select(query, timeout_s=timeout_s, max_rows=max_rows)
+    names = await names_of(graph, {term for row in answer.rows for term in row if isinstance(term, Iri)})
+    lines = [" | ".join(_cell(term, names) for term in row) for row in answer.rows]
+    header = " | ".join(f"?{variable}" for variable in answer.variables)
+    shown = max(1, fitting(lines, max_tokens - token_count(header) - 60))
+    summary = await _summary(graph, answer, min(shown, len(lines)))
+    rows = answer.rows[:shown]
+    result = SparqlResult(
+        status=_status(answer, shown),
+        summary=summary,
+        variables=list(answer.variables),
+        rows=[[_plain(term, names) for term in row] for row in rows],
+        labels=names.entity_labels(dict.fromkeys(_nodes(rows))),
+        truth=answer.truth,
+    )
+    return Answer(result, (header, *lines[:shown]) if answer.rows else ())
+
+
+def _nodes(rows: Sequence[tuple[Term | None, ...]]) -> list[Node]:
+    return [term for row in rows for term in row if term is not None and not isinstance(term, Literal)]
+
+
+def _cell(term: Term | None, names: Names) -> str:
+    return "" if term is None else names.term(term)
+
+
+def _plain(term: Term | None, names: Names) -> str:
+    if term is None:
+        return ""
+    return one_line(term.value, MAX_VALUE) if isinstance(term, Literal) else names.entity_id(term)
+
+
+def _status(answer: SparqlAnswer, shown: int) -> Status:
+    if answer.form == "ASK":
+        return "ok"
+    if not answer.rows:
+        return "empty"
+    return "truncated" if answer.truncated or shown < len(answer.rows) else "ok"
+
+
+async def _summary(graph: KGAdapter, answer: SparqlAnswer, shown: int) -> str:
+    if answer.form == "ASK":
+        return "Yes." if answer.truth else f"No. {await _unknown_terms(graph, answer.named)}".rstrip()
+    if not answer.rows:
+        return f"No rows. {await _unknown_terms(graph, answer.named)}".rstrip()
+    noun = "row" if len(answer.rows) == 1 else "rows"
+    found = f"{'at least ' if answer.truncated else ''}{len(answer.rows)} {noun}"
+    if not answer.truncated and shown == len(answer.rows):
+        return f"{found}, all here."
+    return f"{found}; {shown} here. Narrow the query, use COUNT, or page with ORDER BY, LIMIT and OFFSET."
+
+
+async def _unknown_terms(graph: KGAdapter, named: Sequence[Iri]) -> str:
+    if not named:
+        return ""
+    known = await graph.describe(named)
+    unknown = [graph.prefixes.shorten(iri) for iri in named if iri not in known]
+    if unknown:
+        return f"This graph does not mention {', '.join(unknown)}."
+    return "The graph knows every term of the query, only not in this combination."

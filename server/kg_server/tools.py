@@ -1,0 +1,194 @@
+"""The tools: thin, typed doors to the operations. Their docstrings are what a model reads."""
+
+from typing import Annotated, Final, TypeAlias
+
+from mcp.server.mcpserver import Context
+from mcp.types import CallToolResult, ToolAnnotations
+from pydantic import Field
+
+from kg_adapters.models import Direction
+from kg_adapters.protocol import KGAdapter, SupportsSparql
+from kg_server.linkage import linkage
+from kg_server.mcp_server import SextantServer
+from kg_server.neighborhood import neighborhood
+from kg_server.profile import degree_of, features_of
+from kg_server.progress import reporting
+from kg_server.results import (
+    CandidatesResult,
+    DegreeResult,
+    FeaturesResult,
+    NeighborsResult,
+    PathsResult,
+    SchemaResult,
+    SparqlResult,
+)
+from kg_server.retrieval import retrieval
+from kg_server.schema_view import schema_view
+from kg_server.settings import Settings
+from kg_server.sparql_query import sparql_query
+
+MAX_QUERY: Final = 20_000
+
+EntityId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000, description="Id, e.g. from Retrieve")]
+RelationId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000)]
+Limit: TypeAlias = Annotated[int, Field(ge=1, le=200)]
+Hops: TypeAlias = Annotated[int, Field(ge=1, le=4)]
+Tokens: TypeAlias = Annotated[int | None, Field(ge=200, le=50_000, description="Length of the answer; 2000 unless set")]
+Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=1_000)]
+Cursor: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000)]
+
+
+class Tools:
+    """The tools over one graph.
+
+    Args:
+        graph: Where the answers come from.
+        settings: Limits and defaults.
+    """
+
+    def __init__(self, graph: KGAdapter, settings: Settings) -> None:
+        self._graph = graph
+        self._settings = settings
+
+    def provide(self, server: SextantServer) -> None:
+        """Add every tool that the graph supports."""
+        reads = ToolAnnotations(
+            read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=self._graph.remote
+        )
+        server.provide(self.retrieve, "Retrieve", reads)
+        server.provide(self.get_neighbor, "GetNeighbor", reads)
+        server.provide(self.get_path, "GetPath", reads)
+        server.provide(self.feature, "Feature", reads)
+        server.provide(self.degree, "Degree", reads)
+        server.provide(self.schema, "Schema", reads)
+        if isinstance(self._graph, SupportsSparql):
+            server.provide(
+                _SparqlTool(self._graph, self._graph, self._settings).sparql, "Sparql", reads, own_deadline=True
+            )
+
+    async def retrieve(
+        self, text: Text, limit: Annotated[int, Field(ge=1, le=50)] = 5, type: EntityId | None = None
+    ) -> Annotated[CallToolResult, CandidatesResult]:
+        """Find entities by name. Use it first: the other tools take the ids it gives.
+
+        Names and aliases match in spite of case, accents, typos and word order. `type` keeps only instances of a class.
+        """
+        answer = await retrieval(self._graph, text=text, limit=limit, type=type, max_tokens=self._settings.max_tokens)
+        return answer.to_mcp()
+
+    async def get_neighbor(
+        self,
+        entity: EntityId,
+        relation: RelationId | None = None,
+        direction: Direction = "out",
+        limit: Limit = 50,
+        cursor: Cursor | None = None,
+        max_tokens: Tokens = None,
+    ) -> Annotated[CallToolResult, NeighborsResult]:
+        """Show the triples around an entity: as head (out), as tail (in), or both; over one relation or all.
+
+        A hub is sampled across its relations, with the count of each. Go on with `cursor`, or name a relation.
+        """
+        answer = await neighborhood(
+            self._graph,
+            entity=entity,
+            relation=relation,
+            direction=direction,
+            limit=limit,
+            cursor=cursor,
+            max_tokens=self._budget(max_tokens),
+        )
+        return answer.to_mcp()
+
+    async def get_path(
+        self,
+        source: EntityId,
+        target: EntityId,
+        context: Context,
+        max_hops: Hops = 3,
+        limit: Annotated[int, Field(ge=1, le=100)] = 10,
+        question: Text | None = None,
+        avoid_hubs: bool = True,
+        max_tokens: Tokens = None,
+    ) -> Annotated[CallToolResult, PathsResult]:
+        """Show how two entities are linked: paths in either direction, the shortest and most telling first.
+
+        With `question`, the paths most like it come first. Hubs and type relations are walked only with
+        avoid_hubs=false.
+        """
+        async with reporting(context, "searching paths", self._settings.timeout_s):
+            answer = await linkage(
+                self._graph,
+                self._settings,
+                source=source,
+                target=target,
+                max_hops=max_hops,
+                limit=limit,
+                question=question,
+                avoid_hubs=avoid_hubs,
+                max_tokens=self._budget(max_tokens),
+            )
+        return answer.to_mcp()
+
+    async def feature(
+        self, node: EntityId, feature: RelationId | None = None
+    ) -> Annotated[CallToolResult, FeaturesResult]:
+        """Show an entity's literal values (names, descriptions, dates, numbers), or those of one feature."""
+        answer = await features_of(self._graph, node=node, feature=feature, max_tokens=self._settings.max_tokens)
+        return answer.to_mcp()
+
+    async def degree(
+        self, node: EntityId, relation: RelationId | None = None, direction: Direction = "both"
+    ) -> Annotated[CallToolResult, DegreeResult]:
+        """Count an entity's distinct neighbours, in all and by relation, without listing them.
+
+        Use it to answer "how many", and before GetNeighbor to choose the relation.
+        """
+        answer = await degree_of(
+            self._graph, node=node, relation=relation, direction=direction, max_tokens=self._settings.max_tokens
+        )
+        return answer.to_mcp()
+
+    async def schema(
+        self, about: Text | None = None, max_tokens: Tokens = None
+    ) -> Annotated[CallToolResult, SchemaResult]:
+        """Show what the graph is made of: classes, relations and features with counts and examples, and prefixes.
+
+        `about` keeps those whose label is like it.
+        """
+        return (await schema_view(self._graph, about=about, max_tokens=self._budget(max_tokens))).to_mcp()
+
+    def _budget(self, max_tokens: int | None) -> int:
+        return self._settings.max_tokens if max_tokens is None else max_tokens
+
+
+class _SparqlTool:
+    """The tool for graphs that answer SPARQL."""
+
+    def __init__(self, graph: KGAdapter, sparql: SupportsSparql, settings: Settings) -> None:
+        self._graph = graph
+        self._sparql = sparql
+        self._settings = settings
+
+    async def sparql(
+        self,
+        query: Annotated[str, Field(min_length=1, max_length=MAX_QUERY)],
+        context: Context,
+        max_rows: Annotated[int, Field(ge=1, le=100_000)] = 100,
+        timeout_s: Annotated[float, Field(gt=0, le=3_600)] = 10,
+    ) -> Annotated[CallToolResult, SparqlResult]:
+        """Run a read-only SPARQL 1.1 query: SELECT, ASK, CONSTRUCT or DESCRIBE. The graph's prefixes are declared.
+
+        Use it for what the other tools cannot say: filters, aggregates, joins over several relations.
+        """
+        most_s = min(timeout_s, self._settings.sparql_timeout_s)
+        async with reporting(context, "running the query", most_s):
+            answer = await sparql_query(
+                self._graph,
+                self._sparql,
+                query=query,
+                max_rows=min(max_rows, self._settings.sparql_max_rows),
+                timeout_s=most_s,
+                max_tokens=self._settings.max_tokens,
+            )
+        return answer.to_mcp()

@@ -1,0 +1,57 @@
+"""How server tests call tools: over a real MCP session, in memory."""
+
+from dataclasses import dataclass
+
+from mcp import Client
+from mcp.types import CallToolResult, TextContent
+from pydantic import TypeAdapter
+
+from kg_adapters.protocol import KGAdapter
+from kg_server.app import build_server
+from kg_server.settings import Settings
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A tool's answer, as text and as data."""
+
+    text: str
+    data: dict[str, object]
+    is_error: bool
+
+    @property
+    def summary(self) -> str:
+        return self.text.partition("\n")[0]
+
+    @property
+    def lines(self) -> list[str]:
+        return self.text.splitlines()[1:]
+
+
+async def call(graph: KGAdapter, tool: str, settings: Settings | None = None, /, **arguments: object) -> Reply:
+    async with Client(build_server(graph, settings or Settings())) as client:
+        return reply_of(await client.call_tool(tool, arguments))
+
+
+async def refusal(graph: KGAdapter, tool: str, /, **arguments: object) -> str:
+    reply = await call(graph, tool, **arguments)
+    assert reply.is_error, reply.text
+    return reply.text
+
+
+def counts(value: object) -> dict[str, int]:
+    return TypeAdapter(dict[str, int]).validate_python(value)
+
+
+def rows(value: object) -> list[list[str]]:
+    return TypeAdapter(list[list[str]]).validate_python(value)
+
+
+def paths(value: object) -> list[list[list[str]]]:
+    return TypeAdapter(list[list[list[str]]]).validate_python(value)
+
+
+def reply_of(result: CallToolResult) -> Reply:
+    (content,) = result.content
+    assert isinstance(content, TextContent)
+    return Reply(content.text, result.structured_content or {}, result.is_error)

@@ -1,0 +1,71 @@
+from collections.abc import Callable
+
+import pytest
+
+from calls import call, paths, refusal
+from kg_adapters.local.adapter import LocalAdapter
+from kg_server.settings import Settings
+
+PAIRS = ["Q937", "Q45765", "Q1490", "Q30", "Q183", "Q64", "Q1035", "Q9312", "Q762", "Q692", "Q254"]
+
+
+async def test_a_path_is_one_line_that_shows_the_real_direction_of_every_edge(tokyo: LocalAdapter) -> None:
+    reply = await call(tokyo, "GetPath", source="Q179645", target="Q17", max_hops=2)
+    assert reply.text == (
+        "4 paths link Shinjuku (Q179645) and Japan (Q17) within 2 hops. That is exhaustive, type relations aside.\n"
+        "Shinjuku (Q179645) -[country (P17)]-> Japan (Q17)\n"
+        "Shinjuku (Q179645) <-[capital (P36)]- Tokyo (Q1490) -[country (P17)]-> Japan (Q17)\n"
+        "Shinjuku (Q179645) <-[capital (P36)]- Tokyo (Q1490) <-[capital (P36)]- Japan (Q17)\n"
+        "Shinjuku (Q179645) -[located in (P131)]-> Tokyo (Q1490) -[country (P17)]-> Japan (Q17)\n"
+        "Shinjuku (Q179645) -[located in (P131)]-> Tokyo (Q1490) <-[capital (P36)]- Japan (Q17)"
+    ).replace("4 paths", "5 paths")
+    assert reply.data["exhaustive"] is True
+    assert reply.data["total"] == 5
+
+
+async def test_a_question_brings_the_paths_most_like_it_to_the_front(tokyo: LocalAdapter) -> None:
+    reply = await call(
+        tokyo, "GetPath", source="Q179645", target="Q17", max_hops=2, limit=1, question="In what is it located?"
+    )
+    assert reply.lines[0].startswith("Shinjuku (Q179645) -[located in (P131)]-> Tokyo (Q1490)")
+    assert reply.data["status"] == "truncated"
+
+
+async def test_no_path_within_the_hops_is_told_apart_from_a_search_that_stopped(
+    graph_of: Callable[[str], LocalAdapter],
+) -> None:
+    chain = graph_of("@prefix e: <http://e.org/> . e:a e:r e:b . e:b e:r e:c . e:c e:r e:d . e:x e:r e:y .")
+    none = await call(chain, "GetPath", source="e:a", target="e:d", max_hops=2)
+    stopped = await call(chain, "GetPath", Settings(max_expansions=1), source="e:a", target="e:d", max_hops=3)
+    assert none.data["status"] == "empty"
+    assert none.summary.startswith("No path links e:a and e:d within 2 hops.")
+    assert stopped.data["status"] == "truncated"
+    assert "stopped early" in stopped.summary
+
+
+async def test_hubs_are_named_when_they_are_skipped_and_walked_on_demand(hub: LocalAdapter) -> None:
+    ends = {"source": "ns1:person0001", "target": "ns1:person0002"}
+    careful = await call(hub, "GetPath", **ends)
+    bold = await call(hub, "GetPath", **ends, avoid_hubs=False)
+    assert careful.data["exhaustive"] is False
+    assert careful.data["skipped_hubs"] == ["ns1:land"]
+    assert "the hubs ns1:land" in careful.summary
+    assert bold.lines == ["ns1:person0001 -[ns1:citizen]-> ns1:land <-[ns1:citizen]- ns1:person0002"]
+
+
+@pytest.mark.parametrize("target", PAIRS)
+async def test_goethe_is_linked_without_passing_through_what_everyone_has(sample: LocalAdapter, target: str) -> None:
+    reply = await call(sample, "GetPath", source="Q5879", target=target)
+    inner = {node for path in paths(reply.data["paths"]) for head, _, tail in path for node in (head, tail)}
+    relations = {relation for path in paths(reply.data["paths"]) for _, relation, _ in path}
+    assert inner.isdisjoint({"Q5"} if target != "Q5" else set())
+    assert relations.isdisjoint({"P31", "P279"})
+    assert reply.data["exhaustive"] is True or reply.data["skipped_hubs"] or "stopped early" in reply.summary
+    assert reply.data["status"] in {"ok", "truncated"}
+
+
+async def test_wrong_ends_are_refused(tokyo: LocalAdapter) -> None:
+    assert "no entity 'Q424242'" in await refusal(tokyo, "GetPath", source="Q1490", target="Q424242")
+    assert "is not an id" in await refusal(tokyo, "GetPath", source="Tokyo", target="Q17")
+    assert "are both" in await refusal(tokyo, "GetPath", source="Q1490", target="wd:Q1490")
+    assert "less than or equal to 4" in await refusal(tokyo, "GetPath", source="Q1490", target="Q17", max_hops=9)

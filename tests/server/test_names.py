@@ -1,0 +1,30 @@
+from kg_adapters.prefixes import WIKIDATA
+from kg_adapters.terms import RDF_LANG_STRING, XSD, BlankNode, Iri, Literal, Triple
+from kg_server.names import Names, one_line, shown_literal
+
+TOKYO = Iri("http://www.wikidata.org/entity/Q1490")
+CAPITAL = Iri("http://www.wikidata.org/prop/direct/P36")
+NAMES = Names(WIKIDATA, {TOKYO: "Tokyo", CAPITAL: "capital"})
+
+
+def test_a_term_without_a_label_shows_its_id_or_its_local_part() -> None:
+    assert NAMES.entity(TOKYO) == "Tokyo (Q1490)"
+    assert NAMES.entity(Iri("http://www.wikidata.org/entity/Q7")) == "Q7"
+    assert NAMES.entity(Iri("http://example.org/a#thing")) == "thing (<http://example.org/a#thing>)"
+    assert NAMES.entity(BlankNode("b0")) == "_:b0"
+
+
+def test_a_triple_is_one_line() -> None:
+    assert NAMES.triple(Triple(TOKYO, CAPITAL, BlankNode("b0"))) == "Tokyo (Q1490) | capital (P36) | _:b0"
+
+
+def test_a_literal_shows_its_language_or_its_datatype() -> None:
+    assert shown_literal(Literal("x"), WIKIDATA) == '"x"'
+    assert shown_literal(Literal("x", RDF_LANG_STRING, "en"), WIKIDATA) == '"x"@en'
+    assert shown_literal(Literal("1", Iri(XSD + "integer")), WIKIDATA) == '"1"^^xsd:integer'
+    assert shown_literal(Literal("1", TOKYO), WIKIDATA) == '"1"^^Q1490'
+
+
+def test_a_text_of_the_graph_is_cut_and_kept_on_one_line() -> None:
+    assert one_line("a\nb\u2028c\x00d") == "a b c d"
+    assert one_line("x" * 500) == "x" * 119 + "…"

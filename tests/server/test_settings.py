@@ -1,0 +1,101 @@
+from pathlib import Path
+
+import pytest
+
+from kg_adapters.errors import InvalidRequest
+from kg_server.settings import LoadedSettings, Settings, load_settings
+
+
+def fixed(**changes: object) -> dict[str, object]:
+    return {"cache_folder": "/cache", "data_folder": "/data", **changes}
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "config.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def refusal(
+    flags: dict[str, object] | None = None, environ: dict[str, str] | None = None, file: Path | None = None
+) -> str:
+    with pytest.raises(InvalidRequest) as caught:
+        load_settings(flags or {}, environ or {}, file)
+    return str(caught.value)
+
+
+def test_without_any_setting_the_sample_is_served_with_the_defaults() -> None:
+    loaded = load_settings({}, {})
+    assert loaded == LoadedSettings(Settings(), dict.fromkeys(Settings.model_fields, "the default"))
+    assert (loaded.settings.graph, loaded.settings.max_tokens, loaded.settings.timeout_s) == ("sample", 2_000, 10.0)
+
+
+def test_a_flag_beats_the_environment_and_the_environment_beats_the_file(tmp_path: Path) -> None:
+    file = write(tmp_path, "max_tokens = 300\ntimeout_s = 3\nhub_degree = 30\n")
+    environ = {"KG_SEXTANT_MAX_TOKENS": "200", "KG_SEXTANT_TIMEOUT_S": "2", "PATH": "/bin"}
+    loaded = load_settings(fixed(max_tokens=100), environ, file)
+    assert loaded.settings == Settings.model_validate(fixed(max_tokens=100, timeout_s=2.0, hub_degree=30))
+    assert {name: origin for name, origin in loaded.origins.items() if origin != "the default"} == {
+        "cache_folder": "the command line",
+        "data_folder": "the command line",
+        "max_tokens": "the command line",
+        "timeout_s": "the environment",
+        "hub_degree": f"the file {file}",
+    }
+
+
+def test_a_flag_that_was_not_given_leaves_the_environment_its_say() -> None:
+    assert load_settings({"graph": None}, {"KG_SEXTANT_GRAPH": "mine.ttl"}).settings.graph == "mine.ttl"
+
+
+@pytest.mark.parametrize("languages", ["de, en", " de,en,"])
+def test_languages_are_written_with_commas(languages: str) -> None:
+    assert load_settings({}, {"KG_SEXTANT_LANGUAGES": languages}).settings.languages == ("de", "en")
+
+
+def test_languages_are_a_list_in_the_file_and_the_log_level_may_be_in_capitals(tmp_path: Path) -> None:
+    file = write(tmp_path, 'languages = ["de", "en"]\nlog_level = "DEBUG"\n')
+    loaded = load_settings({}, {}, file).settings
+    assert (loaded.languages, loaded.log_level) == (("de", "en"), "debug")
+
+
+def test_an_unknown_variable_is_named_with_what_may_have_been_meant() -> None:
+    assert refusal(environ={"KG_SEXTANT_MAX_TOKEN": "5"}) == (
+        "KG_SEXTANT_MAX_TOKEN in the environment is no setting. Did you mean KG_SEXTANT_MAX_TOKENS?"
+    )
+
+
+def test_an_unknown_key_of_the_file_is_named_with_the_file(tmp_path: Path) -> None:
+    file = write(tmp_path, "timeout = 5\n")
+    assert refusal(file=file) == f"timeout in the file {file} is no setting. Did you mean timeout_s?"
+
+
+def test_an_unknown_flag_is_named_as_it_is_written() -> None:
+    assert refusal({"max_tokns": 5}) == "--max-tokns in the command line is no setting. Did you mean --max-tokens?"
+
+
+def test_an_unknown_name_like_no_other_gets_the_list_of_settings() -> None:
+    assert refusal(environ={"KG_SEXTANT_XYZZY": "5"}).endswith(f"Known are {', '.join(Settings.model_fields)}.")
+
+
+def test_a_wrong_value_is_named_with_its_place_and_the_purpose_of_the_setting() -> None:
+    assert refusal(environ={"KG_SEXTANT_HTTP_PORT": "70000"}) == (
+        "KG_SEXTANT_HTTP_PORT in the environment is '70000': Input should be less than or equal to 65535. "
+        "The port to listen on under HTTP; 0 takes a free one."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("graph = ", "is not valid TOML"), ("graph = '\udcff'", "is not valid TOML")],
+    ids=["no value", "no UTF-8"],
+)
+def test_a_file_that_is_no_toml_says_so(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "config.toml"
+    file.write_bytes(text.encode("utf-8", "surrogateescape"))
+    assert refusal(file=file).startswith(f"The settings file {file} {message}")
+
+
+def test_a_file_that_is_missing_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "none.toml"
+    assert refusal(file=file) == f"The settings file {file} cannot be read: No such file or directory."
