@@ -1,0 +1,70 @@
+"""The command line, the only place that reads the environment and wires everything together."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version as version_of
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kg_server.commands.call import call
+from kg_server.commands.config import config
+from kg_server.commands.doctor import doctor
+from kg_server.commands.failures import EXIT_CODES, FailuresForPeople
+from kg_server.commands.import_ import import_
+from kg_server.commands.invocation import Invocation, invocation
+from kg_server.commands.serve import serve
+from kg_server.settings import APP
+
+app = typer.Typer(
+    name=APP,
+    help="Serve a knowledge graph to LLM agents over MCP.",
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None) -> None:
+    """Run one command and exit.
+
+    Args:
+        arguments: The words after the program's name; those of this process if None.
+        environ: The environment; that of this process if None.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words
+    called = Invocation(os.environ if environ is None else environ)
+    with FailuresForPeople(debug=debug):
+        app([word for word in words if word != "--debug"], prog_name=APP, obj=called)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"{APP} {version_of(APP)}")
+        raise typer.Exit
+
+
+@app.callback()
+def _globals(  # pyright: ignore[reportUnusedFunction] - Typer calls it
+    context: typer.Context,
+    config_file: Annotated[Path | None, typer.Option("--config", help="A settings file (TOML).")] = None,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks; allowed anywhere.")] = False,  # noqa: ARG001 - taken out by main, stands here for --help
+    version: Annotated[  # noqa: ARG001 - acts through its callback
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    context.obj = Invocation(invocation(context).environ, config_file)
+
+
+app.command()(serve)
+app.command()(call)
+app.command("import")(import_)
+app.command()(doctor)
+app.command()(config)
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The commands of `kg-sextant`, one module each."""

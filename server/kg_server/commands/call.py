@@ -1,0 +1,119 @@
+"""`kg-sextant call`: one tool call, as a client would make it."""
+
+import difflib
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+from pydantic import BaseModel, Field
+
+from kg_adapters.errors import InvalidRequest
+from kg_server.commands.failures import ExitCode
+from kg_server.commands.invocation import invocation
+from kg_server.settings import Settings
+
+if TYPE_CHECKING:
+    from mcp.types import CallToolResult, Tool
+
+
+READ_AS_JSON: Final = frozenset({"integer", "number", "boolean", "array", "object"})
+
+
+def call(
+    context: typer.Context,
+    tool: Annotated[str, typer.Argument(help="The tool, as in Retrieve or GetNeighbor.")],
+    arguments: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]…", help="Its arguments.")] = None,
+    graph: Annotated[str | None, typer.Option(help="`sample`, a file or folder of RDF, or a store.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the structured answer.")] = False,
+    cache_folder: Annotated[Path | None, typer.Option(help="Where imported files are kept.")] = None,
+) -> None:
+    """Call one tool and print its answer, as in: call GetNeighbor entity=Q1490 relation=P36."""
+    settings = invocation(context).load(graph=graph, cache_folder=cache_folder).settings
+    written = split_arguments(arguments or [])
+    import anyio
+
+    result = anyio.run(_call, settings, tool, written)
+    text = _structured(result) if as_json and not result.is_error else _text(result)
+    print(text, file=sys.stderr if result.is_error else sys.stdout)
+    if result.is_error:
+        raise typer.Exit(ExitCode.REFUSED)
+
+
+async def _call(settings: Settings, name: str, written: Mapping[str, str]) -> "CallToolResult":
+    from mcp import Client
+
+    from kg_server.app import build_server
+    from kg_server.commands.graphs import opened
+
+    async with opened(settings) as graph, Client(build_server(graph, settings)) as client:
+        tool = _find((await client.list_tools()).tools, name)
+        return await client.call_tool(tool.name, parse_arguments(written, tool.input_schema))
+
+
+def split_arguments(written: Sequence[str]) -> dict[str, str]:
+    """Split every `key=value` at its first equals sign.
+
+    Raises:
+        InvalidRequest: One has no equals sign, or a key comes twice.
+    """
+    split: dict[str, str] = {}
+    for text in written:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise InvalidRequest(f"Arguments are written key=value, as in entity=Q1490; {text!r} is not.")
+        if key in split:
+            raise InvalidRequest(f"The argument {key!r} is given twice; give it once.")
+        split[key] = value
+    return split
+
+
+def parse_arguments(written: Mapping[str, str], schema: Mapping[str, object]) -> dict[str, object]:
+    """Read the values as the tool's input schema says; what does not fit stays text, for the tool to refuse."""
+    properties = _Schema.model_validate(schema).properties
+    return {key: _parse(value, properties.get(key)) for key, value in written.items()}
+
+
+class _Property(BaseModel):
+    """What an input schema says about the JSON types of one argument."""
+
+    type: str | None = None
+    any_of: "tuple[_Property, ...]" = Field((), alias="anyOf")
+
+    @property
+    def types(self) -> frozenset[str | None]:
+        return frozenset({self.type}).union(*(choice.types for choice in self.any_of))
+
+
+class _Schema(BaseModel):
+    properties: dict[str, _Property] = {}
+
+
+def _parse(text: str, known: _Property | None) -> object:
+    if known is None or "string" in known.types or known.types.isdisjoint(READ_AS_JSON):
+        return text
+    try:
+        value: object = json.loads(text)
+    except ValueError:
+        return text
+    return value
+
+
+def _find(tools: "Sequence[Tool]", name: str) -> "Tool":
+    by_name = {tool.name: tool for tool in tools}
+    if name in by_name:
+        return by_name[name]
+    folded = {known.casefold(): known for known in by_name}
+    close = difflib.get_close_matches(name.casefold(), folded, n=1)
+    meant = f" Did you mean {folded[close[0]]}?" if close else ""
+    raise InvalidRequest(f"This graph has no tool {name!r}.{meant} Its tools are {', '.join(by_name)}.")
+
+
+def _text(result: "CallToolResult") -> str:
+    return "\n".join(block.text for block in result.content if block.type == "text")
+
+
+def _structured(result: "CallToolResult") -> str:
+    return json.dumps(result.structured_content, ensure_ascii=False, indent=2)

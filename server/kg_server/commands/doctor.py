@@ -1,0 +1,146 @@
+"""`kg-sextant doctor`: what works here, what does not, and what to do about it."""
+
+import json
+import platform
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated, Final, Literal, TypeAlias
+
+import typer
+
+from kg_adapters.errors import KGError
+from kg_server.commands.failures import ExitCode
+from kg_server.commands.invocation import Invocation, invocation
+from kg_server.settings import APP, LoadedSettings, Settings, config_path
+
+Grade: TypeAlias = Literal["ok", "warn", "fail"]
+
+PACKAGES: Final = (APP, "mcp", "pydantic", "pyoxigraph", "tantivy", "numpy")
+COLOURS: Final = {"ok": "green", "warn": "yellow", "fail": "bold red"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report."""
+
+    grade: Grade
+    text: str
+
+
+def doctor(
+    context: typer.Context,
+    graph: Annotated[str | None, typer.Argument(help="`sample`, a file or folder of RDF, or a store.")] = None,
+) -> None:
+    """Check this installation, its settings and a graph, and say what to fix."""
+    import anyio
+
+    called = invocation(context)
+    worst = anyio.run(_report, called, called.load(graph=graph))
+    if worst == "fail":
+        raise typer.Exit(ExitCode.REFUSED)
+
+
+async def _report(called: Invocation, loaded: LoadedSettings) -> Grade:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False, soft_wrap=True)
+    grades: set[Grade] = set()
+    async for finding in _findings(called, loaded):
+        grades.add(finding.grade)
+        console.print(Text.assemble((f"{finding.grade:<5}", COLOURS[finding.grade]), finding.text))
+    worst: Grade = "fail" if "fail" in grades else "warn" if "warn" in grades else "ok"
+    summary = {"ok": "All is well.", "warn": "It works; see the warnings.", "fail": "Mend what failed, then run again."}
+    console.print(Text(summary[worst], COLOURS[worst]))
+    return worst
+
+
+async def _findings(called: Invocation, loaded: LoadedSettings) -> AsyncIterator[Finding]:
+    yield Finding("ok", f"Python {platform.python_version()} at {sys.executable}")
+    for finding in (*_packages(), *_settings(called, loaded), _writable(loaded.settings.cache_folder)):
+        yield finding
+    checks: tuple[Callable[[Settings], Awaitable[Finding]], ...] = (_intact, _answering)
+    for check in checks:
+        try:
+            yield await check(loaded.settings)
+        except (KGError, OSError) as error:
+            yield Finding("fail", f"Graph {loaded.settings.graph}: {error}")
+            return
+
+
+def _packages() -> Iterator[Finding]:
+    for name in PACKAGES:
+        try:
+            yield Finding("ok", f"{name} {version(name)}")
+        except PackageNotFoundError:
+            yield Finding("fail", f"{name} is not installed: install {APP} again, as in pip install --upgrade {APP}")
+
+
+def _settings(called: Invocation, loaded: LoadedSettings) -> Iterator[Finding]:
+    file = called.settings_file
+    yield Finding("ok", f"Settings file: {file}" if file else f"No settings file; it would be {config_path()}")
+    for name, value in loaded.settings.model_dump(mode="json").items():
+        yield Finding("ok", f"{name} = {json.dumps(value, ensure_ascii=False)}, from {loaded.origins[name]}")
+
+
+def _writable(folder: Path) -> Finding:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        advice = "set cache_folder to one that can be written (KG_SEXTANT_CACHE_FOLDER)"
+        return Finding("fail", f"The cache folder {folder} cannot be written ({error.strerror}): {advice}")
+    return Finding("ok", f"The cache folder {folder} can be written")
+
+
+async def _intact(settings: Settings) -> Finding:
+    """Open the graph and compare the files of its store with the hashes noted at import."""
+    from anyio import to_thread
+
+    from kg_adapters.local.store import verify_store
+    from kg_server.commands.graphs import opened
+
+    async with opened(settings) as graph:
+        name = graph.name
+    folder = _store(settings)
+    if folder is None:
+        return Finding("ok", f"Graph {name} opens")
+    info = await to_thread.run_sync(verify_store, folder)
+    held = f"{info.counts.triples:,} triples, {info.counts.entities:,} entities, {info.skipped:,} skipped at import"
+    return Finding("warn" if info.skipped else "ok", f"Store {folder} is intact: {held}")
+
+
+def _store(settings: Settings) -> Path | None:
+    """Return the folder of the store that the graph's name stands for, or None where it stands for something else."""
+    from kg_adapters.local.cache import sample_store
+    from kg_adapters.local.store import is_store
+    from kg_adapters.registry import SAMPLE
+
+    if settings.graph == SAMPLE:
+        return sample_store(settings.cache_folder)
+    return Path(settings.graph) if is_store(Path(settings.graph)) else None
+
+
+async def _answering(settings: Settings) -> Finding:
+    """Make one tool call as a client would."""
+    import time
+
+    from mcp import Client
+
+    from kg_server.app import build_server
+    from kg_server.commands.graphs import opened
+
+    async with opened(settings) as graph, Client(build_server(graph, settings)) as client:
+        tools = (await client.list_tools()).tools
+        started = time.perf_counter()
+        result = await client.call_tool("Schema", {})
+        took_ms = 1_000 * (time.perf_counter() - started)
+    if result.is_error:
+        text = " ".join(block.text for block in result.content if block.type == "text")
+        return Finding("fail", f"The first tool call was refused: {text}")
+    return Finding("ok", f"{len(tools)} tools; the first call took {took_ms:.0f} ms")

@@ -1,0 +1,84 @@
+"""What people see of a failure: one sentence, the next step and an exit code."""
+
+import sys
+import traceback
+from enum import IntEnum
+from types import TracebackType
+
+from kg_adapters.errors import InvalidRequest, KGError
+
+
+class ExitCode(IntEnum):
+    """How a command ended.
+
+    Wrong usage is a wrong argument or setting. Typer itself ends with 2 for unknown options, with 130 after Ctrl-C,
+    and quietly with 1 when the reader of its output has gone.
+    """
+
+    OK = 0
+    REFUSED = 1
+    WRONG_USAGE = 2
+    BUG = 3
+
+
+EXIT_CODES = (
+    "Exit codes: 0 all went well; 1 the graph, a tool or a check said no; 2 wrong usage or settings; "
+    "3 a bug in this program; 130 interrupted."
+)
+
+
+class FailuresForPeople:
+    """Ends the process with one sentence on standard error when its body fails.
+
+    Args:
+        debug: Show the traceback too.
+    """
+
+    def __init__(self, *, debug: bool) -> None:
+        self._debug = debug
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None or isinstance(error, SystemExit | KeyboardInterrupt):
+            return
+        cause = only_cause(error)
+        if self._debug:
+            traceback.print_exception(error)
+        print(sentence(cause), file=sys.stderr)
+        raise SystemExit(exit_code(cause))
+
+
+def sentence(error: BaseException) -> str:
+    """Return what went wrong and what to do next, for a person."""
+    match error:
+        case KGError():
+            return f"kg-sextant: {error}"
+        case OSError():
+            place = f" ({error.filename})" if error.filename is not None else ""
+            return f"kg-sextant: {error.strerror or error}{place}. Check the path and its permissions, then try again."
+        case _:
+            return (
+                f"kg-sextant: a bug stopped this command ({type(error).__name__}: {error}). "
+                "Run it again with --debug and report what it prints."
+            )
+
+
+def exit_code(error: BaseException) -> ExitCode:
+    """Return how a command ends that was stopped by this error."""
+    if isinstance(error, InvalidRequest):
+        return ExitCode.WRONG_USAGE
+    return ExitCode.REFUSED if isinstance(error, KGError | OSError) else ExitCode.BUG
+
+
+def only_cause(error: BaseException) -> BaseException:
+    """Return what a task group holds if it is one thing, since people care for that and not for the group."""
+    inner: tuple[object, ...] = getattr(error, "exceptions", ())
+    match inner:
+        case (BaseException() as only,):
+            return only_cause(only)
+        case _:
+            return error

@@ -1,0 +1,96 @@
+"""How far an import has come, for people."""
+
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from kg_adapters.progress import OnProgress, Progress
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
+
+DOING: Final = {
+    "waiting": "Waiting for another import of the same graph",
+    "reading": "Reading",
+    "indexing": "Building the adjacency index",
+    "searching": "Building the text search",
+    "saving": "Saving",
+}
+
+
+@contextmanager
+def shown_progress() -> Generator[OnProgress]:
+    """Show progress on standard error: a bar on a terminal, a line for each stage elsewhere.
+
+    Nothing appears until there is something to report.
+    """
+    if not sys.stderr.isatty():
+        yield PlainProgress()
+        return
+    from rich.console import Console
+
+    with drawn_bar(Console(stderr=True)) as progress:
+        yield progress
+
+
+@contextmanager
+def drawn_bar(console: "Console") -> Generator[OnProgress]:
+    """Draw a bar that is gone at the end."""
+    from rich.progress import Progress as RichProgress
+
+    bars = RichProgress(console=console, transient=True)
+    try:
+        yield BarProgress(bars)
+    finally:
+        if bars.live.is_started:
+            bars.stop()
+
+
+class PlainProgress:
+    """Prints one line when a stage begins."""
+
+    def __init__(self) -> None:
+        self._stage = ""
+
+    def __call__(self, progress: Progress) -> None:
+        """Take note of a step."""
+        if progress.stage != self._stage:
+            self._stage = progress.stage
+            print(_words(progress), file=sys.stderr, flush=True)
+
+
+class BarProgress:
+    """Moves one bar, which begins again with every stage.
+
+    Args:
+        bars: Where the bar is drawn; started with the first step.
+    """
+
+    def __init__(self, bars: "RichProgress") -> None:
+        self._bars = bars
+        self._stage = ""
+        self._task: TaskID | None = None
+
+    def __call__(self, progress: Progress) -> None:
+        """Take note of a step."""
+        if self._task is None or progress.stage != self._stage:
+            self._begin(progress)
+        else:
+            self._bars.update(self._task, description=_words(progress), completed=progress.done)
+
+    def _begin(self, progress: Progress) -> None:
+        if self._task is not None:
+            self._bars.remove_task(self._task)
+        measured = progress.stage == "reading"
+        self._task = self._bars.add_task(_words(progress), total=progress.total if measured else None)
+        self._stage = progress.stage
+        self._bars.start()
+        self._bars.refresh()
+
+
+def _words(progress: Progress) -> str:
+    read = f", {progress.statements:,} statements" if progress.statements else ""
+    return f"{DOING[progress.stage]}{read} …"

@@ -1,0 +1,125 @@
+"""`kg-sextant serve`: the MCP server."""
+
+import ipaddress
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from kg_adapters.errors import InvalidRequest
+from kg_server.commands.invocation import invocation
+from kg_server.settings import LogLevel, Settings
+
+if TYPE_CHECKING:
+    from mcp.server import MCPServer
+
+LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
+SHUTDOWN_S: Final = 2
+
+
+def serve(
+    context: typer.Context,
+    graph: Annotated[str | None, typer.Argument(help="`sample`, a file or folder of RDF, or a store.")] = None,
+    http: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Serve HTTP here instead of stdio.")] = None,
+    languages: Annotated[str | None, typer.Option(help="Languages of labels, the preferred first: en,mul.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="How long an answer may be by default.")] = None,
+    timeout_s: Annotated[float | None, typer.Option("--timeout-s", help="Seconds that a tool call may take.")] = None,
+    cache_folder: Annotated[Path | None, typer.Option(help="Where imported files are kept.")] = None,
+    log_level: Annotated[LogLevel | None, typer.Option(help="How much is logged on standard error.")] = None,
+) -> None:
+    """Serve a graph to MCP clients, over stdio unless --http is given."""
+    host, port = (None, None) if http is None else parse_address(http)
+    loaded = invocation(context).load(
+        graph=graph,
+        languages=languages,
+        max_tokens=max_tokens,
+        timeout_s=timeout_s,
+        cache_folder=cache_folder,
+        log_level=log_level,
+        http_host=host,
+        http_port=port,
+    )
+    if http is None:
+        # The thread that waits for standard input cannot be stopped, so Ctrl-C has to end the process by itself.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    import anyio
+
+    anyio.run(_serve, loaded.settings, http is not None)
+
+
+async def _serve(settings: Settings, over_http: bool) -> None:
+    from kg_server.app import build_server
+    from kg_server.commands.graphs import opened
+
+    listener = _listen(settings.http_host, settings.http_port) if over_http else None
+    async with opened(settings) as graph:
+        server = build_server(graph, settings)
+        if listener is None:
+            await server.run_stdio_async()
+        else:
+            await _serve_http(server, listener, settings)
+
+
+async def _serve_http(server: "MCPServer[None]", listener: socket.socket, settings: Settings) -> None:
+    import uvicorn
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    names = [f"{name}{port}" for name in LOOPBACK_NAMES for port in ("", ":*")]
+    security = TransportSecuritySettings(
+        enable_dns_rebinding_protection=True,
+        allowed_hosts=names,
+        allowed_origins=[f"http://{name}" for name in names],
+    )
+    app = server.streamable_http_app(stateless_http=True, transport_security=security)
+    # uvicorn's own logging would write its access log to standard output.
+    config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=SHUTDOWN_S)
+    host = f"[{settings.http_host}]" if ":" in settings.http_host else settings.http_host
+    address = f"http://{host}:{listener.getsockname()[1]}/mcp"
+
+    class Announced(uvicorn.Server):
+        """Says where it serves once it does; before that, Ctrl-C would interrupt it halfway."""
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            print(f"Serving {settings.graph} at {address}", file=sys.stderr, flush=True)
+
+    await Announced(config).serve(sockets=[listener])
+
+
+def parse_address(text: str) -> tuple[str | None, int | None]:
+    """Read `HOST:PORT`, `HOST`, `:PORT` or `PORT`; a part that is not there is None.
+
+    Raises:
+        InvalidRequest: It has none of these forms.
+    """
+    host, colon, port = text.rpartition(":")
+    if (not colon and not text.isdecimal()) or text.endswith("]"):
+        host, port = text, ""
+    if (port and not port.isdecimal()) or not text:
+        raise InvalidRequest(f"--http takes HOST:PORT, as in 127.0.0.1:8000; {text!r} is something else.")
+    return host.strip("[]") or None, int(port) if port else None
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    if not _is_loopback(host):
+        raise InvalidRequest(
+            f"HTTP is served on this machine only, and {host!r} may be reached from others. Use 127.0.0.1."
+        )
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        reason = os.strerror(error.errno or 0)
+        raise InvalidRequest(f"Cannot listen on {host} port {port}: {reason}. Choose another; 0 is any.") from error
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

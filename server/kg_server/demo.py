@@ -1,0 +1,165 @@
+"""One question answered with the tools, by a real client of a real server process: `python -m kg_server.demo`."""
+
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from textwrap import indent
+from typing import Final, TypeVar
+
+import anyio
+from mcp import Client, MCPError, StdioServerParameters
+from rich.console import Console
+from rich.text import Text
+
+from kg_server.commands.failures import only_cause
+from kg_server.results import (
+    CandidatesResult,
+    DegreeResult,
+    FeaturesResult,
+    NeighborsResult,
+    PathsResult,
+    Result,
+    SparqlResult,
+)
+
+QUESTION: Final = "Through whom did Goethe influence Albert Einstein?"
+INFLUENCED_BY: Final = "P737"
+
+R = TypeVar("R", bound=Result)
+
+
+class CallRefused(Exception):
+    """A tool call that this walk relies on was refused."""
+
+
+class Guide:
+    """Calls tools and shows each call with its answer.
+
+    Args:
+        client: A connected client.
+        console: Where people read.
+    """
+
+    def __init__(self, client: Client, console: Console) -> None:
+        self._client = client
+        self._console = console
+        self.calls = 0
+
+    async def call(self, kind: type[R], why: str, tool: str, **arguments: object) -> R:
+        """Make one call.
+
+        Args:
+            kind: What the tool answers.
+            why: What the call is for, as a person would say it.
+            tool: The tool's name.
+            arguments: Its arguments.
+
+        Raises:
+            CallRefused: The tool answered with an error.
+        """
+        started = time.perf_counter()
+        result = await self._client.call_tool(tool, arguments)
+        took_ms = 1_000 * (time.perf_counter() - started)
+        self.calls += 1
+        text = "\n".join(block.text for block in result.content if block.type == "text")
+        written = " ".join(f"{key}={value!r}" for key, value in arguments.items())
+        self._console.print(Text.assemble("\n", f"{self.calls}. {why}"))
+        self._console.print(
+            Text.assemble(("   ▸ ", "cyan"), (tool, "bold cyan"), f" {written}  ", (f"{took_ms:.0f} ms", "dim"))
+        )
+        self._console.print(Text(indent(text, " " * 5), "red" if result.is_error else "dim"))
+        if result.is_error:
+            raise CallRefused(f"{tool} was refused")
+        return kind.model_validate(result.structured_content)
+
+
+async def walk(guide: Guide) -> tuple[list[str], list[str]]:
+    """Answer the question; return the answers and the triples that prove them, both as lines to read.
+
+    Raises:
+        CallRefused: A call was refused, or the answers do not agree with each other.
+    """
+    source = _best(await guide.call(CandidatesResult, "Which Goethe?", "Retrieve", text="Goethe", limit=3))
+    target = _best(await guide.call(CandidatesResult, "Which Einstein?", "Retrieve", text="Albert Einstien", limit=3))
+    await guide.call(DegreeResult, "What does the graph know about Goethe?", "Degree", node=source)
+    await guide.call(
+        NeighborsResult,
+        "Whom did he influence?",
+        "GetNeighbor",
+        entity=source,
+        relation=INFLUENCED_BY,
+        direction="in",
+    )
+    linked = await guide.call(
+        PathsResult,
+        "How are the two linked?",
+        "GetPath",
+        source=source,
+        target=target,
+        max_hops=2,
+        limit=5,
+        question=QUESTION,
+    )
+    pattern = f"wd:{target} wdt:{INFLUENCED_BY} ?who . ?who wdt:{INFLUENCED_BY} wd:{source}"
+    found = await guide.call(
+        SparqlResult, "Exactly those in between, and nobody else:", "Sparql", query=f"SELECT ?who WHERE {{ {pattern} }}"
+    )
+    answers = [row[0] for row in found.rows]
+    for answer in answers:
+        await guide.call(FeaturesResult, "Who is that?", "Feature", node=answer, feature="schema:description")
+    evidence = list(_evidence(linked, answers))
+    if not evidence:
+        raise CallRefused("no path shows what the query found")
+    return [f"{found.labels[answer]} ({answer})" for answer in answers], evidence
+
+
+def main(options: Sequence[str]) -> int:
+    """Start a server with these options of `serve`, walk through the question and return the exit code."""
+    console = Console(highlight=False, soft_wrap=True)
+    server = StdioServerParameters(command=sys.executable, args=["-m", "kg_server.cli", "serve", "sample", *options])
+    try:
+        return anyio.run(_answer, server, console)
+    except (CallRefused, MCPError, ExceptionGroup) as error:
+        cause = only_cause(error)
+        if not isinstance(cause, CallRefused | MCPError):
+            raise
+        console.print(Text(f"The demo failed: {cause}.", "bold red"))
+        return 1
+
+
+async def _answer(server: StdioServerParameters, console: Console) -> int:
+    started = time.perf_counter()
+    console.print(Text.assemble(("Question: ", "bold"), QUESTION))
+    console.print(Text("Starting kg-sextant serve sample as a process of its own …", "dim"))
+    async with Client(server) as client:
+        tools = (await client.list_tools()).tools
+        console.print(Text(f"Connected over stdio: {len(tools)} tools.", "dim"))
+        guide = Guide(client, console)
+        answers, evidence = await walk(guide)
+    console.print(Text.assemble("\n", ("Answer: ", "bold green"), ", ".join(answers)))
+    console.print(Text.assemble(("Evidence:", "bold")))
+    for line in evidence:
+        console.print(f"  {line}")
+    console.print(Text(f"{guide.calls} calls, {time.perf_counter() - started:.1f} s with the server's start.", "dim"))
+    return 0
+
+
+def _best(found: CandidatesResult) -> str:
+    if not found.candidates:
+        raise CallRefused("nothing was found by that name")
+    return found.candidates[0][0]
+
+
+def _evidence(linked: PathsResult, answers: Iterable[str]) -> Iterator[str]:
+    """Return the triples of every path of influence through an answer."""
+    for path in linked.paths:
+        if {relation for _, relation, _ in path} == {INFLUENCED_BY} and any(answer in path[0] for answer in answers):
+            for head, relation, tail in path:
+                yield (
+                    f"{linked.labels[head]} ({head}) | {linked.relations[relation]} ({relation}) | "
+                    f"{linked.labels[tail]} ({tail})"
+                )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

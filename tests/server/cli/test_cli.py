@@ -1,0 +1,106 @@
+import os
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from cli_runs import COMMAND, CommandLine
+from kg_adapters.errors import BackendUnavailable, InvalidRequest, UnknownEntity
+from kg_server.commands.failures import FailuresForPeople
+
+
+def ended(error: BaseException, *, debug: bool = False) -> object:
+    with pytest.raises(SystemExit) as caught, FailuresForPeople(debug=debug):
+        raise error
+    return caught.value.code
+
+
+def test_version_prints_the_distribution_and_its_version(cli: CommandLine) -> None:
+    run = cli.run("--version")
+    assert (run.code, run.out) == (0, f"kg-sextant {version('kg-sextant')}\n")
+
+
+def test_help_names_every_command_and_documents_the_exit_codes(cli: CommandLine) -> None:
+    text = cli.run("--help").out
+    assert [name for name in ("serve", "call", "import", "doctor", "config") if name not in text] == []
+    assert "3 a bug in this program" in " ".join(text.replace("│", " ").split())
+
+
+@pytest.mark.parametrize("words", [("sreve",), ("call",), ("config", "emacs"), ("serve", "--port", "1")])
+def test_wrong_words_end_with_2_and_a_hint_on_standard_error(cli: CommandLine, words: tuple[str, ...]) -> None:
+    run = cli.run(*words)
+    assert (run.code, run.out) == (2, "")
+    assert "--help" in run.err
+
+
+def test_a_wrong_setting_ends_with_2_and_one_sentence(cli: CommandLine) -> None:
+    run = cli.run("config", "cursor", KG_SEXTANT_TIMEOUT="5")
+    assert (run.code, run.out) == (2, "")
+    assert run.err == (
+        "kg-sextant: KG_SEXTANT_TIMEOUT in the environment is no setting. Did you mean KG_SEXTANT_TIMEOUT_S?\n"
+    )
+
+
+def test_a_settings_file_that_is_missing_ends_with_2(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    run = CommandLine(tmp_path, capsys).run("--config", str(tmp_path / "none.toml"), "config", "cursor")
+    assert run.code == 2
+    assert "none.toml cannot be read: No such file or directory." in run.err
+
+
+def test_a_graph_that_does_not_exist_ends_with_2_and_says_what_is_expected(cli: CommandLine) -> None:
+    run = cli.run("call", "Schema", "--graph", "nowhere.ttl")
+    assert (run.code, run.out) == (2, "")
+    assert run.err.startswith("kg-sextant: There is no graph 'nowhere.ttl'. Expected sample,")
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (InvalidRequest("Wrong."), 2),
+        (UnknownEntity("Q0"), 1),
+        (BackendUnavailable("Gone."), 1),
+        (PermissionError(13, "Permission denied", "/root"), 1),
+        (ZeroDivisionError("division by zero"), 3),
+    ],
+)
+def test_every_kind_of_failure_has_its_exit_code_and_no_traceback(
+    error: Exception, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ended(error) == code
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err.count("\n")) == ("", 1)
+    assert captured.err.startswith("kg-sextant: ")
+
+
+def test_a_failure_inside_a_task_group_reads_like_one_outside(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended(ExceptionGroup("tasks", [ExceptionGroup("more", [InvalidRequest("Wrong.")])])) == 2
+    assert capsys.readouterr().err == "kg-sextant: Wrong.\n"
+
+
+def test_several_failures_at_once_are_a_bug(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended(ExceptionGroup("tasks", [InvalidRequest("One."), InvalidRequest("Two.")])) == 3
+    assert "ExceptionGroup" in capsys.readouterr().err
+
+
+def test_a_traceback_appears_with_debug(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended(ZeroDivisionError("division by zero"), debug=True) == 3
+    assert "Traceback (most recent call last)" in capsys.readouterr().err
+
+
+def test_debug_may_stand_anywhere(cli: CommandLine) -> None:
+    run = cli.run("call", "Schema", "--graph", "nowhere.ttl", "--debug")
+    assert run.code == 2
+    assert "Traceback (most recent call last)" in run.err
+
+
+def test_a_reader_that_leaves_early_gets_no_complaint() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [*COMMAND, "config", "cursor"], stdout=writing, stderr=subprocess.PIPE, text=True, check=False
+        )
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "Cursor: ~/.cursor/mcp.json, or .cursor/mcp.json in a project.\n")

@@ -1,0 +1,78 @@
+from importlib.metadata import version
+from pathlib import Path
+
+from cli_runs import CommandLine, write_graph
+
+
+def graded(text: str) -> dict[str, list[str]]:
+    """Return the lines of a report by grade, without the last line."""
+    lines: dict[str, list[str]] = {}
+    for line in text.splitlines()[:-1]:
+        lines.setdefault(line[:4].strip(), []).append(line[5:])
+    return lines
+
+
+def test_a_healthy_installation_gets_only_ok_and_0(cli: CommandLine, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    cli.run("import", str(write_graph(tmp_path)), "--to", str(store))
+    run = cli.run("doctor", str(store))
+    report = graded(run.out)
+    assert (run.code, list(report), run.out.splitlines()[-1]) == (0, ["ok"], "All is well.")
+    assert f"kg-sextant {version('kg-sextant')}" in report["ok"]
+    assert f"Store {store} is intact: 2 triples, 2 entities, 0 skipped at import" in report["ok"]
+
+
+def test_every_setting_says_where_it_comes_from(cli: CommandLine, tmp_path: Path) -> None:
+    graph = write_graph(tmp_path)
+    settings = graded(cli.run("doctor", str(graph), KG_SEXTANT_LANGUAGES="de").out)["ok"]
+    assert f'graph = "{graph}", from the command line' in settings
+    assert 'languages = ["de"], from the environment' in settings
+    assert f'cache_folder = "{cli.cache}", from the file {tmp_path / "config.toml"}' in settings
+    assert "max_tokens = 2000, from the default" in settings
+
+
+def test_what_was_skipped_at_import_is_a_warning(cli: CommandLine, tmp_path: Path) -> None:
+    broken, store = tmp_path / "broken.nt", tmp_path / "store"
+    broken.write_text("<http://a> <http://b> <http://c> .\n<http://a> <http://b> .\n", encoding="utf-8")
+    cli.run("import", str(broken), "--to", str(store), "--skip-errors")
+    run = cli.run("doctor", str(store))
+    assert (run.code, run.out.splitlines()[-1]) == (0, "It works; see the warnings.")
+    assert len(graded(run.out)["warn"]) == 1
+
+
+def test_a_changed_store_fails_with_what_to_do(cli: CommandLine, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    cli.run("import", str(write_graph(tmp_path)), "--to", str(store))
+    array = store / "index" / "nodes.text.npy"
+    content = bytearray(array.read_bytes())
+    content[-1] ^= 1
+    array.write_bytes(content)
+    run = cli.run("doctor", str(store))
+    assert (run.code, run.out.splitlines()[-1]) == (1, "Mend what failed, then run again.")
+    (failure,) = graded(run.out)["fail"]
+    assert "nodes.text.npy has changed. Import the files again: kg-sextant import" in failure
+
+
+def test_a_graph_that_is_not_there_fails(cli: CommandLine) -> None:
+    run = cli.run("doctor", "nowhere.ttl")
+    assert run.code == 1
+    assert graded(run.out)["fail"][0].startswith("Graph nowhere.ttl: There is no graph 'nowhere.ttl'.")
+
+
+def test_a_cache_folder_that_cannot_be_written_fails_with_what_to_set(cli: CommandLine, tmp_path: Path) -> None:
+    in_the_way = tmp_path / "file"
+    in_the_way.write_text("", encoding="utf-8")
+    run = cli.run("doctor", KG_SEXTANT_CACHE_FOLDER=str(in_the_way / "cache"))
+    assert run.code == 1
+    assert any("cannot be written" in line and "KG_SEXTANT_CACHE_FOLDER" in line for line in graded(run.out)["fail"])
+
+
+def test_the_sample_is_intact_and_answers(cli: CommandLine) -> None:
+    run = cli.run("doctor")
+    assert (run.code, run.out.splitlines()[-1]) == (0, "All is well.")
+    assert any(line.startswith(f"Store {cli.cache}") for line in graded(run.out)["ok"])
+
+
+def test_a_file_of_rdf_opens_without_hashes_to_compare(cli: CommandLine, tmp_path: Path) -> None:
+    report = graded(cli.run("doctor", str(write_graph(tmp_path))).out)
+    assert "Graph japan opens" in report["ok"]

@@ -1,0 +1,132 @@
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mcp import Client, StdioServerParameters
+
+from cli_runs import COMMAND, CommandLine, write_graph
+from kg_adapters.errors import InvalidRequest
+from kg_server.commands.serve import parse_address
+
+HELLO: dict[str, object] = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+}
+LIST_TOOLS: dict[str, object] = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server over HTTP on a free port of loopback, and its address."""
+    words = ["serve", str(write_graph(tmp_path)), "--http", "127.0.0.1:0", "--cache-folder", str(tmp_path / "cache")]
+    with subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process, _address(process)
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def spoken(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A server over stdio that logs all it can."""
+    words = ["serve", str(write_graph(tmp_path)), "--cache-folder", str(tmp_path / "cache"), "--log-level", "debug"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen([*COMMAND, *words], stdin=pipe, stdout=pipe, stderr=pipe, text=True, bufsize=1) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def say(process: subprocess.Popen[str], message: dict[str, object]) -> str:
+    """Send one message and return the next line of the answer."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(f"{json.dumps(message)}\n")
+    return process.stdout.readline()
+
+
+def _address(process: subprocess.Popen[str]) -> str:
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("Serving "):
+            return line.split()[-1]
+    raise AssertionError("the server ended before it served")
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_client_gets_an_answer_over_stdio_in_both_eras(tmp_path: Path, mode: str) -> None:
+    words = ["-m", "kg_server.cli", "serve", str(write_graph(tmp_path)), "--cache-folder", str(tmp_path / "cache")]
+    async with Client(StdioServerParameters(command=sys.executable, args=words), mode=mode) as client:
+        result = await client.call_tool("GetNeighbor", {"entity": "Q17"})
+    assert result.structured_content is not None
+    assert result.structured_content["triples"] == [["Q17", "P36", "Q1490"]]
+
+
+def test_nothing_but_protocol_messages_is_on_standard_output(spoken: subprocess.Popen[str]) -> None:
+    answers = [json.loads(say(spoken, message)) for message in (HELLO, LIST_TOOLS)]
+    rest, log = spoken.communicate()
+    assert ([answer["id"] for answer in answers], rest, spoken.returncode) == ([1, 2], "", 0)
+    assert "Reading" in log
+
+
+def test_ctrl_c_ends_a_server_that_waits_for_input_at_once(spoken: subprocess.Popen[str]) -> None:
+    say(spoken, HELLO)
+    spoken.send_signal(signal.SIGINT)
+    # A shell shows the end by this signal as 130.
+    assert spoken.wait() == -signal.SIGINT
+
+
+async def test_a_client_gets_an_answer_over_http(served: tuple[subprocess.Popen[str], str]) -> None:
+    _, address = served
+    async with Client(address) as client:
+        result = await client.call_tool("Degree", {"node": "Q17"})
+    assert not result.is_error
+
+
+def test_ctrl_c_ends_a_server_quietly_with_130(served: tuple[subprocess.Popen[str], str]) -> None:
+    process, _ = served
+    process.send_signal(signal.SIGINT)
+    assert (process.wait(), *process.communicate()) == (130, "", "")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "example.org", "[::]"])  # noqa: S104 - to be refused
+def test_http_is_refused_anywhere_but_on_loopback(cli: CommandLine, host: str) -> None:
+    run = cli.run("serve", "--http", f"{host}:8000")
+    assert (run.code, run.out) == (2, "")
+    assert run.err.startswith("kg-sextant: HTTP is served on this machine only")
+
+
+def test_a_port_that_is_taken_ends_with_2(cli: CommandLine, served: tuple[subprocess.Popen[str], str]) -> None:
+    _, address = served
+    port = address.removesuffix("/mcp").rpartition(":")[2]
+    run = cli.run("serve", "--http", port)
+    assert (run.code, run.out) == (2, "")
+    assert run.err.startswith(f"kg-sextant: Cannot listen on 127.0.0.1 port {port}: Address already in use.")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("127.0.0.1:80", ("127.0.0.1", 80)),
+        ("localhost", ("localhost", None)),
+        (":80", (None, 80)),
+        ("80", (None, 80)),
+        ("[::1]:80", ("::1", 80)),
+        ("[::1]", ("::1", None)),
+    ],
+)
+def test_an_address_may_leave_out_host_or_port(text: str, expected: tuple[str | None, int | None]) -> None:
+    assert parse_address(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "localhost:http", "http://localhost:80/"])
+def test_other_addresses_are_refused(text: str) -> None:
+    with pytest.raises(InvalidRequest, match=r"--http takes HOST:PORT"):
+        parse_address(text)

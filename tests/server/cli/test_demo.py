@@ -1,0 +1,29 @@
+import subprocess
+import sys
+from pathlib import Path
+
+
+def run_demo(*options: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "kg_server.demo", *options], capture_output=True, text=True, check=False
+    )
+
+
+def test_the_demo_answers_its_question_with_evidence(tmp_path: Path) -> None:
+    done = run_demo("--cache-folder", str(tmp_path))
+    lines = done.stdout.splitlines()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Answer: Arthur Schopenhauer (Q38193)" in lines
+    evidence = lines[lines.index("Evidence:") + 1 :]
+    assert evidence[:2] == [
+        "  Arthur Schopenhauer (Q38193) | influenced by (P737) | Johann Wolfgang von Goethe (Q5879)",
+        "  Albert Einstein (Q937) | influenced by (P737) | Arthur Schopenhauer (Q38193)",
+    ]
+
+
+def test_the_demo_fails_when_its_server_does_not_start(tmp_path: Path) -> None:
+    in_the_way = tmp_path / "file"
+    in_the_way.write_text("", encoding="utf-8")
+    done = run_demo("--cache-folder", str(in_the_way / "cache"))
+    assert done.returncode == 1
+    assert "The demo failed" in done.stdout

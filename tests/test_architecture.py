@@ -1,0 +1,166 @@
+"""The shape that the code keeps: who may import whom, who may touch the outside, and how long a unit may be."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+REPOSITORY: Final = Path(__file__).parents[1]
+ROOTS: Final = {"kg_adapters": "kg_adapters", "kg_server": "server", "kg_agents": "agents", "kg_prompts": "prompts"}
+FORBIDDEN: Final = {
+    "kg_adapters": {"kg_server", "kg_agents", "kg_prompts"},
+    "kg_prompts": {"kg_server", "kg_agents", "kg_adapters"},
+    "kg_agents": {"kg_server", "kg_adapters"},
+    "kg_server": {"kg_agents"},
+}
+WIRING: Final = ("kg_server/cli.py", "kg_server/commands/")
+SPEAKS_TO_PEOPLE: Final = ("kg_server/cli.py", "kg_server/commands/", "kg_server/demo.py")
+OTHER_PLACES: Final = (
+    *("tests", "tools", "benchmarks", "docs", ".ci", "Makefile", "constraints.txt", "pyproject.toml"),
+    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
+)
+TEXT_ENDINGS: Final = {".py", ".md", ".toml", ".txt", ".json", ".yml", ".yaml", ".cfg", ".sh"}
+MAX_FILE_LINES: Final = 300
+MAX_FUNCTION_LINES: Final = 40
+LONGER: Final[dict[str, str]] = {}
+"""Files, and functions as `file:name`, that are longer for a reason, and the reason."""
+
+
+class Module:
+    """One source file of ours."""
+
+    def __init__(self, package: str, path: Path) -> None:
+        self.package = package
+        self.path = path
+        self.name = path.relative_to(REPOSITORY / ROOTS[package]).as_posix()
+        self.text = path.read_text(encoding="utf-8")
+        self.tree = ast.parse(self.text)
+
+    def imports(self) -> Iterator[tuple[int, str]]:
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                yield from ((node.lineno, alias.name) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{self.name}:{node.lineno} imports relatively"
+                yield node.lineno, node.module or ""
+
+    def functions(self) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield node
+
+
+def source_modules() -> list[Module]:
+    return [
+        Module(package, path)
+        for package, root in ROOTS.items()
+        for path in sorted((REPOSITORY / root / package).rglob("*.py"))
+    ]
+
+
+MODULES: Final = source_modules()
+
+
+def test_each_source_root_holds_exactly_one_package() -> None:
+    found = {
+        root: sorted(path.name for path in (REPOSITORY / root).iterdir() if path.is_dir()) for root in ROOTS.values()
+    }
+    for names in found.values():
+        if "__pycache__" in names:
+            names.remove("__pycache__")
+    assert found == {root: [package] for package, root in ROOTS.items()}
+    assert not [root for root in ROOTS.values() if (REPOSITORY / root / "__init__.py").exists()]
+
+
+def test_dependencies_point_one_way() -> None:
+    wrong = [
+        f"{module.name}:{line} imports {name}"
+        for module in MODULES
+        for line, name in module.imports()
+        if name.partition(".")[0] in FORBIDDEN[module.package] and not module.name.startswith(WIRING)
+    ]
+    assert wrong == []
+
+
+def test_only_the_command_line_reads_the_environment() -> None:
+    wrong = [
+        f"{module.name}: {ast.unparse(node)}"
+        for module in MODULES
+        for node in ast.walk(module.tree)
+        if module.name != "kg_server/cli.py" and _reads_environment(node)
+    ]
+    assert wrong == []
+
+
+def test_no_error_is_caught_without_a_name() -> None:
+    wrong = [
+        f"{module.name}:{node.lineno}"
+        for module in MODULES
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ExceptHandler) and _catches_everything(node.type)
+    ]
+    assert wrong == []
+
+
+def test_only_commands_print() -> None:
+    wrong = [
+        f"{module.name}:{node.lineno}"
+        for module in MODULES
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "print"
+        and not module.name.startswith(SPEAKS_TO_PEOPLE)
+    ]
+    assert wrong == []
+
+
+def test_files_and_functions_stay_within_the_budget_or_give_a_reason() -> None:
+    long = {module.name for module in MODULES if len(module.text.splitlines()) > MAX_FILE_LINES}
+    long |= {
+        f"{module.name}:{function.name}"
+        for module in MODULES
+        for function in module.functions()
+        if _code_lines(function) > MAX_FUNCTION_LINES
+    }
+    assert long == set(LONGER)
+
+
+def test_no_file_names_the_host_of_a_package_registry() -> None:
+    # Written in two parts, so that this file does not name one itself.
+    hosts = [f"{name}.org" for name in ("pypi", "pythonhosted", "npmjs")]
+    wrong = [path for path in _text_files() if any(host in path.read_text(encoding="utf-8") for host in hosts)]
+    assert wrong == []
+
+
+def _text_files() -> Iterator[Path]:
+    for place in (*ROOTS.values(), *OTHER_PLACES):
+        root = REPOSITORY / place
+        for path in [root] if root.is_file() else sorted(root.rglob("*")):
+            if path.suffix in TEXT_ENDINGS or path.name in {"Makefile", "run"}:
+                yield path
+
+
+def _reads_environment(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "os"
+        and node.attr in {"environ", "environb", "getenv", "putenv"}
+    ) or (isinstance(node, ast.ImportFrom) and node.module == "os" and _names(node) & {"environ", "getenv"} != set())
+
+
+def _names(node: ast.ImportFrom) -> set[str]:
+    return {alias.name for alias in node.names}
+
+
+def _catches_everything(caught: ast.expr | None) -> bool:
+    if isinstance(caught, ast.Tuple):
+        return any(_catches_everything(each) for each in caught.elts)
+    return caught is None or (isinstance(caught, ast.Name) and caught.id in {"Exception", "BaseException"})
+
+
+def _code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Count the lines of a body; what is said in the signature and the docstring costs nothing."""
+    first = function.body[1] if ast.get_docstring(function) and len(function.body) > 1 else function.body[0]
+    return (function.end_lineno or first.lineno) - first.lineno + 1
