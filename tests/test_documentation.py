@@ -1,0 +1,208 @@
+"""What README.md and docs/ show is what people get."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import AsyncGenerator
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+import pytest
+import typer.main
+from mcp import Client
+from mcp.types import TextContent
+from typer.core import TyperGroup
+
+from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.local.cache import sample_store
+from kg_adapters.local.store import open_store
+from kg_server.app import build_server
+from kg_server.cli import app
+from kg_server.clients import Host
+from kg_server.commands.call import parse_arguments, split_arguments
+from kg_server.settings import Settings, load_settings
+from pages import EXAMPLES, PAGES, ROOT, Block, blocks, kg_sextant_words, prose, shell_lines, tool_calls
+
+# Lines that reach for the network or stand for a person's own words, by their beginning.
+NOT_OURS: Final = ("npx ", "inspect ")
+PUBLIC: Final = (
+    "kg_adapters",
+    "kg_adapters.local.sources",
+    "kg_adapters.name_index",
+    "kg_adapters.paging",
+    "kg_adapters.rdflib_adapter",
+    "kg_adapters.registry",
+    "kg_adapters.testing",
+    "kg_server.settings",
+    "rdflib",
+    "typing",
+)
+
+
+@pytest.fixture
+async def sample(tmp_path: Path) -> AsyncGenerator[Client]:
+    graph = LocalAdapter(open_store(sample_store(tmp_path)))
+    async with Client(build_server(graph, Settings())) as client:
+        yield client
+    await graph.aclose()
+
+
+@pytest.fixture
+def example_folder(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__")))
+
+
+def run(*arguments: str, folder: Path = ROOT, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run Python on these arguments, without input."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("KG_SEXTANT_")}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env={**inherited, **environ},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=300,
+        check=False,
+    )
+
+
+def commands() -> TyperGroup:
+    """Return the command line's own parser."""
+    group = typer.main.get_command(app)
+    assert isinstance(group, TyperGroup)
+    return group
+
+
+def flags(command: str) -> set[str]:
+    """Return the flags of a command that are settings."""
+    params = commands().commands[command].params
+    found = {option for param in params if param.name in Settings.model_fields for option in param.opts}
+    return {option for option in found if option.startswith("--")}
+
+
+def test_output_of_commands_files_and_settings_in_the_pages_are_up_to_date() -> None:
+    ended = run("tools/update_docs.py", "--check")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def test_a_stale_page_is_shown_and_written_anew_by_one_command(tmp_path: Path) -> None:
+    for part in ("docs/examples", "tools"):
+        shutil.copytree(ROOT / part, tmp_path / part)
+    (tmp_path / "README.md").touch()
+    page = tmp_path / "docs" / "settings.md"
+    shutil.copy(ROOT / "docs" / "settings.md", page)
+    fresh = page.read_text(encoding="utf-8")
+    page.write_text(fresh.replace("| `hub_degree` | `1000` |", "| `hub_degree` | `7` |"), encoding="utf-8")
+
+    stale = run("tools/update_docs.py", "--check", folder=tmp_path)
+    assert stale.returncode == 1
+    assert "-| `hub_degree` | `7` |" in stale.stdout
+    assert stale.stdout.endswith("To write the pages anew: python tools/update_docs.py\n")
+    assert run("tools/update_docs.py", folder=tmp_path).stdout == "docs/settings.md is written anew.\n"
+    assert page.read_text(encoding="utf-8") == fresh
+
+
+def test_the_example_adapter_keeps_the_contract(example_folder: Path) -> None:
+    ended = run("-m", "pytest", "-q", "-p", "no:cacheprovider", ".", folder=example_folder, PYTHONPATH=".")
+    assert ended.returncode == 0, ended.stdout
+    assert re.search(r"\b[1-9]\d* passed", ended.stdout)
+
+
+@pytest.mark.parametrize("block", [each for each in blocks("python") if not each.included], ids=str)
+def test_python_in_a_page_runs(block: Block, example_folder: Path) -> None:
+    ended = run("-W", "error", "-c", block.text, folder=example_folder, PYTHONPATH=".")
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_configuration_blocks_are_those_that_config_prints(tmp_path: Path) -> None:
+    hosts: tuple[Host, ...] = ("claude", "cursor", "vscode", "codex")
+    printed: dict[str, object] = {}
+    for host in hosts:
+        start = f"from kg_server.cli import main; main(['config', {host!r}], {{}})"
+        text = run("-c", start, XDG_CONFIG_HOME=str(tmp_path)).stdout
+        command = re.search(r'"?command"?\s*[:=]\s*("[^"]*")', text)
+        assert command is not None
+        text = text.replace(command[1], '"kg-sextant"')
+        printed[host] = tomllib.loads(text) if host == "codex" else json.loads(text)
+    shown = [json.loads(block.text) for block in blocks("json")]
+    toml = [tomllib.loads(block.text) for block in blocks("toml") if block.page == "README.md"]
+    assert printed["cursor"] == printed["claude"]
+    assert [*shown, *toml] == [printed["claude"], printed["vscode"], printed["codex"]]
+
+
+def test_the_settings_file_in_the_page_is_read(tmp_path: Path) -> None:
+    (block,) = (each for each in blocks("toml") if each.page == "settings.md")
+    file = tmp_path / "settings.toml"
+    file.write_text(block.text, encoding="utf-8")
+    loaded = load_settings({}, {}, file)
+    assert loaded.settings.model_dump(exclude_defaults=True, exclude={"cache_folder", "data_folder"}) == {
+        "graph": "/home/you/graphs/people",
+        "languages": ("de", "en"),
+        "max_tokens": 4_000,
+        "timeout_s": 20.0,
+    }
+
+
+@pytest.mark.parametrize("line", shell_lines())
+def test_a_command_line_in_a_page_is_understood(line: str) -> None:
+    words = kg_sextant_words(line)
+    if words is None:
+        targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+        made = re.fullmatch(r"make ([a-z]+)( +#.*)?", line)
+        assert line.startswith(NOT_OURS) or (made is not None and made[1] in targets)
+        return
+    group = commands()
+    name = next(word for word in words if word in group.commands)
+    place = words.index(name)
+    group.make_context("kg-sextant", words[: place + 1])
+    group.commands[name].make_context(name, words[place + 1 :])
+
+
+async def test_every_tool_call_in_a_page_is_answered(sample: Client) -> None:
+    schemas = {tool.name: tool.input_schema for tool in (await sample.list_tools()).tools}
+    calls = list(tool_calls())
+    refused = {}
+    for tool, written in calls:
+        result = await sample.call_tool(tool, parse_arguments(split_arguments(written), schemas[tool]))
+        if result.is_error:
+            refused[tool, written] = [part.text for part in result.content if isinstance(part, TextContent)]
+    assert refused == {}
+    assert {tool for tool, _ in calls} == set(schemas)
+
+
+async def test_the_readme_lists_exactly_the_tools_of_the_server(sample: Client) -> None:
+    table = re.findall(r"^\| `(\w[\w-]*)` \| ", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    tools = [tool.name for tool in (await sample.list_tools()).tools]
+    assert [name for name in table if name != "sample"] == tools
+
+
+async def test_no_page_names_a_tool_a_class_or_a_command_that_does_not_exist(sample: Client) -> None:
+    public = {name for module in PUBLIC for name in dir(import_module(module))}
+    tools = {tool.name for tool in (await sample.list_tools()).tools}
+    for page in PAGES:
+        named = set(re.findall(r"`([A-Z][a-z]+[A-Za-z]*)[`(]", prose(page)))
+        assert named - public - tools == set(), page
+        asked = set(re.findall(r"kg-sextant ([a-z]+)\b", prose(page)))
+        assert asked - set(commands().commands) == set(), page
+
+
+@pytest.mark.parametrize("command", ["serve", "call", "import"])
+def test_the_page_of_settings_lists_the_flags_of_a_command(command: str) -> None:
+    page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    row = re.search(rf"^\| `{command}` \| (.*) \|$", page, re.MULTILINE)
+    assert row is not None
+    assert set(re.findall(r"`(--[a-z-]+)`", row[1])) == flags(command)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_of_a_page_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#]+)[^)]*\)", prose(page))
+    missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
+    assert missing == []

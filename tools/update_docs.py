@@ -1,0 +1,164 @@
+"""Write what README.md and docs/ take from the code: output of commands, files, the table of settings.
+
+`--check` writes nothing: it prints what is stale and fails.
+"""
+
+import contextlib
+import difflib
+import io
+import json
+import re
+import shlex
+import sys
+import tempfile
+import tomllib
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel, Field
+
+from kg_server.cli import main as kg_sextant
+from kg_server.settings import ENVIRONMENT_PREFIX, Settings
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+EXAMPLES: Final = ROOT / "docs" / "examples"
+PAGES: Final = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+HOME: Final = "/home/you"
+"""What the pages call the folder that the commands run in."""
+
+_SESSION: Final = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
+_FILE: Final = re.compile(r"(^<!-- (docs/\S+) -->\n```\w+\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
+_SETTINGS: Final = re.compile(r"(?<=^<!-- settings -->\n).*?(?=^<!-- end -->$)", re.MULTILINE | re.DOTALL)
+
+
+class _Project(BaseModel):
+    """What a `pyproject.toml` says about the adapters of its project."""
+
+    name: str
+    version: str
+    entry_points: dict[str, dict[str, str]] = Field(alias="entry-points")
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """Runs the commands that pages show, in this process.
+
+    Args:
+        folder: Where they run.
+        environ: The environment that they see.
+        settings_file: The settings file that they read unless they name one.
+    """
+
+    folder: Path
+    environ: dict[str, str]
+    settings_file: Path
+
+    def session(self, shown: str) -> str:
+        """Return the commands of a console block, each with what it prints now."""
+        commands = [line for line in shown.splitlines() if line.startswith("$ ")]
+        return "".join(f"{command}\n{self.output(shlex.split(command[2:]))}" for command in commands)
+
+    def output(self, words: list[str]) -> str:
+        """Return what one command prints; of a command that fails also its message.
+
+        Raises:
+            ValueError: It is neither `cat` nor `kg-sextant`.
+        """
+        match words:
+            case ["cat", name]:
+                return (self.folder / name).read_text(encoding="utf-8")
+            case ["kg-sextant", *arguments]:
+                return self._kg_sextant(arguments).replace(str(self.folder), HOME)
+            case _:
+                raise ValueError(f"a console block may run cat and kg-sextant, not {shlex.join(words)}")
+
+    def _kg_sextant(self, arguments: list[str]) -> str:
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.chdir(self.folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                kg_sextant(["--config", str(self.settings_file), *arguments], self.environ)
+            except SystemExit as end:
+                failed = bool(end.code)
+            else:
+                failed = False
+        # A terminal draws the progress as a bar and takes it away again.
+        messages = [line for line in err.getvalue().splitlines(keepends=True) if not line.endswith(" …\n")]
+        return out.getvalue() + ("".join(messages) if failed else "")
+
+
+@contextlib.contextmanager
+def shell_with_examples() -> Generator[Shell]:
+    """Give a shell in a folder with the files of `docs/examples`, where the example adapter is installed."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder, packages = Path(temporary).resolve() / "home", Path(temporary).resolve() / "packages"
+        folder.mkdir()
+        for file in EXAMPLES.iterdir():
+            if file.is_file():
+                (folder / file.name).write_bytes(file.read_bytes())
+        settings_file = folder.with_name("settings.toml")
+        settings_file.touch()
+        _register_example(packages)
+        sys.path[:0] = [str(packages), str(EXAMPLES)]
+        try:
+            cache = str(folder.with_name("cache"))
+            yield Shell(folder, {f"{ENVIRONMENT_PREFIX}CACHE_FOLDER": cache}, settings_file)
+        finally:
+            del sys.path[:2]
+
+
+def _register_example(packages: Path) -> None:
+    """Write what installing the example project would leave behind, but its modules."""
+    table = tomllib.loads((EXAMPLES / "pyproject.toml").read_text(encoding="utf-8"))
+    project = _Project.model_validate(table["project"])
+    folder = packages / f"{project.name.replace('-', '_')}-{project.version}.dist-info"
+    folder.mkdir(parents=True)
+    (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project.name}\nVersion: {project.version}\n")
+    points = [
+        line
+        for group, names in project.entry_points.items()
+        for line in (f"[{group}]", *(f"{name} = {target}" for name, target in names.items()))
+    ]
+    (folder / "entry_points.txt").write_text("\n".join(points) + "\n")
+
+
+def settings_table() -> str:
+    """Return every setting with its form, default and purpose as a table of Markdown."""
+    rows = ["| setting | default | what it is |", "|---|---|---|"]
+    for name, field in Settings.model_fields.items():
+        default = "a folder of the system" if field.default_factory is not None else f"`{json.dumps(field.default)}`"
+        rows.append(f"| `{name}` | {default} | {field.description} |")
+    return "\n".join(rows) + "\n"
+
+
+def rewritten(text: str, shell: Shell) -> str:
+    """Return a page with everything that it takes from the code as it is now."""
+    text = _SESSION.sub(lambda found: shell.session(found[0]), text)
+    text = _FILE.sub(lambda found: found[1] + (ROOT / found[2]).read_text(encoding="utf-8"), text)
+    return _SETTINGS.sub(lambda _: settings_table(), text)
+
+
+def main(*, check: bool) -> int:
+    """Rewrite every page, or only say what is stale; return the exit code."""
+    stale = 0
+    for page in PAGES:
+        before = page.read_text(encoding="utf-8")
+        with shell_with_examples() as shell:
+            after = rewritten(before, shell)
+        if after == before:
+            continue
+        stale += 1
+        name = str(page.relative_to(ROOT))
+        if not check:
+            page.write_text(after, encoding="utf-8")
+            print(f"{name} is written anew.")
+            continue
+        print(*difflib.unified_diff(before.splitlines(), after.splitlines(), name, "now", n=1, lineterm=""), sep="\n")
+    if check and stale:
+        print("To write the pages anew: python tools/update_docs.py")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(check="--check" in sys.argv[1:]))
