@@ -1,0 +1,153 @@
+"""Run the benchmarks: `python -m benchmarks`, or one section with `--only`."""
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import platformdirs
+from rich.console import Console
+
+from benchmarks.bench import Bench
+from benchmarks.calls import measure_calls, measure_start
+from benchmarks.clients import measure_clients
+from benchmarks.figures import Section, as_json
+from benchmarks.graphs import BENCHMARK_GRAPH, Graph, bundled_sample, open_source
+from benchmarks.imports import measure_import, measure_open
+from benchmarks.lookups import measure_lookups, measure_retrieve
+from benchmarks.paths import measure_paths
+from benchmarks.scaling import measure_scaling
+from benchmarks.table import print_section, print_verdict
+
+RESULTS: Final = Path(__file__).parent / "results"
+_PLAIN_WIDTH: Final = 160
+
+Measure: TypeAlias = Callable[[Bench], Awaitable[Section]]
+
+SECTIONS: Final[Mapping[str, Measure]] = {
+    "import": measure_import,
+    "open": measure_open,
+    "lookups": measure_lookups,
+    "retrieve": measure_retrieve,
+    "paths": measure_paths,
+    "calls": measure_calls,
+    "clients": measure_clients,
+    "start": measure_start,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What was asked for on the command line."""
+
+    sections: tuple[str, ...]
+    quick: bool
+    fresh: bool
+    with_peers: bool
+    scale: int
+    size: int | None
+    repeats: int | None
+    source: Path
+    store: Path
+    results: Path
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Measure, print the table, and keep the figures as JSON."""
+    options = _options(words)
+    console = Console() if sys.stdout.isatty() else Console(width=_PLAIN_WIDTH)
+    if options.fresh:
+        shutil.rmtree(options.store, ignore_errors=True)
+    options.store.mkdir(parents=True, exist_ok=True)
+    bench = Bench(
+        _graph(options, console),
+        cache=options.store,
+        console=console,
+        size=options.size or (40 if options.quick else 500),
+        repeats=options.repeats or (2 if options.quick else 7),
+        with_peers=options.with_peers,
+    )
+    sections = asyncio.run(_measure(bench, options, console))
+    print_verdict(console, sections)
+    file = _keep(sections, bench.graph, options.results)
+    console.print(f"Figures: {file}", style="dim", highlight=False)
+
+
+async def _measure(bench: Bench, options: Options, console: Console) -> list[Section]:
+    sections: list[Section] = []
+    wanted: dict[str, Measure] = {name: SECTIONS[name] for name in options.sections}
+    if options.scale > 1:
+        wanted["scale"] = lambda bench: measure_scaling(bench, options.scale)
+    for measure in wanted.values():
+        section = await measure(bench)
+        print_section(console, section)
+        sections.append(section)
+    return sections
+
+
+def _graph(options: Options, console: Console) -> Graph:
+    if not options.quick and not options.source.is_file():
+        console.print(f"There is no {options.source}; measuring the bundled sample instead.", style="yellow")
+    elif not options.quick:
+        return open_source(options.source, options.store)
+    return bundled_sample(options.store)
+
+
+def _keep(sections: list[Section], graph: Graph, folder: Path) -> Path:
+    now = datetime.now(UTC)
+    about = {
+        "graph": graph.name,
+        "at": now.isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{now:%Y%m%d-%H%M%S}.json"
+    file.write_text(json.dumps(as_json(sections, about), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return file
+
+
+def _options(words: Sequence[str] | None) -> Options:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Measure against the targets, beside peers."
+    )
+    parser.add_argument("--only", action="append", choices=[*SECTIONS, "scale"], help="a section; may be repeated")
+    parser.add_argument("--quick", action="store_true", help="the bundled sample and few repeats")
+    parser.add_argument("--fresh", action="store_true", help="import anew what was imported by an earlier run")
+    parser.add_argument("--no-peers", action="store_true", help="leave out the other libraries")
+    parser.add_argument("--scale", type=int, default=1, metavar="N", help="also measure N joined copies (slow)")
+    parser.add_argument("--size", type=int, metavar="N", help="questions of each kind (500)")
+    parser.add_argument("--repeats", type=int, metavar="N", help="how often a process is started (7)")
+    parser.add_argument("--graph", type=Path, default=BENCHMARK_GRAPH, help="the N-Triples file to measure")
+    parser.add_argument("--store", type=Path, default=_cache(), help="where imported graphs are kept")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where the figures are kept as JSON")
+    given = parser.parse_args(words)
+    only: list[str] = given.only or list(SECTIONS)
+    return Options(
+        sections=tuple(name for name in only if name in SECTIONS),
+        quick=given.quick,
+        fresh=given.fresh,
+        with_peers=not given.no_peers,
+        size=given.size,
+        repeats=given.repeats,
+        scale=10 if "scale" in only and given.scale == 1 else given.scale,
+        source=given.graph,
+        store=given.store,
+        results=given.results,
+    )
+
+
+def _cache() -> Path:
+    return platformdirs.user_cache_path("kg-sextant", appauthor=False) / "benchmarks"
+
+
+if __name__ == "__main__":
+    main()

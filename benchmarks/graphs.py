@@ -1,0 +1,117 @@
+"""The graphs that are measured: the benchmark graph, the sample, and ten of a kind joined."""
+
+import gzip
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pyoxigraph as ox
+
+from benchmarks.figures import TIMES
+from benchmarks.sources import opened
+from kg_adapters.local.build import ImportOptions
+from kg_adapters.local.cache import cached_store, sample_store
+from kg_adapters.local.index import EdgeTable, GraphIndex
+from kg_adapters.local.store import INDEX_FOLDER, open_store
+
+BENCHMARK_GRAPH: Final = Path(__file__).parents[2] / "shared" / "data" / "wikidata-1m.nt.gz"
+
+_ENTITY: Final = re.compile(rb"(?<=entity/Q)\d+")
+_LABEL_END: Final = re.compile(rb'(?="@[\w-]+ \.\s*$)')
+_JOINT: Final = b"<http://www.wikidata.org/entity/Q%d> <http://www.wikidata.org/prop/direct/P460> "
+_JOINT_EVERY: Final = 1_000
+_SHIFT: Final = 10**9
+_CHUNK: Final = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A graph as the file that everybody reads, and as our store of it."""
+
+    name: str
+    source: Path
+    store: Path
+
+
+def open_source(source: Path, cache: Path) -> Graph:
+    """Return the graph of an RDF file, imported now or in an earlier run."""
+    return Graph(source.name, source, cached_store([source], cache, ImportOptions()))
+
+
+def bundled_sample(cache: Path) -> Graph:
+    """Return the sample that ships with the package, written out once as N-Triples for those who read files."""
+    shipped = sample_store(cache)
+    source = cache / f"{shipped.name}.nt"
+    if not source.is_file():
+        unfinished = source.with_suffix(".part")
+        with unfinished.open("wb") as file:
+            ox.serialize(_triples(open_store(shipped).index), file, format=ox.RdfFormat.N_TRIPLES)
+        unfinished.rename(source)
+    return Graph("the bundled sample", source, cached_store([source], cache, ImportOptions()))
+
+
+def multiplied(graph: Graph, times: int, cache: Path) -> Graph:
+    """Return a graph of `times` copies of another one.
+
+    A copy's entities have other numbers and labels; every thousandth is joined to itself in the next copy. The first
+    copy keeps its ids, so that the same questions can be put to both graphs.
+    """
+    source = cache / f"{graph.store.name}-x{times}.nt.gz"
+    if not source.is_file():
+        unfinished = source.with_suffix(".part")
+        with gzip.open(unfinished, "wb", compresslevel=1) as file:
+            for copy in range(times):
+                with opened(graph.source) as lines:
+                    file.writelines(_shifted(lines, copy, last=copy == times - 1))
+        unfinished.rename(source)
+    store = cached_store([source], cache, ImportOptions(sparql=False))
+    return Graph(f"{graph.name} {TIMES} {times}", source, store)
+
+
+def read_through(store: Path) -> None:
+    """Bring the files of a store's index into the system's cache, where any use of it brings them sooner or later."""
+    for file in sorted((store / INDEX_FOLDER).iterdir()):
+        with file.open("rb", buffering=0) as pages:
+            while pages.read(_CHUNK):
+                pass
+
+
+def _shifted(lines: Iterator[bytes], copy: int, *, last: bool) -> Iterator[bytes]:
+    joined: set[int] = set()
+    for line in lines:
+        if copy == 0:
+            yield line
+        else:
+            moved = _ENTITY.sub(lambda found: b"%d" % (int(found.group()) + copy * _SHIFT), line)
+            yield _LABEL_END.sub(b" %d" % copy, moved, count=1)
+        head = _ENTITY.search(line)
+        number = 0 if head is None else int(head.group())
+        if number % _JOINT_EVERY == 1 and number not in joined and not last:
+            joined.add(number)
+            here, there = (number + place * _SHIFT for place in (copy, copy + 1))
+            yield _JOINT % here + b"<http://www.wikidata.org/entity/Q%d> .\n" % there
+
+
+def _triples(index: GraphIndex) -> Iterator[ox.Triple]:
+    relations = [ox.NamedNode(index.relations[number]) for number in range(len(index.relations))]
+    for node in range(len(index.nodes)):
+        head = ox.NamedNode(index.nodes[node])
+        for relation, tail in _edges(index.out, node):
+            yield ox.Triple(head, relations[relation], ox.NamedNode(index.nodes[tail]))
+        for row in range(int(index.features.starts[node]), int(index.features.starts[node + 1])):
+            language = int(index.features.languages[row])
+            text = index.features.values[row]
+            literal = (
+                ox.Literal(text, datatype=ox.NamedNode(index.datatypes[int(index.features.datatypes[row])]))
+                if language < 0
+                else ox.Literal(text, language=index.languages[language])
+            )
+            yield ox.Triple(head, relations[int(index.features.relations[row])], literal)
+
+
+def _edges(table: EdgeTable, node: int) -> Iterator[tuple[int, int]]:
+    for group in range(int(table.groups[node]), int(table.groups[node + 1])):
+        for place in range(int(table.starts[group]), int(table.starts[group + 1])):
+            yield int(table.relations[group]), int(table.neighbors[place])

@@ -1,0 +1,63 @@
+"""Import and open: how long, and how much memory."""
+
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from benchmarks.bench import Bench
+from benchmarks.child import Usage
+from benchmarks.figures import Line, Section, Target
+from benchmarks.processes import beside, held_of, peak_of, run_job, seconds_of
+
+_PEERS: Final = {"Oxigraph": "import-oxigraph", "rdflib": "import-rdflib", "networkx": "import-networkx"}
+
+
+async def measure_import(bench: Bench) -> Section:
+    """Import the graph's file once, each library in a process of its own."""
+    source = str(bench.graph.source)
+    with tempfile.TemporaryDirectory(dir=bench.cache) as scratch:
+        bench.tell("Importing …")
+        ours = [run_job(("import", source, str(Path(scratch, "ours"))))]
+        usages: dict[str, list[Usage]] = {}
+        for name, job in _PEERS.items() if bench.with_peers else ():
+            bench.tell(f"Importing with {name} …")
+            usages[name] = [run_job((job, source, str(Path(scratch, name))))]
+    seconds, peak = seconds_of(ours), peak_of(ours)
+    times = {name: beside(seconds, seconds_of(theirs)) for name, theirs in usages.items()}
+    peaks = {name: beside(peak, peak_of(theirs)) for name, theirs in usages.items()}
+    lines = (
+        Line("import, all indexes and SPARQL", seconds, (Target("median", 60),), peers=times),
+        Line("import, peak memory", peak, (Target("median", 1_500),), peers=peaks),
+    )
+    notes = ("Oxigraph: bulk load on disk. rdflib, networkx: into memory, again at every start.",)
+    return Section("import", f"Import of {bench.graph.name}, fresh processes", lines, notes)
+
+
+async def measure_open(bench: Bench) -> Section:
+    """Open the store and look up one entity, in fresh processes."""
+    entity = bench.work.low[0]
+    store = bench.graph.store
+    ours: list[Usage] = []
+    theirs: list[Usage] = []
+    for _ in range(bench.repeats):
+        ours.append(run_job(("open", str(store), entity)))
+        if bench.with_peers:
+            theirs.append(run_job(("open-oxigraph", str(store / "oxigraph"), entity)))
+    seconds, held = seconds_of(ours), held_of(ours)
+    lines = (
+        Line(
+            "open a store and answer one look-up",
+            seconds,
+            (Target("median", 0.1),),
+            peers={"Oxigraph": beside(seconds, seconds_of(theirs))} if theirs else {},
+        ),
+        Line(
+            "memory of the whole process then",
+            held,
+            (Target("median", 100),),
+            peers={"Oxigraph": beside(held, held_of(theirs))} if theirs else {},
+        ),
+    )
+    return Section(
+        "open", "Opening an imported store, fresh processes", lines, ("Oxigraph: on disk, opened read-only.",)
+    )

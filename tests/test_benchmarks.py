@@ -1,0 +1,159 @@
+"""The benchmark runs from end to end and judges figures rightly."""
+
+import json
+from pathlib import Path
+
+import pytest
+from benchmarks.__main__ import main
+from benchmarks.figures import Base, Figure, Line, Peer, Section, Target, line_of
+from benchmarks.table import amount, print_section, print_verdict
+from benchmarks.timing import Timings, differing, race
+from rich.console import Console
+
+
+def test_the_smallest_run_prints_a_table_and_keeps_the_figures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "star.nt"
+    source.write_text(_star(60), encoding="utf-8")
+    places = ["--graph", str(source), "--store", str(tmp_path / "cache"), "--results", str(tmp_path / "results")]
+
+    main(
+        [
+            *places,
+            "--only",
+            "open",
+            "--only",
+            "lookups",
+            "--only",
+            "retrieve",
+            "--only",
+            "paths",
+            "--repeats",
+            "1",
+            "--size",
+            "8",
+        ]
+    )
+
+    (file,) = (tmp_path / "results").iterdir()
+    kept = json.loads(file.read_text(encoding="utf-8"))
+    assert kept["graph"] == "star.nt"
+    assert [section["name"] for section in kept["sections"]] == ["open", "lookups", "retrieve", "paths"]
+    assert [line["what"] for line in kept["sections"][1]["lines"]] == [
+        "neighbours, low degree",
+        "neighbours, low degree, with labels",
+        "neighbours, hub, 200 rows with labels",
+        "degree of a hub, by relation",
+    ]
+    printed = capsys.readouterr().out
+    assert "targets met" in printed
+    assert "Answers differ" not in printed
+    assert "networkx" in printed
+
+
+def test_a_graph_that_is_not_there_is_named_in_one_line_and_the_sample_is_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    absent = tmp_path / "absent.nt.gz"
+
+    places = ["--graph", str(absent), "--store", str(tmp_path), "--results", str(tmp_path / "results")]
+
+    main([*places, "--no-peers", "--only", "calls", "--size", "20"])
+
+    printed = capsys.readouterr().out
+    assert f"There is no {absent}; measuring the bundled sample instead." in printed
+    assert "GetNeighbor, hub, limit 50" in printed
+
+
+async def test_contestants_take_turns_and_one_that_is_out_of_time_drops_out() -> None:
+    asked: list[tuple[str, int]] = []
+
+    async def first(case: int) -> None:
+        asked.append(("first", case))
+
+    async def second(case: int) -> None:
+        asked.append(("second", case))
+
+    timings = await race({"first": first, "second": second}, range(6), budget_s=0)
+
+    assert {name: len(taken.seconds) for name, taken in timings.items()} == {"first": 5, "second": 5}
+    assert asked[4:8] == [("first", 0), ("second", 0), ("second", 1), ("first", 1)]
+
+
+async def test_answers_that_differ_are_reported_by_name() -> None:
+    async def right(case: int) -> int:
+        return case
+
+    async def wrong(case: int) -> int:
+        return min(case, 1)
+
+    assert await differing({"right": right, "wrong": wrong}, range(3)) == ["2: right 2, wrong 1"]
+
+
+def test_a_ratio_counts_only_the_cases_that_both_did() -> None:
+    timings = {"ours": Timings((1.0, 2.0, 3.0, 90.0)), "floor": Timings((1.0, 1.0, 1.0, 1.0)), "peer": Timings((6.0,))}
+
+    line = line_of("calls", timings, base="floor", targets=(Target("ratio", 2.5),))
+
+    base, peer = Base("floor", Figure(1.0), 2.5), Peer(Figure(6.0), 6.0)
+    assert line == Line("calls", Figure(2.5), (Target("ratio", 2.5),), base, {"peer": peer})
+
+
+@pytest.mark.parametrize(
+    ("target", "met"),
+    [
+        (Target("median", 1.0), True),
+        (Target("median", 0.9), False),
+        (Target("p95", 4.0), True),
+        (Target("p95", 3.9), False),
+        (Target("ratio", 2.0), True),
+        (Target("ratio", 1.9), False),
+    ],
+)
+def test_a_target_is_met_up_to_its_limit(target: Target, met: bool) -> None:
+    line = Line("calls", Figure(1.0, p95=4.0), (target,), Base("floor", Figure(0.5), 2.0))
+
+    assert line.met is met
+
+
+def test_a_table_shows_figures_targets_and_peers() -> None:
+    peer = {"rdflib": Peer(Figure(1.4e-4), 2.8)}
+    line = Line("look-up", Figure(5e-5, p95=2e-3), (Target("median", 4e-5), Target("p95", 2e-2)), peers=peer)
+    console = Console(width=160)
+
+    with console.capture() as captured:
+        print_section(console, Section("lookups", "Look-ups", (line, Line("other", Figure(80, "MB"))), ("A note.",)))
+        print_verdict(console, [Section("lookups", "Look-ups", (line,))])
+
+    rows = [" ".join(row.split()) for row in captured.get().splitlines()]
+    times = "\N{MULTIPLICATION SIGN}"
+    assert f"look-up 50.0 µs 2.00 ms 1.25 {times} target ≤ 40.0 µs, p95 ≤ 20.0 ms ✗ 140 µs (2.8{times})" in rows
+    assert "other 80 MB · · · · ·" in rows
+    assert rows[-2:] == ["0 of 1 targets met.", "missed: look-up"]
+
+
+@pytest.mark.parametrize(
+    ("figure", "text"),
+    [
+        (Figure(61.23), "61.2 s"),
+        (Figure(0.1234), "123 ms"),
+        (Figure(4.2e-6), "4.20 µs"),
+        (Figure(1234.4, "MB"), "1,234 MB"),
+        (Figure(1290.2, "calls/s"), "1,290/s"),
+    ],
+)
+def test_quantities_are_written_as_people_write_them(figure: Figure, text: str) -> None:
+    assert amount(figure.median, figure.unit) == text
+
+
+def _star(points: int) -> str:
+    """Return four centres, each with points of its own and with two that all share, as N-Triples."""
+    lines: list[str] = []
+    for centre in range(4):
+        for point in range(points):
+            name = f"Point {point} of {centre}" if point > 1 else f"Shared point {point}"
+            head = f"<http://ex.org/point{centre if point > 1 else ''}-{point}>"
+            lines.append(f"{head} <http://ex.org/near> <http://ex.org/centre{centre}> .")
+            lines.append(f'{head} <http://www.w3.org/2000/01/rdf-schema#label> "{name}"@en .')
+    return "\n".join(lines) + "\n"
