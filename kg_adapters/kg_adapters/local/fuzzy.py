@@ -13,9 +13,10 @@ from kg_adapters.local.folding import bare_words
 _HEAP: Final = 64_000_000
 _MAX_GRAMS: Final = 40
 _MAX_WORDS: Final = 12
-# A term that more than this share of the names has is left out, unless it is among the rarest few.
+# A term that more than this share of the names has is left out, unless it is among the rarest few of its kind.
 _COMMON: Final = 0.02
-_KEPT_ANYWAY: Final = 6
+_GRAMS_KEPT_ANYWAY: Final = 6
+_WORDS_KEPT_ANYWAY: Final = 1
 _WORD_WEIGHT: Final = 2.0
 
 
@@ -51,18 +52,18 @@ class FuzzyNames:
         self._searcher = index.searcher()
 
     def _queries(self, folded: str) -> Iterator[tantivy.Query]:
-        for gram in self._rarest("grams", _grams(folded), _MAX_GRAMS):
+        for gram in self._rarest("grams", _grams(folded), _MAX_GRAMS, _GRAMS_KEPT_ANYWAY):
             yield tantivy.Query.term_query(self._schema, "grams", gram, "basic")
-        for word in self._rarest("words", bare_words(folded).split(), _MAX_WORDS):
+        for word in self._rarest("words", bare_words(folded).split(), _MAX_WORDS, _WORDS_KEPT_ANYWAY):
             query = tantivy.Query.term_query(self._schema, "words", word, "basic")
             yield tantivy.Query.boost_query(query, _WORD_WEIGHT)
 
-    def _rarest(self, field: str, terms: Iterable[str], limit: int) -> list[str]:
+    def _rarest(self, field: str, terms: Iterable[str], limit: int, kept_anyway: int) -> list[str]:
         """Return the terms that tell names apart: what nearly every name has costs time and says nothing."""
         counted = sorted((self._searcher.doc_freq(field, term), term) for term in set(terms))
         known = [(count, term) for count, term in counted if count][:limit]
         common = self._searcher.num_docs * _COMMON
-        return [term for place, (count, term) in enumerate(known) if place < _KEPT_ANYWAY or count <= common]
+        return [term for place, (count, term) in enumerate(known) if place < kept_anyway or count <= common]
 
 
 def build_fuzzy_names(names: Iterable[str], folder: Path) -> None:
