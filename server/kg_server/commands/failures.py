@@ -1,5 +1,6 @@
 """What people see of a failure: one sentence, the next step and an exit code."""
 
+import os
 import sys
 import traceback
 from enum import IntEnum
@@ -43,6 +44,7 @@ class FailuresForPeople:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        _flush()
         if error is None or isinstance(error, SystemExit | KeyboardInterrupt):
             return
         cause = only_cause(error)
@@ -50,6 +52,16 @@ class FailuresForPeople:
             traceback.print_exception(error)
         print(sentence(cause), file=sys.stderr)
         raise SystemExit(exit_code(cause))
+
+
+def _flush() -> None:
+    """Write what is still buffered, and end quietly where nobody reads it any more."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes again when it exits, and would complain then.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(ExitCode.REFUSED) from None
 
 
 def sentence(error: BaseException) -> str:

@@ -21,6 +21,14 @@ HELLO: dict[str, object] = {
 LIST_TOOLS: dict[str, object] = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
 
 
+@pytest.fixture(autouse=True)
+def heard_interrupts() -> Iterator[None]:
+    """Lets Ctrl-C reach the servers, although a process that runs in the background hands down that it ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A server over HTTP on a free port of loopback, and its address."""
