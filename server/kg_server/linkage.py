@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from kg_adapters.models import Path, PathRequest, PathsFound
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node, Triple
-from kg_server.budget import fitting, token_count
 from kg_server.lexical import similarities
 from kg_server.names import Names, names_of, terms_of
 from kg_server.path_search import search_paths
 from kg_server.resolve import require_entity
-from kg_server.results import Answer, PathsResult, Status
+from kg_server.results import Answer, PathsResult, Status, fitted
 from kg_server.settings import Settings
 
 POOL = 500
@@ -54,7 +53,8 @@ async def linkage(
     walked = [triple for path in found.paths for triple in path.triples]
     names = await names_of(graph, (start, end, *shown_hubs, *terms_of(walked)))
     ranked = found.paths if question is None else _by_question(found.paths, question, names)
-    return _answer(request, found, ranked[:limit], names, max_tokens)
+    best = ranked[:limit]
+    return fitted(lambda shown: _answer(request, found, best[:shown], names), len(best), max_tokens)
 
 
 def _by_question(paths: Sequence[Path], question: str, names: Names) -> Sequence[Path]:
@@ -69,12 +69,8 @@ def _wording(path: Path, names: Names) -> str:
     return " ".join(names.labels.get(word, word.local_part) for word in words)
 
 
-def _answer(request: PathRequest, found: PathsFound, paths: Sequence[Path], names: Names, max_tokens: int) -> Answer:
-    summary = _summary(request, found, names)
-    lines = [_line(path, names) for path in paths]
-    fits = fitting(lines, max_tokens - token_count(summary) - 30)
-    shown = paths[: max(1, fits)]
-    summary += _left_out(found, len(shown))
+def _answer(request: PathRequest, found: PathsFound, shown: Sequence[Path], names: Names) -> Answer:
+    summary = _summary(request, found, names) + _left_out(found, len(shown))
     triples = [triple for path in shown for triple in path.triples]
     result = PathsResult(
         status=_status(found, len(shown)),
@@ -86,7 +82,7 @@ def _answer(request: PathRequest, found: PathsFound, paths: Sequence[Path], name
         exhaustive=found.exhaustive,
         skipped_hubs=[names.entity_id(hub) for hub in found.skipped_hubs],
     )
-    return Answer(result, tuple(lines[: len(shown)]))
+    return Answer(result, tuple(_line(path, names) for path in shown))
 
 
 def _line(path: Path, names: Names) -> str:

@@ -16,8 +16,19 @@ from kg_server.resolve import entity_of, relation_of, unknown_entity
 from kg_server.results import Answer, NeighborsResult
 
 ADJECTIVES: Final = {"out": "outgoing", "in": "incoming", "both": "neighbouring"}
-TABLE_SHARE: Final = 0.6
+SUMMARY_TOKENS: Final = 200
+TABLE_SHARE: Final = 0.85
+TABLE_LINE_TOKENS: Final = 30
 RESERVED_TOKENS: Final = 110
+
+
+@dataclass(frozen=True, slots=True)
+class RelationTable:
+    """The relations that an answer counts, and the lines that show them."""
+
+    counts: tuple[RelationCount, ...]
+    lines: tuple[str, ...]
+    relations: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,28 +72,46 @@ async def neighborhood(
     if not page.triples and query.position is None:
         if relation is not None:
             await relation_of(graph, relation, around=node)
-        return await _nothing(graph, query)
+        return await _nothing(graph, query, max_tokens)
     counts = await _counts(graph, query, page)
     names = await names_of(graph, (node, *terms_of(page.triples), *(each.relation for each in counts)))
-    table = relation_table(names, counts, int(max_tokens * TABLE_SHARE)) if len(counts) > 1 and page.truncated else []
-    room = max_tokens - RESERVED_TOKENS - token_count("\n".join(table)) - token_count(names.entity(node))
+    if not page.truncated:
+        answer = _answer(graph, query, page, RelationTable(tuple(counts), (), len(counts)), names)
+        if answer.tokens <= max_tokens:
+            return answer
+    table = relation_table(names, counts, int((max_tokens - SUMMARY_TOKENS) * TABLE_SHARE))
+    room = max_tokens - RESERVED_TOKENS - token_count("\n".join(table.lines)) - token_count(names.entity(node))
     fits = max(1, fitting([names.triple(triple) for triple in page.triples], room))
-    if fits < len(page.triples):
-        page = await _page(graph, replace(query, limit=fits), entity)
-    return _answer(graph, query, page, counts, names, table)
+    while True:
+        if fits < len(page.triples):
+            page = await _page(graph, replace(query, limit=fits), entity)
+        answer = _answer(graph, query, page, table, names)
+        if fits == 1 or answer.tokens <= max_tokens:
+            return answer
+        fits = max(1, min(fits - 1, fits * max_tokens // answer.tokens))
 
 
-def relation_table(names: Names, counts: Sequence[RelationCount], max_tokens: int) -> list[str]:
+def relation_table(names: Names, counts: Sequence[RelationCount], max_tokens: int) -> RelationTable:
     """Return a line a direction that names every relation with its count, the most frequent first.
 
-    What does not fit into the budget is summed up at the end of its line.
+    What does not fit into the budget is summed up at the end of its line. A single relation needs no table.
     """
+    if len(counts) < 2:
+        return RelationTable(tuple(counts), (), len(counts))
     directions = dict.fromkeys(each.direction for each in counts)
-    share = max_tokens // max(1, len(directions))
-    return [
-        _table_line(names, [each for each in counts if each.direction == direction], ADJECTIVES[direction], share)
-        for direction in directions
-    ]
+    share = max_tokens // len(directions)
+    lines: list[str] = []
+    shown: list[RelationCount] = []
+    for direction in directions:
+        ordered = sorted(
+            (each for each in counts if each.direction == direction),
+            key=lambda each: (-each.count.value, each.relation),
+        )
+        parts = [f"{names.relation(each.relation)} {each.count};" for each in ordered]
+        fits = fitting(parts, share - TABLE_LINE_TOKENS)
+        lines.append(_table_line(ADJECTIVES[direction], parts[:fits], ordered[fits:]))
+        shown.extend(ordered[:fits])
+    return RelationTable(tuple(shown), tuple(lines), len(counts))
 
 
 def by_direction(counts: Sequence[RelationCount]) -> tuple[list[RelationCount], list[RelationCount]]:
@@ -90,15 +119,12 @@ def by_direction(counts: Sequence[RelationCount]) -> tuple[list[RelationCount], 
     return [each for each in counts if each.direction == "out"], [each for each in counts if each.direction == "in"]
 
 
-def _table_line(names: Names, counts: Sequence[RelationCount], adjective: str, max_tokens: int) -> str:
-    ordered = sorted(counts, key=lambda each: (-each.count.value, each.relation))
-    parts = [f"{names.relation(each.relation)} {each.count};" for each in ordered]
-    fits = fitting(parts, max_tokens - 30)
-    line = f"{adjective} relations: {' '.join(parts[:fits])}".rstrip(";")
-    if fits == len(parts):
+def _table_line(adjective: str, parts: Sequence[str], rest: Sequence[RelationCount]) -> str:
+    line = f"{adjective} relations: {' '.join(parts)}".rstrip(";")
+    if not rest:
         return line
-    rest = Count(sum(each.count.value for each in ordered[fits:]))
-    return f"{line}; and {len(parts) - fits} more with {rest} triples, which Degree lists"
+    triples = Count(sum(each.count.value for each in rest))
+    return f"{line}; and {len(rest)} more with {triples} triples, which Degree lists"
 
 
 async def _relation(graph: KGAdapter, text: str, node: Node) -> Iri:
@@ -139,29 +165,25 @@ def _counted(entity: Node, triples: Sequence[Triple]) -> list[RelationCount]:
     return [RelationCount(relation, "in" if inward else "out", Count(n)) for (inward, relation), n in found.items()]
 
 
-def _answer(
-    graph: KGAdapter, query: _Query, page: NeighborPage, counts: Sequence[RelationCount], names: Names, table: list[str]
-) -> Answer:
+def _answer(graph: KGAdapter, query: _Query, page: NeighborPage, table: RelationTable, names: Names) -> Answer:
     cursor = None if page.cursor is None else pack(page.cursor, graph.name, *query.question)
     grouped = sorted(page.triples, key=lambda triple: (triple.head != query.entity, triple.relation))
-    outgoing, incoming = by_direction(counts)
+    outgoing, incoming = by_direction(table.counts)
     ids = [
         [names.entity_id(each.head), names.relation_id(each.relation), names.entity_id(each.tail)] for each in grouped
     ]
     result = NeighborsResult(
         status="truncated" if page.truncated else "ok",
-        summary=_summary(query, page, len(counts), names, cursor),
+        summary=_summary(query, page, table.relations, names, cursor),
         triples=ids,
         labels=names.entity_labels(dict.fromkeys(_ends(grouped))),
-        relations=names.relation_labels(
-            dict.fromkeys((*(each.relation for each in counts), *(triple.relation for triple in grouped)))
-        ),
+        relations=names.relation_labels(dict.fromkeys(triple.relation for triple in grouped)),
         outgoing=names.counts(outgoing),
         incoming=names.counts(incoming),
         total=page.total.value,
         cursor=cursor,
     )
-    return Answer(result, (*table, *(names.triple(triple) for triple in grouped)))
+    return Answer(result, (*table.lines, *(names.triple(triple) for triple in grouped)))
 
 
 def _ends(triples: Sequence[Triple]) -> Iterator[Node]:
@@ -184,24 +206,25 @@ def _summary(query: _Query, page: NeighborPage, relations: int, names: Names, cu
     return f"{subject}, all here."
 
 
-async def _nothing(graph: KGAdapter, query: _Query) -> Answer:
+async def _nothing(graph: KGAdapter, query: _Query, max_tokens: int) -> Answer:
     degree = (await graph.degrees([query.entity]))[query.entity]
     counts = degree.relations
     names = await names_of(graph, [query.entity, *(each.relation for each in counts)])
     if query.relation is not None:
         names = await names_of(graph, [query.entity, query.relation, *(each.relation for each in counts)])
-    outgoing, incoming = by_direction(counts)
+    table = relation_table(names, counts, min(800, max_tokens // 3))
+    outgoing, incoming = by_direction(table.counts)
     result = NeighborsResult(
         status="empty",
         summary=_absence(query, degree, names),
         triples=[],
         labels=names.entity_labels([query.entity]),
-        relations=names.relation_labels([each.relation for each in counts]),
+        relations=names.relation_labels([each.relation for each in table.counts]),
         outgoing=names.counts(outgoing),
         incoming=names.counts(incoming),
         total=0,
     )
-    return Answer(result, tuple(relation_table(names, counts, 800)))
+    return Answer(result, table.lines)
 
 
 def _absence(query: _Query, degree: Degree, names: Names) -> str:

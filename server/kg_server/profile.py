@@ -7,11 +7,10 @@ from kg_adapters.models import Degree, Direction, Feature, FeaturePage
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, Iri, Literal, Node
-from kg_server.budget import fitting, token_count
 from kg_server.names import MAX_VALUE, Names, names_of, one_line, shown_datatype
 from kg_server.neighborhood import ADJECTIVES, by_direction
 from kg_server.resolve import relation_of, require_entity
-from kg_server.results import Answer, DegreeResult, FeaturesResult
+from kg_server.results import Answer, DegreeResult, FeaturesResult, fitted
 
 MAX_FEATURES = 500
 
@@ -34,8 +33,11 @@ async def features_of(graph: KGAdapter, *, node: str, feature: str | None, max_t
         f"{names.entity(entity)} | {names.relation(each.relation)} | {names.literal(each.value)}"
         for each in page.features
     ]
-    shown = max(1, fitting(lines, max_tokens - token_count(names.entity(entity)) - 60))
-    return Answer(_features(entity, page, page.features[:shown], names), tuple(lines[:shown]))
+
+    def build(shown: int) -> Answer:
+        return Answer(_features(entity, page, page.features[:shown], names), tuple(lines[:shown]))
+
+    return fitted(build, len(lines), max_tokens)
 
 
 async def degree_of(
@@ -55,18 +57,21 @@ async def degree_of(
     names = await names_of(graph, (entity, *(each.relation for each in degree.relations), *([edge] if edge else [])))
     ordered = sorted(degree.relations, key=lambda each: (each.direction == "in", -each.count.value, each.relation))
     lines = [f"{each.direction} | {names.relation(each.relation)} | {each.count}" for each in ordered]
-    shown = max(1, fitting(lines, max_tokens - token_count(names.entity(entity)) - 70))
-    outgoing, incoming = by_direction(ordered[:shown])
-    result = DegreeResult(
-        status="empty" if not ordered else "ok" if shown >= len(ordered) else "truncated",
-        summary=_degree_summary(entity, edge, direction, degree, len(ordered) - shown, names),
-        neighbors=degree.neighbors.value,
-        exact=degree.neighbors.exact,
-        outgoing=names.counts(outgoing),
-        incoming=names.counts(incoming),
-        relations=names.relation_labels([each.relation for each in ordered[:shown]]),
-    )
-    return Answer(result, tuple(lines[:shown]))
+
+    def build(shown: int) -> Answer:
+        outgoing, incoming = by_direction(ordered[:shown])
+        result = DegreeResult(
+            status="empty" if not ordered else "ok" if shown >= len(ordered) else "truncated",
+            summary=_degree_summary(entity, edge, direction, degree, len(ordered) - shown, names),
+            neighbors=degree.neighbors.value,
+            exact=degree.neighbors.exact,
+            outgoing=names.counts(outgoing),
+            incoming=names.counts(incoming),
+            relations=names.relation_labels([each.relation for each in ordered[:shown]]),
+        )
+        return Answer(result, tuple(lines[:shown]))
+
+    return fitted(build, len(lines), max_tokens)
 
 
 async def _feature(graph: KGAdapter, text: str, entity: Node) -> Iri:

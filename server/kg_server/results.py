@@ -1,11 +1,14 @@
 """What the tools answer: flat models for programs, and one line per fact for readers."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal as Choice
 from typing import TypeAlias
 
 from mcp.types import CallToolResult, TextContent
 from pydantic import BaseModel, ConfigDict, Field
+
+from kg_server.budget import token_count
 
 Status: TypeAlias = Choice["ok", "empty", "truncated", "timeout"]
 
@@ -99,9 +102,31 @@ class Answer:
         """The form for readers: a line that sums up, then one line per fact."""
         return "\n".join((self.result.summary, *self.lines))
 
+    @property
+    def tokens(self) -> int:
+        """The budget that the longer form takes."""
+        return max(token_count(self.text), token_count(self.result.model_dump_json(exclude_none=True)))
+
     def to_mcp(self) -> CallToolResult:
         """Return both forms as MCP carries them."""
         return CallToolResult(
             content=[TextContent(type="text", text=self.text)],
             structured_content=self.result.model_dump(exclude_none=True),
         )
+
+
+def fitted(build: Callable[[int], Answer], most: int, max_tokens: int) -> Answer:
+    """Return the answer with as many items as its budget allows, at least one.
+
+    Args:
+        build: Makes the answer that shows the first so many items.
+        most: How many items there are.
+        max_tokens: The budget of either form.
+    """
+    count = most
+    while True:
+        answer = build(count)
+        tokens = answer.tokens
+        if count <= 1 or tokens <= max_tokens:
+            return answer
+        count = max(1, min(count - 1, count * max_tokens // tokens))

@@ -4,10 +4,9 @@ from kg_adapters.errors import InvalidRequest
 from kg_adapters.models import Candidate, Description
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node
-from kg_server.budget import fitting
 from kg_server.names import Names, names_of, one_line
 from kg_server.resolve import require_entity
-from kg_server.results import Answer, CandidatesResult
+from kg_server.results import Answer, CandidatesResult, fitted
 
 MAX_TYPES = 3
 
@@ -29,13 +28,16 @@ async def retrieval(graph: KGAdapter, *, text: str, limit: int, type: str | None
     names = await names_of(graph, (*(each.entity for each in found), *types, *([kind] if kind is not None else [])))
     rows = [_row(each, descriptions.get(each.entity), names) for each in found]
     lines = [_line(each, row, names) for each, row in zip(found, rows, strict=True)]
-    shown = max(1, fitting(lines, max_tokens - 60))
-    result = CandidatesResult(
-        status="empty" if not rows else "ok" if shown >= len(rows) else "truncated",
-        summary=_summary(wanted, len(rows[:shown]), kind, names),
-        candidates=rows[:shown],
-    )
-    return Answer(result, tuple(lines[:shown]))
+
+    def build(shown: int) -> Answer:
+        result = CandidatesResult(
+            status="empty" if not rows else "ok" if shown >= len(rows) else "truncated",
+            summary=_summary(wanted, len(rows[:shown]), kind, names),
+            candidates=rows[:shown],
+        )
+        return Answer(result, tuple(lines[:shown]))
+
+    return fitted(build, len(rows), max_tokens)
 
 
 def _row(candidate: Candidate, described: Description | None, names: Names) -> list[str]:

@@ -10,7 +10,7 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node, Triple
 from kg_server.budget import fitting
 from kg_server.names import Names, names_of, one_line, terms_of
-from kg_server.results import Answer, SchemaResult, Status
+from kg_server.results import Answer, SchemaResult, Status, fitted
 
 LIKENESS = 80
 SHARES = {"classes": 0.25, "relations": 0.55, "features": 0.12}
@@ -35,20 +35,23 @@ async def schema_view(graph: KGAdapter, *, about: str | None, max_tokens: int) -
     whole = _Part(schema.classes, schema.relations, schema.features)
     part = whole if about is None else _about(whole, about, graph)
     names = await names_of(graph, _terms(_foremost(part, max_tokens)))
-    shown, lines = _fit(part, names, max_tokens)
-    prefixes = _prefix_line(schema)
-    result = SchemaResult(
-        status=_status(part, shown),
-        summary=_summary(graph.name, schema, about, part, shown),
-        entities=schema.entities.value,
-        triples=schema.triples.value,
-        classes={names.entity_id(each.iri): each.instances.value for each in shown.classes},
-        relations={names.relation_id(each.iri): each.triples.value for each in shown.relations},
-        features={names.relation_id(each.iri): each.statements.value for each in shown.features},
-        labels=_labels(shown, names),
-        prefixes=dict(schema.prefixes.namespaces) if about is None else {},
-    )
-    return Answer(result, (*([prefixes] if about is None else []), *lines))
+
+    def build(tokens: int) -> Answer:
+        shown, lines = _fit(part, names, tokens)
+        result = SchemaResult(
+            status=_status(part, shown),
+            summary=_summary(graph.name, schema, about, part, shown),
+            entities=schema.entities.value,
+            triples=schema.triples.value,
+            classes={names.entity_id(each.iri): each.instances.value for each in shown.classes},
+            relations={names.relation_id(each.iri): each.triples.value for each in shown.relations},
+            features={names.relation_id(each.iri): each.statements.value for each in shown.features},
+            labels=_labels(shown, names),
+            prefixes=dict(schema.prefixes.namespaces) if about is None else {},
+        )
+        return Answer(result, (*([_prefix_line(schema)] if about is None else []), *lines))
+
+    return fitted(build, max_tokens, max_tokens)
 
 
 def _about(part: _Part, about: str, graph: KGAdapter) -> _Part:

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from kg_adapters.models import SparqlAnswer
 from kg_adapters.protocol import KGAdapter, SupportsSparql
 from kg_adapters.terms import Iri, Literal, Node, Term
-from kg_server.budget import fitting, token_count
 from kg_server.names import MAX_VALUE, Names, names_of, one_line
-from kg_server.results import Answer, SparqlResult, Status
+from kg_server.results import Answer, SparqlResult, Status, fitted
 
 
 async def sparql_query(
@@ -23,18 +22,21 @@ async def sparql_query(
     names = await names_of(graph, {term for row in answer.rows for term in row if isinstance(term, Iri)})
     lines = [" | ".join(_cell(term, names) for term in row) for row in answer.rows]
     header = " | ".join(f"?{variable}" for variable in answer.variables)
-    shown = max(1, fitting(lines, max_tokens - token_count(header) - 60))
-    summary = await _summary(graph, answer, min(shown, len(lines)))
-    rows = answer.rows[:shown]
-    result = SparqlResult(
-        status=_status(answer, shown),
-        summary=summary,
-        variables=list(answer.variables),
-        rows=[[_plain(term, names) for term in row] for row in rows],
-        labels=names.entity_labels(dict.fromkeys(_nodes(rows))),
-        truth=answer.truth,
-    )
-    return Answer(result, (header, *lines[:shown]) if answer.rows else ())
+    nothing = await _unknown_terms(graph, answer.named) if not answer.rows and not answer.truth else ""
+
+    def build(shown: int) -> Answer:
+        rows = answer.rows[:shown]
+        result = SparqlResult(
+            status=_status(answer, shown),
+            summary=_summary(answer, shown, nothing),
+            variables=list(answer.variables),
+            rows=[[_plain(term, names) for term in row] for row in rows],
+            labels=names.entity_labels(dict.fromkeys(_nodes(rows))),
+            truth=answer.truth,
+        )
+        return Answer(result, (header, *lines[:shown]) if rows else ())
+
+    return fitted(build, len(lines), max_tokens)
 
 
 def _nodes(rows: Sequence[tuple[Term | None, ...]]) -> list[Node]:
@@ -59,11 +61,11 @@ def _status(answer: SparqlAnswer, shown: int) -> Status:
     return "truncated" if answer.truncated or shown < len(answer.rows) else "ok"
 
 
-async def _summary(graph: KGAdapter, answer: SparqlAnswer, shown: int) -> str:
+def _summary(answer: SparqlAnswer, shown: int, nothing: str) -> str:
     if answer.form == "ASK":
-        return "Yes." if answer.truth else f"No. {await _unknown_terms(graph, answer.named)}".rstrip()
+        return "Yes." if answer.truth else f"No. {nothing}".rstrip()
     if not answer.rows:
-        return f"No rows. {await _unknown_terms(graph, answer.named)}".rstrip()
+        return f"No rows. {nothing}".rstrip()
     noun = "row" if len(answer.rows) == 1 else "rows"
     found = f"{'at least ' if answer.truncated else ''}{len(answer.rows)} {noun}"
     if not answer.truncated and shown == len(answer.rows):

@@ -33,7 +33,7 @@ EntityId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000, descr
 RelationId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000)]
 Limit: TypeAlias = Annotated[int, Field(ge=1, le=200)]
 Hops: TypeAlias = Annotated[int, Field(ge=1, le=4)]
-Tokens: TypeAlias = Annotated[int | None, Field(ge=200, le=50_000, description="Length of the answer; 2000 unless set")]
+Tokens: TypeAlias = Annotated[int | None, Field(ge=500, le=50_000, description="Length of the answer; 2000 unless set")]
 Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=1_000)]
 Cursor: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000)]
 

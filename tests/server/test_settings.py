@@ -31,10 +31,10 @@ def test_without_any_setting_the_sample_is_served_with_the_defaults() -> None:
 
 
 def test_a_flag_beats_the_environment_and_the_environment_beats_the_file(tmp_path: Path) -> None:
-    file = write(tmp_path, "max_tokens = 300\ntimeout_s = 3\nhub_degree = 30\n")
+    file = write(tmp_path, "max_tokens = 700\ntimeout_s = 3\nhub_degree = 30\n")
     environ = {"KG_SEXTANT_MAX_TOKENS": "200", "KG_SEXTANT_TIMEOUT_S": "2", "PATH": "/bin"}
-    loaded = load_settings(fixed(max_tokens=100), environ, file)
-    assert loaded.settings == Settings.model_validate(fixed(max_tokens=100, timeout_s=2.0, hub_degree=30))
+    loaded = load_settings(fixed(max_tokens=600), environ, file)
+    assert loaded.settings == Settings.model_validate(fixed(max_tokens=600, timeout_s=2.0, hub_degree=30))
     assert {name: origin for name, origin in loaded.origins.items() if origin != "the default"} == {
         "cache_folder": "the command line",
         "data_folder": "the command line",

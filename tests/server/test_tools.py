@@ -196,3 +196,23 @@ async def test_the_instructions_name_the_order_of_the_tools(tokyo: LocalAdapter)
     async with Client(build_server(tokyo, Settings())) as client:
         assert client.instructions is not None
         assert "Order: Retrieve" in client.instructions
+
+
+@pytest.mark.parametrize("budget", [500, 2_000])
+async def test_every_answer_keeps_to_its_budget_in_both_of_its_forms(sample: LocalAdapter, budget: int) -> None:
+    settings = Settings(max_tokens=budget)
+    for tool, arguments in (
+        ("Retrieve", {"text": "Academy Award for Best Picture", "limit": 50}),
+        ("GetNeighbor", {"entity": "Q30", "direction": "both", "limit": 200}),
+        ("GetNeighbor", {"entity": "Q6581097"}),
+        ("GetPath", {"source": "Q60", "target": "Q38", "limit": 100}),
+        ("Feature", {"node": "Q30"}),
+        ("Degree", {"node": "Q30"}),
+        ("Schema", {}),
+        ("Schema", {"about": "country"}),
+        ("Sparql", {"query": "SELECT * { ?s ?p ?o } LIMIT 500", "max_rows": 500}),
+    ):
+        reply = await call(sample, tool, settings, **arguments)
+        assert not reply.is_error
+        assert token_count(reply.text) <= budget, tool
+        assert token_count(json.dumps(reply.data, ensure_ascii=False, separators=(",", ":"))) <= budget, tool
