@@ -114,8 +114,7 @@ class EdgeListAdapter:
         return kg.NeighborPage(triples, kg.Count(total), truncated=end < shown or shown < total, cursor=cursor)
 
     def _degree(self, entity: kg.Node, direction: kg.Direction, relations: Collection[kg.Iri] | None) -> kg.Degree:
-        sides: tuple[kg.EdgeDirection, ...] = ("out", "in") if direction == "both" else (direction,)
-        groups = {key: group for side in sides for key, group in self._chosen(entity, side, relations).items()}
+        groups = self._chosen(entity, direction, relations)
         ends = {node for group in groups.values() for triple in group for node in (triple.head, triple.tail)}
         counts = (kg.RelationCount(relation, side, kg.Count(len(group))) for (side, relation), group in groups.items())
         return kg.Degree(kg.Count(len(ends - {entity})), tuple(counts))

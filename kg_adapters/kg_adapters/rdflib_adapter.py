@@ -202,8 +202,7 @@ class _Reader:
         )
 
     def degree(self, direction: Direction, relations: frozenset[Iri] | None, entity: Node) -> Degree | None:
-        sides: tuple[EdgeDirection, ...] = ("out", "in") if direction == "both" else (direction,)
-        groups = {key: group for side in sides for key, group in self._groups(entity, side, relations).items()}
+        groups = self._groups(entity, direction, relations)
         if not groups and not self._statements.mentions(entity):
             return None
         ends = {node for group in groups.values() for triple in group for node in (triple.head, triple.tail)}

@@ -66,7 +66,15 @@ async def open_graph(name: str, options: OpenOptions) -> KGAdapter:
 
 
 def _exists(name: str) -> bool:
-    return 0 < len(name) <= _LONGEST_NAME and "\0" not in name and Path(name).exists()
+    if not 0 < len(name) <= _LONGEST_NAME or "\0" in name:
+        return False
+    return Path(name).exists() or _was_moved_aside(Path(name))
+
+
+def _was_moved_aside(path: Path) -> bool:
+    from kg_adapters.local.swap import is_moved_aside  # noqa: PLC0415 - rarely needed
+
+    return is_moved_aside(path)
 
 
 def _factory(point: EntryPoint) -> AdapterFactory:

@@ -90,6 +90,13 @@ def test_a_damaged_store_is_imported_again(source: Path, tmp_path: Path, damage:
     verify_store(cached_store([source], tmp_path / "cache", OPTIONS))
 
 
+def test_what_is_no_store_makes_room_for_one(source: Path, tmp_path: Path) -> None:
+    store = cached_store([source], tmp_path / "cache", OPTIONS)
+    shutil.rmtree(store)
+    (store / "text").mkdir(parents=True)
+    verify_store(cached_store([source], tmp_path / "cache", OPTIONS))
+
+
 def test_a_store_that_is_gone_is_imported_again(source: Path, tmp_path: Path) -> None:
     shutil.rmtree(cached_store([source], tmp_path / "cache", OPTIONS))
     verify_store(cached_store([source], tmp_path / "cache", OPTIONS))

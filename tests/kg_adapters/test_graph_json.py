@@ -114,7 +114,7 @@ def test_numbers_and_single_ids_are_taken_as_neighbours() -> None:
         ({"x": {"i": {"neighbors": {"to": [None]}}}}, r"neighbors 'to': expected a list of ids, found"),
         ({"x": {"i": {"neighbors": {"to": [""]}}}}, r"neighbors 'to': an id or name is empty"),
         ({"x": {"": {}}}, r"node '': an id or name is empty"),
-        ({"x": {"i": {"features": {"name": "\ud800"}}}}, "surrogates not allowed"),
+        ({"x": {"i": {"features": {"name": "\ud800"}}}}, r"g\.json, 'x', node 'i': a text holds half of a surrogate"),
         ({"@context": {}, "@id": "http://e/a"}, r"looks like JSON-LD"),
     ],
 )
@@ -130,6 +130,7 @@ def test_a_wrong_shape_is_an_error_that_names_the_place(content: object, message
         (b'{"x": "\xff"}', r"g\.json is not UTF-8 text: byte 7"),
         (b"[" * 200_000, "nested too deeply"),
         (b"", "line 1, column 1"),
+        (b'{"x": ' + b"9" * 5_000 + b"}", r"g\.json holds a whole number with more digits than can be read"),
     ],
 )
 def test_broken_json_is_an_error_that_names_the_place(content: bytes, message: str) -> None:

@@ -33,6 +33,19 @@ def die(progress):
 build_store([Path(sys.argv[1])], Path(sys.argv[2]), ImportOptions(), die)
 """
 
+CRAMPED_IMPORT = """
+import resource, sys
+from pathlib import Path
+from kg_adapters.errors import InvalidSource
+from kg_adapters.local.build import ImportOptions, build_store
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+try:
+    build_store([Path(sys.argv[1])], Path(sys.argv[2]), ImportOptions(sparql=False))
+except InvalidSource as error:
+    print(error)
+"""
+
 
 def write(folder: Path, name: str, content: str) -> Path:
     path = folder / name
@@ -163,6 +176,69 @@ def test_a_place_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     source = write(tmp_path, "g.nt", EDGE)
     with pytest.raises(InvalidSource, match="cannot be written to"):
         build_store([source], source / "store", ImportOptions())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has folders in which nothing can be made")
+def test_a_place_where_nothing_can_be_made_is_not_waited_for(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSource, match="/proc cannot be written to"):
+        build_store([write(tmp_path, "g.nt", EDGE)], Path("/proc/store"), ImportOptions())
+
+
+def test_a_refused_place_gets_no_lock_beside_it(tmp_path: Path) -> None:
+    source = write(tmp_path, "g.nt", EDGE)
+    with pytest.raises(InvalidSource, match="is a file"):
+        build_store([source], source, ImportOptions())
+    assert [path.name for path in tmp_path.iterdir()] == ["g.nt"]
+
+
+def test_a_mounted_disk_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+    with pytest.raises(
+        InvalidSource, match=r"is a disk of its own, which nothing can replace\. Choose a folder inside"
+    ):
+        build_store([write(tmp_path, "bad.nt", "oops")], Path("/"), ImportOptions())
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_through_a_link_the_folder_is_replaced_that_it_stands_for(tmp_path: Path, there: bool) -> None:
+    source, link = write(tmp_path, "g.nt", EDGE), tmp_path / "link"
+    if there:
+        imported(source, tmp_path / "store")
+    link.symlink_to("store")
+    for _ in range(2):
+        build_store([source], link, ImportOptions())
+    assert link.readlink() == Path("store")
+    assert nodes(open_store(tmp_path / "store")) == nodes(open_store(link)) == ["http://e/a", "http://e/b"]
+    assert names(tmp_path) == {"g.nt", "link", "store"}
+
+
+def test_a_ruin_of_a_store_can_be_replaced(tmp_path: Path) -> None:
+    source = write(tmp_path, "g.nt", EDGE)
+    (imported(source, tmp_path / "store").folder / "store.json").unlink()
+    assert nodes(imported(source, tmp_path / "store")) == ["http://e/a", "http://e/b"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
+def test_a_disk_without_room_is_an_error_that_leaves_the_old_store(tmp_path: Path) -> None:
+    target = tmp_path / "store"
+    imported(write(tmp_path, "old.nt", EDGE), target)
+    source = write(tmp_path, "new.nt", "".join(f'<http://e/{n}> <http://e/p> "{n}" .\n' for n in range(20_000)))
+    ended = subprocess.run([sys.executable, "-c", CRAMPED_IMPORT, source, target], check=False, capture_output=True)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert ended.stdout.decode().startswith(f"{target} cannot be written: ")
+    assert nodes(open_store(target)) == ["http://e/a", "http://e/b"]
+    assert names(tmp_path) == {"old.nt", "new.nt", "store"}
+
+
+def test_a_file_that_changes_while_it_is_read_is_an_error(tmp_path: Path) -> None:
+    source = write(tmp_path, "g.nt", EDGE)
+
+    def append(progress: Progress) -> None:
+        if progress.stage == "indexing":
+            source.write_text(EDGE * 2, encoding="utf-8")
+
+    with pytest.raises(InvalidSource, match=r"g\.nt was changed while it was read\. Import it again"):
+        build_store([source], tmp_path / "store", ImportOptions(), append)
+    assert names(tmp_path) == {"g.nt"}
 
 
 def test_a_failed_import_leaves_the_old_store_and_nothing_else(tmp_path: Path) -> None:

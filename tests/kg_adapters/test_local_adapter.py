@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from kg_adapters.errors import InvalidRequest, InvalidSource
+from kg_adapters.errors import BackendError, InvalidRequest, InvalidSource
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.dictionary import Dictionary
-from kg_adapters.models import Candidate, Count, Degree, RelationCount
+from kg_adapters.models import Candidate
 from kg_adapters.protocol import KGAdapter, SupportsPaths, SupportsSparql
 from kg_adapters.terms import BlankNode
-from kg_adapters.testing import HUB, LOOPS, SEARCHABLE, TOWNS, iri, ntriples
+from kg_adapters.testing import HUB, SEARCHABLE, TOWNS, iri, ntriples
 from small_graphs import index_of, store_of
 
 
@@ -25,21 +25,6 @@ async def test_it_can_do_everything_that_an_adapter_may(tmp_path: Path) -> None:
     assert isinstance(graph, SupportsPaths)
     assert isinstance(graph, SupportsSparql)
     assert (graph.remote, graph.vocabulary) == (False, Vocabulary())
-
-
-async def test_a_loop_is_counted_by_relation_as_it_is_listed(tmp_path: Path) -> None:
-    graph = adapter(tmp_path, *LOOPS)
-    assert await graph.degrees([iri("a")]) == {
-        iri("a"): Degree(
-            Count(2),
-            (
-                RelationCount(iri("knows"), "out", Count(2)),
-                RelationCount(iri("likes"), "out", Count(1)),
-                RelationCount(iri("knows"), "in", Count(1)),
-                RelationCount(iri("likes"), "in", Count(1)),
-            ),
-        )
-    }
 
 
 async def test_a_cursor_does_not_outlive_its_graph(tmp_path: Path) -> None:
@@ -105,6 +90,50 @@ async def test_a_store_without_its_text_index_says_what_to_do(tmp_path: Path) ->
     with pytest.raises(InvalidSource, match="Import the source files again"):
         await graph.search("Mercury", limit=1)
     assert await graph.labels([iri("earth")]) == {iri("earth"): "Earth"}
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+async def test_a_text_index_that_has_changed_is_not_read(tmp_path: Path, place: int) -> None:
+    graph = adapter(tmp_path, *SEARCHABLE)
+    path = next((tmp_path / "store" / "text" / "fuzzy").glob("*.term"))
+    content = bytearray(path.read_bytes())
+    content[place * (len(content) - 1) // 2] ^= 0x5A
+    path.write_bytes(content)
+    with pytest.raises(InvalidSource, match="is missing or damaged"):
+        await graph.search("Mercury", limit=1)
+
+
+async def test_a_store_that_was_replaced_is_not_mixed_with_the_index_of_the_old_one(tmp_path: Path) -> None:
+    graph = adapter(tmp_path, *SEARCHABLE)
+    store_of(tmp_path, ntriples(TOWNS))
+    for ask in (
+        lambda: graph.search("Mercury", limit=1),
+        lambda: graph.search_relations("orbits", limit=1),
+        graph.schema,
+        lambda: graph.select("ASK { ?s ?p ?o }", timeout_s=10, max_rows=1),
+    ):
+        with pytest.raises(InvalidSource, match=r"was imported anew or removed .* Start the server again"):
+            await ask()
+    assert await graph.labels([iri("earth")]) == {iri("earth"): "Earth"}
+
+
+async def test_what_was_read_before_a_store_was_replaced_goes_on_answering(tmp_path: Path) -> None:
+    graph = adapter(tmp_path, *SEARCHABLE)
+    before = await graph.search("Mercury", limit=1), await graph.schema()
+    store_of(tmp_path, ntriples(TOWNS))
+    assert (await graph.search("Mercury", limit=1), await graph.schema()) == before
+
+
+async def test_a_damaged_sparql_part_says_what_to_do(tmp_path: Path) -> None:
+    graph = adapter(tmp_path, *TOWNS)
+    folder = tmp_path / "store" / "oxigraph"
+    path = next(folder.glob("MANIFEST-*"))
+    path.write_bytes(bytes(path.stat().st_size))
+    with pytest.raises(BackendError, match=rf"is damaged: Corruption.* Delete the folder {re.escape(str(folder))}"):
+        await graph.select("ASK { ?s ?p ?o }", timeout_s=10, max_rows=1)
+    shutil.rmtree(folder)
+    assert (await graph.select("ASK { ?s ?p ?o }", timeout_s=10, max_rows=1)).truth is True
+    await graph.aclose()
 
 
 def test_a_blank_node_is_no_relation() -> None:

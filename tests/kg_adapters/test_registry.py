@@ -94,6 +94,13 @@ async def test_a_store_opens_where_it_is(source: Path, options: OpenOptions) -> 
     assert not options.cache_folder.exists()
 
 
+async def test_a_store_opens_that_a_killed_import_moved_aside(source: Path, options: OpenOptions) -> None:
+    store = build_store([source], source.with_name("store"), ImportOptions(sparql=False)).folder
+    store.rename(source.with_name(".store.old-1234"))
+    graph = await open_graph(str(store), options)
+    assert (graph.name, store.is_dir()) == ("g", True)
+
+
 async def test_languages_and_graphs_reach_the_import(source: Path, tmp_path: Path) -> None:
     assert await label(source, OpenOptions(tmp_path / "cache", languages=("de",))) == "Tokio"
     assert await label(source, OpenOptions(tmp_path / "cache", graphs=("http://e/g",))) == "Tokio"

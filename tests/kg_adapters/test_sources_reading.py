@@ -59,9 +59,28 @@ def test_a_syntax_error_names_file_line_column_and_reason(tmp_path: Path) -> Non
         read(SourceReader(), path)
 
 
-def test_a_syntax_error_without_a_line_says_how_far_reading_came(tmp_path: Path) -> None:
-    path = write(tmp_path, "g.rdf", f'<rdf:RDF xmlns:rdf="{RDF}"><x></rdf:RDF>')
-    with pytest.raises(InvalidSource, match=r"g\.rdf, after 0 statements: XML namespaces are required"):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("\n<x>\n</rdf:RDF>", "line 3: ill-formed document: expected `</x>`"),
+        (f'\n{XML_A_P_B}\n<x xmlns="http://e/" rdf:about="b c"/>\n</rdf:RDF>', "line 3: error while parsing IRI 'b c'"),
+        (f"\n{XML_A_P_B}\n", "line 2: the file ends before its first element does; it may be cut off"),
+    ],
+)
+def test_an_error_in_rdf_xml_names_file_line_and_reason(tmp_path: Path, content: str, message: str) -> None:
+    path = write(tmp_path, "g.rdf", f'<rdf:RDF xmlns:rdf="{RDF}" xmlns="http://e/">{content}')
+    with pytest.raises(InvalidSource, match=rf"g\.rdf, {message}"):
+        read(SourceReader(), path)
+
+
+def test_xml_that_the_parser_puts_up_with_is_read(tmp_path: Path) -> None:
+    text = f'<rdf:RDF xmlns:rdf="{RDF}" xmlns="http://e/">\n<!-- a -- b -->\n{XML_A_P_B}\n</rdf:RDF>'
+    assert read(SourceReader(), write(tmp_path, "g.rdf", text)) == [A_P_B]
+
+
+def test_an_error_that_the_parser_gives_no_line_says_how_far_reading_came(tmp_path: Path) -> None:
+    path = write(tmp_path, "g.jsonld", '{"@context": "https://schema.org/", "@id": "http://e/a", "name": "A"}')
+    with pytest.raises(InvalidSource, match=r"g\.jsonld, after 0 statements: its context"):
         read(SourceReader(), path)
 
 
@@ -92,6 +111,46 @@ def test_skipping_keeps_what_stands_before_an_error_that_the_rest_hangs_on(tmp_p
     assert reader.skipped == 1
 
 
+def test_a_line_counts_once_however_much_is_wrong_in_it(tmp_path: Path) -> None:
+    path = write(tmp_path, "g.nt", f"<a> <p> <b> .\n{A_P_B} .\n")
+    reader = SourceReader(skip_errors=True)
+    assert read(reader, path) == [A_P_B]
+    assert reader.problems == [f"{path}, line 1, column 1: No scheme found in an absolute IRI."]
+
+
+@pytest.mark.parametrize("name", ["g.nt", "g.ttl", "g.jsonld", "g.rdf"])
+def test_a_byte_order_mark_means_nothing(tmp_path: Path, name: str) -> None:
+    content = {
+        "g.nt": f"{A_P_B} .",
+        "g.ttl": f"{A_P_B} .",
+        "g.jsonld": '{"@id": "http://e/a", "http://e/p": {"@id": "http://e/b"}}',
+        "g.rdf": f'<rdf:RDF xmlns:rdf="{RDF}" xmlns="http://e/">{XML_A_P_B}</rdf:RDF>',
+    }
+    assert read(SourceReader(), write(tmp_path, name, content[name].encode("utf-8-sig"))) == [A_P_B]
+
+
+@pytest.mark.parametrize("behind", ["", f"\n{A_P_B} .\n"])
+def test_a_statement_that_is_too_long_is_left_out_and_the_next_lines_are_read(tmp_path: Path, behind: str) -> None:
+    path = write(tmp_path, "g.nt", f'{A_P_B} .\n<http://e/a> <http://e/p> "{"x" * 17_000_000}" .{behind}')
+    with pytest.raises(InvalidSource, match=r"g\.nt, line 2: a statement has over 16,777,216 bytes"):
+        read(SourceReader(), path)
+    reader = SourceReader(skip_errors=True)
+    assert read(reader, path) == [A_P_B] * (2 if behind else 1)
+    assert reader.skipped == 1
+
+
+def test_a_statement_that_is_too_long_ends_the_reading_of_a_document(tmp_path: Path) -> None:
+    path = write(tmp_path, "g.ttl", f'{A_P_B} .\n<http://e/a> <http://e/p> "{"x" * 17_000_000}" .\n{A_P_B} .')
+    with pytest.raises(InvalidSource, match=r"g\.ttl, after 1 statements: a statement has over 16,777,216 bytes"):
+        read(SourceReader(), path)
+    assert read(SourceReader(skip_errors=True), path) == [A_P_B]
+
+
+def test_an_error_is_fit_to_be_printed(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSource, match=r"column 1: '\\x1b' is not allowed"):
+        read(SourceReader(), write(tmp_path, "g.ttl", b"\x1b[31m"))
+
+
 def test_only_the_first_problems_are_kept_but_all_are_counted(tmp_path: Path) -> None:
     reader = SourceReader(skip_errors=True)
     read(reader, write(tmp_path, "g.nt", "<oops> .\n" * 50))
@@ -115,6 +174,36 @@ def test_text_that_is_not_utf_8_is_an_error_with_its_line(tmp_path: Path) -> Non
     path = write(tmp_path, "g.nt", f"{A_P_B} .\n".encode() + b'<http://e/a> <http://e/p> "\xff" .\n')
     with pytest.raises(InvalidSource, match=r"g\.nt, line 2, column 28: Invalid UTF-8"):
         read(SourceReader(), path)
+
+
+def test_skipping_leaves_out_a_line_that_is_not_utf_8_and_no_other(tmp_path: Path) -> None:
+    path = write(
+        tmp_path, "g.nt", f"{A_P_B} .\n".encode() + b'<http://e/a> <http://e/p> "\xff" .\n' + A_P_B.encode() + b"."
+    )
+    reader = SourceReader(skip_errors=True)
+    assert read(reader, path) == [A_P_B, A_P_B]
+    assert reader.skipped == 1
+
+
+def test_skipping_leaves_out_what_is_not_utf_8_in_turtle_and_nothing_else(tmp_path: Path) -> None:
+    content = b"""
+        @prefix e: <http://e/> . # caf\xe9
+        e:a e:p "caf\xe9" , "caf\xc3\xa9" .
+        e:a e:p \"\"\" \xff . e:x e:y e:z . \"\"\" .
+        <http://e/caf\xe9> e:p e:b .
+        e:a e:p e:b .
+    """
+    reader = SourceReader(skip_errors=True)
+    assert read(reader, write(tmp_path, "g.ttl", content)) == ['<http://e/a> <http://e/p> "café"', A_P_B]
+    assert (reader.skipped, reader.problems[0]) == (3, f"{tmp_path / 'g.ttl'}, statement 1: its text is not UTF-8.")
+
+
+def test_what_stands_before_the_cut_of_an_archive_is_read(tmp_path: Path) -> None:
+    lines = b"".join(f"<http://e/{n * 7919 % 9_000}> <http://e/p> <http://e/b> .\n".encode() for n in range(9_000))
+    reader = SourceReader(skip_errors=True)
+    read_lines = len(read(reader, write(tmp_path, "g.nt.gz", gzip.compress(lines)[:-20])))
+    assert 8_900 < read_lines < 9_000
+    assert reader.skipped == 1
 
 
 def test_a_file_that_may_not_be_read_is_an_error(tmp_path: Path) -> None:

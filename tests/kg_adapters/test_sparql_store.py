@@ -54,9 +54,24 @@ async def test_everything_that_the_index_says_can_be_asked_for(tmp_path: Path) -
 
 
 async def test_a_store_that_is_there_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "oxigraph").mkdir()
+    await ensure_sparql_store(tmp_path, odd_index())
+    (tmp_path / "oxigraph" / "mark").touch()
     assert await ensure_sparql_store(tmp_path, odd_index()) == tmp_path / "oxigraph"
-    assert names(tmp_path / "oxigraph") == set()
+    assert "mark" in names(tmp_path / "oxigraph")
+
+
+@pytest.mark.parametrize("file", ["MANIFEST-*", "CURRENT", "*.sst", "kg-sextant.json"])
+@pytest.mark.parametrize("damage", ["cut", "gone"])
+async def test_a_store_that_lost_something_is_made_anew(tmp_path: Path, file: str, damage: str) -> None:
+    folder = await ensure_sparql_store(tmp_path, odd_index())
+    path = next(folder.glob(file))
+    content = path.read_bytes()
+    path.unlink()
+    if damage == "cut":
+        path.write_bytes(content[: len(content) // 2])
+    await ensure_sparql_store(tmp_path, odd_index())
+    assert len(quads(folder)) == 6
+    assert names(tmp_path) == {"oxigraph"}
 
 
 async def test_many_at_once_build_once(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ TURTLE = """
 _:m :name "Yuriko" .
 """
 ALL = Request("", {"x": "http://x/"}, max_rows=100, max_bytes=10_000)
+NT = pyoxigraph.RdfFormat.N_TRIPLES
 BOMB = (
     "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n_ ?o . ?q ?r ?s . ?t ?u ?v . ?w ?x ?y }"
 )
@@ -132,8 +133,26 @@ def test_what_only_the_engine_finds_wrong_is_an_invalid_request_too(worker: Spar
 
 
 def test_a_missing_store_is_the_graphs_fault(tmp_path: Path) -> None:
-    with pytest.raises(BackendError, match=r"^The graph's SPARQL engine failed: "):
+    with pytest.raises(BackendError, match=r"is damaged: IO error: .* Delete the folder"):
         ask(SparqlWorker(tmp_path / "nothing"), "ASK {}")
+
+
+def test_damage_that_only_reading_finds_is_the_graphs_fault(tmp_path: Path) -> None:
+    store = pyoxigraph.Store(tmp_path / "oxigraph")
+    store.bulk_load("".join(f"<http://x/{n}> <http://x/r> <http://x/{n * 7919}> .\n" for n in range(20_000)), NT)
+    store.optimize()
+    del store
+    for path in (tmp_path / "oxigraph").glob("*.sst"):
+        content = bytearray(path.read_bytes())
+        content[len(content) // 3] ^= 0x5A
+        if len(content) > 50_000:
+            path.write_bytes(content)
+    with pytest.raises(BackendError, match=r"is damaged: Corruption: .* Delete the folder .*oxigraph: the next query"):
+        ask(
+            SparqlWorker(tmp_path / "oxigraph"),
+            "SELECT * { ?s ?p ?o }",
+            replace(ALL, max_rows=50_000, max_bytes=10_000_000),
+        )
 
 
 def test_a_line_that_says_no_term_is_reported_as_a_bug() -> None:

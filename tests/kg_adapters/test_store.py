@@ -1,6 +1,7 @@
 """A store is opened as it was written, or says what is wrong with it."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,13 @@ def test_a_store_file_that_says_something_else_is_an_error(store: Path, key: str
         open_store(store)
 
 
+def test_a_store_without_its_store_file_is_a_damaged_one(store: Path) -> None:
+    (store / "store.json").unlink()
+    assert is_store(store)
+    with pytest.raises(InvalidSource, match=rf"is damaged: store\.json cannot be read\. {AGAIN}"):
+        open_store(store)
+
+
 def test_a_missing_file_is_named(store: Path) -> None:
     (store / "index" / "out.neighbors.npy").unlink()
     with pytest.raises(InvalidSource, match=rf"is damaged: index/out\.neighbors\.npy is missing\. {AGAIN}"):
@@ -95,7 +103,7 @@ def test_a_cut_off_file_is_named_with_its_sizes(store: Path) -> None:
 def test_a_file_of_the_right_size_that_is_no_array_is_an_error(store: Path) -> None:
     path = store / "index" / "out.neighbors.npy"
     path.write_bytes(b"x" * path.stat().st_size)
-    with pytest.raises(InvalidSource, match="is damaged"):
+    with pytest.raises(InvalidSource, match=rf"is damaged: index/out\.neighbors\.npy is no array\. {AGAIN}"):
         open_store(store)
 
 
@@ -105,3 +113,36 @@ def test_changed_content_is_found_by_verifying(store: Path) -> None:
     open_store(store)
     with pytest.raises(InvalidSource, match=rf"the content of index/nodes\.text\.npy has changed\. {AGAIN}"):
         verify_store(store)
+
+
+def test_verifying_looks_at_oxigraphs_files_too(tmp_path: Path) -> None:
+    source = tmp_path / "g.nt"
+    source.write_text("<http://e/a> <http://e/p> <http://e/b> .", encoding="utf-8")
+    store = build_store([source], tmp_path / "store", ImportOptions()).folder
+    verify_store(store)
+    path = next((store / "oxigraph").glob("*.sst"))
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(InvalidSource, match=rf"in oxigraph, the content of {path.name} has changed\. {AGAIN}"):
+        verify_store(store)
+    path.write_bytes(content[:-1])
+    with pytest.raises(InvalidSource, match=rf"in oxigraph, {path.name} has [\d,]+ bytes instead of [\d,]+\. {AGAIN}"):
+        verify_store(store)
+
+
+def test_a_store_that_is_replaced_again_and_again_always_opens_as_one_of_them(tmp_path: Path) -> None:
+    target, sources = tmp_path / "store", (tmp_path / "1.nt", tmp_path / "2.nt")
+    for count, source in enumerate(sources, start=1):
+        lines = (f"<http://e/{number}> <http://e/p{count}> <http://e/a> .\n" for number in range(100 * count))
+        source.write_text("".join(lines), encoding="utf-8")
+    build_store([sources[0]], target, ImportOptions(sparql=False))
+    seen: set[tuple[int, int, int]] = set()
+    with ThreadPoolExecutor(1) as pool:
+        for source in sources * 4:
+            replacing = pool.submit(build_store, [source], target, ImportOptions(sparql=False))
+            while not replacing.done():
+                opened = open_store(target)
+                index = opened.index
+                seen.add((opened.info.counts.triples, len(index.out.neighbors), len(index.into.neighbors)))
+    assert seen == {(100, 100, 100), (200, 200, 200)}

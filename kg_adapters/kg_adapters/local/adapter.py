@@ -18,6 +18,7 @@ from kg_adapters.local.schema_file import read_schema
 from kg_adapters.local.sparql_pool import SparqlPool
 from kg_adapters.local.sparql_store import ensure_sparql_store
 from kg_adapters.local.store import LocalStore
+from kg_adapters.local.text_index import FOLDER as TEXT_FOLDER
 from kg_adapters.local.text_index import Hit, TextIndex
 from kg_adapters.models import (
     Candidate,
@@ -148,7 +149,10 @@ class LocalAdapter:
 
     async def schema(self) -> GraphSchema:
         if self._schema is None:
-            self._schema = await anyio.to_thread.run_sync(read_schema, self._store.folder, self.prefixes)
+            self._store.require_current()
+            schema = await anyio.to_thread.run_sync(read_schema, self._store.folder, self.prefixes)
+            self._store.require_current()
+            self._schema = schema
         return self._schema
 
     async def paths(self, request: PathRequest) -> PathsFound:
@@ -159,8 +163,11 @@ class LocalAdapter:
 
     async def select(self, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:
         # A store may come without its SPARQL part; making it once is not what the deadline of a query is for.
+        self._store.require_current()
         await ensure_sparql_store(self._store.folder, self._index)
-        return await self._sparql.select(query, timeout_s=timeout_s, max_rows=max_rows)
+        answer = await self._sparql.select(query, timeout_s=timeout_s, max_rows=max_rows)
+        self._store.require_current()
+        return answer
 
     async def aclose(self) -> None:
         await self._sparql.aclose()
@@ -229,12 +236,16 @@ class LocalAdapter:
 
     def _names(self) -> TextIndex:
         if self._text is None:
+            self._store.require_current()
             try:
-                self._text = TextIndex.open(self._store.folder, self._index)
+                self._store.require_intact(f"{TEXT_FOLDER}/")
+                text = TextIndex.open(self._store.folder, self._index)
             except (OSError, ValueError, EOFError) as error:
                 raise InvalidSource(
                     f"The text index of {self._store.folder} is missing or damaged. Import the source files again."
                 ) from error
+            self._store.require_current()
+            self._text = text
         return self._text
 
     def _search(self, text: str, limit: int, accept: Callable[[int], bool] | None) -> list[Candidate]:

@@ -1,5 +1,6 @@
 """An import: from files to a store."""
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from kg_adapters.local.names import bare_relations, edges_by_relation
 from kg_adapters.local.namespaces import choose_prefixes
 from kg_adapters.local.reader import SourceReader
 from kg_adapters.local.schema_file import write_schema
+from kg_adapters.local.seal import file_sha256, seal_oxigraph
 from kg_adapters.local.sources import Source, find_sources
 from kg_adapters.local.store import (
     FORMAT,
@@ -27,7 +29,6 @@ from kg_adapters.local.store import (
     Counts,
     SourceFile,
     StoreInfo,
-    file_sha256,
     is_store,
     stored_files,
     write_store_info,
@@ -82,16 +83,25 @@ def build_store(
     """Import files into the store `target`, which is replaced as a whole at the end or left as it was.
 
     Raises:
-        InvalidSource: A file cannot be read, or `target` is something else than a store or an empty folder.
+        InvalidSource: A file cannot be read, `target` is something else than a store or an empty folder, or there is no
+            room for the store.
     """
     files = find_sources(sources)
-    target = target.absolute()
+    # What a link stands for is replaced, not the link.
+    target = Path(os.path.realpath(target))
+    _check_target(target)
     steps = _Steps(progress, sum(file.path.stat().st_size for file in files))
     with exclusively(target, on_wait=lambda: steps.tell("waiting")):
         _check_target(target)
-        with replacing(target) as folder:
-            report = _Import(files, options, steps).build(folder)
-            steps.tell("saving")
+        try:
+            with replacing(target) as folder:
+                report = _Import(files, options, steps).build(folder)
+                steps.tell("saving")
+        except OSError as error:
+            raise InvalidSource(
+                f"{target} cannot be written: {error.strerror or error}. Make sure that its disk has room and that "
+                "nothing else uses the folder, or choose another one; nothing was changed."
+            ) from error
     return ImportReport(target, report.counts, report.skipped, report.problems)
 
 
@@ -115,6 +125,7 @@ class _Import:
         self._files = files
         self._options = options
         self._steps = steps
+        self._states = {file.path: _state(file.path) for file in files}
         self._reader = SourceReader(skip_errors=options.skip_errors, graphs=options.graphs, several=len(files) > 1)
 
     def build(self, folder: Path) -> ImportReport:
@@ -158,17 +169,16 @@ class _Import:
         if store is not None:
             store.optimize()
             store.flush()
+            del store
+            seal_oxigraph(folder / OXIGRAPH_FOLDER)
         return builder
 
     def _info(self, folder: Path, index: GraphIndex, counts: Counts) -> StoreInfo:
         return StoreInfo(
             format=FORMAT,
-            name=self._options.name or self._files[0].path.name.partition(".")[0],
+            name=self._options.name or Path(self._files[0].name).name.partition(".")[0],
             created_by=_own_version(),
-            sources=tuple(
-                SourceFile(name=file.name, size=file.path.stat().st_size, sha256=file_sha256(file.path))
-                for file in self._files
-            ),
+            sources=tuple(self._fingerprint(file) for file in self._files),
             skipped=self._reader.skipped,
             counts=counts,
             prefixes=choose_prefixes(index, self._reader.prefixes, graph_json=self._reader.graph_json),
@@ -176,9 +186,23 @@ class _Import:
             files=stored_files(folder),
         )
 
+    def _fingerprint(self, file: Source) -> SourceFile:
+        """Return the fingerprint of a file, which must be that of what was read."""
+        sha256 = file_sha256(file.path)
+        if _state(file.path) != self._states[file.path]:
+            raise InvalidSource(f"{file.path} was changed while it was read. Import it again when it is complete.")
+        return SourceFile(name=file.name, size=file.path.stat().st_size, sha256=sha256)
+
+
+def _state(path: Path) -> tuple[int, int, int]:
+    at = path.stat()
+    return at.st_ino, at.st_size, at.st_mtime_ns
+
 
 def _check_target(target: Path) -> None:
     if target.is_dir():
+        if target.is_mount():
+            raise InvalidSource(f"{target} is a disk of its own, which nothing can replace. Choose a folder inside it.")
         if is_store(target) or not any(target.iterdir()):
             return
         raise InvalidSource(f"{target} is neither a store nor empty. Choose another folder; nothing was changed.")

@@ -14,8 +14,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kg_adapters.errors import InvalidSource
 from kg_adapters.local.build import ImportOptions, build_store
+from kg_adapters.local.seal import file_sha256
 from kg_adapters.local.sources import Source, find_sources
-from kg_adapters.local.store import FORMAT, StoreInfo, file_sha256, is_store, open_store
+from kg_adapters.local.store import FORMAT, StoreInfo, is_store, open_store
 from kg_adapters.local.swap import exclusively, replacing
 from kg_adapters.progress import OnProgress, Progress, ignore_progress
 

@@ -67,7 +67,19 @@ class FuzzyNames:
 
 
 def build_fuzzy_names(names: Iterable[str], folder: Path) -> None:
-    """Write the index of folded names, numbered as they come, into an existing empty folder."""
+    """Write the index of folded names, numbered as they come, into an existing empty folder.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    try:
+        _build(names, folder)
+    except ValueError as error:
+        # This is how tantivy says that the disk is full.
+        raise OSError(str(error)) from error
+
+
+def _build(names: Iterable[str], folder: Path) -> None:
     index = tantivy.Index(_schema(), path=str(folder))
     grams = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.ngram(3, 3)).build()
     words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()

@@ -57,8 +57,10 @@ def read_graph_json(stream: IO[bytes], name: str, problem: Problem) -> Iterator[
         for node, content in _object(nodes, place, InvalidSource).items():
             try:
                 yield from _node(section, node, content, f"{place}, node {node!r}")
-            except (_Misshapen, UnicodeEncodeError) as error:
+            except _Misshapen as error:
                 problem(f"{error}.", error)
+            except UnicodeEncodeError as error:
+                problem(f"{place}, node {node!r}: a text holds half of a surrogate pair, which is no character.", error)
 
 
 def _parsed(stream: IO[bytes], name: str) -> Json:
@@ -71,6 +73,8 @@ def _parsed(stream: IO[bytes], name: str) -> Json:
         raise InvalidSource(message) from error
     except UnicodeDecodeError as error:
         raise InvalidSource(f"{name} is not UTF-8 text: byte {error.start:,} is {error.reason}.") from error
+    except ValueError as error:
+        raise InvalidSource(f"{name} holds a whole number with more digits than can be read.") from error
     except RecursionError as error:
         raise InvalidSource(f"{name} is nested too deeply to be a graph.") from error
     if isinstance(content, dict) and "@context" in content:

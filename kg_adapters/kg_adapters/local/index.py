@@ -132,7 +132,7 @@ def open_index(folder: Path) -> GraphIndex:
 
     Raises:
         OSError: A file is missing.
-        ValueError: A file is no array.
+        ValueError: A file is no array; the message begins with its name.
     """
     return _open(GraphIndex, folder, "")
 
@@ -153,5 +153,13 @@ def _open(kind: type[T], folder: Path, prefix: str) -> T:
         if is_dataclass(hint):
             values[name] = _open(hint if isinstance(hint, type) else type(hint), folder, f"{prefix}{name}.")
         else:
-            values[name] = np.load(folder / f"{prefix}{name}.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray)
+            values[name] = _map(folder / f"{prefix}{name}.npy")
     return kind(**values)
+
+
+def _map(path: Path) -> npt.NDArray[np.generic]:
+    try:
+        array: npt.NDArray[np.generic] = np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)
+    except (ValueError, EOFError) as error:
+        raise ValueError(f"{path.name} is no array") from error
+    return array

@@ -30,10 +30,13 @@ def _folder(name: str, options: OpenOptions) -> Path:
     from kg_adapters.local.build import ImportOptions  # noqa: PLC0415 - see above
     from kg_adapters.local.cache import cached_store, sample_store  # noqa: PLC0415 - see above
     from kg_adapters.local.store import is_store  # noqa: PLC0415 - see above
+    from kg_adapters.local.swap import recover  # noqa: PLC0415 - see above
 
     if name == SAMPLE:
         return sample_store(options.cache_folder)
     path = Path(name)
+    if not path.exists():
+        recover(path)
     if is_store(path):
         return path
     chosen = ImportOptions(graphs=options.graphs)

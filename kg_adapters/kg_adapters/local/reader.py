@@ -4,24 +4,24 @@ import gzip
 import io
 import re
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from pathlib import Path
-from typing import IO, Final
+from typing import TYPE_CHECKING, Final
 
 import pyoxigraph as ox
 
 from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.local.graph_json import read_graph_json
+from kg_adapters.local.rdf_document import RdfDocument
+from kg_adapters.local.rdf_lines import LINE_FORMATS, RdfLines
 from kg_adapters.local.sources import GRAPH_JSON, RDF_FORMATS, Source
 from kg_adapters.prefixes import is_prefix
 from kg_adapters.terms import BlankNode
 
-# After a syntax error these go on behind the broken statement; in the others the rest of the file hangs on it.
-_RESUMABLE: Final = frozenset(
-    {ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS, ox.RdfFormat.TURTLE, ox.RdfFormat.TRIG, ox.RdfFormat.N3}
-)
-_ABSOLUTE: Final = frozenset({ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS})
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
 # What the parser calls nodes without a name is random; numbers make an import repeatable.
 _NAMELESS: Final = re.compile(r"[a-f][0-9a-f]{15,31}|anon-.*", re.DOTALL)
 _KEPT_PROBLEMS: Final = 10
@@ -48,7 +48,7 @@ class SourceReader:
         self._skip_errors = skip_errors
         self._graphs = _Graphs(graphs)
         self._terms = _Terms(several=several)
-        self._raw: IO[bytes] | None = None
+        self._raw: io.BufferedReader | None = None
         self._read_bytes = 0
         self.skipped = 0
         self.problems: list[str] = []
@@ -72,9 +72,7 @@ class SourceReader:
             try:
                 raw = stack.enter_context(source.path.open("rb"))
                 self._raw = raw
-                stream: IO[bytes] = (
-                    stack.enter_context(io.BufferedReader(gzip.GzipFile(fileobj=raw))) if source.gzipped else raw
-                )
+                stream = stack.enter_context(_unpacked(raw)) if source.gzipped else raw
                 yield from (
                     self._graph_json(stream, source) if source.ending == GRAPH_JSON else self._rdf(stream, source)
                 )
@@ -91,28 +89,29 @@ class SourceReader:
         """
         self._graphs.check()
 
-    def _graph_json(self, stream: IO[bytes], source: Source) -> Iterator[ox.Quad]:
+    def _graph_json(self, stream: io.BufferedReader, source: Source) -> Iterator[ox.Quad]:
         self.graph_json = True
         yield from read_graph_json(stream, str(source.path), self._problem)
 
-    def _rdf(self, stream: IO[bytes], source: Source) -> Iterator[ox.Quad]:
+    def _rdf(self, stream: io.BufferedReader, source: Source) -> Iterator[ox.Quad]:
+        if stream.peek(len(BOM_UTF8)).startswith(BOM_UTF8):
+            stream.read(len(BOM_UTF8))
         form = RDF_FORMATS[source.ending]
-        parser = ox.parse(stream, format=form, base_iri=None if form in _ABSOLUTE else _base(source))
-        number, reading = 0, True
-        while reading:
+        if form in LINE_FORMATS:
+            yield from self._plain(RdfLines(source, self._problem).read(stream), source)
+            return
+        document = RdfDocument(source, stream, self._problem, salvage=self._skip_errors)
+        yield from self._plain(document.read(), source)
+        self._declare(document.prefixes)
+
+    def _plain(self, quads: Iterator[ox.Quad], source: Source) -> Iterator[ox.Quad]:
+        form = RDF_FORMATS[source.ending]
+        for number, quad in enumerate(quads, start=1):
             try:
-                quad: ox.Quad = next(parser)
-                number += 1
                 if self._graphs.wants(quad.graph_name, form):
                     yield self._terms.plain(quad)
-            except StopIteration:
-                reading = False
-            except SyntaxError as error:
-                self._problem(_syntax_problem(source, error, number), error)
-                reading = form in _RESUMABLE
             except InvalidRequest as error:
                 self._problem(f"{source.path}, statement {number:,}: {error}", error)
-        self._declare(parser.prefixes)
 
     def _declare(self, prefixes: Mapping[str, str]) -> None:
         for prefix, namespace in prefixes.items():
@@ -121,10 +120,23 @@ class SourceReader:
 
     def _problem(self, message: str, cause: BaseException) -> None:
         if not self._skip_errors:
-            raise InvalidSource(f"{message} Mend the file, or leave out what is wrong with --skip-errors.") from cause
+            raise InvalidSource(
+                f"{message} Mend the file, or leave out what is wrong with kg-sextant import --skip-errors."
+            ) from cause
         self.skipped += 1
         if len(self.problems) < _KEPT_PROBLEMS:
             self.problems.append(message)
+
+
+class _Piecemeal(gzip.GzipFile):
+    """An archive that gives what it has at once, so that nothing is lost which stands before a damage."""
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        return self.readinto1(buffer)
+
+
+def _unpacked(raw: io.BufferedReader) -> io.BufferedReader:
+    return io.BufferedReader(_Piecemeal(fileobj=raw))
 
 
 class _Graphs:
@@ -201,17 +213,3 @@ def _is_label(label: str) -> bool:
         return bool(BlankNode(label).label)
     except InvalidRequest:
         return False
-
-
-def _base(source: Source) -> str:
-    # Relative IRIs need a base; one without the folder keeps the store the same wherever the file lies.
-    return Path("/", source.name.removesuffix(".gz")).as_uri()
-
-
-def _syntax_problem(source: Source, error: SyntaxError, number: int) -> str:
-    reason = re.sub(r"^Parser error .*?: | \(line \d+\)$", "", error.msg).rstrip(".")
-    if "LoadDocumentCallback" in reason:
-        reason = "its context is somewhere on the web, where an import never looks; write the context into the file"
-    if error.lineno is None:
-        return f"{source.path}, after {number:,} statements: {reason}."
-    return f"{source.path}, line {error.lineno}, column {error.offset}: {reason}."

@@ -53,7 +53,7 @@ def find_sources(paths: Sequence[Path]) -> list[Source]:
     for path in paths:
         for file in _files(path):
             name = file.relative_to(path).as_posix() if path.is_dir() else file.name
-            found.setdefault(file.resolve(), name)
+            found.setdefault(file.resolve(), name.encode(errors="replace").decode())
     names = list(found.values())
     return [
         Source(file, name if names.count(name) == 1 else f"{number}/{name}")
@@ -64,15 +64,22 @@ def find_sources(paths: Sequence[Path]) -> list[Source]:
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
         wanted = RDF_FORMATS.keys() - _ONLY_BY_NAME
-        files = sorted(file for file in path.rglob("[!.]*") if file.is_file() and _ending(file) in wanted)
+        shown = (file for file in path.rglob("*") if not _is_hidden(file.relative_to(path)))
+        files = sorted(file for file in shown if file.is_file() and _ending(file) in wanted)
         if not files:
             raise InvalidSource(f"{path} holds no RDF file. Expected names that end in {_endings(wanted)}.")
         return files
     if not path.exists():
         raise InvalidSource(f"There is no file or folder {path}. Check the spelling; paths start at {Path.cwd()}.")
+    if not path.is_file():
+        raise InvalidSource(f"{path} is neither a file nor a folder. Write what it gives into a file first.")
     if _ending(path) not in {*RDF_FORMATS, GRAPH_JSON}:
         raise InvalidSource(f"{path} has an ending that is not known. Expected {_endings({*RDF_FORMATS, GRAPH_JSON})}.")
     return [path]
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
 
 
 def _ending(path: Path) -> str:

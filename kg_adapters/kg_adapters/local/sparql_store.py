@@ -15,6 +15,7 @@ from filelock import FileLock, Timeout
 
 from kg_adapters.errors import BackendError, BackendTimeout
 from kg_adapters.local.index import GraphIndex
+from kg_adapters.local.seal import is_whole, seal_oxigraph
 from kg_adapters.local.store import OXIGRAPH_FOLDER
 from kg_adapters.terms import XSD_STRING
 
@@ -24,7 +25,7 @@ _ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\
 
 
 async def ensure_sparql_store(folder: Path, index: GraphIndex, *, timeout_s: float = MAX_BUILD_S) -> Path:
-    """Return a store's Oxigraph folder, built first where it is missing.
+    """Return a store's Oxigraph folder, built first where it is missing or has lost something.
 
     One process builds, others wait for it; about 200,000 statements take a second or two. The work is done in a thread,
     mostly outside the interpreter's lock, and given up when the caller is cancelled.
@@ -39,7 +40,7 @@ async def ensure_sparql_store(folder: Path, index: GraphIndex, *, timeout_s: flo
         BackendError: The store's folder cannot be written.
     """
     target = folder / OXIGRAPH_FOLDER
-    if target.is_dir():
+    if is_whole(target):
         return target
     given_up = threading.Event()
     end = time.monotonic() + timeout_s
@@ -61,7 +62,7 @@ async def ensure_sparql_store(folder: Path, index: GraphIndex, *, timeout_s: flo
 def _build_once(target: Path, index: GraphIndex, timeout_s: float, go_on: Callable[[], None]) -> None:
     try:
         with FileLock(target.with_name(f"{target.name}.lock"), timeout=timeout_s):
-            if not target.is_dir():
+            if not is_whole(target):
                 _build(target, index, go_on)
     except Timeout as error:
         raise BackendTimeout("Another process is still preparing this graph for SPARQL. Ask again later.") from error
@@ -85,6 +86,9 @@ def _build(target: Path, index: GraphIndex, go_on: Callable[[], None]) -> None:
             _load(store, chunk)
         store.flush()
         del store
+        seal_oxigraph(building)
+        if target.exists():
+            target.rename(Path(temporary) / "damaged")
         building.rename(target)
 
 

@@ -43,7 +43,8 @@ class SparqlWorker:
         """Open the store.
 
         Raises:
-            OSError: There is none, or it is damaged.
+            OSError: There is none, or a file of it is missing.
+            RuntimeError: It is damaged.
         """
         self._store = pyoxigraph.Store.read_only(str(self._folder))
 
@@ -53,6 +54,11 @@ class SparqlWorker:
 
     def _reply(self, request: Request) -> ReplyLine:
         try:
+            if self._store is None:
+                self.open()
+        except (OSError, RuntimeError) as error:
+            return self._blame_damage(error)
+        try:
             checked = _check(request.query, tuple(request.namespaces.items()))
             return self._answer(checked, request)
         except InvalidRequest as error:
@@ -60,6 +66,8 @@ class SparqlWorker:
         except MemoryError:
             return _blame_engine("The query needs more memory than it may have. Make it more selective or add a LIMIT.")
         except (OSError, RuntimeError, ValueError) as error:
+            if str(error).startswith("Corruption"):
+                return self._blame_damage(error)
             return _blame_engine(f"The graph's SPARQL engine failed: {str(error)[:400]}. Try a simpler query.")
 
     def _answer(self, checked: CheckedQuery, request: Request) -> AnswerLine:
@@ -87,14 +95,18 @@ class SparqlWorker:
     def _run(
         self, query: CheckedQuery
     ) -> pyoxigraph.QueryBoolean | pyoxigraph.QuerySolutions | pyoxigraph.QueryTriples:
-        if self._store is None:
-            self.open()
-        assert self._store is not None  # noqa: S101 - tells the type checkers what open() does
+        assert self._store is not None  # noqa: S101 - tells the type checkers what _reply() does
         try:
             return self._store.query(query.text, prefixes=dict(query.prefixes))
         except SyntaxError as error:
             problem = read_engine_error(query.text, str(error)).describe(query.text)
             raise InvalidRequest(f"The query is not SPARQL as this graph reads it{problem}") from None
+
+    def _blame_damage(self, error: Exception) -> ProblemLine:
+        return _blame_engine(
+            f"The part of the store that answers SPARQL is damaged: {str(error)[:400]}. "
+            f"Delete the folder {self._folder}: the next query has it made anew."
+        )
 
 
 def _blame_query(problem: str) -> ProblemLine:
@@ -158,7 +170,7 @@ def main(folder: str, memory_bytes: str) -> None:
     """Answer the lines of standard input on standard output."""
     sys.setrecursionlimit(RECURSION_LIMIT)
     worker = SparqlWorker(Path(folder))
-    with suppress(OSError):
+    with suppress(OSError, RuntimeError):
         # The address space that the store takes for its threads and caches is no query's fault.
         worker.open()
     limit_memory(int(memory_bytes))

@@ -1,17 +1,17 @@
 """A store: the folder that an import leaves behind, and how it is opened."""
 
-import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.index import GraphIndex, open_index
+from kg_adapters.local.seal import SealedFile, find_changed, find_cut, read_seal, sealed_files
 from kg_adapters.local.swap import recover
 from kg_adapters.prefixes import Prefixes
 
@@ -19,7 +19,10 @@ FORMAT: Final = 1
 STORE_FILE: Final = "store.json"
 INDEX_FOLDER: Final = "index"
 OXIGRAPH_FOLDER: Final = "oxigraph"
+_FIRST_ARRAY: Final = f"{INDEX_FOLDER}/nodes.text.npy"
 _AGAIN: Final = "Import the files again: kg-sextant import FILE… --to"
+
+Stamp: TypeAlias = tuple[int, int, int]
 
 
 class _Stored(BaseModel):
@@ -30,14 +33,6 @@ class SourceFile(_Stored):
     """A file that was imported: its name, its bytes and their SHA-256."""
 
     name: str
-    size: int
-    sha256: str
-
-
-class StoredFile(_Stored):
-    """A file of the store: its path below the folder, its bytes and their SHA-256."""
-
-    path: str
     size: int
     sha256: str
 
@@ -74,7 +69,7 @@ class StoreInfo(_Stored):
     counts: Counts
     prefixes: Prefixes
     vocabulary: Vocabulary
-    files: tuple[StoredFile, ...]
+    files: tuple[SealedFile, ...]
 
 
 class _Version(BaseModel):
@@ -83,38 +78,86 @@ class _Version(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class LocalStore:
-    """An open store: its folder, what it says about itself, and its memory-mapped index."""
+    """An open store: its folder, what it says about itself, and its memory-mapped index.
+
+    Args:
+        folder: Where it is.
+        info: What `store.json` says.
+        index: The graph.
+        stamp: What tells the store from another one that takes its place.
+    """
 
     folder: Path
     info: StoreInfo
     index: GraphIndex
+    stamp: Stamp | None
+
+    def require_current(self) -> None:
+        """Make sure that what is read from the folder now belongs to the index that was opened before.
+
+        Raises:
+            InvalidSource: The folder holds another store by now.
+        """
+        if _stamp(self.folder) != self.stamp:
+            raise InvalidSource(
+                f"The store {self.folder} was imported anew or removed after it was opened here. "
+                "Start the server again to read what is there now."
+            )
+
+    def require_intact(self, start: str) -> None:
+        """Make sure that the files whose paths begin with `start` are as the import wrote them.
+
+        Raises:
+            OSError: One of them is missing.
+            ValueError: The content of one has changed.
+        """
+        files = (file for file in self.info.files if file.path.startswith(start))
+        if (problem := find_changed(self.folder, files)) is not None:
+            raise ValueError(problem)
 
 
 def is_store(folder: Path) -> bool:
     """Say whether a folder is a store, whatever its version or state."""
-    return (folder / STORE_FILE).is_file()
+    return any((folder / name).is_file() for name in (STORE_FILE, _FIRST_ARRAY))
 
 
 def open_store(folder: Path) -> LocalStore:
-    """Open a store for reading; any number of processes may do so at once.
+    """Open a store for reading; any number of processes may do so at once, even while it is replaced by another one.
 
     Raises:
         InvalidSource: It is no store, of another format version, or a file is missing or cut off.
     """
-    if not folder.exists():
-        recover(folder)
+    while True:
+        if not folder.exists():
+            recover(folder)
+        stamp = _stamp(folder)
+        try:
+            store = _open(folder, stamp)
+        except InvalidSource:
+            if stamp == _stamp(folder):
+                raise
+        else:
+            if stamp == _stamp(folder):
+                return store
+
+
+def _open(folder: Path, stamp: Stamp | None) -> LocalStore:
     info = read_store_info(folder)
-    for file in info.files:
-        path = folder / file.path
-        size = path.stat().st_size if path.is_file() else None
-        if size != file.size:
-            found = "is missing" if size is None else f"has {size:,} bytes instead of {file.size:,}"
-            raise _damaged(folder, f"{file.path} {found}")
+    if (problem := find_cut(folder, info.files)) is not None:
+        raise _damaged(folder, problem)
     try:
         index = open_index(folder / INDEX_FOLDER)
-    except (OSError, ValueError, EOFError) as error:
-        raise _damaged(folder, str(error)) from error
-    return LocalStore(folder, info, index)
+    except (OSError, ValueError) as error:
+        raise _damaged(folder, f"{INDEX_FOLDER}/{error}") from error
+    return LocalStore(folder, info, index, stamp)
+
+
+def _stamp(folder: Path) -> Stamp | None:
+    try:
+        at = (folder / STORE_FILE).stat()
+    except OSError:
+        return None
+    return at.st_dev, at.st_ino, at.st_mtime_ns
 
 
 def read_store_info(folder: Path) -> StoreInfo:
@@ -138,15 +181,18 @@ def read_store_info(folder: Path) -> StoreInfo:
 
 
 def verify_store(folder: Path) -> StoreInfo:
-    """Compare every file of a store with the SHA-256 that the import noted, and return what the store says.
+    """Compare every file of a store with the SHA-256 that was noted of it, and return what the store says.
 
     Raises:
         InvalidSource: It cannot be opened, or the content of a file has changed.
     """
     info = open_store(folder).info
-    for file in info.files:
-        if file_sha256(folder / file.path) != file.sha256:
-            raise _damaged(folder, f"the content of {file.path} has changed")
+    if (problem := find_changed(folder, info.files)) is not None:
+        raise _damaged(folder, problem)
+    oxigraph = folder / OXIGRAPH_FOLDER
+    sealed = read_seal(oxigraph) or ()
+    if (problem := find_cut(oxigraph, sealed) or find_changed(oxigraph, sealed)) is not None:
+        raise _damaged(folder, f"in {OXIGRAPH_FOLDER}, {problem}")
     return info
 
 
@@ -156,18 +202,9 @@ def write_store_info(folder: Path, info: StoreInfo) -> None:
     (folder / STORE_FILE).write_text(text + "\n", encoding="utf-8")
 
 
-def stored_files(folder: Path) -> tuple[StoredFile, ...]:
-    """Return the files below a folder with their fingerprints, but Oxigraph's, which change when it is opened."""
-    return tuple(
-        StoredFile(path=path.relative_to(folder).as_posix(), size=path.stat().st_size, sha256=file_sha256(path))
-        for path in _lasting_files(folder)
-    )
-
-
-def file_sha256(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def stored_files(folder: Path) -> tuple[SealedFile, ...]:
+    """Return the files below a folder with their fingerprints, but Oxigraph's, which have a seal of their own."""
+    return sealed_files(folder, _lasting_files(folder))
 
 
 def _lasting_files(folder: Path) -> Iterator[Path]:

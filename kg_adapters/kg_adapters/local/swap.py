@@ -21,10 +21,13 @@ def exclusively(target: Path, on_wait: Callable[[], None] = lambda: None) -> Gen
     """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(target.parent / f".{target.name}.lock")
+        file = target.parent / f".{target.name}.lock"
+        lock = FileLock(file)
         try:
             lock.acquire(timeout=0)
         except Timeout:
+            # Where no file can be made, as in /proc, the lock would be waited for without end.
+            file.stat()
             on_wait()
             lock.acquire()
     except OSError as error:
@@ -54,15 +57,21 @@ def replacing(target: Path) -> Generator[Path]:
         shutil.rmtree(building, ignore_errors=True)
 
 
+def is_moved_aside(target: Path) -> bool:
+    """Say whether an import was about to replace `target` and did not come to its end yet, or ever."""
+    return bool(_beside(Path(os.path.realpath(target)), "old"))
+
+
 def recover(target: Path) -> None:
     """Bring back what stood at `target` when a holder of the lock died between its two renames.
 
     Raises:
         InvalidSource: The folder around `target` cannot be written to.
     """
-    if _beside(target, "old"):
-        with exclusively(target):
-            _restore(target)
+    real = Path(os.path.realpath(target))
+    if _beside(real, "old"):
+        with exclusively(real):
+            _restore(real)
 
 
 def _restore(target: Path) -> None:

@@ -47,6 +47,12 @@ class DegreeContract(GraphOpening):
             found = await graph.degrees([iri("a"), iri("b")])
         assert {node: found[node].neighbors for node in found} == {iri("a"): Count(2), iri("b"): Count(1)}
 
+    async def test_a_loop_is_counted_by_relation_as_it_is_listed(self) -> None:
+        async with self.opened(LOOPS) as graph:
+            found = await graph.degrees([iri("a")])
+        counts = degree(2, ("knows", "out", 2), ("likes", "out", 1), ("knows", "in", 1), ("likes", "in", 1))
+        assert found == {iri("a"): counts}
+
     async def test_unknown_entities_are_left_out_and_lonely_ones_have_no_neighbors(self) -> None:
         async with self.opened(TOWNS) as graph:
             found = await graph.degrees([iri("atlantis"), iri("hermit"), iri("hermit")])
