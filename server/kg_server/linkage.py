@@ -51,7 +51,7 @@ async def linkage(
     found = await search_paths(graph, request)
     shown_hubs = found.skipped_hubs[:SHOWN_HUBS]
     walked = [triple for path in found.paths for triple in path.triples]
-    names = await names_of(graph, (start, end, *shown_hubs, *terms_of(walked)))
+    names = await names_of(graph, (start, end, *shown_hubs, *terms_of(walked)), max_tokens=max_tokens)
     ranked = found.paths if question is None else _by_question(found.paths, question, names)
     best = ranked[:limit]
     return fitted(lambda shown: _answer(request, found, best[:shown], names), len(best), max_tokens)

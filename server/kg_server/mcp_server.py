@@ -1,27 +1,32 @@
 """An `MCPServer` whose refusals tell a model what to do next."""
 
 import inspect
+import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import anyio
 from mcp.server import MCPServer
+from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
+from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS, CallToolResult, InputRequiredResult, ToolAnnotations
 from mcp.types import Tool as ListedTool
-from pydantic import ValidationError
+from pydantic import AnyUrl, ValidationError
 
 from kg_adapters.errors import KGError
 from kg_server.listing import listed
 from kg_server.resolve import closest
+from kg_server.stdio import Messages
 
 logger = logging.getLogger(__name__)
 
 MAX_ECHO: Final = 80
 """How many characters of a refused value an error repeats."""
+MAX_URI: Final = 4_000
 
 
 class SextantServer(MCPServer[None]):
@@ -97,6 +102,43 @@ class SextantServer(MCPServer[None]):
         except ToolError as error:
             raise _readable(name, error) from error
 
+    async def read_resource(
+        self, uri: AnyUrl | str, context: Context[None, Any] | None = None
+    ) -> Iterable[ReadResourceContents] | InputRequiredResult:
+        """Read a resource.
+
+        Raises:
+            MCPError: The URI is too long to be one.
+            ResourceNotFoundError: There is no such resource.
+            ResourceError: Reading it failed or took too long.
+        """
+        asked = str(uri)
+        if len(asked) > MAX_URI:
+            raise MCPError(
+                code=INVALID_PARAMS, message=f"A URI has at most {MAX_URI:,} characters; this one has {len(asked):,}."
+            )
+        try:
+            with anyio.fail_after(self._timeout_s):
+                return await super().read_resource(uri, context)
+        except TimeoutError as error:
+            raise ResourceError(f"Reading it took longer than {self._timeout_s:g} seconds and was stopped.") from error
+        except ResourceNotFoundError as error:
+            if isinstance(error.__cause__, KGError):
+                raise
+            raise ResourceNotFoundError(await self._unknown_resource(asked)) from error
+
+    async def run_stdio_async(self) -> None:
+        """Serve one client over standard input and output."""
+        async with stdio_server() as (incoming, outgoing):
+            server = self._lowlevel_server
+            await server.run(Messages(incoming, outgoing), outgoing, server.create_initialization_options())
+
+    async def _unknown_resource(self, uri: str) -> str:
+        known = [str(each.uri) for each in await self.list_resources()]
+        known.extend(each.uri_template.replace("{+", "{") for each in await self.list_resource_templates())
+        shown = uri if len(uri) <= MAX_ECHO else f"{uri[:MAX_ECHO]}…"
+        return f"There is no resource {shown!r}. There are {' and '.join(known)}, with ids percent-encoded."
+
 
 def _readable(name: str, error: ToolError) -> ToolError:
     cause = error.__cause__
@@ -127,8 +169,13 @@ def _bad_arguments(name: str, error: ValidationError) -> str:
         if each["type"] == "missing":
             problems.append(f"{where} is missing")
         else:
-            given = repr(each["input"])
+            given = _given(each["input"])
             shown = given if len(given) <= MAX_ECHO else f"{given[:MAX_ECHO]}… ({len(given):,} characters)"
             message = each["msg"]
             problems.append(f"{where}={shown}: {message[:1].lower()}{message[1:]}")
     return f"{name} was called with wrong arguments: {'; '.join(dict.fromkeys(problems))}."
+
+
+def _given(value: object) -> str:
+    """Return a value as the caller wrote it."""
+    return repr(value) if isinstance(value, str) else json.dumps(value, default=repr)

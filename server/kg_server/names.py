@@ -19,6 +19,7 @@ class Names:
 
     prefixes: Prefixes
     labels: Mapping[Node, str]
+    max_label: int = MAX_LABEL
     _shown: dict[tuple[Node, Position], tuple[str, str]] = field(
         default_factory=dict[tuple[Node, Position], tuple[str, str]], repr=False, compare=False
     )
@@ -43,21 +44,21 @@ class Names:
         """Return a triple as one line, `Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)`."""
         return f"{self.entity(triple.head)} | {self.relation(triple.relation)} | {self.entity(triple.tail)}"
 
-    def term(self, term: Term) -> str:
+    def term(self, term: Term, most: int = MAX_VALUE) -> str:
         """Return any term as people read it."""
-        return self.literal(term) if isinstance(term, Literal) else self.entity(term)
+        return self.literal(term, most) if isinstance(term, Literal) else self.entity(term)
 
-    def literal(self, literal: Literal) -> str:
+    def literal(self, literal: Literal, most: int = MAX_VALUE) -> str:
         """Return a literal in quotes, shortened, with its language or datatype."""
-        return shown_literal(literal, self.prefixes)
+        return shown_literal(literal, self.prefixes, most)
 
     def entity_labels(self, nodes: Iterable[Node]) -> dict[str, str]:
         """Return the labels of entities by short id; those without a label are left out."""
-        return {self.entity_id(node): one_line(self.labels[node]) for node in nodes if node in self.labels}
+        return {self.entity_id(node): self._label(node) for node in nodes if node in self.labels}
 
     def relation_labels(self, iris: Iterable[Iri]) -> dict[str, str]:
         """Return the labels of relations by short id; those without a label are left out."""
-        return {self.relation_id(iri): one_line(self.labels[iri]) for iri in iris if iri in self.labels}
+        return {self.relation_id(iri): self._label(iri) for iri in iris if iri in self.labels}
 
     def counts(self, counts: Iterable[RelationCount]) -> dict[str, int]:
         """Return counts by the relations' short ids."""
@@ -72,18 +73,27 @@ class Names:
         return forms
 
     def _named(self, node: Node, short: str) -> str:
-        label = self.labels.get(node)
-        if label is not None:
-            return f"{one_line(label)} ({short})"
+        if node in self.labels:
+            return f"{one_column(self._label(node))} ({short})"
         if isinstance(node, BlankNode) or not short.startswith("<"):
             return short
         return f"{node.local_part} ({short})"
 
+    def _label(self, node: Node) -> str:
+        return one_line(self.labels[node], self.max_label)
 
-async def names_of(graph: KGAdapter, terms: Iterable[Node]) -> Names:
-    """Return the names of everything that an answer shows, in one batch."""
+
+async def names_of(graph: KGAdapter, terms: Iterable[Node], *, max_tokens: int | None = None) -> Names:
+    """Return the names of everything that an answer shows, in one batch.
+
+    Args:
+        graph: Where the labels come from.
+        terms: What is shown.
+        max_tokens: The answer's budget, if it has one; a small one shortens labels, so that a fact fits into it.
+    """
     wanted = dict.fromkeys(terms)
-    return Names(graph.prefixes, await graph.labels(wanted) if wanted else {})
+    most = MAX_LABEL if max_tokens is None else min(MAX_LABEL, max_tokens // 8)
+    return Names(graph.prefixes, await graph.labels(wanted) if wanted else {}, most)
 
 
 def terms_of(triples: Iterable[Triple]) -> Iterable[Node]:
@@ -95,17 +105,25 @@ def terms_of(triples: Iterable[Triple]) -> Iterable[Node]:
 
 
 def one_line(text: str, most: int = MAX_LABEL) -> str:
-    """Return a graph's own text as one printable line of at most `most` characters."""
+    """Return a graph's own text as one printable line of at most `most` characters and twice as many bytes."""
     if len(text) > most:
         text = text[: most - 1] + "…"
+    if len(text) * 4 > most * 2 and len(text.encode(errors="replace")) > most * 2:
+        text = text.encode(errors="replace")[: most * 2 - 3].decode(errors="ignore") + "…"
     if text.isprintable():
         return text
     return " ".join("".join(mark if mark.isprintable() else " " for mark in text).split())
 
 
-def shown_literal(literal: Literal, prefixes: Prefixes) -> str:
+def one_column(text: str) -> str:
+    """Return a text that cannot be taken for several columns of a line."""
+    return text.replace("|", "\\|")
+
+
+def shown_literal(literal: Literal, prefixes: Prefixes, most: int = MAX_VALUE) -> str:
     """Return a literal in quotes on one line, shortened, with its language or datatype."""
-    text = f'"{one_line(literal.value, MAX_VALUE)}"'
+    value = one_line(literal.value, most).replace("\\", "\\\\").replace('"', '\\"')
+    text = f'"{value}"'
     if literal.language is not None:
         return f"{text}@{literal.language}"
     if literal.datatype in {XSD_STRING, RDF_LANG_STRING}:

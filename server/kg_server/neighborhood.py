@@ -74,7 +74,8 @@ async def neighborhood(
             await relation_of(graph, relation, around=node)
         return await _nothing(graph, query, max_tokens)
     counts = await _counts(graph, query, page)
-    names = await names_of(graph, (node, *terms_of(page.triples), *(each.relation for each in counts)))
+    shown_terms = (node, *terms_of(page.triples), *(each.relation for each in counts))
+    names = await names_of(graph, shown_terms, max_tokens=max_tokens)
     if not page.truncated:
         answer = _answer(graph, query, page, RelationTable(tuple(counts), (), len(counts)), names)
         if answer.tokens <= max_tokens:
@@ -198,7 +199,7 @@ def _summary(query: _Query, page: NeighborPage, relations: int, names: Names, cu
     if query.relation is not None:
         subject += f" with {names.relation(query.relation)}"
     elif relations > 1:
-        subject += f" over {relations} relations"
+        subject += f" over {relations:,} relations"
     if cursor is not None:
         return f'{subject}; {len(page.triples)} here, sampled across relations. Next page: cursor="{cursor}".'
     if query.position is not None:
@@ -209,9 +210,8 @@ def _summary(query: _Query, page: NeighborPage, relations: int, names: Names, cu
 async def _nothing(graph: KGAdapter, query: _Query, max_tokens: int) -> Answer:
     degree = (await graph.degrees([query.entity]))[query.entity]
     counts = degree.relations
-    names = await names_of(graph, [query.entity, *(each.relation for each in counts)])
-    if query.relation is not None:
-        names = await names_of(graph, [query.entity, query.relation, *(each.relation for each in counts)])
+    asked = [] if query.relation is None else [query.relation]
+    names = await names_of(graph, [query.entity, *asked, *(each.relation for each in counts)], max_tokens=max_tokens)
     table = relation_table(names, counts, min(800, max_tokens // 3))
     outgoing, incoming = by_direction(table.counts)
     result = NeighborsResult(

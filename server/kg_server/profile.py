@@ -2,17 +2,18 @@
 
 from collections.abc import Sequence
 
-from kg_adapters.errors import UnknownRelation
+from kg_adapters.errors import InvalidRequest, UnknownRelation
 from kg_adapters.models import Degree, Direction, Feature, FeaturePage
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, Iri, Literal, Node
 from kg_server.names import MAX_VALUE, Names, names_of, one_line, shown_datatype
 from kg_server.neighborhood import ADJECTIVES, by_direction
-from kg_server.resolve import relation_of, require_entity
+from kg_server.resolve import clipped, relation_of, require_entity
 from kg_server.results import Answer, DegreeResult, FeaturesResult, fitted
 
 MAX_FEATURES = 500
+SHOWN_FEATURES = 10
 
 
 async def features_of(graph: KGAdapter, *, node: str, feature: str | None, max_tokens: int) -> Answer:
@@ -35,7 +36,7 @@ async def features_of(graph: KGAdapter, *, node: str, feature: str | None, max_t
     ]
 
     def build(shown: int) -> Answer:
-        return Answer(_features(entity, page, page.features[:shown], names), tuple(lines[:shown]))
+        return Answer(_features(entity, relation, page, page.features[:shown], names), tuple(lines[:shown]))
 
     return fitted(build, len(lines), max_tokens)
 
@@ -79,19 +80,29 @@ async def _feature(graph: KGAdapter, text: str, entity: Node) -> Iri:
         return await relation_of(graph, text, around=entity)
     except UnknownRelation as error:
         known = await _feature_names(graph, entity)
-        raise UnknownRelation(text, suggestions=known, hint="Feature without a feature lists all values.") from error
+        hint = "Feature without a feature lists all values."
+        raise UnknownRelation(clipped(text), suggestions=known, hint=hint) from error
+    except InvalidRequest as error:
+        known = await _feature_names(graph, entity)
+        raise InvalidRequest(
+            f"{clipped(text)!r} is not the id of a feature. This entity has {', '.join(known) or 'none'}; "
+            "Feature without a feature shows their values."
+        ) from error
 
 
 async def _feature_names(graph: KGAdapter, entity: Node) -> Sequence[str]:
     page = await graph.features(entity, limit=MAX_FEATURES)
-    relations = list(dict.fromkeys(each.relation for each in page.features))[:5]
+    relations = list(dict.fromkeys(each.relation for each in page.features))[:SHOWN_FEATURES]
     names = await names_of(graph, relations)
     return [names.relation(each) for each in relations]
 
 
-def _features(entity: Node, page: FeaturePage, shown: Sequence[Feature], names: Names) -> FeaturesResult:
+def _features(
+    entity: Node, relation: Iri | None, page: FeaturePage, shown: Sequence[Feature], names: Names
+) -> FeaturesResult:
     cut = len(shown) < page.total.value
-    extent = f"the first {len(shown)} are here: name a feature, or raise max_tokens." if cut else "all here."
+    others = "name a feature to see more of it" if relation is None else "the others do not fit into an answer"
+    extent = f"the first {len(shown)} are here; {others}." if cut else "all here."
     return FeaturesResult(
         status="truncated" if cut else "ok",
         summary=f"{names.entity(entity)} has {page.total} {'value' if page.total.value == 1 else 'values'}; {extent}",
@@ -126,11 +137,11 @@ def _degree_summary(
 ) -> str:
     side = "" if direction == "both" else f" {ADJECTIVES[direction]}"
     many = "relation" if len(degree.relations) == 1 else "relations"
-    over = f" over {names.relation(edge)}" if edge is not None else f" over {len(degree.relations)} {many}"
+    over = f" over {names.relation(edge)}" if edge is not None else f" over {len(degree.relations):,} {many}"
     noun = "neighbour" if degree.neighbors.value == 1 else "neighbours"
     summary = f"{names.entity(entity)} has {degree.neighbors} distinct{side} {noun}{over}."
     return (
-        f"{summary} The {hidden} rarest relations are left out; raise max_tokens to see them."
+        f"{summary} The {hidden:,} rarest relations are left out; name one to count it, or search Schema(about=…)."
         if hidden > 0
         else summary
     )

@@ -6,7 +6,7 @@ from rapidfuzz import fuzz, process
 
 from kg_adapters.errors import InvalidRequest, UnknownEntity, UnknownRelation
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.terms import BlankNode, Iri, Node
+from kg_adapters.terms import Iri, Node
 from kg_server.names import Names, names_of
 
 
@@ -23,7 +23,7 @@ async def entity_of(graph: KGAdapter, text: str) -> Node:
         hint = await _relation_hint(graph, text)
         if hint is None:
             raise
-        raise UnknownEntity(text, hint=hint) from None
+        raise UnknownEntity(clipped(text), hint=hint) from None
 
 
 async def relation_of(graph: KGAdapter, text: str, *, around: Node | None = None) -> Iri:
@@ -39,13 +39,16 @@ async def relation_of(graph: KGAdapter, text: str, *, around: Node | None = None
         similar = await _similar_relations(graph, text, around)
         if not similar:
             raise
-        raise InvalidRequest(f"{text!r} is not the id of a relation. Did you mean {' or '.join(similar)}?") from error
-    if isinstance(relation, BlankNode):
-        raise InvalidRequest(f"{text!r} is a blank node; a relation is always an IRI. Schema lists the relations.")
+        raise InvalidRequest(
+            f"{clipped(text)!r} is not the id of a relation. Did you mean {' or '.join(similar)}?"
+        ) from error
+    assert isinstance(relation, Iri)  # noqa: S101 - nothing else is read in the place of a relation
     described = await graph.describe([relation])
     if relation not in described or "relation" not in described[relation].roles:
         similar = await _similar_relations(graph, relation.local_part, around)
-        raise UnknownRelation(text, suggestions=similar, hint="Degree lists the relations of an entity, Schema all.")
+        raise UnknownRelation(
+            clipped(text), suggestions=similar, hint="Degree lists the relations of an entity, Schema all."
+        )
     return relation
 
 
@@ -53,11 +56,11 @@ async def unknown_entity(graph: KGAdapter, node: Node, text: str) -> UnknownEnti
     """Return the error for an entity that the graph does not mention, with ids that may have been meant."""
     hint = await _relation_hint(graph, text)
     if hint is not None:
-        return UnknownEntity(text, hint=hint)
-    found = await graph.search(node.local_part, limit=3) if _is_word(node.local_part) else ()
+        return UnknownEntity(clipped(text), hint=hint)
+    found = await graph.search(node.local_part, limit=3) if is_word(node.local_part) else ()
     names = await names_of(graph, [each.entity for each in found])
     return UnknownEntity(
-        text,
+        clipped(text),
         suggestions=[names.entity(each.entity) for each in found],
         hint="Retrieve finds the id of a name.",
     )
@@ -71,9 +74,15 @@ async def require_entity(graph: KGAdapter, text: str) -> Node:
         UnknownEntity: The graph does not mention it.
     """
     node = await entity_of(graph, text)
-    if node not in await graph.describe([node]):
+    described = await graph.describe([node])
+    if node not in described or "entity" not in described[node].roles:
         raise await unknown_entity(graph, node, text)
     return node
+
+
+def clipped(text: str, most: int = 80) -> str:
+    """Return a text that an error may repeat."""
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def closest(text: str, choices: Iterable[str], *, limit: int = 3) -> list[str]:
@@ -113,5 +122,6 @@ async def _relation_hint(graph: KGAdapter, text: str) -> str | None:
     return f"{names.relation(relation)} is a relation: give it as the relation."
 
 
-def _is_word(text: str) -> bool:
+def is_word(text: str) -> bool:
+    """Say whether a text reads like a word rather than a number."""
     return sum(mark.isalpha() for mark in text) >= 3

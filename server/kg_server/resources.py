@@ -1,5 +1,6 @@
 """The graph as MCP resources: its definition, and every entity."""
 
+from mcp.server.mcpserver import ResourceSecurity
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 
 from kg_adapters.errors import InvalidRequest, KGError, UnknownEntity
@@ -23,7 +24,13 @@ class Resources:
         server.resource("kg://schema", name="schema", title="The graph's definition", mime_type="text/plain")(
             self.schema
         )
-        server.resource("kg://entity/{+id}", name="entity", title="One entity", mime_type="text/plain")(self.entity)
+        server.resource(
+            "kg://entity/{+id}",
+            name="entity",
+            title="One entity",
+            mime_type="text/plain",
+            security=ResourceSecurity(exempt_params={"id"}),  # `e:Tokyo` looks like a file on a drive, and is none
+        )(self.entity)
 
     async def schema(self) -> str:
         """Classes, relations, features and prefixes, with counts and examples."""

@@ -4,7 +4,7 @@ from kg_adapters.errors import InvalidRequest
 from kg_adapters.models import Candidate, Description
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node
-from kg_server.names import Names, names_of, one_line
+from kg_server.names import Names, names_of, one_column, one_line
 from kg_server.resolve import require_entity
 from kg_server.results import Answer, CandidatesResult, fitted
 
@@ -26,18 +26,31 @@ async def retrieval(graph: KGAdapter, *, text: str, limit: int, type: str | None
     descriptions = await graph.describe([each.entity for each in found])
     types = [each for described in descriptions.values() for each in described.types[:MAX_TYPES]]
     names = await names_of(graph, (*(each.entity for each in found), *types, *([kind] if kind is not None else [])))
+    hint = await _id_hint(graph, wanted)
     rows = [_row(each, descriptions.get(each.entity), names) for each in found]
     lines = [_line(each, row, names) for each, row in zip(found, rows, strict=True)]
 
     def build(shown: int) -> Answer:
         result = CandidatesResult(
             status="empty" if not rows else "ok" if shown >= len(rows) else "truncated",
-            summary=_summary(wanted, len(rows[:shown]), kind, names),
+            summary=_summary(wanted, len(rows[:shown]), kind, names) + hint,
             candidates=rows[:shown],
         )
         return Answer(result, tuple(lines[:shown]))
 
     return fitted(build, len(rows), max_tokens)
+
+
+async def _id_hint(graph: KGAdapter, text: str) -> str:
+    """Return what to say about a text that is an id already."""
+    try:
+        node = graph.prefixes.expand(text)
+    except InvalidRequest:
+        return ""
+    described = await graph.describe([node])
+    if node not in described or "entity" not in described[node].roles:
+        return ""
+    return f" {one_line(text)!r} is itself the id of {(await names_of(graph, [node])).entity(node)}."
 
 
 def _row(candidate: Candidate, described: Description | None, names: Names) -> list[str]:
@@ -59,7 +72,9 @@ def _how(candidate: Candidate) -> str:
 def _line(candidate: Candidate, row: list[str], names: Names) -> str:
     _, _, description, types, score, how = row
     return " | ".join(
-        part for part in (names.entity(candidate.entity), description, types, f"{score} by {how}") if part
+        part
+        for part in (names.entity(candidate.entity), one_column(description), types, f"{score} by {one_column(how)}")
+        if part
     )
 
 

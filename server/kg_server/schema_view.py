@@ -1,19 +1,23 @@
 """Schema: the definition of the graph, or the part that a text is about."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rapidfuzz import fuzz
 
-from kg_adapters.models import ClassSummary, FeatureSummary, GraphSchema, RelationSummary
+from kg_adapters.errors import InvalidRequest
+from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
+from kg_adapters.prefixes import Position
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node, Triple
 from kg_server.budget import fitting
 from kg_server.names import Names, names_of, one_line, terms_of
+from kg_server.resolve import is_word
 from kg_server.results import Answer, SchemaResult, Status, fitted
 
 LIKENESS = 80
 SHARES = {"classes": 0.25, "relations": 0.55, "features": 0.12}
+PREFIX_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,7 @@ async def schema_view(graph: KGAdapter, *, about: str | None, max_tokens: int) -
     names = await names_of(graph, _terms(_foremost(part, max_tokens)))
 
     def build(tokens: int) -> Answer:
+        prefixes = _prefixes(schema, int(tokens * PREFIX_SHARE)) if about is None else {}
         shown, lines = _fit(part, names, tokens)
         result = SchemaResult(
             status=_status(part, shown),
@@ -47,24 +52,44 @@ async def schema_view(graph: KGAdapter, *, about: str | None, max_tokens: int) -
             relations={names.relation_id(each.iri): each.triples.value for each in shown.relations},
             features={names.relation_id(each.iri): each.statements.value for each in shown.features},
             labels=_labels(shown, names),
-            prefixes=dict(schema.prefixes.namespaces) if about is None else {},
+            prefixes=prefixes,
         )
-        return Answer(result, (*([_prefix_line(schema)] if about is None else []), *lines))
+        return Answer(result, (*([_prefix_line(prefixes, schema)] if prefixes else []), *lines))
 
     return fitted(build, max_tokens, max_tokens)
 
 
 def _about(part: _Part, about: str, graph: KGAdapter) -> _Part:
-    def fits(label: str | None, short: str) -> bool:
-        wanted = about.casefold().strip()
-        return wanted == short.casefold() or fuzz.partial_ratio(wanted, (label or short).casefold()) >= LIKENESS
+    wanted = about.casefold().strip()
+    meant = {_read(graph, about, "entity"), _read(graph, about, "relation")}
 
-    short = graph.prefixes.shorten
+    def fits(iri: Node, label: str | None) -> bool:
+        return iri in meant or any(_alike(wanted, name.casefold()) for name in _names(iri, label))
+
     return _Part(
-        [each for each in part.classes if fits(each.label, short(each.iri))],
-        [each for each in part.relations if fits(each.label, short(each.iri, "relation"))],
-        [each for each in part.features if fits(each.label, short(each.iri, "relation"))],
+        [each for each in part.classes if fits(each.iri, each.label)],
+        [each for each in part.relations if fits(each.iri, each.label)],
+        [each for each in part.features if fits(each.iri, each.label)],
     )
+
+
+def _names(iri: Node, label: str | None) -> list[str]:
+    """Return what people may call a class or relation: its label, and its local part where that is no mere number."""
+    names = [] if label is None else [label]
+    return [*names, iri.local_part] if label is None or is_word(iri.local_part) else names
+
+
+def _alike(wanted: str, name: str) -> bool:
+    if len(name) < len(wanted):
+        return fuzz.ratio(wanted, name) >= LIKENESS or f" {name} " in f" {wanted} "
+    return fuzz.partial_ratio(wanted, name) >= LIKENESS
+
+
+def _read(graph: KGAdapter, text: str, position: Position) -> Node | None:
+    try:
+        return graph.prefixes.expand(text, position)
+    except InvalidRequest:
+        return None
 
 
 def _foremost(part: _Part, max_tokens: int) -> _Part:
@@ -117,9 +142,16 @@ def _feature_line(summary: FeatureSummary, names: Names) -> str:
     return f"feature | {names.relation(summary.iri)} | {summary.statements}{example}"
 
 
-def _prefix_line(schema: GraphSchema) -> str:
-    pairs = (f"{prefix}: <{namespace}>" for prefix, namespace in schema.prefixes.namespaces.items())
-    return f"prefixes | {', '.join(pairs)}"
+def _prefixes(schema: GraphSchema, max_tokens: int) -> dict[str, str]:
+    pairs = list(schema.prefixes.namespaces.items())
+    lines = [f"{prefix}: <{namespace}>, " for prefix, namespace in pairs]
+    return dict(pairs[: fitting(lines, max_tokens)])
+
+
+def _prefix_line(shown: Mapping[str, str], schema: GraphSchema) -> str:
+    pairs = ", ".join(f"{prefix}: <{namespace}>" for prefix, namespace in shown.items())
+    hidden = len(schema.prefixes.namespaces) - len(shown)
+    return f"prefixes | {pairs}{f' and {hidden} more' if hidden else ''}"
 
 
 def _labels(part: _Part, names: Names) -> dict[str, str]:
@@ -136,19 +168,25 @@ def _status(part: _Part, shown: _Part) -> Status:
 
 def _summary(name: str, schema: GraphSchema, about: str | None, part: _Part, shown: _Part) -> str:
     if about is not None:
-        return _summary_about(one_line(about), part, shown)
-    size = (
-        f"Graph {name!r}: {schema.entities} entities, {schema.triples} triples, {len(schema.classes)} classes, "
-        f"{len(schema.relations)} relations, {len(schema.features)} features"
-    )
+        return _summary_about(one_line(about), schema, part, shown)
+    size = f"Graph {name!r}: {schema.entities} entities, {schema.triples} triples, {_sizes(part, schema)}"
     if shown.size >= part.size:
-        return f"{size}; all here."
+        return f"{size}; all {'that is known of it ' if not schema.complete else ''}here."
     return f"{size}; the most frequent here. Schema(about=…) finds others by label."
 
 
-def _summary_about(about: str, part: _Part, shown: _Part) -> str:
+def _summary_about(about: str, schema: GraphSchema, part: _Part, shown: _Part) -> str:
     if part.size == 0:
         return f"No class, relation or feature is called {about!r} or alike. Schema() lists the most frequent ones."
-    found = f"{len(part.classes)} classes, {len(part.relations)} relations, {len(part.features)} features"
-    found = f"{found} are like {about!r}"
+    found = f"Like {about!r}: {_sizes(part, schema)}"
     return f"{found}; all here." if shown.size >= part.size else f"{found}; the most frequent here."
+
+
+def _sizes(part: _Part, schema: GraphSchema) -> str:
+    parts = (
+        (len(part.classes), "class", "classes"),
+        (len(part.relations), "relation", "relations"),
+        (len(part.features), "feature", "features"),
+    )
+    counted = ((Count(size, exact=schema.complete), one if size == 1 else many) for size, one, many in parts)
+    return ", ".join(f"{count} {noun}" for count, noun in counted)

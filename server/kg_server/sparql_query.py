@@ -1,12 +1,18 @@
 """Sparql: a read-only query, its rows with labels."""
 
 from collections.abc import Sequence
+from typing import Final
 
+from kg_adapters.errors import InvalidRequest
 from kg_adapters.models import SparqlAnswer
 from kg_adapters.protocol import KGAdapter, SupportsSparql
 from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_server.names import MAX_VALUE, Names, names_of, one_line
 from kg_server.results import Answer, SparqlResult, Status, fitted
+
+MAX_COLUMNS: Final = 100
+MIN_CELL: Final = 10
+SHOWN_TERMS: Final = 5
 
 
 async def sparql_query(
@@ -15,12 +21,20 @@ async def sparql_query(
     """Answer Sparql.
 
     Raises:
-        InvalidRequest: The query is not SPARQL, or does more than read this graph.
+        InvalidRequest: The query is not SPARQL, does more than read this graph, or asks for more than `MAX_COLUMNS`.
         BackendTimeout: It was stopped after `timeout_s` seconds.
     """
     answer = await sparql.select(query, timeout_s=timeout_s, max_rows=max_rows)
-    names = await names_of(graph, {term for row in answer.rows for term in row if isinstance(term, Iri)})
-    lines = [" | ".join(_cell(term, names) for term in row) for row in answer.rows]
+    columns = len(answer.variables)
+    if columns > MAX_COLUMNS:
+        raise InvalidRequest(
+            f"The query asks for {columns:,} variables, and at most {MAX_COLUMNS} fit into an answer. "
+            "Name those that you need after SELECT."
+        )
+    cell = max(MIN_CELL, min(MAX_VALUE, max_tokens // max(1, columns)))
+    terms = {term for row in answer.rows for term in row if isinstance(term, Iri)}
+    names = await names_of(graph, terms, max_tokens=4 * cell)
+    lines = [" | ".join(_cell(term, names, cell) for term in row) for row in answer.rows]
     header = " | ".join(f"?{variable}" for variable in answer.variables)
     nothing = await _unknown_terms(graph, answer.named) if not answer.rows and not answer.truth else ""
 
@@ -30,7 +44,7 @@ async def sparql_query(
             status=_status(answer, shown),
             summary=_summary(answer, shown, nothing),
             variables=list(answer.variables),
-            rows=[[_plain(term, names) for term in row] for row in rows],
+            rows=[[_plain(term, names, cell) for term in row] for row in rows],
             labels=names.entity_labels(dict.fromkeys(_nodes(rows))),
             truth=answer.truth,
         )
@@ -43,14 +57,14 @@ def _nodes(rows: Sequence[tuple[Term | None, ...]]) -> list[Node]:
     return [term for row in rows for term in row if term is not None and not isinstance(term, Literal)]
 
 
-def _cell(term: Term | None, names: Names) -> str:
-    return "" if term is None else names.term(term)
+def _cell(term: Term | None, names: Names, most: int) -> str:
+    return "" if term is None else names.term(term, most)
 
 
-def _plain(term: Term | None, names: Names) -> str:
+def _plain(term: Term | None, names: Names, most: int) -> str:
     if term is None:
         return ""
-    return one_line(term.value, MAX_VALUE) if isinstance(term, Literal) else names.entity_id(term)
+    return one_line(term.value, most) if isinstance(term, Literal) else names.entity_id(term)
 
 
 def _status(answer: SparqlAnswer, shown: int) -> Status:
@@ -79,5 +93,6 @@ async def _unknown_terms(graph: KGAdapter, named: Sequence[Iri]) -> str:
     known = await graph.describe(named)
     unknown = [graph.prefixes.shorten(iri) for iri in named if iri not in known]
     if unknown:
-        return f"This graph does not mention {', '.join(unknown)}."
+        more = f" and {len(unknown) - SHOWN_TERMS} others" if len(unknown) > SHOWN_TERMS else ""
+        return f"This graph does not mention {', '.join(unknown[:SHOWN_TERMS])}{more}."
     return "The graph knows every term of the query, only not in this combination."

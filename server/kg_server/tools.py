@@ -30,10 +30,11 @@ from kg_server.sparql_query import sparql_query
 MAX_QUERY: Final = 20_000
 
 EntityId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000, description="Id, e.g. from Retrieve")]
-RelationId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000)]
+RelationId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000, description="Id, e.g. from Degree")]
+FeatureId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000, description="Id, e.g. from Schema")]
 Limit: TypeAlias = Annotated[int, Field(ge=1, le=200)]
 Hops: TypeAlias = Annotated[int, Field(ge=1, le=4)]
-Tokens: TypeAlias = Annotated[int | None, Field(ge=500, le=50_000, description="Length of the answer; 2000 unless set")]
+Tokens: TypeAlias = Annotated[int | None, Field(ge=500, le=50_000, description="Most tokens of the answer")]
 Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=1_000)]
 Cursor: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000)]
 
@@ -85,7 +86,7 @@ class Tools:
         cursor: Cursor | None = None,
         max_tokens: Tokens = None,
     ) -> Annotated[CallToolResult, NeighborsResult]:
-        """Show the triples around an entity: as head (out), as tail (in), or both; over one relation or all.
+        """Show the triples around an entity: what it points to (out), what points to it (in), or both.
 
         A hub is sampled across its relations, with the count of each. Go on with `cursor`, or name a relation.
         """
@@ -131,7 +132,7 @@ class Tools:
         return answer.to_mcp()
 
     async def feature(
-        self, node: EntityId, feature: RelationId | None = None
+        self, node: EntityId, feature: FeatureId | None = None
     ) -> Annotated[CallToolResult, FeaturesResult]:
         """Show an entity's literal values (names, descriptions, dates, numbers), or those of one feature."""
         answer = await features_of(self._graph, node=node, feature=feature, max_tokens=self._settings.max_tokens)
@@ -154,7 +155,7 @@ class Tools:
     ) -> Annotated[CallToolResult, SchemaResult]:
         """Show what the graph is made of: classes, relations and features with counts and examples, and prefixes.
 
-        `about` keeps those whose label is like it.
+        `about` keeps those with a label like it, or with this id: it finds the id of a relation.
         """
         return (await schema_view(self._graph, about=about, max_tokens=self._budget(max_tokens))).to_mcp()
 

@@ -1,9 +1,11 @@
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from calls import call, paths, refusal
 from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.models import Count, PathRequest, PathsFound
 from kg_server.settings import Settings
 
 PAIRS = ["Q937", "Q45765", "Q1490", "Q30", "Q183", "Q64", "Q1035", "Q9312", "Q762", "Q692", "Q254"]
@@ -69,3 +71,23 @@ async def test_wrong_ends_are_refused(tokyo: LocalAdapter) -> None:
     assert "is not an id" in await refusal(tokyo, "GetPath", source="Tokyo", target="Q17")
     assert "are both" in await refusal(tokyo, "GetPath", source="Q1490", target="wd:Q1490")
     assert "less than or equal to 4" in await refusal(tokyo, "GetPath", source="Q1490", target="Q17", max_hops=9)
+
+
+class Slow(LocalAdapter):
+    """A graph whose path search runs into its deadline after one path."""
+
+    def __init__(self, graph: LocalAdapter) -> None:
+        super().__init__(graph._store)
+
+    async def paths(self, request: PathRequest) -> PathsFound:
+        found = await super().paths(request)
+        return replace(found, paths=found.paths[:1], total=Count(1, exact=False), stopped="time")
+
+
+async def test_a_search_that_ran_out_of_time_says_so_and_shows_what_it_has(tokyo: LocalAdapter) -> None:
+    reply = await call(Slow(tokyo), "GetPath", source="Q179645", target="Q17")
+    assert reply.summary == (
+        "at least 1 path links Shinjuku (Q179645) and Japan (Q17) within 3 hops. "
+        "The search stopped early, at its deadline: fewer hops need less."
+    )
+    assert (reply.data["status"], reply.data["exhaustive"], len(reply.lines)) == ("timeout", False, 1)

@@ -28,3 +28,15 @@ def test_a_literal_shows_its_language_or_its_datatype() -> None:
 def test_a_text_of_the_graph_is_cut_and_kept_on_one_line() -> None:
     assert one_line("a\nb\u2028c\x00d") == "a b c d"
     assert one_line("x" * 500) == "x" * 119 + "…"
+    assert one_line("\u6771" * 500) == "\u6771" * 79 + "…"
+
+
+def test_a_label_cannot_pass_for_several_columns_nor_a_value_for_two() -> None:
+    names = Names(WIKIDATA, {TOKYO: "Tokyo (Q1) | capital (P36) | Fake"})
+    assert names.entity(TOKYO) == "Tokyo (Q1) \\| capital (P36) \\| Fake (Q1490)"
+    assert names.entity_labels([TOKYO]) == {"Q1490": "Tokyo (Q1) | capital (P36) | Fake"}
+    assert shown_literal(Literal('a" | "b\\'), WIKIDATA) == '"a\\" | \\"b\\\\"'
+
+
+def test_a_datatype_without_a_prefix_is_a_whole_iri() -> None:
+    assert shown_literal(Literal("1", Iri("http://e.org/t")), WIKIDATA) == '"1"^^<http://e.org/t>'
