@@ -1,6 +1,7 @@
-"""Make `.venv` hold this project with the pinned versions of everything it needs; runs on a bare Python."""
+"""Make `.venv` hold this project with the pinned versions of everything it needs; runs on a bare Python.
 
-from __future__ import annotations  # lets an old Python get as far as being told that it is too old
+Python 3.6 can read this file, so that people are told which one is needed.
+"""
 
 import argparse
 import os
@@ -27,7 +28,7 @@ def main() -> int:
         f"Installing {'the project and its checks' if dev else 'the project'} into .venv (a minute or two) …",
         flush=True,
     )
-    if not PYTHON.exists() and not _create():
+    if not _has_pip() and not _create():
         return _fail("Python cannot create .venv here: install its venv module (on Debian: apt install python3-venv).")
     for step in _steps(dev=dev):
         command = [str(PYTHON), "-m", "pip", "install", "--quiet", "--constraint", "constraints.txt", *step]
@@ -41,11 +42,24 @@ def main() -> int:
             check=False,
         )
         if done.returncode != 0:
-            return _fail(f"{done.stdout}\npip install {' '.join(step)} failed; its message stands above.")
+            return _fail(
+                f"{done.stdout}\npip install {' '.join(step)} failed; its message stands above. "
+                "If it reached no registry, set what pip needs (PIP_INDEX_URL, HTTPS_PROXY) and run make again."
+            )
     return 0
 
 
-def _steps(*, dev: bool) -> list[list[str]]:
+def _has_pip() -> bool:
+    """Say whether `.venv` is there as a whole: one whose creation was interrupted has a Python, but no pip."""
+    if not PYTHON.exists():
+        return False
+    asked = subprocess.run(
+        [str(PYTHON), "-m", "pip", "--version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
+    )
+    return asked.returncode == 0
+
+
+def _steps(*, dev: bool) -> "list[list[str]]":
     # The pip of an old Python knows no dependency groups, and a build in isolation would not be pinned.
     project = ["--no-build-isolation", "--editable", "."]
     return [["--upgrade", "pip", "hatchling"], [*project, "--group", "dev"] if dev else project]
@@ -60,7 +74,7 @@ def _create() -> bool:
     return True
 
 
-def _environment() -> dict[str, str]:
+def _environment() -> "dict[str, str]":
     return {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1", "PIP_ROOT_USER_ACTION": "ignore"}
 
 
@@ -70,4 +84,8 @@ def _fail(message: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("Interrupted; run make again to go on.", file=sys.stderr)
+        sys.exit(130)

@@ -15,6 +15,7 @@ from kg_server.commands.doctor import doctor
 from kg_server.commands.failures import EXIT_CODES, FailuresForPeople
 from kg_server.commands.import_ import import_
 from kg_server.commands.invocation import Invocation, invocation
+from kg_server.commands.output import escape_what_cannot_be_shown
 from kg_server.commands.serve import serve
 from kg_server.settings import APP
 
@@ -38,6 +39,7 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | No
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     called = Invocation(os.environ if environ is None else environ)
+    escape_what_cannot_be_shown()
     with FailuresForPeople(debug=debug):
         app([word for word in words if word != "--debug"], prog_name=APP, obj=called)
 

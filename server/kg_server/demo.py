@@ -11,7 +11,8 @@ from mcp import Client, MCPError, StdioServerParameters
 from rich.console import Console
 from rich.text import Text
 
-from kg_server.commands.failures import only_cause
+from kg_server.commands.failures import FailuresForPeople, only_cause
+from kg_server.commands.output import escape_what_cannot_be_shown
 from kg_server.results import (
     CandidatesResult,
     DegreeResult,
@@ -119,6 +120,9 @@ def main(options: Sequence[str]) -> int:
     server = StdioServerParameters(command=sys.executable, args=["-m", "kg_server.cli", "serve", "sample", *options])
     try:
         return anyio.run(_answer, server, console)
+    except KeyboardInterrupt:
+        console.print(Text("Interrupted.", "bold red"))
+        return 130
     except (CallRefused, MCPError, ExceptionGroup) as error:
         cause = only_cause(error)
         if not isinstance(cause, CallRefused | MCPError):
@@ -162,4 +166,7 @@ def _evidence(linked: PathsResult, answers: Iterable[str]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    escape_what_cannot_be_shown()
+    with FailuresForPeople(debug=False):
+        ended = main(sys.argv[1:])
+    sys.exit(ended)

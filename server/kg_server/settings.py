@@ -15,6 +15,9 @@ from kg_adapters.errors import InvalidRequest
 APP: Final = "kg-sextant"
 ENVIRONMENT_PREFIX: Final = "KG_SEXTANT_"
 
+_WORDS: Final = {"graph": "the graph", "http_host": "--http", "http_port": "--http"}
+"""What people write on the command line for a setting that has no flag of its own name."""
+
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 
 
@@ -130,7 +133,7 @@ def load_settings(
 def _flag_entries(flags: Mapping[str, object]) -> Iterator[_Entry]:
     for field, value in flags.items():
         if value is not None:
-            yield _Entry(field, f"--{field.replace('_', '-')}", "the command line", value)
+            yield _Entry(field, _WORDS.get(field) or f"--{field.replace('_', '-')}", "the command line", value)
 
 
 def _environment_entries(environ: Mapping[str, str]) -> Iterator[_Entry]:

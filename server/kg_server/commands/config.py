@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from kg_adapters.errors import InvalidRequest
 from kg_server.clients import Host, Launch, block_for
 from kg_server.commands.invocation import Invocation, invocation
 from kg_server.settings import APP, ENVIRONMENT_PREFIX
@@ -20,8 +21,19 @@ def config(
     called = invocation(context)
     settings = called.load(graph=graph).settings
     block = block_for(host, launch(called, settings.graph))
+    _require_shown_as_it_is(block.text)
     print(block.where, file=sys.stderr)
     print(block.text)
+
+
+def _require_shown_as_it_is(text: str) -> None:
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidRequest(
+            f"The block holds {text[error.start]!r}, which output in {error.encoding} cannot. "
+            "Set PYTHONUTF8=1 in the environment and run it again."
+        ) from error
 
 
 def launch(called: Invocation, graph: str) -> Launch:

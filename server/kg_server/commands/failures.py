@@ -45,9 +45,11 @@ class FailuresForPeople:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         _flush()
-        if error is None or isinstance(error, SystemExit | KeyboardInterrupt):
+        if error is None:
             return
         cause = only_cause(error)
+        if isinstance(cause, SystemExit | KeyboardInterrupt):
+            raise cause
         if self._debug:
             traceback.print_exception(error)
         print(sentence(cause), file=sys.stderr)

@@ -1,12 +1,25 @@
 """A graph for the length of a command."""
 
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
+import anyio
+
+from kg_adapters.errors import KGError
+from kg_adapters.progress import OnProgress
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.registry import OpenOptions, open_graph
-from kg_server.commands.progress import shown_progress
+from kg_server.commands.failures import sentence
+from kg_server.commands.progress import PlainProgress, StoppableProgress, shown_progress
 from kg_server.settings import Settings
+
+if TYPE_CHECKING:
+    from kg_adapters.local.pending import PendingAdapter
+
+PATIENCE_S: Final = 2.0
 
 
 @asynccontextmanager
@@ -17,11 +30,77 @@ async def opened(settings: Settings) -> AsyncGenerator[KGAdapter]:
         KGError: There is no such graph, or it cannot be opened.
     """
     with shown_progress() as progress:
-        graph = await open_graph(
-            settings.graph,
-            OpenOptions(cache_folder=settings.cache_folder, languages=settings.languages, progress=progress),
-        )
+        graph = await _open(settings, progress)
     try:
         yield graph
     finally:
         await graph.aclose()
+
+
+@asynccontextmanager
+async def opened_or_pending(settings: Settings, patience_s: float = PATIENCE_S) -> AsyncGenerator[KGAdapter]:
+    """Open the graph like `opened`; but of files whose import takes longer than a moment, give a `PendingAdapter`.
+
+    Args:
+        settings: They name the graph.
+        patience_s: How many seconds the moment has.
+
+    Raises:
+        KGError: There is no such graph, or it cannot be opened, perhaps as the only member of a group.
+    """
+    if not _is_path(settings.graph):
+        async with opened(settings) as graph:
+            yield graph
+        return
+    from kg_adapters.local.pending import PendingAdapter
+
+    pending = PendingAdapter(Path(settings.graph))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_open_behind, pending, settings)
+        with anyio.move_on_after(patience_s) as moment:
+            await pending.settled()
+        if moment.cancelled_caught:
+            tasks.start_soon(_say_if_it_fails, pending)
+        try:
+            yield pending if moment.cancelled_caught else pending.opened()
+        finally:
+            tasks.cancel_scope.cancel()
+            with anyio.CancelScope(shield=True):
+                await pending.aclose()
+
+
+def _is_path(graph: str) -> bool:
+    try:
+        return Path(graph).exists()
+    except OSError:  # too long a name
+        return False
+
+
+async def _open_behind(pending: "PendingAdapter", settings: Settings) -> None:
+    from kg_adapters.local.adapter import LocalAdapter
+
+    try:
+        graph = await _open(settings, PlainProgress(), pending.note)
+    except KGError as error:
+        pending.fail(error)
+    else:
+        assert isinstance(graph, LocalAdapter)  # noqa: S101 - what a path names is local
+        pending.take(graph)
+
+
+async def _say_if_it_fails(pending: "PendingAdapter") -> None:
+    await pending.settled()
+    try:
+        pending.opened()
+    except KGError as error:
+        print(sentence(error), file=sys.stderr, flush=True)
+
+
+async def _open(settings: Settings, *told: OnProgress) -> KGAdapter:
+    progress = StoppableProgress(*told)
+    options = OpenOptions(cache_folder=settings.cache_folder, languages=settings.languages, progress=progress)
+    try:
+        return await open_graph(settings.graph, options)
+    finally:
+        # The thread that imports outlives a cancelled command, and would keep the process alive to its end.
+        progress.stop()

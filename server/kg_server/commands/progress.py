@@ -49,6 +49,37 @@ def drawn_bar(console: "Console") -> Generator[OnProgress]:
             bars.stop()
 
 
+class ImportStopped(Exception):
+    """Nobody waits for the graph of an import any more."""
+
+
+class StoppableProgress:
+    """Passes steps on, and ends the import that reports them once it was told to stop.
+
+    Args:
+        told: Who is told of every step.
+    """
+
+    def __init__(self, *told: OnProgress) -> None:
+        self._told = told
+        self._stopped = False
+
+    def stop(self) -> None:
+        """End the import at its next step; may be called from another thread."""
+        self._stopped = True
+
+    def __call__(self, progress: Progress) -> None:
+        """Take note of a step.
+
+        Raises:
+            ImportStopped: It was told to stop.
+        """
+        if self._stopped:
+            raise ImportStopped
+        for told in self._told:
+            told(progress)
+
+
 class PlainProgress:
     """Prints one line when a stage begins."""
 

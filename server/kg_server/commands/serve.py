@@ -15,7 +15,8 @@ from kg_server.commands.invocation import invocation
 from kg_server.settings import LogLevel, Settings
 
 if TYPE_CHECKING:
-    from mcp.server import MCPServer
+    from kg_adapters.protocol import KGAdapter
+    from kg_server.mcp_server import SextantServer
 
 LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 SHUTDOWN_S: Final = 2
@@ -48,23 +49,39 @@ def serve(
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     import anyio
 
-    anyio.run(_serve, loaded.settings, http is not None)
+    anyio.run(_serve_stdio if http is None else _serve_http, loaded.settings)
 
 
-async def _serve(settings: Settings, over_http: bool) -> None:
+async def _serve_stdio(settings: Settings) -> None:
+    from kg_server.commands.graphs import opened_or_pending
+
+    # A host waits for the handshake, and gives up where that takes as long as an import.
+    async with opened_or_pending(settings) as graph:
+        await server_of(graph, settings).run_stdio_async()
+
+
+def server_of(graph: "KGAdapter", settings: Settings) -> "SextantServer":
+    """Return the server of a graph that may not be open yet."""
+    from kg_adapters.local.pending import PendingAdapter
+    from kg_server.app import build_server
+    from kg_server.waiting import Waiting
+
+    server = build_server(graph, settings)
+    if isinstance(graph, PendingAdapter):
+        server.middleware.append(Waiting(graph, settings.timeout_s))
+    return server
+
+
+async def _serve_http(settings: Settings) -> None:
     from kg_server.app import build_server
     from kg_server.commands.graphs import opened
 
-    listener = _listen(settings.http_host, settings.http_port) if over_http else None
+    listener = _listen(settings.http_host, settings.http_port)
     async with opened(settings) as graph:
-        server = build_server(graph, settings)
-        if listener is None:
-            await server.run_stdio_async()
-        else:
-            await _serve_http(server, listener, settings)
+        await _listen_to_http(build_server(graph, settings), listener, settings)
 
 
-async def _serve_http(server: "MCPServer[None]", listener: socket.socket, settings: Settings) -> None:
+async def _listen_to_http(server: "SextantServer", listener: socket.socket, settings: Settings) -> None:
     import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings
 

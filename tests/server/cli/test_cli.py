@@ -78,6 +78,11 @@ def test_a_failure_inside_a_task_group_reads_like_one_outside(capsys: pytest.Cap
     assert capsys.readouterr().err == "kg-sextant: Wrong.\n"
 
 
+def test_an_exit_inside_a_task_group_stays_the_exit_that_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended(BaseExceptionGroup("tasks", [SystemExit(1)])) == 1
+    assert capsys.readouterr().err == ""
+
+
 def test_several_failures_at_once_are_a_bug(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended(ExceptionGroup("tasks", [InvalidRequest("One."), InvalidRequest("Two.")])) == 3
     assert "ExceptionGroup" in capsys.readouterr().err
@@ -92,6 +97,29 @@ def test_debug_may_stand_anywhere(cli: CommandLine) -> None:
     run = cli.run("call", "Schema", "--graph", "nowhere.ttl", "--debug")
     assert run.code == 2
     assert "Traceback (most recent call last)" in run.err
+
+
+def in_ascii(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command whose output can take nothing but ASCII."""
+    environ = {**os.environ, "PYTHONIOENCODING": "ascii", "KG_SEXTANT_CACHE_FOLDER": str(folder / "cache")}
+    return subprocess.run([*COMMAND, *words], env=environ, capture_output=True, text=True, check=False)
+
+
+def test_characters_that_the_output_cannot_show_are_escaped(tmp_path: Path) -> None:
+    graph = tmp_path / "tokyo.nt"
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    graph.write_text(f'<http://e/t> {label} "Tōkyō" .\n<http://e/t> <http://e/in> <http://e/j> .\n', encoding="utf-8")
+    done = in_ascii(tmp_path, "call", "Retrieve", "text=Tokyo", "limit=1", "--graph", str(graph))
+    assert done.returncode == 0
+    assert r"T\u014dky\u014d (ns1:t)" in done.stdout
+
+
+def test_a_block_that_the_output_cannot_show_is_refused_since_escapes_would_change_it(tmp_path: Path) -> None:
+    graph = tmp_path / "tōkyō.nt"
+    graph.touch()
+    done = in_ascii(tmp_path, "config", "cursor", str(graph))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "PYTHONUTF8=1" in done.stderr
 
 
 def test_a_reader_that_leaves_early_gets_no_complaint() -> None:
