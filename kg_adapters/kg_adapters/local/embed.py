@@ -1,0 +1,54 @@
+"""Everything of a store that is embedded ahead, in one call."""
+
+from dataclasses import dataclass
+
+from kg_adapters.embedding.protocol import Embedder
+from kg_adapters.local.meaning import MAX_ENTITIES, build_meaning_index
+from kg_adapters.local.store import LocalStore
+from kg_adapters.local.swap import exclusively
+from kg_adapters.local.vectors import (
+    MAX_LABELS,
+    OnEmbedding,
+    build_label_vectors,
+    ignore_embedding,
+    vector_folder,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedOptions:
+    """How much is embedded ahead.
+
+    Args:
+        max_labels: The most distinct labels of nodes, those of the best connected first.
+        max_entities: The most entities to be found by meaning, the best connected first; 0 for none.
+    """
+
+    max_labels: int = MAX_LABELS
+    max_entities: int = MAX_ENTITIES
+
+
+async def embed_store(
+    store: LocalStore,
+    embedder: Embedder,
+    options: EmbedOptions | None = None,
+    progress: OnEmbedding = ignore_embedding,
+) -> None:
+    """Compute the vectors of a store's relations, labels and entities by one model, where they are not there yet.
+
+    Interrupted work goes on with the next call. Of several processes one works and the others wait, which blocks: this
+    is for a command, not for a server.
+
+    Raises:
+        InvalidSource: The store cannot be written to.
+        OSError: It became so.
+        KGError: The embedder failed.
+    """
+    chosen = options or EmbedOptions()
+    vocabulary = store.info.vocabulary
+    with exclusively(vector_folder(store.folder, embedder.fingerprint)):
+        await build_label_vectors(store.folder, store.index, embedder, progress, max_labels=chosen.max_labels)
+        if chosen.max_entities:
+            await build_meaning_index(
+                store.folder, store.index, vocabulary, embedder, progress, max_entities=chosen.max_entities
+            )

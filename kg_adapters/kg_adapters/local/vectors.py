@@ -1,0 +1,206 @@
+"""Vectors of a graph's labels, computed ahead: what a look around an entity is scored by."""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeAlias
+from typing import Literal as Choice
+
+import numpy as np
+
+from kg_adapters.embedding.packing import PackedRows, pack, unpack
+from kg_adapters.embedding.protocol import Embedder, Vectors
+from kg_adapters.local.index import GraphIndex, Ints, Longs
+from kg_adapters.local.matrix_file import MatrixFile
+from kg_adapters.local.names import bare_relations, local_name, written
+
+EmbeddingStage: TypeAlias = Choice["relations", "labels", "entities", "linking"]
+
+FOLDER: Final = "vectors"
+MAX_LABELS: Final = 200_000
+_RELATIONS, _LABELS, _LABEL_ROWS = "relations.npy", "labels.npy", "label-rows.npy"
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingProgress:
+    """One step of computing vectors ahead.
+
+    Args:
+        stage: What is being done: vectors of relation labels, of node labels, of entities with their descriptions, or
+            the index that finds the nearest of those.
+        done: How many texts are done.
+        total: How many there are.
+    """
+
+    stage: EmbeddingStage
+    done: int
+    total: int
+
+
+OnEmbedding: TypeAlias = Callable[[EmbeddingProgress], None]
+
+
+def ignore_embedding(progress: EmbeddingProgress) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelVectors:
+    """The vectors of one graph's labels by one model, mapped from files; k distinct labels, n nodes, m relations.
+
+    Args:
+        fingerprint: The model.
+        relation_rows: The vectors of relation labels, of local parts where there is none; shape [m, dimensions].
+        label_rows: The vectors of node labels; shape [k, dimensions].
+        node_rows: For each node the row of its label in `label_rows`, or -1 where it has no vector; shape [n].
+    """
+
+    fingerprint: str
+    relation_rows: PackedRows
+    label_rows: PackedRows
+    node_rows: Ints
+
+    def relations(self, numbers: Sequence[int] | Ints | Longs) -> Vectors:
+        """Return the vectors of relations by id; shape [numbers, dimensions]."""
+        return unpack(self.relation_rows[np.asarray(numbers, dtype=np.int64)])
+
+    def nodes(self, numbers: Sequence[int] | Ints | Longs) -> Vectors:
+        """Return the vectors of nodes by id; zeros where there is none; shape [numbers, dimensions]."""
+        rows = self.node_rows[np.asarray(numbers, dtype=np.int64)]
+        vectors = np.zeros((len(rows), self.relation_rows.shape[1]), dtype=np.float32)
+        there = rows >= 0
+        vectors[there] = unpack(self.label_rows[rows[there]])
+        return vectors
+
+
+def vector_folder(store_folder: Path, fingerprint: str) -> Path:
+    """Return where the vectors of a store by one model lie."""
+    return store_folder / FOLDER / fingerprint
+
+
+async def build_relation_vectors(
+    store_folder: Path, index: GraphIndex, embedder: Embedder, progress: OnEmbedding = ignore_embedding
+) -> None:
+    """Compute the vectors of all relations into a store, where they are not there yet: seconds for thousands.
+
+    Raises:
+        OSError: The store cannot be written to.
+        KGError: The embedder failed.
+    """
+    folder = vector_folder(store_folder, embedder.fingerprint)
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = relation_texts(index)
+    matrix = MatrixFile(folder / _RELATIONS, texts, embedder.dimensions, pack)
+    await matrix.grow(embedder, lambda done: progress(EmbeddingProgress("relations", done, len(texts))))
+
+
+async def build_label_vectors(
+    store_folder: Path,
+    index: GraphIndex,
+    embedder: Embedder,
+    progress: OnEmbedding = ignore_embedding,
+    *,
+    max_labels: int = MAX_LABELS,
+) -> None:
+    """Compute the vectors of all relations and of the best connected nodes' labels into a store.
+
+    What is there already stays; what was interrupted goes on. One process at a time.
+
+    Args:
+        store_folder: The store.
+        index: Its index.
+        embedder: The model.
+        progress: Told about every few thousand texts.
+        max_labels: The most distinct labels of nodes.
+
+    Raises:
+        OSError: The store cannot be written to.
+        KGError: The embedder failed.
+    """
+    await build_relation_vectors(store_folder, index, embedder, progress)
+    folder = vector_folder(store_folder, embedder.fingerprint)
+    texts, rows = _labels(index, max_labels)
+    matrix = MatrixFile(folder / _LABELS, texts, embedder.dimensions, pack)
+    if not matrix.complete:
+        # Rows of another selection would point anywhere in the new matrix.
+        (folder / _LABEL_ROWS).unlink(missing_ok=True)
+    await matrix.grow(embedder, lambda done: progress(EmbeddingProgress("labels", done, len(texts))))
+    save_whole(folder / _LABEL_ROWS, rows)
+
+
+def open_label_vectors(store_folder: Path, index: GraphIndex, fingerprint: str) -> LabelVectors | None:
+    """Map the vectors of a store's labels by one model; None where there are none, or none that can be used.
+
+    Where only those of relations are there, no node has a vector.
+    """
+    folder = vector_folder(store_folder, fingerprint)
+    if not (folder / _RELATIONS).is_file():
+        return None
+    try:
+        return _open(folder, index, fingerprint)
+    except (OSError, ValueError) as error:
+        _log.warning("The vectors in %s are left unused (%s). Delete them, and import with --embed.", folder, error)
+        return None
+
+
+def relation_texts(index: GraphIndex) -> list[str]:
+    """Return the label of each relation, or its local part where it has none; m texts."""
+    nodes = index.relation_nodes
+    rows = np.where(nodes >= 0, index.labels[nodes], -1) if len(index.labels) else np.full(len(nodes), -1)
+    labels: list[int] = rows.tolist()
+    return [
+        index.features.values[row] if row >= 0 else local_name(index.relations[number])
+        for number, row in enumerate(labels)
+    ]
+
+
+def named_nodes(index: GraphIndex) -> Longs:
+    """Return the nodes that have a label and are more than relations, the best connected first."""
+    named = np.flatnonzero((index.labels >= 0) & ~bare_relations(index))
+    ordered: Longs = named[np.argsort(-np.diff(index.links.starts)[named], kind="stable")]
+    return ordered
+
+
+def save_whole(path: Path, values: Ints | Vectors) -> None:
+    """Write an array so that the file is there as a whole or not at all."""
+    part = path.with_suffix(".part")
+    with part.open("wb") as file:
+        np.save(file, values, allow_pickle=False)
+    part.replace(path)
+
+
+def _labels(index: GraphIndex, max_labels: int) -> tuple[list[str], Ints]:
+    """Return the distinct labels of nodes, and for each node the number of its own or -1."""
+    nodes = named_nodes(index)
+    rows = np.full(len(index.nodes), -1, dtype=np.int32)
+    numbers: dict[str, int] = {}
+    for node, text in zip(nodes.tolist(), written(index.features.values, index.labels[nodes]), strict=True):
+        number = numbers.get(text)
+        if number is None and len(numbers) < max_labels:
+            number = numbers[text] = len(numbers)
+        if number is not None:
+            rows[node] = number
+    return list(numbers), rows
+
+
+def _open(folder: Path, index: GraphIndex, fingerprint: str) -> LabelVectors:
+    relations = _rows(folder / _RELATIONS)
+    labels = np.zeros((0, relations.shape[1]), dtype=np.int16)
+    nodes = np.full(len(index.nodes), -1, dtype=np.int32)
+    if (folder / _LABEL_ROWS).is_file():
+        labels, nodes = _rows(folder / _LABELS), np.load(folder / _LABEL_ROWS, mmap_mode="r", allow_pickle=False)
+    if len(relations) != len(index.relations) or len(nodes) != len(index.nodes):
+        raise ValueError("they belong to another graph")
+    if labels.shape[1] != relations.shape[1] or int(nodes.max(initial=-1)) >= len(labels):
+        raise ValueError("their parts do not fit together")
+    return LabelVectors(fingerprint, relations, labels, nodes.view(np.ndarray))
+
+
+def _rows(path: Path) -> PackedRows:
+    rows: PackedRows = np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)
+    if rows.ndim != 2 or rows.dtype != np.int16:
+        raise ValueError(f"{path.name} holds no vectors")
+    return rows
