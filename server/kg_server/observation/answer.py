@@ -1,0 +1,145 @@
+"""observe: the triples around entities that are most like a question."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic import Field
+
+from kg_adapters.errors import InvalidRequest
+from kg_adapters.protocol import KGAdapter
+from kg_adapters.terms import Node
+from kg_server.budget import BYTES_PER_TOKEN
+from kg_server.names import MAX_LABEL, Names
+from kg_server.observation.scoring import Scorer
+from kg_server.observation.search import Observation, Observed, OnHop, Reach, Seed, search
+from kg_server.observation.seeds import seeds_of
+from kg_server.observation.wording import question_about, spoken
+from kg_server.results import Answer, Result, Status, fitted
+
+SHOWN_SEEDS: Final = 5
+SHOWN_HUBS: Final = 3
+LISTED_HUBS: Final = 20
+
+
+class ObserveResult(Result):
+    """Scored triples, best first."""
+
+    triples: list[list[str]] = Field(description="[head, relation, tail, score, hop]")
+    labels: dict[str, str]
+    relations: dict[str, str] = Field(description="labels")
+    found: int
+    sampled: list[str] = Field(description="hubs not seen whole")
+    scorer: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Report:
+    """One observation on its way to an answer."""
+
+    seeds: Sequence[Node]
+    reach: Reach
+    seen: Observation
+    names: Names
+    scorer: str
+
+    def answer(self, max_tokens: int) -> Answer:
+        """Return the best triples that fit into a budget in either form."""
+        lines, room = list[str](), max_tokens * BYTES_PER_TOKEN
+        for found in self.seen.found:
+            lines.append(_line(found, self.names))
+            room -= len(lines[-1].encode())
+            if room < 0:
+                break
+        rows = [_row(found, self.names) for found in self.seen.found[: len(lines)]]
+        return fitted(lambda shown: self._answer(lines[:shown], rows[:shown]), len(lines), max_tokens)
+
+    def _answer(self, lines: Sequence[str], rows: list[list[str]]) -> Answer:
+        triples = [each.triple for each in self.seen.found[: len(rows)]]
+        ends = dict.fromkeys(node for triple in triples for node in (triple.head, triple.tail))
+        result = ObserveResult(
+            status=self._status(len(rows)),
+            summary=self._summary(len(rows)),
+            triples=rows,
+            labels=self.names.entity_labels(ends),
+            relations=self.names.relation_labels(dict.fromkeys(triple.relation for triple in triples)),
+            found=len(self.seen.found),
+            sampled=[self.names.entity_id(hub) for hub in self.seen.sampled[:LISTED_HUBS]],
+            scorer=self.scorer,
+        )
+        return Answer(result, tuple(lines))
+
+    def _status(self, shown: int) -> Status:
+        if self.seen.stopped:
+            return "timeout"
+        if not self.seen.found:
+            return "empty"
+        return "truncated" if shown < len(self.seen.found) else "ok"
+
+    def _summary(self, shown: int) -> str:
+        parts = [self._extent(shown), *self._left_out(shown)]
+        return " ".join(parts)
+
+    def _extent(self, shown: int) -> str:
+        named = ", ".join(self.names.entity(seed) for seed in self.seeds[:SHOWN_SEEDS])
+        others = f" and {len(self.seeds) - SHOWN_SEEDS} others" if len(self.seeds) > SHOWN_SEEDS else ""
+        if not self.seen.found and not self.seen.stopped:
+            return f"{named}{others}: known, but without neighbouring triples. Feature shows the values."
+        hops = "1 hop" if self.reach.hops == 1 else f"{self.reach.hops} hops"
+        return (
+            f"{shown} of {self.seen.edges:,} triples looked at within {hops} of {named}{others}, the most like the "
+            f"question first, by {self.scorer}; each with its score and hop."
+        )
+
+    def _left_out(self, shown: int) -> Iterator[str]:
+        if self.seen.stopped:
+            yield f"Time ran out after {self.seen.hops} of {self.reach.hops} hops: ask for fewer hops or entities."
+        if shown < len(self.seen.found):
+            yield f"{len(self.seen.found) - shown} more were found, which a larger max_tokens shows."
+        if self.seen.sampled:
+            hubs = ", ".join(self.names.entity(hub) for hub in self.seen.sampled[:SHOWN_HUBS])
+            more = len(self.seen.sampled) - SHOWN_HUBS
+            others = f" and {more} others" if more > 0 else ""
+            yield f"Only sampled, relation by relation: {hubs}{others}; GetNeighbor lists all."
+
+
+async def observation(
+    graph: KGAdapter,
+    scorer: Scorer,
+    *,
+    question: str,
+    entities: Sequence[str],
+    reach: Reach,
+    max_tokens: int,
+    on_hop: OnHop,
+) -> Answer:
+    """Answer observe.
+
+    Raises:
+        InvalidRequest: The question is blank, or some of several ids are none of this graph.
+        UnknownEntity: The graph does not mention the entity.
+    """
+    asked = " ".join(question.split())
+    if not asked:
+        raise InvalidRequest("The question is blank. Say in words what you want to know about the entities.")
+    entity_labels = await seeds_of(graph, entities)
+    seeds = [Seed(node, question_about(asked, spoken(node, label))) for node, label in entity_labels.items()]
+    seen = await search(graph, scorer, seeds, reach, on_hop)
+    labels: Mapping[Node, str] = {
+        **{node: label for node, label in entity_labels.items() if label is not None},
+        **seen.labels,
+    }
+    # A small budget shortens labels, so that a fact fits into it.
+    names = Names(graph.prefixes, labels, min(MAX_LABEL, max_tokens // 8))
+    report = _Report(tuple(entity_labels), reach, seen, names, scorer.name)
+    return report.answer(max_tokens)
+
+
+def _line(found: Observed, names: Names) -> str:
+    return f"{names.triple(found.triple)} | {found.score:.2f} | hop {found.hop}"
+
+
+def _row(found: Observed, names: Names) -> list[str]:
+    triple = found.triple
+    ids = names.entity_id(triple.head), names.relation_id(triple.relation), names.entity_id(triple.tail)
+    return [*ids, f"{found.score:.2f}", str(found.hop)]

@@ -1,0 +1,215 @@
+"""The search of ODA (section 2.1, Algorithm 1): look around, rank by the question, go on from the best."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+import anyio
+import anyio.lowlevel
+import numpy as np
+
+from kg_adapters.errors import BackendTimeout
+from kg_adapters.protocol import KGAdapter
+from kg_adapters.surroundings import Longs, Surroundings, surroundings
+from kg_adapters.terms import Node, Triple, node_key
+from kg_server.observation.scoring import Scorer
+
+OnHop: TypeAlias = Callable[[int], Awaitable[None]]
+
+SHORTLIST: Final = 192
+"""How many texts of a turn are scored closely: of the best 20 triples 97 % are those that scoring all would give, and a
+turn that knows no vector yet takes a fifth of a second."""
+PER_RELATION: Final = 200
+PER_ENTITY: Final = 2_000
+MAX_EDGES: Final = 20_000
+"""How many edges one hop looks at, about; every entity shows at least `FEWEST_EDGES`."""
+FEWEST_EDGES: Final = 50
+DISTANCE_WEIGHT: Final = 0.8
+"""What a score keeps of itself with each hop after the first; without it, the many edges far away push out the few that
+are close by. The order within a turn, which is all that the search goes by, is the same with any weight."""
+MAX_EXPANDED: Final = 400
+"""How many entities one hop expands at most, all seeds together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """An entity to start from, and the question as it is asked about this entity."""
+
+    entity: Node
+    question: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far and how wide to look.
+
+    Args:
+        hops: How many turns to take; D in the paper.
+        top_n: How many triples of each turn and seed to keep; N in the paper.
+        top_percent: From what share of these the next turn goes on; P in the paper.
+        shortlist: How many texts of a turn to score closely, all seeds together, but never fewer than `top_n` for a
+            seed; None for all.
+        timeout_s: After how many seconds to stop with what was found.
+    """
+
+    hops: int = 3
+    top_n: int = 50
+    top_percent: float = 10.0
+    shortlist: int | None = SHORTLIST
+    timeout_s: float = 10.0
+
+    def width(self, seeds: int) -> int:
+        """Return from how many triples of one seed the next turn goes on."""
+        return max(1, min(int(self.top_n * self.top_percent / 100), MAX_EXPANDED // seeds))
+
+    def seed_shortlist(self, seeds: int) -> int | None:
+        """Return how many texts of one seed to score closely in a turn; None for all."""
+        return None if self.shortlist is None else max(self.top_n, self.shortlist // seeds)
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """A triple, how like the question it is, weighted by distance, and at which hop from a seed it was found."""
+
+    triple: Triple
+    score: float
+    hop: int
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What a search found.
+
+    Args:
+        found: The triples, best first; equal ones by their ids.
+        labels: The labels of what the triples mention, but those of the seeds.
+        sampled: The entities of which not every edge was looked at.
+        edges: How many edges were looked at.
+        hops: How many turns were finished.
+        stopped: Whether time ran out.
+    """
+
+    found: tuple[Observed, ...]
+    labels: Mapping[Node, str]
+    sampled: tuple[Node, ...]
+    edges: int
+    hops: int
+    stopped: bool
+
+
+async def search(graph: KGAdapter, scorer: Scorer, seeds: Sequence[Seed], reach: Reach, on_hop: OnHop) -> Observation:
+    """Observe a graph: every seed has a search of its own, all take their turns together.
+
+    A triple takes one place only: found again, by another turn or another seed, it keeps its best score and its
+    first hop. A turn keeps the best that are new to its seed.
+
+    Args:
+        graph: The graph; each turn asks it once for everybody.
+        scorer: What ranks.
+        seeds: Where to start, each entity once.
+        reach: How far and how wide to look.
+        on_hop: Told the number of each finished turn.
+    """
+    searches = [_SeedSearch(seed, reach, len(seeds)) for seed in seeds]
+    sampled: dict[Node, None] = {}
+    edges = hops = 0
+    stopped = True
+    with anyio.move_on_after(reach.timeout_s):
+        try:
+            for hop in range(1, reach.hops + 1):
+                frontier = sorted({node for each in searches for node in each.frontier}, key=node_key)
+                if not frontier:
+                    break
+                await anyio.lowlevel.checkpoint()
+                around = await _look_around(graph, frontier)
+                edges += len(around)
+                sampled.update(dict.fromkeys(around.sampled))
+                for each in searches:
+                    await each.take_turn(around, scorer, hop)
+                hops = hop
+                await on_hop(hop)
+            stopped = False
+        except BackendTimeout:
+            pass
+    labels = {node: label for each in searches for node, label in each.labels.items()}
+    return Observation(_merged(searches), labels, tuple(sampled), edges, hops, stopped)
+
+
+async def _look_around(graph: KGAdapter, frontier: Sequence[Node]) -> Surroundings:
+    per_entity = max(FEWEST_EDGES, min(PER_ENTITY, MAX_EDGES // len(frontier)))
+    return await surroundings(graph, frontier, per_relation=min(PER_RELATION, per_entity), per_entity=per_entity)
+
+
+class _SeedSearch:
+    """The search from one seed: its frontier, what was expanded, and what was kept."""
+
+    def __init__(self, seed: Seed, reach: Reach, seeds: int) -> None:
+        self._question = seed.question
+        self._top_n = reach.top_n
+        self._width = reach.width(seeds)
+        self._shortlist = reach.seed_shortlist(seeds)
+        self._expanded: set[Node] = set()
+        self.frontier: tuple[Node, ...] = (seed.entity,)
+        self.found: dict[Triple, Observed] = {}
+        self.labels: dict[Node, str] = {}
+
+    async def take_turn(self, around: Surroundings, scorer: Scorer, hop: int) -> None:
+        """Keep the best edges around the frontier, and go on from the best of these."""
+        edges = self._own_edges(around)
+        self._expanded.update(self.frontier)
+        scores = await scorer.score(self._question, around, edges, shortlist=self._shortlist)
+        # The edges are in the order of their ids, so that a stable sort leaves equal ones in it. Rounded, the scores do
+        # not depend on the order in which a processor adds.
+        rounded = np.round(scores.astype(np.float64), 4)
+        order = np.argsort(-rounded, kind="stable")
+        order = order[np.isfinite(rounded[order])]
+        weight = DISTANCE_WEIGHT ** (hop - 1)
+        weighted = np.where(rounded > 0, rounded * weight, rounded)[order]
+        fresh = self._keep(around, edges[order].tolist(), weighted.tolist(), hop)
+        best = (around.far_nodes[int(around.far[edge])] for edge in fresh[: self._width])
+        self.frontier = tuple(dict.fromkeys(node for node in best if node not in self._expanded))
+
+    def _own_edges(self, around: Surroundings) -> Longs:
+        frontier = set(self.frontier)
+        mine = np.fromiter((node in frontier for node in around.entities), np.bool_, len(around.entities))
+        return np.flatnonzero(mine[around.near])
+
+    def _keep(self, around: Surroundings, edges: Sequence[int], scores: Sequence[float], hop: int) -> list[int]:
+        """Keep the best `top_n` triples that are new, and return their edges."""
+        fresh: list[int] = []
+        for edge, score in zip(edges, scores, strict=True):
+            if len(fresh) == self._top_n:
+                break
+            triple = around.triple(edge)
+            before = self.found.get(triple)
+            if before is None:
+                self.found[triple] = Observed(triple, score, hop)
+                self._learn(around, edge)
+                fresh.append(edge)
+            elif before.score < score:
+                self.found[triple] = replace(before, score=score)
+        return fresh
+
+    def _learn(self, around: Surroundings, edge: int) -> None:
+        """Remember the labels of an edge; that of its near end is known since the turn before."""
+        relation, far = int(around.relation[edge]), int(around.far[edge])
+        for node, label in (
+            (around.relations[relation], around.relation_labels[relation]),
+            (around.far_nodes[far], around.far_labels[far]),
+        ):
+            if label is not None:
+                self.labels[node] = label
+
+
+def _merged(searches: Sequence[_SeedSearch]) -> tuple[Observed, ...]:
+    best: dict[Triple, Observed] = {}
+    for found in (each for search in searches for each in search.found.values()):
+        other = best.setdefault(found.triple, found)
+        if other is not found:
+            best[found.triple] = Observed(found.triple, max(found.score, other.score), min(found.hop, other.hop))
+    return tuple(sorted(best.values(), key=_rank))
+
+
+def _rank(found: Observed) -> tuple[float, str, str, str]:
+    triple = found.triple
+    return -found.score, str(triple.head), triple.relation.value, str(triple.tail)

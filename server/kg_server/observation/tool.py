@@ -1,0 +1,81 @@
+"""The tool observe."""
+
+from typing import Annotated, Final
+
+from mcp.server.mcpserver import Context
+from mcp.types import CallToolResult, ToolAnnotations
+from pydantic import Field
+
+from kg_adapters.protocol import KGAdapter
+from kg_server.mcp_server import SextantServer
+from kg_server.observation.answer import ObserveResult, observation
+from kg_server.observation.scoring import Scorer
+from kg_server.observation.search import SHORTLIST, Reach
+from kg_server.settings import Settings
+from kg_server.tools import EntityId, Hops, Text, Tokens
+
+# What is left is for seeds and the answer.
+_SEARCHING_SHARE: Final = 0.9
+
+
+class ObserveTool:
+    """observe, over one graph.
+
+    Args:
+        graph: Where the triples come from.
+        settings: Limits and defaults.
+        scorer: What ranks.
+        shortlist: How many texts a hop scores closely; None for all, however long it takes.
+    """
+
+    def __init__(
+        self, graph: KGAdapter, settings: Settings, scorer: Scorer, *, shortlist: int | None = SHORTLIST
+    ) -> None:
+        self._graph = graph
+        self._settings = settings
+        self._scorer = scorer
+        self._shortlist = shortlist
+
+    def provide(self, server: SextantServer) -> None:
+        """Add the tool."""
+        reads = ToolAnnotations(
+            read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=self._graph.remote
+        )
+        server.provide(self.observe, "observe", reads)
+
+    async def observe(
+        self,
+        question: Text,
+        entities: Annotated[list[EntityId], Field(min_length=1, max_length=20)],
+        context: Context,
+        hops: Hops = 3,
+        top_n: Annotated[int, Field(ge=1, le=200)] = 50,
+        top_percent: Annotated[float, Field(gt=0, le=100)] = 10,
+        max_tokens: Tokens = None,
+    ) -> Annotated[CallToolResult, ObserveResult]:
+        """Look ahead: the triples up to `hops` away from entities that are most like a question, best first.
+
+        Use it before GetNeighbor and GetPath, to see which relations and entities matter. Each hop keeps `top_n` and
+        goes on from the best `top_percent` of them. It shows a sample: what is missing here may still be there.
+        """
+        reach = Reach(
+            hops=hops,
+            top_n=top_n,
+            top_percent=top_percent,
+            shortlist=self._shortlist,
+            timeout_s=self._settings.timeout_s * _SEARCHING_SHARE,
+        )
+
+        async def on_hop(hop: int) -> None:
+            await context.report_progress(hop, hops, f"observed {hop} of {hops} hops")
+
+        answer = await observation(
+            self._graph,
+            self._scorer,
+            question=question,
+            entities=entities,
+            reach=reach,
+            max_tokens=self._settings.max_tokens if max_tokens is None else max_tokens,
+            on_hop=on_hop,
+        )
+        return answer.to_mcp()

@@ -1,0 +1,201 @@
+from collections.abc import Callable
+
+import pytest
+from mcp import Client
+
+from calls import Reply, reply_of, rows
+from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.protocol import KGAdapter
+from kg_server.budget import token_count
+from kg_server.mcp_server import SextantServer
+from kg_server.observation.scoring import PAPER_WEIGHTS, MeaningScorer, Scorer, SpellingScorer
+from kg_server.observation.tool import ObserveTool
+from kg_server.settings import Settings
+from observers import CountingGraph, SlowGraph, WordModel
+
+PAPER = MeaningScorer(WordModel(), weights=PAPER_WEIGHTS)
+
+
+def server_of(graph: KGAdapter, scorer: Scorer) -> SextantServer:
+    server = SextantServer("test", version="1", instructions="", timeout_s=10)
+    ObserveTool(graph, Settings(), scorer).provide(server)
+    return server
+
+
+async def observe(graph: KGAdapter, scorer: Scorer = PAPER, /, **arguments: object) -> Reply:
+    async with Client(server_of(graph, scorer)) as client:
+        return reply_of(await client.call_tool("observe", arguments))
+
+
+async def refusal(graph: KGAdapter, **arguments: object) -> str:
+    reply = await observe(graph, PAPER, **arguments)
+    assert reply.is_error, reply.text
+    return reply.text
+
+
+async def test_the_triples_most_like_the_question_come_first_in_their_real_direction(tokyo: LocalAdapter) -> None:
+    reply = await observe(tokyo, question="What is the capital of Tokyo?", entities=["Q1490"], hops=1)
+    summary = (
+        "5 of 5 triples looked at within 1 hop of Tokyo (Q1490), the most like the question first, by meaning; "
+        "each with its score and hop."
+    )
+    assert reply.text == (
+        f"{summary}\n"
+        "Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645) | 0.71 | hop 1\n"
+        "Japan (Q17) | capital (P36) | Tokyo (Q1490) | 0.71 | hop 1\n"
+        "Tokyo (Q1490) | country (P17) | Japan (Q17) | 0.00 | hop 1\n"
+        "Tokyo (Q1490) | instance of (P31) | city (Q515) | 0.00 | hop 1\n"
+        "Shinjuku (Q179645) | located in (P131) | Tokyo (Q1490) | 0.00 | hop 1"
+    )
+    assert reply.data == {
+        "status": "ok",
+        "summary": summary,
+        "triples": [
+            ["Q1490", "P36", "Q179645", "0.71", "1"],
+            ["Q17", "P36", "Q1490", "0.71", "1"],
+            ["Q1490", "P17", "Q17", "0.00", "1"],
+            ["Q1490", "P31", "Q515", "0.00", "1"],
+            ["Q179645", "P131", "Q1490", "0.00", "1"],
+        ],
+        "labels": {"Q1490": "Tokyo", "Q179645": "Shinjuku", "Q17": "Japan", "Q515": "city"},
+        "relations": {"P36": "capital", "P17": "country", "P31": "instance of", "P131": "located in"},
+        "found": 5,
+        "sampled": [],
+        "scorer": "meaning",
+    }
+
+
+async def test_several_entities_in_any_spelling_are_observed_together(tokyo: LocalAdapter) -> None:
+    reply = await observe(
+        tokyo, question="capital", entities=["Q1490", "wd:Q17", " <http://www.wikidata.org/entity/Q17> "]
+    )
+    assert "within 3 hops of Tokyo (Q1490), Japan (Q17), the most" in reply.summary
+    assert len({tuple(row[:3]) for row in rows(reply.data["triples"])}) == len(reply.lines)
+
+
+async def test_an_answer_stays_within_its_budget_in_both_of_its_forms(sample: LocalAdapter) -> None:
+    for max_tokens in (500, 700, 2_000):
+        for entities in (["Q5879"], ["Q30", "Q1490", "Q45765"]):
+            reply = await observe(
+                sample,
+                SpellingScorer("no model"),
+                question="who was born in it",
+                entities=entities,
+                max_tokens=max_tokens,
+            )
+            assert token_count(reply.text) <= max_tokens
+            assert token_count(str(reply.data).replace(" ", "")) <= max_tokens
+            assert reply.data["status"] == "truncated"
+            assert reply.summary.endswith("GetNeighbor lists all.") or "more were found" in reply.summary
+            scores = [float(row[3]) for row in rows(reply.data["triples"])]
+            assert scores == sorted(scores, reverse=True)
+
+
+async def test_the_scorer_that_had_to_do_is_named(tokyo: LocalAdapter) -> None:
+    reply = await observe(tokyo, SpellingScorer("onnxruntime is missing"), question="capital", entities=["Q1490"])
+    assert reply.data["scorer"] == "spelling alone (onnxruntime is missing)"
+    assert "by spelling alone (onnxruntime is missing);" in reply.summary
+
+
+async def test_hubs_that_were_not_seen_whole_are_named(hub: LocalAdapter) -> None:
+    reply = await observe(hub, question="who is a citizen", entities=["<http://ex.org/land>"])
+    assert reply.data["sampled"] == ["ns1:land"]
+    assert reply.summary.endswith("Only sampled, relation by relation: ns1:land; GetNeighbor lists all.")
+
+
+async def test_many_seeds_and_hubs_are_counted_after_the_first() -> None:
+    crowd = [f"person{number} citizen land{land}" for land in range(6) for number in range(201)]
+    reply = await observe(
+        CountingGraph(crowd),
+        question="citizen",
+        entities=[f"<http://example.org/land{land}>" for land in range(6)],
+        hops=1,
+    )
+    assert "and 1 others, the most like" in reply.summary
+    assert "and 3 others; GetNeighbor lists all." in reply.summary
+
+
+async def test_an_entity_without_neighbours_is_known_all_the_same(graph_of: Callable[[str], LocalAdapter]) -> None:
+    graph = graph_of(
+        '<http://ex.org/x> <http://ex.org/size> "1" . <http://ex.org/a> <http://ex.org/b> <http://ex.org/c> .'
+    )
+    reply = await observe(graph, question="size", entities=["<http://ex.org/x>"])
+    assert reply.text == "ns1:x: known, but without neighbouring triples. Feature shows the values."
+    assert (reply.data["status"], reply.data["triples"]) == ("empty", [])
+
+
+async def test_an_answer_that_ran_out_of_time_says_so_and_shows_what_there_is() -> None:
+    graph = SlowGraph(["goethe partner lili", "lili birth offenbach"], "timeout")
+    reply = await observe(graph, question="partner", entities=["<http://example.org/goethe>"])
+    assert reply.data["status"] == "timeout"
+    assert reply.summary.endswith("Time ran out after 1 of 3 hops: ask for fewer hops or entities.")
+    assert reply.lines == ["ns1:goethe | ns1:partner | ns1:lili | 0.71 | hop 1"]
+
+
+async def test_unknown_ids_are_refused_by_name_all_of_them_at_once(tokyo: LocalAdapter) -> None:
+    one = await refusal(tokyo, question="capital", entities=["Q1490", "Q424242"])
+    assert one == "This graph has no entity 'Q424242'. Retrieve finds the id of a name."
+    two = await refusal(tokyo, question="capital", entities=["Q424242", "Q424243"])
+    assert two.startswith("2 of the entities cannot be looked around. This graph has no entity 'Q424242'.")
+    assert two.endswith("This graph has no entity 'Q424243'. Retrieve finds the id of a name.")
+    several = await refusal(
+        tokyo, question="capital", entities=["Q1490", "Tokyo", *(f"Q42424{place}" for place in range(5))]
+    )
+    assert several.startswith("6 of the entities cannot be looked around. 'Tokyo' is not an id.")
+    assert all(f"'Q42424{place}'" in several for place in range(5))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"question": " \n ", "entities": ["Q1490"]}, "The question is blank."),
+        ({"question": "x", "entities": []}, "entities=[]"),
+        ({"question": "x", "entities": ["Q1490"] * 21}, "entities="),
+        ({"question": "x", "entities": "Q1490"}, "entities='Q1490': input should be a valid list"),
+        ({"question": "\ud800 capital", "entities": ["Q1490"]}, "unable to parse raw data as a unicode string"),
+        ({"question": "x" * 1_001, "entities": ["Q1490"]}, "question="),
+        ({"question": "x", "entities": ["Q1490"], "hops": 5}, "hops=5"),
+        ({"question": "x", "entities": ["P36"]}, "capital (P36) is a relation"),
+        ({"question": "x", "entities": ["Q1490"], "depth": 2}, "observe has no argument 'depth'"),
+    ],
+)
+async def test_what_cannot_be_asked_is_refused_with_the_reason(
+    tokyo: LocalAdapter, arguments: dict[str, object], message: str
+) -> None:
+    assert message in await refusal(tokyo, **arguments)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["东京的首都是什么", "ما هي عاصمة طوكيو", "\N{TOKYO TOWER}\u202e \x07capital", "capital " * 100, "]},'\"\n|"],
+)
+async def test_a_question_in_any_script_is_answered(tokyo: LocalAdapter, question: str) -> None:
+    for scorer in (PAPER, SpellingScorer()):
+        reply = await observe(tokyo, scorer, question=question, entities=["Q1490"])
+        assert (reply.is_error, reply.data["found"]) == (False, 8)
+
+
+async def test_progress_is_reported_with_each_hop(tokyo: LocalAdapter) -> None:
+    told: list[tuple[float, float | None]] = []
+
+    async def tell(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, total))
+
+    async with Client(server_of(tokyo, PAPER)) as client:
+        await client.call_tool("observe", {"question": "capital", "entities": ["Q1490"]}, progress_callback=tell)
+    assert told == [(1, 3), (2, 3), (3, 3)]
+
+
+async def test_the_tool_says_that_it_only_reads(tokyo: LocalAdapter) -> None:
+    async with Client(server_of(tokyo, PAPER)) as client:
+        (tool,) = (await client.list_tools()).tools
+    assert tool.annotations is not None
+    assert (tool.annotations.read_only_hint, tool.annotations.open_world_hint) == (True, False)
+    assert list(tool.input_schema["properties"]) == [
+        "question",
+        "entities",
+        "hops",
+        "top_n",
+        "top_percent",
+        "max_tokens",
+    ]

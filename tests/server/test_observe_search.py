@@ -1,0 +1,182 @@
+import anyio
+import pytest
+
+from kg_adapters.testing import iri
+from kg_server.observation.scoring import PAPER_WEIGHTS, MeaningScorer, SpellingScorer
+from kg_server.observation.search import (
+    DISTANCE_WEIGHT,
+    FEWEST_EDGES,
+    MAX_EXPANDED,
+    PER_ENTITY,
+    Observation,
+    Reach,
+    Seed,
+    search,
+)
+from observers import CountingGraph, Ending, SlowGraph, WordModel, names, statements_of
+
+GOETHE = [
+    "goethe partner lili",
+    "goethe citizen weimar",
+    "goethe author faust",
+    "lili birth offenbach",
+    "lili spouse bernhard",
+    "faust place leipzig",
+    "offenbach country germany",
+]
+QUESTION = "partner birth"
+
+
+async def observe(
+    graph: CountingGraph, *entities: str, question: str = QUESTION, reach: Reach | None = None
+) -> Observation:
+    seeds = [Seed(iri(entity), question) for entity in entities]
+    return await search(graph, MeaningScorer(WordModel(), weights=PAPER_WEIGHTS), seeds, reach or Reach(), ignore)
+
+
+async def ignore(hop: int) -> None:
+    del hop
+
+
+async def test_each_turn_goes_on_from_the_tails_of_the_best_triples() -> None:
+    graph = CountingGraph(GOETHE)
+    seen = await observe(graph, "goethe", reach=Reach(hops=3, top_n=10, top_percent=10))
+    assert graph.frontiers == [["goethe"], ["lili"], ["offenbach"]]
+    assert statements_of(seen) == [
+        ("goethe partner lili", 1),
+        ("lili birth offenbach", 2),
+        ("goethe author faust", 1),
+        ("goethe citizen weimar", 1),
+        ("lili spouse bernhard", 2),
+        ("offenbach country germany", 3),
+    ]
+    assert (seen.hops, seen.stopped, seen.sampled, seen.edges) == (3, False, (), 8)
+
+
+async def test_a_turn_keeps_the_best_n_triples_that_are_new() -> None:
+    # Seen from lili and offenbach, the edges that led there would take both places of a turn.
+    seen = await observe(CountingGraph(GOETHE), "goethe", reach=Reach(hops=3, top_n=1, top_percent=100))
+    assert statements_of(seen) == [
+        ("goethe partner lili", 1),
+        ("lili birth offenbach", 2),
+        ("offenbach country germany", 3),
+    ]
+
+
+async def test_no_entity_is_expanded_twice() -> None:
+    graph = CountingGraph(["a next b", "b next c", "c next a"])
+    seen = await observe(graph, "a", question="next", reach=Reach(hops=4, top_percent=100))
+    assert graph.frontiers == [["a"], ["b", "c"]]
+    assert [found for found, _ in statements_of(seen)] == ["a next b", "c next a", "b next c"]
+
+
+async def test_seeds_take_their_turns_in_one_request_each_with_a_frontier_of_its_own() -> None:
+    graph = CountingGraph([*GOETHE, "werther author goethe", "werther place wahlheim", "wahlheim near wetzlar"])
+    seen = await observe(graph, "goethe", "werther", reach=Reach(hops=3, top_n=10, top_percent=10))
+    assert graph.frontiers == [["goethe", "werther"], ["goethe", "lili"], ["lili", "offenbach"]]
+    # One for the neighbours and one for the labels of a turn, however many seeds there are.
+    assert graph.requests == 6
+    assert dict(statements_of(seen))["werther author goethe"] == 1
+
+
+async def test_a_triple_of_two_seeds_stands_once_with_its_best_score_and_first_hop() -> None:
+    alone = await observe(CountingGraph(GOETHE), "lili")
+    both = await observe(CountingGraph(GOETHE), "goethe", "lili")
+    shared = [each for each in both.found if each.triple.tail == iri("offenbach")]
+    assert shared == [each for each in alone.found if each.triple.tail == iri("offenbach")]
+    assert (len(shared), shared[0].hop) == (1, 1)
+
+
+async def test_every_hop_away_a_score_weighs_less() -> None:
+    graph = CountingGraph(["start birth x1", "x1 birth x2", "x2 birth x3"])
+    seen = await observe(graph, "start", question="birth")
+    first = seen.found[0].score
+    assert [each.score for each in seen.found] == pytest.approx(
+        [first, first * DISTANCE_WEIGHT, first * DISTANCE_WEIGHT**2]
+    )
+
+
+async def test_a_triple_found_again_from_its_other_end_keeps_the_better_score() -> None:
+    graph = CountingGraph(["a near b", "a birth c", "c near b"])
+    reach = Reach(hops=2, top_n=2, top_percent=100)
+    once = await observe(graph, "a", question="b birth", reach=Reach(hops=1))
+    twice = await observe(graph, "a", question="a birth near", reach=reach)
+    assert len(once.found) == 2
+    assert len({each.triple for each in twice.found}) == len(twice.found) == 3
+    # From c, "inverse of birth a" names the question's own "a".
+    assert max(twice.found, key=lambda each: each.score).triple.tail == iri("c")
+
+
+async def test_equal_scores_stand_in_the_order_of_their_ids_and_so_do_equal_tails_go_on() -> None:
+    statements = [f"hub{side} same n{number}" for side in "ba" for number in (3, 1, 2)]
+    graph = CountingGraph(statements)
+    seen = await observe(graph, "huba", "hubb", question="nothing alike", reach=Reach(hops=1))
+    assert [found for found, _ in statements_of(seen)] == sorted(statements)
+    await observe(graph, "hubb", question="nothing alike", reach=Reach(hops=2, top_n=2, top_percent=50))
+    assert graph.frontiers[-1] == ["n1"]
+
+
+async def test_the_same_question_is_answered_the_same_way_again() -> None:
+    graph, scorer = CountingGraph(GOETHE), SpellingScorer()
+    runs = [await search(graph, scorer, [Seed(iri("goethe"), QUESTION)], Reach(), ignore) for _ in range(2)]
+    assert runs[0] == runs[1]
+
+
+async def test_labels_are_those_of_what_was_found() -> None:
+    labelled = ['lili label "Lili"@en', 'partner label "life partner"@en', 'weimar label "Weimar"@en']
+    seen = await observe(CountingGraph([*GOETHE, *labelled]), "goethe", reach=Reach(hops=1, top_n=1))
+    assert seen.labels == {iri("lili"): "Lili", iri("partner"): "life partner"}
+
+
+async def test_a_hub_is_named_as_sampled() -> None:
+    graph = CountingGraph([f"person{number} citizen land" for number in range(2 * FEWEST_EDGES * 4)])
+    seen = await observe(graph, "land", reach=Reach(hops=2))
+    assert names(seen.sampled) == ["land"]
+
+
+async def test_a_wide_frontier_leaves_each_entity_a_smaller_share() -> None:
+    graph = CountingGraph([f"land region region{number}" for number in range(200)])
+    await observe(graph, "land", reach=Reach(hops=2, top_n=200, top_percent=100))
+    assert graph.limits == [PER_ENTITY, 100]
+
+
+def test_many_seeds_share_what_a_turn_may_expand_and_look_at() -> None:
+    wide = Reach(top_n=200, top_percent=100, shortlist=256)
+    assert [wide.width(seeds) for seeds in (1, 20)] == [200, MAX_EXPANDED // 20]
+    assert [wide.seed_shortlist(seeds) for seeds in (1, 20)] == [256, 200]
+    assert Reach(top_n=3, top_percent=1).width(1) == 1
+    assert Reach(shortlist=None).seed_shortlist(7) is None
+    assert Reach(shortlist=256).seed_shortlist(4) == 64
+
+
+async def test_progress_is_told_after_every_turn() -> None:
+    told: list[int] = []
+
+    async def tell(hop: int) -> None:
+        told.append(hop)
+
+    graph = CountingGraph(GOETHE)
+    seeds = [Seed(iri("goethe"), QUESTION)]
+    await search(graph, MeaningScorer(WordModel()), seeds, Reach(hops=2), tell)
+    assert told == [1, 2]
+
+
+@pytest.mark.parametrize("ending", ["silence", "timeout"])
+async def test_what_was_found_before_time_ran_out_is_not_lost(ending: Ending) -> None:
+    seen = await observe(SlowGraph(GOETHE, ending), "goethe", reach=Reach(timeout_s=0.2))
+    assert [found for found, _ in statements_of(seen)] == [
+        "goethe partner lili",
+        "goethe author faust",
+        "goethe citizen weimar",
+    ]
+    assert (seen.hops, seen.stopped) == (1, True)
+
+
+async def test_a_cancelled_search_ends_at_once() -> None:
+    graph = SlowGraph(GOETHE, "silence")
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(observe, graph, "goethe")
+            await graph.reached.wait()
+            tasks.cancel_scope.cancel()
+    assert graph.frontiers == [["goethe"]]
