@@ -1,0 +1,271 @@
+"""Working out an expression: every call asks the graph once for all nodes that it starts from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+import anyio
+
+from kg_adapters.errors import BackendTimeout, InvalidRequest, KGError
+from kg_adapters.models import Candidate, Count
+from kg_adapters.protocol import KGAdapter
+from kg_adapters.terms import Node
+from kg_server.compose.concurrency import all_of, together
+from kg_server.compose.outcomes import Fact, Failure, Note, Outcome, Over, Part, Step
+from kg_server.compose.pointing import MisreadExpression
+from kg_server.compose.relation_names import Chosen, RelationNames
+from kg_server.compose.sets import combine
+from kg_server.compose.syntax import (
+    Call,
+    CountCall,
+    DegreeCall,
+    EntityRef,
+    FeatureCall,
+    NeighborCall,
+    Operand,
+    RetrieveCall,
+    SetCall,
+    Span,
+    Words,
+    entities_in,
+    operands_of,
+)
+from kg_server.compose.walking import any_backwards, measure, read, walk
+from kg_server.names import one_line
+from kg_server.resolve import entity_of, unknown_entity
+
+SEARCHED: Final = 20
+LISTED_TIES: Final = 5
+AT_ONCE: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one expression may cost.
+
+    Args:
+        nodes: From how many nodes a step starts at most, and how many neighbours it fetches.
+        calls: How many calls an expression may have.
+        depth: How deep they may be nested.
+        timeout_s: After how many seconds a part is given up; what is known by then is kept.
+    """
+
+    nodes: int = 1_000
+    calls: int = 64
+    depth: int = 8
+    timeout_s: float = 9.0
+
+
+async def evaluate(
+    graph: KGAdapter, names: RelationNames, text: str, calls: Sequence[Call], limits: Limits
+) -> tuple[Part, ...]:
+    """Work out calls side by side; one that fails keeps its reason and does not stop the others.
+
+    Args:
+        graph: The graph.
+        names: Its relations and features.
+        text: The text of the expression, for errors that point into it.
+        calls: The calls.
+        limits: What they may cost.
+    """
+    parts = [_Evaluation(graph, names, text, limits, call) for call in calls]
+    with anyio.move_on_after(limits.timeout_s):
+        entities = await _entities(graph, calls)
+        await together([partial(part.run, entities) for part in parts], at_once=AT_ONCE)
+    return tuple(part.result() for part in parts)
+
+
+async def _entities(graph: KGAdapter, calls: Sequence[Call]) -> Mapping[str, Node]:
+    """Return the nodes of all ids that the graph mentions, asked for in one request."""
+    expanded: dict[str, Node] = {}
+    for ref in (each for call in calls for each in entities_in(call)):
+        try:
+            expanded[ref.text] = graph.prefixes.expand(ref.text)
+        except InvalidRequest:
+            continue
+    if not expanded:
+        return {}
+    known = await graph.describe(list(expanded.values()))
+    return {text: node for text, node in expanded.items() if node in known}
+
+
+class _Evaluation:
+    """Works out one of the calls that stand side by side, and remembers its steps."""
+
+    def __init__(self, graph: KGAdapter, names: RelationNames, text: str, limits: Limits, call: Call) -> None:
+        self._graph = graph
+        self._names = names
+        self._text = text
+        self._limits = limits
+        self._call = call
+        self._entities: Mapping[str, Node] = {}
+        self._steps: list[Step] = []
+        self._outcome: Outcome | None = None
+        self._failure: KGError | None = None
+
+    async def run(self, entities: Mapping[str, Node]) -> None:
+        """Work the call out, from the nodes of its ids."""
+        self._entities = entities
+        try:
+            self._outcome = await self._known(self._call)
+        except KGError as error:
+            self._failure = error
+
+    def result(self) -> Part:
+        """Return what is known by now."""
+        steps = tuple(sorted(self._steps, key=lambda step: step.call.span.end))
+        failure = self._failure
+        if self._outcome is None and failure is None:
+            failure = BackendTimeout(
+                f"There was no time for it within {self._limits.timeout_s:g} seconds. Ask for less at once."
+            )
+        return Part(self._call, self._outcome, steps, failure)
+
+    async def _known(self, operand: Operand) -> Outcome:
+        """Return what an operand gives.
+
+        Raises:
+            KGError: It gives nothing, for a reason that points into the text where possible.
+        """
+        if isinstance(operand, EntityRef):
+            return await self._entity(operand)
+        given = await all_of([partial(self._known, each) for each in operands_of(operand)], at_once=AT_ONCE)
+        self._require(operand, given)
+        step = await self._worked_out(operand, given)
+        self._steps.append(step)
+        return step.outcome
+
+    def _require(self, call: Call, given: Sequence[Outcome]) -> None:
+        """Refuse to go on from operands of which nothing is known; a union goes on with the others."""
+        unites = isinstance(call, SetCall) and call.function == "Union"
+        if unites and any(outcome.facts for outcome in given):
+            return
+        for operand, outcome in zip(operands_of(call), given, strict=True):
+            if outcome.failures and not outcome.facts:
+                raise self._misread(operand.span, outcome.failures[0].reason)
+
+    async def _worked_out(self, call: Call, given: Sequence[Outcome]) -> Step:
+        match call:
+            case RetrieveCall():
+                return await self._retrieved(call)
+            case FeatureCall():
+                return await self._values(call, given[0])
+            case NeighborCall():
+                return await self._neighbors(call, given[0])
+            case DegreeCall():
+                return await self._degrees(call, given[0])
+            case CountCall():
+                return Step(call, _counted(given[0]))
+            case SetCall():
+                try:
+                    return Step(call, await combine(self._graph, call.function, given))
+                except InvalidRequest as error:
+                    raise self._misread(call.span, str(error)) from error
+
+    async def _entity(self, ref: EntityRef) -> Outcome:
+        node = self._entities.get(ref.text)
+        if node is not None:
+            return Outcome("nodes", (Fact(None, node),), Count(1))
+        try:
+            node = await entity_of(self._graph, ref.text)
+        except InvalidRequest as error:
+            instead = f"Retrieve[{one_line(ref.text, 80)}]"
+            raise self._misread(ref.span, f"{error} In its place, {instead} takes the best match.") from error
+        except KGError as error:
+            raise self._misread(ref.span, str(error)) from error
+        reason = str(await unknown_entity(self._graph, node, ref.text))
+        return Outcome("nodes", (), Count(0, exact=False), failures=(Failure(node, reason),))
+
+    async def _retrieved(self, call: RetrieveCall) -> Step:
+        found = await self._graph.search(call.text.text, limit=SEARCHED)
+        if not found:
+            raise self._misread(
+                call.text.span,
+                f"Nothing is called {one_line(call.text.text, 80)!r} or alike. Try another spelling or fewer words.",
+            )
+        best, *others = found
+        ties = [each.entity for each in others if each.score == best.score]
+        note: list[str | Node | Over] = [f"by {best.matched_by} {one_line(best.matched_text)!r}"]
+        if not _exact(best):
+            note.append(f", the most like it ({best.score:.2f}), not the same")
+        if ties:
+            note.append(f"; {len(ties)} {'other matches' if len(ties) == 1 else 'others match'} as well:")
+            for tie in ties[:LISTED_TIES]:
+                note.extend((" " if tie == ties[0] else ", ", tie))
+        outcome = Outcome("nodes", (Fact(None, best.entity),), Count(1))
+        return Step(call, outcome, (tuple(note),), doubtful=bool(ties) or not _exact(best))
+
+    async def _values(self, call: FeatureCall, nodes: Outcome) -> Step:
+        sources, notes = self._sources(nodes)
+        chosen = await self._chosen(call.feature, sources, backwards=None)
+        over = Over(chosen.relation)
+        outcome = await read(self._graph, sources, over, most=self._limits.nodes, all_nodes=_all(nodes, sources))
+        return Step(call, _with_failures(outcome, nodes), (*notes, *_choice(chosen, over)))
+
+    async def _neighbors(self, call: NeighborCall, nodes: Outcome) -> Step:
+        sources, notes = self._sources(nodes)
+        chosen = await self._chosen(call.relation, sources, backwards=call.backwards)
+        over = Over(chosen.relation, call.backwards)
+        outcome = await walk(self._graph, sources, over, most=self._limits.nodes, all_nodes=_all(nodes, sources))
+        if not outcome.facts and await any_backwards(self._graph, outcome):
+            notes = (*notes, ("only the other way round: ", Over(over.relation, not over.backwards)))
+        return Step(call, _with_failures(outcome, nodes), (*notes, *_choice(chosen, over)))
+
+    async def _degrees(self, call: DegreeCall, nodes: Outcome) -> Step:
+        sources, notes = self._sources(nodes)
+        if call.relation is None:
+            outcome = await measure(self._graph, sources, None, in_all=nodes.total)
+            return Step(call, _with_failures(outcome, nodes), (*notes, ("over all relations, both ways",)))
+        chosen = await self._chosen(call.relation, sources, backwards=call.backwards)
+        over = Over(chosen.relation, call.backwards)
+        outcome = await measure(self._graph, sources, over, in_all=nodes.total)
+        return Step(call, _with_failures(outcome, nodes), (*notes, *_choice(chosen, over)))
+
+    def _sources(self, nodes: Outcome) -> tuple[tuple[Node, ...], tuple[Note, ...]]:
+        """Return the nodes that a step starts from, and a note where they are not all."""
+        sources = nodes.nodes[: self._limits.nodes]
+        cut = len(sources) < nodes.total.value or not (nodes.total.exact or nodes.failures)
+        if not cut:
+            return sources, ()
+        return sources, ((f"from {len(sources):,} of {nodes.total} nodes",),)
+
+    async def _chosen(self, words: Words, nodes: Sequence[Node], *, backwards: bool | None) -> Chosen:
+        try:
+            if backwards is None:
+                return await self._names.feature(words.text, nodes)
+            return await self._names.relation(words.text, nodes, backwards=backwards)
+        except InvalidRequest as error:
+            raise self._misread(words.span, str(error)) from error
+
+    def _misread(self, span: Span, problem: str) -> MisreadExpression:
+        return MisreadExpression(self._text, span.start, problem)
+
+
+def _counted(outcome: Outcome) -> Outcome:
+    """Return how many items there are; numbers stay numbers."""
+    if outcome.kind == "numbers":
+        return outcome
+    return Outcome("numbers", (Fact(None, outcome.total),), Count(1))
+
+
+def _all(nodes: Outcome, sources: Sequence[Node]) -> bool:
+    return nodes.complete and len(sources) == len(nodes.nodes)
+
+
+def _with_failures(outcome: Outcome, nodes: Outcome) -> Outcome:
+    """Return an outcome that keeps the failures of the nodes it starts from."""
+    return replace(outcome, failures=(*nodes.failures, *outcome.failures)) if nodes.failures else outcome
+
+
+def _exact(candidate: Candidate) -> bool:
+    return candidate.matched_by in {"label", "alias"}
+
+
+def _choice(chosen: Chosen, over: Over) -> tuple[Note, ...]:
+    if not chosen.others:
+        return ()
+    pieces: list[str | Node | Over] = ["taken because only it occurs here: ", over, "; others of that name:"]
+    for other in chosen.others[:LISTED_TIES]:
+        pieces.extend((" " if other == chosen.others[0] else ", ", Over(other)))
+    return (tuple(pieces),)

@@ -1,0 +1,238 @@
+"""What an answer says, line by line, before it is known which lines fit."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+from typing import Literal as Choice
+
+from kg_adapters.errors import KGError
+from kg_adapters.models import Count
+from kg_adapters.prefixes import Prefixes
+from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, BlankNode, Iri, Literal, Node
+from kg_server.compose.outcomes import Edge, Fact, Outcome, Over, Part, Step, identity
+from kg_server.compose.pointing import MisreadExpression
+from kg_server.names import MAX_VALUE, Names, one_line, shown_datatype
+
+Section: TypeAlias = Choice["part", "result", "step", "evidence"]
+Piece: TypeAlias = str | Node | Literal | Count | Over
+
+_MAX_REASON: Final = 300
+_EXPRESSION: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One fact of an answer: what readers see, as pieces of one line, and what programs see, as cells of one row."""
+
+    section: Section
+    part: int
+    text: tuple[Piece, ...]
+    row: tuple[Piece, ...]
+
+    @property
+    def nodes(self) -> Iterator[Node]:
+        """The entities that the line names."""
+        return (piece for piece in (*self.text, *self.row) if isinstance(piece, Iri | BlankNode))
+
+    @property
+    def relations(self) -> Iterator[Iri]:
+        """The relations and features that the line names."""
+        return (piece.relation for piece in (*self.text, *self.row) if isinstance(piece, Over))
+
+    def shown(self, names: Names) -> str:
+        """Return the line for readers."""
+        return "".join(_shown(piece, names) for piece in self.text)
+
+    def cells(self, names: Names) -> list[str]:
+        """Return the row for programs."""
+        return [_cell(piece, names) for piece in self.row]
+
+
+def part_line(number: int, part: Part, source: str) -> Line:
+    """Return the line that heads a part: what was asked, and how much it gave or why it failed."""
+    expression = spelled(part.call.span.start, part.call.span.end, source)
+    if part.outcome is None:
+        kind, size = "error", reason_of(part.failure)
+    else:
+        kind, size = part.outcome.kind, size_of(part.outcome)
+    text = f"part {number} | {expression} | {'error: ' if kind == 'error' else ''}{size}"
+    return Line("part", number, (text,), (str(number), expression, kind, size))
+
+
+def result_lines(number: int, part: Part, prefixes: Prefixes) -> Iterator[Line]:
+    """Yield what a part gives: what failed first, then the facts, then the nodes without any."""
+    outcome = part.outcome
+    if outcome is None:
+        return
+    over: Piece = outcome.over or ""
+    for failure in outcome.failures:
+        reason = one_line(failure.reason, _MAX_REASON)
+        yield Line(
+            "result",
+            number,
+            (failure.node, f" | error: {reason}"),
+            (str(number), failure.node, over, reason, "error"),
+        )
+    for fact in outcome.facts:
+        row = (str(number), fact.subject or "", over, fact.item, _sort_of(fact, prefixes))
+        yield Line("result", number, _told(fact, outcome.over), row)
+    for node in outcome.without:
+        yield Line("result", number, (node, " | ", over, " | none"), (str(number), node, over, "", "none"))
+
+
+def step_lines(number: int, part: Part, source: str) -> Iterator[Line]:
+    """Yield how a part was worked out, inner calls first; nothing where there is nothing to tell."""
+    if len(part.steps) == 1 and not part.steps[0].notes and part.outcome is not None:
+        return
+    for step in part.steps:
+        expression = spelled(step.call.span.start, step.call.span.end, source)
+        size = size_of(step.outcome)
+        told = tuple(_joined(_remarks(step)))
+        text = ("step | ", expression, " | ", size, *((" | ", *told) if told else ()))
+        yield Line("step", number, text, (str(number), expression, size, *_single(step.outcome)))
+
+
+def evidence_lines(number: int, part: Part) -> Iterator[list[Line]]:
+    """Yield for each inner call the statements that lead to the part's results, from the last call back to the first.
+
+    What was read on the way but leads to no result is left out.
+    """
+    leading: set[object] = set(_focus(part))
+    told: set[tuple[Piece, ...]] = set()
+    for step in reversed(part.steps):
+        about = [edge for edge in _edges(step) if identity(edge.fact.item) in leading]
+        leading.update(edge.fact.subject for edge in about)
+        if step.call is not part.call or step.outcome.looked_up:
+            lines = {line.row: line for line in (_evidence(number, edge) for edge in about)}
+            yield [line for row, line in lines.items() if row not in told]
+            told.update(lines)
+
+
+def size_of(outcome: Outcome) -> str:
+    """Return how much an outcome is, as in `5 nodes`, `at least 20 values` or, for one number, the number itself."""
+    if outcome.kind == "numbers":
+        if len(outcome.facts) == 1 and outcome.complete:
+            return str(outcome.facts[0].item)
+        return _of(len(outcome.facts), outcome.total, "number")
+    return _of(len(outcome.items), outcome.total, outcome.kind.removesuffix("s"))
+
+
+def reason_of(failure: KGError | None) -> str:
+    """Return why a part failed, on one line."""
+    problem = failure.problem if isinstance(failure, MisreadExpression) else str(failure)
+    return one_line(problem, _MAX_REASON)
+
+
+def spelled(start: int, end: int, source: str) -> str:
+    """Return a stretch of the expression as it was written, on one line, the middle left out where it is long."""
+    text = one_line(source[start:end], end - start + 1)
+    if len(text) <= _EXPRESSION:
+        return text
+    half = _EXPRESSION // 2
+    return f"{text[:half]}…{text[-half:]}"
+
+
+def _of(here: int, total: Count, noun: str) -> str:
+    if total.exact and total.value == here:
+        return f"{here:,} {noun}{'' if here == 1 else 's'}"
+    if total.value == here:
+        return f"{total} {noun}{'' if here == 1 else 's'}"
+    return f"{here:,} of {total} {noun}s"
+
+
+def _told(fact: Fact, over: Over | None) -> tuple[Piece, ...]:
+    if fact.subject is None:
+        return (fact.item,)
+    if over is None:
+        return (fact.subject, " | ", fact.item)
+    if isinstance(fact.item, Count):
+        return (fact.subject, " | ", over, " | ", fact.item)
+    return _statement(fact.subject, fact.item, over)
+
+
+def _statement(subject: Node, item: Node | Literal, over: Over) -> tuple[Piece, ...]:
+    head, tail = (item, subject) if over.backwards else (subject, item)
+    return (head, " | ", Over(over.relation), " | ", tail)
+
+
+def _edges(step: Step) -> Iterator[Edge]:
+    """Yield the statements that a step read."""
+    yield from step.outcome.looked_up
+    if step.outcome.over is not None and step.outcome.kind != "numbers":
+        for fact in step.outcome.facts:
+            yield Edge(fact, step.outcome.over)
+
+
+def _evidence(number: int, edge: Edge) -> Line:
+    pieces = _told(edge.fact, edge.over)
+    return Line("evidence", number, ("evidence | ", *pieces), tuple(piece for piece in pieces if piece != " | "))
+
+
+def _sort_of(fact: Fact, prefixes: Prefixes) -> str:
+    match fact.item:
+        case Literal() as value:
+            plain = value.datatype in {XSD_STRING, RDF_LANG_STRING}
+            return value.language or ("text" if plain else shown_datatype(value.datatype, prefixes))
+        case Count() as count:
+            return "number" if count.exact else "at least"
+        case _:
+            return "node"
+
+
+def _single(outcome: Outcome) -> tuple[Piece, ...]:
+    """Return the only item of an outcome as a cell, or an empty one."""
+    return (outcome.facts[0].item,) if len(outcome.facts) == 1 else ("",)
+
+
+def _remarks(step: Step) -> Iterator[tuple[Piece, ...]]:
+    """Yield what is to be said about a step: its only node, its relation, its notes."""
+    outcome = step.outcome
+    if outcome.kind != "numbers" and len(outcome.facts) == 1:
+        yield _single(outcome)
+    if outcome.over is not None:
+        yield ("over ", outcome.over)
+    if outcome.without and outcome.facts:
+        yield (f"none for {_of(len(outcome.without), Count(len(outcome.without)), 'node')}",)
+    if outcome.failures:
+        yield (f"failed for {_of(len(outcome.failures), Count(len(outcome.failures)), 'node')}",)
+    yield from step.notes
+
+
+def _joined(remarks: Iterable[tuple[Piece, ...]]) -> Iterator[Piece]:
+    for place, remark in enumerate(remarks):
+        if place:
+            yield "; "
+        yield from remark
+
+
+def _focus(part: Part) -> Iterator[object]:
+    """Yield what a part is about in the end: its nodes and values, or those that it counts."""
+    sets = [step.outcome for step in part.steps if step.outcome.kind != "numbers"]
+    if sets:
+        yield from (identity(item) for item in sets[-1].items)
+
+
+def _shown(piece: Piece, names: Names) -> str:
+    match piece:
+        case str():
+            return piece
+        case Over():
+            return f"{'-' if piece.backwards else ''}{names.relation(piece.relation)}"
+        case Count():
+            return str(piece)
+        case _:
+            return names.term(piece)
+
+
+def _cell(piece: Piece, names: Names) -> str:
+    match piece:
+        case str():
+            return piece
+        case Over():
+            return f"{'-' if piece.backwards else ''}{names.relation_id(piece.relation)}"
+        case Count():
+            return str(piece.value)
+        case Literal():
+            return one_line(piece.value, MAX_VALUE)
+        case _:
+            return names.entity_id(piece)

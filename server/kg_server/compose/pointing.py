@@ -1,0 +1,50 @@
+"""Errors that point at a place in an expression."""
+
+import unicodedata
+from typing import Final
+
+from kg_adapters.errors import InvalidRequest
+
+_SIDE: Final = 50
+"""How many characters of the line are shown on either side of the place."""
+
+
+class MisreadExpression(InvalidRequest):
+    """Something in an expression cannot be read, or does not mean what it must.
+
+    Args:
+        text: The expression.
+        position: The index of the character that is at fault; the length of the text stands for its end.
+        problem: What is wrong, and what was expected, in full sentences.
+    """
+
+    def __init__(self, text: str, position: int, problem: str) -> None:
+        self.position = position
+        self.problem = problem
+        super().__init__(f"{problem}\n{pointed(text, position)}")
+
+
+def pointed(text: str, position: int) -> str:
+    """Return the line of `text` that holds a position, with a caret below the character; a long line is shortened."""
+    before, line_start = text[:position], text.rfind("\n", 0, position) + 1
+    line_end = text.find("\n", position)
+    line = text[line_start : line_end if line_end >= 0 else len(text)]
+    column = position - line_start
+    first, last = max(0, column - _SIDE), column + _SIDE
+    lead = "…" if first else ""
+    shown = "".join(_visible(mark) for mark in line[first:last])
+    rest = "…" if last < len(line) else ""
+    blank = "".join(_blank(mark) for mark in lead + shown[: column - first])
+    where = f"line {before.count(chr(10)) + 1}, column {column + 1}: "
+    return f"{where}{lead}{shown}{rest}\n{' ' * len(where)}{blank}^"
+
+
+def _visible(mark: str) -> str:
+    return mark if mark.isprintable() else " "
+
+
+def _blank(mark: str) -> str:
+    """Return the blank that is as wide as a character."""
+    if unicodedata.combining(mark):
+        return ""
+    return "\N{IDEOGRAPHIC SPACE}" if unicodedata.east_asian_width(mark) in {"W", "F"} else " "

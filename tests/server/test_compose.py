@@ -1,0 +1,268 @@
+"""Compose as a client sees it: worked cases, names, and what an answer says about itself."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+from mcp import Client
+
+from calls import rows
+from compositions import compose_server, composed, refused
+from kg_adapters.local.adapter import LocalAdapter
+from kg_server.budget import token_count
+from kg_server.settings import Settings
+
+SHOP = "\n".join(
+    (
+        "@prefix ex: <http://shop.example/> .",
+        "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .",
+        'ex:B00BRPTT9K rdfs:label "Nokia CC-3068 Shell for Lumia 520 - Retail Packaging - White" ;',
+        "    ex:bought_together_item ex:B00E45043A .",
+        'ex:B00E45043A rdfs:label "Screen protector" ; ex:bought_together_item ex:B00BRPTT9K .',
+        *(f"ex:B00E45043A ex:bought_together_item ex:item{number:02} ." for number in range(48)),
+    )
+)
+
+CLINIC = """
+@prefix ex: <http://clinic.example/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+ex:DB00591 rdfs:label "Fluocinolone Acetonide" ; ex:Compound-treats-Disease ex:DOID_3310, ex:DOID_8893 .
+ex:DOID_3310 rdfs:label "atopic dermatitis" ; ex:Disease-localizes-Anatomy ex:UBERON_0001690, ex:UBERON_0001691 .
+ex:DOID_8893 rdfs:label "psoriasis" ; ex:Disease-localizes-Anatomy ex:UBERON_0001691, ex:UBERON_0002097 .
+ex:DOID_1909 rdfs:label "otitis" ; ex:Disease-localizes-Anatomy ex:UBERON_0001690 .
+ex:UBERON_0001690 rdfs:label "ear" .
+ex:UBERON_0001691 rdfs:label "external ear" .
+ex:UBERON_0002097 rdfs:label "skin" .
+"""
+
+
+async def test_the_count_that_the_paper_got_wrong_is_one_expression(graph_of: Callable[[str], LocalAdapter]) -> None:
+    shell = "Retrieve[Nokia CC-3068 Shell for Lumia 520 - Retail Packaging - White]"
+    reply = await composed(
+        graph_of(SHOP),
+        f"Count[Minus[Neighbor[Neighbor[{shell}, bought_together_item], bought_together_item], {shell}]]",
+    )
+    assert reply.lines[0] == "48"
+    assert reply.data["status"] == "ok"
+    assert reply.data["results"] == [["1", "", "", "48", "number"]]
+    assert [row[2] for row in rows(reply.data["steps"])] == ["1 node", "1 node", "49 nodes", "1 node", "48 nodes", "48"]
+
+
+async def test_the_intersection_that_the_paper_got_wrong_is_one_expression(
+    graph_of: Callable[[str], LocalAdapter],
+) -> None:
+    reply = await composed(
+        graph_of(CLINIC),
+        "Intersect[Neighbor[Retrieve[Fluocinolone Acetonide], Compound-treats-Disease], "
+        "Neighbor[Retrieve[ear], -Disease-localizes-Anatomy]]",
+    )
+    assert reply.data["results"] == [["1", "", "", "ex:DOID_3310", "node"]]
+    assert reply.data["evidence"] == [
+        [f"ex:{name}" for name in names]
+        for names in (
+            ("DOID_3310", "Disease-localizes-Anatomy", "UBERON_0001690"),
+            ("DB00591", "Compound-treats-Disease", "DOID_3310"),
+        )
+    ]
+
+
+async def test_an_answer_shows_results_steps_and_evidence_with_labels_and_ids(tokyo: LocalAdapter) -> None:
+    reply = await composed(tokyo, "Feature[Neighbor[Retrieve[Japan], Capital], population]")
+    assert reply.text == (
+        "Feature[Neighbor[Retrieve[Japan], Capital], population]: 1 value.\n"
+        'Tokyo (Q1490) | population (P1082) | "13960236"^^xsd:integer\n'
+        "step | Retrieve[Japan] | 1 node | Japan (Q17); by label 'Japan'\n"
+        "step | Neighbor[Retrieve[Japan], Capital] | 1 node | Tokyo (Q1490); over capital (P36)\n"
+        "step | Feature[Neighbor[Retrieve[Japan], Capital], population] | 1 value | "
+        '"13960236"^^xsd:integer; over population (P1082)\n'
+        "evidence | Japan (Q17) | capital (P36) | Tokyo (Q1490)"
+    )
+    assert reply.data == {
+        "status": "ok",
+        "summary": "Feature[Neighbor[Retrieve[Japan], Capital], population]: 1 value.",
+        "parts": [["1", "Feature[Neighbor[Retrieve[Japan], Capital], population]", "values", "1 value"]],
+        "results": [["1", "Q1490", "P1082", "13960236", "xsd:integer"]],
+        "steps": [
+            ["1", "Retrieve[Japan]", "1 node", "Q17"],
+            ["1", "Neighbor[Retrieve[Japan], Capital]", "1 node", "Q1490"],
+            ["1", "Feature[Neighbor[Retrieve[Japan], Capital], population]", "1 value", "13960236"],
+        ],
+        "evidence": [["Q17", "P36", "Q1490"]],
+        "labels": {"Q1490": "Tokyo", "Q17": "Japan"},
+        "relations": {"P1082": "population", "P36": "capital"},
+    }
+
+
+async def test_a_relation_is_walked_backwards_and_shown_in_its_true_direction(tokyo: LocalAdapter) -> None:
+    reply = await composed(tokyo, "Neighbor[wd:Q1490, - P36]")
+    assert reply.lines == ["Japan (Q17) | capital (P36) | Tokyo (Q1490)"]
+    assert reply.data["results"] == [["1", "Q1490", "-P36", "Q17", "node"]]
+
+
+async def test_a_call_maps_over_every_node_and_keeps_what_each_gives(tokyo: LocalAdapter) -> None:
+    reply = await composed(tokyo, "Degree[Union[Q1490, Q17, Q515], capital], Neighbor[Union[Q1490, Q17, Q515], P36]")
+    assert reply.data["results"] == [
+        ["1", "Q1490", "P36", "1", "number"],
+        ["1", "Q17", "P36", "1", "number"],
+        ["1", "Q515", "P36", "0", "number"],
+        ["2", "Q1490", "P36", "Q179645", "node"],
+        ["2", "Q17", "P36", "Q1490", "node"],
+        ["2", "Q515", "P36", "", "none"],
+    ]
+    assert "city (Q515) | capital (P36) | none" in reply.lines
+
+
+async def test_a_node_that_fails_is_named_beside_the_others(tokyo: LocalAdapter) -> None:
+    reply = await composed(tokyo, "Neighbor[Union[Q1490, Q424242], P36]")
+    assert reply.data["status"] == "truncated"
+    assert reply.summary == (
+        "Neighbor[Union[Q1490, Q424242], P36]: at least 1 node. "
+        "Not everything was fetched: what is cut or failed is marked."
+    )
+    assert reply.lines[:2] == [
+        "Q424242 | error: This graph has no entity 'Q424242'. Retrieve finds the id of a name.",
+        "Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)",
+    ]
+
+
+async def test_a_part_that_fails_leaves_the_others_alone(tokyo: LocalAdapter) -> None:
+    reply = await composed(tokyo, "Degree[Q1490], Neighbor[Tokyo, capital], Retrieve[Shinjuku]")
+    assert reply.data["status"] == "truncated"
+    assert reply.summary == "3 parts: 2 worked out, 1 failed."
+    assert reply.lines[0] == "part 1 | Degree[Q1490] | 3"
+    assert rows(reply.data["parts"])[1][:3] == ["2", "Neighbor[Tokyo, capital]", "error"]
+    assert rows(reply.data["parts"])[1][3].endswith("In its place, Retrieve[Tokyo] takes the best match.")
+    assert [row[3] for row in rows(reply.data["results"])] == ["3", "Q179645"]
+
+
+async def test_when_every_part_fails_the_call_fails_with_all_reasons(tokyo: LocalAdapter) -> None:
+    text = await refused(tokyo, "Retrieve[zzzzqqqq], Neighbor[Q424242, P36]")
+    assert text.splitlines() == [
+        "None of the 2 parts can be worked out.",
+        "1: Nothing is called 'zzzzqqqq' or alike. Try another spelling or fewer words.",
+        "line 1, column 10: Retrieve[zzzzqqqq], Neighbor[Q424242, P36]",
+        "                            ^",
+        "2: This graph has no entity 'Q424242'. Retrieve finds the id of a name.",
+        "line 1, column 30: Retrieve[zzzzqqqq], Neighbor[Q424242, P36]",
+        " " * 48 + "^",
+    ]
+    assert (await refused(tokyo, ",".join(["Retrieve[zzzzqqqq]"] * 9))).endswith("\nThe other 4 fail too.")
+
+
+async def test_a_plain_name_is_never_guessed_to_be_an_id(tokyo: LocalAdapter) -> None:
+    text = await refused(tokyo, 'Neighbor["Tokyo", capital]')
+    assert "'Tokyo' is not an id." in text
+    assert "In its place, Retrieve[Tokyo] takes the best match." in text
+    assert text.endswith("^")
+
+
+async def test_the_id_of_a_relation_is_no_node(tokyo: LocalAdapter) -> None:
+    assert "capital (P36) is a relation" in await refused(tokyo, "Neighbor[P36, capital]")
+
+
+async def test_nothing_in_the_asked_direction_points_to_the_other(tokyo: LocalAdapter) -> None:
+    reply = await composed(tokyo, "Neighbor[Q17, -capital]")
+    assert reply.data["status"] == "empty"
+    assert reply.summary == "Neighbor[Q17, -capital]: 0 nodes."
+    assert reply.lines == [
+        "Japan (Q17) | -capital (P36) | none",
+        "step | Neighbor[Q17, -capital] | 0 nodes | over -capital (P36); only the other way round: capital (P36)",
+    ]
+
+
+async def test_counts_of_numbers_stay_these_numbers(tokyo: LocalAdapter) -> None:
+    reply = await composed(tokyo, "Count[Degree[Union[Q1490, Q17]]], Count[Q1490]")
+    assert [row[3] for row in rows(reply.data["results"])] == ["3", "3", "1"]
+
+
+async def test_a_hub_is_counted_whole_and_does_not_spoil_an_intersection(hub: LocalAdapter) -> None:
+    land, first = "ns1:land", "ns1:person0000"
+    last = "ns1:person4999"
+    citizens = f"Neighbor[{land}, -citizen]"
+    reply = await composed(
+        hub,
+        f"Count[{citizens}], Intersect[{citizens}, Union[{first}, {last}, {land}]], "
+        f"Minus[Union[{first}, {last}, {land}], {citizens}]",
+    )
+    assert [row[3] for row in rows(reply.data["results"])] == ["5000", first, last, land]
+    assert [last, "ns1:citizen", land] in rows(reply.data["evidence"])
+    assert reply.data["status"] == "ok"
+
+
+async def test_what_is_cut_is_marked(hub: LocalAdapter) -> None:
+    reply = await composed(hub, "Degree[Neighbor[ns1:land, -citizen], citizen]")
+    assert reply.data["status"] == "truncated"
+    assert "Not everything was fetched: what is cut or failed is marked." in reply.summary
+    assert "from 1,000 of 5,000 nodes" in reply.text
+    assert reply.summary.startswith("Degree[Neighbor[ns1:land, -citizen], citizen]: 1,000 of 5,000 numbers.")
+
+
+async def test_taking_away_what_is_not_known_whole_is_refused(hub: LocalAdapter) -> None:
+    text = await refused(
+        hub,
+        "Minus[ns1:land, Neighbor[Neighbor[Neighbor[ns1:land, -citizen], citizen], -capital]]",
+    )
+    assert text.startswith("Minus cannot tell what to take away:")
+
+
+@pytest.mark.parametrize("max_tokens", [300, 1_000, 2_000])
+async def test_both_forms_stay_within_the_budget(sample: LocalAdapter, max_tokens: int) -> None:
+    expression = "Neighbor[Neighbor[Q30, -P27], P19], Neighbor[Q64, -P19], Retrieve[John Adams], Degree[Q1490]"
+    reply = await composed(sample, expression, Settings(max_tokens=max_tokens))
+    assert token_count(reply.text) <= max_tokens
+    assert token_count(json.dumps(reply.data, ensure_ascii=False)) <= max_tokens
+    assert reply.data["status"] == "truncated"
+    assert "results are left out" in reply.summary
+
+
+async def test_parts_share_the_room_of_an_answer(sample: LocalAdapter) -> None:
+    reply = await composed(sample, "Neighbor[Q30, -P27], Neighbor[Q64, -P19], Retrieve[Tokyo]")
+    assert {row[0] for row in rows(reply.data["results"])} == {"1", "2", "3"}
+
+
+async def test_sixty_four_parts_do_not_overflow_the_answer(tokyo: LocalAdapter) -> None:
+    reply = await composed(tokyo, ", ".join(["Feature[Q1490, 'population']"] * 64), Settings(max_tokens=400))
+    assert token_count(reply.text) <= 400
+    assert "parts are left out: ask for fewer at once." in reply.summary
+
+
+HOSTILE = {
+    "bracket": ('Retrieve["a ] b"]', "Nothing is called 'a ] b' or alike."),
+    "comma": ("Neighbor[Retrieve[Tokyo, or so], capital]", "Shinjuku"),
+    "quotes": ("Retrieve['\"Tokyo\"']", "Tokyo (Q1490)"),
+    "newline": ("Retrieve[To\nkyo]", "Tokyo (Q1490)"),
+    "chinese": ("Retrieve[\u6771\u4eac]", "Nothing is called '\u6771\u4eac' or alike."),
+    "arabic": ("Retrieve[\u0637\u0648\u0643\u064a\u0648]", "Nothing is called"),
+    "surrogate": ("Retrieve[\ud800]", "a valid string"),
+    "control": ("Retrieve[\x00\x01]", "Nothing is called"),
+    "unbalanced": ("Neighbor[Retrieve[Tokyo, capital]", "is never closed"),
+    "code": ("Retrieve[__import__('os').system('true')]", "Nothing is called"),
+    "depth": ("Neighbor[" * 1_000, "nested deeper than 8"),
+    "size": ("Retrieve[" + "x" * 100_000 + "]", "at most 20000 characters"),
+    "injection": ("Neighbor[<http://a> <http://b>, x]", "is not an id"),
+    "blank": (" ", "Expected a call here"),
+}
+
+
+@pytest.mark.parametrize(("expression", "said"), HOSTILE.values(), ids=HOSTILE)
+async def test_odd_expressions_get_an_answer_or_a_clear_refusal(
+    tokyo: LocalAdapter, expression: str, said: str
+) -> None:
+    async with Client(compose_server(tokyo)) as client:
+        odd = await client.call_tool("Compose", {"expression": expression})
+        after = await client.call_tool("Compose", {"expression": "Count[Q1490]"})
+    text = str(odd.content[0])
+    assert said in text.replace('\\"', '"').replace("\\'", "'")
+    assert len(text) < 1_500
+    assert not after.is_error
+
+
+async def test_the_tool_describes_itself_in_few_words(tokyo: LocalAdapter) -> None:
+    async with Client(compose_server(tokyo)) as client:
+        (tool,) = (await client.list_tools()).tools
+    assert token_count(tool.model_dump_json(by_alias=True, exclude_none=True)) <= 500
+    assert tool.name == "Compose"
+    assert list(tool.input_schema["properties"]) == ["expression"]
+    assert tool.output_schema is not None
+    assert tool.annotations is not None
+    assert (tool.annotations.read_only_hint, tool.annotations.open_world_hint) == (True, False)

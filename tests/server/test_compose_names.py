@@ -1,0 +1,123 @@
+"""How Compose finds entities, relations and features by name, and what it says where a name means several things."""
+
+from collections.abc import Callable
+
+import pytest
+
+from calls import rows
+from compositions import composed, refused
+from kg_adapters.local.adapter import LocalAdapter
+
+WORLD = """
+@prefix ex: <http://ex.org/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+ex:seat rdfs:label "capital" .
+ex:money rdfs:label "Capital" .
+ex:height rdfs:label "size" .
+ex:area rdfs:label "size" .
+ex:japan rdfs:label "Japan"@en ; ex:seat ex:tokyo ; ex:size 1 ; ex:area 378000 ; ex:motto "first" .
+ex:france rdfs:label "France"@en ; ex:seat ex:paris ; ex:height 4810 ; ex:area 640000 ; ex:motto "equal"@fr .
+ex:utopia rdfs:label "Utopia"@en ; ex:motto "equal"@en .
+ex:tokyo rdfs:label "Tokyo"@en ; ex:near ex:yokohama .
+ex:paris rdfs:label "Paris"@en .
+ex:paris_texas rdfs:label "Paris"@en .
+ex:firm ex:money ex:bank ; ex:seat ex:paris .
+ex:yokohama ex:near ex:tokyo .
+"""
+
+
+@pytest.fixture
+def world(graph_of: Callable[[str], LocalAdapter]) -> LocalAdapter:
+    """Countries with capitals, and names that mean several things."""
+    return graph_of(WORLD)
+
+
+async def test_of_several_equally_good_names_one_is_taken_and_the_others_are_listed(world: LocalAdapter) -> None:
+    reply = await composed(world, "Retrieve[paris]")
+    assert reply.summary.endswith("Check the steps: a name was matched loosely, or fits several.")
+    assert reply.lines == [
+        "Paris (ex:paris)",
+        "step | Retrieve[paris] | 1 node | Paris (ex:paris); by label 'Paris'; "
+        "1 other matches as well: Paris (ex:paris_texas)",
+    ]
+
+
+async def test_a_loose_match_says_so(world: LocalAdapter) -> None:
+    reply = await composed(world, "Degree[Retrieve[Yokohamma]]")
+    assert reply.summary.endswith("Check the steps: a name was matched loosely, or fits several.")
+    assert "by text 'yokohama', the most like it (0.94), not the same" in reply.lines[1]
+
+
+async def test_of_relations_with_one_name_that_is_taken_which_the_nodes_have(world: LocalAdapter) -> None:
+    reply = await composed(world, "Neighbor[Retrieve[Japan], CAPITAL]")
+    assert reply.lines[0] == ("Japan (ex:japan) | capital (ex:seat) | Tokyo (ex:tokyo)")
+    assert reply.lines[-1].endswith(
+        "over capital (ex:seat); taken because only it occurs here: capital (ex:seat); "
+        "others of that name: Capital (ex:money)"
+    )
+    backwards = await composed(world, "Neighbor[ex:bank, -capital]")
+    assert backwards.data["results"] == [["1", "ex:bank", "-ex:money", "ex:firm", "node"]]
+
+
+async def test_a_name_that_stays_ambiguous_is_refused_with_the_candidates(world: LocalAdapter) -> None:
+    both = await refused(world, "Neighbor[ex:firm, capital]")
+    none = await refused(world, "Neighbor[ex:yokohama, capital]")
+    candidates = "2 relations are called 'capital': capital (ex:seat), Capital (ex:money)"
+    assert both.startswith(f"{candidates}, and the nodes have more than one of them. Name one by its id.\nline 1, ")
+    assert none.startswith(f"{candidates}, and the nodes have none of them. Name one by its id.\nline 1, ")
+
+
+async def test_features_are_told_apart_by_what_the_nodes_have(world: LocalAdapter) -> None:
+    taken = await composed(world, "Feature[ex:japan, size]")
+    both = await refused(world, "Feature[ex:france, size]")
+    assert taken.data["results"] == [
+        ["1", "ex:japan", "ex:area", "378000", "xsd:integer"],
+    ]
+    assert both.startswith("2 features are called 'size': size (ex:area), size (ex:height)")
+
+
+async def test_an_unknown_name_is_refused_with_similar_ones_and_those_that_are_there(tokyo: LocalAdapter) -> None:
+    relation = await refused(tokyo, "Neighbor[Q17, captial]")
+    feature = await refused(tokyo, "Feature[Union[Q17, Q1490], popullation]")
+    unknown_id = await refused(tokyo, "Neighbor[Q999, P9999]")
+    assert relation.startswith(
+        "No relation of this graph is called 'captial'. Did you mean capital (P36)? "
+        "Japan (Q17) has country (P17), capital (P36).\nline 1, column 15: "
+    )
+    assert feature.startswith(
+        "No feature of this graph is called 'popullation'. Did you mean population (P1082)? The first 2 nodes have "
+        "rdfs:label, schema:description, skos:altLabel, population (P1082).\n"
+    )
+    assert "No relation of this graph is called 'P9999'." in unknown_id
+
+
+async def test_two_relations_in_one_call_are_refused_with_the_way_to_write_them(tokyo: LocalAdapter) -> None:
+    text = await refused(tokyo, "Neighbor[Q1490, capital, country]")
+    assert "One call takes one relation: write several calls, side by side or inside Union[…, …]." in text
+
+
+async def test_a_feature_is_no_relation_and_a_relation_no_feature(tokyo: LocalAdapter) -> None:
+    for name in ("population", "P1082"):
+        text = await refused(tokyo, f"Neighbor[Q1490, {name}]")
+        assert text.startswith("population (P1082) has values, not nodes: use Feature[node, P1082].")
+    for name in ("capital", "P36"):
+        text = await refused(tokyo, f"Feature[Q1490, {name}]")
+        assert text.startswith("capital (P36) leads to nodes, not values: use Neighbor[node, P36].")
+
+
+async def test_a_relation_goes_by_the_last_part_of_its_iri_and_by_its_prefixed_name(world: LocalAdapter) -> None:
+    for name in ("NEAR", "ex:near"):
+        reply = await composed(world, f"Neighbor[ex:tokyo, {name}]")
+        assert rows(reply.data["results"])[0][3] == "ex:yokohama"
+    reply = await composed(world, "Feature[ex:tokyo, RDFS:Label]")
+    assert rows(reply.data["results"])[0][3:] == ["Tokyo", "en"]
+
+
+async def test_sets_of_values_compare_by_what_they_say(world: LocalAdapter) -> None:
+    reply = await composed(
+        world,
+        "Intersect[Feature[ex:france, motto], Feature[ex:utopia, motto]], "
+        "Count[Union[Feature[ex:japan, motto], Feature[ex:france, motto]]]",
+    )
+    assert [row[3:] for row in rows(reply.data["results"])] == [["equal", "fr"], ["2", "number"]]

@@ -1,0 +1,261 @@
+"""The grammar of expressions: each rule of the parser's docstring, and errors that point at the place."""
+
+import pytest
+
+from expression_trees import combined, count, degree, entity, feature, neighbor, retrieve
+from kg_server.compose.parser import MAX_CALLS, MAX_DEPTH, MAX_IDS, parse
+from kg_server.compose.pointing import MisreadExpression, pointed
+from kg_server.compose.syntax import Call, EntityRef, NeighborCall, SetCall, Span, entities_in, kind_of
+
+
+def only(text: str) -> Call:
+    (call,) = parse(text)
+    return call
+
+
+def error(text: str) -> MisreadExpression:
+    with pytest.raises(MisreadExpression) as raised:
+        parse(text)
+    return raised.value
+
+
+def fault(text: str) -> tuple[str, str]:
+    """Return what is wrong with an expression, and the text from the place on that the error points at."""
+    found = error(text)
+    return found.problem, text[found.position :]
+
+
+def test_every_function_has_a_call() -> None:
+    assert parse(
+        "Retrieve[Tokyo], Feature[Q1490, population], Neighbor[Q1490, P36], Degree[Q1490, P36], Degree[Q1490], "
+        "Count[Q1490], Union[Q1, Q2, Q3], Intersect[Q1, Q2], Minus[Q1, Q2]"
+    ) == (
+        retrieve("Tokyo"),
+        feature(entity("Q1490"), "population"),
+        neighbor(entity("Q1490"), "P36"),
+        degree(entity("Q1490"), "P36"),
+        degree(entity("Q1490")),
+        count(entity("Q1490")),
+        combined("Union", entity("Q1"), entity("Q2"), entity("Q3")),
+        combined("Intersect", entity("Q1"), entity("Q2")),
+        combined("Minus", entity("Q1"), entity("Q2")),
+    )
+
+
+def test_names_are_read_in_any_case_with_their_other_spellings_and_blanks() -> None:
+    wanted = neighbor(entity("Q1"), "P2")
+    for name in ("Neighbor", "NEIGHBOUR", "getneighbor", "GetNeighbour", "neighbor  ", "Neighbor\n"):
+        assert only(f" {name}[ Q1 ,P2 ] ") == wanted
+
+
+def test_calls_nest_in_series_and_stand_side_by_side_without_blanks() -> None:
+    assert parse("Feature[Neighbor[Retrieve[Tokyo],capital],label],Degree[Retrieve[Japan]]") == (
+        feature(neighbor(retrieve("Tokyo"), "capital"), "label"),
+        degree(retrieve("Japan")),
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        ("Nokia CC-3068 Shell, Lumia 520 - White", "Nokia CC-3068 Shell, Lumia 520 - White"),
+        ("Alien: Covenant", "Alien: Covenant"),
+        ("a [b [c], d] e", "a [b [c], d] e"),
+        ("two\nlines", "two\nlines"),
+        ("  blanks   inside  ", "blanks   inside"),
+        ("Schindler's List", "Schindler's List"),
+        ("'Allo 'Allo!", "'Allo 'Allo!"),
+        ('"Heroes" and "Low"', '"Heroes" and "Low"'),
+        ('the "Heroes"', 'the "Heroes"'),
+        ('"never closed', '"never closed'),
+        ("back\\slash", "back\\slash"),
+        ("<not an iri>", "<not an iri>"),
+        ('"Tokyo"', "Tokyo"),
+        (" 'Tokyo' ", "Tokyo"),
+        ('"a ] b, c"', "a ] b, c"),
+        ("'[['", "[["),
+        (r'"say \"no\" \\ \n\t\r\'"', 'say "no" \\ \n\t\r\''),
+        ('" blanks count "', " blanks count "),
+        ('"two\nlines"', "two\nlines"),
+        ("Tokyo[city]", "Tokyo[city]"),
+        ('"Count[x]"', "Count[x]"),
+        ("<http://example.org/a[b>", "<http://example.org/a[b>"),
+        ("\u6771\u4eac", "\u6771\u4eac"),
+        ("-5 degrees", "-5 degrees"),
+    ],
+)
+def test_words_run_to_their_closing_bracket_with_or_without_quotation_marks(written: str, text: str) -> None:
+    assert parse(f"Retrieve[{written}], Degree[Q1]") == (retrieve(text), degree(entity("Q1")))
+
+
+def test_relations_and_features_are_words_too() -> None:
+    assert only("Neighbor[Q1, date, place [and] time]") == neighbor(entity("Q1"), "date, place [and] time")
+    assert only('Feature[Q1, "a ] b"]') == feature(entity("Q1"), "a ] b")
+
+
+def test_a_minus_sign_before_a_relation_walks_it_backwards_unless_it_is_quoted() -> None:
+    assert only("Neighbor[Q1, -P36]") == neighbor(entity("Q1"), "P36", backwards=True)
+    assert only("Degree[Q1, - 'birth place']") == degree(entity("Q1"), "birth place", backwards=True)
+    assert only("Neighbor[Q1, '-P36']") == neighbor(entity("Q1"), "-P36")
+    assert only("Feature[Q1, -x]") == feature(entity("Q1"), "-x")
+
+
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        ("Q1490", "Q1490"),
+        ("dbr:Tokyo_(city)", "dbr:Tokyo_(city)"),
+        ("ex:a[1]", "ex:a[1]"),
+        ("<http://example.org/a,b]>", "<http://example.org/a,b]>"),
+        ('"dbr:Washington,_D.C."', "dbr:Washington,_D.C."),
+        ("http://example.org/a", "http://example.org/a"),
+        ("_:b0", "_:b0"),
+        ("New York", "New York"),
+    ],
+)
+def test_an_id_ends_at_a_comma_or_bracket_unless_marks_enclose_it(written: str, text: str) -> None:
+    assert only(f"Union[{written}, {written}]") == combined("Union", entity(text), entity(text))
+
+
+def test_where_something_stood_is_remembered() -> None:
+    call = only(" Neighbor[Retrieve[Tokyo], capital]")
+    assert isinstance(call, NeighborCall)
+    assert (call.span, call.node.span, call.relation.span) == (Span(1, 35), Span(10, 25), Span(27, 34))
+
+
+def test_what_a_call_gives_follows_from_its_function() -> None:
+    kinds = {
+        text: kind_of(only(text))
+        for text in ("Retrieve[x]", "Feature[Q1, x]", "Neighbor[Q1, x]", "Degree[Q1]", "Count[Q1]", "Union[Q1, Q2]")
+    }
+    assert list(kinds.values()) == ["nodes", "values", "nodes", "numbers", "numbers", "nodes"]
+    assert kind_of(only("Minus[Feature[Q1, x], Feature[Q2, x]]")) == "values"
+
+
+def test_the_ids_of_a_tree_are_found() -> None:
+    call = only("Union[Q1, Neighbor[Q2, x], Retrieve[y]]")
+    assert [ref.text for ref in entities_in(call)] == ["Q1", "Q2"]
+
+
+@pytest.mark.parametrize(
+    ("expression", "problem", "rest"),
+    [
+        ("", "Expected a call here, such as Retrieve[text], ", ""),
+        ("  ", "Expected a call here", ""),
+        ("Q1490", "Expected a call here", "Q1490"),
+        ("Action 1: Retrieve[x]", "Expected a call here", "Action 1: Retrieve[x]"),
+        ("Retrieve[x] and more", "Expected a comma and another call, or the end.", "and more"),
+        ("Retrieve[x], ", "Expected a call here", ""),
+        ("Retrieve[a]]", "This bracket closes nothing.", "]"),
+        ("Retrieve", "Expected [ and the arguments behind Retrieve.", "Retrieve"),
+        ("Retrieve(Tokyo)", "The arguments of Retrieve stand in square brackets.", "Retrieve(Tokyo)"),
+        ("Retrive[x]", "There is no function 'Retrive'. Did you mean Retrieve?", "Retrive[x]"),
+        (
+            "Intersection[Q1, Q2]",
+            "There is no function 'Intersection'. Did you mean Intersect?",
+            "Intersection[Q1, Q2]",
+        ),
+        ("Xyzzy[x]", "There is no function 'Xyzzy'. The functions are Retrieve, Feature,", "Xyzzy[x]"),
+        ("Neighbor[Tokio[x], y]", "There is no function 'Tokio'.", "Tokio[x], y]"),
+        ("Retrieve[x", "This bracket of Retrieve is never closed.", "[x"),
+        ("Retrieve[x [y]", "This bracket of Retrieve is never closed.", "[x [y]"),
+        ("Neighbor[Q1", "This bracket of Neighbor is never closed.", "[Q1"),
+        ("Neighbor[", "This bracket of Neighbor is never closed.", "["),
+        ("Neighbor[Retrieve[x]", "This bracket of Neighbor is never closed.", "[Retrieve[x]"),
+        ("Count[Retrieve[x]", "This bracket of Count is never closed.", "[Retrieve[x]"),
+        ("Neighbor[Retrieve[x], y", "This bracket of Neighbor is never closed.", "[Retrieve[x], y"),
+        ("Retrieve[]", "Retrieve needs a text here.", "]"),
+        ('Retrieve[" "]', "Retrieve needs a text here.", '" "]'),
+        ("Neighbor[, x]", "Neighbor needs a node here.", ", x]"),
+        ("Neighbor['', x]", "Neighbor needs a node here.", "'', x]"),
+        ("Neighbor[Q1]", "Neighbor takes a node and a relation.", "]"),
+        ("Feature[Q1]", "Feature takes a node and a feature.", "]"),
+        ("Feature[Q1, ]", "Feature needs a text here.", "]"),
+        ("Neighbor[Q1, -]", "Neighbor needs a text here.", "]"),
+        ("Neighbor['Q1, x]", "This quotation mark is never closed", "'Q1, x]"),
+        ("Neighbor['Q1' Q2, x]", "This quotation mark is never closed", "'Q1' Q2, x]"),
+        ("Neighbor[Retrieve[x] y, z]", "Neighbor takes a node and a relation.", "y, z]"),
+        ("Degree[Retrieve[x] y]", "Degree takes no more than this.", "y]"),
+        ("Count[Q1, Q2]", "Count takes no more than this.", ", Q2]"),
+        ("Union[Q1]", "Union takes two or more sets.", "]"),
+        ("Union[Retrieve[a] Retrieve[b]]", "Union takes no more than this.", "Retrieve[b]]"),
+        ("Neighbor[Degree[Q1], x]", "Neighbor starts from nodes, but this gives numbers.", "Degree[Q1], x]"),
+        ("Degree[Feature[Q1, x]]", "Degree starts from nodes, but this gives values.", "Feature[Q1, x]]"),
+        ("Union[Q1, Feature[Q2, x]]", "Union takes sets that are all of nodes", "Feature[Q2, x]]"),
+        ("Minus[Count[Q1], Count[Q2]]", "Minus takes sets that are all of nodes", "Count[Q1], Count[Q2]]"),
+        ("Retrieve[Retrieve[x]]", "Retrieve takes no call here.", "Retrieve[x]]"),
+        ("Neighbor[Q1, count [x]]", "Neighbor takes no call here.", "count [x]]"),
+    ],
+)
+def test_an_error_says_what_is_wrong_and_points_at_it(expression: str, problem: str, rest: str) -> None:
+    found = fault(expression)
+    assert found[0].startswith(problem)
+    assert found[1] == rest
+
+
+def test_calls_nest_to_a_depth_and_no_deeper() -> None:
+    def nested(depth: int) -> str:
+        return "Neighbor[" * (depth - 1) + "Retrieve[x]" + ", y]" * (depth - 1)
+
+    deepest = only(nested(MAX_DEPTH))
+    for _ in range(MAX_DEPTH - 1):
+        assert isinstance(deepest, NeighborCall)
+        assert not isinstance(deepest.node, EntityRef)
+        deepest = deepest.node
+    assert deepest == retrieve("x")
+    assert fault(nested(MAX_DEPTH + 1))[0] == "This call is nested deeper than 8. Ask in two steps."
+
+
+def test_an_expression_has_a_number_of_calls_and_no_more() -> None:
+    assert len(parse(", ".join(["Retrieve[x]"] * MAX_CALLS))) == MAX_CALLS
+    problem, rest = fault(", ".join(["Retrieve[x]"] * (MAX_CALLS + 1)))
+    assert problem == "An expression has at most 64 calls; this is one more. Ask in two."
+    assert rest == "Retrieve[x]"
+
+
+def test_an_expression_has_a_number_of_ids_and_no_more() -> None:
+    assert isinstance(only(f"Union[{'Q1,' * (MAX_IDS - 1)}Q2]"), SetCall)
+    assert fault(f"Union[{'Q1,' * MAX_IDS}Q2]") == (
+        "An expression has at most 500 ids of nodes; this is one more.",
+        "Q2]",
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Neighbor[" * 12_000,
+        "[" * 100_000,
+        "]" * 100_000,
+        "Retrieve['a]," * 8_000,
+        "Retrieve[" + "[" * 100_000,
+        "Retrieve[" * 1_000 + "x" + "]" * 1_000 + "]",
+        "a" * 100_000,
+        "'" * 100_000,
+        "Union[" + "Q1," * 40_000,
+        "Neighbor[<" + "," * 100_000,
+        " " * 100_000,
+        "\n" * 100_000 + "x",
+    ],
+)
+def test_a_hundred_kilobytes_of_nonsense_are_refused_at_once_in_a_few_words(text: str) -> None:
+    assert len(str(error(text))) < 600
+
+
+def test_the_caret_stands_below_the_place() -> None:
+    assert str(error("Union[Q1,\n  Degree[Q2]]")) == (
+        "Union takes sets that are all of nodes, or all of values; this gives numbers.\n"
+        "line 2, column 3:   Degree[Q2]]\n"
+        "                    ^"
+    )
+
+
+def test_the_caret_minds_wide_and_combining_characters() -> None:
+    assert pointed("\u6771e\u0301x", 3) == ("line 1, column 4: \u6771e\u0301x\n" + " " * 18 + "\N{IDEOGRAPHIC SPACE} ^")
+
+
+def test_a_long_line_is_shortened_around_the_place_and_controls_are_blanked() -> None:
+    line, caret = pointed("\t" + "a" * 99 + "!" + "b" * 99, 100).splitlines()
+    assert line == "line 1, column 101: …" + "a" * 50 + "!" + "b" * 49 + "…"
+    assert line[caret.index("^")] == "!"
+    assert pointed("a\tb", 2) == "line 1, column 3: a b\n" + " " * 20 + "^"

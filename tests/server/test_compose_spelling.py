@@ -1,0 +1,155 @@
+"""Whatever is written: a tree in any legal spelling is read back, and any text gives a tree or an error."""
+
+import string
+from dataclasses import dataclass
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from expression_trees import NOWHERE
+from kg_server.compose.parser import parse
+from kg_server.compose.pointing import MisreadExpression
+from kg_server.compose.syntax import (
+    Call,
+    CountCall,
+    DegreeCall,
+    EntityRef,
+    FeatureCall,
+    Function,
+    NeighborCall,
+    Operand,
+    RetrieveCall,
+    SetCall,
+    SetFunction,
+    Words,
+)
+
+NAMES: dict[Function, tuple[str, ...]] = {
+    "Neighbor": ("Neighbor", "Neighbour", "GetNeighbor", "GetNeighbour"),
+    "Retrieve": ("Retrieve",),
+    "Feature": ("Feature",),
+    "Degree": ("Degree",),
+    "Count": ("Count",),
+    "Union": ("Union",),
+    "Intersect": ("Intersect",),
+    "Minus": ("Minus",),
+}
+PLAIN = string.ascii_letters + string.digits + "_.-:()'\u6771 "
+texts = st.text(st.sampled_from(PLAIN + '[],"\\\n<>'), min_size=1, max_size=12).filter(lambda text: text.strip() != "")
+plain_ids = st.text(st.sampled_from(string.ascii_letters + string.digits + ":_.()"), min_size=1, max_size=8)
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """Chooses, call by call, one of the legal ways to write a tree."""
+
+    draw: st.DrawFn
+
+    def expression(self, calls: list[Call]) -> str:
+        return self._blanks() + ",".join(self._operand(call) + self._blanks() for call in calls)
+
+    def _operand(self, operand: Operand) -> str:  # noqa: PLR0911 - one way for each kind of call
+        blank = self._blanks
+        match operand:
+            case EntityRef():
+                return self._id(operand.text)
+            case RetrieveCall():
+                return f"{self._name('Retrieve')}[{blank()}{self._words(operand.text.text)}]"
+            case FeatureCall():
+                arguments = f"{self._operand(operand.node)}{blank()},{blank()}{self._words(operand.feature.text)}"
+                return f"{self._name('Feature')}[{blank()}{arguments}]"
+            case NeighborCall():
+                return f"{self._name('Neighbor')}[{blank()}{self._operand(operand.node)},{self._relation(operand)}]"
+            case DegreeCall():
+                relation = "" if operand.relation is None else f",{self._relation(operand)}"
+                return f"{self._name('Degree')}[{self._operand(operand.node)}{blank()}{relation}]"
+            case CountCall():
+                return f"{self._name('Count')}[{blank()}{self._operand(operand.of)}{blank()}]"
+            case SetCall():
+                inner = f"{blank()},{blank()}".join(self._operand(each) for each in operand.operands)
+                return f"{self._name(operand.function)}[{blank()}{inner}{blank()}]"
+
+    def _relation(self, call: NeighborCall | DegreeCall) -> str:
+        assert call.relation is not None
+        text = call.relation.text
+        if call.backwards:
+            return f"{self._blanks()}-{self._blanks()}{self._words(text)}"
+        return f"{self._blanks()}{self._quoted(text) if text.startswith('-') else self._words(text)}"
+
+    def _name(self, function: Function) -> str:
+        name = self.draw(st.sampled_from(NAMES[function]))
+        return self.draw(st.sampled_from([name, name.lower(), name.upper()])) + self._blanks()
+
+    def _words(self, text: str) -> str:
+        plain = set(text) <= set(PLAIN) and text == text.strip() and text[0] not in "'-"
+        return text + self._blanks() if plain and self.draw(st.booleans()) else self._quoted(text)
+
+    def _id(self, text: str) -> str:
+        plain = set(text) <= set(PLAIN) - set("' ")
+        return text if plain and self.draw(st.booleans()) else self._quoted(text)
+
+    def _quoted(self, text: str) -> str:
+        mark = self.draw(st.sampled_from("\"'"))
+        escaped = text.replace("\\", "\\\\").replace(mark, f"\\{mark}")
+        if self.draw(st.booleans()):
+            escaped = escaped.replace("\n", "\\n")
+        return f"{mark}{escaped}{mark}{self._blanks()}"
+
+    def _blanks(self) -> str:
+        return self.draw(st.sampled_from(["", "", " ", "\n", "\t "]))
+
+
+no_place = st.just(NOWHERE)
+some_words = st.builds(Words, texts, no_place)
+starts = st.builds(EntityRef, plain_ids | texts, no_place) | st.builds(RetrieveCall, some_words, no_place)
+
+
+def around(nodes: st.SearchStrategy[Operand]) -> st.SearchStrategy[Operand]:
+    sets = st.lists(nodes, min_size=2, max_size=3).map(tuple)
+    functions: st.SearchStrategy[SetFunction] = st.sampled_from(("Union", "Intersect", "Minus"))
+    return st.builds(NeighborCall, nodes, some_words, st.booleans(), no_place) | st.builds(
+        SetCall, functions, sets, no_place
+    )
+
+
+node_sets: st.SearchStrategy[Operand] = st.recursive(starts, around, max_leaves=6)
+values = st.builds(FeatureCall, node_sets, some_words, no_place)
+degrees = st.builds(DegreeCall, node_sets, some_words, st.booleans(), no_place)
+whole_degrees = st.builds(DegreeCall, node_sets, st.none(), st.just(False), no_place)
+counts = st.builds(CountCall, node_sets | values | degrees, no_place)
+calls = st.one_of(node_sets, values, degrees, whole_degrees, counts)
+
+
+@st.composite
+def trees_and_spellings(draw: st.DrawFn) -> tuple[list[Call], str]:
+    drawn = draw(st.lists(calls, min_size=1, max_size=3))
+    chosen = [CountCall(each, NOWHERE) if isinstance(each, EntityRef) else each for each in drawn]
+    return chosen, Spelling(draw).expression(chosen)
+
+
+@settings(max_examples=300, derandomize=True, deadline=None, database=None)
+@given(trees_and_spellings())
+def test_a_tree_in_any_legal_spelling_is_read_back(pair: tuple[list[Call], str]) -> None:
+    chosen, text = pair
+    assert parse(text, max_depth=20, max_calls=500) == tuple(chosen)
+
+
+fragments = st.sampled_from(
+    (
+        *("Retrieve", "Feature[", "neighbor [", "Degree[", "Count[", "Union[", "Minus", "[", "]", ",", " ", "-", "'"),
+        *('"', "\\", "<", ">", "\n", "Q1", "wd:Q2", "x", "\u6771", "\ud800", "\x00"),
+    )
+)
+
+
+@settings(max_examples=300, derandomize=True, deadline=None, database=None)
+@given(st.text() | st.lists(fragments, max_size=30).map("".join))
+def test_any_text_gives_a_tree_or_an_error_with_a_place_in_it(text: str) -> None:
+    try:
+        assert parse(text)
+    except MisreadExpression as error:
+        place, message = error.position, str(error)
+    else:
+        place, message = 0, "^"
+    assert 0 <= place <= len(text)
+    assert message.endswith("^")
