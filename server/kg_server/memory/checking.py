@@ -1,0 +1,193 @@
+"""Each triple of a call against the graph: what may be kept, what is refused and why."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kg_adapters.errors import InvalidRequest
+from kg_adapters.models import Description
+from kg_adapters.prefixes import Prefixes
+from kg_adapters.protocol import KGAdapter
+from kg_adapters.terms import Iri, Literal, Node, Term
+from kg_server.memory.explanation import Stated, reasons_for
+from kg_server.memory.network import Fact
+from kg_server.memory.presence import MAX_SCAN, presence_of
+from kg_server.memory.reading import Mention, Mentions, Reading, Value, echo, read_triple
+from kg_server.names import one_line, shown_literal
+
+MAX_VALUES: Final = 1_000
+"""How many values of one feature a literal is looked for among."""
+
+_MAX_REASON: Final = 400
+_MIN_CUT: Final = 20
+_TOO_LARGE: Final = f"it cannot be checked: both ends have more than {MAX_SCAN:,} triples over this relation."
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A triple that may not be kept: its place in the call, from 1, what was written, and why."""
+
+    number: int
+    written: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"triple {self.number} ({self.written}): {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The triples of one call, judged one by one.
+
+    Args:
+        facts: What may be kept, in the order it was written.
+        refused: Every other triple.
+        notes: One line for every label that the graph gives to something else.
+    """
+
+    facts: tuple[Fact, ...]
+    refused: tuple[Refusal, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What the graph says about stated triples, by number.
+
+    Args:
+        tails: The tail as the graph has it.
+        unclear: Why a triple is neither there nor missing.
+        unchecked: Triples that would take too long to find.
+    """
+
+    tails: Mapping[int, Term]
+    unclear: Mapping[int, str]
+    unchecked: frozenset[int]
+
+
+async def check(graph: KGAdapter, written: Sequence[Sequence[str] | str], *, allow_unverified: bool) -> Checked:
+    """Read triples and look each of them up; a bad one does not harm the others.
+
+    Args:
+        graph: Where they should be.
+        written: The triples as a model writes them.
+        allow_unverified: Keep what the graph does not hold, marked; what cannot be read is refused all the same.
+    """
+    readings, refused = _read(written, graph.prefixes)
+    described = await graph.describe([node for reading in readings.values() for node in _nodes(reading)])
+    stated = {number: _stated(reading, described) for number, reading in readings.items()}
+    look = await _look(graph, stated, described)
+    refused.update(look.unclear)
+    missing = {number: each for number, each in stated.items() if number not in {*look.tails, *look.unclear}}
+    facts = {number: _fact(stated[number], tail) for number, tail in look.tails.items()}
+    if allow_unverified:
+        facts.update({number: _fact(each, None) for number, each in missing.items()})
+    else:
+        refused.update(dict.fromkeys(look.unchecked, _TOO_LARGE))
+        absent = {number: each for number, each in missing.items() if number not in look.unchecked}
+        refused.update(zip(absent, await reasons_for(graph, list(absent.values()), described), strict=True))
+    return Checked(
+        facts=tuple(facts[number] for number in sorted(facts)),
+        refused=tuple(_refusal(number, written[number], refused[number]) for number in sorted(refused)),
+        notes=tuple(
+            dict.fromkeys(note for number in sorted(facts) for note in _notes(graph, stated[number], described))
+        ),
+    )
+
+
+def _read(written: Sequence[Sequence[str] | str], prefixes: Prefixes) -> tuple[dict[int, Reading], dict[int, str]]:
+    readings: dict[int, Reading] = {}
+    refused: dict[int, str] = {}
+    for number, each in enumerate(written):
+        try:
+            readings[number] = read_triple(each, prefixes)
+        except InvalidRequest as error:
+            refused[number] = str(error)
+    return readings, refused
+
+
+def _fact(stated: Stated, tail: Term | None) -> Fact:
+    """Return a fact with the tail that the graph has; without one, with the tail as it was written, unverified."""
+    return Fact(stated.head.node, stated.relation_iri, stated.own_tail if tail is None else tail, tail is not None)
+
+
+def _nodes(reading: Reading) -> Sequence[Node]:
+    tails = () if isinstance(reading.tail, Value) else reading.tail
+    return [mention.node for mention in (*reading.head, *reading.relation, *tails)]
+
+
+def _stated(reading: Reading, described: Mapping[Node, Description]) -> Stated:
+    def choose(mentions: Mentions) -> Mention:
+        return next((each for each in mentions if each.node in described), mentions[0])
+
+    tail = reading.tail if isinstance(reading.tail, Value) else choose(reading.tail)
+    return Stated(choose(reading.head), choose(reading.relation), tail)
+
+
+async def _look(graph: KGAdapter, stated: Mapping[int, Stated], described: Mapping[Node, Description]) -> _Look:
+    known = {number: each for number, each in stated.items() if each.head.node in described}
+    edges = {number: each.triple for number, each in known.items() if each.triple is not None}
+    presence = await presence_of(graph, frozenset(edges.values()))
+    tails: dict[int, Term] = {number: triple.tail for number, triple in edges.items() if triple in presence.present}
+    unclear: dict[int, str] = {}
+    values: dict[tuple[Node, Iri], list[Literal]] = {}
+    for number, each in known.items():
+        if isinstance(each.tail, Value):
+            key = each.head.node, each.relation_iri
+            if key not in values:
+                values[key] = await _values(graph, *key)
+            alike = _alike(each.tail, values[key])
+            if len(alike) == 1:
+                tails[number] = alike[0]
+            elif alike:
+                shown = " or ".join(shown_literal(literal, graph.prefixes) for literal in alike[:3])
+                unclear[number] = f"several values have this text. Write the one that is meant whole: {shown}."
+    return _Look(tails, unclear, frozenset(number for number, triple in edges.items() if triple in presence.unchecked))
+
+
+async def _values(graph: KGAdapter, entity: Node, relation: Iri) -> list[Literal]:
+    page = await graph.features(entity, relation=relation, limit=MAX_VALUES)
+    return [feature.value for feature in page.features]
+
+
+def _alike(value: Value, values: Sequence[Literal]) -> Sequence[Literal]:
+    """Return the values that may be meant, only one if it is exactly what was written."""
+    meant = value.literal
+    same_kind = [each for each in values if _kind(each) == _kind(meant)]
+    exact = [each for each in same_kind if each.value == meant.value]
+    if exact:
+        return exact[:1]
+    bare = value.datatype is None and value.language is None
+    return [each for each in (values if bare else same_kind) if _shows_as(each.value, value.text)]
+
+
+def _kind(literal: Literal) -> tuple[Iri, str]:
+    return literal.datatype, (literal.language or "").lower()
+
+
+def _shows_as(value: str, written: str) -> bool:
+    """Say whether results may show a value like this: on one line, and cut short where it is long."""
+    line = one_line(value, 2 * len(value) + 1)
+    if written.endswith("…") and len(written) > _MIN_CUT:
+        return line.startswith(written[:-1])
+    return written in {value, line}
+
+
+def _refusal(number: int, written: Sequence[str] | str, reason: str) -> Refusal:
+    return Refusal(number + 1, echo(written), one_line(reason, _MAX_REASON))
+
+
+def _notes(graph: KGAdapter, stated: Stated, described: Mapping[Node, Description]) -> Sequence[str]:
+    mentions = (stated.head, stated.relation, *(() if isinstance(stated.tail, Value) else (stated.tail,)))
+    notes: list[str] = []
+    for mention in mentions:
+        description = described.get(mention.node)
+        real = None if description is None else description.label
+        if mention.label is not None and real is not None and _plain(mention.label) != _plain(real):
+            short = graph.prefixes.shorten(mention.node, "relation" if mention is stated.relation else "entity")
+            notes.append(f"{short} is {one_line(real)} in this graph, not {one_line(mention.label)}; the id counts.")
+    return notes
+
+
+def _plain(label: str) -> str:
+    return one_line(label).strip().casefold()

@@ -1,0 +1,156 @@
+"""Why the graph does not hold a triple, and what it holds instead."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from kg_adapters.errors import KGError
+from kg_adapters.models import Degree, Description, NeighborPage, Role
+from kg_adapters.protocol import KGAdapter
+from kg_adapters.terms import Iri, Literal, Node, Term, Triple
+from kg_server.memory.presence import presence_of
+from kg_server.memory.reading import Mention, Value
+from kg_server.names import Names, names_of
+from kg_server.resolve import relation_of, unknown_entity
+
+SHOWN_TAILS: Final = 3
+SHOWN_RELATIONS: Final = 5
+
+_Edge: TypeAlias = tuple[Node, Iri]
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A triple as it was written, with one reading chosen for each part."""
+
+    head: Mention
+    relation: Mention
+    tail: Mention | Value
+
+    @property
+    def relation_iri(self) -> Iri:
+        """The relation."""
+        assert isinstance(self.relation.node, Iri)  # noqa: S101 - nothing else is read in relation position
+        return self.relation.node
+
+    @property
+    def own_tail(self) -> Term:
+        """The tail as it was written."""
+        return self.tail.literal if isinstance(self.tail, Value) else self.tail.node
+
+    @property
+    def triple(self) -> Triple | None:
+        """The triple, or None where the tail is a literal."""
+        return None if isinstance(self.tail, Value) else Triple(self.head.node, self.relation_iri, self.tail.node)
+
+
+@dataclass(frozen=True, slots=True)
+class _Instead:
+    """What the graph holds around triples that it does not hold."""
+
+    reversed: frozenset[Triple]
+    tails: Mapping[_Edge, Sequence[Term]]
+    relations: Mapping[Node, Sequence[Iri]]
+
+
+async def reasons_for(
+    graph: KGAdapter, missing: Sequence[Stated], described: Mapping[Node, Description]
+) -> Sequence[str]:
+    """Return for each triple that was not found why it was not, a full sentence that names what there is."""
+    reasons = [await _unknown(graph, each, described) for each in missing]
+    known = [each for each, reason in zip(missing, reasons, strict=True) if reason is None]
+    instead = await _around(graph, known)
+    names = await names_of(graph, _terms(known, instead))
+    return [
+        _reason(each, instead, names) if reason is None else reason
+        for each, reason in zip(missing, reasons, strict=True)
+    ]
+
+
+async def _unknown(graph: KGAdapter, stated: Stated, described: Mapping[Node, Description]) -> str | None:
+    """Return which part of a triple the graph does not know, or None if it knows them all."""
+    for mention in (stated.head, stated.tail):
+        if isinstance(mention, Mention) and not _serves_as(mention.node, "entity", described):
+            return str(await unknown_entity(graph, mention.node, graph.prefixes.shorten(mention.node)))
+    if _serves_as(stated.relation.node, "relation", described):
+        return None
+    try:
+        await relation_of(graph, graph.prefixes.shorten(stated.relation.node, "relation"), around=stated.head.node)
+    except KGError as error:
+        return str(error)
+    return None
+
+
+def _serves_as(node: Node, role: Role, described: Mapping[Node, Description]) -> bool:
+    return node in described and role in described[node].roles
+
+
+async def _around(graph: KGAdapter, known: Sequence[Stated]) -> _Instead:
+    triples = [each.triple for each in known if each.triple is not None]
+    presence = await presence_of(graph, frozenset(_turned(triple) for triple in triples))
+    tails = await _tails(graph, known)
+    bare = list(dict.fromkeys(each.head.node for each in known if not tails[each.head.node, each.relation_iri]))
+    degrees: Mapping[Node, Degree] = await graph.degrees(bare, direction="out") if bare else {}
+    relations = {
+        node: [each.relation for each in sorted(degree.relations, key=lambda each: (-each.count.value, each.relation))]
+        for node, degree in degrees.items()
+    }
+    return _Instead(presence.present, tails, relations)
+
+
+async def _tails(graph: KGAdapter, known: Sequence[Stated]) -> Mapping[_Edge, Sequence[Term]]:
+    """Return some of what each head has over its relation: entities, or else values."""
+    edges = dict.fromkeys((each.head.node, each.relation_iri) for each in known)
+    found: dict[_Edge, list[Term]] = {edge: [] for edge in edges}
+    relations = {relation for _, relation in edges}
+    most = SHOWN_TAILS + 1
+    pages: Mapping[Node, NeighborPage] = {}
+    if edges:
+        pages = await graph.neighbors(
+            list(dict.fromkeys(node for node, _ in edges)),
+            direction="out",
+            relations=relations,
+            limit_per_relation=most,
+            limit=most * len(relations),
+        )
+    for page in pages.values():
+        for triple in page.triples:
+            found.setdefault((triple.head, triple.relation), []).append(triple.tail)
+    for node, relation in edges:
+        if not found[node, relation]:
+            page_of_values = await graph.features(node, relation=relation, limit=most)
+            found[node, relation].extend(feature.value for feature in page_of_values.features)
+    return found
+
+
+def _terms(known: Sequence[Stated], instead: _Instead) -> Sequence[Node]:
+    terms: list[Node] = []
+    for each in known:
+        terms.extend((each.head.node, each.relation_iri))
+        if isinstance(each.tail, Mention):
+            terms.append(each.tail.node)
+        terms.extend(tail for tail in instead.tails[each.head.node, each.relation_iri] if not isinstance(tail, Literal))
+        terms.extend(instead.relations.get(each.head.node, ())[:SHOWN_RELATIONS])
+    return terms
+
+
+def _reason(stated: Stated, instead: _Instead, names: Names) -> str:
+    head, relation = names.entity(stated.head.node), names.relation(stated.relation_iri)
+    turned = None if stated.triple is None else _turned(stated.triple)
+    if turned in instead.reversed:
+        return f"the graph has it only the other way round, {names.triple(turned)}. Swap head and tail."
+    tails = instead.tails[stated.head.node, stated.relation_iri]
+    if tails:
+        shown = ", ".join(names.term(tail) for tail in tails[:SHOWN_TAILS])
+        others = " and others" if len(tails) > SHOWN_TAILS else ""
+        return f"the graph does not have it. There, {head} has {relation} {shown}{others}."
+    relations = instead.relations.get(stated.head.node, ())
+    has = ", ".join(names.relation(each) for each in relations[:SHOWN_RELATIONS])
+    more = len(relations) - SHOWN_RELATIONS
+    others = f" and {more} more" if more > 0 else ""
+    rest = f"It has {has}{others}" if has else "It is the head of no triple"
+    return f"the graph does not have it. There, {head} has no {relation}. {rest}; Feature lists its values."
+
+
+def _turned(triple: Triple) -> Triple:
+    return Triple(triple.tail, triple.relation, triple.head)

@@ -1,0 +1,169 @@
+"""From what a model writes as a triple to the terms that it may stand for.
+
+A triple is `[head, relation, tail]` or one line, `head | relation | tail`. A head or relation is an id, alone or after
+its label, `Tokyo (Q1490)`; a tail may also be a literal as results show it: `"1832-03-22"^^xsd:date`, `"Tokyo"@en`, or
+just the text in quotes. Nothing is guessed from a label.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from kg_adapters.errors import InvalidRequest
+from kg_adapters.prefixes import Position, Prefixes
+from kg_adapters.terms import RDF_LANG_STRING, XSD, XSD_STRING, Iri, Literal, Node
+from kg_server.names import one_line
+
+MAX_PART: Final = 3_000
+"""How many characters a head, relation or tail may have."""
+
+MAX_BARS: Final = 8
+"""How many `|` one line may hold; more than two only where labels or literals hold some."""
+
+_MAX_SPLITS: Final = 8
+_MAX_ECHO: Final = 80
+_LITERAL: Final = re.compile(r'"(.*)"(?:@([A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^(\S+))?', re.DOTALL)
+_ESCAPED: Final = re.compile(r'\\([\\"])')
+_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A node, and the label that was written before its id, if any."""
+
+    node: Node
+    label: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A literal as it was written: without datatype and language, any literal with this text is meant."""
+
+    text: str
+    datatype: Iri | None = None
+    language: str | None = None
+
+    @property
+    def literal(self) -> Literal:
+        """The literal that this is when no graph says better."""
+        if self.language is not None:
+            return Literal(self.text, RDF_LANG_STRING, self.language)
+        return Literal(self.text, self.datatype or XSD_STRING)
+
+
+Mentions: TypeAlias = Sequence[Mention]
+"""What an id may stand for, the likeliest first; there are several only where an id may itself look like a label."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A triple as it was written, with everything that its parts may mean."""
+
+    head: Mentions
+    relation: Mentions
+    tail: Mentions | Value
+
+
+def read_triple(written: Sequence[str] | str, prefixes: Prefixes) -> Reading:
+    """Read one triple.
+
+    Raises:
+        InvalidRequest: It has another form, or a part is neither an id nor, as the tail, a literal.
+    """
+    if isinstance(written, str):
+        return _read_line(written, prefixes)
+    if len(written) != 3:
+        raise InvalidRequest(
+            f"it has {len(written)} part{'' if len(written) == 1 else 's'}. Expected [head, relation, tail]."
+        )
+    return _read_parts(written[0], written[1], written[2], prefixes)
+
+
+def echo(written: Sequence[str] | str) -> str:
+    """Return what was written on one short line."""
+    parts = (written,) if isinstance(written, str) else written[:3]
+    return " | ".join(one_line(part, _MAX_ECHO) for part in parts)
+
+
+def _read_line(line: str, prefixes: Prefixes) -> Reading:
+    _require_short(line, 3 * MAX_PART)
+    pieces = line.split("|")
+    if not 3 <= len(pieces) <= MAX_BARS + 1:
+        raise InvalidRequest("it is no triple. Expected [head, relation, tail], or the line head | relation | tail.")
+    refusal: InvalidRequest | None = None
+    for first, second in _cuts(len(pieces)):
+        head, relation, tail = ("|".join(part) for part in (pieces[:first], pieces[first:second], pieces[second:]))
+        try:
+            return _read_parts(head, relation, tail, prefixes)
+        except InvalidRequest as error:
+            refusal = refusal or error
+    assert refusal is not None  # noqa: S101 - three pieces or more can be cut at least once
+    raise refusal
+
+
+def _cuts(pieces: int) -> Iterator[tuple[int, int]]:
+    return ((first, second) for first in range(1, pieces - 1) for second in range(first + 1, pieces))
+
+
+def _read_parts(head: str, relation: str, tail: str, prefixes: Prefixes) -> Reading:
+    for part in (head, relation, tail):
+        _require_short(part, MAX_PART)
+    for part, name in ((head, "head"), (relation, "relation")):
+        if part.lstrip().startswith('"'):
+            raise InvalidRequest(f"its {name} is a literal. Only a tail may be one; entities and relations are ids.")
+    return Reading(
+        _mentions(head, prefixes, "entity"), _mentions(relation, prefixes, "relation"), _tail(tail.strip(), prefixes)
+    )
+
+
+def _require_short(text: str, most: int) -> None:
+    if len(text) > most:
+        raise InvalidRequest(f"it has {len(text):,} characters where {most:,} are allowed. Copy it as results show it.")
+
+
+def _tail(text: str, prefixes: Prefixes) -> Mentions | Value:
+    if not text.startswith('"'):
+        return _mentions(text, prefixes, "entity")
+    written = _LITERAL.fullmatch(text)
+    if written is None:
+        raise InvalidRequest('its tail is no literal. Expected "text", "text"@en or "1832-03-22"^^xsd:date.')
+    value, language, datatype = written.group(1, 2, 3)
+    if _SURROGATE.search(value):
+        raise InvalidRequest("its tail holds half a character (a lone surrogate), which no graph can hold.")
+    text = _ESCAPED.sub(r"\1", value)
+    return Value(text, None if datatype is None else _datatype(datatype, prefixes), language)
+
+
+def _datatype(text: str, prefixes: Prefixes) -> Iri:
+    if text.startswith("xsd:"):
+        return Iri(XSD + text.removeprefix("xsd:"))
+    node = prefixes.expand(text)
+    if not isinstance(node, Iri):
+        raise InvalidRequest("the datatype of its tail is a blank node; a datatype is always an IRI.")
+    return node
+
+
+def _mentions(text: str, prefixes: Prefixes, position: Position) -> Mentions:
+    text = text.strip()
+    found = [mention for mention in _candidates(text, prefixes, position) if mention is not None]
+    if not found:
+        prefixes.expand(text, position)  # says what is wrong with it
+    return found
+
+
+def _candidates(text: str, prefixes: Prefixes, position: Position) -> Iterator[Mention | None]:
+    yield _mention(text, None, prefixes, position)
+    end = len(text) - 1
+    for _ in range(_MAX_SPLITS if text.endswith(")") else 0):
+        end = text.rfind(" (", 0, end)
+        if end <= 0:
+            return
+        yield _mention(text[end + 2 : -1], text[:end].replace("\\|", "|"), prefixes, position)
+
+
+def _mention(text: str, label: str | None, prefixes: Prefixes, position: Position) -> Mention | None:
+    try:
+        return Mention(prefixes.expand(text, position), label)
+    except InvalidRequest:
+        return None

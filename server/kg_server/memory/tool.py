@@ -1,0 +1,119 @@
+"""The tools and the resource that keep and show a memory."""
+
+from typing import Annotated, Final, TypeAlias
+
+import anyio
+from mcp.server.mcpserver import ResourceSecurity
+from mcp.shared.exceptions import MCPError
+from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, ToolAnnotations
+from pydantic import Field
+
+from kg_adapters.errors import InvalidRequest, KGError
+from kg_adapters.protocol import KGAdapter
+from kg_server.mcp_server import SextantServer
+from kg_server.memory.answer import append_answer, read_answer, refusal_lines
+from kg_server.memory.checking import check
+from kg_server.memory.result import AppendedResult, MemoryResult
+from kg_server.memory.store import MemoryLimits, MemoryStore
+from kg_server.settings import Settings
+
+RESOURCE_TOKENS: Final = 4_000
+
+WrittenTriples: TypeAlias = Annotated[
+    list[list[str] | str],
+    Field(
+        description='[[head, relation, tail], …] by id, or lines as results show them; a literal tail in quotes: "x"'
+    ),
+]
+# Without a length or pattern: an argument that breaks one is repeated in the error, which may be logged.
+Handle: TypeAlias = Annotated[str, Field(description="Handle from memory-append")]
+Cursor: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000)]
+
+
+class MemoryTools:
+    """The tools that keep evidence beyond one call, and beyond one connection.
+
+    Args:
+        graph: What triples are checked against.
+        store: Where memories are kept.
+        limits: How many triples one call may bring.
+        settings: How long an answer may be.
+    """
+
+    def __init__(self, graph: KGAdapter, store: MemoryStore, limits: MemoryLimits, settings: Settings) -> None:
+        self._graph = graph
+        self._store = store
+        self._limits = limits
+        self._settings = settings
+
+    def provide(self, server: SextantServer) -> None:
+        """Add both tools, and the resource of each memory."""
+        remote = self._graph.remote
+        server.provide(
+            self.append,
+            "memory-append",
+            ToolAnnotations(
+                read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=remote
+            ),
+        )
+        server.provide(
+            self.read,
+            "memory-read",
+            ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=remote),
+        )
+        # Everything below the scheme comes here: the SDK logs the addresses, so the handles, that it refuses itself.
+        server.resource(
+            "kg-memory://{+memory}",
+            name="memory",
+            title="One memory",
+            mime_type="text/plain",
+            security=ResourceSecurity(exempt_params={"memory"}),
+        )(self.resource)
+
+    async def append(
+        self, triples: WrittenTriples, memory: Handle | None = None, allow_unverified: bool = False
+    ) -> Annotated[CallToolResult, AppendedResult]:
+        """Keep triples that help to answer: each extends the path that ends in its head, or starts one.
+
+        The first call gives a handle for the next. A triple that is not in the graph is refused, and the others are
+        kept; allow_unverified keeps it too, marked.
+        """
+        if not 1 <= len(triples) <= self._limits.triples_per_call:
+            raise InvalidRequest(
+                f"One call takes 1 to {self._limits.triples_per_call} triples; these are {len(triples):,}. "
+                "Keep only those that help to answer the question."
+            )
+        checked = await check(self._graph, triples, allow_unverified=allow_unverified)
+        if not checked.facts:
+            reasons = refusal_lines(checked.refused, self._settings.max_tokens)
+            raise InvalidRequest("\n".join(("No triple was kept, and no memory changed.", *reasons)))
+        handle = await self._store.create(self._graph.name) if memory is None else memory.strip()
+        appended = await self._store.append(handle, self._graph.name, checked.facts)
+        answer = await append_answer(
+            self._graph, memory=handle, appended=appended, checked=checked, max_tokens=self._settings.max_tokens
+        )
+        return answer.to_mcp()
+
+    async def read(self, memory: Handle, cursor: Cursor | None = None) -> Annotated[CallToolResult, MemoryResult]:
+        """Show what a memory holds: its paths, a page at a time."""
+        handle = memory.strip()
+        network = await self._store.read(handle, self._graph.name)
+        answer = await read_answer(
+            self._graph, memory=handle, network=network, cursor=cursor, max_tokens=self._settings.max_tokens
+        )
+        return answer.to_mcp()
+
+    async def resource(self, memory: str) -> str:
+        """What a memory holds: its first paths."""
+        try:
+            with anyio.fail_after(self._settings.timeout_s * 0.9):
+                network = await self._store.read(memory, self._graph.name)
+                answer = await read_answer(
+                    self._graph, memory=memory, network=network, cursor=None, max_tokens=RESOURCE_TOKENS
+                )
+        except TimeoutError as error:
+            raise MCPError(code=INTERNAL_ERROR, message="Reading the memory took too long. Read it again.") from error
+        except KGError as error:
+            code = INVALID_PARAMS if isinstance(error, InvalidRequest) else INTERNAL_ERROR
+            raise MCPError(code=code, message=str(error)) from error
+        return answer.text
