@@ -39,11 +39,13 @@ from pathlib import Path
 from kg_adapters.errors import InvalidSource
 from kg_adapters.local.build import ImportOptions, build_store
 
-resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+room, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, most))
 try:
     build_store([Path(sys.argv[1])], Path(sys.argv[2]), ImportOptions(sparql=False))
 except InvalidSource as error:
     print(error)
+resource.setrlimit(resource.RLIMIT_FSIZE, (room, most))  # coverage is written at the end
 """
 
 
