@@ -1,19 +1,23 @@
 """How tests keep and read memories: small stories, a store in a folder, and a server with nothing but its tools."""
 
-from collections.abc import AsyncGenerator
+import time
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from mcp import Client
+from mcp.types import TextResourceContents
 
-from calls import Reply, reply_of
+from calls import Reply, reply_of, rows
 from kg_adapters.protocol import KGAdapter
 from kg_server.mcp_server import SextantServer
 from kg_server.memory.sqlite_store import SqliteMemoryStore
 from kg_server.memory.store import MemoryLimits, MemoryStore
 from kg_server.memory.tool import MemoryTools
 from kg_server.settings import Settings
+
+FILE = "memories.sqlite3"
 
 
 @dataclass
@@ -46,7 +50,7 @@ class Memory:
     client: Client
 
     async def append(self, *triples: object, **arguments: object) -> Reply:
-        return reply_of(await self.client.call_tool("memory-append", {"triples": list(triples), **arguments}))
+        return await self.call("memory-append", {"triples": list(triples), **arguments})
 
     async def begin(self, *triples: object, **arguments: object) -> str:
         reply = await self.append(*triples, **arguments)
@@ -54,17 +58,39 @@ class Memory:
         return str(reply.data["memory"])
 
     async def read(self, memory: str, **arguments: object) -> Reply:
-        return reply_of(await self.client.call_tool("memory-read", {"memory": memory, **arguments}))
+        return await self.call("memory-read", {"memory": memory, **arguments})
+
+    async def call(self, tool: str, arguments: dict[str, object]) -> Reply:
+        return reply_of(await self.client.call_tool(tool, arguments))
+
+    async def resource(self, memory: str) -> str:
+        (contents,) = (await self.client.read_resource(f"kg-memory://{memory}")).contents
+        assert isinstance(contents, TextResourceContents)
+        return contents.text
+
+
+def facts_of(reply: Reply) -> list[list[str]]:
+    """Return the rows of an answer."""
+    return rows(reply.data["facts"])
 
 
 @asynccontextmanager
 async def remembering(
-    graph: KGAdapter, folder: Path, limits: MemoryLimits | None = None, settings: Settings | None = None
+    graph: KGAdapter,
+    folder: Path,
+    limits: MemoryLimits | None = None,
+    settings: Settings | None = None,
+    now: Callable[[], float] = time.time,
 ) -> AsyncGenerator[Memory]:
     """Serve a graph with memories in a folder to one client."""
     limits = limits or MemoryLimits()
     async with (
-        aclosing(SqliteMemoryStore(folder / "memories.sqlite3", limits)) as store,
+        aclosing(SqliteMemoryStore(folder / FILE, limits, now=now)) as store,
         Client(memory_server(graph, store, limits, settings)) as client,
     ):
         yield Memory(client)
+
+
+def files_in(folder: Path) -> list[str]:
+    """Return the names of what lies in a folder."""
+    return sorted(each.name for each in folder.iterdir())

@@ -6,7 +6,7 @@ import pytest
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.models import Direction, NeighborPage
 from kg_adapters.terms import RDF_LANG_STRING, XSD, Iri, Literal, Node, Triple
-from kg_server.memory.checking import Checked, check
+from kg_server.memory.checking import MAX_VALUES, Checked, check
 from kg_server.memory.network import Fact
 from kg_server.memory.presence import GLANCE, MAX_SCAN, SCAN_PAGE, Presence, presence_of
 
@@ -233,6 +233,15 @@ async def test_a_text_that_several_values_have_is_refused_with_all_of_them(
         'triple 1 (Q1 | P1 | "same"): several values have this text. Write the one that is meant whole: "same"@de or '
         '"same"@en.'
     ]
+
+
+async def test_a_value_among_too_many_to_look_at_is_left_unchecked(graph_of: Callable[[str], LocalAdapter]) -> None:
+    values = " , ".join(f'"{number:04}"' for number in range(MAX_VALUES + 1))
+    graph = graph_of(f"<http://ex.org/a> <http://ex.org/r> {values} .")
+    first, last = (["<http://ex.org/a>", "<http://ex.org/r>", f'"{number:04}"'] for number in (0, MAX_VALUES))
+    assert (await check(graph, [first], allow_unverified=False)).facts[0].verified
+    assert await reasons(graph, last) == ["it cannot be checked: the head has more than 1,000 values of this feature."]
+    assert not (await check(graph, [last], allow_unverified=True)).facts[0].verified
 
 
 async def test_what_the_graph_does_not_hold_is_kept_with_a_mark_if_that_is_allowed(tokyo: LocalAdapter) -> None:

@@ -130,6 +130,18 @@ async def test_an_append_that_would_grow_too_large_stores_nothing(path: Path) ->
         assert await store.append(handle, "graph", [AB, BC]) == Appended(Network(((AB, BC),)), (BC,))
 
 
+async def test_a_memory_that_is_larger_than_may_be_since_can_be_read_and_takes_what_it_holds(
+    store: SqliteMemoryStore, path: Path
+) -> None:
+    handle = await store.create("graph")
+    whole = (await store.append(handle, "graph", [AB, BC])).network
+    async with aclosing(SqliteMemoryStore(path, MemoryLimits(facts=1))) as strict:
+        assert await strict.append(handle, "graph", [AB]) == Appended(whole, ())
+        assert await strict.read(handle, "graph") == whole
+        with pytest.raises(InvalidRequest, match="holds 2 of at most 1 facts: 1 more do not fit"):
+            await strict.append(handle, "graph", [Fact(C, R, A)])
+
+
 async def test_a_memory_is_forgotten_some_days_after_its_last_append(path: Path) -> None:
     clock = Clock()
     async with aclosing(SqliteMemoryStore(path, MemoryLimits(age_days=2, memories=2), now=clock)) as store:

@@ -1,4 +1,4 @@
-"""A memory as an answer: each path a line, within the budget."""
+"""A memory as an answer: each path a line, both forms within the budget."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
@@ -7,20 +7,25 @@ from typing import Final, NamedTuple
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Literal, Node
-from kg_server.budget import BYTES_PER_TOKEN, fitting, token_count
+from kg_server.budget import fitting
 from kg_server.cursors import pack, unpack
 from kg_server.memory.checking import Checked, Refusal
 from kg_server.memory.network import Fact, Network
 from kg_server.memory.result import AppendedResult, MemoryResult
 from kg_server.memory.store import Appended
 from kg_server.names import Names, names_of
-from kg_server.results import Answer
+from kg_server.results import Answer, fitted
 
 MAX_FACTS: Final = 200
 """The most facts in one answer."""
 
+LEAST_TOKENS: Final = 10
+"""What the row of a fact takes at least, `["1","a:b","a:c","a:d","verified"]`."""
+
 REFUSALS_SHARE: Final = 0.6
-RESERVED_TOKENS: Final = 110
+"""How much of the budget of an append may go to what it refused."""
+
+SHOWN_NOTES: Final = 3
 
 
 class Place(NamedTuple):
@@ -42,25 +47,26 @@ async def read_answer(
         InvalidRequest: The cursor is damaged, or belongs to another memory.
     """
     path, offset = (0, 0) if cursor is None else _position(unpack(cursor, graph.name, memory))
-    places = list(islice(_places(network, path, offset), MAX_FACTS + 1))
-    names = await _names(graph, places[:MAX_FACTS], max_tokens)
-    lines, count = _lines(places[:MAX_FACTS], names, max_tokens - RESERVED_TOKENS)
-    following = None
-    if count < len(places):
-        following = pack(f"{places[count].path}.{places[count].offset}", graph.name, memory)
-    shown = places[:count]
-    result = MemoryResult(
-        status="empty" if not shown else "ok" if following is None else "truncated",
-        summary=_read_summary(network, count, cursor, following),
-        memory=memory,
-        facts=_rows(shown, names),
-        labels=names.entity_labels(_entities(shown)),
-        relations=names.relation_labels(_relations(shown)),
-        total=network.size,
-        paths=len(network.paths),
-        cursor=following,
-    )
-    return Answer(result, tuple(lines))
+    most = _most(max_tokens)
+    places = list(islice(_places(network, path, offset), most + 1))
+    names = await _names(graph, places[:most], max_tokens)
+
+    def page(count: int) -> Answer:
+        shown, following = places[:count], None
+        if count < len(places):
+            following = pack(f"{places[count].path}.{places[count].offset}", graph.name, memory)
+        result = MemoryResult(
+            status="empty" if not shown else "ok" if following is None else "truncated",
+            summary=_read_summary(network, count, cursor, following),
+            facts=_rows(shown, names),
+            labels=names.entity_labels(_entities(shown)),
+            relations=names.relation_labels(_relations(shown)),
+            total=network.size,
+            cursor=following,
+        )
+        return Answer(result, _lines(shown, names))
+
+    return fitted(page, min(len(places), most), max_tokens)
 
 
 async def append_answer(
@@ -68,41 +74,40 @@ async def append_answer(
 ) -> Answer:
     """Return a memory after an append: whole where it fits, otherwise what was appended."""
     network = appended.network
-    whole = list(islice(_places(network, 0, 0), MAX_FACTS))
     changed = _changed(network, appended.added)
+    whole = list(_places(network, 0, 0)) if network.size <= _most(max_tokens) else []
     names = await _names(graph, [*whole, *changed], max_tokens)
-    above = [*refusal_lines(checked.refused, int(max_tokens * REFUSALS_SHARE)), *checked.notes]
-    room = max_tokens - RESERVED_TOKENS - token_count("\n".join(above))
-    shown = whole
-    lines, count = _lines(whole, names, room)
-    if count < network.size:
-        shown = changed
-        lines, count = _lines(changed, names, room)
-    complete = count == network.size
-    shown = shown[:count]
-    result = AppendedResult(
-        status="ok" if complete and not checked.refused else "truncated",
-        summary=_append_summary(memory, appended, checked, complete=complete),
-        memory=memory,
-        facts=_rows(shown, names),
-        labels=names.entity_labels(_entities(shown)),
-        relations=names.relation_labels(_relations(shown)),
-        total=network.size,
-        paths=len(network.paths),
-        added=len(appended.added),
-        refused=[str(each) for each in checked.refused],
-    )
-    return Answer(result, (*above, *lines))
+    refused = shown_refusals(checked.refused, int(max_tokens * REFUSALS_SHARE))
+
+    def answer(shown: Sequence[Place]) -> Answer:
+        complete = len(shown) == network.size
+        result = AppendedResult(
+            status="ok" if complete else "truncated",
+            summary=_append_summary(memory, appended, checked, shown=len(shown)),
+            memory=memory,
+            facts=_rows(shown, names),
+            labels=names.entity_labels(_entities(shown)),
+            relations=names.relation_labels(_relations(shown)),
+            added=len(appended.added),
+            refused=refused,
+        )
+        return Answer(result, (*(f"refused {each}" for each in refused), *_lines(shown, names)))
+
+    if whole:
+        everything = answer(whole)
+        if everything.tokens <= max_tokens:
+            return everything
+    return fitted(lambda count: answer(changed[:count]), len(changed), max_tokens)
 
 
-def refusal_lines(refused: Sequence[Refusal], max_tokens: int) -> Sequence[str]:
-    """Return a line for each refusal; where they are too long, the last are named without the reason."""
-    lines = [f"refused {each}" for each in refused]
-    fits = max(1, fitting(lines, max_tokens - 40))
-    if fits >= len(lines):
-        return lines
+def shown_refusals(refused: Sequence[Refusal], max_tokens: int) -> list[str]:
+    """Return a text for each refusal; where they are too long, the last are named without the reason."""
+    texts = [str(each) for each in refused]
+    fits = max(1, fitting(texts, max_tokens - 40))
+    if fits >= len(texts):
+        return texts
     rest = ", ".join(str(each.number) for each in refused[fits:])
-    return [*lines[:fits], f"refused too, for reasons that they give when sent alone: triples {rest}"]
+    return [*texts[:fits], f"triples {rest}, for reasons that they give when sent alone"]
 
 
 def _position(text: str) -> tuple[int, int]:
@@ -119,9 +124,21 @@ def _places(network: Network, path: int, offset: int) -> Iterator[Place]:
             yield Place(number, place, fact)
 
 
+def _most(max_tokens: int) -> int:
+    """Return how many facts an answer may show at most, whatever they are."""
+    return min(MAX_FACTS, max_tokens // LEAST_TOKENS)
+
+
 def _changed(network: Network, added: Iterable[Fact]) -> list[Place]:
+    """Return where the facts of the last append stand: at the ends of their paths."""
     new = {fact.statement for fact in added}
-    return [place for place in _places(network, 0, 0) if place.fact.statement in new]
+    places: list[Place] = []
+    for number, facts in enumerate(network.paths):
+        start = len(facts)
+        while start and facts[start - 1].statement in new:
+            start -= 1
+        places.extend(Place(number, offset, fact) for offset, fact in enumerate(facts[start:], start))
+    return places
 
 
 async def _names(graph: KGAdapter, places: Sequence[Place], max_tokens: int) -> Names:
@@ -137,23 +154,17 @@ def _relations(places: Sequence[Place]) -> Collection[Iri]:
     return dict.fromkeys(place.fact.relation for place in places)
 
 
-def _lines(places: Sequence[Place], names: Names, max_tokens: int) -> tuple[list[str], int]:
-    """Return paths as lines, and how many facts fit; the first always does."""
+def _lines(places: Sequence[Place], names: Names) -> tuple[str, ...]:
+    """Return paths as lines; one that begins before the first place says so."""
     lines: list[str] = []
-    room = max_tokens * BYTES_PER_TOKEN
     before: Place | None = None
-    for count, place in enumerate(places):
-        goes_on = before is not None and (place.path, place.offset) == (before.path, before.offset + 1)
-        text = _step(place.fact, names) if goes_on else f"{_start(place, names)}{_step(place.fact, names)}"
-        room -= len(text.encode()) + (0 if goes_on else 1)
-        if room < 0 and count:
-            return lines, count
-        if goes_on:
-            lines[-1] += text
+    for place in places:
+        if before is not None and (place.path, place.offset) == (before.path, before.offset + 1):
+            lines[-1] += _step(place.fact, names)
         else:
-            lines.append(text)
+            lines.append(f"{_start(place, names)}{_step(place.fact, names)}")
         before = place
-    return lines, len(places)
+    return tuple(lines)
 
 
 def _start(place: Place, names: Names) -> str:
@@ -195,13 +206,19 @@ def _read_summary(network: Network, shown: int, cursor: str | None, following: s
     return f"{held}; the last {shown} here." if cursor is not None else f"{held}, all here."
 
 
-def _append_summary(memory: str, appended: Appended, checked: Checked, *, complete: bool) -> str:
-    parts = [f"Kept {_counted(len(appended.added), 'new fact')}; memory {memory} holds {_holdings(appended.network)}."]
-    known = len(checked.facts) - len(appended.added)
+def _append_summary(memory: str, appended: Appended, checked: Checked, *, shown: int) -> str:
+    added, network = len(appended.added), appended.network
+    parts = [f"Kept {_counted(added, 'new fact')}; memory {memory} holds {_holdings(network)}."]
+    known = len(checked.facts) - added
     if known:
         parts.append(f"{known} of the triples {'was' if known == 1 else 'were'} there already.")
     if checked.refused:
         parts.append(f"{_counted(len(checked.refused), 'triple')} refused: correct and send only these.")
-    if not complete:
-        parts.append("Only what is new is here; memory-read pages through all.")
+    parts.extend(checked.notes[:SHOWN_NOTES])
+    others = len(checked.notes) - SHOWN_NOTES
+    if others > 0:
+        parts.append(f"{others} more ids have another label in this graph.")
+    if shown < network.size:
+        new = "The new facts are here" if shown == added else f"{shown} of the new facts are here"
+        parts.append(f"{new if added else 'They are not repeated here'}; memory-read shows all.")
     return " ".join(parts)

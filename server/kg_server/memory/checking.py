@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kg_adapters.errors import InvalidRequest
-from kg_adapters.models import Description
+from kg_adapters.models import Description, FeaturePage
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Literal, Node, Term
@@ -20,7 +20,9 @@ MAX_VALUES: Final = 1_000
 
 _MAX_REASON: Final = 400
 _MIN_CUT: Final = 20
+_MAX_NOTED: Final = 60
 _TOO_LARGE: Final = f"it cannot be checked: both ends have more than {MAX_SCAN:,} triples over this relation."
+_TOO_MANY_VALUES: Final = f"it cannot be checked: the head has more than {MAX_VALUES:,} values of this feature."
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +59,12 @@ class _Look:
     Args:
         tails: The tail as the graph has it.
         unclear: Why a triple is neither there nor missing.
-        unchecked: Triples that would take too long to find.
+        unchecked: Why it would take too long to find a triple.
     """
 
-    tails: Mapping[int, Term]
-    unclear: Mapping[int, str]
-    unchecked: frozenset[int]
+    tails: dict[int, Term]
+    unclear: dict[int, str]
+    unchecked: dict[int, str]
 
 
 async def check(graph: KGAdapter, written: Sequence[Sequence[str] | str], *, allow_unverified: bool) -> Checked:
@@ -83,7 +85,7 @@ async def check(graph: KGAdapter, written: Sequence[Sequence[str] | str], *, all
     if allow_unverified:
         facts.update({number: _fact(each, None) for number, each in missing.items()})
     else:
-        refused.update(dict.fromkeys(look.unchecked, _TOO_LARGE))
+        refused.update(look.unchecked)
         absent = {number: each for number, each in missing.items() if number not in look.unchecked}
         refused.update(zip(absent, await reasons_for(graph, list(absent.values()), described), strict=True))
     return Checked(
@@ -128,26 +130,30 @@ async def _look(graph: KGAdapter, stated: Mapping[int, Stated], described: Mappi
     known = {number: each for number, each in stated.items() if each.head.node in described}
     edges = {number: each.triple for number, each in known.items() if each.triple is not None}
     presence = await presence_of(graph, frozenset(edges.values()))
-    tails: dict[int, Term] = {number: triple.tail for number, triple in edges.items() if triple in presence.present}
-    unclear: dict[int, str] = {}
-    values: dict[tuple[Node, Iri], list[Literal]] = {}
+    look = _Look(
+        tails={number: triple.tail for number, triple in edges.items() if triple in presence.present},
+        unclear={},
+        unchecked={number: _TOO_LARGE for number, triple in edges.items() if triple in presence.unchecked},
+    )
+    pages: dict[tuple[Node, Iri], FeaturePage] = {}
     for number, each in known.items():
         if isinstance(each.tail, Value):
             key = each.head.node, each.relation_iri
-            if key not in values:
-                values[key] = await _values(graph, *key)
-            alike = _alike(each.tail, values[key])
-            if len(alike) == 1:
-                tails[number] = alike[0]
-            elif alike:
-                shown = " or ".join(shown_literal(literal, graph.prefixes) for literal in alike[:3])
-                unclear[number] = f"several values have this text. Write the one that is meant whole: {shown}."
-    return _Look(tails, unclear, frozenset(number for number, triple in edges.items() if triple in presence.unchecked))
+            if key not in pages:
+                pages[key] = await graph.features(each.head.node, relation=each.relation_iri, limit=MAX_VALUES)
+            _find_value(look, number, each.tail, pages[key], graph.prefixes)
+    return look
 
 
-async def _values(graph: KGAdapter, entity: Node, relation: Iri) -> list[Literal]:
-    page = await graph.features(entity, relation=relation, limit=MAX_VALUES)
-    return [feature.value for feature in page.features]
+def _find_value(look: _Look, number: int, value: Value, page: FeaturePage, prefixes: Prefixes) -> None:
+    alike = _alike(value, [feature.value for feature in page.features])
+    if len(alike) == 1:
+        look.tails[number] = alike[0]
+    elif alike:
+        shown = " or ".join(shown_literal(literal, prefixes) for literal in alike[:3])
+        look.unclear[number] = f"several values have this text. Write the one that is meant whole: {shown}."
+    elif len(page.features) < page.total.value:
+        look.unchecked[number] = _TOO_MANY_VALUES
 
 
 def _alike(value: Value, values: Sequence[Literal]) -> Sequence[Literal]:
@@ -185,7 +191,8 @@ def _notes(graph: KGAdapter, stated: Stated, described: Mapping[Node, Descriptio
         real = None if description is None else description.label
         if mention.label is not None and real is not None and _plain(mention.label) != _plain(real):
             short = graph.prefixes.shorten(mention.node, "relation" if mention is stated.relation else "entity")
-            notes.append(f"{short} is {one_line(real)} in this graph, not {one_line(mention.label)}; the id counts.")
+            here, written = one_line(real, _MAX_NOTED), one_line(mention.label, _MAX_NOTED)
+            notes.append(f"{short} is {here} in this graph, not {written}; the id counts.")
     return notes
 
 

@@ -75,7 +75,7 @@ def read_triple(written: Sequence[str] | str, prefixes: Prefixes) -> Reading:
         return _read_line(written, prefixes)
     if len(written) != 3:
         raise InvalidRequest(
-            f"it has {len(written)} part{'' if len(written) == 1 else 's'}. Expected [head, relation, tail]."
+            f"it has {len(written):,} part{'' if len(written) == 1 else 's'}. Expected [head, relation, tail]."
         )
     return _read_parts(written[0], written[1], written[2], prefixes)
 
@@ -124,7 +124,10 @@ def _require_short(text: str, most: int) -> None:
 
 def _tail(text: str, prefixes: Prefixes) -> Mentions | Value:
     if not text.startswith('"'):
-        return _mentions(text, prefixes, "entity")
+        try:
+            return _mentions(text, prefixes, "entity")
+        except InvalidRequest as error:
+            raise InvalidRequest(f'{error} A literal tail stands in quotes, "like this".') from error
     written = _LITERAL.fullmatch(text)
     if written is None:
         raise InvalidRequest('its tail is no literal. Expected "text", "text"@en or "1832-03-22"^^xsd:date.')

@@ -1,24 +1,26 @@
 """What the memory tools answer, as data."""
 
-from pydantic import Field
-
 from kg_server.results import Result
 
 
-class MemoryResult(Result):
-    """A page of a memory: facts as rows, in the order of their paths."""
+class FactsResult(Result):
+    """Facts as rows, in the order of their paths: `[path number, head, relation, tail, verified or unverified]`."""
 
-    memory: str = Field(description="handle")
-    facts: list[list[str]] = Field(description="[path number, head, relation, tail, verified or unverified]")
+    facts: list[list[str]]
     labels: dict[str, str]
-    relations: dict[str, str] = Field(description="labels")
+    relations: dict[str, str]
+
+
+class MemoryResult(FactsResult):
+    """A page of a memory."""
+
     total: int
-    paths: int
     cursor: str | None = None
 
 
-class AppendedResult(MemoryResult):
-    """A memory after an append."""
+class AppendedResult(FactsResult):
+    """A memory after an append: whole, or what is new in it."""
 
+    memory: str
     added: int
     refused: list[str]

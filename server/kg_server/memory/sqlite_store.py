@@ -24,6 +24,8 @@ from kg_server.memory.store import (
 
 SECONDS_PER_DAY: Final = 86_400
 BUSY_S: Final = 5.0
+_ALL: Final = -1
+"""What SQLite takes for no limit."""
 
 T = TypeVar("T")
 
@@ -111,14 +113,15 @@ class SqliteMemoryStore:
             for fact in facts:
                 if _insert(connection, number, held + len(added), _row(fact)):
                     added.append(fact)
-            if held + len(added) > self._limits.facts:
+            if added and held + len(added) > self._limits.facts:
                 raise full_memory(self._limits, held, len(added))
-            kept = list(_facts(connection, number))
+        # What was committed stays at its position, so that others may write while it is read.
+        kept = _facts(connection, number, held + len(added))
         return Appended(Network().extended(kept), tuple(added))
 
     def _read(self, connection: sqlite3.Connection, handle: str, graph: str) -> Network:
         with transaction(connection, "DEFERRED"):
-            kept = list(_facts(connection, self._number(connection, handle, graph)))
+            kept = list(_facts(connection, self._number(connection, handle, graph), _ALL))
         return Network().extended(kept)
 
     def _number(self, connection: sqlite3.Connection, handle: str, graph: str) -> int:
@@ -145,10 +148,11 @@ def _insert(connection: sqlite3.Connection, memory: int, position: int, row: _Ro
     return done.rowcount == 1
 
 
-def _facts(connection: sqlite3.Connection, memory: int) -> Iterator[Fact]:
+def _facts(connection: sqlite3.Connection, memory: int, most: int) -> Iterator[Fact]:
     rows = connection.execute(
-        "SELECT head, relation, tail, datatype, language, verified FROM facts WHERE memory = ? ORDER BY position",
-        (memory,),
+        "SELECT head, relation, tail, datatype, language, verified FROM facts WHERE memory = ? ORDER BY position "
+        "LIMIT ?",
+        (memory, most),
     )
     return (_fact(_Row(*row)) for row in rows)
 

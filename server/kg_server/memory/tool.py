@@ -10,8 +10,8 @@ from pydantic import Field
 
 from kg_adapters.errors import InvalidRequest, KGError
 from kg_adapters.protocol import KGAdapter
-from kg_server.mcp_server import SextantServer
-from kg_server.memory.answer import append_answer, read_answer, refusal_lines
+from kg_server.mcp_server import SextantServer, reading
+from kg_server.memory.answer import append_answer, read_answer, shown_refusals
 from kg_server.memory.checking import check
 from kg_server.memory.result import AppendedResult, MemoryResult
 from kg_server.memory.store import MemoryLimits, MemoryStore
@@ -21,12 +21,10 @@ RESOURCE_TOKENS: Final = 4_000
 
 WrittenTriples: TypeAlias = Annotated[
     list[list[str] | str],
-    Field(
-        description='[[head, relation, tail], …] by id, or lines as results show them; a literal tail in quotes: "x"'
-    ),
+    Field(description="[head, relation, tail] or lines, as results show them"),
 ]
 # Without a length or pattern: an argument that breaks one is repeated in the error, which may be logged.
-Handle: TypeAlias = Annotated[str, Field(description="Handle from memory-append")]
+Handle: TypeAlias = Annotated[str, Field(description="Handle")]
 Cursor: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000)]
 
 
@@ -48,18 +46,17 @@ class MemoryTools:
 
     def provide(self, server: SextantServer) -> None:
         """Add both tools, and the resource of each memory."""
-        remote = self._graph.remote
         server.provide(
             self.append,
             "memory-append",
             ToolAnnotations(
-                read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=remote
+                read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=self._graph.remote
             ),
         )
         server.provide(
             self.read,
             "memory-read",
-            ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=remote),
+            reading(self._graph),
         )
         # Everything below the scheme comes here: the SDK logs the addresses, so the handles, that it refuses itself.
         server.resource(
@@ -73,10 +70,9 @@ class MemoryTools:
     async def append(
         self, triples: WrittenTriples, memory: Handle | None = None, allow_unverified: bool = False
     ) -> Annotated[CallToolResult, AppendedResult]:
-        """Keep triples that help to answer: each extends the path that ends in its head, or starts one.
+        """Keep triples as evidence, each on the path that leads to its head; the first call gives a handle.
 
-        The first call gives a handle for the next. A triple that is not in the graph is refused, and the others are
-        kept; allow_unverified keeps it too, marked.
+        One that is not in the graph is refused, or with allow_unverified marked.
         """
         if not 1 <= len(triples) <= self._limits.triples_per_call:
             raise InvalidRequest(
@@ -85,7 +81,7 @@ class MemoryTools:
             )
         checked = await check(self._graph, triples, allow_unverified=allow_unverified)
         if not checked.facts:
-            reasons = refusal_lines(checked.refused, self._settings.max_tokens)
+            reasons = shown_refusals(checked.refused, self._settings.max_tokens)
             raise InvalidRequest("\n".join(("No triple was kept, and no memory changed.", *reasons)))
         handle = await self._store.create(self._graph.name) if memory is None else memory.strip()
         appended = await self._store.append(handle, self._graph.name, checked.facts)
@@ -95,7 +91,7 @@ class MemoryTools:
         return answer.to_mcp()
 
     async def read(self, memory: Handle, cursor: Cursor | None = None) -> Annotated[CallToolResult, MemoryResult]:
-        """Show what a memory holds: its paths, a page at a time."""
+        """Show the paths of a memory."""
         handle = memory.strip()
         network = await self._store.read(handle, self._graph.name)
         answer = await read_answer(

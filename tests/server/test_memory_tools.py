@@ -1,0 +1,218 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from calls import call
+from kg_adapters.local.adapter import LocalAdapter
+from kg_server.memory.store import MemoryLimits
+from kg_server.settings import Settings
+from memories import facts_of, files_in, remembering
+
+GOETHE = """
+@prefix wd: <http://www.wikidata.org/entity/> .
+@prefix wdt: <http://www.wikidata.org/prop/direct/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+wd:Q5879 rdfs:label "Goethe"@en ; wdt:P451 wd:Q66408 ; wdt:P19 wd:Q1794 ; wdt:P570 "1832-03-22"^^xsd:date .
+wd:Q66408 rdfs:label "Lili Sch\u00f6nemann"@en ; wdt:P19 wd:Q3042 .
+wd:Q3042 rdfs:label "Offenbach am Main"@en ; wdt:P17 wd:Q183 .
+wd:Q1794 rdfs:label "Frankfurt"@en ; wdt:P17 wd:Q183 .
+wd:Q183 rdfs:label "Germany"@en .
+wdt:P451 rdfs:label "unmarried partner"@en .
+wdt:P19 rdfs:label "place of birth"@en .
+wdt:P570 rdfs:label "date of death"@en .
+wdt:P17 rdfs:label "country"@en .
+"""
+PARTNER, BIRTH, COUNTRY = ["Q5879", "P451", "Q66408"], ["Q66408", "P19", "Q3042"], ["Q3042", "P17", "Q183"]
+CAPITAL, LAND = ["Q1490", "P36", "Q179645"], ["Q1490", "P17", "Q17"]
+TO_LILI = "Goethe (Q5879) -[unmarried partner (P451)]-> Lili Sch\u00f6nemann (Q66408)"
+TO_OFFENBACH = f"{TO_LILI} -[place of birth (P19)]-> Offenbach am Main (Q3042)"
+
+
+@pytest.fixture
+def goethe(graph_of: Callable[[str], LocalAdapter]) -> LocalAdapter:
+    """Goethe, where he was born and died, and a fianc\u00e9e with a birthplace of her own."""
+    return graph_of(GOETHE)
+
+
+async def test_a_path_grows_by_each_triple_that_goes_on_from_its_end(goethe: LocalAdapter, tmp_path: Path) -> None:
+    async with remembering(goethe, tmp_path) as memory:
+        begun = await memory.append(PARTNER)
+        handle = str(begun.data["memory"])
+        grown = await memory.append(BIRTH, memory=handle)
+        whole = await memory.read(handle)
+    assert begun.text == f"Kept 1 new fact; memory {handle} holds 1 fact in 1 path.\n{TO_LILI}"
+    assert grown.text == f"Kept 1 new fact; memory {handle} holds 2 facts in 1 path.\n{TO_OFFENBACH}"
+    facts = [["1", *PARTNER, "verified"], ["1", *BIRTH, "verified"]]
+    labels = {"Q5879": "Goethe", "Q66408": "Lili Sch\u00f6nemann", "Q3042": "Offenbach am Main"}
+    relations = {"P451": "unmarried partner", "P19": "place of birth"}
+    assert grown.data == {
+        "status": "ok",
+        "summary": grown.summary,
+        "facts": facts,
+        "labels": labels,
+        "relations": relations,
+        "memory": handle,
+        "added": 1,
+        "refused": [],
+    }
+    assert whole.text == f"The memory holds 2 facts in 1 path, all here.\n{TO_OFFENBACH}"
+    assert whole.data == {
+        "status": "ok",
+        "summary": whole.summary,
+        "facts": facts,
+        "labels": labels,
+        "relations": relations,
+        "total": 2,
+    }
+
+
+async def test_a_triple_that_no_path_leads_to_starts_one_of_its_own(goethe: LocalAdapter, tmp_path: Path) -> None:
+    async with remembering(goethe, tmp_path) as memory:
+        reply = await memory.append(BIRTH, PARTNER, COUNTRY, ["Q5879", "P19", "Q1794"])
+    assert reply.lines == [
+        "Lili Sch\u00f6nemann (Q66408) -[place of birth (P19)]-> Offenbach am Main (Q3042)"
+        " -[country (P17)]-> Germany (Q183)",
+        TO_LILI,
+        "Goethe (Q5879) -[place of birth (P19)]-> Frankfurt (Q1794)",
+    ]
+
+
+async def test_the_same_triple_changes_nothing_later_or_in_the_same_call(goethe: LocalAdapter, tmp_path: Path) -> None:
+    async with remembering(goethe, tmp_path) as memory:
+        twice = await memory.append(PARTNER, PARTNER)
+        handle = str(twice.data["memory"])
+        again = await memory.append(PARTNER, memory=handle)
+    assert twice.summary == (
+        f"Kept 1 new fact; memory {handle} holds 1 fact in 1 path. 1 of the triples was there already."
+    )
+    assert again.text == (
+        f"Kept 0 new facts; memory {handle} holds 1 fact in 1 path. 1 of the triples was there already.\n{TO_LILI}"
+    )
+    assert (again.data["added"], again.data["status"]) == (0, "ok")
+
+
+async def test_another_connection_goes_on_with_a_memory_by_its_handle(goethe: LocalAdapter, tmp_path: Path) -> None:
+    async with remembering(goethe, tmp_path) as memory:
+        handle = await memory.begin(PARTNER)
+    async with remembering(goethe, tmp_path) as memory:
+        assert (await memory.append(BIRTH, memory=f" {handle}\n")).lines == [TO_OFFENBACH]
+        assert await memory.begin(PARTNER) != handle
+
+
+async def test_a_triple_that_the_graph_lacks_is_refused_with_what_it_has_and_the_others_are_kept(
+    tokyo: LocalAdapter, tmp_path: Path
+) -> None:
+    async with remembering(tokyo, tmp_path) as memory:
+        reply = await memory.append(["Q1490", "P36", "Q515"], CAPITAL, ["Q1490", "P131", "Q179645"])
+    refused = [
+        "triple 1 (Q1490 | P36 | Q515): the graph does not have it. There, Tokyo (Q1490) has capital (P36) Shinjuku "
+        "(Q179645).",
+        "triple 3 (Q1490 | P131 | Q179645): the graph has it only the other way round, Shinjuku (Q179645) | located in "
+        "(P131) | Tokyo (Q1490). Swap head and tail.",
+    ]
+    assert reply.text == "\n".join(
+        [
+            f"Kept 1 new fact; memory {reply.data['memory']} holds 1 fact in 1 path. 2 triples refused: correct and "
+            "send only these.",
+            *(f"refused {each}" for each in refused),
+            "Tokyo (Q1490) -[capital (P36)]-> Shinjuku (Q179645)",
+        ]
+    )
+    assert (reply.data["refused"], reply.data["status"], reply.is_error) == (refused, "ok", False)
+
+
+async def test_a_call_without_a_good_triple_fails_and_begins_no_memory(tokyo: LocalAdapter, tmp_path: Path) -> None:
+    async with remembering(tokyo, tmp_path) as memory:
+        reply = await memory.append(["Q1490", "P36", "Q515"], ["Q5", "P36", "Q17"])
+    assert reply.is_error
+    assert reply.text == (
+        "No triple was kept, and no memory changed.\n"
+        "triple 1 (Q1490 | P36 | Q515): the graph does not have it. There, Tokyo (Q1490) has capital (P36) Shinjuku "
+        "(Q179645).\n"
+        "triple 2 (Q5 | P36 | Q17): This graph has no entity 'Q5'. Retrieve finds the id of a name."
+    )
+    assert files_in(tmp_path) == []
+
+
+async def test_what_is_not_verified_is_marked_wherever_it_is_shown(tokyo: LocalAdapter, tmp_path: Path) -> None:
+    async with remembering(tokyo, tmp_path) as memory:
+        reply = await memory.append(CAPITAL, ["Q179645", "P36", '"a guess"@en'], allow_unverified=True)
+        handle = str(reply.data["memory"])
+        read = await memory.read(handle)
+        resource = await memory.resource(handle)
+    line = 'Tokyo (Q1490) -[capital (P36)]-> Shinjuku (Q179645) -[capital (P36), unverified]-> "a guess"@en'
+    holdings = "holds 2 facts in 1 path, 1 of them unverified"
+    assert reply.text == f"Kept 2 new facts; memory {handle} {holdings}.\n{line}"
+    assert read.text == resource == f"The memory {holdings}, all here.\n{line}"
+    rows = [["1", *CAPITAL, "verified"], ["1", "Q179645", "P36", '"a guess"@en', "unverified"]]
+    assert (reply.data["facts"], read.data["facts"]) == (rows, rows)
+
+
+async def test_a_value_ends_its_path(goethe: LocalAdapter, tmp_path: Path) -> None:
+    async with remembering(goethe, tmp_path) as memory:
+        reply = await memory.append(["Q5879", "P570", '"1832-03-22"'], PARTNER)
+    assert reply.lines == ['Goethe (Q5879) -[date of death (P570)]-> "1832-03-22"^^xsd:date', TO_LILI]
+    assert reply.data["facts"] == [
+        ["1", "Q5879", "P570", '"1832-03-22"^^xsd:date', "verified"],
+        ["2", *PARTNER, "verified"],
+    ]
+
+
+async def test_lines_and_rows_of_any_answer_can_be_copied(tokyo: LocalAdapter, tmp_path: Path) -> None:
+    neighbors = await call(tokyo, "GetNeighbor", entity="Q1490", direction="both")
+    features = await call(tokyo, "Feature", node="Q1490")
+    lines = [line for line in neighbors.lines if line.count(" | ") == 2]
+    async with remembering(tokyo, tmp_path) as memory:
+        from_lines = await memory.append(*lines, *features.lines)
+        rows = [row[1:4] for row in facts_of(from_lines)]
+        from_rows = await memory.append(*rows, memory=from_lines.data["memory"])
+    assert "Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)" in lines
+    assert (from_lines.data["added"], from_lines.data["refused"]) == (len(lines) + len(features.lines), [])
+    assert (len(lines), len(features.lines)) == (5, 4)
+    assert (from_rows.data["added"], from_rows.data["refused"]) == (0, [])
+
+
+async def test_a_wrong_label_beside_an_id_is_said_in_both_forms(tokyo: LocalAdapter, tmp_path: Path) -> None:
+    async with remembering(tokyo, tmp_path) as memory:
+        one = await memory.append("Kyoto (Q1490) | capital (P36) | Shinjuku (Q179645)")
+        many = await memory.append("A (Q1490) | B (P36) | C (Q179645)", "A (Q1490) | D (P17) | E (Q17)")
+    assert one.summary.endswith(" Q1490 is Tokyo in this graph, not Kyoto; the id counts.")
+    assert one.data["summary"] == one.summary
+    assert many.summary.endswith(
+        " Q1490 is Tokyo in this graph, not A; the id counts. P36 is capital in this graph, not B; the id counts."
+        " Q179645 is Shinjuku in this graph, not C; the id counts. 2 more ids have another label in this graph."
+    )
+
+
+async def test_more_triples_than_one_call_takes_are_refused_and_none_is_kept(
+    tokyo: LocalAdapter, tmp_path: Path
+) -> None:
+    async with remembering(tokyo, tmp_path, MemoryLimits(triples_per_call=2)) as memory:
+        handle = await memory.begin(CAPITAL)
+        many = await memory.append(CAPITAL, LAND, LAND, memory=handle)
+        none = await memory.append(memory=handle)
+        held = await memory.read(handle)
+        kept = await memory.append(CAPITAL, LAND, memory=handle)
+    assert many.is_error
+    assert many.text == (
+        "One call takes 1 to 2 triples; these are 3. Keep only those that help to answer the question."
+    )
+    assert none.text == many.text.replace("are 3", "are 0")
+    assert (held.data["total"], kept.data["added"]) == (1, 1)
+
+
+async def test_both_tools_cost_little_in_the_list_and_say_what_they_do_to_the_world(
+    tokyo: LocalAdapter, tmp_path: Path
+) -> None:
+    async with remembering(tokyo, tmp_path, settings=Settings()) as memory:
+        tools = {tool.name: tool for tool in (await memory.client.list_tools()).tools}
+    hints = {name: tool.annotations for name, tool in tools.items() if tool.annotations is not None}
+    assert list(tools) == list(hints) == ["memory-append", "memory-read"]
+    append, read = hints["memory-append"], hints["memory-read"]
+    assert (append.read_only_hint, append.idempotent_hint, append.destructive_hint) == (False, False, False)
+    assert (read.read_only_hint, read.idempotent_hint) == (True, True)
+    listed = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools.values()]
+    assert len(json.dumps(listed, ensure_ascii=False, separators=(",", ":"))) / 3 <= 500
