@@ -12,8 +12,10 @@ from kg_adapters.labels import Vocabulary
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.index import GraphIndex, Longs
 from kg_adapters.terms import node_from_key
+from kg_server.meaning import Meaning
 from kg_server.results import CandidatesResult
 from kg_server.retrieval import retrieval
+from kg_server.settings import Settings
 
 TARGETS: Final[Mapping[str, float]] = {
     "exact label": 0.99,
@@ -62,10 +64,11 @@ def choose_names(index: GraphIndex, adapter: LocalAdapter, size: int) -> dict[st
 
 
 async def find_names(adapter: LocalAdapter, asked: Sequence[Asked], told: Callable[[], None]) -> Found:
-    """Ask `Retrieve` for each text."""
+    """Ask `Retrieve` for each text, by name alone."""
+    names_alone = Meaning(adapter, Settings(embedder="lexical"))
     places: list[int] = []
     for each in asked:
-        answer = await retrieval(adapter, text=each.text, limit=_SHOWN, type=None, max_tokens=100_000)
+        answer = await retrieval(adapter, names_alone, text=each.text, limit=_SHOWN, type=None, max_tokens=100_000)
         assert isinstance(answer.result, CandidatesResult)
         ids = [row[0] for row in answer.result.candidates]
         places.append(next((place for place, found in enumerate(ids) if found in each.meant), _SHOWN))

@@ -51,7 +51,8 @@ class CommandLine:
     def run(self, *words: str, **environ: str) -> Run:
         config = self.folder / "config.toml"
         if not config.exists():
-            config.write_text(f"cache_folder = '{self.cache}'\n", encoding="utf-8")
+            folders = f"cache_folder = '{self.cache}'\ndata_folder = '{self.folder / 'data'}'\n"
+            config.write_text(folders, encoding="utf-8")
         with pytest.raises(SystemExit) as ended:
             main(["--config", str(config), *words], environ)
         captured = self.capture.readouterr()

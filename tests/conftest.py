@@ -1,10 +1,21 @@
 """Fixtures that every test shares."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _folders_of_their_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:  # pyright: ignore[reportUnusedFunction] - pytest calls it
+    """Keep what tests write by default, and what their processes write, out of the folders of the user."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as environment:
+        for name in ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+            environment.setenv(name, str(home / name))
+        yield
 
 
 @pytest.fixture

@@ -11,10 +11,16 @@ import zipfile
 from pathlib import Path
 from typing import Final
 
+import anyio
+
+from kg_adapters.embedding import MiniLmEmbedder
 from kg_adapters.local.build import ImportOptions, build_store
+from kg_adapters.local.meaning import build_meaning_index
+from kg_adapters.local.store import open_store
+from kg_adapters.local.vectors import build_relation_vectors
 
 TARGET: Final = Path(__file__).parents[1] / "kg_adapters" / "kg_adapters" / "local" / "sample.zip"
-MAX_BYTES: Final = 8_000_000
+MAX_BYTES: Final = 10_000_000
 FIXED_TIME: Final = (1980, 1, 1, 0, 0, 0)
 NOTE: Final = """\
 The sample graph of KG Sextant: 149,827 statements between 15,777 entities of Wikidata, with English labels,
@@ -45,6 +51,7 @@ def build_sample(source: Path, target: Path) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         store = Path(scratch, "store")
         build_store([source], store, ImportOptions(sparql=False, name="sample"))
+        anyio.run(_embed, store)
         (store / "SOURCE.txt").write_text(NOTE, encoding="utf-8")
         with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
             for path in sorted(path for path in store.rglob("*") if path.is_file()):
@@ -53,6 +60,13 @@ def build_sample(source: Path, target: Path) -> int:
                 entry.external_attr = 0o644 << 16
                 archive.writestr(entry, path.read_bytes(), compresslevel=9)
     return target.stat().st_size
+
+
+async def _embed(folder: Path) -> None:
+    """Compute the vectors that let entities be found by meaning; those of labels would be too large to ship."""
+    store, embedder = open_store(folder), MiniLmEmbedder()
+    await build_relation_vectors(folder, store.index, embedder)
+    await build_meaning_index(folder, store.index, store.info.vocabulary, embedder)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from typing import Literal as Choice
 from typing import TypeAlias
 
 Stage: TypeAlias = Choice["waiting", "reading", "indexing", "searching", "saving"]
+EmbeddingStage: TypeAlias = Choice["relations", "labels", "entities", "linking"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,4 +31,27 @@ OnProgress: TypeAlias = Callable[[Progress], None]
 
 
 def ignore_progress(progress: Progress) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingProgress:
+    """One step of computing vectors ahead.
+
+    Args:
+        stage: What is being done: vectors of relation labels, of node labels, of entities with their descriptions, or
+            the index that finds the nearest of those.
+        done: How many texts are done.
+        total: How many there are.
+    """
+
+    stage: EmbeddingStage
+    done: int
+    total: int
+
+
+OnEmbedding: TypeAlias = Callable[[EmbeddingProgress], None]
+
+
+def ignore_embedding(progress: EmbeddingProgress) -> None:
     """Tell nobody."""

@@ -4,17 +4,26 @@ from importlib.metadata import version
 from typing import Final
 
 from kg_adapters.protocol import KGAdapter, SupportsSparql
+from kg_server.compose.tool import ComposeTool
 from kg_server.mcp_server import SextantServer
+from kg_server.meaning import Meaning
+from kg_server.memory.sqlite_store import SqliteMemoryStore
+from kg_server.memory.store import MemoryLimits
+from kg_server.memory.tool import MemoryTools
+from kg_server.observation.tool import ObserveTool
 from kg_server.resources import Resources
 from kg_server.settings import Settings
 from kg_server.tools import Tools
 
 DISTRIBUTION: Final = "kg-sextant"
 
+MEMORY_FILE: Final = "memories.sqlite3"
+
 INSTRUCTIONS: Final = """\
 Answer from the knowledge graph {name!r}, and cite its triples.
-Order: Retrieve turns names into ids; Degree shows which relations an entity has and how many; GetNeighbor lists \
-triples, GetPath links two entities, Feature gives values{sparql}.
+Order: Retrieve turns names into ids; observe shows which triples near them bear on the question, Degree which \
+relations they have and how many; GetNeighbor lists triples, GetPath links two entities, Feature gives values, Compose \
+counts and combines{sparql}; memory-append keeps the triples that answer.
 Ids: {ids} Results show them beside labels, as in `label (id)`; pass the id. Nothing is guessed from a name.
 Paging: an answer that is cut says so and gives a cursor or a narrower call. An empty answer says what is unknown: the \
 entity, the relation, or only the combination.
@@ -37,6 +46,23 @@ def build_server(graph: KGAdapter, settings: Settings) -> SextantServer:
         instructions=instructions_for(graph),
         timeout_s=settings.timeout_s,
     )
-    Tools(graph, settings).provide(server)
+    meaning = Meaning(graph, settings)
+    server.call_at_end(meaning.aclose)
+    ObserveTool(graph, settings, meaning.scorer, shortlist=settings.observe_shortlist or None).provide(server)
+    Tools(graph, settings, meaning).provide(server)
+    ComposeTool(graph, settings).provide(server)
+    _memory_tools(graph, settings, server).provide(server)
     Resources(graph).provide(server)
     return server
+
+
+def _memory_tools(graph: KGAdapter, settings: Settings, server: SextantServer) -> MemoryTools:
+    limits = MemoryLimits(
+        triples_per_call=settings.memory_triples_per_call,
+        facts=settings.memory_max_facts,
+        memories=settings.memory_max_count,
+        age_days=settings.memory_max_age_days,
+    )
+    store = SqliteMemoryStore(settings.data_folder / MEMORY_FILE, limits)
+    server.call_at_end(store.aclose)
+    return MemoryTools(graph, store, limits, settings)

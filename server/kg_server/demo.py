@@ -2,7 +2,8 @@
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from tempfile import TemporaryDirectory
 from textwrap import indent
 from typing import Final, TypeVar
 
@@ -13,15 +14,11 @@ from rich.text import Text
 
 from kg_server.commands.failures import FailuresForPeople, only_cause
 from kg_server.commands.output import escape_what_cannot_be_shown
-from kg_server.results import (
-    CandidatesResult,
-    DegreeResult,
-    FeaturesResult,
-    NeighborsResult,
-    PathsResult,
-    Result,
-    SparqlResult,
-)
+from kg_server.compose.answer import ComposeResult
+from kg_server.memory.result import AppendedResult, MemoryResult
+from kg_server.observation.answer import ObserveResult
+from kg_server.results import CandidatesResult, NeighborsResult, PathsResult, Result
+from kg_server.settings import ENVIRONMENT_PREFIX
 
 QUESTION: Final = "Through whom did Goethe influence Albert Einstein?"
 INFLUENCED_BY: Final = "P737"
@@ -82,16 +79,45 @@ async def walk(guide: Guide) -> tuple[list[str], list[str]]:
     """
     source = _best(await guide.call(CandidatesResult, "Which Goethe?", "Retrieve", text="Goethe", limit=3))
     target = _best(await guide.call(CandidatesResult, "Which Einstein?", "Retrieve", text="Albert Einstien", limit=3))
-    await guide.call(DegreeResult, "What does the graph know about Goethe?", "Degree", node=source)
+    linked = await _look(guide, source, target)
+    found = await guide.call(
+        ComposeResult,
+        "Exactly those in between, and nobody else:",
+        "Compose",
+        expression=f"Intersect[Neighbor[{target}, influenced by], Neighbor[{source}, -influenced by]]",
+    )
+    answers = [node for _, _, _, node, kind in found.results if kind == "node"]
+    evidence = list(_evidence(linked, answers))
+    if not evidence:
+        raise CallRefused("no path shows what the expression found")
+    await _keep(guide, evidence)
+    labels = linked.labels | linked.relations
+    return (
+        [f"{labels[answer]} ({answer})" for answer in answers],
+        [" | ".join(f"{labels[part]} ({part})" for part in triple) for triple in evidence],
+    )
+
+
+async def _look(guide: Guide, source: str, target: str) -> PathsResult:
+    """Look around the two, and at what links them."""
+    await guide.call(
+        ObserveResult,
+        "What near them bears on the question?",
+        "observe",
+        question=QUESTION,
+        entities=[source, target],
+        hops=2,
+        max_tokens=500,
+    )
     await guide.call(
         NeighborsResult,
-        "Whom did he influence?",
+        "Whom did Goethe influence?",
         "GetNeighbor",
         entity=source,
         relation=INFLUENCED_BY,
         direction="in",
     )
-    linked = await guide.call(
+    return await guide.call(
         PathsResult,
         "How are the two linked?",
         "GetPath",
@@ -101,25 +127,19 @@ async def walk(guide: Guide) -> tuple[list[str], list[str]]:
         limit=5,
         question=QUESTION,
     )
-    pattern = f"wd:{target} wdt:{INFLUENCED_BY} ?who . ?who wdt:{INFLUENCED_BY} wd:{source}"
-    found = await guide.call(
-        SparqlResult, "Exactly those in between, and nobody else:", "Sparql", query=f"SELECT ?who WHERE {{ {pattern} }}"
-    )
-    answers = [row[0] for row in found.rows]
-    for answer in answers:
-        await guide.call(FeaturesResult, "Who is that?", "Feature", node=answer, feature="schema:description")
-    evidence = list(_evidence(linked, answers))
-    if not evidence:
-        raise CallRefused("no path shows what the query found")
-    return [f"{found.labels[answer]} ({answer})" for answer in answers], evidence
+
+
+async def _keep(guide: Guide, evidence: Sequence[tuple[str, str, str]]) -> None:
+    kept = await guide.call(AppendedResult, "Keep what proves it:", "memory-append", triples=list(map(list, evidence)))
+    await guide.call(MemoryResult, "It is still there in the next call:", "memory-read", memory=kept.memory)
 
 
 def main(options: Sequence[str]) -> int:
     """Start a server with these options of `serve`, walk through the question and return the exit code."""
     console = Console(highlight=False, soft_wrap=True)
-    server = StdioServerParameters(command=sys.executable, args=["-m", "kg_server.cli", "serve", "sample", *options])
     try:
-        return anyio.run(_answer, server, console)
+        with TemporaryDirectory() as folder:
+            return anyio.run(_answer, _server(options, memories=folder), console)
     except KeyboardInterrupt:
         console.print(Text("Interrupted.", "bold red"))
         return 130
@@ -129,6 +149,14 @@ def main(options: Sequence[str]) -> int:
             raise
         console.print(Text(f"The demo failed: {cause}.", "bold red"))
         return 1
+
+
+def _server(options: Sequence[str], *, memories: str) -> StdioServerParameters:
+    return StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "kg_server.cli", "serve", "sample", *options],
+        env={f"{ENVIRONMENT_PREFIX}DATA_FOLDER": memories},
+    )
 
 
 async def _answer(server: StdioServerParameters, console: Console) -> int:
@@ -154,15 +182,12 @@ def _best(found: CandidatesResult) -> str:
     return found.candidates[0][0]
 
 
-def _evidence(linked: PathsResult, answers: Iterable[str]) -> Iterator[str]:
+def _evidence(linked: PathsResult, answers: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     """Return the triples of every path of influence through an answer."""
     for path in linked.paths:
         if {relation for _, relation, _ in path} == {INFLUENCED_BY} and any(answer in path[0] for answer in answers):
-            for head, relation, tail in path:
-                yield (
-                    f"{linked.labels[head]} ({head}) | {linked.relations[relation]} ({relation}) | "
-                    f"{linked.labels[tail]} ({tail})"
-                )
+            # From the end to the start, each triple goes on where the one before it ends.
+            yield from ((head, relation, tail) for head, relation, tail in reversed(path))
 
 
 if __name__ == "__main__":

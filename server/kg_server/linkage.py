@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from kg_adapters.embedding.lexical import lexical_scores
 from kg_adapters.models import Path, PathRequest, PathsFound
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node, Triple
-from kg_server.lexical import similarities
 from kg_server.names import Names, names_of, terms_of
 from kg_server.path_search import search_paths
 from kg_server.resolve import require_entity
@@ -58,7 +58,7 @@ async def linkage(
 
 
 def _by_question(paths: Sequence[Path], question: str, names: Names) -> Sequence[Path]:
-    scores = similarities(question, [_wording(path, names) for path in paths])
+    scores = lexical_scores(question, [_wording(path, names) for path in paths]).tolist()
     order = sorted(range(len(paths)), key=lambda index: (-scores[index], index))
     return [paths[index] for index in order]
 

@@ -10,8 +10,9 @@ from mcp.types import Tool
 
 Schema: TypeAlias = dict[str, Any]
 
-INPUT_KEYS: Final = ("type", "enum", "description", "minimum", "maximum", "default")
-OUTPUT_KEYS: Final = ("type", "enum", "description")
+INPUT_KEYS: Final = ("type", "enum", "items", "description", "minimum", "maximum", "default")
+FAR_AWAY: Final = 1_000
+OUTPUT_KEYS: Final = ("type", "description")
 
 
 def listed(tool: Tool) -> Tool:
@@ -35,4 +36,15 @@ def _field(field: Schema, keys: tuple[str, ...]) -> Schema:
     """Return a field without its null alternative: an optional argument is left out, not null."""
     alternatives: list[Schema] = [each for each in field.get("anyOf", ()) if each.get("type") != "null"]
     whole = {**alternatives[0], **field} if len(alternatives) == 1 else field
-    return {key: whole[key] for key in keys if whole.get(key) is not None}
+    return {key: whole[key] for key in keys if whole.get(key) is not None and not _goes_without_saying(key, whole[key])}
+
+
+def _goes_without_saying(key: str, value: object) -> bool:
+    """Say whether a bound is one that no caller would break who has not read it."""
+    match key, value:
+        case ("minimum", int(least)):
+            return least <= 1
+        case ("maximum", int(most)):
+            return most >= FAR_AWAY
+        case _:
+            return False

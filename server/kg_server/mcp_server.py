@@ -3,7 +3,8 @@
 import inspect
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import anyio
@@ -18,6 +19,7 @@ from mcp.types import Tool as ListedTool
 from pydantic import AnyUrl, ValidationError
 
 from kg_adapters.errors import KGError
+from kg_adapters.protocol import KGAdapter
 from kg_server.listing import listed
 from kg_server.resolve import closest
 from kg_server.stdio import Messages
@@ -27,6 +29,11 @@ logger = logging.getLogger(__name__)
 MAX_ECHO: Final = 80
 """How many characters of a refused value an error repeats."""
 MAX_URI: Final = 4_000
+
+
+def reading(graph: KGAdapter) -> ToolAnnotations:
+    """Return the hints of a tool that only reads a graph; what only reads destroys nothing, which need not be said."""
+    return ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=graph.remote)
 
 
 class SextantServer(MCPServer[None]):
@@ -46,11 +53,22 @@ class SextantServer(MCPServer[None]):
             version=version,
             instructions=instructions,
             log_level="WARNING",
+            lifespan=_closing,
         )
+        self._closers: list[Callable[[], Awaitable[None]]] = []
         self._timeout_s = timeout_s
         self._arguments: dict[str, frozenset[str]] = {}
         self._unlimited: set[str] = set()
         self._listed: list[ListedTool] | None = None
+
+    def call_at_end(self, closer: Callable[[], Awaitable[None]]) -> None:
+        """Have something closed when the server stops; it may be used, and so closed, again afterwards."""
+        self._closers.append(closer)
+
+    async def aclose(self) -> None:
+        """Close what was registered for it, the last first."""
+        for closer in reversed(self._closers):
+            await closer()
 
     def provide(
         self, tool: Callable[..., Any], name: str, annotations: ToolAnnotations, *, own_deadline: bool = False
@@ -137,7 +155,17 @@ class SextantServer(MCPServer[None]):
         known = [str(each.uri) for each in await self.list_resources()]
         known.extend(each.uri_template.replace("{+", "{") for each in await self.list_resource_templates())
         shown = uri if len(uri) <= MAX_ECHO else f"{uri[:MAX_ECHO]}…"
-        return f"There is no resource {shown!r}. There are {' and '.join(known)}, with ids percent-encoded."
+        return f"There is no resource {shown!r}. There are {', '.join(known)}, with ids percent-encoded."
+
+
+@asynccontextmanager
+async def _closing(server: MCPServer[None]) -> AsyncGenerator[None]:
+    try:
+        yield
+    finally:
+        if isinstance(server, SextantServer):
+            with anyio.CancelScope(shield=True):
+                await server.aclose()
 
 
 def _readable(name: str, error: ToolError) -> ToolError:

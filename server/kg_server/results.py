@@ -27,8 +27,8 @@ class NeighborsResult(Result):
 
     triples: list[list[str]] = Field(description="[head, relation, tail]")
     labels: dict[str, str]
-    relations: dict[str, str] = Field(description="labels")
-    outgoing: dict[str, int] = Field(description="count by relation")
+    relations: dict[str, str]
+    outgoing: dict[str, int]
     incoming: dict[str, int]
     total: int
     cursor: str | None = None

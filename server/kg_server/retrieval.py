@@ -1,17 +1,29 @@
 """Retrieve: which entities a text may name."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from rapidfuzz import fuzz
+from rapidfuzz.utils import default_process
+
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.models import Candidate, Description
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node
+from kg_server.meaning import Meaning
 from kg_server.names import Names, names_of, one_column, one_line
 from kg_server.resolve import require_entity
 from kg_server.results import Answer, CandidatesResult, fitted
 
-MAX_TYPES = 3
+MAX_TYPES: Final = 3
+SURE: Final = 0.8
+"""How like a name the whole text has to be to be taken for it; misspelt names are more alike than this."""
 
 
-async def retrieval(graph: KGAdapter, *, text: str, limit: int, type: str | None, max_tokens: int) -> Answer:
+async def retrieval(
+    graph: KGAdapter, meaning: Meaning, *, text: str, limit: int, type: str | None, max_tokens: int
+) -> Answer:
     """Answer Retrieve.
 
     Raises:
@@ -22,7 +34,7 @@ async def retrieval(graph: KGAdapter, *, text: str, limit: int, type: str | None
     if not wanted:
         raise InvalidRequest("The text is blank. Give a name, or words that describe what you look for.")
     kind = None if type is None else await require_entity(graph, type)
-    found = await graph.search(wanted, limit=limit, type=kind)
+    found = await _found(graph, meaning, wanted, limit, kind)
     descriptions = await graph.describe([each.entity for each in found])
     types = [each for described in descriptions.values() for each in described.types[:MAX_TYPES]]
     names = await names_of(graph, (*(each.entity for each in found), *types, *([kind] if kind is not None else [])))
@@ -39,6 +51,32 @@ async def retrieval(graph: KGAdapter, *, text: str, limit: int, type: str | None
         return Answer(result, tuple(lines[:shown]))
 
     return fitted(build, len(rows), max_tokens)
+
+
+async def _found(graph: KGAdapter, meaning: Meaning, text: str, limit: int, type: Node | None) -> Sequence[Candidate]:
+    named = await graph.search(text, limit=limit, type=type)
+    if named and _likeness(text, named[0]) >= SURE:
+        return named
+    return ranked(text, named, await meaning.candidates(text, limit=limit, type=type), limit)
+
+
+def ranked(text: str, named: Sequence[Candidate], meant: Sequence[Candidate], limit: int) -> Sequence[Candidate]:
+    """Return one ranking of what was found by name and by meaning, each entity once, at most `limit`.
+
+    Where a text is no name but says what something is, single words of it match many names. So these count as much as
+    the whole name is like the whole text, beside the cosines.
+    """
+    if not meant:
+        return named
+    whole = [replace(each, score=_likeness(text, each)) for each in named]
+    best: dict[Node, Candidate] = {}
+    for each in sorted((*whole, *meant), key=lambda candidate: -candidate.score):
+        best.setdefault(each.entity, each)
+    return list(best.values())[:limit]
+
+
+def _likeness(text: str, candidate: Candidate) -> float:
+    return fuzz.token_sort_ratio(text, candidate.matched_text, processor=default_process) / 100
 
 
 async def _id_hint(graph: KGAdapter, text: str) -> str:

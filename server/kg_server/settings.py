@@ -8,17 +8,23 @@ from pathlib import Path
 from typing import Annotated, Final, Literal, TypeAlias
 
 import platformdirs
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
 from kg_adapters.errors import InvalidRequest
 
 APP: Final = "kg-sextant"
 ENVIRONMENT_PREFIX: Final = "KG_SEXTANT_"
+OPENAI_VARIABLES: Final = {
+    "OPENAI_API_KEY": ("embedding_api_key",),
+    "OPENAI_BASE_URL": ("embedding_base_url",),
+}
+"""What the environment may hold for any program that speaks to OpenAI, and the settings that it stands for."""
 
 _WORDS: Final = {"graph": "the graph", "http_host": "--http", "http_port": "--http"}
 """What people write on the command line for a setting that has no flag of its own name."""
 
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
+EmbedderName: TypeAlias = Literal["minilm", "openai", "lexical"]
 
 
 def _cache_folder() -> Path:
@@ -66,6 +72,41 @@ class Settings(BaseModel):
     )
     hub_degree: int = Field(default=1_000, ge=2, description="Paths avoid nodes with more neighbours than this.")
     max_expansions: int = Field(default=2_000_000, ge=1, description="How many edges one path search may look at.")
+    embedder: Annotated[EmbedderName, BeforeValidator(_lowered)] = Field(
+        default="minilm",
+        description="What compares meanings: `minilm` (in the package), `openai` (a service) or `lexical` (letters).",
+    )
+    embedding_model: str = Field(
+        default="text-embedding-3-small", min_length=1, description="The model of an `openai` embedder."
+    )
+    embedding_dimensions: int = Field(
+        default=1_536, ge=1, le=16_384, description="The length of its vectors, which the model has to give."
+    )
+    embedding_base_url: str = Field(
+        default="https://api.openai.com/v1", min_length=1, description="Where its service is."
+    )
+    embedding_api_key: SecretStr | None = Field(default=None, description="The key of its service, if it needs one.")
+    embedding_format: Literal["float", "base64"] = Field(
+        default="float", description="How its service sends vectors; some know only `float`."
+    )
+    embedding_price: float = Field(default=0.0, ge=0, description="What a million tokens of it cost, for the log.")
+    lexical_weight: float = Field(
+        default=0.4, ge=0, le=10, description="What spelling counts in `observe`, beside 1 for meaning; 0 as in ODA."
+    )
+    relation_weight: float = Field(
+        default=0.5, ge=0, le=10, description="What the relation alone counts in `observe` once more; 0 as in ODA."
+    )
+    observe_shortlist: int = Field(
+        default=192, ge=0, description="How many triples of a hop `observe` compares closely; 0 for all, which is slow."
+    )
+    memory_triples_per_call: int = Field(
+        default=15, ge=1, le=1_000, description="The most triples that one `memory-append` takes."
+    )
+    memory_max_facts: int = Field(default=10_000, ge=1, description="The most facts of one memory.")
+    memory_max_count: int = Field(default=10_000, ge=1, description="The most memories in the data folder.")
+    memory_max_age_days: float = Field(
+        default=30.0, gt=0, description="Days after its last append that a memory is forgotten."
+    )
     http_host: str = Field(default="127.0.0.1", min_length=1, description="The address to listen on under HTTP.")
     http_port: int = Field(
         default=8_000, ge=0, le=65_535, description="The port to listen on under HTTP; 0 takes a free one."
@@ -111,7 +152,7 @@ def load_settings(
 
     Args:
         flags: Values from the command line by field name; None stands for a flag that was not given.
-        environ: The environment; only names that start with `KG_SEXTANT_` are read.
+        environ: The environment; only names that start with `KG_SEXTANT_`, and those of `OPENAI_VARIABLES`, are read.
         toml_path: A TOML file to read, or None.
 
     Raises:
@@ -137,6 +178,9 @@ def _flag_entries(flags: Mapping[str, object]) -> Iterator[_Entry]:
 
 
 def _environment_entries(environ: Mapping[str, str]) -> Iterator[_Entry]:
+    for name, fields in OPENAI_VARIABLES.items():
+        if environ.get(name):
+            yield from (_Entry(field, name, "the environment", environ[name]) for field in fields)
     for name in sorted(environ):
         if name.startswith(ENVIRONMENT_PREFIX):
             yield _Entry(name.removeprefix(ENVIRONMENT_PREFIX).lower(), name, "the environment", environ[name])
@@ -172,5 +216,6 @@ def _as_written(field: str, entry: _Entry) -> str:
 def _invalid(error: ValidationError, entries: Mapping[str, _Entry]) -> str:
     first = error.errors(include_url=False)[0]
     entry = entries[str(first["loc"][0])]
-    purpose = Settings.model_fields[entry.field].description
-    return f"{entry.written} in {entry.origin} is {entry.value!r}: {first['msg']}. {purpose}"
+    field = Settings.model_fields[entry.field]
+    value = "wrong" if field.annotation == SecretStr | None else repr(entry.value)
+    return f"{entry.written} in {entry.origin} is {value}: {first['msg']}. {field.description}"

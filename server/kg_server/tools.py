@@ -3,13 +3,14 @@
 from typing import Annotated, Final, TypeAlias
 
 from mcp.server.mcpserver import Context
-from mcp.types import CallToolResult, ToolAnnotations
+from mcp.types import CallToolResult
 from pydantic import Field
 
 from kg_adapters.models import Direction
 from kg_adapters.protocol import KGAdapter, SupportsSparql
 from kg_server.linkage import linkage
-from kg_server.mcp_server import SextantServer
+from kg_server.mcp_server import SextantServer, reading
+from kg_server.meaning import Meaning
 from kg_server.neighborhood import neighborhood
 from kg_server.profile import degree_of, features_of
 from kg_server.progress import reporting
@@ -29,12 +30,13 @@ from kg_server.sparql_query import sparql_query
 
 MAX_QUERY: Final = 20_000
 
-EntityId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000, description="Id, e.g. from Retrieve")]
-RelationId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000, description="Id, e.g. from Degree")]
-FeatureId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000, description="Id, e.g. from Schema")]
+EntityId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000, description="Id")]
+ClassId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000)]
+RelationId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000, description="Id, from Degree")]
+FeatureId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000, description="Id, from Schema")]
 Limit: TypeAlias = Annotated[int, Field(ge=1, le=200)]
 Hops: TypeAlias = Annotated[int, Field(ge=1, le=4)]
-Tokens: TypeAlias = Annotated[int | None, Field(ge=500, le=50_000, description="Most tokens of the answer")]
+Tokens: TypeAlias = Annotated[int | None, Field(ge=500, le=50_000)]
 Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=1_000)]
 Cursor: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000)]
 
@@ -45,17 +47,17 @@ class Tools:
     Args:
         graph: Where the answers come from.
         settings: Limits and defaults.
+        meaning: What finds entities by what they are.
     """
 
-    def __init__(self, graph: KGAdapter, settings: Settings) -> None:
+    def __init__(self, graph: KGAdapter, settings: Settings, meaning: Meaning) -> None:
         self._graph = graph
         self._settings = settings
+        self._meaning = meaning
 
     def provide(self, server: SextantServer) -> None:
         """Add every tool that the graph supports."""
-        reads = ToolAnnotations(
-            read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=self._graph.remote
-        )
+        reads = reading(self._graph)
         server.provide(self.retrieve, "Retrieve", reads)
         server.provide(self.get_neighbor, "GetNeighbor", reads)
         server.provide(self.get_path, "GetPath", reads)
@@ -68,13 +70,15 @@ class Tools:
             )
 
     async def retrieve(
-        self, text: Text, limit: Annotated[int, Field(ge=1, le=50)] = 5, type: EntityId | None = None
+        self, text: Text, limit: Annotated[int, Field(ge=1, le=50)] = 5, type: ClassId | None = None
     ) -> Annotated[CallToolResult, CandidatesResult]:
-        """Find entities by name. Use it first: the other tools take the ids it gives.
+        """Find entities by name or by what they are. Use it first: the others take the ids it gives.
 
-        Names and aliases match in spite of case, accents, typos and word order. `type` keeps only instances of a class.
+        Case, accents, typos and word order do not matter. `type` keeps only instances of a class.
         """
-        answer = await retrieval(self._graph, text=text, limit=limit, type=type, max_tokens=self._settings.max_tokens)
+        answer = await retrieval(
+            self._graph, self._meaning, text=text, limit=limit, type=type, max_tokens=self._settings.max_tokens
+        )
         return answer.to_mcp()
 
     async def get_neighbor(
@@ -88,7 +92,7 @@ class Tools:
     ) -> Annotated[CallToolResult, NeighborsResult]:
         """Show the triples around an entity: what it points to (out), what points to it (in), or both.
 
-        A hub is sampled across its relations, with the count of each. Go on with `cursor`, or name a relation.
+        A hub is sampled across its relations, with their counts; go on with `cursor`, or name a relation.
         """
         answer = await neighborhood(
             self._graph,
@@ -112,10 +116,9 @@ class Tools:
         avoid_hubs: bool = True,
         max_tokens: Tokens = None,
     ) -> Annotated[CallToolResult, PathsResult]:
-        """Show how two entities are linked: paths in either direction, the shortest and most telling first.
+        """Show how two entities are linked, by paths in either direction, the shortest first.
 
-        With `question`, the paths most like it come first. Hubs and type relations are walked only with
-        avoid_hubs=false.
+        `question` puts those most like it first. Hubs and type relations are walked only with avoid_hubs=false.
         """
         async with reporting(context, "searching paths", self._settings.timeout_s):
             answer = await linkage(
@@ -134,16 +137,16 @@ class Tools:
     async def feature(
         self, node: EntityId, feature: FeatureId | None = None
     ) -> Annotated[CallToolResult, FeaturesResult]:
-        """Show an entity's literal values (names, descriptions, dates, numbers), or those of one feature."""
+        """Show an entity's literal values, such as dates and numbers, or those of one feature."""
         answer = await features_of(self._graph, node=node, feature=feature, max_tokens=self._settings.max_tokens)
         return answer.to_mcp()
 
     async def degree(
         self, node: EntityId, relation: RelationId | None = None, direction: Direction = "both"
     ) -> Annotated[CallToolResult, DegreeResult]:
-        """Count an entity's distinct neighbours, in all and by relation, without listing them.
+        """Count an entity's distinct neighbours, in all and by relation.
 
-        Use it to answer "how many", and before GetNeighbor to choose the relation.
+        Use it for "how many", and to choose a relation.
         """
         answer = await degree_of(
             self._graph, node=node, relation=relation, direction=direction, max_tokens=self._settings.max_tokens
@@ -153,9 +156,9 @@ class Tools:
     async def schema(
         self, about: Text | None = None, max_tokens: Tokens = None
     ) -> Annotated[CallToolResult, SchemaResult]:
-        """Show what the graph is made of: classes, relations and features with counts and examples, and prefixes.
+        """Show what the graph is made of: classes, relations, features (with counts and examples), prefixes.
 
-        `about` keeps those with a label like it, or with this id: it finds the id of a relation.
+        `about` keeps those with a label like it: it finds the id of a relation.
         """
         return (await schema_view(self._graph, about=about, max_tokens=self._budget(max_tokens))).to_mcp()
 
@@ -178,9 +181,9 @@ class _SparqlTool:
         max_rows: Annotated[int, Field(ge=1, le=100_000)] = 100,
         timeout_s: Annotated[float, Field(gt=0, le=3_600)] = 10,
     ) -> Annotated[CallToolResult, SparqlResult]:
-        """Run a read-only SPARQL 1.1 query: SELECT, ASK, CONSTRUCT or DESCRIBE. The graph's prefixes are declared.
+        """Run a read-only SPARQL 1.1 query; the graph's prefixes are declared.
 
-        Use it for what the other tools cannot say: filters, aggregates, joins over several relations.
+        Use it for what the other tools cannot say: filters, aggregates, joins.
         """
         most_s = min(timeout_s, self._settings.sparql_timeout_s)
         async with reporting(context, "running the query", most_s):

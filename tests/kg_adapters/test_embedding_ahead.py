@@ -18,7 +18,6 @@ from kg_adapters.local.matrix_file import MatrixFile
 from kg_adapters.local.meaning import MeaningIndex
 from kg_adapters.local.store import open_store, verify_store
 from kg_adapters.local.vectors import (
-    EmbeddingProgress,
     LabelVectors,
     build_label_vectors,
     build_relation_vectors,
@@ -26,6 +25,7 @@ from kg_adapters.local.vectors import (
     relation_texts,
     vector_folder,
 )
+from kg_adapters.progress import EmbeddingProgress
 from kg_adapters.testing import iri, ntriples
 from small_graphs import index_of, store_of
 

@@ -17,8 +17,11 @@ PAPER = MeaningScorer(WordModel(), weights=PAPER_WEIGHTS)
 
 
 def server_of(graph: KGAdapter, scorer: Scorer) -> SextantServer:
+    async def given() -> Scorer:
+        return scorer
+
     server = SextantServer("test", version="1", instructions="", timeout_s=10)
-    ObserveTool(graph, Settings(), scorer).provide(server)
+    ObserveTool(graph, Settings(), given).provide(server)
     return server
 
 

@@ -66,7 +66,8 @@ async def test_a_resource_that_does_not_exist_is_told_apart_from_an_unknown_enti
     name = await refusal(tokyo, "kg://entity/Tokyo")
     assert (resource.code, resource.error.message) == (
         -32602,
-        "There is no resource 'kg://nope'. There are kg://schema and kg://entity/{id}, with ids percent-encoded.",
+        "There is no resource 'kg://nope'. There are kg://schema, kg-memory://{memory}, kg://entity/{id}, "
+        "with ids percent-encoded.",
     )
     assert entity.error.message == "This graph has no entity 'Q424242'. Retrieve finds the id of a name."
     assert name.error.message.startswith("'Tokyo' is not an id.")

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from kg_adapters.errors import InvalidRequest
 from kg_server.settings import LoadedSettings, Settings, load_settings
@@ -99,3 +100,20 @@ def test_a_file_that_is_no_toml_says_so(tmp_path: Path, text: str, message: str)
 def test_a_file_that_is_missing_says_so(tmp_path: Path) -> None:
     file = tmp_path / "none.toml"
     assert refusal(file=file) == f"The settings file {file} cannot be read: No such file or directory."
+
+
+def test_the_variables_of_openai_count_where_none_of_ours_is_set() -> None:
+    environ = {"OPENAI_API_KEY": "sk-theirs", "OPENAI_BASE_URL": "http://theirs/v1"}
+    loaded = load_settings({}, environ)
+    assert loaded.settings.embedding_api_key == SecretStr("sk-theirs")
+    assert loaded.settings.embedding_base_url == "http://theirs/v1"
+    ours = load_settings({}, {**environ, "KG_SEXTANT_EMBEDDING_API_KEY": "sk-ours"})
+    assert ours.settings.embedding_api_key == SecretStr("sk-ours")
+    assert (loaded.origins["embedding_api_key"], loaded.origins["graph"]) == ("the environment", "the default")
+
+
+def test_a_secret_is_never_shown(tmp_path: Path) -> None:
+    loaded = load_settings({}, {"KG_SEXTANT_EMBEDDING_API_KEY": "sk-secret"})
+    assert "sk-secret" not in f"{loaded!r} {loaded.settings.model_dump(mode='json')} {loaded.settings}"
+    wrong = refusal(file=write(tmp_path, "embedding_api_key = 4711"))
+    assert ("4711" in wrong, wrong.startswith("embedding_api_key in the file")) == (False, True)

@@ -163,9 +163,10 @@ async def test_hostile_text_gets_an_answer_or_a_clear_refusal(tokyo: LocalAdapte
 async def test_the_whole_tool_list_is_small_and_every_read_says_so(tokyo: LocalAdapter) -> None:
     async with Client(build_server(tokyo, Settings())) as client:
         tools = (await client.list_tools()).tools
-    text = json.dumps([tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools])
-    assert token_count(text) <= 3_000
+    listed = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
+    assert token_count(json.dumps(listed, separators=(",", ":"))) <= 3_000
     assert [tool.name for tool in tools] == [
+        "observe",
         "Retrieve",
         "GetNeighbor",
         "GetPath",
@@ -173,11 +174,15 @@ async def test_the_whole_tool_list_is_small_and_every_read_says_so(tokyo: LocalA
         "Degree",
         "Schema",
         "Sparql",
+        "Compose",
+        "memory-append",
+        "memory-read",
     ]
     for tool in tools:
         assert tool.output_schema is not None
         assert tool.annotations is not None
-        assert tool.annotations.read_only_hint is True
+        assert tool.annotations.read_only_hint is (tool.name != "memory-append")
+        assert tool.annotations.idempotent_hint is (tool.name != "memory-append")
         assert tool.annotations.open_world_hint is False
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 import anyio.to_thread
 
+from kg_adapters.embedding.protocol import Vectors
 from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.cursors import Question, graph_seal, invalid_cursor, read_cursor, write_cursor
@@ -18,8 +19,11 @@ from kg_adapters.local.schema_file import read_schema
 from kg_adapters.local.sparql_pool import SparqlPool
 from kg_adapters.local.sparql_store import ensure_sparql_store
 from kg_adapters.local.store import LocalStore
+from kg_adapters.local.store_vectors import StoreVectors
+from kg_adapters.local.surroundings import surroundings_in_index
 from kg_adapters.local.text_index import FOLDER as TEXT_FOLDER
 from kg_adapters.local.text_index import Hit, TextIndex
+from kg_adapters.local.vectors import LabelVectors
 from kg_adapters.models import (
     Candidate,
     Count,
@@ -37,6 +41,7 @@ from kg_adapters.models import (
     SparqlAnswer,
 )
 from kg_adapters.prefixes import Prefixes
+from kg_adapters.surroundings import Surroundings
 from kg_adapters.terms import Iri, Literal, Node, Triple
 
 _MAX_TYPES: Final = 100
@@ -57,6 +62,7 @@ class LocalAdapter:
         self._types = self._ids(store.info.vocabulary.types)
         self._text: TextIndex | None = None
         self._schema: GraphSchema | None = None
+        self._vectors = StoreVectors(store.folder, store.index)
         self._sparql = SparqlPool(store.folder, store.info.prefixes)
 
     @property
@@ -146,6 +152,21 @@ class LocalAdapter:
     async def search_relations(self, text: str, *, limit: int) -> Sequence[Candidate]:
         """Return the relations that `text` may name by label, alias or local part, best first, at most `limit`."""
         return await anyio.to_thread.run_sync(self._search_relations, text, limit)
+
+    async def surroundings(self, entities: Sequence[Node], *, per_relation: int, per_entity: int) -> Surroundings:
+        return surroundings_in_index(
+            self._index, self._dictionary, entities, per_relation=per_relation, per_entity=per_entity
+        )
+
+    async def label_vectors(self, fingerprint: str) -> LabelVectors | None:
+        return await anyio.to_thread.run_sync(self._vectors.labels, fingerprint)
+
+    async def search_vectors(
+        self, vector: Vectors, *, fingerprint: str, limit: int, type: Node | None = None
+    ) -> Sequence[Candidate]:
+        accept = None if type is None else self._instances(type)
+        found = await anyio.to_thread.run_sync(self._vectors.nearest, vector, fingerprint, limit, accept)
+        return [self._meant(number, cosine) for number, cosine in found]
 
     async def schema(self) -> GraphSchema:
         if self._schema is None:
@@ -251,6 +272,10 @@ class LocalAdapter:
     def _search(self, text: str, limit: int, accept: Callable[[int], bool] | None) -> list[Candidate]:
         hits = self._names().search(text, limit=limit, accept=accept)
         return [_candidate(self._dictionary.node(hit.bearer), hit) for hit in hits]
+
+    def _meant(self, number: int, cosine: float) -> Candidate:
+        label = self._dictionary.label(number)
+        return Candidate(self._dictionary.node(number), min(max(cosine, 0.0), 1.0), "meaning", label or "")
 
     def _search_relations(self, text: str, limit: int) -> list[Candidate]:
         hits = self._names().search_relations(text, limit)

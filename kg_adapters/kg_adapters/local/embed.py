@@ -8,11 +8,10 @@ from kg_adapters.local.store import LocalStore
 from kg_adapters.local.swap import exclusively
 from kg_adapters.local.vectors import (
     MAX_LABELS,
-    OnEmbedding,
     build_label_vectors,
-    ignore_embedding,
     vector_folder,
 )
+from kg_adapters.progress import OnEmbedding, ignore_embedding
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,11 @@ from kg_adapters.local.index import GraphIndex, Ints, Longs
 from kg_adapters.local.matrix_file import MatrixFile
 from kg_adapters.local.nearest import ByteRows, NearestRows, link_rows
 from kg_adapters.local.vectors import (
-    EmbeddingProgress,
-    OnEmbedding,
-    ignore_embedding,
     named_nodes,
     save_whole,
     vector_folder,
 )
+from kg_adapters.progress import EmbeddingProgress, OnEmbedding, ignore_embedding
 
 MAX_ENTITIES: Final = 200_000
 SCANNED_ROWS: Final = 100_000

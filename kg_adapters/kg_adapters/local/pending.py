@@ -6,9 +6,11 @@ from pathlib import Path
 
 import anyio
 
+from kg_adapters.embedding.protocol import Vectors
 from kg_adapters.errors import BackendUnavailable, KGError
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.local.vectors import LabelVectors
 from kg_adapters.models import (
     Candidate,
     Degree,
@@ -23,6 +25,7 @@ from kg_adapters.models import (
 )
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.progress import Progress
+from kg_adapters.surroundings import Surroundings
 from kg_adapters.terms import Iri, Node
 
 
@@ -130,6 +133,17 @@ class PendingAdapter:
 
     async def search_relations(self, text: str, *, limit: int) -> Sequence[Candidate]:
         return await self.opened().search_relations(text, limit=limit)
+
+    async def surroundings(self, entities: Sequence[Node], *, per_relation: int, per_entity: int) -> Surroundings:
+        return await self.opened().surroundings(entities, per_relation=per_relation, per_entity=per_entity)
+
+    async def label_vectors(self, fingerprint: str) -> LabelVectors | None:
+        return await self.opened().label_vectors(fingerprint)
+
+    async def search_vectors(
+        self, vector: Vectors, *, fingerprint: str, limit: int, type: Node | None = None
+    ) -> Sequence[Candidate]:
+        return await self.opened().search_vectors(vector, fingerprint=fingerprint, limit=limit, type=type)
 
     async def schema(self) -> GraphSchema:
         return await self.opened().schema()

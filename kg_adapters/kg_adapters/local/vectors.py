@@ -1,11 +1,10 @@
 """Vectors of a graph's labels, computed ahead: what a look around an entity is scored by."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeAlias
-from typing import Literal as Choice
+from typing import Final
 
 import numpy as np
 
@@ -14,37 +13,13 @@ from kg_adapters.embedding.protocol import Embedder, Vectors
 from kg_adapters.local.index import GraphIndex, Ints, Longs
 from kg_adapters.local.matrix_file import MatrixFile
 from kg_adapters.local.names import bare_relations, local_name, written
-
-EmbeddingStage: TypeAlias = Choice["relations", "labels", "entities", "linking"]
+from kg_adapters.progress import EmbeddingProgress, OnEmbedding, ignore_embedding
 
 FOLDER: Final = "vectors"
 MAX_LABELS: Final = 200_000
 _RELATIONS, _LABELS, _LABEL_ROWS = "relations.npy", "labels.npy", "label-rows.npy"
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class EmbeddingProgress:
-    """One step of computing vectors ahead.
-
-    Args:
-        stage: What is being done: vectors of relation labels, of node labels, of entities with their descriptions, or
-            the index that finds the nearest of those.
-        done: How many texts are done.
-        total: How many there are.
-    """
-
-    stage: EmbeddingStage
-    done: int
-    total: int
-
-
-OnEmbedding: TypeAlias = Callable[[EmbeddingProgress], None]
-
-
-def ignore_embedding(progress: EmbeddingProgress) -> None:
-    """Tell nobody."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from kg_server.settings import APP, LoadedSettings, Settings, config_path
 
 Grade: TypeAlias = Literal["ok", "warn", "fail"]
 
-PACKAGES: Final = (APP, "mcp", "pydantic", "pyoxigraph", "tantivy", "numpy")
+PACKAGES: Final = (APP, "mcp", "pydantic", "pyoxigraph", "tantivy", "numpy", "onnxruntime", "tokenizers")
 COLOURS: Final = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
@@ -61,8 +61,9 @@ async def _report(called: Invocation, loaded: LoadedSettings) -> Grade:
 
 async def _findings(called: Invocation, loaded: LoadedSettings) -> AsyncIterator[Finding]:
     yield Finding("ok", f"Python {platform.python_version()} at {sys.executable}")
-    for finding in (*_packages(), *_settings(called, loaded), _writable(loaded.settings.cache_folder)):
+    for finding in (*_packages(), *_settings(called, loaded), *_folders(loaded.settings)):
         yield finding
+    yield await _comparing(loaded.settings)
     checks: tuple[Callable[[Settings], Awaitable[Finding]], ...] = (_intact, _answering)
     for check in checks:
         try:
@@ -87,15 +88,41 @@ def _settings(called: Invocation, loaded: LoadedSettings) -> Iterator[Finding]:
         yield Finding("ok", f"{name} = {json.dumps(value, ensure_ascii=False)}, from {loaded.origins[name]}")
 
 
-def _writable(folder: Path) -> Finding:
+def _folders(settings: Settings) -> Iterator[Finding]:
+    yield _writable(settings.cache_folder, "cache")
+    yield _writable(settings.data_folder, "data")
+
+
+def _writable(folder: Path, kind: str) -> Finding:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        advice = "set cache_folder to one that can be written (KG_SEXTANT_CACHE_FOLDER)"
-        return Finding("fail", f"The cache folder {folder} cannot be written ({error.strerror}): {advice}")
-    return Finding("ok", f"The cache folder {folder} can be written")
+        advice = f"set {kind}_folder to one that can be written (KG_SEXTANT_{kind.upper()}_FOLDER)"
+        return Finding("fail", f"The {kind} folder {folder} cannot be written ({error.strerror}): {advice}")
+    return Finding("ok", f"The {kind} folder {folder} can be written")
+
+
+async def _comparing(settings: Settings) -> Finding:
+    """Try what compares meanings; without it everything works, only less well."""
+    from kg_adapters.embedding import OpenAiEmbedder
+    from kg_server.meaning import embedder_of
+
+    if settings.embedder == "lexical":
+        return Finding("ok", "Texts are compared by their letters, as the setting embedder says")
+    available = await embedder_of(settings)
+    if available.fallback_reason is not None:
+        return Finding("warn", available.fallback_reason)
+    embedder = available.embedder
+    try:
+        await embedder.embed(["capital"])
+    except KGError as error:
+        return Finding("fail", f"The embedder {settings.embedder} fails: {error}")
+    finally:
+        if isinstance(embedder, OpenAiEmbedder):
+            await embedder.aclose()
+    return Finding("ok", f"Meanings are compared by {embedder.fingerprint}")
 
 
 async def _intact(settings: Settings) -> Finding:

@@ -1,28 +1,44 @@
 """`kg-sextant import`: from files to a store."""
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kg_adapters.errors import InvalidRequest
 from kg_server.commands.invocation import invocation
 from kg_server.commands.progress import shown_progress
+from kg_server.settings import Settings
+
+if TYPE_CHECKING:
+    from kg_adapters.local.build import ImportReport
 
 
 def import_(
     context: typer.Context,
     files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Files or folders of RDF, or a graph.json.")],
-    to: Annotated[Path, typer.Option("--to", metavar="FOLDER", help="The store to build or replace.")],
+    to: Annotated[Path | None, typer.Option("--to", metavar="FOLDER", help="The store to build or replace.")] = None,
     skip_errors: Annotated[bool, typer.Option("--skip-errors", help="Leave out what cannot be read.")] = False,
     graph_names: Annotated[
         list[str] | None, typer.Option("--graph-name", metavar="IRI", help="Only this named graph; may be repeated.")
     ] = None,
     name: Annotated[str | None, typer.Option("--name", help="What to call the graph.")] = None,
     languages: Annotated[str | None, typer.Option(help="Languages of labels, the preferred first: en,mul.")] = None,
+    embed: Annotated[
+        bool, typer.Option("--embed", help="Compute vectors too; with a store or `sample` as FILE, nothing else.")
+    ] = False,
 ) -> None:
     """Import files into a store that opens at once; an interrupted import leaves the old store as it was."""
     settings = invocation(context).load(languages=languages).settings
+    store = _store_of(files, settings) if embed and to is None else None
+    if store is not None:
+        _compute_vectors(store, settings)
+        print(f"{files[0]}: the vectors are complete.")
+        return
+    if to is None:
+        raise InvalidRequest("Say where the store is to be, as in --to FOLDER.")
     from kg_adapters.labels import Vocabulary
     from kg_adapters.local.build import ImportOptions, build_store
 
@@ -34,15 +50,48 @@ def import_(
     )
     with shown_progress() as progress:
         report = build_store(files, to, options, progress)
-    counts = report.counts
-    triples, entities = counted(counts.triples, "triple"), counted(counts.entities, "entity", "entities")
-    relations, literals = counted(counts.relations, "relation"), counted(counts.features, "literal")
-    print(f"{report.folder}: {triples} between {entities} over {relations}, and {literals}.")
-    if report.skipped:
-        print(f"Left out: {report.skipped:,}. The first of them:", *report.problems, sep="\n  ")
+    _print_report(report)
+    if embed:
+        _compute_vectors(report.folder, settings)
     print(f"Serve it: {shlex.join(['kg-sextant', 'serve', str(to)])}")
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
     """Return a number with its noun, as in `1 triple` and `2 triples`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def _print_report(report: "ImportReport") -> None:
+    counts = report.counts
+    triples, entities = counted(counts.triples, "triple"), counted(counts.entities, "entity", "entities")
+    relations, literals = counted(counts.relations, "relation"), counted(counts.features, "literal")
+    print(f"{report.folder}: {triples} between {entities} over {relations}, and {literals}.", flush=True)
+    if report.skipped:
+        print(f"Left out: {report.skipped:,}. The first of them:", *report.problems, sep="\n  ")
+
+
+def _store_of(files: Sequence[Path], settings: Settings) -> Path | None:
+    """Return the store that is meant where no store is to be built."""
+    from kg_adapters.local.cache import sample_store
+    from kg_adapters.local.store import is_store
+    from kg_adapters.registry import SAMPLE
+
+    if len(files) != 1:
+        return None
+    if str(files[0]) == SAMPLE:
+        return sample_store(settings.cache_folder)
+    return files[0] if is_store(files[0]) else None
+
+
+def _compute_vectors(store: Path, settings: Settings) -> None:
+    from kg_server.commands.embedding import embed
+
+    again = shlex.join(["kg-sextant", "import", str(store), "--embed"])
+    with shown_progress() as progress:
+        try:
+            cost = embed(store, settings, progress)
+        except KeyboardInterrupt:
+            print(f"Interrupted; what was computed stays. Go on with: {again}")
+            raise
+    if cost:
+        print(cost)

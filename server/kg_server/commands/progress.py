@@ -3,9 +3,9 @@
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
-from kg_adapters.progress import OnProgress, Progress
+from kg_adapters.progress import EmbeddingProgress, OnProgress, Progress
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,11 +18,24 @@ DOING: Final = {
     "indexing": "Building the adjacency index",
     "searching": "Building the text search",
     "saving": "Saving",
+    "relations": "Embedding the relations",
+    "labels": "Embedding the labels",
+    "entities": "Embedding what entities are",
+    "linking": "Linking the nearest entities",
 }
+MEASURED: Final = frozenset({"reading", "relations", "labels", "entities", "linking"})
+
+
+class OnEither(Protocol):
+    """Told about the steps of imports and of computing vectors."""
+
+    def __call__(self, progress: Progress | EmbeddingProgress) -> None:
+        """Take note of a step."""
+        ...
 
 
 @contextmanager
-def shown_progress() -> Generator[OnProgress]:
+def shown_progress() -> Generator[OnEither]:
     """Show progress on standard error: a bar on a terminal, a line for each stage elsewhere.
 
     Nothing appears until there is something to report.
@@ -37,7 +50,7 @@ def shown_progress() -> Generator[OnProgress]:
 
 
 @contextmanager
-def drawn_bar(console: "Console") -> Generator[OnProgress]:
+def drawn_bar(console: "Console") -> Generator[OnEither]:
     """Draw a bar that is gone at the end."""
     from rich.progress import Progress as RichProgress
 
@@ -86,7 +99,7 @@ class PlainProgress:
     def __init__(self) -> None:
         self._stage = ""
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: Progress | EmbeddingProgress) -> None:
         """Take note of a step."""
         if progress.stage != self._stage:
             self._stage = progress.stage
@@ -105,23 +118,24 @@ class BarProgress:
         self._stage = ""
         self._task: TaskID | None = None
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: Progress | EmbeddingProgress) -> None:
         """Take note of a step."""
         if self._task is None or progress.stage != self._stage:
             self._begin(progress)
         else:
             self._bars.update(self._task, description=_words(progress), completed=progress.done)
 
-    def _begin(self, progress: Progress) -> None:
+    def _begin(self, progress: Progress | EmbeddingProgress) -> None:
         if self._task is not None:
             self._bars.remove_task(self._task)
-        measured = progress.stage == "reading"
+        measured = progress.stage in MEASURED
         self._task = self._bars.add_task(_words(progress), total=progress.total if measured else None)
         self._stage = progress.stage
         self._bars.start()
         self._bars.refresh()
 
 
-def _words(progress: Progress) -> str:
-    read = f", {progress.statements:,} statements" if progress.statements else ""
+def _words(progress: Progress | EmbeddingProgress) -> str:
+    counted = isinstance(progress, Progress) and progress.statements
+    read = f", {counted:,} statements" if counted else ""
     return f"{DOING[progress.stage]}{read} …"

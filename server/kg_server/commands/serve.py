@@ -127,10 +127,13 @@ def _listen(host: str, port: int) -> socket.socket:
             f"HTTP is served on this machine only, and {host!r} may be reached from others. Use 127.0.0.1."
         )
     try:
-        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
         reason = os.strerror(error.errno or 0)
         raise InvalidRequest(f"Cannot listen on {host} port {port}: {reason}. Choose another; 0 is any.") from error
+    # Without it each answer waits some 40 ms for the client's acknowledgement of its headers.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
 
 
 def _is_loopback(host: str) -> bool:

@@ -46,16 +46,24 @@ _RESERVE: Final = 100
 
 
 class ComposeResult(Result):
-    """What each part of an expression gives, how it was worked out, and the triples read on the way."""
+    """What each part of an expression gives, how it was worked out, and the triples read on the way.
 
-    parts: list[list[str]] = Field(description="[part, expression, kind or error, size or reason]")
-    results: list[list[str]] = Field(
-        description="[part, node, relation, result, node, number, at least, none, error, or a value's type or language]"
-    )
-    steps: list[list[str]] = Field(description="[part, call, size, only result]")
-    evidence: list[list[str]] = Field(description="[head, relation, tail]")
+    Args:
+        parts: Rows of part, expression, kind or error, size or reason.
+        results: Rows of part, the node and the relation that it is a result for, result, and `node`, `number`,
+            `at least`, `none`, `error`, or a value's datatype or language.
+        steps: Rows of part, call, size, and the result where there is one only.
+        evidence: Rows of head, relation, tail.
+        labels: Of nodes.
+        relations: Labels of relations.
+    """
+
+    parts: list[list[str]]
+    results: list[list[str]] = Field(description="[part, node, relation, result, its kind]")
+    steps: list[list[str]]
+    evidence: list[list[str]]
     labels: dict[str, str]
-    relations: dict[str, str] = Field(description="labels")
+    relations: dict[str, str]
 
 
 async def composition(

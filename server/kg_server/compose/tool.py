@@ -3,14 +3,14 @@
 from typing import Annotated, Final
 
 from mcp.server.mcpserver import Context
-from mcp.types import CallToolResult, ToolAnnotations
+from mcp.types import CallToolResult
 from pydantic import Field
 
 from kg_adapters.protocol import KGAdapter
 from kg_server.compose.answer import ComposeResult, composition
 from kg_server.compose.evaluation import Limits
 from kg_server.compose.relation_names import RelationNames
-from kg_server.mcp_server import SextantServer
+from kg_server.mcp_server import SextantServer, reading
 from kg_server.progress import reporting
 from kg_server.settings import Settings
 
@@ -34,20 +34,16 @@ class ComposeTool:
 
     def provide(self, server: SextantServer) -> None:
         """Add the tool."""
-        reads = ToolAnnotations(
-            read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=self._graph.remote
-        )
-        server.provide(self.compose, "Compose", reads)
+        server.provide(self.compose, "Compose", reading(self._graph))
 
     async def compose(
         self, expression: Annotated[str, Field(min_length=1, max_length=MAX_EXPRESSION)], context: Context
     ) -> Annotated[CallToolResult, ComposeResult]:
-        """Work out functions nested in each other, and side by side, in one call. Use it to count and to intersect.
+        """Work out nested functions in one call. Use it to count and to intersect.
 
-        Retrieve[text], Feature[node, feature], Neighbor[node, relation], Degree[node, relation], Count[…],
-        Union[…, …], Intersect[…, …], Minus[…, …]. A node is an id or a call; a relation an id or a label, walked
-        backwards with "-". Examples: Feature[Neighbor[Retrieve[Japan], capital], population];
-        Count[Intersect[Neighbor[Q17, -country], Neighbor[Q515, -instance of]]]
+        Retrieve[text], Feature[node, feature], Neighbor[node, relation], Degree[node, relation], Count[a],
+        Union[a, b], Intersect[a, b], Minus[a, b]. A node is an id or a call; a relation an id or a label, walked
+        backwards with "-": Count[Intersect[Neighbor[Retrieve[Japan], -country], Neighbor[Q515, -instance of]]]
         """
         timeout_s = self._settings.timeout_s * _EVALUATING_SHARE
         async with reporting(context, "working out the expression", self._settings.timeout_s):

@@ -27,9 +27,9 @@ class ObserveResult(Result):
 
     triples: list[list[str]] = Field(description="[head, relation, tail, score, hop]")
     labels: dict[str, str]
-    relations: dict[str, str] = Field(description="labels")
+    relations: dict[str, str]
     found: int
-    sampled: list[str] = Field(description="hubs not seen whole")
+    sampled: list[str]
     scorer: str
 
 

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kg_adapters.embedding.lexical import lexical_scores
-from kg_adapters.embedding.protocol import Embedder
-from kg_adapters.surroundings import Ints, Longs, StoreIds, Surroundings
+from kg_adapters.embedding.protocol import Embedder, products
+from kg_adapters.surroundings import Longs, StoreIds, Surroundings
+from kg_adapters.vectors import LabelVectors
 from kg_server.observation.pairs import Pairs, pairs_of, spoken_relations
 
 Floats: TypeAlias = npt.NDArray[np.float32]
@@ -68,18 +69,6 @@ class Scorer(Protocol):
         ...
 
 
-class LabelVectors(Protocol):
-    """The vectors of a store's labels, computed ahead by the model that scores."""
-
-    def nodes(self, ids: Ints, /) -> Floats:
-        """Return the rows of nodes by their ids, zeros for what has none; shape [ids, dimensions]."""
-        ...
-
-    def relations(self, ids: Ints, /) -> Floats:
-        """Return the rows of relations by their ids; shape [ids, dimensions]."""
-        ...
-
-
 class SpellingScorer:
     """Compares the spelling: needs no model.
 
@@ -128,12 +117,12 @@ class MeaningScorer:
         """See `Scorer`; the shortlist is chosen by vectors of labels, or by relation and spelling."""
         pairs = pairs_of(around, edges)
         asked = (await self._embedder.embed([question]))[0]
-        by_relation: Floats = (await self._relations(around) @ asked)[pairs.relation]
+        by_relation: Floats = products(await self._relations(around), asked)[pairs.relation]
         chosen = np.arange(len(pairs))
         if shortlist is not None and len(pairs) > shortlist:
             chosen = _best(await self._first_look(question, asked, around, pairs, by_relation), shortlist)
         texts = pairs.texts(around, chosen)
-        sums = await self._embedder.embed(texts) @ asked + self._weights.relation * by_relation[chosen]
+        sums = products(await self._embedder.embed(texts), asked) + self._weights.relation * by_relation[chosen]
         if self._weights.lexical:
             sums += self._weights.lexical * await _spelling(question, texts)
         scores: Floats = np.full(len(pairs), OUT_OF_THE_RUNNING, dtype=np.float32)
@@ -169,7 +158,7 @@ async def _far_cosines(vectors: LabelVectors, ids: StoreIds, pairs: Pairs, asked
 def _far_cosines_now(vectors: LabelVectors, ids: StoreIds, pairs: Pairs, asked: Floats) -> Floats:
     present, of = np.unique(pairs.far, return_inverse=True)
     rows = vectors.nodes(ids.far[present])
-    cosines: Floats = rows @ asked
+    cosines = products(rows, asked)
     cosines[~rows.any(axis=1)] = np.nan
     return cosines[of]
 

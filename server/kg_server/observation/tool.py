@@ -1,13 +1,14 @@
 """The tool observe."""
 
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Final
 
 from mcp.server.mcpserver import Context
-from mcp.types import CallToolResult, ToolAnnotations
+from mcp.types import CallToolResult
 from pydantic import Field
 
 from kg_adapters.protocol import KGAdapter
-from kg_server.mcp_server import SextantServer
+from kg_server.mcp_server import SextantServer, reading
 from kg_server.observation.answer import ObserveResult, observation
 from kg_server.observation.scoring import Scorer
 from kg_server.observation.search import SHORTLIST, Reach
@@ -24,12 +25,17 @@ class ObserveTool:
     Args:
         graph: Where the triples come from.
         settings: Limits and defaults.
-        scorer: What ranks.
+        scorer: Gives what ranks.
         shortlist: How many texts a hop scores closely; None for all, however long it takes.
     """
 
     def __init__(
-        self, graph: KGAdapter, settings: Settings, scorer: Scorer, *, shortlist: int | None = SHORTLIST
+        self,
+        graph: KGAdapter,
+        settings: Settings,
+        scorer: Callable[[], Awaitable[Scorer]],
+        *,
+        shortlist: int | None = SHORTLIST,
     ) -> None:
         self._graph = graph
         self._settings = settings
@@ -38,10 +44,7 @@ class ObserveTool:
 
     def provide(self, server: SextantServer) -> None:
         """Add the tool."""
-        reads = ToolAnnotations(
-            read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=self._graph.remote
-        )
-        server.provide(self.observe, "observe", reads)
+        server.provide(self.observe, "observe", reading(self._graph))
 
     async def observe(
         self,
@@ -55,8 +58,8 @@ class ObserveTool:
     ) -> Annotated[CallToolResult, ObserveResult]:
         """Look ahead: the triples up to `hops` away from entities that are most like a question, best first.
 
-        Use it before GetNeighbor and GetPath, to see which relations and entities matter. Each hop keeps `top_n` and
-        goes on from the best `top_percent` of them. It shows a sample: what is missing here may still be there.
+        It shows which relations and entities matter. Each hop keeps `top_n` and goes on from the best `top_percent`
+        of them: what is missing may still be there.
         """
         reach = Reach(
             hops=hops,
@@ -71,7 +74,7 @@ class ObserveTool:
 
         answer = await observation(
             self._graph,
-            self._scorer,
+            await self._scorer(),
             question=question,
             entities=entities,
             reach=reach,

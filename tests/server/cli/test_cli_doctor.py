@@ -2,6 +2,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from cli_runs import CommandLine, write_graph
+from embedding_service import Reply, serving
+from kg_adapters.embedding import MiniLmEmbedder
 
 
 def graded(text: str) -> dict[str, list[str]]:
@@ -76,3 +78,19 @@ def test_the_sample_is_intact_and_answers(cli: CommandLine) -> None:
 def test_a_file_of_rdf_opens_without_hashes_to_compare(cli: CommandLine, tmp_path: Path) -> None:
     report = graded(cli.run("doctor", str(write_graph(tmp_path))).out)
     assert "Graph japan opens" in report["ok"]
+
+
+def test_the_model_is_tried_and_letters_may_take_its_place(cli: CommandLine, tmp_path: Path) -> None:
+    graph = str(write_graph(tmp_path))
+    assert f"Meanings are compared by {MiniLmEmbedder().fingerprint}" in graded(cli.run("doctor", graph).out)["ok"]
+    chosen = graded(cli.run("doctor", graph, KG_SEXTANT_EMBEDDER="lexical").out)["ok"]
+    assert "Texts are compared by their letters, as the setting embedder says" in chosen
+
+
+def test_a_service_that_refuses_the_key_fails(cli: CommandLine, tmp_path: Path) -> None:
+    with serving(lambda _: Reply({"error": {"message": "wrong key"}}, status=401)) as service:
+        environ = {"KG_SEXTANT_EMBEDDER": "openai", "KG_SEXTANT_EMBEDDING_BASE_URL": service.url}
+        run = cli.run("doctor", str(write_graph(tmp_path)), KG_SEXTANT_EMBEDDING_API_KEY="sk-secret", **environ)
+    (failure,) = graded(run.out)["fail"]
+    assert (failure.startswith("The embedder openai fails: "), "Check the API key." in failure) == (True, True)
+    assert "sk-secret" not in run.out + run.err

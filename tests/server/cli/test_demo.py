@@ -16,9 +16,12 @@ def test_the_demo_answers_its_question_with_evidence(tmp_path: Path) -> None:
     assert "Answer: Arthur Schopenhauer (Q38193)" in lines
     evidence = lines[lines.index("Evidence:") + 1 :]
     assert evidence[:2] == [
-        "  Arthur Schopenhauer (Q38193) | influenced by (P737) | Johann Wolfgang von Goethe (Q5879)",
         "  Albert Einstein (Q937) | influenced by (P737) | Arthur Schopenhauer (Q38193)",
+        "  Arthur Schopenhauer (Q38193) | influenced by (P737) | Johann Wolfgang von Goethe (Q5879)",
     ]
+    tools = ["Retrieve", "Retrieve", "observe", "GetNeighbor", "GetPath", "Compose", "memory-append", "memory-read"]
+    assert [line.split()[1] for line in lines if line.startswith("   ▸ ")] == tools
+    assert any(" holds 2 facts in 1 path." in line for line in lines)
 
 
 def test_the_demo_fails_when_its_server_does_not_start(tmp_path: Path) -> None:

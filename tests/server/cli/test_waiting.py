@@ -24,6 +24,7 @@ from kg_server.settings import Settings
 from small_graphs import store_of
 
 CALLS: dict[str, dict[str, object]] = {
+    "observe": {"question": "Which city is the capital?", "entities": ["wd:Q17"]},
     "Retrieve": {"text": "Tokyo"},
     "GetNeighbor": {"entity": "wd:Q17"},
     "GetPath": {"source": "wd:Q17", "target": "wd:Q1490"},
@@ -31,12 +32,17 @@ CALLS: dict[str, dict[str, object]] = {
     "Degree": {"node": "wd:Q17"},
     "Schema": {},
     "Sparql": {"query": "SELECT ?x { wd:Q17 wdt:P36 ?x }"},
+    "Compose": {"expression": "Count[Neighbor[wd:Q17, wdt:P36]]"},
+    "memory-append": {"triples": []},
+    "memory-read": {"memory": "mem_guessed"},
 }
 
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return Settings(graph=str(write_graph(tmp_path)), cache_folder=tmp_path / "cache", timeout_s=60)
+    return Settings(
+        graph=str(write_graph(tmp_path)), cache_folder=tmp_path / "cache", data_folder=tmp_path, timeout_s=60
+    )
 
 
 @pytest.fixture

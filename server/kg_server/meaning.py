@@ -1,0 +1,113 @@
+"""What compares meanings on a server: one embedder for all its tools, loaded when one of them first needs it."""
+
+import logging
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Final
+
+import anyio
+import anyio.to_thread
+
+from kg_adapters.embedding import AvailableEmbedder, CachedEmbedder, Embedder, OpenAiEmbedder, best_available
+from kg_adapters.models import Candidate
+from kg_adapters.protocol import KGAdapter
+from kg_adapters.terms import Node
+from kg_adapters.vectors import SupportsVectors
+from kg_server.observation.scoring import MeaningScorer, Scorer, SpellingScorer, Weights
+from kg_server.settings import Settings
+
+VECTORS_FOLDER: Final = "vectors"
+_SHORT_REASON: Final = "the embedding model does not run here; kg-sextant doctor says why"
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """What is there once it was needed; without an embedder, letters have to do."""
+
+    scorer: Scorer
+    embedder: Embedder | None
+
+
+class Meaning:
+    """Compares texts with what a graph says, by the embedder that the settings name.
+
+    Args:
+        graph: What is compared with.
+        settings: Which embedder, and what counts how much.
+    """
+
+    def __init__(self, graph: KGAdapter, settings: Settings) -> None:
+        self._graph = graph
+        self._settings = settings
+        self._loading = anyio.Lock()
+        self._loaded: _Loaded | None = None
+        self._closing = AsyncExitStack()
+
+    async def scorer(self) -> Scorer:
+        """Return what ranks triples by a question."""
+        return (await self._load()).scorer
+
+    async def candidates(self, text: str, *, limit: int, type: Node | None) -> Sequence[Candidate]:
+        """Return the entities that are what a text says, best first; none where no vectors of them are there.
+
+        Raises:
+            BackendError: A remote model failed.
+        """
+        if not isinstance(self._graph, SupportsVectors):
+            return ()
+        embedder = (await self._load()).embedder
+        if embedder is None:
+            return ()
+        vector = (await embedder.embed([text]))[0]
+        return await self._graph.search_vectors(vector, fingerprint=embedder.fingerprint, limit=limit, type=type)
+
+    async def aclose(self) -> None:
+        """Give back files and connections; what is needed again afterwards is loaded again."""
+        async with self._loading:
+            self._loaded = None
+            closing, self._closing = self._closing, AsyncExitStack()
+            await closing.aclose()
+
+    async def _load(self) -> _Loaded:
+        if self._loaded is None:
+            async with self._loading:
+                if self._loaded is None:
+                    self._loaded = await self._open()
+        return self._loaded
+
+    async def _open(self) -> _Loaded:
+        if self._settings.embedder == "lexical":
+            return _Loaded(SpellingScorer(), None)
+        available = await embedder_of(self._settings)
+        if available.fallback_reason is not None:
+            _log.warning("%s", available.fallback_reason)
+            return _Loaded(SpellingScorer(_SHORT_REASON), None)
+        inner = available.embedder
+        if isinstance(inner, OpenAiEmbedder):
+            self._closing.push_async_callback(inner.aclose)
+        path = self._settings.cache_folder / VECTORS_FOLDER / f"{inner.fingerprint}.sqlite3"
+        embedder = CachedEmbedder(inner, path=path)
+        self._closing.push_async_callback(embedder.aclose)
+        graph = self._graph
+        vectors = await graph.label_vectors(embedder.fingerprint) if isinstance(graph, SupportsVectors) else None
+        weights = Weights(relation=self._settings.relation_weight, lexical=self._settings.lexical_weight)
+        return _Loaded(MeaningScorer(embedder, weights=weights, vectors=vectors), embedder)
+
+
+async def embedder_of(settings: Settings) -> AvailableEmbedder:
+    """Return the embedder that settings other than `lexical` name, or what takes its place and why."""
+    if settings.embedder == "openai":
+        return AvailableEmbedder(
+            OpenAiEmbedder(
+                model=settings.embedding_model,
+                dimensions=settings.embedding_dimensions,
+                api_key=settings.embedding_api_key,
+                base_url=settings.embedding_base_url,
+                encoding_format=settings.embedding_format,
+                price_per_million_tokens=settings.embedding_price,
+            )
+        )
+    return await anyio.to_thread.run_sync(best_available)
