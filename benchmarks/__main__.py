@@ -23,6 +23,7 @@ from benchmarks.figures import Section, as_json
 from benchmarks.graphs import BENCHMARK_GRAPH, Graph, bundled_sample, open_source
 from benchmarks.imports import measure_import, measure_open
 from benchmarks.lookups import measure_lookups, measure_retrieve
+from benchmarks.observe import measure_observe
 from benchmarks.paths import measure_paths
 from benchmarks.scaling import measure_scaling
 from benchmarks.table import print_section, print_verdict
@@ -38,6 +39,7 @@ SECTIONS: Final[Mapping[str, Measure]] = {
     "lookups": measure_lookups,
     "retrieve": measure_retrieve,
     "paths": measure_paths,
+    "observe": measure_observe,
     "calls": measure_calls,
     "clients": measure_clients,
     "start": measure_start,

@@ -7,28 +7,32 @@ from typing import Final, Literal, TypeAlias
 from benchmarks.timing import Timings
 
 Unit: TypeAlias = Literal["s", "MB", "calls/s"]
-Aspect: TypeAlias = Literal["median", "p95", "ratio"]
+Aspect: TypeAlias = Literal["median", "p90", "p95", "worst", "ratio"]
 
 TIMES: Final = "\N{MULTIPLICATION SIGN}"
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measured quantity; `p95` is None where a single number says it all."""
+    """One measured quantity; `p90`, `p95` and `worst` are None where a single number says it all."""
 
     median: float
     unit: Unit = "s"
     p95: float | None = None
+    p90: float | None = None
+    worst: float | None = None
 
     @classmethod
     def of(cls, timings: Timings) -> "Figure":
-        """Return the figure of timings, with their 95th percentile where there are enough to speak of one."""
-        return cls(timings.median, p95=timings.p95 if len(timings.seconds) >= 20 else None)
+        """Return the figure of timings, with how they are spread where there are enough to speak of that."""
+        if len(timings.seconds) < 20:
+            return cls(timings.median)
+        return cls(timings.median, p95=timings.p95, p90=timings.p90, worst=timings.worst)
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What the median, the 95th percentile or the ratio to the base may be at most, in the figure's unit."""
+    """What the median, a percentile, the longest or the ratio to the base may be at most, in the figure's unit."""
 
     aspect: Aspect
     at_most: float
@@ -79,9 +83,8 @@ class Line:
         if target.aspect == "ratio":
             assert self.base is not None, f"{self.what!r} has a target for its ratio, but nothing to compare with"
             return self.base.ratio
-        if target.aspect == "p95":
-            return self.ours.median if self.ours.p95 is None else self.ours.p95
-        return self.ours.median
+        spread = {"p90": self.ours.p90, "p95": self.ours.p95, "worst": self.ours.worst}.get(target.aspect)
+        return self.ours.median if spread is None else spread
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,11 +52,20 @@ def _columns(lines: Sequence[Line], peers: Sequence[str]) -> dict[str, list[str 
         "what": [line.what for line in lines],
         "median": [Text(_median(line.ours), "bold") for line in lines],
         "p95": [_MISSING if line.ours.p95 is None else amount(line.ours.p95, line.ours.unit) for line in lines],
+        "p90, worst": [_spread(line) for line in lines],
         "ratio": [_ratio(line) for line in lines],
         "target": [", ".join(_wish(line, target) for target in line.targets) or _MISSING for line in lines],
         "met": [_mark(line) for line in lines],
     }
     return columns | {name: [_peer(line.peers.get(name)) for line in lines] for name in peers}
+
+
+def _spread(line: Line) -> str:
+    """Return the other measures of spread where a target is about one of them."""
+    if not any(target.aspect in {"p90", "worst"} for target in line.targets):
+        return _MISSING
+    spread = (line.ours.p90, line.ours.worst)
+    return ", ".join(amount(value, line.ours.unit) for value in spread if value is not None) or _MISSING
 
 
 def _ratio(line: Line) -> str:
@@ -82,7 +91,7 @@ def _wish(line: Line, target: Target) -> str:
     if target.aspect == "ratio":
         return f"≤ {target.at_most:g} {TIMES}"
     limit = f"≤ {amount(target.at_most, line.ours.unit)}"
-    return limit if target.aspect == "median" else f"p95 {limit}"
+    return limit if target.aspect == "median" else f"{target.aspect} {limit}"
 
 
 def _median(figure: Figure) -> str:

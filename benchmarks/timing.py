@@ -30,6 +30,16 @@ class Timings:
         """What nineteen of twenty cases stay under, in seconds."""
         return quantiles(self.seconds, n=20)[-1] if len(self.seconds) > 1 else self.median
 
+    @property
+    def p90(self) -> float:
+        """What nine of ten cases stay under, in seconds."""
+        return quantiles(self.seconds, n=10)[-1] if len(self.seconds) > 1 else self.median
+
+    @property
+    def worst(self) -> float:
+        """The longest, in seconds."""
+        return max(self.seconds)
+
     def ratio_to(self, other: "Timings") -> float:
         """Return how many times as long as `other` this took, by the medians of the cases that both did."""
         shared = min(len(self.seconds), len(other.seconds))

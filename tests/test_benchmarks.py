@@ -29,6 +29,8 @@ def test_the_smallest_run_prints_a_table_and_keeps_the_figures(
             "retrieve",
             "--only",
             "paths",
+            "--only",
+            "observe",
             "--repeats",
             "1",
             "--size",
@@ -39,7 +41,7 @@ def test_the_smallest_run_prints_a_table_and_keeps_the_figures(
     (file,) = (tmp_path / "results").iterdir()
     kept = json.loads(file.read_text(encoding="utf-8"))
     assert kept["graph"] == "star.nt"
-    assert [section["name"] for section in kept["sections"]] == ["open", "lookups", "retrieve", "paths"]
+    assert [section["name"] for section in kept["sections"]] == ["open", "lookups", "retrieve", "paths", "observe"]
     assert [line["what"] for line in kept["sections"][1]["lines"]] == [
         "neighbours, low degree",
         "neighbours, low degree, with labels",

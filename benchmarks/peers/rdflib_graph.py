@@ -49,6 +49,17 @@ class RdflibPeer:
         """Ask for the paths in one query."""
         return len(self._graph.query(paths_query(source, target, max_hops)))
 
+    def texts_around(self, entity: str) -> Iterator[tuple[str, str]]:
+        """Give each edge around an entity as a text, `relation tail` or `inverse of relation head`, and its far end."""
+        node = rdflib.URIRef(entity)
+        for head, relation, tail in self._around(node):
+            inverse, far = ("", tail) if head == node else ("inverse of ", head)
+            yield f"{inverse}{self._label(relation)} {self._label(far)}", str(far)
+
+    def _label(self, term: Node) -> str:
+        label = self._graph.value(term, RDFS.label)
+        return str(term if label is None else label)
+
     def _around(self, node: rdflib.URIRef) -> Iterator[tuple[Node, Node, Node]]:
         for triple in self._graph.triples((node, None, None)):
             if not isinstance(triple[2], rdflib.Literal):
