@@ -1,0 +1,1 @@
+"""Knowledge graphs behind SPARQL endpoints."""

@@ -1,0 +1,91 @@
+"""Opens the pooled connections to an endpoint as its options demand."""
+
+import ssl
+from collections.abc import Generator
+
+import anyio.to_thread
+import httpx2
+
+from kg_adapters.errors import InvalidSource
+from kg_adapters.sparql.options import (
+    BasicAuthentication,
+    BearerAuthentication,
+    DigestAuthentication,
+    EndpointOptions,
+)
+
+
+class _Bearer(httpx2.Auth):
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response]:
+        """Send the token."""
+        request.headers["Authorization"] = f"Bearer {self._token}"
+        yield request
+
+
+def authentication_of(options: EndpointOptions) -> httpx2.Auth:
+    """Return what adds an endpoint's credentials to a request."""
+    match options.authentication:
+        case BasicAuthentication(user=user, password=password):
+            return httpx2.BasicAuth(user, password.get_secret_value())
+        case DigestAuthentication(user=user, password=password):
+            return httpx2.DigestAuth(user, password.get_secret_value())
+        case BearerAuthentication(token=token):
+            return _Bearer(token.get_secret_value())
+        case None:
+            return httpx2.Auth()
+
+
+def secrets_of(options: EndpointOptions) -> list[str]:
+    """Return what must never be quoted from an endpoint's answer."""
+    secrets = [value.get_secret_value() for value in options.headers.values()]
+    match options.authentication:
+        case BasicAuthentication(password=secret) | DigestAuthentication(password=secret):
+            secrets.append(secret.get_secret_value())
+        case BearerAuthentication(token=secret):
+            secrets.append(secret.get_secret_value())
+        case None:
+            pass
+    return secrets
+
+
+async def connect(options: EndpointOptions) -> httpx2.AsyncClient:
+    """Return a client for an endpoint; it connects when it sends.
+
+    Raises:
+        InvalidSource: The file of authorities cannot be read.
+    """
+    # Loading certificates takes some 30 ms, which other tasks need not wait for.
+    return await anyio.to_thread.run_sync(_client, options)
+
+
+def _client(options: EndpointOptions) -> httpx2.AsyncClient:
+    headers = {name: value.get_secret_value() for name, value in options.headers.items()}
+    return httpx2.AsyncClient(
+        # Virtuoso closes the connection behind every compressed answer.
+        headers={"User-Agent": options.user_agent, "Accept-Encoding": "identity", **headers},
+        verify=_trusted(options),
+        # The caller's deadline covers everything, whatever the endpoint does in between.
+        timeout=None,
+        follow_redirects=False,
+        limits=httpx2.Limits(
+            max_connections=options.max_concurrency,
+            max_keepalive_connections=options.max_concurrency,
+            keepalive_expiry=30.0,
+        ),
+        trust_env=options.use_environment_proxies,
+    )
+
+
+def _trusted(options: EndpointOptions) -> ssl.SSLContext:
+    if options.ca_file is None:
+        return httpx2.create_ssl_context(trust_env=False)
+    try:
+        return ssl.create_default_context(cafile=options.ca_file)
+    except OSError as error:
+        raise InvalidSource(
+            f"The authorities in {str(options.ca_file)!r} cannot be read: {error.strerror or error}. "
+            "The setting ca_file names a file of certificates in PEM."
+        ) from error

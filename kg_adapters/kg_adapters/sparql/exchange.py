@@ -1,0 +1,195 @@
+"""Sends one request to an endpoint over pooled connections, and reads its answer within bounds."""
+
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+import anyio
+import httpx2
+
+from kg_adapters.errors import BackendUnavailable, InvalidRequest
+from kg_adapters.sparql.bodies import TooLarge, Unpackable, read_body
+from kg_adapters.sparql.connection import authentication_of, connect, secrets_of
+from kg_adapters.sparql.failures import Failure, FailureTeller, Refusal
+from kg_adapters.sparql.messages import HttpReply, HttpRequest
+from kg_adapters.sparql.options import EndpointOptions
+from kg_adapters.sparql.retries import retry_after_s
+
+_MAX_TOLD_BYTES: Final = 8_000
+_REDIRECTS: Final = frozenset({301, 302, 307, 308})
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a request has come, for whoever interrupts it.
+
+    Attributes:
+        doing: What is under way, as in "waiting for its answer".
+        sent: Whether the endpoint was approached at all.
+        answered: Whether it has sent anything.
+    """
+
+    doing: str = "waiting for a free connection"
+    sent: bool = False
+    answered: bool = False
+
+
+class Exchange:
+    """Sends requests to one endpoint and to no other host; connections are opened with the first.
+
+    Args:
+        options: Where the endpoint is, who asks, and how large an answer may be.
+        now: The time of day, with its zone.
+    """
+
+    def __init__(self, options: EndpointOptions, *, now: Callable[[], datetime]) -> None:
+        self._options = options
+        self._now = now
+        self._url = httpx2.URL(options.url)
+        self._authentication = authentication_of(options)
+        self._opening = anyio.Lock()
+        self._http: httpx2.AsyncClient | None = None
+        self._closed = False
+        self.teller = FailureTeller(options.host, secrets_of(options))
+
+    async def send(self, request: HttpRequest, progress: Progress) -> HttpReply | Failure:
+        """Send a request once, and return its reply or why there is none.
+
+        Raises:
+            InvalidRequest: The request is for another host than the options name.
+            BackendUnavailable: The client was closed.
+        """
+        if not stays_in_place(self._url, httpx2.URL(request.url)):
+            raise InvalidRequest(f"Only {self._options.host} may be asked here.")
+        http = await self._client()
+        progress.doing, progress.sent = "connecting or waiting for its answer", True
+        try:
+            async with self._answer(http, self._prepared(http, request)) as response:
+                progress.answered = True
+                if isinstance(redirected := self._redirected(response), Failure):
+                    return redirected
+                if redirected is None:
+                    return await self._read(response, request, progress)
+                await _leave(response)
+            async with self._answer(http, redirected) as response:
+                return await self._read(response, request, progress)
+        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
+            # ValueError: a challenge to authenticate that makes no sense.
+            return self.teller.broken(error)
+
+    async def aclose(self) -> None:
+        """Close the connections; calling it twice is harmless."""
+        self._closed = True
+        http, self._http = self._http, None
+        if http is not None:
+            await http.aclose()
+
+    async def _client(self) -> httpx2.AsyncClient:
+        async with self._opening:
+            if self._http is None and not self._closed:
+                self._http = await connect(self._options)
+            if self._http is None or self._closed:
+                raise BackendUnavailable(f"The connection to {self._options.host} was closed. Open the graph again.")
+            return self._http
+
+    def _prepared(self, http: httpx2.AsyncClient, request: HttpRequest) -> httpx2.Request:
+        accepted = [name if place == 0 else f"{name};q=0.{9 - place}" for place, name in enumerate(request.accepted)]
+        headers = {**request.headers, "Accept": ", ".join(accepted)}
+        return http.build_request(request.method, request.url, headers=headers, content=request.body)
+
+    @asynccontextmanager
+    async def _answer(self, http: httpx2.AsyncClient, request: httpx2.Request) -> AsyncGenerator[httpx2.Response]:
+        # The client's own way would read the body of a challenge to the end, however long that is.
+        flow = self._authentication.sync_auth_flow(request)
+        response = await http.send(next(flow), stream=True)
+        try:
+            authenticated = next(_rest(flow, response), None)
+            if authenticated is not None:
+                await _leave(response)
+                response = await http.send(authenticated, stream=True)
+            yield response
+        finally:
+            flow.close()
+            await response.aclose()
+
+    def _redirected(self, response: httpx2.Response) -> httpx2.Request | Failure | None:
+        """Return the request that a redirect asks for, why it is not followed, or None where there is no redirect."""
+        if response.status_code not in _REDIRECTS:
+            return None
+        asked = response.request
+        location = response.headers.get("location")
+        target = asked.url.join(location) if location else None
+        if target is None or not stays_in_place(asked.url, target):
+            return self.teller.redirected(f"{target.scheme}://{target.host}" if target else "")
+        headers = [(name, value) for name, value in asked.headers.items() if name not in {"authorization", "host"}]
+        return httpx2.Request(
+            asked.method, target, headers=headers, content=asked.content or None, extensions=asked.extensions
+        )
+
+    async def _read(self, response: httpx2.Response, request: HttpRequest, progress: Progress) -> HttpReply | Failure:
+        progress.doing = "reading its answer"
+        if not response.is_success:
+            progress.doing = f"reading why it refused (HTTP {response.status_code})"
+            return self.teller.refused(await self._refusal(response))
+        reply = HttpReply(str(response.url), response.status_code, dict(response.headers.items()), b"")
+        if reply.media_type not in request.accepted:
+            return self.teller.wrong_type(reply.media_type, await _beginning(response))
+        body = bytearray()
+        limit = self._options.max_bytes
+        try:
+            await read_body(response.aiter_raw(), _encoding(response), max_bytes=limit, received=body)
+        except TooLarge:
+            return self.teller.too_large(limit)
+        except Unpackable:
+            return self.teller.unpackable(_encoding(response))
+        return replace(reply, body=bytes(body))
+
+    async def _refusal(self, response: httpx2.Response) -> Refusal:
+        text = await _beginning(response)
+        now = self._now()
+        seconds = retry_after_s(response.headers.get("retry-after"), now)
+        retry_at = "" if seconds is None else f"{now + timedelta(seconds=seconds):%H:%M:%S} UTC"
+        return Refusal(response.status_code, text, seconds, retry_at)
+
+
+def _rest(flow: Generator[httpx2.Request, httpx2.Response], response: httpx2.Response) -> Generator[httpx2.Request]:
+    """Yield the request that answers a challenge, where `response` is one."""
+    try:
+        yield flow.send(response)
+    except StopIteration:
+        return
+
+
+def stays_in_place(asked: httpx2.URL, target: httpx2.URL) -> bool:
+    """Say whether a redirect stays on host and port, or moves the host from http to https."""
+    if asked.host != target.host or target.scheme not in {"http", "https"} or target.userinfo:
+        return False
+    if asked.scheme == target.scheme:
+        return _port(asked) == _port(target)
+    return target.scheme == "https" and _port(asked) == 80 and _port(target) == 443
+
+
+def _port(url: httpx2.URL) -> int:
+    return url.port or (443 if url.scheme == "https" else 80)
+
+
+def _encoding(response: httpx2.Response) -> str:
+    return str(response.headers.get("content-encoding", ""))
+
+
+async def _leave(response: httpx2.Response) -> None:
+    """Be done with an answer that is not read; where little is left of it, its connection can be used again."""
+    declared = response.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) <= _MAX_TOLD_BYTES:
+        await _beginning(response)
+    await response.aclose()
+
+
+async def _beginning(response: httpx2.Response) -> str:
+    """Return what stands in the body of an answer that is of no use, as far as there is any."""
+    body = bytearray()
+    with suppress(TooLarge, Unpackable, httpx2.TransportError):
+        await read_body(response.aiter_raw(), _encoding(response), max_bytes=_MAX_TOLD_BYTES, received=body)
+    return body.decode("utf-8", "replace")

@@ -1,0 +1,253 @@
+"""Everything that can go wrong between this client and an endpoint, told for those who read it: the one translation."""
+
+import html
+import re
+import ssl
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import httpx2
+from pydantic import TypeAdapter, ValidationError
+
+from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest, KGError
+
+MAX_QUOTED: Final = 300
+_TAGS: Final = re.compile(r"<(script|style|head)\b.*?</\1\s*>|<[^<>]{0,500}>", re.IGNORECASE | re.DOTALL)
+_CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_MARKUP: Final = re.compile(r"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
+# Engines put what is wrong behind the query, or before it.
+_BEFORE: Final = re.compile(r"\A.*(?:MalformedQueryException|QueryParseException|VisitorException): ")
+_BEHIND: Final = re.compile(r" at [\w$.]+\([\w.]+:\d+\).*")
+_VIRTUOSO_QUERY: Final = "\nSPARQL query:\n"
+_SAYING: Final = ("exception", "message", "detail", "error_description", "error")
+_DOCUMENT: Final = TypeAdapter(dict[str, object])
+_TIMED_OUT: Final = re.compile(
+    r"time(?:d)?[ -]?out|TimeoutException|execution time|S1T00|QueryInterrupted|QueryCancelled", re.IGNORECASE
+)
+# Virtuoso answers 500 to queries that it does not want; states 08 and 40 are its own trouble.
+_VIRTUOSO_REFUSAL: Final = re.compile(r"Virtuoso (?!08|40)[0-9A-Z]{5} Error")
+_DISCONNECTED: Final = re.compile("disconnected|closed connection")
+_QUERY_IS_WRONG: Final = frozenset({400, 413, 414, 422})
+_MAY_PASS: Final = frozenset({429, 502, 503, 504})
+_ADVICE: Final = {
+    401: "Check the authentication in its settings.",
+    403: "It allows this client too little: check the authentication and the user agent in its settings.",
+    404: "There is no SPARQL endpoint at this path: check the URL.",
+    405: "Check that the URL is that of the SPARQL endpoint.",
+    406: "It cannot answer in JSON; only endpoints with SPARQL JSON results work.",
+    407: "The proxy wants to know who asks: check the proxy's URL.",
+    429: "Ask again later, and less often.",
+    500: "Ask for less, or again later; if every query fails, its owner can find the reason in its log.",
+    501: "It does not support this query.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a request got no answer.
+
+    Args:
+        error: What to tell.
+        may_pass: Whether the same request may well succeed a little later.
+        counts: Whether it says that the endpoint itself is in trouble.
+        retry_after_s: For how many seconds the endpoint asked to be left alone.
+        cause: The foreign error behind it.
+    """
+
+    error: KGError
+    may_pass: bool = False
+    counts: bool = False
+    retry_after_s: float | None = None
+    cause: Exception | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An answer with a status that is no success.
+
+    Args:
+        status: The HTTP status.
+        text: What stands in its body, as far as it was read.
+        retry_after_s: For how many seconds it asks to be left alone.
+        retry_at: What time it is then.
+    """
+
+    status: int
+    text: str
+    retry_after_s: float | None = None
+    retry_at: str = ""
+
+
+class FailureTeller:
+    """Tells the failures of one endpoint.
+
+    Args:
+        host: The endpoint's host.
+        secrets: What must never be quoted, should the endpoint echo it.
+    """
+
+    def __init__(self, host: str, secrets: Iterable[str] = ()) -> None:
+        self._who = f"The endpoint {host}"
+        self._secrets = sorted({secret for secret in secrets if secret}, key=len, reverse=True)
+
+    def refused(self, refusal: Refusal) -> Failure:
+        """Return the failure behind an HTTP status."""
+        status, said = refusal.status, self.quoted(refusal.text)
+        if status in _QUERY_IS_WRONG:
+            what = "finds the query too long" if status in {413, 414} else "says that the query is wrong"
+            return Failure(InvalidRequest(f"{self._who} {what} (HTTP {status}){said} Change the query."))
+        if status in {500, 503} and _TIMED_OUT.search(refusal.text):
+            return Failure(
+                BackendTimeout(f"{self._who} gave up on the query (HTTP {status}){said} Ask for less at once.")
+            )
+        if status == 500 and _VIRTUOSO_REFUSAL.search(refusal.text):
+            return Failure(BackendError(f"{self._who} refuses this query (HTTP 500){said} Change it, or ask for less."))
+        return self._unserved(refusal, said)
+
+    def _unserved(self, refusal: Refusal, said: str) -> Failure:
+        status, seconds = refusal.status, refusal.retry_after_s
+        advice = _ADVICE.get(status, "Ask again later." if status >= 500 else "Check its settings.")
+        if seconds is not None and status in _MAY_PASS:
+            advice = f"It asks to be left alone for {seconds:.0f} s: ask again at {refusal.retry_at}."
+        what = "is asked too often" if status == 429 else "cannot serve now" if status in _MAY_PASS else "failed"
+        kind = BackendUnavailable if status in _MAY_PASS else BackendError
+        return Failure(
+            kind(f"{self._who} {what} (HTTP {status}){said} {advice}"),
+            may_pass=status in _MAY_PASS,
+            counts=status >= 500 and status != 501,
+            retry_after_s=seconds if status in _MAY_PASS else None,
+        )
+
+    def broken(self, error: Exception) -> Failure:
+        """Return the failure behind an error of the HTTP client."""
+        certificate = _in_chain(error, ssl.SSLError)
+        if certificate is not None:
+            return Failure(BackendUnavailable(self._mistrusted(certificate)), counts=True, cause=error)
+        match error:
+            case httpx2.ProxyError():
+                text, may_pass = "cannot be reached through the proxy. Check the proxy's URL.", True
+            case httpx2.ConnectError():
+                reason = _connection_problem(error)
+                text = f"cannot be reached: {reason}. Check its URL and that it is running, then ask again."
+                may_pass = True
+            case httpx2.TransportError() if _hung_up(error):
+                text = "dropped the connection before its answer was complete. Ask again; if it repeats, ask for less."
+                may_pass = True
+            case _:
+                text, may_pass = f"answered what HTTP does not allow ({type(error).__name__}). Check its URL.", False
+        return Failure(BackendUnavailable(f"{self._who} {text}"), may_pass=may_pass, counts=True, cause=error)
+
+    def _mistrusted(self, error: Exception) -> str:
+        if not isinstance(error, ssl.SSLCertVerificationError):
+            return f"{self._who} does not speak TLS as it should. Check that its URL starts with https rightly."
+        step = (
+            "Its owner must renew it."
+            if "expired" in error.verify_message
+            else "If a private authority signed it, name that authority's file in the setting ca_file."
+        )
+        return f"{self._who} has a certificate that cannot be trusted: {error.verify_message}. {step}"
+
+    def late(self, timeout_s: float, doing: str, before: Failure | None) -> Failure:
+        """Return the failure of an answer that did not come in time.
+
+        Args:
+            timeout_s: How many seconds there were.
+            doing: What was under way, as in "waiting for its answer".
+            before: The failure that the last request ended with, if it was being repeated.
+        """
+        earlier = f" Before that: {before.error}" if before else ""
+        text = f"{self._who} gave no answer within {timeout_s:g} s; time ran out while {doing}."
+        return Failure(BackendTimeout(f"{text} Ask for less at once, or allow more time.{earlier}"), counts=True)
+
+    def too_large(self, max_bytes: int) -> Failure:
+        """Return the failure of an answer that has more bytes than allowed."""
+        size = f"{max_bytes / 1e6:g} MB"
+        text = f"The answer of the{self._who[3:]} is larger than {size} and was not read further."
+        return Failure(BackendError(f"{text} Ask for less (a smaller LIMIT), or raise the setting max_bytes."))
+
+    def unpackable(self, encoding: str) -> Failure:
+        """Return the failure of an answer whose compression cannot be undone."""
+        return Failure(
+            BackendError(f"{self._who} compressed its answer ({encoding[:40]!r}) in a way that cannot be read.")
+        )
+
+    def wrong_type(self, media_type: str, text: str) -> Failure:
+        """Return the failure of an answer of another type than was asked for."""
+        shown = media_type[:80] or "an unnamed type"
+        step = "Check that the URL is that of the SPARQL endpoint."
+        return Failure(BackendError(f"{self._who} answered with {shown} instead of results{self.quoted(text)} {step}"))
+
+    def unreadable(self, what: str, cause: Exception) -> Failure:
+        """Return the failure of an answer that is not what its type promises; `what` is part of a sentence."""
+        step = "Ask again; if it repeats, ask for less, or tell the endpoint's owner."
+        shown = _shortened(self.without_secrets(what))
+        return Failure(BackendError(f"{self._who} sent an answer that cannot be read: {shown}. {step}"), cause=cause)
+
+    def redirected(self, origin: str) -> Failure:
+        """Return the failure of an answer that leads elsewhere; `origin` is where, without path and credentials."""
+        where = f"to {origin}" if origin else "to nowhere"
+        step = "If that is the endpoint, set its URL."
+        return Failure(BackendError(f"{self._who} redirects {where}, and redirects are not followed there. {step}"))
+
+    def quoted(self, text: str) -> str:
+        """Return what an endpoint said, in plain words, as the end of a sentence; a full stop where it said nothing."""
+        said = _shortened(self.without_secrets(_plain(text))).rstrip(".")
+        return f": {said}." if said else "."
+
+    def without_secrets(self, text: str) -> str:
+        """Return a text without what must never be quoted."""
+        for secret in self._secrets:
+            text = text.replace(secret, "…")
+        return text
+
+
+def _in_chain(error: BaseException | None, kind: type[ssl.SSLError]) -> ssl.SSLError | None:
+    while error is not None:
+        if isinstance(error, kind):
+            return error
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def _hung_up(error: httpx2.TransportError) -> bool:
+    """Say whether the other side ended the connection, rather than break the rules of HTTP."""
+    return isinstance(error, httpx2.NetworkError) or _DISCONNECTED.search(str(error)) is not None
+
+
+def _connection_problem(error: Exception) -> str:
+    chain: BaseException | None = error
+    while chain is not None:
+        if isinstance(chain, ConnectionRefusedError):
+            return "the connection was refused"
+        if isinstance(chain, OSError) and chain.strerror:
+            return chain.strerror.lower()
+        chain = chain.__cause__ or chain.__context__
+    return "no connection could be made"
+
+
+def _plain(text: str) -> str:
+    stripped = text.partition(_VIRTUOSO_QUERY)[0].strip()
+    if stripped.startswith("{"):
+        stripped = _said_in_json(stripped) or stripped
+    elif _MARKUP.match(stripped):
+        stripped = html.unescape(_TAGS.sub(" ", stripped))
+    return _BEHIND.sub("", _BEFORE.sub("", _on_one_line(stripped)))
+
+
+def _said_in_json(text: str) -> str | None:
+    try:
+        document = _DOCUMENT.validate_json(text)
+    except ValidationError:
+        return None
+    said = {name.lower(): value for name, value in document.items() if isinstance(value, str)}
+    return next((said[name] for name in _SAYING if said.get(name)), None)
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(_CONTROLS.sub(" ", text).split())
+
+
+def _shortened(text: str) -> str:
+    words = _on_one_line(text)
+    return words if len(words) <= MAX_QUOTED else words[: MAX_QUOTED - 1] + "…"

@@ -1,0 +1,294 @@
+"""An endpoint that fails in every way: each call ends in time with a cause and a next step, and others go on."""
+
+import asyncio
+import gzip
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+
+from fault_endpoint import (
+    Script,
+    answering,
+    cutting_the_body,
+    dropping,
+    opened,
+    redirecting,
+    refusing,
+    results,
+    serving,
+    stalling,
+    stalling_behind_headers,
+    streaming,
+    uri,
+)
+from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest, KGError
+from kg_adapters.sparql.endpoint import SparqlEndpoint
+from kg_adapters.sparql.options import EndpointOptions
+from kg_adapters.sparql.solutions import Solutions
+from kg_adapters.terms import Iri
+from played_time import PlayedTime
+
+ONE_ROW = answering(results(["x"], {"x": uri("http://example.org/a")}))
+ONE = Solutions(("x",), ((Iri("http://example.org/a"),),))
+QUERY = "SELECT ?x { ?x ?y ?z }"
+HTML = "<!DOCTYPE html><html><head><title>no</title></head><body><h1>Down</h1> for &lt;repair&gt;</body></html>"
+
+
+FAULTS: list[tuple[Script, type[KGError], str]] = [
+    (
+        stalling,
+        BackendTimeout,
+        "{host} gave no answer within 0.3 s; time ran out while connecting or waiting for its answer. "
+        "Ask for less at once, or allow more time.",
+    ),
+    (
+        stalling_behind_headers,
+        BackendTimeout,
+        "{host} gave no answer within 0.3 s; time ran out while reading its answer. "
+        "Ask for less at once, or allow more time.",
+    ),
+    (
+        dropping,
+        BackendUnavailable,
+        "{host} dropped the connection before its answer was complete. Ask again; if it repeats, ask for less.",
+    ),
+    (
+        cutting_the_body,
+        BackendUnavailable,
+        "{host} dropped the connection before its answer was complete. Ask again; if it repeats, ask for less.",
+    ),
+    (
+        answering("x,y\r\n1,2", media_type="text/csv"),
+        BackendError,
+        "{host} answered with text/csv instead of results: x,y 1,2. Check that the URL is that of the SPARQL endpoint.",
+    ),
+    (
+        answering(HTML, media_type="text/html; charset=utf-8"),
+        BackendError,
+        "{host} answered with text/html instead of results: Down for <repair>. "
+        "Check that the URL is that of the SPARQL endpoint.",
+    ),
+    (
+        answering("", media_type=""),
+        BackendError,
+        "{host} answered with an unnamed type instead of results. Check that the URL is that of the SPARQL endpoint.",
+    ),
+    (
+        answering(HTML, media_type="text/html", status=503),
+        BackendUnavailable,
+        "{host} cannot serve now (HTTP 503): Down for <repair>. Ask again later.",
+    ),
+    (
+        refusing(429),
+        BackendUnavailable,
+        "{host} is asked too often (HTTP 429). Ask again later, and less often.",
+    ),
+    (
+        refusing(500, "boom"),
+        BackendError,
+        "{host} failed (HTTP 500): boom. Ask for less, or again later; if every query fails, its owner can find the "
+        "reason in its log.",
+    ),
+    (
+        answering('{"head": {"vars": ["x"]}, "results": {"bin'),
+        BackendError,
+        "{host} sent an answer that cannot be read: it is no JSON object: Unterminated string starting at: line 1 "
+        "column 39 (char 38). Ask again; if it repeats, ask for less, or tell the endpoint's owner.",
+    ),
+    (
+        answering("[]"),
+        BackendError,
+        "{host} sent an answer that cannot be read: it is no JSON object: <class 'list'>. "
+        "Ask again; if it repeats, ask for less, or tell the endpoint's owner.",
+    ),
+    (
+        answering("[" * 200_000),
+        BackendError,
+        "{host} sent an answer that cannot be read: its JSON is nested too deeply. "
+        "Ask again; if it repeats, ask for less, or tell the endpoint's owner.",
+    ),
+    (
+        answering(b'{"head": {"vars": ["\xff"]}}'),
+        BackendError,
+        "{host} sent an answer that cannot be read: it is no JSON object: 'utf-8' codec can't decode byte 0xff in "
+        "position 20: invalid start byte. Ask again; if it repeats, ask for less, or tell the endpoint's owner.",
+    ),
+    (
+        answering("{}", headers={"Content-Encoding": "br"}),
+        BackendError,
+        "{host} compressed its answer ('br') in a way that cannot be read.",
+    ),
+    (
+        answering("{}", headers={"Content-Encoding": "gzip"}),
+        BackendError,
+        "{host} compressed its answer ('gzip') in a way that cannot be read.",
+    ),
+    (
+        answering("", media_type="text/plain", status=303, headers={"Location": "/x"}),
+        BackendError,
+        "{host} failed (HTTP 303). Check its settings.",
+    ),
+    (
+        refusing(302),
+        BackendError,
+        "{host} redirects to nowhere, and redirects are not followed there. If that is the endpoint, set its URL.",
+    ),
+    (
+        redirecting("https://user:pass@example.org:8443/secret?token=1"),
+        BackendError,
+        "{host} redirects to https://example.org, and redirects are not followed there. "
+        "If that is the endpoint, set its URL.",
+    ),
+    (
+        refusing(400, "Virtuoso 37000 Error SP030: syntax error at 'x'\n\nSPARQL query:\nSELECT x"),
+        InvalidRequest,
+        "{host} says that the query is wrong (HTTP 400): Virtuoso 37000 Error SP030: syntax error at 'x'. "
+        "Change the query.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("fault", "kind", "message"), FAULTS)
+async def test_each_fault_ends_with_its_cause_and_a_next_step_and_passes_by_itself(
+    fault: Script, kind: type[KGError], message: str
+) -> None:
+    async with serving(fault, ONE_ROW) as server, opened(server) as endpoint:
+        with pytest.raises(KGError) as caught:
+            await endpoint.query(QUERY, timeout_s=0.3 if kind is BackendTimeout else None)
+        recovered = await endpoint.query(QUERY)
+        await endpoint.aclose()
+        await server.until(lambda: server.open_connections == 0)
+    assert (type(caught.value), str(caught.value)) == (kind, "The endpoint " + message.format(host=server.host))
+    assert recovered == ONE
+
+
+async def test_a_failure_that_was_being_repeated_when_time_ran_out_is_told_too() -> None:
+    played = PlayedTime().timing
+    async with serving(refusing(502, "gone"), stalling) as server, opened(server, played, max_retries=1) as endpoint:
+        with pytest.raises(BackendTimeout, match=r"Before that: .* \(HTTP 502\): gone\. Ask again later\."):
+            await endpoint.query(QUERY, timeout_s=1.0)
+
+
+async def test_a_call_that_finds_no_free_connection_ends_in_time_and_is_not_held_against_the_endpoint() -> None:
+    async with (
+        serving(stalling) as server,
+        opened(server, max_concurrency=1, failures_until_pause=1) as endpoint,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(endpoint.query, QUERY)
+        await server.until(lambda: len(server.requests) == 1)
+        for _ in range(2):
+            with pytest.raises(BackendTimeout, match="time ran out while waiting for a free connection"):
+                await endpoint.query(QUERY, timeout_s=0.05)
+        tasks.cancel_scope.cancel()
+    assert len(server.requests) == 1
+
+
+async def test_an_answer_that_takes_too_long_to_read_ends_in_time() -> None:
+    body = results(["x"], *[{"x": uri(f"http://example.org/{number}")} for number in range(200_000)])
+    async with serving(answering(body)) as server, opened(server) as endpoint:
+        with pytest.raises(BackendTimeout, match=r"gave no answer within 0\.1 s"):
+            await endpoint.query(QUERY, timeout_s=0.1)
+
+
+async def test_a_refused_connection_is_named() -> None:
+    async with serving(ONE_ROW) as server:
+        pass
+    async with opened(server) as endpoint:
+        with pytest.raises(BackendUnavailable) as caught:
+            await endpoint.query(QUERY)
+    assert str(caught.value) == (
+        f"The endpoint {server.host} cannot be reached: the connection was refused. Check its URL and that it is "
+        "running, then ask again."
+    )
+
+
+async def test_an_endpoint_that_comes_up_meanwhile_is_reached() -> None:
+    async with serving(ONE_ROW) as server:
+        port = int(server.url.rpartition(":")[2].partition("/")[0])
+    answers: list[Solutions] = []
+    async with opened(server, max_retries=8, backoff_s=0.05) as endpoint, anyio.create_task_group() as tasks:
+
+        async def ask() -> None:
+            answers.append(await endpoint.query(QUERY))
+
+        tasks.start_soon(ask)
+        async with serving(ONE_ROW, port=port) as again:
+            await again.until(lambda: len(again.requests) == 1 and again.bytes_sent > 0)
+    assert answers == [ONE]
+
+
+async def test_two_hundred_megabytes_are_not_read_to_the_end() -> None:
+    async with serving(streaming(200_000_000), ONE_ROW) as server, opened(server, max_bytes=1_000_000) as endpoint:
+        with pytest.raises(BackendError) as caught:
+            await endpoint.query(QUERY)
+        assert await endpoint.query(QUERY) == ONE
+        await server.until(lambda: server.open_connections == 1)
+    assert server.bytes_sent < 50_000_000
+    assert str(caught.value) == (
+        f"The answer of the endpoint {server.host} is larger than 1 MB and was not read further. "
+        "Ask for less (a smaller LIMIT), or raise the setting max_bytes."
+    )
+
+
+async def test_a_small_body_that_unpacks_to_a_huge_one_is_not_unpacked_to_the_end() -> None:
+    packed = gzip.compress(b" " * 50_000_000)
+    bomb = answering(packed, headers={"Content-Encoding": "gzip"})
+    async with serving(bomb) as server, opened(server, max_bytes=1_000_000) as endpoint:
+        with pytest.raises(BackendError, match="larger than 1 MB"):
+            await endpoint.query(QUERY)
+
+
+@asynccontextmanager
+async def saying(words: bytes) -> AsyncGenerator[str]:
+    """Run a server that answers whatever it gets with the same words; gives its host and port."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(65_536)
+        writer.write(words)
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+@pytest.mark.parametrize(
+    ("scheme", "words", "message"),
+    [
+        ("https", b"HTTP/1.1 400 Bad Request\r\n\r\n", "does not speak TLS as it should. Check that"),
+        ("http", b"220 mail.example.org ready\r\n\r\n", r"answered what HTTP does not allow \(RemoteProtocolError\)"),
+    ],
+)
+async def test_a_server_of_another_kind_is_recognised(scheme: str, words: bytes, message: str) -> None:
+    async with saying(words) as host:
+        endpoint = SparqlEndpoint(EndpointOptions(url=f"{scheme}://{host}/sparql"))
+        with pytest.raises(BackendUnavailable, match=message):
+            await endpoint.query(QUERY)
+        await endpoint.aclose()
+
+
+@pytest.mark.parametrize("fault", [stalling, stalling_behind_headers])
+async def test_a_healthy_endpoint_keeps_answering_while_another_stalls(fault: Script) -> None:
+    async with (
+        serving(fault) as slow,
+        serving(ONE_ROW) as healthy,
+        opened(slow) as stalled,
+        opened(healthy) as endpoint,
+        anyio.create_task_group() as tasks,
+    ):
+        for _ in range(5):
+            tasks.start_soon(stalled.query, QUERY)
+        await slow.until(lambda: len(slow.requests) == 5)
+        assert [await endpoint.query(QUERY) for _ in range(20)] == [ONE] * 20
+        assert slow.open_connections == 5
+        tasks.cancel_scope.cancel()
+
+
+async def test_one_stalled_query_does_not_hold_up_others_of_the_same_endpoint() -> None:
+    async with serving(stalling, ONE_ROW) as server, opened(server) as endpoint, anyio.create_task_group() as tasks:
+        tasks.start_soon(endpoint.query, QUERY)
+        await server.until(lambda: len(server.requests) == 1)
+        assert [await endpoint.query(QUERY) for _ in range(3)] == [ONE] * 3
+        tasks.cancel_scope.cancel()

@@ -1,0 +1,177 @@
+"""When a request is repeated, and after which pause."""
+
+from collections.abc import Callable
+
+import pytest
+
+from fault_endpoint import Script, answering, dropping, refusing, results, serving
+from kg_adapters.errors import BackendError, BackendUnavailable
+from kg_adapters.sparql.endpoint import SparqlEndpoint
+from kg_adapters.sparql.options import EndpointOptions
+from kg_adapters.sparql.retries import Backoff, SharedHold, retry_after_s
+from kg_adapters.sparql.solutions import Solutions
+from played_time import START, PlayedTime
+
+NOTHING = answering(results(["x"]))
+NO_ROWS = Solutions(("x",), ())
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        (None, None),
+        ("3", 3.0),
+        (" 120 ", 120.0),
+        ("1.5", 1.0),
+        ("-1", None),
+        ("soon", None),
+        ("9" * 400, None),
+        ("Sun, 01 Mar 2026 12:00:30 GMT", 30.0),
+        ("Sun, 01 Mar 2026 14:00:30 +0200", 30.0),
+        ("Sun, 01 Mar 2026 12:00:30 -0000", 30.0),
+        ("Sun, 01 Mar 2020 12:00:00 GMT", 0.0),
+        ("", None),
+    ],
+)
+def test_retry_after_is_a_number_of_seconds_or_a_date(value: str | None, seconds: float | None) -> None:
+    assert retry_after_s(value, START) == seconds
+
+
+def test_pauses_double_up_to_a_limit_and_end() -> None:
+    backoff = Backoff(most=5, first_s=1.0, longest_s=6.0)
+    assert [backoff.pause_s(repetition, 0.0) for repetition in range(6)] == [1.0, 2.0, 4.0, 6.0, 6.0, None]
+
+
+def test_chance_takes_up_to_half_of_a_pause_away() -> None:
+    assert Backoff(most=1, first_s=1.0, longest_s=6.0).pause_s(0, 0.5) == 0.75
+
+
+@pytest.mark.parametrize("fault", [refusing(429), refusing(502), refusing(503), refusing(504), dropping])
+async def test_a_failure_that_may_pass_is_repeated_until_it_has_passed(fault: Script) -> None:
+    time = PlayedTime()
+    async with serving(fault, fault, NOTHING) as server:
+        endpoint = SparqlEndpoint(EndpointOptions(url=server.url), timing=time.timing)
+        assert await endpoint.query("SELECT ?x {}") == NO_ROWS
+        await endpoint.aclose()
+    assert len(server.requests) == 3
+    assert time.pauses == [0.25, 0.5]
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 406, 410, 413, 500, 501])
+async def test_a_failure_that_stays_is_not_repeated(status: int) -> None:
+    time = PlayedTime()
+    async with serving(refusing(status), NOTHING) as server:
+        endpoint = SparqlEndpoint(EndpointOptions(url=server.url), timing=time.timing)
+        with pytest.raises(Exception, match=f"HTTP {status}"):
+            await endpoint.query("SELECT ?x {}")
+        await endpoint.aclose()
+    assert (len(server.requests), time.pauses) == (1, [])
+
+
+async def test_repetitions_end_and_the_last_failure_is_told() -> None:
+    time = PlayedTime()
+    async with serving(refusing(503, "busy"), refusing(502, "gone")) as server:
+        endpoint = SparqlEndpoint(EndpointOptions(url=server.url, max_retries=2), timing=time.timing)
+        with pytest.raises(BackendUnavailable, match=r"cannot serve now \(HTTP 502\): gone\. Ask again later\."):
+            await endpoint.query("SELECT ?x {}")
+        await endpoint.aclose()
+    assert (len(server.requests), time.pauses) == (3, [0.25, 0.5])
+
+
+async def test_no_repetition_starts_behind_the_deadline() -> None:
+    time = PlayedTime()
+    async with serving(refusing(503)) as server:
+        endpoint = SparqlEndpoint(EndpointOptions(url=server.url, max_retries=20), timing=time.timing)
+        with pytest.raises(BackendUnavailable, match="HTTP 503"):
+            await endpoint.query("SELECT ?x {}", timeout_s=4.0)
+        await endpoint.aclose()
+    assert time.pauses == [0.25, 0.5, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("value", ["3", "Sun, 01 Mar 2026 12:00:03 GMT"])
+async def test_the_endpoint_says_how_long_to_wait(value: str) -> None:
+    time = PlayedTime()
+    async with serving(refusing(429, Retry_After=value), NOTHING) as server:
+        endpoint = SparqlEndpoint(EndpointOptions(url=server.url), timing=time.timing)
+        assert await endpoint.query("SELECT ?x {}") == NO_ROWS
+        await endpoint.aclose()
+    assert time.pauses == [3.0]
+
+
+async def test_a_wait_longer_than_the_time_left_fails_at_once_and_says_when_to_return() -> None:
+    time = PlayedTime()
+    async with serving(refusing(429, "Too many requests.", Retry_After="90")) as server:
+        endpoint = SparqlEndpoint(EndpointOptions(url=server.url), timing=time.timing)
+        with pytest.raises(BackendUnavailable) as caught:
+            await endpoint.query("SELECT ?x {}")
+        await endpoint.aclose()
+    assert str(caught.value) == (
+        f"The endpoint {server.host} is asked too often (HTTP 429): Too many requests. "
+        "It asks to be left alone for 90 s: ask again at 12:01:30 UTC."
+    )
+    assert (len(server.requests), time.pauses) == (1, [])
+
+
+async def test_everybody_leaves_the_endpoint_alone_as_long_as_it_asked_for() -> None:
+    time = PlayedTime()
+    async with serving(refusing(429, Retry_After="90"), NOTHING) as server:
+        endpoint = SparqlEndpoint(EndpointOptions(url=server.url), timing=time.timing)
+        with pytest.raises(BackendUnavailable):
+            await endpoint.query("SELECT ?x {}")
+        with pytest.raises(BackendUnavailable) as caught:
+            await endpoint.query("SELECT ?x {}")
+        assert len(server.requests) == 1
+        time.elapsed_s = 85.0
+        assert await endpoint.query("SELECT ?x {}") == NO_ROWS
+        await endpoint.aclose()
+    assert str(caught.value) == (
+        f"The endpoint {server.host} has asked to be left alone for 90 s more. Ask again at 12:01:30 UTC."
+    )
+    assert time.pauses == [5.0]
+
+
+async def test_a_server_that_asks_for_a_day_is_asked_again_after_ten_minutes() -> None:
+    time = PlayedTime()
+    hold = SharedHold("example.org", time.timing)
+    hold.hold(86_400)
+    hold.hold(1)
+    await hold.turn(1_000)
+    assert time.pauses == [600.0]
+
+
+@pytest.mark.parametrize("fault", [refusing(503, Retry_After="2"), refusing(500, Retry_After="2")])
+async def test_a_wait_is_honoured_where_waiting_can_help(fault: Script) -> None:
+    time = PlayedTime()
+    async with serving(fault, NOTHING) as server:
+        endpoint = SparqlEndpoint(EndpointOptions(url=server.url, max_retries=0), timing=time.timing)
+        with pytest.raises(BackendError) as caught:
+            await endpoint.query("SELECT ?x {}")
+        assert ("left alone for 2 s" in str(caught.value)) is ("HTTP 503" in str(caught.value))
+        assert await endpoint.query("SELECT ?x {}") == NO_ROWS
+        await endpoint.aclose()
+    assert time.pauses == ([2.0] if "HTTP 503" in str(caught.value) else [])
+
+
+class Turnstile:
+    """A pace of somebody else's: it counts who passes, and who asked to be left alone."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.passed: list[float] = []
+        self.held: list[float] = []
+        self._clock = clock
+
+    async def turn(self, time_left_s: float) -> None:
+        self.passed.append(time_left_s)
+
+    def hold(self, seconds: float) -> None:
+        self.held.append(seconds)
+
+
+async def test_another_pace_decides_on_each_request_and_hears_what_the_endpoint_asks_for() -> None:
+    time = PlayedTime()
+    turnstile = Turnstile(time.timing.clock)
+    async with serving(refusing(429, Retry_After="3"), NOTHING) as server:
+        endpoint = SparqlEndpoint(EndpointOptions(url=server.url), timing=time.timing, pace=turnstile)
+        await endpoint.query("SELECT ?x {}")
+        await endpoint.aclose()
+    assert (turnstile.passed, turnstile.held) == ([10.0, 7.0], [3.0])
