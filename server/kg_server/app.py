@@ -10,6 +10,7 @@ from kg_server.meaning import Meaning
 from kg_server.memory.sqlite_store import SqliteMemoryStore
 from kg_server.memory.store import MemoryLimits
 from kg_server.memory.tool import MemoryTools
+from kg_server.method_prompts import MethodPrompts
 from kg_server.observation.tool import ObserveTool
 from kg_server.resources import Resources
 from kg_server.settings import Settings
@@ -53,6 +54,7 @@ def build_server(graph: KGAdapter, settings: Settings) -> SextantServer:
     ComposeTool(graph, settings).provide(server)
     _memory_tools(graph, settings, server).provide(server)
     Resources(graph).provide(server)
+    MethodPrompts(graph).provide(server)
     return server
 
 

@@ -14,7 +14,7 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
-from mcp.types import INVALID_PARAMS, CallToolResult, InputRequiredResult, ToolAnnotations
+from mcp.types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult, ToolAnnotations
 from mcp.types import Tool as ListedTool
 from pydantic import AnyUrl, ValidationError
 
@@ -105,7 +105,7 @@ class SextantServer(MCPServer[None]):
         """
         known = self._arguments.get(name)
         if known is None:
-            raise MCPError(code=INVALID_PARAMS, message=_unknown_tool(name, self._arguments))
+            raise MCPError(code=INVALID_PARAMS, message=_unknown("tool", name, self._arguments))
         for argument in arguments:
             if argument not in known:
                 raise ToolError(_unknown_argument(name, argument, known))
@@ -145,6 +145,27 @@ class SextantServer(MCPServer[None]):
                 raise
             raise ResourceNotFoundError(await self._unknown_resource(asked)) from error
 
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[None, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        """Get a prompt.
+
+        Raises:
+            MCPError: No prompt has this name, or an argument is missing or unknown (-32602).
+        """
+        prompts = {each.name: each for each in await self.list_prompts()}
+        if name not in prompts:
+            raise MCPError(code=INVALID_PARAMS, message=_unknown("prompt", name, prompts))
+        known = {each.name: each for each in prompts[name].arguments or ()}
+        given = arguments or {}
+        for argument in given:
+            if argument not in known:
+                raise MCPError(code=INVALID_PARAMS, message=_unknown_argument(name, argument, frozenset(known)))
+        for argument, each in known.items():
+            if each.required and argument not in given:
+                raise MCPError(code=INVALID_PARAMS, message=f"The prompt {name} needs the argument {argument}.")
+        return await super().get_prompt(name, arguments, context)
+
     async def run_stdio_async(self) -> None:
         """Serve one client over standard input and output."""
         async with stdio_server() as (incoming, outgoing):
@@ -178,10 +199,10 @@ def _readable(name: str, error: ToolError) -> ToolError:
     return ToolError(f"{name} failed for a reason of its own, which is in the server's log. Other calls still work.")
 
 
-def _unknown_tool(name: str, known: Mapping[str, object]) -> str:
+def _unknown(kind: str, name: str, known: Mapping[str, object]) -> str:
     close = closest(name[:MAX_ECHO], known, limit=1)
     meant = f" Did you mean {close[0]}?" if close else ""
-    return f"There is no tool {name[:MAX_ECHO]!r}.{meant} The tools are {', '.join(known)}."
+    return f"There is no {kind} {name[:MAX_ECHO]!r}.{meant} The {kind}s are {', '.join(known)}."
 
 
 def _unknown_argument(name: str, argument: str, known: frozenset[str]) -> str:

@@ -1,0 +1,94 @@
+"""The prompts of Graph Counselor (appendix D): reasoning, judgement and reflection."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kg_prompts.rendering import Prompt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskPrompt(Prompt):
+    """What the three agents of a step are told alike (appendix D.1).
+
+    Args:
+        question: The question.
+        definition: The definition of the graph.
+        scratchpad: The steps so far.
+        reflections: What was learnt from earlier attempts; empty at first.
+        step: The number of the step, from 1.
+        compound: Whether functions may stand inside each other and side by side.
+        planned: Whether each step begins with a plan.
+        shortened: Whether observations of the scratchpad are shortened.
+        examples: Examples of good replies.
+    """
+
+    question: str
+    definition: str
+    scratchpad: str
+    reflections: str
+    step: int
+    compound: bool = True
+    planned: bool = True
+    shortened: bool = False
+    examples: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanPrompt(TaskPrompt):
+    """What the planning agent is asked."""
+
+    template: ClassVar[str] = "graph_counselor/plan.md"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThoughtPrompt(TaskPrompt):
+    """What the thought agent is asked."""
+
+    template: ClassVar[str] = "graph_counselor/thought.md"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionPrompt(TaskPrompt):
+    """What the execution agent is asked."""
+
+    template: ClassVar[str] = "graph_counselor/action.md"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgePrompt(Prompt):
+    """Whether an answer stands (appendix D.3)."""
+
+    template: ClassVar[str] = "graph_counselor/judge.md"
+    question: str
+    definition: str
+    scratchpad: str
+    answer: str
+    compound: bool = True
+    shortened: bool = False
+    examples: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReflectionPrompt(Prompt):
+    """What to learn from an attempt that failed (appendix D.2).
+
+    Args:
+        question: The question.
+        definition: The definition of the graph.
+        scratchpad: The steps of the attempt.
+        outcome: How it ended.
+        most_steps: How many steps an attempt may take.
+        compound: Whether functions may stand inside each other and side by side.
+        shortened: Whether observations of the scratchpad are shortened.
+        examples: Examples of good replies.
+    """
+
+    template: ClassVar[str] = "graph_counselor/reflection.md"
+    question: str
+    definition: str
+    scratchpad: str
+    outcome: str
+    most_steps: int
+    compound: bool = True
+    shortened: bool = False
+    examples: str = ""

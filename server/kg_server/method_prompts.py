@@ -1,0 +1,106 @@
+"""The two methods as MCP prompts, so that a host's own model can follow them with the tools."""
+
+from collections.abc import Sequence
+from typing import Annotated, Final, TypeAlias
+
+import anyio
+from mcp.shared.exceptions import MCPError
+from mcp.types import (
+    INVALID_PARAMS,
+    Completion,
+    CompletionArgument,
+    CompletionContext,
+    PromptReference,
+    ResourceTemplateReference,
+)
+from pydantic import Field
+
+from kg_adapters.errors import KGError
+from kg_adapters.protocol import KGAdapter
+from kg_prompts import render
+from kg_prompts.methods import GraphCounselorMethod, OdaMethod
+from kg_server.mcp_server import SextantServer
+from kg_server.names import names_of
+
+MAX_QUESTION: Final = 2_000
+MAX_COMPLETIONS: Final = 20
+_COMPLETION_S: Final = 2.0
+
+Question: TypeAlias = Annotated[str, Field(description="What to answer")]
+Entities: TypeAlias = Annotated[str, Field(description="Names or ids to begin with, separated by commas")]
+
+
+class MethodPrompts:
+    """The prompts `oda` and `graph-counselor`, and the completion of their arguments.
+
+    Args:
+        graph: What names are completed from.
+    """
+
+    def __init__(self, graph: KGAdapter) -> None:
+        self._graph = graph
+
+    def provide(self, server: SextantServer) -> None:
+        """Add both prompts and what completes their arguments."""
+        server.prompt("oda", title="Observe, act, reflect (ODA)")(self.oda)
+        server.prompt("graph-counselor", title="Plan, think, act, reflect (Graph Counselor)")(self.graph_counselor)
+        server.completion()(self.complete)  # type: ignore[no-untyped-call] # the SDK gives this decorator no types
+
+    async def oda(self, question: Question, entities: Entities = "") -> str:
+        """Answer a question in rounds: observe what bears on it, take one action, keep the triples that help."""
+        return render(OdaMethod(question=_checked(question), entities=_listed(entities), graph=self._graph.name))
+
+    async def graph_counselor(self, question: Question, entities: Entities = "") -> str:
+        """Answer a question in steps of plan, thought and one compound call, then judge the answer and improve it."""
+        return render(
+            GraphCounselorMethod(question=_checked(question), entities=_listed(entities), graph=self._graph.name)
+        )
+
+    async def complete(
+        self,
+        ref: PromptReference | ResourceTemplateReference,
+        argument: CompletionArgument,
+        context: CompletionContext | None,
+    ) -> Completion | None:
+        """Return what an argument may go on to: the entities that its last name may mean."""
+        del context
+        if not isinstance(ref, PromptReference) or argument.name != "entities":
+            return None
+        before, comma, begun = argument.value[:MAX_QUESTION].rpartition(",")
+        try:
+            with anyio.move_on_after(_COMPLETION_S):
+                found = await self._matching(begun.strip())
+                start = f"{before}{comma} " if comma else ""
+                return Completion(values=[start + each for each in found], total=len(found), has_more=False)
+        except KGError:
+            # A host completes while somebody types: what the graph cannot answer now is no completion.
+            return Completion(values=[])
+        return Completion(values=[])
+
+    async def _matching(self, begun: str) -> Sequence[str]:
+        if not begun:
+            return ()
+        found = [each.entity for each in await self._graph.search(begun, limit=MAX_COMPLETIONS)]
+        names = await names_of(self._graph, found)
+        # A comma would end the name, and the id beside it says what is meant anyway.
+        return [names.entity(each).replace(",", "") for each in found]
+
+
+def _checked(question: str) -> str:
+    """Return a question that says something.
+
+    Raises:
+        MCPError: It is blank or too long.
+    """
+    if not question.strip():
+        raise MCPError(code=INVALID_PARAMS, message="The question is blank. Say in words what is to be answered.")
+    if len(question) > MAX_QUESTION:
+        raise MCPError(
+            code=INVALID_PARAMS,
+            message=f"The question has {len(question):,} characters; {MAX_QUESTION:,} are allowed.",
+        )
+    return question
+
+
+def _listed(entities: str) -> str:
+    return "\n".join(part.strip() for part in entities[:MAX_QUESTION].split(",") if part.strip())
