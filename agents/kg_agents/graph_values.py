@@ -1,0 +1,86 @@
+"""What the tools say about a graph, as values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+Triple: TypeAlias = tuple[str, str, str]
+"""Head, relation and tail, by id; a tail may be a literal, in quotes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What ids are called."""
+
+    nodes: Mapping[str, str] = field(default_factory=dict[str, str])
+    relations: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def merged(self, other: "Labels") -> "Labels":
+        """Return the labels of both."""
+        return Labels({**self.nodes, **other.nodes}, {**self.relations, **other.relations})
+
+    def node(self, id: str) -> str:
+        """Return a node as `label (id)`, or as it is where it has no label."""
+        return f"{self.nodes[id]} ({id})" if id in self.nodes else id
+
+    def relation(self, id: str) -> str:
+        """Return a relation as `label (id)`, or as it is where it has no label."""
+        return f"{self.relations[id]} ({id})" if id in self.relations else id
+
+    def triple(self, triple: Triple) -> str:
+        """Return a triple on one line."""
+        head, relation, tail = triple
+        return f"{self.node(head)} | {self.relation(relation)} | {self.node(tail)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """An observation subgraph: scored triples, best first, and the text that says so."""
+
+    triples: tuple[Triple, ...]
+    scores: tuple[float, ...]
+    labels: Labels
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Triples that a call found, and the text that says so."""
+
+    triples: tuple[Triple, ...]
+    labels: Labels
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An entity that a text may name: `score` from 0 to 1, and how it matched."""
+
+    id: str
+    label: str
+    description: str
+    score: float
+    matched: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What a memory holds: its handle, its facts with the number of their path, what was refused, and the text."""
+
+    memory: str
+    facts: tuple[tuple[int, Triple], ...]
+    refused: tuple[str, ...]
+    labels: Labels
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """What a compound expression gave; the rows are those of the tool `Compose`."""
+
+    parts: tuple[tuple[str, ...], ...]
+    results: tuple[tuple[str, ...], ...]
+    evidence: tuple[tuple[str, ...], ...]
+    labels: Mapping[str, str]
+    relations: Mapping[str, str]
+    text: str

@@ -1,0 +1,205 @@
+"""A knowledge graph as its MCP tools show it: typed calls over one session."""
+
+import shlex
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from typing import Literal, TypeAlias
+
+from mcp import Client, StdioServerParameters
+from mcp.server import MCPServer
+
+from kg_agents.graph_values import Candidate, Composed, Found, Labels, Observed, Remembered, Triple
+from kg_agents.tool_answers import (
+    ROW,
+    CandidatesAnswer,
+    ComposedAnswer,
+    PathsAnswer,
+    TriplesAnswer,
+    labels_of,
+    read,
+    remembered_of,
+    score_of,
+    triple_of,
+)
+from kg_agents.tool_calls import OnCall, SessionTools, ToolCall, ToolError, Tools, ignore_call
+
+__all__ = [
+    "Candidate",
+    "Composed",
+    "Found",
+    "KnowledgeGraph",
+    "Labels",
+    "Observed",
+    "Remembered",
+    "Target",
+    "ToolCall",
+    "ToolError",
+    "Triple",
+    "connect",
+    "connect_tools",
+]
+
+Target: TypeAlias = str | StdioServerParameters | MCPServer[None]
+"""A server: its URL, the command line that starts it, or the server itself."""
+
+Direction: TypeAlias = Literal["out", "in", "both"]
+
+
+@asynccontextmanager
+async def connect(target: Target, on_call: OnCall = ignore_call) -> AsyncGenerator["KnowledgeGraph"]:
+    """Open one session to a server, for a whole run.
+
+    Args:
+        target: A URL, a command line, or a server in this process.
+        on_call: Told of every call.
+    """
+    async with connect_tools(target) as tools:
+        yield KnowledgeGraph(tools, on_call)
+
+
+@asynccontextmanager
+async def connect_tools(target: Target) -> AsyncGenerator[Tools]:
+    """Open one session to a server, and give what calls its tools.
+
+    Args:
+        target: A URL, a command line, or a server in this process.
+    """
+    async with Client(_client_target(target)) as client:
+        yield SessionTools(client)
+
+
+def _client_target(target: Target) -> Target:
+    if not isinstance(target, str) or target.startswith(("http://", "https://")):
+        return target
+    command, *arguments = shlex.split(target)
+    return StdioServerParameters(command=command, args=arguments)
+
+
+class KnowledgeGraph:
+    """The tools as typed calls.
+
+    Args:
+        tools: What calls them.
+        on_call: Told of every call.
+    """
+
+    def __init__(self, tools: Tools, on_call: OnCall = ignore_call) -> None:
+        self._tools = tools
+        self._on_call = on_call
+
+    async def observe(
+        self,
+        question: str,
+        entities: Sequence[str],
+        *,
+        hops: int = 3,
+        top_n: int = 50,
+        top_percent: float = 10,
+        max_tokens: int | None = None,
+    ) -> Observed:
+        """Look ahead from entities."""
+        call = await self._call(
+            "observe",
+            question=question,
+            entities=list(entities),
+            hops=hops,
+            top_n=top_n,
+            top_percent=top_percent,
+            max_tokens=max_tokens,
+        )
+        answer = read(TriplesAnswer, call)
+        rows = [row for row in answer.triples if len(row) > ROW]
+        return Observed(
+            tuple(triple_of(row) for row in rows),
+            tuple(score_of(row[ROW]) for row in rows),
+            labels_of(answer),
+            call.text,
+        )
+
+    async def neighbors(
+        self,
+        entity: str,
+        *,
+        relation: str | None = None,
+        direction: Direction = "both",
+        limit: int = 50,
+        max_tokens: int | None = None,
+    ) -> Found:
+        """List the triples around an entity."""
+        call = await self._call(
+            "GetNeighbor",
+            entity=entity,
+            relation=relation,
+            direction=direction,
+            limit=limit,
+            max_tokens=max_tokens,
+        )
+        answer = read(TriplesAnswer, call)
+        return Found(tuple(map(triple_of, answer.triples)), labels_of(answer), call.text)
+
+    async def paths(
+        self,
+        source: str,
+        target: str,
+        *,
+        max_hops: int = 3,
+        limit: int = 10,
+        question: str | None = None,
+        max_tokens: int | None = None,
+    ) -> Found:
+        """Find how two entities are linked; the triples of all paths, each once, the best path first."""
+        call = await self._call(
+            "GetPath",
+            source=source,
+            target=target,
+            max_hops=max_hops,
+            limit=limit,
+            question=question,
+            max_tokens=max_tokens,
+        )
+        answer = read(PathsAnswer, call)
+        triples = dict.fromkeys(triple_of(row) for path in answer.paths for row in path)
+        return Found(tuple(triples), labels_of(answer), call.text)
+
+    async def retrieve(self, text: str, *, limit: int = 5) -> tuple[Candidate, ...]:
+        """Find the entities that a text may name, best first."""
+        answer = read(CandidatesAnswer, await self._call("Retrieve", text=text, limit=limit))
+        return tuple(
+            Candidate(row[0], row[1], row[2], score_of(row[4]), row[5]) for row in answer.candidates if len(row) > 5
+        )
+
+    async def compose(self, expression: str) -> Composed:
+        """Work out a compound expression."""
+        call = await self._call("Compose", expression=expression)
+        answer = read(ComposedAnswer, call)
+        parts, results, evidence = (tuple(map(tuple, rows)) for rows in (answer.parts, answer.results, answer.evidence))
+        return Composed(parts, results, evidence, answer.labels, answer.relations, call.text)
+
+    async def schema(self, *, max_tokens: int | None = None) -> str:
+        """Return the definition of the graph as text."""
+        return (await self._call("Schema", max_tokens=max_tokens)).text
+
+    async def remember(
+        self, memory: str | None, triples: Sequence[Triple], *, allow_unverified: bool = False
+    ) -> Remembered:
+        """Append triples to a memory, or begin one."""
+        call = await self._call(
+            "memory-append", triples=[list(each) for each in triples], memory=memory, allow_unverified=allow_unverified
+        )
+        return remembered_of(call, memory or "")
+
+    async def recall(self, memory: str) -> Remembered:
+        """Read the first page of a memory."""
+        return remembered_of(await self._call("memory-read", memory=memory), memory)
+
+    async def _call(self, tool: str, **arguments: object) -> ToolCall:
+        """Call a tool with the arguments that are set.
+
+        Raises:
+            ToolError: It refused or failed.
+        """
+        call = await self._tools.call(tool, {name: each for name, each in arguments.items() if each is not None})
+        self._on_call(call)
+        if call.failed:
+            raise ToolError(call.text)
+        return call

@@ -1,0 +1,267 @@
+"""ODA: an agent that observes, acts and reflects."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias, TypeVar
+
+from kg_agents.answers import AgentAnswer, Step
+from kg_agents.dialogue import Dialogue, FailedReply, RunEnded, Unreadable, tokens_in
+from kg_agents.graph_values import Found, Observed, Triple
+from kg_agents.knowledge import KnowledgeGraph
+from kg_agents.llm import Llm
+from kg_agents.oda.replies import Action, Selection, read_action, read_answers, read_selection
+from kg_agents.oda.run import Run, next_entities
+from kg_agents.oda.settings import OdaSettings
+from kg_agents.tool_calls import ToolError
+from kg_prompts import examples_for, render
+from kg_prompts.oda import ActionPrompt, AnswerPrompt, ReflectionPrompt
+
+OnStep: TypeAlias = Callable[[Step], None]
+
+T = TypeVar("T")
+
+ENDINGS: Final = {
+    "iterations": "No answer was chosen within the iterations; it answers from what it has.",
+    "unreadable": "The model's replies could not be read; it answers from what it has.",
+    "entities": "There is no entity to begin with.",
+}
+
+
+def ignore_step(step: Step) -> None:
+    """Take no note."""
+    del step
+
+
+class ODA:
+    """The method of ODA (section 2; figure 3).
+
+    Args:
+        llm: The model that acts, reflects and answers.
+        graph: The graph, through its tools.
+        settings: Parameters and limits.
+        graph_name: What the graph calls itself; examples for it are used where there are some.
+        on_step: Told of every step.
+        clock: Seconds, from any beginning.
+    """
+
+    def __init__(
+        self,
+        llm: Llm,
+        graph: KnowledgeGraph,
+        *,
+        settings: OdaSettings | None = None,
+        graph_name: str = "",
+        on_step: OnStep = ignore_step,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._llm = llm
+        self._graph = graph
+        self._settings = settings or OdaSettings()
+        self._graph_name = graph_name
+        self._on_step = on_step
+        self._clock = clock
+
+    async def answer(self, question: str, entities: Sequence[str]) -> AgentAnswer:
+        """Return the answers to a question about some entities, with their evidence and why the run ended.
+
+        Args:
+            question: The question.
+            entities: The ids of the entities that it names.
+        """
+        talk = Dialogue(self._llm, self._settings.limits, self._clock)
+        named = tuple(dict.fromkeys(entities))[: self._settings.entities]
+        run = Run(question, named, talk, named)
+        try:
+            ending = await self._iterate(run)
+            if run.entities:
+                run.answers = await self._conclude(run)
+        except RunEnded as end:
+            return _answer_of(run, end.limit, str(end))
+        except FailedReply as failure:
+            return _answer_of(run, "unreadable", f"The model's answer could not be read: {failure}")
+        return _answer_of(run, ending, ENDINGS.get(ending, ""))
+
+    async def _iterate(self, run: Run) -> str:
+        """Observe, act and reflect until the model wants to answer; return why the loop ended."""
+        if not run.entities:
+            return "entities"
+        for _ in range(self._settings.iterations):
+            observation = await self._observe(run)
+            try:
+                action = await self._act(run, observation)
+                if action.name == "Answer":
+                    run.note(action, "")
+                    self._on_step(run.steps[-1])
+                    return "answered"
+                found = await self._perform(run, action)
+                selected = await self._reflect(run, observation, found)
+                await self._remember(run, selected)
+                run.note(action, f"{len(found.triples)} triples", selected)
+                run.entities = next_entities(selected, action.entities, self._settings.entities) or run.entities
+            except (FailedReply, ToolError) as failure:
+                run.fail(str(failure))
+            self._on_step(run.steps[-1])
+            if run.failures >= self._settings.failures:
+                return "unreadable"
+        return "iterations"
+
+    async def _observe(self, run: Run) -> Observed:
+        """Look ahead from the task-relevant entities (section 2.1)."""
+        chosen = self._settings
+        try:
+            observation = await run.talk.within(
+                self._graph.observe(
+                    run.question,
+                    run.entities,
+                    hops=chosen.hops,
+                    top_n=chosen.top_n,
+                    top_percent=chosen.top_percent,
+                    max_tokens=chosen.observation_tokens,
+                )
+            )
+        except ToolError as error:
+            raise RunEnded("graph", f"The graph cannot be observed: {error}") from error
+        run.learn(observation.labels)
+        return observation
+
+    async def _act(self, run: Run, observation: Observed) -> Action:
+        """Have the model choose an action (section 2.2; table 7).
+
+        Raises:
+            FailedReply: It chose none that is possible.
+        """
+        prompt = ActionPrompt(
+            question=run.question,
+            memory=run.memory_text,
+            candidates="\n".join(run.labels.node(each) for each in run.entities),
+            observation=_body(observation.text),
+            history="\n".join(run.history),
+            paths=len(run.entities) > 1,
+            examples=examples_for(self._graph_name, ActionPrompt.template),
+        )
+        return await self._ask(run, render(prompt), "action", lambda text: read_action(text, run.offered, run.history))
+
+    async def _perform(self, run: Run, action: Action) -> Found:
+        """Explore the neighbours of an entity, or discover the paths between two (section 2.2).
+
+        Raises:
+            ToolError: The graph refused.
+        """
+        chosen = self._settings
+        if action.name == "GetPath":
+            source, target = action.entities
+            call = self._graph.paths(
+                source,
+                target,
+                max_hops=chosen.path_hops,
+                limit=chosen.paths,
+                question=run.question,
+                max_tokens=chosen.action_tokens,
+            )
+        else:
+            call = self._graph.neighbors(action.entities[0], limit=chosen.found, max_tokens=chosen.action_tokens)
+        found = await run.talk.within(call)
+        run.learn(found.labels)
+        return found
+
+    async def _reflect(self, run: Run, observation: Observed, found: Found) -> Sequence[Triple]:
+        """Have the model select the triples that help (section 2.3; table 8), in batches that fit its prompt.
+
+        Raises:
+            FailedReply: It selected none that was found.
+        """
+        selected: dict[Triple, None] = {}
+        for batch in self._batches(run, found.triples):
+            most = self._settings.kept - len(selected)
+            if most < 1:
+                break
+            prompt = ReflectionPrompt(
+                question=run.question,
+                candidates="\n".join(map(",".join, batch)),
+                labels=_labels_of(run, batch),
+                observation=_body(observation.text),
+                memory=run.memory_text,
+                most=most,
+                examples=examples_for(self._graph_name, ReflectionPrompt.template),
+            )
+            selection = await self._ask(run, render(prompt), "reflection", _reader(run, batch, most))
+            selected.update(dict.fromkeys(selection.triples))
+        return tuple(selected)
+
+    async def _remember(self, run: Run, selected: Sequence[Triple], *, unverified: bool = False) -> None:
+        """Append triples to the memory (section 2.3).
+
+        Raises:
+            ToolError: The graph refused all of them.
+        """
+        if not selected:
+            return
+        appended = await run.talk.within(
+            self._graph.remember(run.memory, selected[: self._settings.kept], allow_unverified=unverified)
+        )
+        run.keep(await run.talk.within(self._graph.recall(appended.memory)))
+
+    async def _conclude(self, run: Run) -> tuple[str, ...]:
+        """Have the model answer from the memory and its own knowledge (table 7).
+
+        Raises:
+            FailedReply: It gave no answer.
+        """
+        prompt = AnswerPrompt(
+            question=run.question,
+            memory=run.memory_text,
+            examples=examples_for(self._graph_name, AnswerPrompt.template),
+        )
+        return await self._ask(run, render(prompt), "answer", read_answers)
+
+    async def _ask(self, run: Run, prompt: str, purpose: str, read: Callable[[str], T | Unreadable]) -> T:
+        chosen = self._settings
+        return await run.talk.ask(
+            prompt, read, purpose=purpose, temperature=chosen.temperature, max_tokens=chosen.reply_tokens
+        )
+
+    def _batches(self, run: Run, triples: Sequence[Triple]) -> list[list[Triple]]:
+        """Split candidates so that each part leaves room for the rest of a prompt."""
+        room = max(1, run.talk.prompt_tokens - tokens_in(run.memory_text) - 2 * self._settings.observation_tokens)
+        batches: list[list[Triple]] = []
+        used = room
+        for triple in triples:
+            needed = tokens_in(",".join(triple)) + tokens_in(run.labels.triple(triple)) + 2
+            if used + needed > room:
+                batches.append([])
+                used = 0
+            batches[-1].append(triple)
+            used += needed
+        return batches
+
+
+def _reader(run: Run, batch: Sequence[Triple], most: int) -> Callable[[str], Selection | Unreadable]:
+    return lambda reply: read_selection(reply, batch, run.labels, most)
+
+
+def _body(text: str) -> str:
+    """Return a tool's answer without the line that sums it up."""
+    return text.partition("\n")[2]
+
+
+def _labels_of(run: Run, triples: Sequence[Triple]) -> str:
+    """Return what the ids of some triples are called, one a line."""
+    nodes = dict.fromkeys(end for head, _, tail in triples for end in (head, tail))
+    relations = dict.fromkeys(relation for _, relation, _ in triples)
+    known = [(each, run.labels.nodes.get(each)) for each in nodes]
+    known += [(each, run.labels.relations.get(each)) for each in relations]
+    return "\n".join(f"{each}: {label}" for each, label in known if label is not None)
+
+
+def _answer_of(run: Run, stop_reason: str, explanation: str) -> AgentAnswer:
+    return AgentAnswer(
+        question=run.question,
+        answers=run.answers,
+        evidence=run.facts,
+        labels=run.labels,
+        stop_reason=stop_reason,
+        explanation=explanation,
+        steps=tuple(run.steps),
+        usage=run.talk.usage,
+        seconds=run.talk.seconds,
+    )

@@ -1,0 +1,229 @@
+"""What the model of ODA replies: read with patience, judged strictly."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import Final, Literal, TypeAlias
+
+from kg_agents.dialogue import Unreadable
+from kg_agents.graph_values import Labels, Triple
+
+ActionName: TypeAlias = Literal["GetNeighbor", "GetPath", "Answer"]
+
+MAX_ANSWERS: Final = 50
+MAX_ANSWER: Final = 300
+_MAX_PIECES: Final = 10
+_MAX_LINES: Final = 200
+_MAX_SHOWN: Final = 120
+_NAMES: Final[Sequence[tuple[ActionName, str]]] = (
+    ("GetNeighbor", r"get[ _]?neighbou?rs?|neighbou?r[ _]?exploration"),
+    ("GetPath", r"get[ _]?paths?|path[ _]?discovery"),
+    ("Answer", r"answer"),
+)
+_FIELD: Final = re.compile(
+    r"^[\W_]*(thought|action|entity[ _]?ids?|entities|triples|answers?)[\W_]*?:[ \t*_`]*", re.IGNORECASE | re.MULTILINE
+)
+_BULLET: Final = re.compile(r"^\s*(?:[-*•]+\s+|\(?\d{1,3}[.)]\s+)")
+_QUOTES: Final = " \t\r\n'\"`*_\u201c\u201d\u2018\u2019"
+_NONE: Final = frozenset({"", "none", "nothing", "no triples", "(none)", "n/a", "[]"})
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What the model wants to do, and why.
+
+    Args:
+        name: The action.
+        entities: The ids that it is about, in order; none for an answer.
+        thought: The reason that the model gave.
+    """
+
+    name: ActionName
+    entities: tuple[str, ...] = ()
+    thought: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}[{', '.join(self.entities)}]" if self.entities else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The triples that the model selects, and why."""
+
+    triples: tuple[Triple, ...]
+    thought: str = ""
+
+
+def read_action(reply: str, offered: Mapping[str, str | None], done: Iterable[str]) -> Action | Unreadable:
+    """Read an action.
+
+    Args:
+        reply: What the model said.
+        offered: The ids that it may choose from, with their labels.
+        done: The actions that were taken already, as text.
+    """
+    fields = _fields(reply)
+    name = _action_name(fields, reply)
+    if name is None:
+        known = "GetNeighbor, GetPath or Answer" if len(offered) > 1 else "GetNeighbor or Answer"
+        return Unreadable(f"it names no action. Write a line `Action: ` with {known}.")
+    thought = " ".join(fields.get("thought", "").split())
+    if name == "Answer":
+        return Action("Answer", (), thought)
+    written = f"{fields.get('action', reply)}\n{fields.get('entities', '')}"
+    action = Action(name, tuple(_mentioned(written, offered)), thought)
+    wanted = 1 if name == "GetNeighbor" else 2
+    if len(action.entities) != wanted:
+        return Unreadable(_wrong_number(name, action.entities, offered, wanted))
+    if str(action) in set(done):
+        return Unreadable(f"{action} was taken already. Choose another action.")
+    return action
+
+
+def read_selection(reply: str, candidates: Sequence[Triple], labels: Labels, most: int) -> Selection | Unreadable:
+    """Read which candidate triples the model selects, at most `most`; what is no candidate is not among them.
+
+    Args:
+        reply: What the model said.
+        candidates: The triples that it may choose from.
+        labels: What their ids are called.
+        most: How many it may select.
+    """
+    fields = _fields(reply)
+    thought = " ".join(fields.get("thought", "").split())
+    written = fields.get("triples", "" if "thought" in fields else reply)
+    spelled = _spellings(candidates, labels)
+    found: dict[Triple, None] = {}
+    strange: list[str] = []
+    for line in _triple_lines(written):
+        triple = next((spelled[key] for key in _keys(line) if key in spelled), None)
+        if triple is not None:
+            found[triple] = None
+        elif "," in line or "|" in line:
+            strange.append(line)
+    if found or not strange:
+        return Selection(tuple(found)[:most], thought)
+    return Unreadable(
+        f"{strange[0][:_MAX_SHOWN]!r} is none of the candidate triples. Copy candidates as they stand, one a line."
+    )
+
+
+def read_generated(reply: str, most: int) -> Selection | Unreadable:
+    """Read triples that the model made up, at most `most`: nobody says which ones there are.
+
+    Args:
+        reply: What the model said.
+        most: How many it may write.
+    """
+    fields = _fields(reply)
+    lines = _triple_lines(fields.get("triples", "" if "thought" in fields else reply))
+    parts = ([part.strip(_QUOTES) for part in re.split(r"[,|]", line, maxsplit=2)] for line in lines)
+    triples = dict.fromkeys((each[0], each[1], each[2]) for each in parts if len(each) == 3 and all(each))
+    if not triples:
+        return Unreadable("it holds no triple. Write one on each line, as head,relation,tail.")
+    return Selection(tuple(triples)[:most], " ".join(fields.get("thought", "").split()))
+
+
+def read_answers(reply: str) -> tuple[str, ...] | Unreadable:
+    """Read a list of short answers."""
+    text = _fields(reply).get("answer", reply)
+    lines = [_BULLET.sub("", line).strip(_QUOTES) for line in text.splitlines()]
+    lines = [line for line in lines if line and line.lower() not in {"answer", "answers"}]
+    if len(lines) == 1 and (listed := re.fullmatch(r"[\[(](.*)[\])]", lines[0])):
+        lines = [part.strip(_QUOTES) for part in listed[1].split(",")]
+    answers = tuple(dict.fromkeys(line[:MAX_ANSWER] for line in lines if line))[:MAX_ANSWERS]
+    return answers or Unreadable("it holds no answer. Write `Answer:` and below it one answer on each line.")
+
+
+def _fields(reply: str) -> dict[str, str]:
+    """Split a reply at its headings; of a heading that comes twice the last counts."""
+    found = list(_FIELD.finditer(reply))
+    fields: dict[str, str] = {}
+    for place, heading in enumerate(found):
+        end = found[place + 1].start() if place + 1 < len(found) else len(reply)
+        fields[_field_name(heading[1])] = reply[heading.end() : end].strip()
+    return fields
+
+
+def _field_name(heading: str) -> str:
+    folded = heading.lower()
+    if folded.startswith("entit"):
+        return "entities"
+    return "answer" if folded.startswith("answer") else folded
+
+
+def _action_name(fields: Mapping[str, str], reply: str) -> ActionName | None:
+    """Return the action that is named first: under its heading, or else where a line begins with it."""
+    written = fields.get("action")
+    text, before = (reply, r"^\W*") if written is None else (written, r"\b")
+    found: list[tuple[int, ActionName]] = [
+        (place.start(), name)
+        for name, pattern in _NAMES
+        if (place := re.search(rf"{before}(?:{pattern})\b", text, re.IGNORECASE | re.MULTILINE)) is not None
+    ]
+    return min(found)[1] if found else None
+
+
+def _mentioned(written: str, offered: Mapping[str, str | None]) -> Iterator[str]:
+    """Yield the offered ids in the order in which they, or else their labels, are mentioned."""
+    by_id = {each: re.search(rf"(?<![\w:/]){re.escape(each)}(?!\w)", written) for each in offered}
+    places = [(found.start(), each) for each, found in by_id.items() if found is not None]
+    if not places:
+        folded = written.casefold()
+        by_label = {each: folded.find(label.casefold()) for each, label in offered.items() if label}
+        places = [(place, each) for each, place in by_label.items() if place >= 0]
+    yield from (each for _, each in sorted(places))
+
+
+def _wrong_number(name: ActionName, named: Sequence[str], offered: Mapping[str, str | None], wanted: int) -> str:
+    ids = ", ".join(offered)
+    if len(offered) < wanted:
+        return f"GetPath needs two candidate entities and there is only {ids}. Choose GetNeighbor or Answer."
+    count = "one of the candidate entities" if wanted == 1 else "two different candidate entities"
+    given = f"it names {', '.join(named)}" if named else "it names none of them"
+    return f"{name} takes {count}, and {given}. They are {ids}. Write `Entity_id: ` with ids."
+
+
+def _triple_lines(text: str) -> Iterator[str]:
+    """Yield what may be one triple each: lines, and bracketed groups inside a line."""
+    for line in text.splitlines()[:_MAX_LINES]:
+        if line.strip(_QUOTES + ".[]()").lower() in _NONE:
+            continue
+        groups = re.findall(r"\(((?:[^()]|\([^()]*\))*)\)", line)
+        triples = [group for group in groups if group.count(",") >= 2]
+        yield from triples or [_BULLET.sub("", line)]
+
+
+def _keys(line: str) -> Iterator[tuple[str, str, str]]:
+    """Yield every way to cut a line into three parts."""
+    pieces = re.split(r"[,|]", line)
+    if not 3 <= len(pieces) <= _MAX_PIECES:
+        return
+    for first, second in combinations(range(1, len(pieces)), 2):
+        head, relation, tail = (",".join(part) for part in (pieces[:first], pieces[first:second], pieces[second:]))
+        yield _folded(head), _folded(relation), _folded(tail)
+
+
+def _spellings(candidates: Sequence[Triple], labels: Labels) -> dict[tuple[str, str, str], Triple]:
+    """Return each candidate under every way to write it; the first keeps a spelling that several share."""
+    spelled: dict[tuple[str, str, str], Triple] = {}
+    for triple in candidates:
+        head, relation, tail = triple
+        ways = (
+            _ways(head, labels.nodes.get(head)),
+            _ways(relation, labels.relations.get(relation)),
+            _ways(tail, labels.nodes.get(tail)),
+        )
+        for key in product(*ways):
+            spelled.setdefault((key[0], key[1], key[2]), triple)
+    return spelled
+
+
+def _ways(id: str, label: str | None) -> list[str]:
+    ways = [id] if label is None else [id, label, f"{label} ({id})", f"{id} ({label})"]
+    return [_folded(each) for each in ways]
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.strip(_QUOTES + "<>").casefold().replace("|", ",").split())

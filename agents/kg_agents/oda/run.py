@@ -1,0 +1,82 @@
+"""The state of one run: the memory, the task-relevant entities, and what was done."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from kg_agents.answers import Step
+from kg_agents.dialogue import Dialogue
+from kg_agents.graph_values import Labels, Observed, Remembered, Triple
+from kg_agents.oda.replies import Action
+
+NOTHING_OBSERVED = Observed((), (), Labels(), "")
+
+
+@dataclass
+class Run:
+    """One question on its way to an answer.
+
+    Args:
+        question: The question.
+        entities: The task-relevant entities of this round, by id.
+        talk: The dialogue with the model.
+        asked: The entities of the first round.
+        scores: How like the question triples are, of those that were compared.
+    """
+
+    question: str
+    entities: tuple[str, ...]
+    talk: Dialogue
+    asked: tuple[str, ...] = ()
+    scores: dict[Triple, float] = field(default_factory=dict[Triple, float])
+    labels: Labels = field(default_factory=Labels)
+    memory: str | None = None
+    memory_text: str = ""
+    facts: tuple[Triple, ...] = ()
+    history: list[str] = field(default_factory=list[str])
+    steps: list[Step] = field(default_factory=list[Step])
+    answers: tuple[str, ...] = ()
+    failures: int = 0
+
+    def learn(self, labels: Labels) -> None:
+        """Remember what ids are called."""
+        self.labels = self.labels.merged(labels)
+
+    @property
+    def offered(self) -> dict[str, str | None]:
+        """The entities that an action may be about, with their labels."""
+        return {each: self.labels.nodes.get(each) for each in self.entities}
+
+    def keep(self, held: Remembered) -> None:
+        """Take over what the memory holds now."""
+        self.learn(held.labels)
+        self.memory = held.memory
+        self.facts = tuple(fact for _, fact in held.facts)
+        self.memory_text = "\n".join(line for line in held.text.splitlines()[1:] if not line.startswith("refused"))
+
+    def note(self, action: Action, found: str, kept: Sequence[Triple] = ()) -> None:
+        """Take note of a step that was taken."""
+        self.history.append(str(action))
+        self.failures = 0
+        self._add(action.thought, str(action), found, tuple(self.labels.triple(each) for each in kept))
+
+    def fail(self, reason: str) -> None:
+        """Take note of a step that failed."""
+        self.failures += 1
+        self._add("", "", f"failed: {reason}", ())
+
+    def _add(self, thought: str, action: str, found: str, kept: tuple[str, ...]) -> None:
+        self.steps.append(Step(len(self.steps) + 1, thought, action, found, kept))
+
+
+def next_entities(selected: Sequence[Triple], explored: Sequence[str], most: int) -> tuple[str, ...]:
+    """Return the task-relevant entities of the next round: the tails of the selected triples (section 2.3).
+
+    Of a triple that was found from its tail, the head is the far end; literals are no entities.
+
+    Args:
+        selected: The triples.
+        explored: The entities that the action was about.
+        most: The most entities to return.
+    """
+    ends = (head if tail in explored else tail for head, _, tail in selected)
+    return tuple(dict.fromkeys(end for end in ends if not end.startswith('"')))[:most]

@@ -1,0 +1,44 @@
+"""The parameters of ODA."""
+
+from dataclasses import dataclass, field
+
+from kg_agents.dialogue import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class OdaSettings:
+    """Section 3.2 of the paper, and limits.
+
+    Args:
+        iterations: The most rounds of observation, action and reflection.
+        temperature: How freely the model chooses its words.
+        reply_tokens: How long a reply may be.
+        hops: How far an observation looks; D in the paper.
+        top_n: How many triples of each hop it keeps; N.
+        top_percent: From what share of these it goes on; P.
+        kept: The most triples that one reflection keeps; K.
+        entities: The most task-relevant entities of a round.
+        found: The most triples that one action finds.
+        paths: The most paths that one action finds.
+        path_hops: How long a path may be.
+        observation_tokens: How long the observation may be in a prompt.
+        action_tokens: How long the answer to an action may be.
+        failures: After so many failed steps in a row the run ends.
+        limits: What the whole run may use.
+    """
+
+    iterations: int = 8
+    temperature: float = 0.4
+    reply_tokens: int = 500
+    hops: int = 3
+    top_n: int = 50
+    top_percent: float = 10.0
+    kept: int = 15
+    entities: int = 10
+    found: int = 200
+    paths: int = 20
+    path_hops: int = 3
+    observation_tokens: int = 2_000
+    action_tokens: int = 8_000
+    failures: int = 2
+    limits: Limits = field(default_factory=Limits)

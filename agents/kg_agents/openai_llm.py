@@ -1,0 +1,179 @@
+"""Models behind an OpenAI-compatible service: OpenAI, vLLM, Ollama, llama.cpp and others."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pydantic import SecretStr
+
+from kg_agents.llm import Completion, LlmError, LlmUnavailable, Message, PromptTooLong, Usage
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+    from openai.types.chat import ChatCompletion, ChatCompletionMessageParam
+
+OPENAI_URL: Final = "https://api.openai.com/v1"
+_NO_KEY: Final = "none"
+_BYTES_PER_TOKEN: Final = 4
+_MAX_QUOTED: Final = 300
+_TOO_LONG: Final = ("context_length", "context length", "maximum context", "too long", "too many tokens")
+_ADVICE: Final = {
+    401: "Check the API key.",
+    403: "Check what the API key allows.",
+    404: "Check the model's name and the base URL.",
+    429: "It is asked too much, or the account is used up: wait, or look at the account.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What a million tokens cost, of prompts and of replies."""
+
+    prompt: float = 0.0
+    completion: float = 0.0
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Return the price of one call."""
+        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1_000_000
+
+
+class OpenAiLlm:
+    """Replies through `/chat/completions`; failed requests are repeated with pauses, as the service asks.
+
+    Args:
+        model: The model's name.
+        base_url: Where the service is, with its `/v1`.
+        api_key: The key; None for a service that needs none.
+        timeout_s: The most seconds that one request may take.
+        max_retries: How often a request is repeated after 429, 5xx or a broken connection.
+        context_tokens: How much the model takes, prompt and reply together; None where only the service knows.
+        prices: What tokens cost, for `Usage.cost`.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str = OPENAI_URL,
+        api_key: SecretStr | None = None,
+        timeout_s: float = 60.0,
+        max_retries: int = 3,
+        context_tokens: int | None = None,
+        prices: Prices | None = None,
+    ) -> None:
+        self._model = model
+        self._base_url = base_url.rstrip("/")
+        self._api_key = api_key
+        self._timeout_s = timeout_s
+        self._max_retries = max_retries
+        self._context_tokens = context_tokens
+        self._prices = prices or Prices()
+        self._client: AsyncOpenAI | None = None
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self._model
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        purpose: str,
+        temperature: float,
+        max_tokens: int,
+        top_p: float | None = None,
+    ) -> Completion:
+        """See `Llm`."""
+        del purpose
+        self._check_length(messages, max_tokens)
+        answer = await self._ask(messages, temperature=temperature, max_tokens=max_tokens, top_p=top_p)
+        usage = answer.usage
+        prompt_tokens = usage.prompt_tokens if usage is not None else _estimate(messages)
+        if not answer.choices:
+            return Completion("", Usage(prompt_tokens, 0, self._prices.cost(prompt_tokens, 0), 1), "empty")
+        choice = answer.choices[0]
+        text = choice.message.content or ""
+        completion_tokens = usage.completion_tokens if usage is not None else len(text.encode()) // _BYTES_PER_TOKEN
+        cost = self._prices.cost(prompt_tokens, completion_tokens)
+        return Completion(text, Usage(prompt_tokens, completion_tokens, cost, 1), choice.finish_reason)
+
+    async def aclose(self) -> None:
+        """Close the connections; calling it twice is harmless."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    def _check_length(self, messages: Sequence[Message], max_tokens: int) -> None:
+        if self._context_tokens is None:
+            return
+        needed = _estimate(messages) + max_tokens
+        if needed > self._context_tokens:
+            raise PromptTooLong(
+                f"Prompt and reply need about {needed:,} tokens; {self._model} takes {self._context_tokens:,}."
+            )
+
+    async def _ask(
+        self, messages: Sequence[Message], *, temperature: float, max_tokens: int, top_p: float | None
+    ) -> "ChatCompletion":
+        import openai  # noqa: PLC0415 - takes a third of a second, which only those should wait for who use a model
+
+        client = self._connected()
+        try:
+            return await client.chat.completions.create(
+                model=self._model,
+                messages=[_param(each) for each in messages],
+                temperature=temperature,
+                max_tokens=max_tokens,
+                top_p=openai.omit if top_p is None else top_p,
+            )
+        except openai.APITimeoutError as error:
+            raise LlmUnavailable(f"{self._where} did not answer within {self._timeout_s:g} seconds.") from error
+        except openai.APIConnectionError as error:
+            raise LlmUnavailable(
+                f"{self._where} cannot be reached: {error.__cause__ or error}. Check the base URL."
+            ) from error
+        except openai.APIStatusError as error:
+            raise self._refusal(error.status_code, _quoted(str(error))) from error
+        except openai.APIError as error:
+            raise LlmError(f"{self._where} answered with something that is no reply: {_quoted(str(error))}.") from error
+        except ValueError as error:
+            raise LlmError(f"{self._where} answered with something that is no JSON: {_quoted(str(error))}.") from error
+
+    def _connected(self) -> "AsyncOpenAI":
+        if self._client is None:
+            from openai import AsyncOpenAI  # noqa: PLC0415 - see above
+
+            key = _NO_KEY if self._api_key is None else self._api_key.get_secret_value()
+            self._client = AsyncOpenAI(
+                api_key=key, base_url=self._base_url, timeout=self._timeout_s, max_retries=self._max_retries
+            )
+        return self._client
+
+    @property
+    def _where(self) -> str:
+        return f"The model {self._model} at {self._base_url}"
+
+    def _refusal(self, status: int, reason: str) -> LlmError:
+        if status in {400, 413, 422} and any(each in reason.lower() for each in _TOO_LONG):
+            return PromptTooLong(f"{self._where} takes no prompt of this length: {reason}")
+        advice = f" {_ADVICE[status]}" if status in _ADVICE else ""
+        message = f"{self._where} refused with status {status}: {reason}.{advice}"
+        return LlmUnavailable(message) if status in _ADVICE or status >= 500 else LlmError(message)
+
+
+def _param(message: Message) -> "ChatCompletionMessageParam":
+    if message.role == "assistant":
+        return {"role": "assistant", "content": message.content}
+    if message.role == "system":
+        return {"role": "system", "content": message.content}
+    return {"role": "user", "content": message.content}
+
+
+def _estimate(messages: Sequence[Message]) -> int:
+    return sum(len(each.content.encode()) for each in messages) // _BYTES_PER_TOKEN
+
+
+def _quoted(text: str) -> str:
+    line = " ".join(text.split()).rstrip(".")
+    return line if len(line) <= _MAX_QUOTED else f"{line[:_MAX_QUOTED]}…"

@@ -1,0 +1,109 @@
+"""From the structured answers of tools to values, checked."""
+
+from collections.abc import Sequence
+from typing import Final, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from kg_agents.graph_values import Labels, Remembered, Triple
+from kg_agents.tool_calls import ToolCall, UnreadableAnswer
+
+ROW: Final = 3
+"""How many columns a triple has; what follows it in a row says more about it."""
+
+
+class Answer(BaseModel):
+    """What every tool's structured answer says; other servers may say more."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    status: str = "ok"
+    summary: str = ""
+    labels: dict[str, str] = {}
+    relations: dict[str, str] = {}
+
+
+class TriplesAnswer(Answer):
+    """Triples as rows, scored ones with more columns."""
+
+    triples: list[list[str]]
+
+
+class PathsAnswer(Answer):
+    """Paths as lists of triples."""
+
+    paths: list[list[list[str]]]
+
+
+class CandidatesAnswer(Answer):
+    """Rows of id, label, description, types, score, and how it matched."""
+
+    candidates: list[list[str]]
+
+
+class FactsAnswer(Answer):
+    """Rows of path, head, relation, tail, and whether it is verified."""
+
+    memory: str = ""
+    facts: list[list[str]]
+    refused: list[str] = []
+
+
+class ComposedAnswer(Answer):
+    """The rows of a compound expression."""
+
+    parts: list[list[str]] = []
+    results: list[list[str]] = []
+    steps: list[list[str]] = []
+    evidence: list[list[str]] = []
+
+
+A = TypeVar("A", bound=Answer)
+
+
+def remembered_of(call: ToolCall, memory: str) -> Remembered:
+    """Return what a memory tool says of a memory."""
+    answer = read(FactsAnswer, call)
+    facts = tuple((int(row[0]), triple_of(row[1:])) for row in answer.facts if len(row) > ROW and row[0].isdecimal())
+    return Remembered(answer.memory or memory, facts, tuple(answer.refused), labels_of(answer), call.text)
+
+
+def read(kind: type[A], call: ToolCall) -> A:
+    """Return the structured answer of a call.
+
+    Raises:
+        UnreadableAnswer: It has another form.
+    """
+    try:
+        return kind.model_validate(call.data)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise UnreadableAnswer(
+            f"{call.tool} answered in a form that is not known here ({place}: {first['msg']}). "
+            "Connect a server with the same tools as kg-sextant."
+        ) from error
+
+
+def triple_of(row: Sequence[str]) -> Triple:
+    """Return the triple that a row begins with.
+
+    Raises:
+        UnreadableAnswer: The row is too short.
+    """
+    if len(row) < ROW:
+        raise UnreadableAnswer(f"A triple of the answer has {len(row)} parts instead of three.")
+    return row[0], row[1], row[2]
+
+
+def labels_of(answer: Answer) -> Labels:
+    """Return the labels that come with an answer."""
+    return Labels(answer.labels, answer.relations)
+
+
+def score_of(text: str) -> float:
+    """Return a score that is written as text; 0 where it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0

@@ -1,0 +1,69 @@
+"""Calls of tools, over an MCP session or from a record."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from mcp import Client, MCPError
+from mcp.types import CallToolResult
+
+from kg_agents.llm import AgentError
+
+
+class ToolError(AgentError):
+    """A tool refused the call, failed, or is not there; the text is the server's."""
+
+
+class UnreadableAnswer(ToolError):
+    """A tool answered in a form that is not the one that is expected of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call, for those who watch: the tool, its arguments, and the text and data that came back."""
+
+    tool: str
+    arguments: Mapping[str, object]
+    text: str
+    data: Mapping[str, object]
+    failed: bool
+
+
+OnCall: TypeAlias = Callable[[ToolCall], None]
+"""Told of every call."""
+
+
+def ignore_call(call: ToolCall) -> None:
+    """Take no note."""
+    del call
+
+
+class Tools(Protocol):
+    """What calls tools: a session, or the record of one."""
+
+    async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
+        """Call a tool.
+
+        Raises:
+            ToolError: The server does not answer.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SessionTools:
+    """Calls tools over an MCP session."""
+
+    client: Client
+
+    async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
+        """See `Tools`."""
+        try:
+            result = await self.client.call_tool(tool, dict(arguments))
+        except (MCPError, RuntimeError) as error:
+            raise ToolError(f"{tool}: {error}") from error
+        return ToolCall(tool, dict(arguments), _text(result), result.structured_content or {}, result.is_error)
+
+
+def _text(result: CallToolResult) -> str:
+    return "\n".join(block.text for block in result.content if block.type == "text")

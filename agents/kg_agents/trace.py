@@ -1,0 +1,241 @@
+"""The record of a run: every prompt, reply and tool call, as JSON lines, enough to run it again without the model.
+
+The first line says what was asked and how; then come `llm` and `tool` lines in the order of the calls; the last line is
+the answer. No line holds a key.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Annotated, Final, Literal, Self, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from kg_agents.llm import AgentError, Completion, Llm, LlmError, Message
+from kg_agents.tool_calls import ToolCall, Tools
+
+FORMAT: Final = 1
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class RunLine(_Line):
+    """How the run began: the question, its entities, the agent and its parameters, the model and the graph."""
+
+    kind: Literal["run"] = "run"
+    format: int = FORMAT
+    question: str
+    entities: list[str]
+    agent: str
+    parameters: dict[str, object]
+    model: str
+    graph: str
+
+
+class LlmLine(_Line):
+    """One call to the model, its reply or its failure, tokens, and when it began and how long it took, in seconds."""
+
+    kind: Literal["llm"] = "llm"
+    purpose: str
+    messages: list[tuple[str, str]]
+    reply: str
+    error: str = ""
+    finish_reason: str = ""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+    at_s: float
+    took_s: float
+
+
+class ToolLine(_Line):
+    """One call of a tool, and when it began and how long it took, in seconds."""
+
+    kind: Literal["tool"] = "tool"
+    tool: str
+    arguments: dict[str, object]
+    text: str
+    data: dict[str, object]
+    failed: bool
+    at_s: float
+    took_s: float
+
+
+class AnswerLine(_Line):
+    """How the run ended."""
+
+    kind: Literal["answer"] = "answer"
+    answers: list[str]
+    evidence: list[tuple[str, str, str]]
+    stop_reason: str
+    explanation: str
+    tokens: int
+    seconds: float
+
+
+TraceLine: TypeAlias = Annotated[RunLine | LlmLine | ToolLine | AnswerLine, Field(discriminator="kind")]
+_LINE: Final[TypeAdapter[RunLine | LlmLine | ToolLine | AnswerLine]] = TypeAdapter(TraceLine)
+
+
+class InvalidTrace(AgentError):
+    """A file is no trace, or of another version."""
+
+
+class Trace:
+    """Writes a record, line by line, so that what happened before a crash is there.
+
+    Args:
+        path: The file; it is written anew.
+        clock: Seconds, from any beginning.
+    """
+
+    def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self.path = path
+        self._clock = clock
+        self._began = clock()
+        self._file: IO[str] | None = None
+
+    def __enter__(self) -> Self:
+        """Open the file.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = self.path.open("w", encoding="utf-8")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    @property
+    def now_s(self) -> float:
+        """Seconds since the record began."""
+        return round(self._clock() - self._began, 6)
+
+    def write(self, line: RunLine | LlmLine | ToolLine | AnswerLine) -> None:
+        """Add a line."""
+        assert self._file is not None, "a trace is written inside its `with` block"  # noqa: S101 - a mistake of ours
+        self._file.write(json.dumps(line.model_dump(mode="json"), ensure_ascii=False) + "\n")
+        self._file.flush()
+
+
+class TracedLlm:
+    """Passes calls on to a model and keeps them.
+
+    Args:
+        llm: The model.
+        trace: Where they are kept.
+    """
+
+    def __init__(self, llm: Llm, trace: Trace) -> None:
+        self._llm = llm
+        self._trace = trace
+
+    @property
+    def name(self) -> str:
+        """See `Llm`."""
+        return self._llm.name
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        purpose: str,
+        temperature: float,
+        max_tokens: int,
+        top_p: float | None = None,
+    ) -> Completion:
+        """See `Llm`."""
+        began = self._trace.now_s
+        try:
+            completion = await self._llm.complete(
+                messages, purpose=purpose, temperature=temperature, max_tokens=max_tokens, top_p=top_p
+            )
+        except LlmError as error:
+            self._trace.write(self._line(messages, purpose, began, error=str(error)))
+            raise
+        usage = completion.usage
+        line = self._line(messages, purpose, began).model_copy(
+            update={
+                "reply": completion.text,
+                "finish_reason": completion.finish_reason,
+                "prompt_tokens": usage.prompt_tokens,
+                "completion_tokens": usage.completion_tokens,
+                "cost": usage.cost,
+            }
+        )
+        self._trace.write(line)
+        return completion
+
+    def _line(self, messages: Sequence[Message], purpose: str, began: float, error: str = "") -> LlmLine:
+        return LlmLine(
+            purpose=purpose,
+            messages=[(each.role, each.content) for each in messages],
+            reply="",
+            error=error,
+            at_s=began,
+            took_s=round(self._trace.now_s - began, 6),
+        )
+
+
+class TracedTools:
+    """Passes calls on to the tools and keeps them.
+
+    Args:
+        tools: The tools.
+        trace: Where they are kept.
+    """
+
+    def __init__(self, tools: Tools, trace: Trace) -> None:
+        self._tools = tools
+        self._trace = trace
+
+    async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
+        """See `Tools`."""
+        began = self._trace.now_s
+        call = await self._tools.call(tool, arguments)
+        self._trace.write(
+            ToolLine(
+                tool=call.tool,
+                arguments=dict(call.arguments),
+                text=call.text,
+                data=dict(call.data),
+                failed=call.failed,
+                at_s=began,
+                took_s=round(self._trace.now_s - began, 6),
+            )
+        )
+        return call
+
+
+def read_trace(path: Path) -> list[RunLine | LlmLine | ToolLine | AnswerLine]:
+    """Read a record.
+
+    Raises:
+        InvalidTrace: The file cannot be read, or is no record of this version.
+    """
+    try:
+        lines = list(_lines(path))
+    except OSError as error:
+        raise InvalidTrace(f"The trace {path} cannot be read: {error.strerror}.") from error
+    if not lines or not isinstance(lines[0], RunLine):
+        raise InvalidTrace(f"{path} is no trace: its first line does not say what was asked.")
+    if lines[0].format != FORMAT:
+        raise InvalidTrace(f"The trace {path} has format {lines[0].format}; this version reads {FORMAT}.")
+    return lines
+
+
+def _lines(path: Path) -> Iterator[RunLine | LlmLine | ToolLine | AnswerLine]:
+    with path.open("rb") as file:
+        for number, text in enumerate(file, start=1):
+            try:
+                yield _LINE.validate_json(text)
+            except ValidationError as error:
+                raise InvalidTrace(f"{path}, line {number}: this is no line of a trace.") from error

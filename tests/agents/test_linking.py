@@ -1,0 +1,69 @@
+"""Entities are found in a question by the names that the graph has."""
+
+from pathlib import Path
+
+import pytest
+
+from kg_agents.dialogue import Dialogue, Limits, RunEnded
+from kg_agents.linking import link_by_model, link_by_names
+from kg_agents.llm import LlmError
+from kg_agents.scripted_llm import Scripted, ScriptedLlm
+from oda_runs import story
+from story_graphs import PREFIXES
+
+WORLD = f"""{PREFIXES}
+@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+wd:Q1 rdfs:label "The Call of the Wild"@en ; wdt:P1 wd:Q2 .
+wd:Q2 rdfs:label "Jack London"@en ; skos:altLabel "London"@en ; wdt:P1 wd:Q4 .
+wd:Q3 rdfs:label "The Who"@en ; wdt:P1 wd:Q4 .
+wd:Q4 rdfs:label "author"@en .
+wd:Q5 rdfs:label "AT&T Inc."@en ; wdt:P1 wd:Q4 .
+"""
+
+
+async def linked(folder: Path, question: str) -> list[tuple[str, str]]:
+    async with story(folder, WORLD) as graph:
+        return [(each.mention, each.entity.id) for each in await link_by_names(graph, question)]
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("Where is The Call of the Wild by Jack London set?", [("The Call of the Wild", "Q1"), ("Jack London", "Q2")]),
+        ("who wrote the call of the wild", [("the call of the wild", "Q1")]),
+        ("Which songs are by The Who?", [("The Who", "Q3")]),
+        ("Who is an author?", [("author", "Q4")]),
+        ("Was London an author?", [("London", "Q2")]),
+        ("What is what?", []),
+        ("", []),
+        ("word " * 5_000, []),
+    ],
+)
+async def test_the_longest_names_are_taken_first_and_proper_ones_before_others(
+    tmp_path: Path, question: str, found: list[tuple[str, str]]
+) -> None:
+    assert await linked(tmp_path, question) == found
+
+
+async def by_model(folder: Path, *replies: Scripted) -> list[str]:
+    async with story(folder, WORLD) as graph:
+        talk = Dialogue(ScriptedLlm(replies), Limits())
+        return [str(each) for each in await link_by_model(graph, "Did Jack London write it?", talk)]
+
+
+async def test_a_model_names_them_and_the_graph_finds_them(tmp_path: Path) -> None:
+    assert await by_model(tmp_path, '1. Jack Londn\n- "The Call of the Wild"\n* nothing like it at all') == [
+        "'Jack Londn' is Jack London (Q2)",
+        "'The Call of the Wild' is The Call of the Wild (Q1)",
+    ]
+
+
+@pytest.mark.parametrize("replies", [("", ""), ("Zzzzzz",)])
+async def test_where_the_model_is_no_help_names_have_to_do(tmp_path: Path, replies: tuple[str, ...]) -> None:
+    assert await by_model(tmp_path, *replies) == ["'Jack London' is Jack London (Q2)"]
+
+
+async def test_a_model_that_is_away_ends_the_run(tmp_path: Path) -> None:
+    async with story(tmp_path, WORLD) as graph:
+        with pytest.raises(RunEnded, match="away"):
+            await link_by_model(graph, "Who?", Dialogue(ScriptedLlm([LlmError("away")]), Limits()))

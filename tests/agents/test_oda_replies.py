@@ -1,0 +1,138 @@
+import pytest
+
+from kg_agents.dialogue import Unreadable
+from kg_agents.graph_values import Labels, Triple
+from kg_agents.oda.replies import (
+    Action,
+    Selection,
+    read_action,
+    read_answers,
+    read_generated,
+    read_selection,
+)
+
+OFFERED: dict[str, str | None] = {"Q1490": "Tokyo", "Q17": "Japan", "e:x(1)": None}
+CANDIDATES: list[Triple] = [("Q1490", "P36", "Q179645"), ("Q1490", "P1376", "Q17"), ("Q1490", "P1", '"a, b"')]
+LABELS = Labels({"Q1490": "Tokyo", "Q179645": "Shinjuku", "Q17": "Japan"}, {"P36": "capital", "P1376": "capital of"})
+THE_CAPITAL = CANDIDATES[0]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Thought: It may be near.\nAction: GetNeighbor\nEntity_id: Q1490",
+        "**Thought**: It may be near.\n**Action**: getneighbor\n**Entity_id**: `Q1490`",
+        "Thought: It may be near.\n\nAction: Neighbor Exploration\nEntity ID: 'Q1490' (Tokyo)",
+        "Thought: It may be near.\nAction: GetNeighbor(entityID: Q1490)",
+        "Thought: It may be near.\nAction: GetNeighbor\nEntity_id: Tokyo",
+        "Sure!\n\nThought: It may be near.\n- Action: GetNeighbour[Q1490]\nThat is all.",
+    ],
+)
+def test_an_action_is_understood_however_it_is_dressed(reply: str) -> None:
+    action = read_action(reply, OFFERED, [])
+    assert isinstance(action, Action)
+    assert (action.name, action.entities, action.thought) == ("GetNeighbor", ("Q1490",), "It may be near.")
+
+
+@pytest.mark.parametrize(
+    ("reply", "entities"),
+    [
+        ("Action: GetPath\nEntity_id: Q17, Q1490", ("Q17", "Q1490")),
+        ("Action: Path Discovery between Japan and Tokyo", ("Q17", "Q1490")),
+        ('Action: GetPath("Q1490", "e:x(1)")', ("Q1490", "e:x(1)")),
+    ],
+)
+def test_a_path_is_between_two_in_their_order(reply: str, entities: tuple[str, ...]) -> None:
+    assert read_action(reply, OFFERED, []) == Action("GetPath", entities)
+
+
+@pytest.mark.parametrize("reply", ["Action: Answer", "Thought: Enough, Q1490 it is.\nAction: **answer**\nEntity_id: -"])
+def test_the_wish_to_answer_needs_no_entity(reply: str) -> None:
+    action = read_action(reply, OFFERED, ["Answer"])
+    assert isinstance(action, Action)
+    assert (action.name, action.entities) == ("Answer", ())
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ("", "it names no action."),
+        ("I do not know.", "it names no action."),
+        ("Action: DeleteEverything\nEntity_id: Q1490", "it names no action."),
+        ("Action: GetNeighbor\nEntity_id: Q99", "GetNeighbor takes one of the candidate entities, and it names none"),
+        ("Action: GetNeighbor\nEntity_id: Q1490, Q17", "and it names Q1490, Q17. They are Q1490, Q17, e:x(1)."),
+        ("Action: GetPath\nEntity_id: Q1490, Q1490", "two different candidate entities, and it names Q1490"),
+        ("Action: GetNeighbor\nEntity_id: Q17", "GetNeighbor[Q17] was taken already. Choose another action."),
+    ],
+)
+def test_what_cannot_be_done_goes_back_with_the_reason(reply: str, reason: str) -> None:
+    read = read_action(reply, OFFERED, ["GetNeighbor[Q17]"])
+    assert isinstance(read, Unreadable)
+    assert reason in read.reason
+
+
+def test_a_path_from_one_candidate_is_none() -> None:
+    read = read_action("Action: GetPath\nEntity_id: Q1490, Q17", {"Q1490": "Tokyo"}, [])
+    assert isinstance(read, Unreadable)
+    assert read.reason.startswith("GetPath needs two candidate entities and there is only Q1490.")
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "Q1490,P36,Q179645",
+        "q1490, p36, q179645",
+        "1. (Q1490, P36, Q179645).",
+        "- Tokyo, capital, Shinjuku",
+        "(Tokyo (Q1490), capital (P36), Shinjuku (Q179645))",
+        "Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)",
+        "`Q1490 (Tokyo)`,P36,`Shinjuku`",
+    ],
+)
+def test_a_candidate_is_recognised_however_it_is_written(written: str) -> None:
+    reply = f"Thought: That is it.\nTriples:\n{written}\n(Osaka, capital of, Japan)"
+    assert read_selection(reply, CANDIDATES, LABELS, 15) == Selection((THE_CAPITAL,), "That is it.")
+
+
+def test_several_in_one_line_are_all_taken_up_to_the_limit() -> None:
+    reply = "Triples: (Tokyo, capital, Shinjuku), (Tokyo, capital of, Japan)"
+    assert read_selection(reply, CANDIDATES, LABELS, 15) == Selection(tuple(CANDIDATES[:2]))
+    assert read_selection(reply, CANDIDATES, LABELS, 1) == Selection((THE_CAPITAL,))
+
+
+def test_a_literal_with_a_comma_is_one_part() -> None:
+    assert read_selection('Q1490,P1,"a, b"', CANDIDATES, LABELS, 15) == Selection((CANDIDATES[2],))
+
+
+@pytest.mark.parametrize("reply", ["Triples:\nNone", "Thought: Nothing helps.", "Triples:", "", "Triples: []"])
+def test_to_select_nothing_is_a_selection(reply: str) -> None:
+    read = read_selection(reply, CANDIDATES, LABELS, 15)
+    assert isinstance(read, Selection)
+    assert read.triples == ()
+
+
+def test_only_strangers_go_back_with_the_first_of_them() -> None:
+    read = read_selection("Triples:\nQ1,P2,Q3\nQ4,P5,Q6", CANDIDATES, LABELS, 15)
+    assert isinstance(read, Unreadable)
+    assert read.reason.startswith("'Q1,P2,Q3' is none of the candidate triples.")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["Answer:\nCanada\nYukon", "[Canada, Yukon]", "Answer: ['Canada', \"Yukon\"]", "1. Canada\n2. **Yukon**\n2. Yukon"],
+)
+def test_answers_are_a_list(reply: str) -> None:
+    assert read_answers(reply) == ("Canada", "Yukon")
+
+
+def test_an_answer_that_is_none_goes_back_and_a_flood_is_cut() -> None:
+    assert isinstance(read_answers(" \n "), Unreadable)
+    flood = read_answers("\n".join(f"{number} {'x' * 1_000}" for number in range(1_000)))
+    assert not isinstance(flood, Unreadable)
+    assert (len(flood), max(map(len, flood))) == (50, 300)
+
+
+def test_made_up_facts_are_triples_of_any_names() -> None:
+    read = read_generated("Thought: I know.\nTriples:\n(Tokyo, capital, Shinjuku)\nQ1,P2,a, b\nnonsense", 15)
+    assert read == Selection((("Tokyo", "capital", "Shinjuku"), ("Q1", "P2", "a, b")), "I know.")
+    assert isinstance(read_generated("I know nothing.", 15), Unreadable)

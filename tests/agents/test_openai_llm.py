@@ -1,0 +1,110 @@
+import threading
+
+import pytest
+from pydantic import SecretStr
+
+from kg_agents.llm import Completion, LlmError, LlmUnavailable, Message, PromptTooLong, Usage
+from kg_agents.openai_llm import OpenAiLlm, Prices
+from scripted_model import Failure, Scripted, completion, serving_model
+
+HELLO = [Message("system", "Be brief."), Message("user", "Hello"), Message("assistant", "Hi"), Message("user", "Go on")]
+SOON = {"Retry-After": "0", "retry-after-ms": "1"}
+
+
+async def asked(*script: Scripted, max_retries: int = 2, context_tokens: int | None = None) -> Completion:
+    with serving_model(*script) as service:
+        llm = OpenAiLlm(
+            "m",
+            base_url=service.url,
+            max_retries=max_retries,
+            context_tokens=context_tokens,
+            prices=Prices(prompt=10.0, completion=100.0),
+        )
+        try:
+            return await llm.complete(HELLO, purpose="test", temperature=0.4, max_tokens=50)
+        finally:
+            await llm.aclose()
+            await llm.aclose()
+
+
+async def refusal(kind: type[LlmError], *script: Scripted, context_tokens: int | None = None) -> str:
+    with pytest.raises(kind) as raised:
+        await asked(*script, max_retries=0, context_tokens=context_tokens)
+    return str(raised.value)
+
+
+async def test_a_reply_comes_with_what_it_used_and_cost() -> None:
+    reply = Completion("Good.", Usage(100, 10, 0.002, 1), "stop")
+    assert await asked("Good.") == reply
+
+
+async def test_the_whole_conversation_is_sent_with_the_key_and_the_sampling() -> None:
+    with serving_model("x") as service:
+        llm = OpenAiLlm("m", base_url=service.url + "/", api_key=SecretStr("sk-secret"))
+        await llm.complete(HELLO, purpose="test", temperature=0.7, max_tokens=9, top_p=0.9)
+        await llm.aclose()
+    (request,) = service.asked
+    assert [(each.role, each.content) for each in request.messages] == [(each.role, each.content) for each in HELLO]
+    assert (request.model, request.temperature, request.max_tokens, request.top_p) == ("m", 0.7, 9, 0.9)
+    assert (service.keys, llm.name, "sk-secret" in repr(vars(llm))) == (["Bearer sk-secret"], "m", False)
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+async def test_a_service_that_is_busy_is_asked_again(status: int) -> None:
+    assert (await asked(Failure(status, headers=SOON), Failure(status, headers=SOON), "At last.")).text == "At last."
+
+
+@pytest.mark.parametrize(
+    ("failure", "kind", "said"),
+    [
+        (Failure(401), LlmUnavailable, "status 401"),
+        (Failure(401), LlmUnavailable, "Check the API key."),
+        (Failure(404), LlmUnavailable, "Check the model's name and the base URL."),
+        (Failure(429), LlmUnavailable, "It is asked too much"),
+        (Failure(500), LlmUnavailable, "status 500"),
+        (Failure(400, {"error": {"message": "no such sampling"}}), LlmError, "no such sampling"),
+        (Failure(400, {"error": {"message": "maximum context length is 8"}}), PromptTooLong, "takes no prompt of"),
+        (Failure(200, b"<html>"), LlmError, "is no"),
+    ],
+)
+async def test_a_refusal_says_who_refused_and_what_to_do(failure: Failure, kind: type[LlmError], said: str) -> None:
+    text = await refusal(kind, failure)
+    assert (text.startswith("The model m at http://127.0.0.1:"), said in text) == (True, True)
+
+
+async def test_a_model_that_says_nothing_gives_an_empty_text() -> None:
+    assert (await asked(Failure(200, completion(None)))).text == ""
+    no_choice: dict[str, object] = {"choices": []}
+    assert await asked(Failure(200, {**completion("x"), **no_choice})) == Completion(
+        "", Usage(100, 0, 0.001, 1), "empty"
+    )
+    without = {name: each for name, each in completion("four letters").items() if name != "usage"}
+    assert (await asked(Failure(200, without))).usage == Usage(5, 3, 0.00035, 1)
+
+
+async def test_a_prompt_that_cannot_fit_is_not_sent() -> None:
+    assert "about 55 tokens; m takes 40" in await refusal(PromptTooLong, "x", context_tokens=40)
+
+
+async def test_a_service_that_is_not_there_is_named() -> None:
+    with serving_model("x") as service:
+        url = service.url
+    llm = OpenAiLlm("m", base_url=url, max_retries=0)
+    with pytest.raises(LlmUnavailable, match=rf"The model m at {url} cannot be reached: .*\. Check the base URL\."):
+        await llm.complete(HELLO, purpose="test", temperature=0, max_tokens=1)
+    await llm.aclose()
+
+
+async def test_a_service_that_stalls_is_left_at_the_deadline() -> None:
+    over = threading.Event()
+
+    def stall(_: object) -> str:
+        over.wait(10)
+        return "late"
+
+    with serving_model(stall) as service:
+        llm = OpenAiLlm("m", base_url=service.url, timeout_s=0.05, max_retries=0)
+        with pytest.raises(LlmUnavailable, match=r"did not answer within 0\.05 seconds"):
+            await llm.complete(HELLO, purpose="test", temperature=0, max_tokens=1)
+        over.set()
+        await llm.aclose()

@@ -1,0 +1,141 @@
+"""A run is kept line by line, and runs again from what was kept."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kg_agents.answers import AgentAnswer
+from kg_agents.knowledge import KnowledgeGraph
+from kg_agents.llm import LlmError, Message, Usage
+from kg_agents.oda import ODA, OdaSettings
+from kg_agents.replay import Replay, ReplayDiverged
+from kg_agents.scripted_llm import Scripted, ScriptedLlm
+from kg_agents.trace import (
+    AnswerLine,
+    InvalidTrace,
+    LlmLine,
+    RunLine,
+    ToolLine,
+    Trace,
+    TracedLlm,
+    TracedTools,
+    read_trace,
+)
+from oda_runs import ENOUGH, NEIGHBORS, selecting, story_tools
+from story_graphs import TOKYO
+
+REPLIES = (NEIGHBORS.format("Q1490"), selecting("Q1490,P36,Q179645"), ENOUGH, "Answer: Shinjuku")
+QUESTION = "What is the capital of Tokyo?"
+
+
+ENDED = AnswerLine(answers=[], evidence=[], stop_reason="", explanation="", tokens=0, seconds=0)
+
+
+def begun() -> RunLine:
+    return RunLine(question=QUESTION, entities=["Q1490"], agent="oda", parameters={}, model="scripted", graph="story")
+
+
+async def recorded(folder: Path, *replies: Scripted) -> tuple[Path, AgentAnswer]:
+    path = folder / "traces" / "one.jsonl"
+    async with story_tools(folder, TOKYO) as tools:
+        with Trace(path) as trace:
+            trace.write(begun())
+            traced = KnowledgeGraph(TracedTools(tools, trace))
+            answer = await ODA(TracedLlm(ScriptedLlm(replies), trace), traced).answer(QUESTION, ["Q1490"])
+            trace.write(
+                AnswerLine(
+                    answers=list(answer.answers),
+                    evidence=list(answer.evidence),
+                    stop_reason=answer.stop_reason,
+                    explanation=answer.explanation,
+                    tokens=answer.usage.tokens,
+                    seconds=answer.seconds,
+                )
+            )
+    return path, answer
+
+
+async def replayed(path: Path, settings: OdaSettings | None = None) -> AgentAnswer:
+    replay = Replay(path)
+    agent = ODA(replay.llm, KnowledgeGraph(replay.tools), settings=settings)
+    return await agent.answer(replay.run.question, replay.run.entities)
+
+
+async def test_a_run_is_kept_in_the_order_of_its_calls(tmp_path: Path) -> None:
+    path, _ = await recorded(tmp_path, *REPLIES)
+    lines = read_trace(path)
+    order = [line.tool if isinstance(line, ToolLine) else line.kind for line in lines]
+    assert order == [
+        *["run", "observe", "llm", "GetNeighbor", "llm", "memory-append", "memory-read"],
+        *["observe", "llm", "llm", "answer"],
+    ]
+    assert all(line.took_s >= 0 for line in lines if isinstance(line, LlmLine | ToolLine))
+    assert [line.reply for line in lines if isinstance(line, LlmLine)] == list(REPLIES)
+
+
+async def test_it_runs_again_without_model_and_graph_to_the_same_answer(tmp_path: Path) -> None:
+    path, answer = await recorded(tmp_path, *REPLIES)
+    again = await replayed(path)
+    assert (again.answers, again.evidence, again.steps, again.usage) == (
+        answer.answers,
+        answer.evidence,
+        answer.steps,
+        answer.usage,
+    )
+
+
+async def test_failures_of_the_model_are_kept_too(tmp_path: Path) -> None:
+    path, answer = await recorded(tmp_path, REPLIES[0], LlmError("The model is away."))
+    again = await replayed(path)
+    assert (again.stop_reason, again.explanation) == (answer.stop_reason, answer.explanation)
+    assert (again.stop_reason, again.explanation) == ("model", "The model is away.")
+
+
+async def test_a_run_that_goes_another_way_says_where(tmp_path: Path) -> None:
+    path, _ = await recorded(tmp_path, *REPLIES)
+    with pytest.raises(ReplayDiverged, match=r"The run calls observe .*'hops': 1"):
+        await replayed(path, OdaSettings(hops=1))
+    lines = path.read_text(encoding="utf-8").splitlines()
+    path.write_text("\n".join(line.replace("one action only", "two actions") for line in lines), encoding="utf-8")
+    with pytest.raises(ReplayDiverged, match="made by another version or with other parameters"):
+        await replayed(path)
+    path.write_text("\n".join(line for line in lines if '"kind": "llm"' not in line), encoding="utf-8")
+    with pytest.raises(ReplayDiverged, match="holds no more replies; asked was for 'action'"):
+        await replayed(path)
+    path.write_text("\n".join(line for line in lines if '"kind": "tool"' not in line), encoding="utf-8")
+    with pytest.raises(ReplayDiverged, match="holds no more calls; asked was for observe"):
+        await replayed(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is no trace: its first line"),
+        (b"{}\n", "line 1: this is no line of a trace"),
+        (b"\xff\xfe\n", "this is no line of a trace"),
+        (ENDED.model_dump_json().encode(), "is no trace"),
+        (json.dumps(begun().model_dump() | {"format": 9}).encode(), "has format 9; this version reads 1"),
+    ],
+)
+def test_a_file_that_is_no_trace_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "wrong.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(InvalidTrace, match=message):
+        read_trace(path)
+
+
+def test_a_trace_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InvalidTrace, match="cannot be read: No such file"):
+        read_trace(tmp_path / "none.jsonl")
+
+
+async def test_a_script_can_answer_by_purpose_and_comes_to_its_end() -> None:
+    llm = ScriptedLlm(["other"], {"action": [lambda prompt: prompt.upper()]})
+    spoken = [Message("user", "hello")]
+    first = await llm.complete(spoken, purpose="action", temperature=0, max_tokens=1)
+    second = await llm.complete(spoken, purpose="answer", temperature=0, max_tokens=1)
+    assert (first.text, second.text, first.usage) == ("HELLO", "other", Usage(1, 1, 0, 1))
+    with pytest.raises(LlmError, match="no more replies for 'answer'"):
+        await llm.complete(spoken, purpose="answer", temperature=0, max_tokens=1)
+    assert [(each.purpose, each.prompt) for each in llm.asked][:2] == [("action", "hello"), ("answer", "hello")]

@@ -1,0 +1,45 @@
+"""How tests run ODA: a server in this process over a small graph, and a scripted model."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+
+from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.local.build import ImportOptions, build_store
+from kg_adapters.local.store import open_store
+from kg_agents.knowledge import KnowledgeGraph, connect_tools
+from kg_agents.tool_calls import OnCall, Tools, ignore_call
+from kg_server.app import build_server
+from kg_server.settings import Settings
+from story_graphs import write_story
+
+NEIGHBORS = "Thought: I look around.\nAction: GetNeighbor\nEntity_id: {}"
+PATH = "Thought: I look between.\nAction: GetPath\nEntity_id: {}, {}"
+ENOUGH = "Thought: The memory holds it.\nAction: Answer"
+
+
+def selecting(*triples: str) -> str:
+    """Return a reflection that selects triples."""
+    return "\n".join(("Thought: These help.", "Triples:", *triples))
+
+
+@asynccontextmanager
+async def story(
+    folder: Path, turtle: str, *, embedder: str = "lexical", on_call: OnCall = ignore_call
+) -> AsyncGenerator[KnowledgeGraph]:
+    """Serve a small graph to an agent in this process."""
+    async with story_tools(folder, turtle, embedder) as tools:
+        yield KnowledgeGraph(tools, on_call)
+
+
+@asynccontextmanager
+async def story_tools(folder: Path, turtle: str, embedder: str = "lexical") -> AsyncGenerator[Tools]:
+    """Serve a small graph in this process, and give what calls its tools."""
+    source = write_story(folder, turtle)
+    report = build_store([source], folder / "store", ImportOptions(name="story", sparql=False))
+    settings = Settings.model_validate({"cache_folder": folder, "data_folder": folder, "embedder": embedder})
+    async with (
+        aclosing(LocalAdapter(open_store(report.folder))) as graph,
+        connect_tools(build_server(graph, settings)) as connected,
+    ):
+        yield connected

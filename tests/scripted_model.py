@@ -1,0 +1,103 @@
+"""An OpenAI-compatible chat service on loopback that replies by script."""
+
+import json
+import threading
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TypeAlias
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Turn(BaseModel):
+    """One message of a conversation."""
+
+    role: str
+    content: str
+
+
+class Asked(BaseModel):
+    """What a request asks for; nothing else may stand in it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    model: str
+    messages: list[Turn]
+    temperature: float
+    max_tokens: int
+    top_p: float | None = None
+
+    @property
+    def prompt(self) -> str:
+        """The last message."""
+        return self.messages[-1].content
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An answer that is no reply: a status, a body and more headers."""
+
+    status: int
+    content: Mapping[str, object] | bytes = field(default_factory=dict[str, object])
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+Scripted: TypeAlias = str | Failure | Callable[[Asked], "str | Failure"]
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A running service: where it is, every request, and the keys that came with them."""
+
+    url: str
+    asked: list[Asked]
+    keys: list[str | None]
+
+
+def completion(text: str | None, **usage: int) -> dict[str, object]:
+    """Return a chat completion as such services send it."""
+    counted = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110, **usage}
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    return {"id": "x", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice], "usage": counted}
+
+
+@contextmanager
+def serving_model(*script: Scripted) -> Generator[Model]:
+    """Run a service that gives each reply once, in order, and then the last one again and again."""
+    asked: list[Asked] = []
+    keys: list[str | None] = []
+    left = list(script)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            asked.append(Asked.model_validate_json(body))
+            keys.append(self.headers["Authorization"])
+            entry = left.pop(0) if len(left) > 1 else left[0]
+            reply = entry(asked[-1]) if callable(entry) else entry
+            failure = reply if isinstance(reply, Failure) else Failure(200, completion(reply))
+            content = failure.content if isinstance(failure.content, bytes) else json.dumps(failure.content).encode()
+            self.send_response(failure.status)
+            headers = {"Content-Type": "application/json", "Content-Length": str(len(content)), **failure.headers}
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield Model(f"http://127.0.0.1:{server.server_port}/v1", asked, keys)
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
