@@ -34,6 +34,8 @@ PUBLIC: Final = (
     "kg_adapters",
     "kg_adapters.local.sources",
     "kg_adapters.name_index",
+    "kg_agents.graph_counselor",
+    "kg_agents.oda",
     "kg_adapters.paging",
     "kg_adapters.rdflib_adapter",
     "kg_adapters.registry",
@@ -60,6 +62,8 @@ def example_folder(tmp_path: Path) -> Path:
 def run(*arguments: str, folder: Path = ROOT, **environ: str) -> subprocess.CompletedProcess[str]:
     """Run Python on these arguments, without input."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("KG_SEXTANT_")}
+    # Pages start `kg-sextant`, which is beside this Python whether its environment is active or not.
+    inherited["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), inherited.get("PATH", "")))
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,

@@ -1,1 +1,39 @@
-"""Reference agents that reach a graph through MCP alone."""
+"""Agents that answer questions from a knowledge graph through its MCP tools: ODA and Graph Counselor.
+
+async with connect("kg-sextant serve sample") as graph:
+    answer = await ODA(OpenAiLlm("gpt-5-mini"), graph).answer("Where was Goethe born?", ["Q5879"])
+"""
+
+from kg_agents.answers import AgentAnswer, Step
+from kg_agents.dialogue import Limits
+from kg_agents.graph_counselor import CounselorSettings, GraphCounselor
+from kg_agents.knowledge import KnowledgeGraph, connect
+from kg_agents.linking import link_by_model, link_by_names
+from kg_agents.llm import AgentError, Completion, Llm, LlmError, Message, Usage
+from kg_agents.oda import ODA, OdaSettings, OdaWithoutModel
+from kg_agents.openai_llm import OpenAiLlm, Prices
+from kg_agents.scripted_llm import ScriptedLlm
+
+__all__ = [
+    "ODA",
+    "AgentAnswer",
+    "AgentError",
+    "Completion",
+    "CounselorSettings",
+    "GraphCounselor",
+    "KnowledgeGraph",
+    "Limits",
+    "Llm",
+    "LlmError",
+    "Message",
+    "OdaSettings",
+    "OdaWithoutModel",
+    "OpenAiLlm",
+    "Prices",
+    "ScriptedLlm",
+    "Step",
+    "Usage",
+    "connect",
+    "link_by_model",
+    "link_by_names",
+]

@@ -149,7 +149,8 @@ class Dialogue:
         except LlmError as error:
             raise RunEnded("model", str(error)) from error
         self.usage += completion.usage
-        return completion.text[:MAX_REPLY]
+        # Half a character, which some models produce, can be sent nowhere.
+        return completion.text[:MAX_REPLY].encode(errors="ignore").decode()
 
 
 def tokens_in(text: str) -> int:

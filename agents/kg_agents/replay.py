@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from kg_agents.llm import AgentError, Completion, LlmError, Message, Usage
+from kg_agents.llm import AgentError, Completion, LlmError, Message, PromptTooLong, Usage
 from kg_agents.tool_calls import ToolCall
 from kg_agents.trace import AnswerLine, LlmLine, RunLine, ToolLine, read_trace
 
@@ -71,7 +71,7 @@ class ReplayedLlm:
                 f"{line.messages[-1][1][:_SHOWN]!r}. It was made by another version or with other parameters."
             )
         if line.error:
-            raise LlmError(line.error)
+            raise PromptTooLong(line.error) if line.too_long else LlmError(line.error)
         usage = Usage(line.prompt_tokens, line.completion_tokens, line.cost, 1)
         return Completion(line.reply, usage, line.finish_reason)
 

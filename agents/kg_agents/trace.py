@@ -13,7 +13,7 @@ from typing import IO, Annotated, Final, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from kg_agents.llm import AgentError, Completion, Llm, LlmError, Message
+from kg_agents.llm import AgentError, Completion, Llm, LlmError, Message, PromptTooLong
 from kg_agents.tool_calls import ToolCall, Tools
 
 FORMAT: Final = 1
@@ -44,6 +44,7 @@ class LlmLine(_Line):
     messages: list[tuple[str, str]]
     reply: str
     error: str = ""
+    too_long: bool = False
     finish_reason: str = ""
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -159,7 +160,8 @@ class TracedLlm:
                 messages, purpose=purpose, temperature=temperature, max_tokens=max_tokens, top_p=top_p
             )
         except LlmError as error:
-            self._trace.write(self._line(messages, purpose, began, error=str(error)))
+            failed = self._line(messages, purpose, began, error=str(error))
+            self._trace.write(failed.model_copy(update={"too_long": isinstance(error, PromptTooLong)}))
             raise
         usage = completion.usage
         line = self._line(messages, purpose, began).model_copy(

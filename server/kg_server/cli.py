@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from kg_server.commands.ask import ask, replay
 from kg_server.commands.call import call
 from kg_server.commands.config import config
 from kg_server.commands.doctor import doctor
@@ -63,6 +64,8 @@ def _globals(  # pyright: ignore[reportUnusedFunction] - Typer calls it
 
 
 app.command()(serve)
+app.command()(ask)
+app.command()(replay)
 app.command()(call)
 app.command("import")(import_)
 app.command()(doctor)

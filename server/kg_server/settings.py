@@ -15,12 +15,18 @@ from kg_adapters.errors import InvalidRequest
 APP: Final = "kg-sextant"
 ENVIRONMENT_PREFIX: Final = "KG_SEXTANT_"
 OPENAI_VARIABLES: Final = {
-    "OPENAI_API_KEY": ("embedding_api_key",),
-    "OPENAI_BASE_URL": ("embedding_base_url",),
+    "OPENAI_API_KEY": ("embedding_api_key", "llm_api_key"),
+    "OPENAI_BASE_URL": ("embedding_base_url", "llm_base_url"),
 }
 """What the environment may hold for any program that speaks to OpenAI, and the settings that it stands for."""
 
-_WORDS: Final = {"graph": "the graph", "http_host": "--http", "http_port": "--http"}
+_WORDS: Final = {
+    "graph": "the graph",
+    "http_host": "--http",
+    "http_port": "--http",
+    "llm": "--model",
+    "llm_base_url": "--base-url",
+}
 """What people write on the command line for a setting that has no flag of its own name."""
 
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
@@ -90,6 +96,22 @@ class Settings(BaseModel):
         default="float", description="How its service sends vectors; some know only `float`."
     )
     embedding_price: float = Field(default=0.0, ge=0, description="What a million tokens of it cost, for the log.")
+    llm: str | None = Field(
+        default=None, min_length=1, description="The model that `ask` answers with; none: no model."
+    )
+    llm_base_url: str = Field(
+        default="https://api.openai.com/v1", min_length=1, description="Where it is: any OpenAI-compatible service."
+    )
+    llm_api_key: SecretStr | None = Field(default=None, description="The key of its service, if it needs one.")
+    llm_timeout_s: float = Field(default=60.0, gt=0, le=3_600, description="Seconds that one reply may take.")
+    llm_context_tokens: int | None = Field(
+        default=None, ge=1_000, description="How much it takes, prompt and reply together; none: its service knows."
+    )
+    llm_prompt_price: float = Field(default=0.0, ge=0, description="What a million tokens of prompts cost.")
+    llm_reply_price: float = Field(default=0.0, ge=0, description="What a million tokens of replies cost.")
+    judge_llm: str | None = Field(
+        default=None, min_length=1, description="Another model of the service, to judge answers and to reflect."
+    )
     lexical_weight: float = Field(
         default=0.4, ge=0, le=10, description="What spelling counts in `observe`, beside 1 for meaning; 0 as in ODA."
     )

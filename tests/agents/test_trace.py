@@ -7,7 +7,7 @@ import pytest
 
 from kg_agents.answers import AgentAnswer
 from kg_agents.knowledge import KnowledgeGraph
-from kg_agents.llm import LlmError, Message, Usage
+from kg_agents.llm import LlmError, Message, PromptTooLong, Usage
 from kg_agents.oda import ODA, OdaSettings
 from kg_agents.replay import Replay, ReplayDiverged
 from kg_agents.scripted_llm import Scripted, ScriptedLlm
@@ -90,6 +90,22 @@ async def test_failures_of_the_model_are_kept_too(tmp_path: Path) -> None:
     again = await replayed(path)
     assert (again.stop_reason, again.explanation) == (answer.stop_reason, answer.explanation)
     assert (again.stop_reason, again.explanation) == ("model", "The model is away.")
+
+
+async def test_a_prompt_that_was_too_long_is_too_long_again(tmp_path: Path) -> None:
+    path, _ = await recorded(tmp_path, PromptTooLong("Too long."))
+    assert (await replayed(path)).explanation == "Too long. Set a smaller limit for prompts."
+    with pytest.raises(PromptTooLong):
+        await Replay(path).llm.complete(
+            [Message("user", text) for _, text in _first_call(path).messages],
+            purpose="action",
+            temperature=0,
+            max_tokens=1,
+        )
+
+
+def _first_call(path: Path) -> LlmLine:
+    return next(line for line in read_trace(path) if isinstance(line, LlmLine))
 
 
 async def test_a_run_that_goes_another_way_says_where(tmp_path: Path) -> None:

@@ -1,0 +1,136 @@
+"""Reading an action: functions to perform on the graph, or the answer.
+
+Reading is tolerant: case, quotation marks, code fences, a heading such as `Action 3:`, prose around the functions and
+text behind them are no hindrance. Judging is strict: a reply is one or more functions that are known, or one `Finish`.
+What stands inside the functions is the server's to read, whose errors point at the place.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from kg_agents.dialogue import Unreadable
+from kg_agents.graph_counselor.calls import FINISH, Written, calls_in, canonical, nests
+from kg_agents.graph_counselor.sections import section_of
+
+MAX_EXPRESSION: Final = 4_000
+"""How many characters an expression may have."""
+
+MAX_ANSWER: Final = 2_000
+"""How many characters an answer may have."""
+
+_OTHER: Final = re.compile(r"(?<![\w.-])([A-Za-z]\w{0,40})\[")
+_KNOWN: Final = "Retrieve, Feature, Neighbor, Degree, Count, Union, Intersect and Minus"
+_WRAPPING: Final = (("**", "**"), ("`", "`"), ('"', '"'), ("'", "'"), ("“", "”"), ("\u2018", "\u2019"))
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Functions to perform, side by side.
+
+    Args:
+        parts: The calls, as they were written.
+    """
+
+    parts: tuple[str, ...]
+
+    @property
+    def written(self) -> str:
+        """The whole expression."""
+        return ", ".join(self.parts)
+
+    @property
+    def asked(self) -> frozenset[str]:
+        """The calls in a form in which those that ask the same are equal."""
+        return frozenset(canonical(part) for part in self.parts)
+
+    @property
+    def nested(self) -> bool:
+        """Whether a function stands inside another."""
+        return any(nests(part) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The answer, with which an attempt ends."""
+
+    answer: str
+
+    @property
+    def written(self) -> str:
+        """The whole action."""
+        return f"{FINISH}[{self.answer}]"
+
+
+Action: TypeAlias = Query | Finish
+
+
+def read_action(reply: str, step: int) -> Action | Unreadable:
+    """Return the action that a reply asks for, or why it cannot be told.
+
+    Args:
+        reply: The reply.
+        step: The number of the step, from 1.
+    """
+    text = section_of(reply, "action", step)
+    calls = calls_in(text)
+    ends = tuple(call for call in calls if call.name == FINISH)
+    if not calls:
+        return _nothing(text)
+    if not ends:
+        return _query(calls)
+    if len(ends) < len(calls):
+        return Unreadable(
+            "It holds functions and Finish. Perform the functions first; finish alone, once their results are known."
+        )
+    return _finish(ends)
+
+
+def _query(calls: tuple[Written, ...]) -> Query | Unreadable:
+    query = Query(tuple(dict.fromkeys(call.text for call in calls)))
+    if (length := len(query.written)) > MAX_EXPRESSION:
+        return Unreadable(f"It has {length:,} characters; at most {MAX_EXPRESSION:,} are read. Ask for less at once.")
+    return query
+
+
+def _finish(ends: tuple[Written, ...]) -> Finish | Unreadable:
+    inside = {call.inside if call.closed else _to_last_bracket(call.inside) for call in ends}
+    if len(inside) > 1:
+        return Unreadable("It finishes more than once, with different answers. Expected one Finish[answer].")
+    (text,) = inside
+    if text is None:
+        return Unreadable("The bracket of Finish is never closed. Expected Finish[answer].")
+    answer = _unwrapped(text)
+    if not answer:
+        return Unreadable("There is no answer in Finish. Expected Finish[answer].")
+    if len(answer) > MAX_ANSWER:
+        return Unreadable(f"The answer has {len(answer):,} characters; at most {MAX_ANSWER:,} are read. Be brief.")
+    return Finish(answer)
+
+
+def _to_last_bracket(text: str) -> str | None:
+    """Return a text up to its last closing bracket: an answer may hold an opening one that is never closed."""
+    inside, bracket, _ = text.rpartition("]")
+    return inside if bracket else None
+
+
+def _unwrapped(text: str) -> str:
+    """Return a text on one line, without the marks of emphasis, code or quotation that enclose the whole of it."""
+    text = " ".join(text.split())
+    for first, last in _WRAPPING:
+        inner = text[len(first) : len(text) - len(last)]
+        enclosed = text.startswith(first) and text.endswith(last) and len(text) >= len(first) + len(last)
+        if enclosed and first not in inner and last not in inner:
+            return _unwrapped(inner)
+    return text
+
+
+def _nothing(text: str) -> Unreadable:
+    if not text.strip():
+        return Unreadable("There is no action in it. Expected functions, or Finish[answer].")
+    if other := _OTHER.search(text):
+        return Unreadable(f"There is no function {other.group(1)!r}. The functions are {_KNOWN}; Finish[answer] ends.")
+    return Unreadable(
+        f"No function is called in it. Expected one or more of {_KNOWN}, each with its arguments in square brackets, "
+        "or Finish[answer]."
+    )

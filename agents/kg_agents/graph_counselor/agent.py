@@ -1,0 +1,170 @@
+"""Graph Counselor: agents that plan, think and act on a graph, and a judge who has them try again."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import ClassVar, TypeAlias
+
+from kg_agents.answers import Step as ShownStep
+from kg_agents.dialogue import FailedReply, RunEnded, Unreadable
+from kg_agents.graph_counselor.actions import Action, Finish, Query, read_action
+from kg_agents.graph_counselor.answer import CounselorAnswer, answer_of, shown
+from kg_agents.graph_counselor.conversation import Conversation, Task
+from kg_agents.graph_counselor.observations import Observation, definition_of, perform, repeated
+from kg_agents.graph_counselor.prompting import Wording
+from kg_agents.graph_counselor.run import Run
+from kg_agents.graph_counselor.sections import Role, read_prose, read_reflection
+from kg_agents.graph_counselor.settings import CounselorSettings
+from kg_agents.graph_counselor.verdicts import Judgement, read_judgement
+from kg_agents.knowledge import KnowledgeGraph
+from kg_agents.llm import Llm
+
+OnStep: TypeAlias = Callable[[ShownStep], None]
+
+
+def ignore_step(step: ShownStep) -> None:
+    """Take no note."""
+    del step
+
+
+class GraphCounselor:
+    """The method of Graph Counselor (section 2; algorithm 1 in appendix A).
+
+    An inner loop takes up to T steps of plan, thought, action and observation, until it finishes with an answer. An
+    outer loop has the answer judged and, up to N times, reflects on an attempt that failed and begins anew.
+
+    Args:
+        llm: The model that plans, thinks and acts.
+        graph: The graph, through its tools.
+        judge: The model that judges answers; by default the same.
+        reflector: The model that reflects on attempts that failed; by default the same.
+        settings: Parameters and limits.
+        graph_name: What the graph calls itself; examples for it are used where there are some.
+        on_step: Told of every step, judgement and reflection.
+        clock: Seconds, from any beginning.
+    """
+
+    wording: ClassVar[Wording] = Wording()
+
+    def __init__(
+        self,
+        llm: Llm,
+        graph: KnowledgeGraph,
+        *,
+        judge: Llm | None = None,
+        reflector: Llm | None = None,
+        settings: CounselorSettings | None = None,
+        graph_name: str = "",
+        on_step: OnStep = ignore_step,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._llm = llm
+        self._graph = graph
+        self._judge_llm = judge or llm
+        self._reflector = reflector or llm
+        self._settings = settings or CounselorSettings()
+        self._wording = replace(self.wording, graph=graph_name)
+        self._on_step = on_step
+        self._clock = clock
+
+    async def answer(self, question: str, entities: Sequence[str] = ()) -> CounselorAnswer:
+        """Return the answer to a question, with its evidence, its attempts and why the run ended.
+
+        Args:
+            question: The question.
+            entities: Ids that it is about, where they are known.
+        """
+        run = Run(question, tuple(entities), Conversation(self._settings, self._clock))
+        try:
+            run.definition = await run.talk.within(
+                partial(definition_of, self._graph, self._settings.definition_tokens)
+            )
+            return answer_of(run, await self._counsel(run))
+        except RunEnded as end:
+            run.end_attempt("stopped")
+            return answer_of(run, end.limit, str(end))
+
+    async def _counsel(self, run: Run) -> str:
+        """Explore and judge; reflect and begin anew. Return why the loop ended."""
+        for reflections_left in reversed(range(self._settings.reflections + 1)):
+            await self._explore(run)
+            await self._judge(run)
+            if run.attempts[-1].accepted:
+                break
+            if reflections_left:
+                await self._reflect(run)
+        return run.ending
+
+    async def _explore(self, run: Run) -> None:
+        """Plan, think, act and observe, until an action finishes."""
+        run.begin_attempt()
+        while run.open and len(run.steps) < self._settings.steps:
+            run.begin_step()
+            try:
+                await self._plan(run)
+                await self._think(run)
+                action = await self._act(run)
+                if isinstance(action, Finish):
+                    run.finish(action)
+                else:
+                    run.observe(await self._observe(run, action), action)
+            except FailedReply as failure:
+                run.fail(str(failure), self._settings.failures)
+            self._on_step(shown(run.last_step))
+        run.end_attempt("steps")
+
+    async def _plan(self, run: Run) -> None:
+        """Have the planning agent say how to go on."""
+        run.note(plan=await self._prose(run, "plan"))
+
+    async def _think(self, run: Run) -> None:
+        """Have the thought agent say what to find out next."""
+        run.note(thought=await self._prose(run, "thought"))
+
+    async def _prose(self, run: Run, role: Role) -> str:
+        task = Task(role, self._wording.task(role, run), run.steps, self._settings.reply_tokens)
+        return await run.talk.ask(self._llm, task, lambda reply: read_prose(reply, role, len(run.steps)))
+
+    async def _act(self, run: Run) -> Action:
+        """Have the execution agent choose functions of the graph, or finish."""
+        task = Task("action", self._wording.task("action", run), run.steps, self._settings.reply_tokens)
+        action: Action = await run.talk.ask(self._llm, task, lambda reply: self._read_action(reply, len(run.steps)))
+        run.note(action=action.written)
+        return action
+
+    def _read_action(self, reply: str, step: int) -> Action | Unreadable:
+        return read_action(reply, step)
+
+    async def _observe(self, run: Run, query: Query) -> Observation:
+        """Perform functions on the graph, unless this attempt has done so before."""
+        if before := run.asked_before(query):
+            return repeated(before)
+        return await run.talk.within(partial(perform, self._graph, query))
+
+    async def _judge(self, run: Run) -> None:
+        """Have the answer of the last attempt judged, if it has one; what cannot be read is not yes."""
+        attempt = run.attempts[-1]
+        if attempt.answer is None:
+            return
+        write = self._wording.judgement(run, attempt.answer)
+        task = Task("judge", write, attempt.steps, self._settings.reply_tokens)
+        try:
+            judgement = await run.talk.ask(self._judge_llm, task, read_judgement)
+        except FailedReply as failure:
+            judgement = Judgement("unreadable", str(failure))
+        run.amend(replace(attempt, judgement=judgement))
+        self._on_step(ShownStep(len(attempt.steps), judgement.explanation, "Judge", judgement.verdict))
+
+    async def _reflect(self, run: Run) -> None:
+        """Have the last attempt reflected on, so that the next one begins with what was learnt."""
+        attempt = run.attempts[-1]
+        write = self._wording.reflection(run, attempt, self._settings.steps)
+        task = Task("reflection", write, attempt.steps, self._settings.reflection_tokens)
+        most = self._settings.reflection_characters
+        try:
+            reflection = await run.talk.ask(self._reflector, task, lambda reply: read_reflection(reply, most))
+        except FailedReply:
+            return
+        run.amend(replace(attempt, reflection=reflection))
+        self._on_step(ShownStep(len(attempt.steps), reflection, "Reflect", ""))

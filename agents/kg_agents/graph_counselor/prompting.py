@@ -1,0 +1,113 @@
+"""What the agents, the judge and the reflecting agent are asked, around the context of a run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from kg_agents.graph_counselor.attempts import Attempt
+from kg_agents.graph_counselor.conversation import Writer
+from kg_agents.graph_counselor.run import Run
+from kg_agents.graph_counselor.sections import Role
+from kg_prompts import examples_for, render
+from kg_prompts.graph_counselor import (
+    ActionPrompt,
+    JudgePrompt,
+    PlanPrompt,
+    ReflectionPrompt,
+    TaskPrompt,
+    ThoughtPrompt,
+)
+
+_TASKS: Final[Mapping[Role, type[TaskPrompt]]] = {"plan": PlanPrompt, "thought": ThoughtPrompt, "action": ActionPrompt}
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """How prompts are written for one way of working.
+
+    Args:
+        compound: Whether functions may stand inside each other and side by side.
+        planned: Whether each step begins with a plan.
+        graph: What the graph calls itself, for examples of its own; empty for none.
+    """
+
+    compound: bool = True
+    planned: bool = True
+    graph: str = ""
+
+    def task(self, role: Role, run: Run) -> Writer:
+        """Return what writes the prompt of one of the three agents of a step."""
+        kind = _TASKS[role]
+
+        def write(scratchpad: str, shortened: bool) -> str:
+            return render(
+                kind(
+                    question=run.topic,
+                    definition=run.definition,
+                    scratchpad=scratchpad,
+                    reflections=_numbered(run.reflections),
+                    step=len(run.steps),
+                    compound=self.compound,
+                    planned=self.planned,
+                    shortened=shortened,
+                    examples=self._examples(kind.template),
+                )
+            )
+
+        return write
+
+    def judgement(self, run: Run, answer: str) -> Writer:
+        """Return what writes the prompt of the judge."""
+
+        def write(scratchpad: str, shortened: bool) -> str:
+            return render(
+                JudgePrompt(
+                    question=run.topic,
+                    definition=run.definition,
+                    scratchpad=scratchpad,
+                    answer=answer,
+                    compound=self.compound,
+                    shortened=shortened,
+                    examples=self._examples(JudgePrompt.template),
+                )
+            )
+
+        return write
+
+    def reflection(self, run: Run, attempt: Attempt, most_steps: int) -> Writer:
+        """Return what writes the prompt of the agent that reflects on an attempt."""
+
+        def write(scratchpad: str, shortened: bool) -> str:
+            return render(
+                ReflectionPrompt(
+                    question=run.topic,
+                    definition=run.definition,
+                    scratchpad=scratchpad,
+                    outcome=outcome_of(attempt),
+                    most_steps=most_steps,
+                    compound=self.compound,
+                    shortened=shortened,
+                    examples=self._examples(ReflectionPrompt.template),
+                )
+            )
+
+        return write
+
+    def _examples(self, template: str) -> str:
+        return examples_for(self.graph, template) if self.graph else ""
+
+
+def outcome_of(attempt: Attempt) -> str:
+    """Return how an attempt failed, in sentences."""
+    match attempt.end:
+        case "finished":
+            said = f" The judge said: {attempt.judgement.explanation}" if attempt.judgement else ""
+            return f"The answer {attempt.answer!r} was not judged to be right.{said}"
+        case "steps":
+            return f"There was no answer after {len(attempt.steps)} steps, which is the most there may be."
+        case _:
+            return f"It was given up after {len(attempt.steps)} steps: several replies in a row could not be read."
+
+
+def _numbered(reflections: tuple[str, ...]) -> str:
+    return "\n\n".join(f"Reflection {number}:\n{text}" for number, text in enumerate(reflections, start=1))

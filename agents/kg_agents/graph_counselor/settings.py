@@ -1,0 +1,39 @@
+"""The parameters of Graph Counselor."""
+
+from dataclasses import dataclass, field
+
+from kg_agents.dialogue import Limits
+
+_CHARACTERS_PER_TOKEN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class CounselorSettings:
+    """Section 3.1 and appendices A and D of the paper, and limits.
+
+    Args:
+        steps: The most steps of an attempt; T in the paper.
+        reflections: How often an attempt that failed is reflected on and repeated; N.
+        temperature: How freely the models choose their words.
+        top_p: From which share of the likeliest words they choose.
+        reply_tokens: How long a plan, a thought, an action or a judgement may be.
+        reflection_tokens: How long a reflection may be.
+        definition_tokens: How long the definition of the graph may be.
+        failures: After so many failed steps in a row an attempt is given up.
+        limits: What the whole run may use.
+    """
+
+    steps: int = 10
+    reflections: int = 2
+    temperature: float = 0.7
+    top_p: float = 0.9
+    reply_tokens: int = 500
+    reflection_tokens: int = 1_500
+    definition_tokens: int = 2_000
+    failures: int = 3
+    limits: Limits = field(default_factory=lambda: Limits(tokens=600_000, seconds=900.0))
+
+    @property
+    def reflection_characters(self) -> int:
+        """How much of each reflection is kept: together they take at most a quarter of a prompt."""
+        return self.limits.prompt_tokens * _CHARACTERS_PER_TOKEN // (4 * max(1, self.reflections))

@@ -1,0 +1,116 @@
+"""`ask` and `replay`: a question from the shell, with a model and without one."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli_runs import CommandLine
+from oda_runs import ENOUGH, NEIGHBORS, selecting
+from scripted_model import Failure, serving_model
+from story_graphs import GOETHE, TOKYO, write_story
+
+REPLIES = ("Tokyo", NEIGHBORS.format("Q1490"), selecting("Q1490,P36,Q179645"), ENOUGH, "Answer: Shinjuku")
+EVIDENCE = "Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)"
+QUESTION = "What is the capital of Tokyo?"
+
+
+def test_without_a_model_it_answers_by_likeness_and_says_what_to_set(cli: CommandLine, tmp_path: Path) -> None:
+    graph = str(write_story(tmp_path, GOETHE))
+    run = cli.run("ask", "Where was Johann Wolfgang von Goethe born?", "--graph", graph)
+    assert (run.code, run.out.splitlines()[0]) == (0, "Frankfurt")
+    assert "No model is set" in run.err
+    assert "KG_SEXTANT_LLM" in run.err
+    assert "OPENAI_API_KEY" in run.err
+    assert "Entities: 'Johann Wolfgang von Goethe' is Johann Wolfgang von Goethe (Q5879)" in run.err
+    assert "1. GetNeighbor[Q5879]  2 triples" in run.err
+
+
+def test_with_a_model_each_step_is_shown_and_then_the_answer_with_its_evidence(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    graph, trace = str(write_story(tmp_path, TOKYO)), tmp_path / "run.jsonl"
+    with serving_model(*REPLIES) as service:
+        options = ["--graph", graph, "--model", "m", "--base-url", service.url, "--trace", str(trace)]
+        run = cli.run("ask", QUESTION, *options, OPENAI_API_KEY="sk-secret")
+    assert (run.code, run.out.splitlines()) == (0, ["Shinjuku", "", "Evidence:", f"  {EVIDENCE}"])
+    assert [line for line in run.err.splitlines() if line.startswith(("1.", "   +", "2."))] == [
+        "1. GetNeighbor[Q1490]  3 triples",
+        f"   + {EVIDENCE}",
+        "2. Answer",
+    ]
+    assert "2 steps, 440 tokens, " in run.err
+    assert set(service.keys) == {"Bearer sk-secret"}
+    assert "sk-secret" not in run.out + run.err + trace.read_text(encoding="utf-8")
+
+
+def test_a_replay_gives_the_same_answer_without_model_and_graph(cli: CommandLine, tmp_path: Path) -> None:
+    graph, trace = str(write_story(tmp_path, TOKYO)), str(tmp_path / "run.jsonl")
+    with serving_model(*REPLIES[1:]) as service:
+        asked = cli.run(
+            *["ask", QUESTION, "--graph", graph, "--entity", "Q1490", "--model", "m", "--base-url", service.url],
+            *["--trace", trace],
+        )
+    Path(graph).unlink()
+    again = cli.run("replay", trace)
+    assert (again.code, again.out) == (0, asked.out)
+    lines = Path(trace).read_text(encoding="utf-8").replace('"answers": ["Shinjuku"]', '"answers": ["Osaka"]')
+    Path(trace).write_text(lines, encoding="utf-8")
+    other = cli.run("replay", trace)
+    assert (other.code, other.err.splitlines()[-1]) == (1, "The answer is not the one that was recorded.")
+
+
+def test_graph_counselor_answers_with_a_judge(cli: CommandLine, tmp_path: Path) -> None:
+    graph = str(write_story(tmp_path, TOKYO))
+    replies = [
+        "look it up",
+        "its capital",
+        "Neighbor[Q1490, capital]",
+        "it is there",
+        "done",
+        "Finish[Shinjuku]",
+        "[yes]",
+    ]
+    with serving_model(*replies) as service:
+        options = ["--graph", graph, "--entity", "Q1490", "--model", "m", "--base-url", service.url, "--json"]
+        run = cli.run("ask", QUESTION, "--agent", "graph-counselor", *options)
+        judged = service.asked[-1]
+    report = json.loads(run.out)
+    assert (run.code, report["answers"], report["stop_reason"]) == (0, ["Shinjuku"], "answered")
+    assert "Neighbor" not in run.err
+    assert report["evidence"] == [{"triple": ["Q1490", "P36", "Q179645"], "text": EVIDENCE}]
+    assert "You judge" in judged.prompt
+    again = cli.run("replay", report["trace"], "--json")
+    assert (again.code, json.loads(again.out)["answers"]) == (0, ["Shinjuku"])
+
+
+def test_any_server_with_the_tools_will_do(cli: CommandLine, tmp_path: Path) -> None:
+    graph = write_story(tmp_path, GOETHE)
+    server = f"{sys.executable} -m kg_server.cli --config {tmp_path / 'config.toml'} serve {graph}"
+    cli.run("doctor", str(graph))
+    run = cli.run("ask", "Where was Johann Wolfgang von Goethe born?", "--server", server)
+    assert (run.code, run.out.splitlines()[0]) == (0, "Frankfurt")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["ask", " "], 2, "The question is blank."),
+        (["ask", "Who?", "--agent", "graph-counselor"], 2, "Graph Counselor needs a model."),
+        (["ask", "Who?", "--graph", "nowhere.ttl"], 2, "There is no graph 'nowhere.ttl'."),
+        (["replay", "nowhere.jsonl"], 2, "The trace nowhere.jsonl cannot be read"),
+    ],
+)
+def test_what_cannot_be_asked_ends_with_a_sentence(cli: CommandLine, words: list[str], code: int, said: str) -> None:
+    run = cli.run(*words)
+    assert (run.code, run.out, said in run.err) == (code, "", True)
+
+
+def test_where_nothing_is_found_it_says_so_and_ends_with_1(cli: CommandLine, tmp_path: Path) -> None:
+    graph = str(write_story(tmp_path, TOKYO))
+    nobody = cli.run("ask", "What is what?", "--graph", graph)
+    assert (nobody.code, nobody.out) == (1, "No answer was found.\n\nThere is no entity to begin with.\n")
+    with serving_model(Failure(401)) as service:
+        refused = cli.run("ask", QUESTION, "--graph", graph, "--model", "m", "--base-url", service.url)
+    assert (refused.code, "Check the API key." in refused.out) == (1, True)
