@@ -1,6 +1,6 @@
 """SPARQL through worker processes: bounded, killable, and nobody waits for somebody else's query."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import anyio
@@ -15,6 +15,7 @@ from kg_adapters.models import SparqlAnswer
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.protocol import SupportsSparql
 from kg_adapters.terms import XSD, Iri, Literal
+from kg_adapters.worker_pool import WorkerPool
 
 EDGES = 300
 PATTERNS = " . ".join(f"?a{number} ?b{number} ?c{number}" for number in range(9))
@@ -41,13 +42,13 @@ async def pool(folder: Path) -> AsyncIterator[SparqlPool]:
     await pool.aclose()
 
 
-def processes(pool: SparqlPool) -> list[Process]:
-    return [worker.process for worker in (*pool._busy, *pool._idle)]  # pyright: ignore[reportPrivateUsage]  # nothing public tells a process's fate
+def processes(pool: SparqlPool) -> Sequence[Process]:
+    return pool.workers.processes
 
 
 async def busy_process(pool: SparqlPool) -> Process:
     with anyio.fail_after(60):
-        while not pool._busy:  # pyright: ignore[reportPrivateUsage]  # as above
+        while not pool.workers.busy:
             await anyio.lowlevel.checkpoint()
     return processes(pool)[0]
 
@@ -187,7 +188,6 @@ async def test_closing_ends_queries_that_are_still_running(pool: SparqlPool) -> 
 
 
 async def test_a_process_that_cannot_start_is_a_clear_error(folder: Path) -> None:
-    pool = SparqlPool(folder, Prefixes())
-    pool._command = [str(folder / "no-such-program")]  # pyright: ignore[reportPrivateUsage]  # the program is no argument
+    pool = WorkerPool([str(folder / "no-such-program")], workers=1, max_line_bytes=100)
     with pytest.raises(BackendError, match=r"^No process could be started for SPARQL"):
-        await count(pool)
+        await pool.ask(b"{}\n", timeout_s=10)

@@ -89,10 +89,10 @@ def build_store(
     files = find_sources(sources)
     # What a link stands for is replaced, not the link.
     target = Path(os.path.realpath(target))
-    _check_target(target)
+    check_target(target)
     steps = _Steps(progress, sum(file.path.stat().st_size for file in files))
     with exclusively(target, on_wait=lambda: steps.tell("waiting")):
-        _check_target(target)
+        check_target(target)
         try:
             with replacing(target) as folder:
                 report = _Import(files, options, steps).build(folder)
@@ -144,12 +144,7 @@ class _Import:
         index = builder.finish()
         (folder / INDEX_FOLDER).mkdir()
         save_index(index, folder / INDEX_FOLDER)
-        return Counts(
-            entities=int(np.count_nonzero(~bare_relations(index))),
-            relations=int(np.count_nonzero(edges_by_relation(index))),
-            triples=len(index.out.neighbors),
-            features=len(index.features.relations),
-        )
+        return counts_of(index)
 
     def _read(self, folder: Path) -> IndexBuilder:
         """Read every file once, for the index and for Oxigraph."""
@@ -177,7 +172,7 @@ class _Import:
         return StoreInfo(
             format=FORMAT,
             name=self._options.name or Path(self._files[0].name).name.partition(".")[0],
-            created_by=_own_version(),
+            created_by=own_version(),
             sources=tuple(self._fingerprint(file) for file in self._files),
             skipped=self._reader.skipped,
             counts=counts,
@@ -194,12 +189,27 @@ class _Import:
         return SourceFile(name=file.name, size=file.path.stat().st_size, sha256=sha256)
 
 
+def counts_of(index: GraphIndex) -> Counts:
+    """Return how much a graph holds."""
+    return Counts(
+        entities=int(np.count_nonzero(~bare_relations(index))),
+        relations=int(np.count_nonzero(edges_by_relation(index))),
+        triples=len(index.out.neighbors),
+        features=len(index.features.relations),
+    )
+
+
 def _state(path: Path) -> tuple[int, int, int]:
     at = path.stat()
     return at.st_ino, at.st_size, at.st_mtime_ns
 
 
-def _check_target(target: Path) -> None:
+def check_target(target: Path) -> None:
+    """Make sure that a store may be built at `target`.
+
+    Raises:
+        InvalidSource: It is something else than a store, an empty folder or nothing.
+    """
     if target.is_dir():
         if target.is_mount():
             raise InvalidSource(f"{target} is a disk of its own, which nothing can replace. Choose a folder inside it.")
@@ -228,7 +238,8 @@ def _key(node: ox.NamedNode | ox.BlankNode | ox.Triple) -> str:
     return node.value if isinstance(node, ox.NamedNode) else str(node)
 
 
-def _own_version() -> str:
+def own_version() -> str:
+    """Return what a store says about the program that built it."""
     with suppress(PackageNotFoundError):
         return f"kg-sextant {version('kg-sextant')}"
     return "kg-sextant"

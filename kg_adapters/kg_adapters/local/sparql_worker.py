@@ -3,16 +3,12 @@
 It answers each line of its input with one line of output, and ends when its input does, even in the middle of a query.
 """
 
-import os
 import sys
-import threading
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Final
 
 import pyoxigraph
@@ -21,10 +17,8 @@ from kg_adapters.errors import InvalidRequest
 from kg_adapters.local.sparql_messages import AnswerLine, ProblemLine, ReplyLine, Request, WireTerm, reply_line
 from kg_adapters.sparql_guard import CheckedQuery, check_query
 from kg_adapters.sparql_syntax import read_engine_error
+from kg_adapters.worker_process import RECURSION_LIMIT, answer_lines, limit_memory
 
-# Enough for some 400 triple patterns in one block; rdflib's parser takes a dozen frames for each.
-RECURSION_LIMIT: Final = 5_000
-_GRACE_S: Final = 1.0
 _TRIPLE: Final = ["subject", "predicate", "object"]
 
 
@@ -174,36 +168,7 @@ def main(folder: str, memory_bytes: str) -> None:
         # The address space that the store takes for its threads and caches is no query's fault.
         worker.open()
     limit_memory(int(memory_bytes))
-    for line in iter(_listen().get, b""):
-        sys.stdout.buffer.write(worker.reply(line))
-        sys.stdout.buffer.flush()
-
-
-def limit_memory(more_bytes: int) -> None:
-    """Let this process take only so much more address space, and leave no core file; Linux only."""
-    if sys.platform != "linux":
-        return
-    import resource  # noqa: PLC0415 - Windows has none
-
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    most = pages * resource.getpagesize() + more_bytes
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def _listen() -> SimpleQueue[bytes]:
-    lines: SimpleQueue[bytes] = SimpleQueue()
-
-    def listen() -> None:
-        for line in sys.stdin.buffer:
-            lines.put(line)
-        lines.put(b"")
-        # The parent is gone or done with us; a query that goes on would go on for nobody.
-        time.sleep(_GRACE_S)
-        os._exit(1)
-
-    threading.Thread(target=listen, daemon=True).start()
-    return lines
+    answer_lines(worker.reply)
 
 
 if __name__ == "__main__":
