@@ -53,11 +53,14 @@ class Prefixes:
         namespaces: From prefix to namespace, as in `{"dbr": "http://dbpedia.org/resource/"}`.
         entities: Bare ids in entity position.
         relations: Bare ids in relation position.
+        blank_nodes: Whether the label of a blank node stands for the same node in every answer of the graph; without
+            that `expand` refuses it.
     """
 
     namespaces: Mapping[str, str] = field(default_factory=dict[str, str])
     entities: BareIds | None = None
     relations: BareIds | None = None
+    blank_nodes: bool = True
 
     def shorten(self, node: Node, position: Position = "entity") -> str:
         """Return the shortest id that `expand` reads back in the same position."""
@@ -93,7 +96,7 @@ class Prefixes:
             if text.startswith("<") and text.endswith(">"):
                 return Iri(text[1:-1])
             if text.startswith("_:"):
-                return BlankNode(text[2:]) if position == "entity" else None
+                return BlankNode(text[2:]) if position == "entity" and self.blank_nodes else None
             prefix, colon, local = text.partition(":")
             if colon and prefix in self.namespaces:
                 return Iri(self.namespaces[prefix] + local)
@@ -120,6 +123,11 @@ class Prefixes:
 
     def _expected(self, text: str, position: Position) -> str:
         shown = repr(text if len(text) <= 80 else text[:80] + "…")
+        if text.strip().startswith("_:") and position == "entity" and not self.blank_nodes:
+            return (
+                f"{shown} is a blank node, which this graph names anew in every answer: it cannot be asked about. "
+                "Ask about the entity beside it, or write a Sparql query that goes through it."
+            )
         forms = ["a bare id as results show it"] if self._bare(position) is not None else []
         if self.namespaces:
             forms.append(f"a prefixed name ({', '.join(f'{prefix}:…' for prefix in list(self.namespaces)[:4])})")

@@ -150,3 +150,13 @@ class SupportsSparql(Protocol):
             BackendTimeout: It was stopped after `timeout_s` seconds.
         """
         ...
+
+
+@runtime_checkable
+class SupportsSearchNote(Protocol):
+    """A graph whose search has limits that those who read its results should know."""
+
+    @property
+    def search_note(self) -> str:
+        """How `search` finds entities, and what it may miss: a full sentence."""
+        ...

@@ -4,14 +4,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from kg_adapters.errors import InvalidRequest, Unsupported
 from kg_adapters.progress import OnProgress, ignore_progress
 from kg_adapters.protocol import KGAdapter
 
+if TYPE_CHECKING:
+    from kg_adapters.sparql.options import EndpointOptions
+
 ENTRY_POINTS: Final = "kg_sextant.adapters"
 SAMPLE: Final = "sample"
+URLS: Final = ("http://", "https://")
 _LONGEST_NAME: Final = 4_096
 
 
@@ -25,12 +29,17 @@ class OpenOptions:
             that was imported before keeps those of its import.
         graphs: IRIs of the named graphs to read; everything when empty.
         progress: Told about long work before the graph is open.
+        endpoint: How the SPARQL endpoint is reached that the graph's name is the URL of; openly, and as plain SPARQL
+            1.1, when None.
+        answers_kept_s: How many seconds the answers of an endpoint are remembered; 0 for not at all.
     """
 
     cache_folder: Path
     languages: tuple[str, ...] | None = None
     graphs: tuple[str, ...] = ()
     progress: OnProgress = ignore_progress
+    endpoint: "EndpointOptions | None" = None
+    answers_kept_s: float = 600.0
 
 
 @runtime_checkable
@@ -47,7 +56,9 @@ class AdapterFactory(Protocol):
 
 
 async def open_graph(name: str, options: OpenOptions) -> KGAdapter:
-    """Open the graph called `name`: `sample`, a file, a folder, a store, or `SCHEME:REST` of an installed adapter.
+    """Open the graph called `name`.
+
+    It is `sample`, a file, a folder, a store, the URL of a SPARQL endpoint, or `SCHEME:REST` of an installed adapter.
 
     Raises:
         InvalidRequest: The name is none of these.
@@ -58,11 +69,23 @@ async def open_graph(name: str, options: OpenOptions) -> KGAdapter:
         from kg_adapters.local import open_local  # noqa: PLC0415 - numpy and Oxigraph load only where they are needed
 
         return await open_local(name, options)
+    if name.startswith(URLS):
+        return await _endpoint(name, options)
     installed = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
     scheme, _, rest = name.partition(":")
     if scheme not in installed:
         raise InvalidRequest(_expected(name, installed))
     return await _factory(installed[scheme])(rest, options)
+
+
+async def _endpoint(url: str, options: OpenOptions) -> KGAdapter:
+    from kg_adapters.caching import CacheLimits, cached  # noqa: PLC0415 - rarely needed
+    from kg_adapters.sparql.opening import open_sparql  # noqa: PLC0415 - SPARQLWrapper and rdflib take their time
+
+    graph = await open_sparql(url, options, endpoint=options.endpoint)
+    if not options.answers_kept_s:
+        return graph
+    return cached(graph, CacheLimits(expiry_s=options.answers_kept_s))
 
 
 def _exists(name: str) -> bool:
@@ -92,5 +115,6 @@ def _expected(name: str, installed: Mapping[str, EntryPoint]) -> str:
     schemes = "".join(f", {scheme}:…" for scheme in sorted(installed) if scheme != "local")
     return (
         f"There is no graph {shown}. Expected {SAMPLE}, the path of an RDF file (.ttl .nt .nq .trig .rdf .jsonld .n3, "
-        f"also .gz), of a folder of such files or of a store that kg-sextant import built{schemes}."
+        "also .gz), of a folder of such files or of a store that kg-sextant import built, the URL of a SPARQL endpoint"
+        f"{schemes}."
     )

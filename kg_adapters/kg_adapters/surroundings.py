@@ -141,11 +141,24 @@ async def gather_surroundings(
     """
     around = tuple(dict.fromkeys(entities))
     pages = await graph.neighbors(around, direction="both", limit_per_relation=per_relation, limit=per_entity)
+    edges = (_row(0, entity, triple) for entity, page in pages.items() for triple in page.triples)
+    wanted: set[Node] = {term for *_, relation, far in edges for term in (relation, far)}
+    return surroundings_of(around, pages, await graph.labels(wanted) if wanted else {})
+
+
+def surroundings_of(
+    around: tuple[Node, ...], pages: Mapping[Node, NeighborPage], labels: Mapping[Node, str]
+) -> Surroundings:
+    """Return the edges of pages as arrays.
+
+    Args:
+        around: The entities, each once.
+        pages: By entity, its triples in both directions; none for what the graph does not mention.
+        labels: What the relations and far nodes are called.
+    """
     edges = [edge for place, entity in enumerate(around) for edge in _edges(place, entity, pages.get(entity))]
     relations = sorted({relation for _, _, relation, _ in edges})
     far_nodes = sorted({far for *_, far in edges}, key=node_key)
-    wanted: set[Node] = {*relations, *far_nodes}
-    labels: Mapping[Node, str] = await graph.labels(wanted) if wanted else {}
     return Surroundings(
         entities=around,
         near=_ints(near for near, *_ in edges),

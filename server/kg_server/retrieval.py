@@ -9,7 +9,7 @@ from rapidfuzz.utils import default_process
 
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.models import Candidate, Description
-from kg_adapters.protocol import KGAdapter
+from kg_adapters.protocol import KGAdapter, SupportsSearchNote
 from kg_adapters.terms import Node
 from kg_server.meaning import Meaning
 from kg_server.names import Names, names_of, one_column, one_line
@@ -39,13 +39,14 @@ async def retrieval(
     types = [each for described in descriptions.values() for each in described.types[:MAX_TYPES]]
     names = await names_of(graph, (*(each.entity for each in found), *types, *([kind] if kind is not None else [])))
     hint = await _id_hint(graph, wanted)
+    note = f" {graph.search_note}" if isinstance(graph, SupportsSearchNote) and graph.search_note else ""
     rows = [_row(each, descriptions.get(each.entity), names) for each in found]
     lines = [_line(each, row, names) for each, row in zip(found, rows, strict=True)]
 
     def build(shown: int) -> Answer:
         result = CandidatesResult(
             status="empty" if not rows else "ok" if shown >= len(rows) else "truncated",
-            summary=_summary(wanted, len(rows[:shown]), kind, names) + hint,
+            summary=_summary(wanted, len(rows[:shown]), kind, names) + hint + note,
             candidates=rows[:shown],
         )
         return Answer(result, tuple(lines[:shown]))

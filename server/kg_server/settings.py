@@ -55,7 +55,9 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     graph: str = Field(
-        default="sample", min_length=1, description="The graph: `sample`, files, a store, or `SCHEME:REST`."
+        default="sample",
+        min_length=1,
+        description="The graph: `sample`, files, a store, an endpoint's URL, or `SCHEME:REST`.",
     )
     cache_folder: Path = Field(
         default_factory=_cache_folder, description="Where imported files are kept; can be deleted at any time."
@@ -75,6 +77,31 @@ class Settings(BaseModel):
     )
     sparql_max_rows: int = Field(
         default=1_000, ge=1, le=100_000, description="The most rows that `Sparql` may ask for."
+    )
+    endpoint_dialect: Literal["standard", "virtuoso", "blazegraph", "qlever", "graphdb", "fuseki"] = Field(
+        default="standard", description="The engine behind a SPARQL endpoint; `standard` suits all."
+    )
+    endpoint_text_search: Literal["none", "virtuoso", "lucene", "qlever", "blazegraph"] = Field(
+        default="none", description="The full-text index that it has; without one, names are matched within bounds."
+    )
+    endpoint_default_graphs: Annotated[tuple[str, ...], BeforeValidator(_split)] = Field(
+        default=(), description="IRIs of its graphs to read; its own choice where there are none."
+    )
+    endpoint_named_graphs: Annotated[tuple[str, ...], BeforeValidator(_split)] = Field(
+        default=(), description="IRIs of its graphs that `GRAPH` may name."
+    )
+    endpoint_user: str | None = Field(default=None, description="The user that it knows.")
+    endpoint_password: SecretStr | None = Field(default=None, description="The password of that user.")
+    endpoint_digest: bool = Field(default=False, description="Whether the password answers a challenge (digest).")
+    endpoint_token: SecretStr | None = Field(default=None, description="A bearer token, in place of user and password.")
+    endpoint_ca_file: Path | None = Field(
+        default=None, description="A PEM file of the authorities to trust for it, in place of the system's."
+    )
+    endpoint_max_concurrency: int = Field(default=6, ge=1, le=100, description="The most requests to it at once.")
+    endpoint_max_retries: int = Field(default=3, ge=0, le=20, description="How often a failed request is repeated.")
+    endpoint_max_mb: int = Field(default=32, ge=1, le=4_096, description="The most megabytes of one of its answers.")
+    endpoint_answers_kept_s: float = Field(
+        default=600.0, ge=0, description="Seconds that its answers are remembered; 0 for not at all."
     )
     hub_degree: int = Field(default=1_000, ge=2, description="Paths avoid nodes with more neighbours than this.")
     max_expansions: int = Field(default=2_000_000, ge=1, description="How many edges one path search may look at.")

@@ -26,7 +26,7 @@ def call(
     context: typer.Context,
     tool: Annotated[str, typer.Argument(help="The tool, as in Retrieve or GetNeighbor.")],
     arguments: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]…", help="Its arguments.")] = None,
-    graph: Annotated[str | None, typer.Option(help="`sample`, a file or folder of RDF, or a store.")] = None,
+    graph: Annotated[str | None, typer.Option(help="`sample`, RDF files, a store, or an endpoint's URL.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the structured answer.")] = False,
     cache_folder: Annotated[Path | None, typer.Option(help="Where imported files are kept.")] = None,
 ) -> None:

@@ -15,7 +15,7 @@ from kg_server.settings import APP, ENVIRONMENT_PREFIX
 def config(
     context: typer.Context,
     host: Annotated[Host, typer.Argument(help="The host.")],
-    graph: Annotated[str | None, typer.Argument(help="`sample`, a file or folder of RDF, or a store.")] = None,
+    graph: Annotated[str | None, typer.Argument(help="`sample`, RDF files, a store, or an endpoint's URL.")] = None,
 ) -> None:
     """Print the block to paste into a host's configuration; where it goes is said on standard error."""
     called = invocation(context)

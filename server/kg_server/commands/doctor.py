@@ -33,7 +33,7 @@ class Finding:
 
 def doctor(
     context: typer.Context,
-    graph: Annotated[str | None, typer.Argument(help="`sample`, a file or folder of RDF, or a store.")] = None,
+    graph: Annotated[str | None, typer.Argument(help="`sample`, RDF files, a store, or an endpoint's URL.")] = None,
 ) -> None:
     """Check this installation, its settings and a graph, and say what to fix."""
     import anyio

@@ -12,6 +12,7 @@ from kg_adapters.errors import KGError
 from kg_adapters.progress import OnProgress
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.registry import OpenOptions, open_graph
+from kg_server.commands.endpoints import endpoint_of
 from kg_server.commands.failures import sentence
 from kg_server.commands.progress import PlainProgress, StoppableProgress, shown_progress
 from kg_server.settings import Settings
@@ -98,7 +99,13 @@ async def _say_if_it_fails(pending: "PendingAdapter") -> None:
 
 async def _open(settings: Settings, *told: OnProgress) -> KGAdapter:
     progress = StoppableProgress(*told)
-    options = OpenOptions(cache_folder=settings.cache_folder, languages=settings.languages, progress=progress)
+    options = OpenOptions(
+        cache_folder=settings.cache_folder,
+        languages=settings.languages,
+        progress=progress,
+        endpoint=endpoint_of(settings),
+        answers_kept_s=settings.endpoint_answers_kept_s,
+    )
     try:
         return await open_graph(settings.graph, options)
     finally:

@@ -24,7 +24,7 @@ SHUTDOWN_S: Final = 2
 
 def serve(
     context: typer.Context,
-    graph: Annotated[str | None, typer.Argument(help="`sample`, a file or folder of RDF, or a store.")] = None,
+    graph: Annotated[str | None, typer.Argument(help="`sample`, RDF files, a store, or an endpoint's URL.")] = None,
     http: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Serve HTTP here instead of stdio.")] = None,
     languages: Annotated[str | None, typer.Option(help="Languages of labels, the preferred first: en,mul.")] = None,
     max_tokens: Annotated[int | None, typer.Option(help="How long an answer may be by default.")] = None,

@@ -1,0 +1,175 @@
+"""The adapter over a SPARQL endpoint."""
+# ruff: noqa: D102 - what an adapter's methods do is documented on the protocol
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import anyio
+
+from kg_adapters.errors import InvalidRequest
+from kg_adapters.labels import Vocabulary
+from kg_adapters.models import (
+    Candidate,
+    Degree,
+    Description,
+    Direction,
+    FeaturePage,
+    GraphSchema,
+    NeighborPage,
+    SparqlAnswer,
+)
+from kg_adapters.paging import NeighborQuery
+from kg_adapters.prefixes import WELL_KNOWN, Prefixes
+from kg_adapters.sparql.asking import Asker, QueryAnswerer
+from kg_adapters.sparql.checking import QueryChecker
+from kg_adapters.sparql.descriptions import DescriptionReader
+from kg_adapters.sparql.label_memory import LabelMemory
+from kg_adapters.sparql.neighborhoods import EdgeReader
+from kg_adapters.sparql.queries import Queries
+from kg_adapters.sparql.queries.edges import Scope
+from kg_adapters.sparql.schema import Surveyor
+from kg_adapters.sparql.schema_file import SchemaFile
+from kg_adapters.sparql.search import EndpointSearch, NameSearch
+from kg_adapters.surroundings import Surroundings
+from kg_adapters.terms import Iri, Node
+
+TIMEOUT_S: Final = 10.0
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a SPARQL adapter is made of; each part but the endpoint has a default.
+
+    Args:
+        name: What people call the graph.
+        endpoint: What answers queries.
+        queries: What writes them.
+        prefixes: The short forms of the graph's IRIs.
+        graphs: The IRIs of the graphs that queries may name with FROM.
+        search: How entities are found by name; None for the endpoint's own means.
+        file: Where the schema is kept between sessions; None for nowhere.
+        memory: The labels that answers bring along.
+        timeout_s: How many seconds an answer may take.
+    """
+
+    name: str
+    endpoint: QueryAnswerer
+    queries: Queries
+    prefixes: Prefixes
+    graphs: tuple[str, ...] = ()
+    search: NameSearch | None = None
+    file: SchemaFile | None = None
+    memory: LabelMemory = field(default_factory=LabelMemory)
+    timeout_s: float = TIMEOUT_S
+
+
+class SparqlAdapter:
+    """Answers from one endpoint, by as few requests as can be.
+
+    A blank node of an answer can be asked about only where the engine keeps its name (`Dialect.blank_nodes`);
+    elsewhere calls leave it out like an unknown entity, and the prefixes refuse its label with the reason.
+
+    Args:
+        parts: What it is made of.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        queries = parts.queries
+        asker = Asker(parts.endpoint, queries.dialect, parts.timeout_s)
+        self._parts = parts
+        self._edges = EdgeReader(asker, queries.edges, parts.memory)
+        self._descriptions = DescriptionReader(asker, queries.descriptions, parts.memory)
+        self._search = parts.search or EndpointSearch(asker, queries.names)
+        self._surveyor = Surveyor(asker, queries.survey)
+        self._checker = QueryChecker({**WELL_KNOWN, **parts.prefixes.namespaces}, parts.graphs)
+        self._schema: GraphSchema | None = None
+        self._surveying = anyio.Lock()
+
+    @property
+    def name(self) -> str:
+        return self._parts.name
+
+    @property
+    def prefixes(self) -> Prefixes:
+        return self._parts.prefixes
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return self._parts.queries.vocabulary
+
+    @property
+    def remote(self) -> bool:
+        return True
+
+    @property
+    def search_note(self) -> str:
+        """How `search` finds entities, and what it may miss: a full sentence."""
+        return self._search.note
+
+    async def labels(self, terms: Collection[Node]) -> Mapping[Node, str]:
+        return await self._descriptions.labels(terms)
+
+    async def describe(self, terms: Collection[Node]) -> Mapping[Node, Description]:
+        return await self._descriptions.describe(terms)
+
+    async def neighbors(
+        self,
+        entities: Sequence[Node],
+        *,
+        direction: Direction,
+        relations: Collection[Iri] | None = None,
+        limit_per_relation: int | None = None,
+        limit: int,
+        cursor: str | None = None,
+    ) -> Mapping[Node, NeighborPage]:
+        wanted = None if relations is None else frozenset(relations)
+        query = NeighborQuery(direction, wanted, limit_per_relation, limit)
+        return await self._edges.neighbors(entities, query, cursor)
+
+    async def degrees(
+        self, entities: Sequence[Node], *, direction: Direction = "both", relations: Collection[Iri] | None = None
+    ) -> Mapping[Node, Degree]:
+        return await self._edges.degrees(
+            entities, Scope(direction, None if relations is None else frozenset(relations))
+        )
+
+    async def surroundings(self, entities: Sequence[Node], *, per_relation: int, per_entity: int) -> Surroundings:
+        return await self._edges.surroundings(entities, NeighborQuery("both", None, per_relation, per_entity))
+
+    async def features(self, entity: Node, *, relation: Iri | None = None, limit: int = 200) -> FeaturePage:
+        if limit < 1:
+            raise InvalidRequest(f"The limit must be at least 1; it is {limit}.")
+        return await self._descriptions.features(entity, relation, limit)
+
+    async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:
+        return await self._search.search(text, limit=limit, type=type)
+
+    async def schema(self) -> GraphSchema:
+        async with self._surveying:
+            if self._schema is None and self._parts.file is not None:
+                self._schema = self._parts.file.schema()
+            if self._schema is None:
+                surveyed = await self._surveyor.schema(self.prefixes, self.labels)
+                self._schema = surveyed.schema
+                if self._parts.file is not None and surveyed.all_answered:
+                    self._parts.file.keep_schema(surveyed.schema)
+            return self._schema
+
+    async def select(self, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:
+        if timeout_s <= 0 or max_rows < 1:
+            raise InvalidRequest(f"timeout_s must be above 0 and max_rows at least 1, not {timeout_s} and {max_rows}.")
+        checked = await self._checker.check(query, max_rows=max_rows)
+        found = await self._parts.endpoint.query(
+            checked.text,
+            timeout_s=timeout_s,
+            max_rows=max_rows,
+            parameters=self._parts.queries.dialect.parameters(timeout_s),
+        )
+        # A graph has each of its statements once, however often an engine sends it.
+        rows = found.rows if checked.form == "SELECT" else tuple(dict.fromkeys(found.rows))
+        return SparqlAnswer(checked.form, found.variables, rows, found.truncated, found.truth, checked.named)
+
+    async def aclose(self) -> None:
+        await self._checker.aclose()
+        await self._parts.endpoint.aclose()

@@ -1,0 +1,67 @@
+"""How an adapter asks its endpoint."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import count
+from typing import Protocol
+
+from kg_adapters.sparql.dialects import Dialect
+from kg_adapters.sparql.queries.writing import is_askable
+from kg_adapters.sparql.solutions import Solutions
+from kg_adapters.terms import BlankNode, Node, Term
+
+
+class QueryAnswerer(Protocol):
+    """What answers queries: a `SparqlEndpoint`, or a stand-in for one."""
+
+    async def query(
+        self,
+        text: str,
+        *,
+        timeout_s: float | None = None,
+        max_rows: int | None = None,
+        parameters: Mapping[str, str] = ...,
+    ) -> Solutions:
+        """Ask a query; see `SparqlEndpoint.query`."""
+        ...
+
+    async def aclose(self) -> None:
+        """Give back what it holds."""
+        ...
+
+
+class Asker:
+    """Asks queries of the adapter's own.
+
+    Args:
+        endpoint: What answers.
+        dialect: The engine.
+        timeout_s: How many seconds an answer may take.
+    """
+
+    def __init__(self, endpoint: QueryAnswerer, dialect: Dialect, timeout_s: float) -> None:
+        self.dialect = dialect
+        self.timeout_s = timeout_s
+        self._endpoint = endpoint
+        self._answers = count(1)
+
+    async def ask(self, query: str, *, timeout_s: float | None = None) -> Solutions:
+        """Return the answer, with blank nodes that are no other answer's unless the engine keeps their names.
+
+        Raises:
+            BackendError: There is no answer.
+        """
+        allowed_s = self.timeout_s if timeout_s is None else min(timeout_s, self.timeout_s)
+        found = await self._endpoint.query(query, timeout_s=allowed_s, parameters=self.dialect.parameters(allowed_s))
+        if self.dialect.blank_nodes is not None:
+            return found
+        mark = f"a{next(self._answers)}-"
+        return replace(found, rows=tuple(tuple(_marked(term, mark) for term in row) for row in found.rows))
+
+    def can_name(self, node: Node) -> bool:
+        """Say whether a query can be about a node: blank nodes of most endpoints mean nothing in the next query."""
+        return is_askable(node, self.dialect)
+
+
+def _marked(term: Term | None, mark: str) -> Term | None:
+    return BlankNode(mark + term.label) if isinstance(term, BlankNode) else term

@@ -1,0 +1,82 @@
+"""The queries that people write, checked in a process that is killed when that takes too long."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kg_adapters.errors import BackendError, InvalidRequest
+from kg_adapters.sparql.forms import Form
+from kg_adapters.terms import Iri
+from kg_adapters.worker_pool import WorkerEnded, WorkerPool, WorkerTimeout
+
+if TYPE_CHECKING:
+    from kg_adapters.sparql.check_worker import Passed, Question, Refusal
+
+CHECK_S: Final = 10.0
+_WORKERS: Final = 2
+_WORKER: Final = "kg_adapters.sparql.check_worker"
+_MAX_LINE_BYTES: Final = 16_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOnlyQuery:
+    """A query that only reads the graph.
+
+    Args:
+        form: What kind of answer it has.
+        text: What to send: the query with its prefixes declared, and with a LIMIT where it could be given one.
+        named: The IRIs that its patterns name.
+    """
+
+    form: Form
+    text: str
+    named: tuple[Iri, ...]
+
+
+class QueryChecker:
+    """Checks queries, some at once; the first check starts a process, which takes about a second.
+
+    Args:
+        namespaces: By prefix; usable in a query without declaring them.
+        graphs: The IRIs that FROM and FROM NAMED may name.
+        timeout_s: How many seconds a check may take, the start of its process included.
+    """
+
+    def __init__(
+        self, namespaces: Mapping[str, str], graphs: Sequence[str] = (), *, timeout_s: float = CHECK_S
+    ) -> None:
+        self._namespaces = dict(namespaces)
+        self._graphs = list(graphs)
+        self._timeout_s = timeout_s
+        command = [sys.executable, "-P", "-m", _WORKER]
+        self._workers = WorkerPool(command, workers=_WORKERS, max_line_bytes=_MAX_LINE_BYTES)
+
+    async def check(self, query: str, *, max_rows: int) -> ReadOnlyQuery:
+        """Return the query as it may be sent.
+
+        Raises:
+            InvalidRequest: It is not SPARQL, does more than read this graph, or cannot be checked in time.
+            BackendError: The process that checks ended, or the graph is closed.
+        """
+        question: Question = {
+            "query": query,
+            "namespaces": self._namespaces,
+            "graphs": self._graphs,
+            "max_rows": max_rows,
+        }
+        try:
+            line = await self._workers.ask(json.dumps(question).encode() + b"\n", timeout_s=self._timeout_s)
+        except WorkerTimeout:
+            raise InvalidRequest(f"The query took more than {self._timeout_s:g} s to check. Simplify it.") from None
+        except WorkerEnded as error:
+            raise BackendError("The process that checks queries ended. Ask again, or simplify the query.") from error
+        answer: Passed | Refusal = json.loads(line)
+        if "refused" in answer:
+            raise InvalidRequest(answer["refused"])
+        return ReadOnlyQuery(answer["form"], answer["text"], tuple(Iri(iri) for iri in answer["named"]))
+
+    async def aclose(self) -> None:
+        """End the processes."""
+        await self._workers.aclose()

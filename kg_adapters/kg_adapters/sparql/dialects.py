@@ -1,0 +1,74 @@
+"""What SPARQL engines do differently: the one table."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from kg_adapters.sparql.options import DialectName
+from kg_adapters.terms import BlankNode
+
+_SERVER_SHARE: Final = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class BlankNodeNames:
+    """How an engine names blank nodes for good.
+
+    Args:
+        scheme: What makes the label of a blank node the IRI that stands for it in a query.
+        pattern: What its labels look like; an IRI with another label is an error to the engine.
+    """
+
+    scheme: str
+    pattern: str
+
+    def iri(self, node: BlankNode) -> str | None:
+        """Return what stands for a node in a query, or None where it is none of this engine's."""
+        return self.scheme + node.label if re.fullmatch(self.pattern, node.label) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What an engine needs that plain SPARQL 1.1 does not say.
+
+    Args:
+        name: The engine.
+        blank_nodes: How blank nodes are named; None where one of this answer means nothing in the next query.
+        orders_hubs: Whether sorting thousands of neighbours is cheap enough. Without it pages of a hub come in the
+            engine's own order, and only as long as that stays the same does a cursor go on where the page ended.
+        merges_graphs: Whether one statement may match twice because several graphs hold it, so that counts must
+            compare what they count.
+        time_limit: The parameter by which a query is given up, with `{ms}` or `{s}` for its value.
+    """
+
+    name: DialectName = "standard"
+    blank_nodes: BlankNodeNames | None = None
+    orders_hubs: bool = True
+    merges_graphs: bool = True
+    time_limit: tuple[str, str] | None = None
+
+    def parameters(self, timeout_s: float) -> Mapping[str, str]:
+        """Return the parameters that make the engine give up a little before its caller does."""
+        if self.time_limit is None:
+            return {}
+        name, form = self.time_limit
+        seconds = timeout_s * _SERVER_SHARE
+        return {name: form.format(ms=max(1, round(seconds * 1000)), s=max(1, round(seconds)))}
+
+
+DIALECTS: Final[Mapping[DialectName, Dialect]] = MappingProxyType(
+    {
+        dialect.name: dialect
+        for dialect in (
+            Dialect(),
+            Dialect("virtuoso", BlankNodeNames("nodeID://", "b[0-9]+"), time_limit=("timeout", "{ms}")),
+            Dialect("blazegraph", merges_graphs=False, time_limit=("timeout", "{s}")),
+            Dialect("qlever", merges_graphs=False, time_limit=("timeout", "{s}s")),
+            Dialect("graphdb", time_limit=("timeout", "{s}")),
+            Dialect("fuseki", time_limit=("timeout", "{s}")),
+        )
+    }
+)
+"""By the name that a setting has."""

@@ -1,0 +1,170 @@
+"""The edges around entities, asked for in as few requests as can be.
+
+One request brings the counts of all groups and every neighbour of the small ones. Only a page that shows neighbours of
+a large group needs a second one, which names the places it wants; the hub itself is never read.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Final
+
+from kg_adapters.models import Count, Degree, NeighborPage, RelationCount
+from kg_adapters.paging import NeighborQuery
+from kg_adapters.sparql.asking import Asker
+from kg_adapters.sparql.label_memory import LabelMemory
+from kg_adapters.sparql.pages import Held, PagePlan
+from kg_adapters.sparql.queries.edges import EdgeQueries, Fill, Group, Scope, Span
+from kg_adapters.sparql.rows import Around, read_around
+from kg_adapters.surroundings import Surroundings, surroundings_of
+from kg_adapters.terms import Node, node_key
+
+BATCH: Final = 1_000
+"""About how many entities one request may be."""
+FEWEST_ROWS, MAX_ROWS = 5_000, 50_000
+"""Between which bounds the neighbours of one request lie."""
+LABELLED_EDGES: Final = 1_000
+"""Up to how many edges labels come along: whoever shows so few will show their labels."""
+WHOLE_GROUP: Final = 50
+"""Groups of up to so many neighbours come along whole, even where a page shows fewer."""
+SPANS: Final = 25
+"""How many parts of groups one request may want; engines take some milliseconds to plan each."""
+NAMED_GROUPS: Final = 12
+"""Up to how many groups are asked for by their places at once, when their relations are named."""
+SAMPLED_GROUPS: Final = 8
+"""Of how many large groups the surroundings of a frontier show as many neighbours as were wished for, about."""
+
+_Holdings = dict[Node, dict[Group, Held]]
+
+
+class EdgeReader:
+    """Reads edges.
+
+    Args:
+        asker: What asks the endpoint.
+        queries: What writes the queries.
+        memory: Where labels go that come along.
+    """
+
+    def __init__(self, asker: Asker, queries: EdgeQueries, memory: LabelMemory) -> None:
+        self._asker = asker
+        self._queries = queries
+        self._memory = memory
+
+    async def neighbors(
+        self, entities: Iterable[Node], query: NeighborQuery, cursor: str | None
+    ) -> dict[Node, NeighborPage]:
+        """Return a page for each entity that the graph mentions, as `KGAdapter.neighbors` does."""
+        asked = dict.fromkeys(entities)
+        offset = query.offset(asked, cursor)
+        pages: dict[Node, NeighborPage] = {}
+        for batch in self._batches(asked):
+            pages |= await self._pages(batch, query, offset)
+        return pages
+
+    async def degrees(self, entities: Iterable[Node], scope: Scope) -> dict[Node, Degree]:
+        """Return the degree of each entity that the graph mentions, as `KGAdapter.degrees` does."""
+        degrees: dict[Node, Degree] = {}
+        for batch in self._batches(dict.fromkeys(entities)):
+            answer = await self._asker.ask(self._queries.degrees(batch, scope))
+            found = read_around(answer, batch, self._queries.texts)
+            degrees |= {entity: _degree(found, entity) for entity in batch if _is_known(found, entity)}
+        return degrees
+
+    async def surroundings(self, entities: Iterable[Node], query: NeighborQuery) -> Surroundings:
+        """Return edges with their labels by one request for a batch of entities.
+
+        Of the groups with more neighbours than `limit_per_relation` it shows those that sort first among all such
+        neighbours, so that one hub beside another may show fewer than it could.
+        """
+        asked = tuple(dict.fromkeys(entities))
+        most = query.limit if query.limit_per_relation is None else query.limit_per_relation
+        found = Around()
+        for batch in self._batches(asked):
+            fill = Fill(most, _row_limit(len(batch), query.limit), SAMPLED_GROUPS * most)
+            found = found.merged(await self._around(batch, Scope(query.direction), fill, labelled=True))
+        pages = {entity: _sample(found, entity, query) for entity in asked if _is_known(found, entity)}
+        labels = {term: self._queries.texts.label(texts) for term, texts in found.texts.items()}
+        return surroundings_of(asked, pages, {term: label for term, label in labels.items() if label is not None})
+
+    async def _pages(self, batch: Sequence[Node], query: NeighborQuery, offset: int) -> dict[Node, NeighborPage]:
+        scope = Scope(query.direction, query.relations)
+        labelled = len(batch) * query.limit <= LABELLED_EDGES
+        fill = _fill(batch, scope, query, offset)
+        found = await self._around(batch, scope, fill, labelled=labelled)
+        plans = [_plan(found, entity, query, offset) for entity in batch if _is_known(found, entity)]
+        held = _holdings(found, fill)
+        missing = [span for plan in plans for span in plan.spans() if not _holds(held, span)]
+        for first in range(0, len(missing), SPANS):
+            wanted = missing[first : first + SPANS]
+            more = await self._read(self._queries.spans(wanted, scope, labelled=labelled), batch, labelled=labelled)
+            for entity, groups in _holdings(more, Fill(spans=tuple(wanted))).items():
+                held.setdefault(entity, {}).update(groups)
+        return {plan.entity: plan.page(held.get(plan.entity, {}), exact=found.complete) for plan in plans}
+
+    async def _around(self, batch: Sequence[Node], scope: Scope, fill: Fill, *, labelled: bool) -> Around:
+        return await self._read(self._queries.around(batch, scope, fill, labelled=labelled), batch, labelled=labelled)
+
+    async def _read(self, query: str, batch: Sequence[Node], *, labelled: bool) -> Around:
+        found = read_around(await self._asker.ask(query), batch, self._queries.texts)
+        if labelled:
+            self._memory.learn({term: self._queries.texts.label(texts) for term, texts in found.texts.items()})
+        return found
+
+    def _batches(self, entities: Iterable[Node]) -> Iterable[Sequence[Node]]:
+        nodes = iter([node for node in entities if self._asker.can_name(node)])
+        return iter(lambda: tuple(islice(nodes, BATCH)), ())
+
+
+def _fill(batch: Sequence[Node], scope: Scope, query: NeighborQuery, offset: int) -> Fill:
+    """Return what to fetch with the counts: the wanted places where the groups are named, else small groups."""
+    most = min(query.limit, query.limit_per_relation or query.limit)
+    groups = [Group(side == "in", relation) for relation in sorted(scope.relations or ()) for side in scope.sides]
+    if groups and len(batch) * len(groups) <= NAMED_GROUPS and (len(groups) == 1 or not offset):
+        return Fill(spans=tuple(Span(entity, group, offset, offset + most) for entity in batch for group in groups))
+    return Fill(max(most, WHOLE_GROUP), _row_limit(len(batch), query.limit))
+
+
+def _row_limit(entities: int, limit: int) -> int:
+    return min(MAX_ROWS, max(FEWEST_ROWS, 2 * entities * max(limit, WHOLE_GROUP)))
+
+
+def _is_known(found: Around, entity: Node) -> bool:
+    return entity in found.known or entity in found.counts
+
+
+def _plan(found: Around, entity: Node, query: NeighborQuery, offset: int) -> PagePlan:
+    counts = found.counts.get(entity, {})
+    sizes = {group: min(count, query.limit_per_relation or count) for group, count in counts.items()}
+    return PagePlan(entity, counts, sizes, query, offset)
+
+
+def _sample(found: Around, entity: Node, query: NeighborQuery) -> NeighborPage:
+    counts = found.counts.get(entity, {})
+    held = {
+        group: Held(sorted(found.members.get((entity, group), ()), key=node_key)[: query.limit_per_relation])
+        for group in counts
+    }
+    plan = PagePlan(entity, counts, {group: len(each.nodes) for group, each in held.items()}, query)
+    return plan.page(held, exact=found.complete)
+
+
+def _holdings(found: Around, fill: Fill) -> _Holdings:
+    """Return what came along and in which places it stands: the spans, or the groups that came whole."""
+    starts = {(span.entity, span.group): span.start for span in fill.spans}
+    held: _Holdings = {}
+    for (entity, group), members in found.members.items():
+        start = starts.get((entity, group))
+        if start is not None or len(members) >= found.counts[entity].get(group, 0):
+            held.setdefault(entity, {})[group] = Held(sorted(members, key=node_key), start or 0)
+    return held
+
+
+def _holds(held: Mapping[Node, Mapping[Group, Held]], span: Span) -> bool:
+    part = held.get(span.entity, {}).get(span.group)
+    return part is not None and part.start <= span.start and part.start + len(part.nodes) >= span.stop
+
+
+def _degree(found: Around, entity: Node) -> Degree:
+    counts = sorted(found.counts.get(entity, {}).items())
+    relations = (RelationCount(group.relation, group.side, Count(n, found.complete)) for group, n in counts)
+    return Degree(Count(found.neighbors.get(entity, 0), found.complete), tuple(relations))

@@ -1,0 +1,87 @@
+"""Opens the graph behind a SPARQL endpoint."""
+
+from typing import Final
+from urllib.parse import urlsplit
+
+from pydantic import ValidationError
+
+from kg_adapters.errors import InvalidRequest, KGError
+from kg_adapters.labels import Vocabulary
+from kg_adapters.prefixes import WIKIDATA, Prefixes
+from kg_adapters.registry import OpenOptions
+from kg_adapters.sparql.adapter import Parts, SparqlAdapter
+from kg_adapters.sparql.asking import Asker
+from kg_adapters.sparql.dialects import DIALECTS
+from kg_adapters.sparql.endpoint import SparqlEndpoint
+from kg_adapters.sparql.options import EndpointOptions
+from kg_adapters.sparql.queries import Queries
+from kg_adapters.sparql.schema import Surveyor, with_well_known
+from kg_adapters.sparql.schema_file import SchemaFile
+from kg_adapters.sparql.search import EndpointSearch
+
+SCHEMES: Final = ("http://", "https://")
+
+
+async def open_sparql(name: str, options: OpenOptions, *, endpoint: EndpointOptions | None = None) -> SparqlAdapter:
+    """Open the graph behind an endpoint.
+
+    The first time it asks for some IRIs, to know which prefixes to use; an endpoint that does not answer is opened with
+    the well-known ones, so that calls can tell what is wrong with it.
+
+    Args:
+        name: The endpoint's URL.
+        options: The languages, the named graphs to read, and where to keep what was learned.
+        endpoint: How the endpoint is reached; by default openly, and as plain SPARQL 1.1.
+
+    Raises:
+        InvalidRequest: The URL or a graph is none.
+    """
+    reached = endpoint or _plain(name, options.graphs)
+    answerer = SparqlEndpoint(reached)
+    vocabulary = Vocabulary(languages=options.languages) if options.languages else Vocabulary()
+    queries = Queries.of(DIALECTS[reached.dialect], vocabulary)
+    asker = Asker(answerer, queries.dialect, reached.timeout_s)
+    file = SchemaFile(options.cache_folder, _key(reached, vocabulary))
+    return SparqlAdapter(
+        Parts(
+            name=_shown(reached.url),
+            endpoint=answerer,
+            queries=queries,
+            prefixes=await _prefixes(Surveyor(asker, queries.survey), file, queries),
+            graphs=(*reached.default_graphs, *reached.named_graphs),
+            search=EndpointSearch(asker, queries.names, reached.text_search),
+            file=file,
+            timeout_s=reached.timeout_s,
+        )
+    )
+
+
+async def _prefixes(surveyor: Surveyor, file: SchemaFile, queries: Queries) -> Prefixes:
+    known = file.prefixes()
+    if known is not None:
+        return known
+    try:
+        found = await surveyor.prefixes()
+    except KGError:
+        return with_well_known(WIKIDATA, blank_nodes=queries.dialect.blank_nodes is not None)
+    file.keep_prefixes(found)
+    return found
+
+
+def _plain(url: str, graphs: tuple[str, ...]) -> EndpointOptions:
+    try:
+        return EndpointOptions(url=url, default_graphs=graphs)
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_context=False, include_input=False)[0]["msg"]
+        # The URL itself may hold a secret.
+        raise InvalidRequest(f"The endpoint's URL cannot be used: {problem.removeprefix('Value error, ')}.") from None
+
+
+def _key(reached: EndpointOptions, vocabulary: Vocabulary) -> tuple[str, ...]:
+    graphs = (*sorted(reached.default_graphs), "", *sorted(reached.named_graphs))
+    return (reached.url, reached.dialect, *vocabulary.languages, "", *graphs)
+
+
+def _shown(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.netloc}{parts.path}".rstrip("/")

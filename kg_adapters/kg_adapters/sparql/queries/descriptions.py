@@ -1,0 +1,58 @@
+"""Queries about what the graph says of terms: labels, descriptions, types, roles and features."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kg_adapters.sparql.dialects import Dialect
+from kg_adapters.sparql.queries import writing
+from kg_adapters.sparql.queries.naming import TextChoice
+from kg_adapters.terms import Iri, Node
+
+
+@dataclass(frozen=True, slots=True)
+class DescriptionQueries:
+    """Writes queries about terms.
+
+    Args:
+        dialect: The engine.
+        texts: How labels are chosen.
+    """
+
+    dialect: Dialect
+    texts: TextChoice
+
+    def labels(self, terms: Sequence[Node]) -> str:
+        """Return the query for labels; rows `?t` term, `?a` label relation, `?label` key."""
+        return self._texts(terms, self.texts.vocabulary.labels)
+
+    def describe(self, terms: Sequence[Node], max_types: int) -> str:
+        """Return the query for everything about terms.
+
+        Rows are `?t` a term and `?k` what it is about it: `text` over `?a` with the key `?label`, `type` `?o`, and
+        `entity` or `relation` where the term serves as one. At most `max_types` rows are types.
+        """
+        vocabulary = self.texts.vocabulary
+        who = writing.values("t", terms, self.dialect)
+        types = f"{who} {writing.values('p', vocabulary.types, self.dialect)} ?t ?p ?o . FILTER(!isLiteral(?o))"
+        blocks = (
+            f'{{ {self._texts(terms, (*vocabulary.labels, *vocabulary.descriptions))} }} BIND("text" AS ?k)',
+            f'{{ SELECT DISTINCT ?t ?o {{ {types} }} LIMIT {max_types} }} BIND("type" AS ?k)',
+            f'{who} FILTER(EXISTS {{ ?t ?p1 ?o1 }} || EXISTS {{ ?s2 ?p2 ?t }}) BIND("entity" AS ?k)',
+            f'{who} FILTER EXISTS {{ ?s3 ?t ?o3 }} BIND("relation" AS ?k)',
+        )
+        return f"SELECT ?t ?k ?a ?label ?o {{ {writing.union(blocks)} }}"
+
+    def features(self, entity: Node, relation: Iri | None, limit: int) -> str:
+        """Return the query for an entity's literals; rows `?p` and `?v`, and one with their number `?n`."""
+        said = f"{writing.node(entity, self.dialect)} ?p ?v . FILTER(isLiteral(?v))"
+        if relation is not None:
+            said = f"{writing.values('p', [relation], self.dialect)} {said}"
+        order = "ORDER BY STR(?p) STR(?v) LANG(?v) STR(DATATYPE(?v))"
+        chosen = f"SELECT DISTINCT ?p ?v {{ {said} }} {order} LIMIT {limit}"
+        number = f"SELECT (COUNT(*) AS ?n) {{ SELECT DISTINCT ?p ?v {{ {said} }} }}"
+        return f"SELECT ?p ?v ?n {{ {writing.union((f'{{ {chosen} }}', f'{{ {number} }}'))} }}"
+
+    def _texts(self, terms: Sequence[Node], relations: Sequence[Iri]) -> str:
+        who = writing.values("t", terms, self.dialect)
+        found = self.texts.pattern("t", relations)
+        return f"SELECT ?t ?a {self.texts.best('label')} {{ {who} {found} }} GROUP BY ?t ?a"

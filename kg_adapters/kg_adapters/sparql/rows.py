@@ -1,0 +1,202 @@
+"""What the rows of an endpoint's answers say; nothing in them is trusted to be of the kind that was asked for."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from kg_adapters.errors import BackendError, InvalidRequest
+from kg_adapters.sparql.queries import writing
+from kg_adapters.sparql.queries.edges import Group
+from kg_adapters.sparql.queries.naming import TextChoice
+from kg_adapters.sparql.solutions import Solutions
+from kg_adapters.terms import XSD_STRING, BlankNode, Iri, Literal, Node, Term
+
+Texts = dict[Iri, Literal]
+"""By relation, the one text of a term that its label or description may be."""
+
+_MOST_COUNTED: Final = 10**15
+
+
+class Row:
+    """One solution, whose values are asked for by name and kind."""
+
+    __slots__ = ("_places", "_terms")
+
+    def __init__(self, places: Mapping[str, int], terms: tuple[Term | None, ...]) -> None:
+        self._places = places
+        self._terms = terms
+
+    def term(self, name: str) -> Term | None:
+        """Return a value; None where it is unbound."""
+        place = self._places.get(name)
+        return None if place is None else self._terms[place]
+
+    def node(self, name: str) -> Node | None:
+        """Return a value that must not be a literal.
+
+        Raises:
+            BackendError: It is one.
+        """
+        term = self.term(name)
+        if isinstance(term, Literal):
+            raise _unexpected(name, term)
+        return term
+
+    def iri(self, name: str) -> Iri | None:
+        """Return a value that must be an IRI.
+
+        Raises:
+            BackendError: It is something else.
+        """
+        term = self.term(name)
+        if isinstance(term, Literal) and term.datatype == XSD_STRING:
+            # Virtuoso forgets that a constant is an IRI when it groups; what can be nothing else still is one.
+            return _iri(name, term)
+        if isinstance(term, Literal | BlankNode):
+            raise _unexpected(name, term)
+        return term
+
+    def text(self, name: str) -> str | None:
+        """Return the text of a value that must be a literal.
+
+        Raises:
+            BackendError: It is something else.
+        """
+        term = self.term(name)
+        if isinstance(term, Iri | BlankNode):
+            raise _unexpected(name, term)
+        return None if term is None else term.value
+
+    def number(self, name: str) -> int | None:
+        """Return a value that must be a count.
+
+        Raises:
+            BackendError: It is something else.
+        """
+        term = self.term(name)
+        if term is None:
+            return None
+        # Some engines count in decimals.
+        digits = term.value.removesuffix(".0") if isinstance(term, Literal) else ""
+        if not digits.isascii() or not digits.isdigit() or not int(digits[:20]) < _MOST_COUNTED:
+            raise _unexpected(name, term)
+        return int(digits)
+
+
+def rows(solutions: Solutions) -> Iterator[Row]:
+    """Yield the rows of an answer."""
+    places = {name: place for place, name in enumerate(solutions.variables)}
+    for terms in solutions.rows:
+        yield Row(places, terms)
+
+
+@dataclass(frozen=True)
+class Around:
+    """What answers say about the edges of entities.
+
+    Args:
+        known: The entities that the graph mentions.
+        neighbors: How many distinct neighbours an entity has in all.
+        counts: How many neighbours each group of an entity has.
+        members: The neighbours that came along.
+        texts: By term, what its label may be; a term without any has none.
+        complete: Whether the endpoint sent all that it found.
+    """
+
+    known: set[Node] = field(default_factory=set[Node])
+    neighbors: dict[Node, int] = field(default_factory=dict[Node, int])
+    counts: defaultdict[Node, dict[Group, int]] = field(default_factory=lambda: defaultdict(dict))
+    members: defaultdict[tuple[Node, Group], set[Node]] = field(default_factory=lambda: defaultdict(set))
+    texts: defaultdict[Node, Texts] = field(default_factory=lambda: defaultdict(dict))
+    complete: bool = True
+
+    def merged(self, other: "Around") -> "Around":
+        """Return what both answers say; they are about different entities, or different groups."""
+        return Around(
+            self.known | other.known,
+            self.neighbors | other.neighbors,
+            defaultdict(dict, {**self.counts, **other.counts}),
+            defaultdict(set, {**self.members, **other.members}),
+            defaultdict(dict, {**self.texts, **other.texts}),
+            self.complete and other.complete,
+        )
+
+
+def read_around(solutions: Solutions, asked: Iterable[Node], texts: TextChoice) -> Around:
+    """Return what the answer to one of `EdgeQueries` says.
+
+    Args:
+        solutions: The answer.
+        asked: The entities that the query was about.
+        texts: How labels are chosen.
+
+    Raises:
+        BackendError: A value is not of the kind that was asked for.
+    """
+    found = Around(complete=not solutions.truncated)
+    # Virtuoso forgets that a constant is an IRI when it groups: known by its text it is still the same.
+    entities = {name: entity for entity in asked for name in writing.names(entity, texts.dialect)}
+    for row in rows(solutions):
+        entity = entities.get(str(row.term("e")))
+        if entity is not None:
+            _read_edge_row(row, entity, found, texts)
+    return found
+
+
+def _read_edge_row(row: Row, entity: Node, found: Around, texts: TextChoice) -> None:
+    about, number = row.text("d"), row.number("n")
+    if about == "self":
+        found.known.add(entity)
+        _read_text(row, entity, found.texts, texts)
+        return
+    if about == "all":
+        found.neighbors[entity] = number or 0
+        return
+    relation, far = row.iri("p"), row.node("o")
+    if relation is None:
+        return
+    group = Group(about == "in", relation)
+    if far is not None:
+        found.members[entity, group].add(far)
+    if number is not None:
+        found.counts[entity][group] = number
+    named = far if number is None else relation
+    if named is not None:
+        _read_text(row, named, found.texts, texts)
+
+
+def read_texts(solutions: Solutions, texts: TextChoice) -> dict[Node, Texts]:
+    """Return the texts of terms by rows `?t` term, `?a` relation, `?label` key.
+
+    Raises:
+        BackendError: A value is not of the kind that was asked for.
+    """
+    found: defaultdict[Node, Texts] = defaultdict(dict)
+    for row in rows(solutions):
+        term = row.node("t")
+        if term is not None:
+            _read_text(row, term, found, texts)
+    return dict(found)
+
+
+def _read_text(row: Row, term: Node, found: defaultdict[Node, Texts], texts: TextChoice) -> None:
+    said = found[term]
+    relation, key = row.iri("a"), row.text("label")
+    if relation is not None and key is not None:
+        said[relation] = texts.read(key)
+
+
+def _iri(name: str, term: Literal) -> Iri:
+    try:
+        return Iri(term.value)
+    except InvalidRequest as error:
+        raise _unexpected(name, term) from error
+
+
+def _unexpected(name: str, term: Term) -> BackendError:
+    shown = str(term)[:80]
+    return BackendError(
+        f"The endpoint answered {shown!r} for ?{name}, which is not what was asked for. "
+        "It may not speak SPARQL 1.1 as it should: check the setting of its dialect."
+    )

@@ -1,0 +1,218 @@
+"""The definition of an endpoint's graph: counted where that takes seconds, sampled where it would take longer."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol, TypeAlias
+from typing import Literal as Choice
+
+import anyio
+
+from kg_adapters.errors import KGError
+from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
+from kg_adapters.namespaces import prefixes_in_use
+from kg_adapters.prefixes import WELL_KNOWN, WIKIDATA, Prefixes
+from kg_adapters.sparql.asking import Asker
+from kg_adapters.sparql.queries.survey import SurveyQueries
+from kg_adapters.sparql.rows import Row, rows
+from kg_adapters.terms import Literal, Node, Triple, node_key
+
+MAX_CLASSES: Final = 2_000
+MAX_RELATIONS: Final = 5_000
+_LOOKED_AT: Final = 20_000
+_MAX_IRIS: Final = 500
+
+
+class Labels(Protocol):
+    """What tells the labels of terms."""
+
+    async def __call__(self, terms: Collection[Node]) -> Mapping[Node, str]:
+        """Return the labels of terms; those without one are left out."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyLimits:
+    """How much of a graph is counted.
+
+    Args:
+        counted: Graphs with more statements than this are sampled.
+        sampled: How many statements a sample has, about.
+        timeout_s: How many seconds each of the queries may take; what is not answered by then is left out.
+        classes: The most classes that are listed.
+        relations: The most relations, and the most features, that are listed.
+    """
+
+    counted: int = 3_000_000
+    sampled: int = 100_000
+    timeout_s: float = 8.0
+    classes: int = MAX_CLASSES
+    relations: int = MAX_RELATIONS
+
+
+_Kind: TypeAlias = Choice["classes", "relations", "features", "entities"]
+
+
+@dataclass(frozen=True)
+class _Findings:
+    """The rows of each query that was answered, and which answers are about the whole graph."""
+
+    rows: dict[_Kind, list[Row]] = field(default_factory=dict["_Kind", list[Row]])
+    whole: set[_Kind] = field(default_factory=set["_Kind"])
+    failures: list[KGError] = field(default_factory=list[KGError])
+
+    @property
+    def nothing(self) -> bool:
+        """Whether no list was answered."""
+        return not self.rows.keys() & {"classes", "relations", "features"}
+
+    def terms(self) -> list[Node]:
+        """Return what the lists are about."""
+        listed = (row.node("c") or row.node("p") for found in self.rows.values() for row in found)
+        return [term for term in listed if term is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """A schema, and whether the endpoint answered every question for it."""
+
+    schema: GraphSchema
+    all_answered: bool
+
+
+class Surveyor:
+    """Describes a graph.
+
+    Args:
+        asker: What asks the endpoint.
+        queries: What writes the queries.
+        limits: How much is counted.
+    """
+
+    def __init__(self, asker: Asker, queries: SurveyQueries, limits: SurveyLimits | None = None) -> None:
+        self._asker = asker
+        self._queries = queries
+        self._limits = limits or SurveyLimits()
+
+    async def prefixes(self) -> Prefixes:
+        """Return the prefixes for a graph: those in use among some of its IRIs, and the well-known ones.
+
+        Raises:
+            BackendError: The endpoint does not answer.
+        """
+        answer = await self._asker.ask(self._queries.iris(_LOOKED_AT, _MAX_IRIS), timeout_s=self._limits.timeout_s)
+        found = (row.iri("i") for row in rows(answer))
+        used = prefixes_in_use(sorted(iri.value for iri in found if iri is not None), {})
+        return with_well_known(used, blank_nodes=self._asker.dialect.blank_nodes is not None)
+
+    async def schema(self, prefixes: Prefixes, labels: Labels) -> Surveyed:
+        """Return the definition of the graph.
+
+        Raises:
+            KGError: The endpoint answers none of the queries.
+        """
+        size = await self._size()
+        whole = size is not None and size <= self._limits.counted
+        found = await self._findings(None if whole else self._limits.sampled)
+        if found.nothing and found.failures:
+            raise found.failures[0]
+        terms = found.terms()
+        summary = _Summary(found, await labels(terms) if terms else {}, self._limits)
+        return Surveyed(summary.schema(prefixes), {"classes", "relations", "features"} <= found.rows.keys())
+
+    async def _size(self) -> int | None:
+        try:
+            answer = await self._asker.ask(self._queries.size(), timeout_s=self._limits.timeout_s)
+        except KGError:
+            return None
+        return next((row.number("n") for row in rows(answer)), None)
+
+    async def _findings(self, sampled: int | None) -> _Findings:
+        found, queries, limits = _Findings(), self._queries, self._limits
+        writers: dict[_Kind, Callable[[int | None], str]] = {
+            "classes": lambda sample: queries.classes(sample, limits.classes + 1),
+            "relations": lambda sample: queries.relations(sample, limits.relations + 1),
+            "features": lambda sample: queries.features(sample, limits.relations + 1),
+        }
+        async with anyio.create_task_group() as tasks:
+            for kind, write in writers.items():
+                tasks.start_soon(self._look, found, kind, write, sampled)
+            if sampled is None:
+                tasks.start_soon(self._ask, found, "entities", queries.entities(), True)
+        return found
+
+    async def _look(
+        self, found: _Findings, kind: _Kind, write: Callable[[int | None], str], sampled: int | None
+    ) -> None:
+        """Ask about a sample, or about the whole graph unless that takes too long."""
+        if sampled is None and await self._ask(found, kind, write(None), True):
+            return
+        await self._ask(found, kind, write(self._limits.sampled), False)
+
+    async def _ask(self, found: _Findings, kind: _Kind, query: str, whole: bool) -> bool:
+        try:
+            answer = await self._asker.ask(query, timeout_s=self._limits.timeout_s)
+        except KGError as error:
+            found.failures.append(error)
+            return False
+        found.rows[kind] = list(rows(answer))
+        if whole and not answer.truncated:
+            found.whole.add(kind)
+        return True
+
+
+def with_well_known(used: Prefixes, *, blank_nodes: bool) -> Prefixes:
+    """Return prefixes in use together with the well-known ones, which any graph may come to need."""
+    offered = {**WELL_KNOWN, **(WIKIDATA.namespaces if used.entities is not None else {})}
+    taken = set(used.namespaces.values())
+    more = {prefix: name for prefix, name in offered.items() if prefix not in used.namespaces and name not in taken}
+    return Prefixes({**used.namespaces, **more}, used.entities, used.relations, blank_nodes)
+
+
+class _Summary:
+    """Makes rows a schema."""
+
+    def __init__(self, found: _Findings, labels: Mapping[Node, str], limits: SurveyLimits) -> None:
+        self._found = found
+        self._labels = labels
+        self._limits = limits
+
+    def schema(self, prefixes: Prefixes) -> GraphSchema:
+        found, limits = self._found, self._limits
+        classes = sorted(self._classes(), key=lambda each: (-each.instances.value, node_key(each.iri)))
+        relations = sorted(self._relations(), key=lambda each: (-each.triples.value, each.iri))
+        features = sorted(self._features(), key=lambda each: (-each.statements.value, each.iri))
+        fits = len(classes) <= limits.classes and max(len(relations), len(features)) <= limits.relations
+        triples = sum(each.triples.value for each in relations)
+        entities = sum(row.number("n") or 0 for row in found.rows.get("entities", ()))
+        return GraphSchema(
+            entities=Count(entities, exact="entities" in found.whole),
+            triples=Count(triples, exact="relations" in found.whole and fits),
+            classes=tuple(classes[: limits.classes]),
+            relations=tuple(relations[: limits.relations]),
+            features=tuple(features[: limits.relations]),
+            prefixes=prefixes,
+            complete=fits and {"classes", "relations", "features"} <= found.whole,
+        )
+
+    def _classes(self) -> Iterator[ClassSummary]:
+        for row in self._found.rows.get("classes", ()):
+            node = row.node("c")
+            if node is not None:
+                yield ClassSummary(node, self._labels.get(node), self._count(row, "classes"), row.node("x"))
+
+    def _relations(self) -> Iterator[RelationSummary]:
+        for row in self._found.rows.get("relations", ()):
+            relation, head, tail = row.iri("p"), row.node("x"), row.node("y")
+            if relation is not None:
+                example = Triple(head, relation, tail) if head is not None and tail is not None else None
+                yield RelationSummary(relation, self._labels.get(relation), self._count(row, "relations"), example)
+
+    def _features(self) -> Iterator[FeatureSummary]:
+        for row in self._found.rows.get("features", ()):
+            relation, value = row.iri("p"), row.term("y")
+            if relation is not None:
+                example = value if isinstance(value, Literal) else None
+                yield FeatureSummary(relation, self._labels.get(relation), self._count(row, "features"), example)
+
+    def _count(self, row: Row, kind: _Kind) -> Count:
+        return Count(row.number("n") or 0, exact=kind in self._found.whole)

@@ -1,0 +1,103 @@
+"""What was learned about an endpoint, kept on disk for the next time."""
+
+import hashlib
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from secrets import token_hex
+from typing import Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from kg_adapters.errors import InvalidRequest
+from kg_adapters.models import GraphSchema
+from kg_adapters.prefixes import Prefixes
+
+FORMAT: Final = 1
+FOLDER: Final = "endpoints"
+EXPIRY_S: Final = 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What one file holds.
+
+    Args:
+        format: The version of the file's form.
+        prefixes: The graph's prefixes, which stay as they are so that ids keep their meaning.
+        schema: Its definition, if it was asked for.
+        schema_time: When that was, in seconds since 1970.
+    """
+
+    format: int
+    prefixes: Prefixes
+    schema: GraphSchema | None = None
+    schema_time: float = 0.0
+
+
+_LEARNED: Final = TypeAdapter(Learned)
+
+
+class SchemaFile:
+    """A file for one endpoint and choice of graphs; one that is damaged or of another version counts as missing.
+
+    Args:
+        cache_folder: Where it is kept.
+        key: What tells this graph from others.
+        expiry_s: After how many seconds a schema is out of date.
+        clock: Tells the time, in seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        cache_folder: Path,
+        key: tuple[str, ...],
+        *,
+        expiry_s: float = EXPIRY_S,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        name = hashlib.sha256("\n".join(key).encode()).hexdigest()[:24]
+        self.path = cache_folder / FOLDER / f"{name}.json"
+        self._expiry_s = expiry_s
+        self._clock = clock
+
+    def prefixes(self) -> Prefixes | None:
+        """Return the prefixes, or None where none are kept."""
+        learned = self._read()
+        return None if learned is None else learned.prefixes
+
+    def schema(self) -> GraphSchema | None:
+        """Return the schema, or None where none is kept that is young enough."""
+        learned = self._read()
+        if learned is None or learned.schema is None:
+            return None
+        age_s = self._clock() - learned.schema_time
+        return learned.schema if 0 <= age_s < self._expiry_s else None
+
+    def keep_prefixes(self, prefixes: Prefixes) -> None:
+        """Write prefixes; a schema that went with other ones is dropped."""
+        self._write(Learned(FORMAT, prefixes))
+
+    def keep_schema(self, schema: GraphSchema) -> None:
+        """Write a schema with its prefixes."""
+        self._write(replace(Learned(FORMAT, schema.prefixes), schema=schema, schema_time=self._clock()))
+
+    def _read(self) -> Learned | None:
+        try:
+            learned = _LEARNED.validate_json(self.path.read_bytes())
+        except (OSError, ValidationError, InvalidRequest):
+            return None
+        return learned if learned.format == FORMAT else None
+
+    def _write(self, learned: Learned) -> None:
+        building = self.path.with_name(f".{self.path.name}.{token_hex(4)}")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            building.write_bytes(_LEARNED.dump_json(learned))
+            building.replace(self.path)
+        except OSError:
+            # A full or read-only disk costs the next start some seconds, and nothing else.
+            with suppress(OSError):
+                building.unlink(missing_ok=True)

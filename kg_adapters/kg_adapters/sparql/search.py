@@ -1,0 +1,100 @@
+"""Entities by name: with the endpoint's full-text index where it has one, else by labels that are looked through."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import anyio.to_thread
+
+from kg_adapters.errors import BackendTimeout
+from kg_adapters.models import Candidate
+from kg_adapters.name_index import Name, NameIndex
+from kg_adapters.sparql.asking import Asker
+from kg_adapters.sparql.options import TextSearch
+from kg_adapters.sparql.queries.names import NameQueries
+from kg_adapters.sparql.rows import rows
+from kg_adapters.sparql.solutions import Solutions
+from kg_adapters.terms import Literal, Node
+
+SCANNED: Final = 200_000
+SCAN_S: Final = 5.0
+MAX_FOUND: Final = 200
+
+
+class NameSearch(Protocol):
+    """A way to find entities by name."""
+
+    @property
+    def note(self) -> str:
+        """How it searches, and what it may therefore miss: a full sentence for those who read its results."""
+        ...
+
+    async def search(self, text: str, *, limit: int, type: Node | None) -> Sequence[Candidate]:
+        """Return the entities that a text may name, as `KGAdapter.search` does."""
+        ...
+
+
+@dataclass(frozen=True)
+class EndpointSearch:
+    """Searches with an endpoint's own means: first the exact name, then names that are like it.
+
+    Args:
+        asker: What asks the endpoint.
+        queries: What writes the queries.
+        index: The full-text index that the endpoint has.
+        scanned: How many names are looked through where it has none.
+        scan_s: How many seconds that may take; what is found by then, or the exact name alone, is the answer.
+    """
+
+    asker: Asker
+    queries: NameQueries
+    index: TextSearch = "none"
+    scanned: int = SCANNED
+    scan_s: float = SCAN_S
+
+    @property
+    def note(self) -> str:
+        """See `NameSearch`."""
+        if self.index != "none":
+            return "Found by exact label and by the endpoint's full-text index, which knows no typing errors."
+        return (
+            f"Found by exact label, and by letters shared with the first {self.scanned:,} labels, since this endpoint "
+            "has no full-text index in its settings: on a larger graph, ask for the exact name."
+        )
+
+    async def search(self, text: str, *, limit: int, type: Node | None) -> Sequence[Candidate]:
+        """See `NameSearch`."""
+        if limit < 1 or (type is not None and not self.asker.can_name(type)):
+            return []
+        found = await self._names(self.queries.exact(text, type, max(limit, MAX_FOUND)))
+        candidates = _ranked(found, text, limit)
+        if sum(candidate.score == 1.0 for candidate in candidates) >= limit:
+            return candidates
+        try:
+            found += await self._names(self._similar(text, type, max(limit, MAX_FOUND)), timeout_s=self.scan_s)
+        except BackendTimeout:
+            return candidates
+        return await anyio.to_thread.run_sync(_ranked, found, text, limit)
+
+    def _similar(self, text: str, kind: Node | None, most: int) -> str | None:
+        if self.index == "none":
+            return self.queries.scan(text, kind, scanned=self.scanned, limit=most)
+        return self.queries.indexed(text, kind, self.index, most)
+
+    async def _names(self, query: str | None, *, timeout_s: float | None = None) -> list[Name]:
+        if query is None:
+            return []
+        aliases = self.queries.vocabulary.aliases
+        return [
+            Name(bearer, name.value, relation in aliases)
+            for bearer, relation, name in _triples(await self.asker.ask(query, timeout_s=timeout_s))
+        ]
+
+
+def _triples(answer: Solutions) -> list[tuple[Node, Node | None, Literal]]:
+    found = ((row.node("s"), row.iri("a"), row.term("l")) for row in rows(answer))
+    return [(s, a, name) for s, a, name in found if s is not None and isinstance(name, Literal)]
+
+
+def _ranked(names: Sequence[Name], text: str, limit: int) -> list[Candidate]:
+    return NameIndex(names).search(text, limit, lambda _: True)

@@ -1,0 +1,61 @@
+"""How the SPARQL endpoint of a command is reached, from its settings."""
+
+from typing import TYPE_CHECKING, Final
+
+from kg_adapters.errors import InvalidRequest
+from kg_adapters.registry import URLS
+from kg_server.settings import Settings
+
+if TYPE_CHECKING:
+    from kg_adapters.sparql.options import Authentication, EndpointOptions
+
+
+# What is left of a call's time lets the endpoint's own reason reach the caller.
+_SHARE: Final = 0.9
+
+
+def endpoint_of(settings: Settings) -> "EndpointOptions | None":
+    """Return how the graph's endpoint is reached, or None where the graph is none.
+
+    Raises:
+        InvalidRequest: A setting is wrong, or two of them do not go together.
+    """
+    if not settings.graph.startswith(URLS):
+        return None
+    from pydantic import ValidationError
+
+    from kg_adapters.sparql.options import EndpointOptions
+
+    try:
+        return EndpointOptions(
+            url=settings.graph,
+            default_graphs=settings.endpoint_default_graphs,
+            named_graphs=settings.endpoint_named_graphs,
+            authentication=_authentication(settings),
+            timeout_s=settings.timeout_s * _SHARE,
+            max_bytes=settings.endpoint_max_mb * 1_000_000,
+            max_concurrency=settings.endpoint_max_concurrency,
+            max_retries=settings.endpoint_max_retries,
+            text_search=settings.endpoint_text_search,
+            dialect=settings.endpoint_dialect,
+            ca_file=settings.endpoint_ca_file,
+        )
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        field = "graph" if first["loc"][:1] == ("url",) else f"endpoint_{first['loc'][0]}"
+        raise InvalidRequest(f"The setting {field}: {first['msg'].removeprefix('Value error, ')}.") from error
+
+
+def _authentication(settings: Settings) -> "Authentication | None":
+    from kg_adapters.sparql.options import BasicAuthentication, BearerAuthentication, DigestAuthentication
+
+    user, password, token = settings.endpoint_user, settings.endpoint_password, settings.endpoint_token
+    if token is not None:
+        if user is not None or password is not None:
+            raise InvalidRequest("Set either endpoint_token, or endpoint_user and endpoint_password; not both.")
+        return BearerAuthentication(token=token)
+    if user is None and password is None:
+        return None
+    if user is None or password is None:
+        raise InvalidRequest("endpoint_user and endpoint_password go together: set both, or none.")
+    return (DigestAuthentication if settings.endpoint_digest else BasicAuthentication)(user=user, password=password)

@@ -1,0 +1,346 @@
+"""The SPARQL adapter keeps the contract, and asks as rarely as it promises."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from kg_adapters.errors import BackendError, BackendTimeout, InvalidRequest
+from kg_adapters.labels import Vocabulary
+from kg_adapters.models import Count, Degree, Description, FeaturePage, NeighborPage, PathRequest, SparqlAnswer
+from kg_adapters.prefixes import Prefixes
+from kg_adapters.protocol import KGAdapter, SupportsPaths, SupportsSearchNote, SupportsSparql
+from kg_adapters.sparql.adapter import SparqlAdapter
+from kg_adapters.sparql.dialects import DIALECTS
+from kg_adapters.sparql.label_memory import LabelMemory
+from kg_adapters.sparql.neighborhoods import BATCH
+from kg_adapters.sparql.queries import Queries
+from kg_adapters.sparql.solutions import Solutions
+from kg_adapters.surroundings import SupportsSurroundings, gather_surroundings
+from kg_adapters.terms import XSD, BlankNode, Iri, Literal, Node, Triple
+from kg_adapters.testing import BLANKS, HUB, NAMED, TANGLE, TOWNS, KGAdapterContract, edge, edges, in_order, iri, typed
+from kg_server.path_search import find_paths
+from path_reference import reference_paths
+from sparql_stand_in import CannedEndpoint, StandInEndpoint, adapter_over, endpoint_of, parts_of
+from surrounding_values import everything
+
+HERD = (*(f"sheep{number:03} livesIn valley" for number in range(120)), "valley partOf alps", "shepherd livesIn valley")
+"""A hub with a group too large to come along whole."""
+VIRTUOSO = DIALECTS["virtuoso"]
+
+
+class TestSparqlAdapter(KGAdapterContract):
+    stable_blank_nodes = False
+
+    async def open_graph(self, triples: str) -> KGAdapter:
+        return adapter_over(StandInEndpoint(triples))
+
+
+def answer(variables: str, *rows: Sequence[Iri | BlankNode | Literal | None], truncated: bool = False) -> Solutions:
+    return Solutions(tuple(variables.split()), tuple(tuple(row) for row in rows), truncated=truncated)
+
+
+def test_it_has_the_abilities_that_an_endpoint_can_give() -> None:
+    graph = adapter_over(endpoint_of(TOWNS))
+    assert isinstance(graph, SupportsSparql)
+    assert isinstance(graph, SupportsSurroundings)
+    assert isinstance(graph, SupportsSearchNote)
+    assert not isinstance(graph, SupportsPaths)
+    assert graph.remote
+
+
+async def test_a_page_costs_one_request_and_its_labels_none() -> None:
+    endpoint = endpoint_of([*TOWNS, *NAMED, 'country label "country"@en'])
+    graph = adapter_over(endpoint)
+    page = (await graph.neighbors([iri("tokyo")], direction="both", limit=10))[iri("tokyo")]
+    labels = await graph.labels([iri("tokyo"), *(term for t in page.triples for term in (t.head, t.relation, t.tail))])
+    assert labels == {iri("tokyo"): "Tokyo", iri("country"): "country"}
+    assert len(endpoint.asked) == 1
+
+
+async def test_labels_are_asked_for_again_when_they_are_old() -> None:
+    endpoint, now = endpoint_of(NAMED), [100.0]
+    parts = parts_of(endpoint, Queries.of(DIALECTS["standard"], Vocabulary()))
+    graph = SparqlAdapter(replace(parts, memory=LabelMemory(expiry_s=60, clock=lambda: now[0])))
+    found = [await graph.labels([iri("tokyo"), iri("nameless")])]
+    now[0] = 159.0
+    found.append(await graph.labels([iri("tokyo"), iri("nameless")]))
+    assert len(endpoint.asked) == 1
+    now[0] = 160.0
+    found.append(await graph.labels([iri("tokyo")]))
+    assert found == [{iri("tokyo"): "Tokyo"}] * 3
+    assert len(endpoint.asked) == 2
+
+
+def test_a_memory_of_labels_forgets_what_it_learned_first() -> None:
+    memory = LabelMemory(max_labels=2)
+    memory.learn({iri("a"): "A", iri("b"): None})
+    memory.learn({iri("a"): "A again", BlankNode("b0"): "a blank", iri("c"): "C"})
+    assert memory.recall([iri("a"), iri("b"), iri("c"), BlankNode("b0")]) == {iri("a"): "A again", iri("c"): "C"}
+
+
+async def test_a_page_of_a_hub_names_the_places_it_wants_in_a_second_request() -> None:
+    endpoint = endpoint_of(HERD)
+    graph = adapter_over(endpoint)
+    first = (await graph.neighbors([iri("valley")], direction="both", limit=10))[iri("valley")]
+    expected = in_order(edges(*HERD), iri("valley"), "both")
+    assert (first.triples, first.total, first.truncated) == (expected[:10], Count(122), True)
+    assert len(endpoint.asked) == 2
+    assert sum(endpoint.sizes) < 30
+    second = (await graph.neighbors([iri("valley")], direction="both", limit=10, cursor=first.cursor))[iri("valley")]
+    assert second.triples == expected[10:20]
+
+
+async def test_a_named_relation_of_a_hub_costs_one_request_a_page() -> None:
+    endpoint = endpoint_of(HERD)
+    graph = adapter_over(endpoint)
+    wanted = [iri("livesIn")]
+    page = (await graph.neighbors([iri("valley")], direction="in", relations=wanted, limit=50))[iri("valley")]
+    rest = (await graph.neighbors([iri("valley")], direction="in", relations=wanted, limit=90, cursor=page.cursor))[
+        iri("valley")
+    ]
+    assert (*page.triples, *rest.triples) == in_order(edges(*HERD), iri("valley"), "in", wanted)
+    assert (rest.truncated, rest.cursor) == (False, None)
+    assert len(endpoint.asked) == 2
+
+
+async def test_a_cursor_behind_the_end_is_refused() -> None:
+    graph = adapter_over(endpoint_of(HERD))
+    page = (await graph.neighbors([iri("valley")], direction="in", limit=100))[iri("valley")]
+    shrunk = adapter_over(endpoint_of(HERD[:50]))
+    with pytest.raises(InvalidRequest, match="behind the end"):
+        await shrunk.neighbors([iri("valley")], direction="in", limit=100, cursor=page.cursor)
+
+
+async def test_neighbors_that_vanish_between_two_requests_leave_a_shorter_page() -> None:
+    class Shrinking(StandInEndpoint):
+        async def query(self, text: str, **options: object) -> Solutions:
+            return await super().query(text) if not self.asked else Solutions(("e", "d", "p", "o"), ())
+
+    page = (
+        await adapter_over(Shrinking(endpoint_of(HERD).triples)).neighbors([iri("valley")], direction="both", limit=5)
+    )[iri("valley")]
+    assert page == NeighborPage(edges("valley partOf alps"), Count(122), truncated=True, cursor=page.cursor)
+
+
+async def test_any_number_of_entities_is_one_request_for_a_thousand_of_them() -> None:
+    endpoint = endpoint_of(TANGLE)
+    graph = adapter_over(endpoint)
+    crowd = [iri(f"n{number}") for number in range(BATCH + 1)]
+    pages = await graph.neighbors(crowd, direction="out", limit=3)
+    degrees = await graph.degrees(crowd)
+    described = await graph.describe(crowd)
+    known = {iri(f"n{number}") for number in range(12)}
+    assert set(pages) == set(degrees) == set(described) == known
+    assert len(endpoint.asked) == 6
+
+
+async def test_surroundings_are_one_request_and_those_that_neighbors_and_labels_would_give() -> None:
+    named = ('n1 label "one"@en', 'n2 label "deux"@fr', 'r1 label "relation"@en')
+    endpoint = endpoint_of([*TANGLE, *named])
+    graph = adapter_over(endpoint)
+    around = [iri("n1"), iri("n5"), iri("atlantis"), iri("n1")]
+    for per_relation, per_entity in ((9, 99), (9, 7)):
+        endpoint.asked.clear()
+        found = await graph.surroundings(around, per_relation=per_relation, per_entity=per_entity)
+        assert len(endpoint.asked) == 1
+        gathered = await gather_surroundings(graph, around, per_relation=per_relation, per_entity=per_entity)
+        assert everything(found) == everything(gathered)
+    with pytest.raises(InvalidRequest):
+        await graph.surroundings(around, per_relation=0, per_entity=5)
+
+
+async def test_the_surroundings_of_a_hub_show_the_first_of_its_large_group() -> None:
+    endpoint = endpoint_of(HERD)
+    found = await adapter_over(endpoint).surroundings([iri("valley")], per_relation=5, per_entity=50)
+    shown = {found.triple(place) for place in range(len(found))}
+    assert shown == set(in_order(edges(*HERD), iri("valley"), "both", limit_per_relation=5))
+    assert found.sampled == (iri("valley"),)
+    assert len(endpoint.asked) == 1
+
+
+async def test_even_a_group_that_sorts_behind_a_large_one_is_seen_in_surroundings() -> None:
+    two = [*(f"a{number:03} in hub" for number in range(300)), *(f"z{number:03} at hub" for number in range(30))]
+    found = await adapter_over(endpoint_of(two)).surroundings([iri("hub")], per_relation=4, per_entity=50)
+    shown = [found.triple(place).relation for place in range(len(found))]
+    assert (shown.count(iri("in")), shown.count(iri("at")) >= 1) == (4, True)
+
+
+async def test_surroundings_of_what_nobody_mentions_are_empty() -> None:
+    found = await adapter_over(endpoint_of(TOWNS)).surroundings([BlankNode("b0")], per_relation=4, per_entity=50)
+    assert (len(found), found.entities, found.sampled) == (0, (BlankNode("b0"),), ())
+
+
+async def test_only_edges_of_the_namespace_count_where_there_is_one() -> None:
+    mixed = (*TOWNS[:6], "kyoto <http://elsewhere.org/near> japan")
+    graph = adapter_over(endpoint_of(mixed), edge_namespace="http://example.org/t")
+    page = await graph.neighbors([iri("kyoto")], direction="both", limit=9)
+    assert page[iri("kyoto")].triples == edges("kyoto twin kyiv", "kyoto twin paris")
+    assert (await graph.degrees([iri("kyoto")]))[iri("kyoto")].neighbors == Count(2)
+    assert [each.iri for each in (await graph.schema()).relations] == [iri("twin")]
+
+
+async def test_every_group_of_a_tangle_is_right_without_sorting_and_distinct_counting() -> None:
+    plain = replace(DIALECTS["standard"], merges_graphs=False, orders_hubs=False)
+    graph = adapter_over(endpoint_of(TANGLE), dialect=plain)
+    nodes = [iri(f"n{number}") for number in range(12)]
+    found = await graph.neighbors(nodes, direction="both", limit=100)
+    assert {node: page.triples for node, page in found.items()} == {
+        node: in_order(edges(*TANGLE), node, "both") for node in nodes
+    }
+
+
+async def test_paths_are_those_of_the_whole_graph_with_few_requests() -> None:
+    endpoint = endpoint_of(TANGLE)
+    request = PathRequest(iri("n1"), iri("n8"), max_hops=3, limit=1_000)
+    found = await find_paths(adapter_over(endpoint), request)
+    assert found == reference_paths(set(edges(*TANGLE)), request)
+    assert len(endpoint.asked) <= 5
+
+
+async def test_blank_nodes_of_two_answers_are_never_the_same() -> None:
+    graph = adapter_over(endpoint_of(BLANKS))
+    pages = [await graph.neighbors([iri("tokyo")], direction="in", limit=9) for _ in range(2)]
+    heads = {page[iri("tokyo")].triples[0].head for page in pages}
+    assert len(heads) == 2
+    for head in heads:
+        assert await graph.features(head) == FeaturePage((), Count(0))
+        assert (await graph.describe([head]), await graph.degrees([head]), await graph.labels([head])) == ({}, {}, {})
+
+
+async def test_a_blank_node_with_a_name_of_its_engine_can_be_asked_about() -> None:
+    ward = BlankNode("b10")
+    rows = [(Literal("nodeID://b10"), Literal("out"), iri("near"), iri("x"))]
+    endpoint = CannedEndpoint(
+        answer("e d p o n", *((*row, None) for row in rows), (ward, Literal("self"), None, None, None))
+    )
+    graph = adapter_over(endpoint, dialect=VIRTUOSO)
+    found = await graph.surroundings([ward], per_relation=1, per_entity=9)
+    assert "<nodeID://b10>" in endpoint.asked[0]
+    assert found.entities == (ward,)
+
+
+def test_prefixes_refuse_blank_nodes_that_no_query_can_name() -> None:
+    refusing = Prefixes({"ex": "http://example.org/"}, blank_nodes=False)
+    with pytest.raises(InvalidRequest, match="names anew in every answer"):
+        refusing.expand("_:b0")
+    assert refusing.shorten(BlankNode("b0")) == "_:b0"
+    assert Prefixes().expand("_:b0") == BlankNode("b0")
+
+
+async def test_an_answer_that_the_endpoint_cut_gives_counts_that_are_lower_bounds() -> None:
+    number = Literal("3", Iri(XSD + "integer"))
+    rows = (
+        (iri("a"), Literal("self"), None, None, None),
+        (iri("a"), Literal("out"), iri("r"), number, None),
+        (iri("a"), Literal("out"), iri("r"), None, iri("b")),
+        (iri("a"), Literal("all"), None, number, None),
+        (iri("unasked"), Literal("out"), iri("r"), None, iri("b")),
+        (iri("a"), Literal("out"), None, None, iri("b")),
+    )
+    graph = adapter_over(CannedEndpoint(answer("e d p n o", *rows, truncated=True)))
+    page = (await graph.neighbors([iri("a")], direction="out", limit=9))[iri("a")]
+    assert page == NeighborPage((edge("a r b"),), Count(3, exact=False), truncated=True)
+    degree: Degree = (await graph.degrees([iri("a")]))[iri("a")]
+    assert (degree.neighbors, [each.count for each in degree.relations]) == (Count(3, False), [Count(3, False)])
+
+
+@pytest.mark.parametrize(
+    ("variables", "row"),
+    [
+        ("e d p n o", (iri("a"), Literal("out"), Literal("a text"), typed("1", "integer"), None)),
+        ("e d p n o", (iri("a"), Literal("out"), iri("r"), Literal("many"), None)),
+        ("e d p n o", (iri("a"), Literal("out"), iri("r"), typed("9" * 30, "integer"), None)),
+        ("e d p n o", (iri("a"), Literal("out"), iri("r"), iri("b"), None)),
+        ("e d p n o", (iri("a"), Literal("out"), iri("r"), None, Literal("a text"))),
+        ("e d p n o", (iri("a"), iri("out"), iri("r"), None, iri("b"))),
+    ],
+)
+async def test_a_value_of_another_kind_than_was_asked_for_is_an_error_of_the_endpoint(
+    variables: str, row: Sequence[Iri | Literal | None]
+) -> None:
+    with pytest.raises(BackendError, match="not what was asked for"):
+        await adapter_over(CannedEndpoint(answer(variables, row))).neighbors([iri("a")], direction="out", limit=9)
+
+
+async def test_counts_in_decimals_are_counts() -> None:
+    rows = ((iri("a"), Literal("all"), None, typed("2.0", "decimal"), None), (iri("a"), Literal("self"), *[None] * 3))
+    graph = adapter_over(CannedEndpoint(answer("e d p n o", *rows)))
+    assert await graph.degrees([iri("a")]) == {iri("a"): Degree(Count(2), ())}
+
+
+async def test_rows_without_what_they_are_about_are_left_out() -> None:
+    empty: list[Iri | Literal | None] = [None] * 5
+    graph = adapter_over(
+        CannedEndpoint(answer("t k a label o", empty, [iri("a"), Literal("entity"), None, None, None]))
+    )
+    assert await graph.describe([iri("a")]) == {iri("a"): Description(None, None, (), frozenset({"entity"}))}
+    assert await graph.labels([iri("a")]) == {}
+    assert await graph.features(iri("a")) == FeaturePage((), Count(0))
+
+
+async def test_the_engine_is_told_to_give_up_before_its_caller_does() -> None:
+    endpoint = endpoint_of(TOWNS)
+    graph = adapter_over(endpoint, dialect=VIRTUOSO)
+    await graph.labels([iri("tokyo")])
+    await graph.select("ASK { ?s ?p ?o }", timeout_s=2.0, max_rows=1)
+    assert endpoint.parameters == [{"timeout": "9000"}, {"timeout": "1800"}]
+
+
+async def test_a_limit_below_one_is_refused() -> None:
+    graph = adapter_over(endpoint_of(TOWNS))
+    with pytest.raises(InvalidRequest):
+        await graph.features(iri("tokyo"), limit=0)
+    for timeout_s, max_rows in ((0.0, 5), (5.0, 0)):
+        with pytest.raises(InvalidRequest):
+            await graph.select("ASK { ?s ?p ?o }", timeout_s=timeout_s, max_rows=max_rows)
+
+
+async def test_a_query_is_sent_with_its_prefixes_and_a_limit() -> None:
+    endpoint = endpoint_of(TOWNS)
+    found = await adapter_over(endpoint).select("SELECT ?x { ex:kyoto ex:twin ?x } # all", timeout_s=9, max_rows=1)
+    assert (found.truncated, len(found.rows), found.named) == (True, 1, (iri("kyoto"), iri("twin")))
+    sent = endpoint.asked[0]
+    assert "PREFIX ex: <http://example.org/>" in sent
+    assert sent.endswith("SELECT ?x { ex:kyoto ex:twin ?x } # all\nLIMIT 2")
+
+
+async def test_a_construct_query_gives_each_statement_once() -> None:
+    twice = answer("subject predicate object", *[(iri("a"), iri("r"), iri("b"))] * 2)
+    found = await adapter_over(CannedEndpoint(twice)).select(
+        "CONSTRUCT { ?s ?p ?o } { ?s ?p ?o }", timeout_s=9, max_rows=9
+    )
+    triple = Triple(iri("a"), iri("r"), iri("b"))
+    expected = ((triple.head, triple.relation, triple.tail),)
+    assert found == SparqlAnswer("CONSTRUCT", ("subject", "predicate", "object"), expected, truncated=False)
+
+
+async def test_only_the_graphs_of_the_settings_may_be_named() -> None:
+    endpoint = endpoint_of(TOWNS)
+    graph = adapter_over(endpoint)
+    await graph.select("ASK FROM <http://example.org/graph> { ?s ?p ?o }", timeout_s=9, max_rows=9)
+    with pytest.raises(InvalidRequest, match="FROM"):
+        await graph.select("ASK FROM <http://example.org/other> { ?s ?p ?o }", timeout_s=9, max_rows=9)
+    assert len(endpoint.asked) == 1
+
+
+async def test_an_error_of_the_endpoint_reaches_the_caller_as_it_is() -> None:
+    failure = BackendTimeout("The endpoint gave no answer.")
+    graph = adapter_over(StandInEndpoint("", [failure]))
+    with pytest.raises(BackendTimeout) as caught:
+        await graph.labels([iri("tokyo")])
+    assert caught.value is failure
+
+
+async def test_closing_the_adapter_closes_the_endpoint() -> None:
+    endpoint = endpoint_of(HUB)
+    await adapter_over(endpoint).aclose()
+    assert endpoint.closed == 1
+
+
+async def test_an_empty_batch_asks_nothing() -> None:
+    endpoint = endpoint_of(TOWNS)
+    graph = adapter_over(endpoint)
+    nobody: list[Node] = []
+    assert (await graph.labels(nobody), await graph.describe(nobody), await graph.degrees(nobody)) == ({}, {}, {})
+    assert endpoint.asked == []

@@ -1,0 +1,195 @@
+"""Queries are built from terms alone, hold whatever text there is, and are plain SPARQL 1.1."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pyoxigraph
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_adapters.errors import InvalidRequest, Unsupported
+from kg_adapters.labels import Vocabulary
+from kg_adapters.sparql.dialects import DIALECTS, Dialect
+from kg_adapters.sparql.options import DialectName, TextSearch
+from kg_adapters.sparql.queries import Queries, writing
+from kg_adapters.sparql.queries.edges import Fill, Group, Scope, Span
+from kg_adapters.sparql.queries.names import cleaned
+from kg_adapters.sparql.queries.naming import TextChoice
+from kg_adapters.sparql_tree import read_query
+from kg_adapters.terms import RDF_LANG_STRING, BlankNode, Iri, Literal
+from kg_adapters.testing import iri, typed
+
+PLAIN = DIALECTS["standard"]
+VIRTUOSO = DIALECTS["virtuoso"]
+HOSTILE = (
+    '" } } UNION { ?s ?p ?o } #',
+    "back\\slash",
+    "two\nlines\r\tand a tab",
+    "'''",
+    '"""',
+    "水星 ☿ 🪐",
+    "\\u0022",
+    "?x $y",
+)
+INDEXES: tuple[TextSearch, ...] = ("virtuoso", "lucene", "qlever", "blazegraph")
+LABEL = Vocabulary().labels[0]
+LANGUAGES = st.sampled_from([None, "en", "en-GB", "EN", "de", "mul", "fr", "ja", "eng"])
+TEXTS = st.lists(st.tuples(st.sampled_from(["a", "b", "B", "ä", "z 1"]), LANGUAGES), min_size=1, max_size=6)
+
+
+def read_back(term: str) -> object:
+    solutions = pyoxigraph.Store().query(f"SELECT ?x {{ VALUES ?x {{ {term} }} }}")
+    assert isinstance(solutions, pyoxigraph.QuerySolutions)
+    return next(iter(solutions))["x"]
+
+
+def every_query(dialect: Dialect, vocabulary: Vocabulary) -> Iterator[str]:
+    queries = Queries.of(dialect, vocabulary, edge_namespace="http://example.org/")
+    entities = [iri("a"), iri("東京")]
+    spans = (Span(iri("a"), Group(False, iri("r")), 0, 5), Span(iri("東京"), Group(True, iri("r")), 7, 9))
+    for scope in (Scope("both"), Scope("in", frozenset({iri("r"), iri("s")})), Scope("out", frozenset())):
+        for fill, labelled in ((Fill(), False), (Fill(5, 100, 50), True), (Fill(spans=spans), True)):
+            yield queries.edges.around(entities, scope, fill, labelled=labelled)
+        yield queries.edges.degrees(entities, scope)
+        yield queries.edges.spans(spans, scope, labelled=True)
+    yield queries.descriptions.labels(entities)
+    yield queries.descriptions.describe(entities, 10)
+    yield queries.descriptions.features(iri("a"), None, 5)
+    yield queries.descriptions.features(iri("a"), iri("r"), 5)
+    for text, kind in ((" ".join(HOSTILE), iri("Town")), ("plain words", None)):
+        yield from filter(None, (queries.names.exact(text, kind, 5),))
+        yield from filter(None, (queries.names.scan(text, kind, scanned=9, limit=5),))
+        for index in INDEXES:
+            yield from filter(None, (queries.names.indexed(text, kind, index, 5),))
+    for sampled in (None, 1_000):
+        yield queries.survey.classes(sampled, 5)
+        yield queries.survey.relations(sampled, 5)
+        yield queries.survey.features(sampled, 5)
+    yield from (queries.survey.size(), queries.survey.entities(), queries.survey.iris(10, 5))
+
+
+@pytest.mark.parametrize("dialect", [PLAIN, replace(DIALECTS["fuseki"], merges_graphs=False, orders_hubs=False)])
+def test_two_parsers_read_every_query(dialect: Dialect) -> None:
+    for query in every_query(dialect, Vocabulary()):
+        read_query(query)
+        pyoxigraph.Store().query(query)
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+def test_a_text_is_read_back_as_it_was_whatever_it_holds(value: str) -> None:
+    assert read_back(writing.text(value)) == pyoxigraph.Literal(value)
+
+
+@given(st.text())
+def test_any_text_is_one_literal_in_which_only_control_characters_become_blanks(value: str) -> None:
+    assert read_back(writing.text(value)) == pyoxigraph.Literal(writing.readable(value))
+
+
+def test_literals_keep_language_and_datatype() -> None:
+    said = Literal("Tokio", RDF_LANG_STRING, "de-AT")
+    assert read_back(writing.literal(said)) == pyoxigraph.Literal("Tokio", language="de-at")
+    number = pyoxigraph.Literal("1", datatype=pyoxigraph.NamedNode("http://www.w3.org/2001/XMLSchema#integer"))
+    assert read_back(writing.literal(typed("1", "integer"))) == number
+
+
+def test_a_forged_iri_or_language_is_refused() -> None:
+    forged = Iri("http://example.org/a")
+    object.__setattr__(forged, "value", "http://example.org/a> ?p ?o } #")
+    with pytest.raises(InvalidRequest):
+        writing.iri(forged)
+    with pytest.raises(InvalidRequest):
+        writing.literal(Literal("x", RDF_LANG_STRING, "en . } #"))
+
+
+def test_a_blank_node_is_named_only_as_its_engine_names_it() -> None:
+    assert writing.node(BlankNode("b10"), VIRTUOSO) == "<nodeID://b10>"
+    assert [writing.is_askable(node, VIRTUOSO) for node in (BlankNode("b10"), BlankNode("ward"), iri("a"))] == [
+        True,
+        False,
+        True,
+    ]
+    assert not writing.is_askable(BlankNode("b10"), PLAIN)
+    for dialect, label in ((PLAIN, "b10"), (VIRTUOSO, "ward")):
+        with pytest.raises(InvalidRequest):
+            writing.node(BlankNode(label), dialect)
+
+
+def test_a_single_blank_node_is_not_listed_alone() -> None:
+    listed = writing.values("e", [BlankNode("b10")], VIRTUOSO)
+    assert listed == "VALUES ?e { <nodeID://b10> <urn:kg-sextant:nothing> }"
+
+
+@given(TEXTS)
+def test_the_graph_chooses_the_same_label_as_the_vocabulary(texts: list[tuple[str, str | None]]) -> None:
+    vocabulary = Vocabulary(languages=("en", "mul"))
+    choice = TextChoice(vocabulary, PLAIN)
+    store, said = pyoxigraph.Store(), list[Literal]()
+    for value, language in texts:
+        written = pyoxigraph.Literal(value, language=language)
+        quad = pyoxigraph.Quad(pyoxigraph.NamedNode(iri("a").value), pyoxigraph.NamedNode(LABEL.value), written)
+        store.add(quad)
+        # Oxigraph writes languages in lower case.
+        said.append(Literal(value, RDF_LANG_STRING, language.lower()) if language else Literal(value))
+    solutions = store.query(Queries.of(PLAIN, vocabulary).descriptions.labels([iri("a")]))
+    assert isinstance(solutions, pyoxigraph.QuerySolutions)
+    key = next(iter(solutions))["label"]
+    assert isinstance(key, pyoxigraph.Literal)
+    assert choice.read(key.value) == vocabulary.label({LABEL: said})
+
+
+def test_counts_compare_what_they_count_only_where_graphs_are_merged() -> None:
+    merged, single = (
+        Queries.of(replace(PLAIN, merges_graphs=merges), Vocabulary()).edges.degrees([iri("a")], Scope("out"))
+        for merges in (True, False)
+    )
+    assert "(COUNT(DISTINCT ?x) AS ?n)  { VALUES" in merged
+    assert "(COUNT(?x) AS ?n)  { VALUES" in single
+
+
+def test_an_engine_that_cannot_sort_hubs_is_not_asked_to() -> None:
+    spans = [Span(iri("a"), Group(True, iri("r")), 0, 5)]
+    sorted_, unsorted = (
+        Queries.of(replace(PLAIN, orders_hubs=orders), Vocabulary()).edges.spans(spans, Scope("in"), labelled=False)
+        for orders in (True, False)
+    )
+    assert "ORDER BY STR(?o) LIMIT 5" in sorted_
+    assert "ORDER BY" not in unsorted
+
+
+def test_the_time_limit_of_an_engine_lies_a_little_below_that_of_its_caller() -> None:
+    limits = {name: dict(dialect.parameters(10.0)) for name, dialect in DIALECTS.items()}
+    assert limits == {
+        "standard": {},
+        "virtuoso": {"timeout": "9000"},
+        "blazegraph": {"timeout": "9"},
+        "qlever": {"timeout": "9s"},
+        "graphdb": {"timeout": "9"},
+        "fuseki": {"timeout": "9"},
+    }
+    assert DIALECTS["graphdb"].parameters(0.2) == {"timeout": "1"}
+
+
+def test_names_are_cleaned_and_odd_ones_are_not_looked_for() -> None:
+    names = Queries.of(PLAIN, Vocabulary()).names
+    assert cleaned("  two\n\x00 words\ud800 ") == "two words"
+    assert [names.exact(text, None, 5) for text in ("", " \t", "\ud800", "x" * 301)] == [None] * 4
+    assert names.scan("!!!", None, scanned=9, limit=5) is None
+    assert names.indexed("☿", None, "virtuoso", 5) is None
+    with pytest.raises(Unsupported):
+        names.indexed("word", None, "none", 5)
+
+
+@pytest.mark.parametrize(
+    ("index", "dialect", "expected"),
+    [
+        ("virtuoso", "virtuoso", "?l <bif:contains> \"'mercury*' AND 'ii'\" ."),
+        ("blazegraph", "blazegraph", '?l <http://www.bigdata.com/rdf/search#search> "mercury* ii" .'),
+        ("qlever", "qlever", 'contains-word> "mercury* ii" .'),
+        ("lucene", "fuseki", '?s <http://jena.apache.org/text#query> ("mercury* AND ii" 7) .'),
+        ("lucene", "graphdb", '<http://www.ontotext.com/connectors/lucene#query> "mercury* AND ii" ;'),
+    ],
+)
+def test_each_full_text_index_is_asked_in_its_own_way(index: TextSearch, dialect: DialectName, expected: str) -> None:
+    names = Queries.of(DIALECTS[dialect], Vocabulary()).names
+    assert expected in (names.indexed('Mercury "II"', None, index, 7) or "")

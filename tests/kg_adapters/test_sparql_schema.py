@@ -1,0 +1,224 @@
+"""An endpoint's graph is described once: counted where it is small, sampled where it is not, and kept on disk."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import pytest
+
+from kg_adapters.errors import BackendTimeout, InvalidRequest
+from kg_adapters.labels import Vocabulary
+from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
+from kg_adapters.prefixes import WELL_KNOWN, WIKIDATA, Prefixes
+from kg_adapters.sparql.adapter import SparqlAdapter
+from kg_adapters.sparql.asking import Asker
+from kg_adapters.sparql.dialects import DIALECTS
+from kg_adapters.sparql.queries import Queries
+from kg_adapters.sparql.schema import SurveyLimits, Surveyor, with_well_known
+from kg_adapters.sparql.schema_file import FORMAT, SchemaFile
+from kg_adapters.sparql.solutions import Solutions
+from kg_adapters.terms import BlankNode, Iri, Literal, Node
+from kg_adapters.testing import SUMMED, TOWNS, edge, iri, ntriples, typed
+from sparql_stand_in import PREFIXES, CannedEndpoint, LateEndpoint, StandInEndpoint, endpoint_of, parts_of
+
+PLAIN = DIALECTS["standard"]
+QUERIES = Queries.of(PLAIN, Vocabulary())
+WHOLE = GraphSchema(
+    entities=Count(2),
+    triples=Count(1),
+    classes=(ClassSummary(iri("City"), "city", Count(1), BlankNode("b0")),),
+    relations=(RelationSummary(iri("near"), None, Count(1, exact=False), edge("a near b")),),
+    features=(FeatureSummary(iri("size"), None, Count(3), typed("7", "integer")),),
+    prefixes=Prefixes({"ex": "http://example.org/"}, WIKIDATA.entities, WIKIDATA.relations, blank_nodes=False),
+)
+
+
+def surveyor(endpoint: StandInEndpoint, limits: SurveyLimits | None = None) -> Surveyor:
+    return Surveyor(Asker(endpoint, PLAIN, 10.0), QUERIES.survey, limits)
+
+
+async def city_alone(terms: Collection[Node]) -> Mapping[Node, str]:
+    return {term: "city" for term in terms if term == iri("City")}
+
+
+async def test_a_small_graph_is_counted_whole() -> None:
+    found = await surveyor(endpoint_of(SUMMED)).schema(PREFIXES, city_alone)
+    assert found.all_answered
+    assert found.schema.complete
+    assert (found.schema.entities, found.schema.triples) == (Count(5), Count(6))
+    assert all(each.example is not None for each in found.schema.classes)
+    assert all(each.example is not None for each in found.schema.relations)
+    assert [each.label for each in found.schema.classes] == ["city", None]
+
+
+async def test_a_large_graph_is_sampled_and_says_so() -> None:
+    found = (await surveyor(endpoint_of(SUMMED), SurveyLimits(counted=5)).schema(PREFIXES, city_alone)).schema
+    assert not found.complete
+    assert (found.entities, found.triples) == (Count(0, exact=False), Count(6, exact=False))
+    assert found.classes[0].instances == Count(2, exact=False)
+    assert {each.iri for each in found.features} == {iri("label"), iri("population")}
+
+
+async def test_a_sample_looks_at_no_more_statements_than_allowed() -> None:
+    many = [f"a{number} near b{number}" for number in range(200)]
+    found = (await surveyor(endpoint_of(many), SurveyLimits(counted=5, sampled=50)).schema(PREFIXES, city_alone)).schema
+    assert [each.triples for each in found.relations] == [Count(50, exact=False)]
+
+
+async def test_what_cannot_be_counted_in_time_is_sampled_instead() -> None:
+    endpoint = LateEndpoint(ntriples(SUMMED), "(SAMPLE(?s) AS ?x) { ?s ?p ?o . FILTER(!isLiteral(?o))")
+    found = await surveyor(endpoint).schema(PREFIXES, city_alone)
+    assert [each.triples.exact for each in found.schema.relations] == [False, False, False]
+    assert [each.instances.exact for each in found.schema.classes] == [True, True]
+    assert not found.schema.complete
+    assert found.all_answered
+
+
+async def test_what_is_not_answered_at_all_is_left_out() -> None:
+    endpoint = LateEndpoint(ntriples(SUMMED), "?s ?a ?c")
+    found = await surveyor(endpoint).schema(PREFIXES, city_alone)
+    assert (found.schema.classes, len(found.schema.features), found.schema.complete) == ((), 2, False)
+    assert not found.all_answered
+
+
+async def test_an_unknown_size_means_a_sample() -> None:
+    endpoint = LateEndpoint(ntriples(SUMMED), "(COUNT(*) AS ?n) { ?s ?p ?o }")
+    found = (await surveyor(endpoint).schema(PREFIXES, city_alone)).schema
+    assert not found.complete
+    assert len(found.classes) == 2
+
+
+async def test_an_endpoint_that_answers_nothing_is_an_error() -> None:
+    with pytest.raises(BackendTimeout):
+        await surveyor(LateEndpoint("", "SELECT")).schema(PREFIXES, city_alone)
+
+
+async def test_no_more_is_listed_than_the_limits_allow() -> None:
+    found = (
+        await surveyor(endpoint_of(SUMMED), SurveyLimits(classes=1, relations=2)).schema(PREFIXES, city_alone)
+    ).schema
+    assert [each.iri for each in found.classes] == [iri("City")]
+    assert [each.iri for each in found.relations] == [iri("type"), iri("country")]
+    assert not found.complete
+    assert not found.triples.exact
+
+
+async def test_rows_without_a_subject_or_an_example_make_no_wrong_summary() -> None:
+    number = typed("4", "integer")
+    rows = ((iri("r"), number, None, iri("y"), None), (None, number, None, None, None))
+    answer = Solutions(("p", "n", "x", "y", "c"), rows)
+    found = (await surveyor(CannedEndpoint(answer)).schema(PREFIXES, city_alone)).schema
+    assert found.relations == (RelationSummary(iri("r"), None, Count(4), None),)
+    assert found.features == (FeatureSummary(iri("r"), None, Count(4), None),)
+    assert found.classes == ()
+
+
+async def test_prefixes_are_those_in_use_and_the_well_known_ones() -> None:
+    item, relation = "<http://www.wikidata.org/entity/Q1>", "<http://www.wikidata.org/prop/direct/P1>"
+    found = await surveyor(endpoint_of([*TOWNS, f"{item} {relation} {item}"])).prefixes()
+    assert (found.entities, found.relations) == (WIKIDATA.entities, WIKIDATA.relations)
+    assert found.namespaces["ns1"] == "http://example.org/"
+    assert found.namespaces["wd"] == "http://www.wikidata.org/entity/"
+    assert WELL_KNOWN.items() <= found.namespaces.items()
+    assert not found.blank_nodes
+
+
+def test_well_known_prefixes_never_replace_those_in_use() -> None:
+    used = Prefixes({"dbr": "http://other.org/", "x": WELL_KNOWN["foaf"]})
+    found = with_well_known(used, blank_nodes=True)
+    assert found.namespaces["dbr"] == "http://other.org/"
+    assert "foaf" not in found.namespaces
+    assert "wd" not in found.namespaces
+    assert found.blank_nodes
+
+
+def test_a_schema_is_read_back_as_it_was_kept(tmp_path: Path) -> None:
+    file = SchemaFile(tmp_path / "new", ("http://example.org/sparql",))
+    assert (file.prefixes(), file.schema()) == (None, None)
+    file.keep_prefixes(WHOLE.prefixes)
+    assert (file.prefixes(), file.schema()) == (WHOLE.prefixes, None)
+    file.keep_schema(WHOLE)
+    assert (file.prefixes(), file.schema()) == (WHOLE.prefixes, WHOLE)
+    assert [path.name for path in file.path.parent.iterdir()] == [file.path.name]
+
+
+def test_a_schema_expires_and_its_prefixes_do_not(tmp_path: Path) -> None:
+    now = [1_000.0]
+    file = SchemaFile(tmp_path, ("x",), expiry_s=60, clock=lambda: now[0])
+    file.keep_schema(WHOLE)
+    now[0] = 1_059.0
+    assert file.schema() == WHOLE
+    for later in (1_060.0, 900.0):
+        now[0] = later
+        assert file.schema() is None
+    assert file.prefixes() == WHOLE.prefixes
+
+
+def test_another_endpoint_or_choice_of_graphs_has_a_file_of_its_own(tmp_path: Path) -> None:
+    paths = {SchemaFile(tmp_path, key).path for key in (("a", "b"), ("a", "c"), ("a", "b", ""), ("ab",))}
+    assert len(paths) == 4
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b"\xff\xfe", b'{"format": 1}'])
+def test_a_damaged_file_counts_as_missing(tmp_path: Path, damage: bytes) -> None:
+    file = SchemaFile(tmp_path, ("x",))
+    file.keep_schema(WHOLE)
+    file.path.write_bytes(damage)
+    assert (file.prefixes(), file.schema()) == (None, None)
+
+
+def test_a_file_of_another_version_or_with_a_wrong_iri_counts_as_missing(tmp_path: Path) -> None:
+    file = SchemaFile(tmp_path, ("x",))
+    file.keep_schema(WHOLE)
+    written = file.path.read_text()
+    file.path.write_text(written.replace(f'"format":{FORMAT}', '"format":99'))
+    assert file.prefixes() is None
+    file.path.write_text(written.replace("http://example.org/near", "no iri"))
+    assert file.schema() is None
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "endpoints").write_text("in the way")
+    file = SchemaFile(tmp_path, ("x",))
+    file.keep_schema(WHOLE)
+    assert file.schema() is None
+
+
+async def test_the_adapter_asks_once_and_remembers_across_sessions(tmp_path: Path) -> None:
+    endpoint, later = endpoint_of(SUMMED), endpoint_of(SUMMED)
+    parts = replace(parts_of(endpoint, QUERIES), file=SchemaFile(tmp_path, ("x",)))
+    graph = SparqlAdapter(parts)
+    async with anyio.create_task_group() as tasks:
+        for _ in range(3):
+            tasks.start_soon(graph.schema)
+    found = await graph.schema()
+    assert len(endpoint.asked) == 6
+    assert await SparqlAdapter(replace(parts, endpoint=later)).schema() == found
+    assert later.asked == []
+
+
+async def test_a_schema_with_gaps_is_not_kept_for_later(tmp_path: Path) -> None:
+    late = LateEndpoint(ntriples(SUMMED), "?s ?a ?c")
+    file = SchemaFile(tmp_path, ("x",))
+    assert (await SparqlAdapter(replace(parts_of(late, QUERIES), file=file)).schema()).classes == ()
+    assert file.schema() is None
+
+
+async def test_an_endpoint_that_cannot_read_a_query_leaves_a_gap_and_no_group_of_errors() -> None:
+    class Picky(StandInEndpoint):
+        async def query(self, text: str, **options: object) -> Solutions:
+            if "SAMPLE" in text:
+                raise InvalidRequest("The endpoint says that the query is wrong.")
+            return await super().query(text)
+
+    with pytest.raises(InvalidRequest):
+        await surveyor(Picky(ntriples(SUMMED))).schema(PREFIXES, city_alone)
+
+
+def test_literals_of_a_kept_schema_keep_their_datatype(tmp_path: Path) -> None:
+    file = SchemaFile(tmp_path, ("x",))
+    said = Literal("Tokio", Iri("http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"), "de")
+    schema = replace(WHOLE, features=(FeatureSummary(iri("name"), "name", Count(1), said),))
+    file.keep_schema(schema)
+    assert file.schema() == schema

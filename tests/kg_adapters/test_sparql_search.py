@@ -1,0 +1,124 @@
+"""Names are found with whatever an endpoint has, within bounds, and the adapter says how."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from kg_adapters.errors import BackendTimeout, BackendUnavailable
+from kg_adapters.labels import Vocabulary
+from kg_adapters.models import Candidate
+from kg_adapters.sparql.asking import Asker
+from kg_adapters.sparql.dialects import DIALECTS, Dialect
+from kg_adapters.sparql.options import TextSearch
+from kg_adapters.sparql.queries import Queries
+from kg_adapters.sparql.search import EndpointSearch
+from kg_adapters.sparql.solutions import Solutions
+from kg_adapters.terms import BlankNode, Iri, Literal
+from kg_adapters.testing import SEARCHABLE, iri, ntriples
+from sparql_stand_in import CannedEndpoint, LateEndpoint, StandInEndpoint, adapter_over, endpoint_of
+
+CITIES = (
+    'q1 label "Tokyo"@en',
+    'q1 altLabel "Edo"@en',
+    'q2 label "Tokyo Tower"@en',
+    'q3 label "Kyoto"@en',
+    'q4 label "東京"@ja',
+    "q1 type City",
+    "q3 type City",
+    "q3 near q1",
+    "q4 near q1",
+    'near label "near Tokyo"@en',
+    'near2 label "nearby Tokyo"@en',
+    "near2 near near2",
+    "q1 near2 q3",
+)
+
+
+def searching(
+    endpoint: StandInEndpoint, index: TextSearch = "none", dialect: Dialect = DIALECTS["standard"], scanned: int = 1_000
+) -> EndpointSearch:
+    names = Queries.of(dialect, Vocabulary()).names
+    return EndpointSearch(Asker(endpoint, dialect, 10.0), names, index, scanned=scanned)
+
+
+def found_by(candidates: Sequence[Candidate]) -> list[tuple[str, str]]:
+    return [(candidate.entity.local_part, candidate.matched_by) for candidate in candidates]
+
+
+async def test_the_exact_name_comes_before_names_that_hold_it() -> None:
+    endpoint = endpoint_of(CITIES)
+    candidates = await adapter_over(endpoint).search("tokyo", limit=5)
+    assert candidates[0] == Candidate(iri("q1"), 1.0, "label", "Tokyo")
+    assert ("q2", "text") in found_by(candidates)
+    assert len(endpoint.asked) == 2
+
+
+async def test_exact_names_alone_cost_one_request_where_no_more_are_wanted() -> None:
+    endpoint = endpoint_of(CITIES)
+    assert found_by(await adapter_over(endpoint).search("Edo", limit=1)) == [("q1", "alias")]
+    assert len(endpoint.asked) == 1
+
+
+@pytest.mark.parametrize("slip", ["Tokxo", "Tokoyo", "tokyyo", "Tookyo"])
+async def test_one_slip_of_the_pen_is_forgiven(slip: str) -> None:
+    candidates = await adapter_over(endpoint_of(CITIES)).search(slip, limit=1)
+    assert found_by(candidates) == [("q1", "text")]
+
+
+async def test_a_name_in_another_script_and_language_is_found() -> None:
+    assert found_by(await adapter_over(endpoint_of(CITIES)).search("東京", limit=1)) == [("q4", "label")]
+
+
+async def test_a_relation_is_found_only_if_edges_are_about_it() -> None:
+    candidates = await adapter_over(endpoint_of(CITIES)).search("near Tokyo", limit=9)
+    assert "near" not in {candidate.entity.local_part for candidate in candidates}
+    assert "near2" in {candidate.entity.local_part for candidate in candidates}
+
+
+async def test_only_instances_of_a_type_are_found() -> None:
+    graph = adapter_over(endpoint_of(CITIES))
+    assert {c.entity.local_part for c in await graph.search("Tokyo", limit=9, type=iri("City"))} == {"q1", "q3"}
+    assert await graph.search("Tokyo", limit=9, type=BlankNode("b0")) == []
+    assert await graph.search("Tokyo", limit=0) == []
+
+
+async def test_no_more_names_are_looked_through_than_allowed() -> None:
+    endpoint = endpoint_of([f'a{number} label "Tokyo Tower {number}"@en' for number in range(50)])
+    found = [await searching(endpoint, scanned=scanned).search("Tokyo", limit=90, type=None) for scanned in (2, 99)]
+    assert [len(each) for each in found] == [2, 50]
+
+
+async def test_a_look_through_that_takes_too_long_leaves_the_exact_name() -> None:
+    endpoint = LateEndpoint(ntriples(SEARCHABLE), "CONTAINS")
+    found = await searching(endpoint).search("Mercury", limit=5, type=None)
+    assert sorted(found_by(found)) == [("element", "label"), ("planet", "label")]
+    assert len(endpoint.asked) == 2
+
+
+async def test_an_endpoint_that_is_down_is_not_an_empty_answer() -> None:
+    down = BackendUnavailable("The endpoint cannot be reached.")
+    with pytest.raises(BackendUnavailable):
+        await searching(StandInEndpoint("", [down])).search("Mercury", limit=5, type=None)
+    with pytest.raises(BackendTimeout):
+        await searching(StandInEndpoint("", [BackendTimeout("late")])).search("Mercury", limit=5, type=None)
+
+
+async def test_a_full_text_index_is_asked_where_there_is_one() -> None:
+    rows = ((iri("q2"), Vocabulary().labels[0], Literal("Tokyo Tower")), (iri("q9"), None, iri("no-name")), (None,) * 3)
+    endpoint = CannedEndpoint(Solutions(("s", "a", "l"), rows))
+    found = await searching(endpoint, "virtuoso", DIALECTS["virtuoso"]).search("Tokyo tower", limit=3, type=None)
+    assert found == [Candidate(iri("q2"), 1.0, "label", "Tokyo Tower")]
+    assert ["bif:contains" in asked for asked in endpoint.asked] == [False, True]
+
+
+def test_the_note_says_how_names_are_found() -> None:
+    endpoint = endpoint_of(CITIES)
+    assert "shared with the first 200,000 labels" in adapter_over(endpoint).search_note
+    assert "full-text index" in searching(endpoint, "qlever").note
+    assert "no full-text index" not in searching(endpoint, "qlever").note
+
+
+async def test_an_alias_relation_of_the_vocabulary_makes_an_alias() -> None:
+    vocabulary = Vocabulary(aliases=(Iri("http://example.org/nick"),))
+    graph = adapter_over(endpoint_of(['q1 nick "Edo"', "q1 near q2"]), vocabulary=vocabulary)
+    assert found_by(await graph.search("edo", limit=3)) == [("q1", "alias")]
