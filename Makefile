@@ -13,7 +13,7 @@ demo: $(STAMPS)/run ## start the server on the bundled graph and walk one questi
 
 test: lint ## run lint, types and tests with coverage
 	@echo "Testing …"
-	@$(BIN)/python -m pytest --quiet --numprocesses=auto --cov --cov-report=term
+	@$(BIN)/python -m pytest --quiet --numprocesses=auto --dist=loadgroup --cov --cov-report=term
 
 lint: $(STAMPS)/dev ## check formatting, lint and types
 	@echo "Checking format, lint and types …"

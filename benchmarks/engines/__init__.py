@@ -1,0 +1,1 @@
+"""Engines, and the weather between us and them, for benchmarks and tests: everything on loopback."""

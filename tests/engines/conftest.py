@@ -1,0 +1,76 @@
+"""Real SPARQL engines, started once for all tests of a process, with the sample in them."""
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+from benchmarks.engines.virtuoso import MISSING, is_installed, running_virtuoso
+
+from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.local.cache import sample_store
+from kg_adapters.local.sparql_store import statements
+from kg_adapters.local.store import LocalStore, open_store
+from kg_adapters.sparql.adapter import SparqlAdapter
+from oxigraph_endpoint import OxigraphEndpoint, running_oxigraph
+from remote_graphs import ENGINES, SAMPLE_GRAPH, Engine
+
+
+@pytest.fixture(scope="session")
+def sample_files(tmp_path_factory: pytest.TempPathFactory) -> LocalStore:
+    """The shipped slice of Wikidata, unpacked."""
+    return open_store(sample_store(tmp_path_factory.mktemp("cache")))
+
+
+@pytest.fixture(scope="session")
+def sample_triples(sample_files: LocalStore) -> bytes:
+    """All that the sample says, as N-Triples."""
+    return "".join(statements(sample_files.index)).encode()
+
+
+@pytest.fixture(scope="session")
+def oxigraph(tmp_path_factory: pytest.TempPathFactory, sample_triples: bytes) -> Iterator[OxigraphEndpoint]:
+    """An endpoint over Oxigraph that keeps a log."""
+    with running_oxigraph(tmp_path_factory.mktemp("oxigraph")) as endpoint:
+        endpoint.load(SAMPLE_GRAPH, sample_triples)
+        yield endpoint
+
+
+@pytest.fixture(scope="session")
+def oxigraph_engine(oxigraph: OxigraphEndpoint) -> Engine:
+    """Oxigraph, as plain SPARQL 1.1."""
+    return Engine("oxigraph", oxigraph)
+
+
+@pytest.fixture(scope="session")
+def virtuoso_engine(tmp_path_factory: pytest.TempPathFactory, sample_triples: bytes) -> Iterator[Engine]:
+    """Virtuoso, set as such, with its full-text index."""
+    if not is_installed():
+        pytest.fail(MISSING) if os.environ.get("CI") else pytest.skip(MISSING)
+    with running_virtuoso(tmp_path_factory.mktemp("virtuoso")) as virtuoso:
+        virtuoso.load(SAMPLE_GRAPH, sample_triples)
+        virtuoso.index_texts()
+        yield Engine("virtuoso", virtuoso, "virtuoso", "virtuoso")
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """Each engine in turn."""
+    engine: object = request.getfixturevalue(f"{request.param}_engine")
+    assert isinstance(engine, Engine)
+    return engine
+
+
+@pytest.fixture
+async def sample(sample_files: LocalStore) -> AsyncIterator[LocalAdapter]:
+    """The sample, read locally."""
+    async with aclosing(LocalAdapter(sample_files)) as graph:
+        yield graph
+
+
+@pytest.fixture
+async def remote_sample(engine: Engine, tmp_path: Path) -> AsyncIterator[SparqlAdapter]:
+    """The sample, asked for over HTTP."""
+    async with engine.opened(engine.sample, tmp_path) as graph:
+        yield graph

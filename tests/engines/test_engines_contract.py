@@ -1,0 +1,35 @@
+"""The SPARQL adapter keeps the contract over real engines, each test with a graph of its own."""
+
+from pathlib import Path
+
+import pytest
+
+from kg_adapters.protocol import KGAdapter
+from kg_adapters.testing import KGAdapterContract
+from remote_graphs import Engine
+
+pytestmark = pytest.mark.xdist_group("engines")
+
+
+class EngineContract(KGAdapterContract):
+    """What both contracts share."""
+
+    engine: Engine
+    cache: Path
+
+    async def open_graph(self, triples: str) -> KGAdapter:
+        return await self.engine.open(self.engine.load_new(triples), self.cache)
+
+
+class TestSparqlAdapterOverOxigraph(EngineContract):
+    stable_blank_nodes = False
+
+    @pytest.fixture(autouse=True)
+    def _engine(self, oxigraph_engine: Engine, tmp_path: Path) -> None:
+        self.engine, self.cache = oxigraph_engine, tmp_path
+
+
+class TestSparqlAdapterOverVirtuoso(EngineContract):
+    @pytest.fixture(autouse=True)
+    def _engine(self, virtuoso_engine: Engine, tmp_path: Path) -> None:
+        self.engine, self.cache = virtuoso_engine, tmp_path
