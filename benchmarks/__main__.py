@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 import platformdirs
 from rich.console import Console
 
+from benchmarks.agents import measure_agents
 from benchmarks.bench import Bench
 from benchmarks.calls import measure_calls, measure_start
 from benchmarks.clients import measure_clients
@@ -25,6 +26,7 @@ from benchmarks.imports import measure_import, measure_open
 from benchmarks.lookups import measure_lookups, measure_retrieve
 from benchmarks.observe import measure_observe
 from benchmarks.paths import measure_paths
+from benchmarks.remote import measure_remote
 from benchmarks.scaling import measure_scaling
 from benchmarks.table import print_section, print_verdict
 
@@ -40,9 +42,11 @@ SECTIONS: Final[Mapping[str, Measure]] = {
     "retrieve": measure_retrieve,
     "paths": measure_paths,
     "observe": measure_observe,
+    "agents": measure_agents,
     "calls": measure_calls,
     "clients": measure_clients,
     "start": measure_start,
+    "remote": measure_remote,
 }
 
 
