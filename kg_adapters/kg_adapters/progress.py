@@ -6,6 +6,7 @@ from typing import Literal as Choice
 from typing import TypeAlias
 
 Stage: TypeAlias = Choice["waiting", "reading", "indexing", "searching", "saving"]
+ExtractionStage: TypeAlias = Choice["walking", "typing", "valuing", "describing"]
 EmbeddingStage: TypeAlias = Choice["relations", "labels", "entities", "linking"]
 
 
@@ -54,4 +55,30 @@ OnEmbedding: TypeAlias = Callable[[EmbeddingProgress], None]
 
 
 def ignore_embedding(progress: EmbeddingProgress) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractionProgress:
+    """One step of taking a subgraph out of a graph.
+
+    Args:
+        stage: What is being asked for: neighbours, types of the outermost, literals, or labels and descriptions.
+        hop: Which hop that is of `walking`, from 1; 0 in other stages.
+        done: How many terms were asked about in this stage, or hop.
+        total: How many there are.
+        triples: How many triples were found so far.
+    """
+
+    stage: ExtractionStage
+    hop: int
+    done: int
+    total: int
+    triples: int
+
+
+OnExtraction: TypeAlias = Callable[[Progress | ExtractionProgress], None]
+
+
+def ignore_extraction(progress: Progress | ExtractionProgress) -> None:
     """Tell nobody."""

@@ -18,6 +18,7 @@ from kg_server.commands.import_ import import_
 from kg_server.commands.invocation import Invocation, invocation
 from kg_server.commands.output import escape_what_cannot_be_shown
 from kg_server.commands.serve import serve
+from kg_server.commands.subgraph import subgraph
 from kg_server.settings import APP
 
 app = typer.Typer(
@@ -68,6 +69,7 @@ app.command()(ask)
 app.command()(replay)
 app.command()(call)
 app.command("import")(import_)
+app.command()(subgraph)
 app.command()(doctor)
 app.command()(config)
 

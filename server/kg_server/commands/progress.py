@@ -1,11 +1,11 @@
-"""How far an import has come, for people."""
+"""How far a long piece of work has come, for people."""
 
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
-from kg_adapters.progress import EmbeddingProgress, OnProgress, Progress
+from kg_adapters.progress import EmbeddingProgress, ExtractionProgress, OnProgress, Progress
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,14 +22,20 @@ DOING: Final = {
     "labels": "Embedding the labels",
     "entities": "Embedding what entities are",
     "linking": "Linking the nearest entities",
+    "walking": "Looking around, hop",
+    "typing": "Asking for the types of the outermost entities",
+    "valuing": "Asking for literals",
+    "describing": "Asking for labels and descriptions",
 }
-MEASURED: Final = frozenset({"reading", "relations", "labels", "entities", "linking"})
+NOT_MEASURED: Final = frozenset({"waiting", "indexing", "searching", "saving"})
+
+Step: TypeAlias = Progress | EmbeddingProgress | ExtractionProgress
 
 
 class OnEither(Protocol):
-    """Told about the steps of imports and of computing vectors."""
+    """Told about the steps of imports, of computing vectors and of taking subgraphs."""
 
-    def __call__(self, progress: Progress | EmbeddingProgress) -> None:
+    def __call__(self, progress: Step) -> None:
         """Take note of a step."""
         ...
 
@@ -99,10 +105,10 @@ class PlainProgress:
     def __init__(self) -> None:
         self._stage = ""
 
-    def __call__(self, progress: Progress | EmbeddingProgress) -> None:
+    def __call__(self, progress: Step) -> None:
         """Take note of a step."""
-        if progress.stage != self._stage:
-            self._stage = progress.stage
+        if _stage(progress) != self._stage:
+            self._stage = _stage(progress)
             print(_words(progress), file=sys.stderr, flush=True)
 
 
@@ -118,24 +124,34 @@ class BarProgress:
         self._stage = ""
         self._task: TaskID | None = None
 
-    def __call__(self, progress: Progress | EmbeddingProgress) -> None:
+    def __call__(self, progress: Step) -> None:
         """Take note of a step."""
-        if self._task is None or progress.stage != self._stage:
+        if self._task is None or _stage(progress) != self._stage:
             self._begin(progress)
         else:
             self._bars.update(self._task, description=_words(progress), completed=progress.done)
 
-    def _begin(self, progress: Progress | EmbeddingProgress) -> None:
+    def _begin(self, progress: Step) -> None:
         if self._task is not None:
             self._bars.remove_task(self._task)
-        measured = progress.stage in MEASURED
+        measured = progress.stage not in NOT_MEASURED
         self._task = self._bars.add_task(_words(progress), total=progress.total if measured else None)
-        self._stage = progress.stage
+        self._stage = _stage(progress)
         self._bars.start()
         self._bars.refresh()
 
 
-def _words(progress: Progress | EmbeddingProgress) -> str:
-    counted = isinstance(progress, Progress) and progress.statements
-    read = f", {counted:,} statements" if counted else ""
-    return f"{DOING[progress.stage]}{read} …"
+def _stage(progress: Step) -> str:
+    hop = f" {progress.hop}" if isinstance(progress, ExtractionProgress) and progress.stage == "walking" else ""
+    return f"{DOING[progress.stage]}{hop}"
+
+
+def _words(progress: Step) -> str:
+    match progress:
+        case Progress() if progress.statements:
+            counted = f", {progress.statements:,} statements"
+        case ExtractionProgress() if progress.triples:
+            counted = f", {progress.triples:,} triples"
+        case _:
+            counted = ""
+    return f"{_stage(progress)}{counted} …"

@@ -1,0 +1,122 @@
+"""The folder in which an unfinished extraction keeps what it has."""
+
+import os
+import shutil
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Final, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from kg_adapters.errors import InvalidRequest, InvalidSource
+from kg_adapters.extraction.records import Answer, Plan, Request
+
+_PLAN: Final = "plan"
+
+R = TypeVar("R", bound=BaseModel)
+A = TypeVar("A", bound=Answer)
+
+
+class Journal:
+    """Keeps every answer in a file that appears as a whole, so that nothing is asked for twice.
+
+    Args:
+        folder: Where; it need not exist.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @classmethod
+    def beside(cls, store: Path) -> "Journal":
+        """Return the journal of an extraction to the store `store`."""
+        return cls(store.with_name(f"{store.name}.unfinished"))
+
+    def plan(self, request: Request) -> Plan | None:
+        """Return the plan that was begun, or None where there is none.
+
+        Raises:
+            InvalidRequest: It was begun for another request.
+        """
+        plan = self._read(_PLAN, Plan)
+        if plan is not None and plan.request != request:
+            raise InvalidRequest(
+                f"{self.folder} holds an unfinished extraction of {_difference(plan.request, request)}. Finish it "
+                "as it was begun, add --restart to throw it away, or choose another --out."
+            )
+        return plan
+
+    def begin(self, plan: Plan) -> None:
+        """Start anew with a plan.
+
+        Raises:
+            InvalidSource: The folder cannot be written.
+        """
+        self.clear()
+        self._write(_PLAN, plan)
+
+    async def once(self, name: str, kind: type[A], asked: tuple[str, ...], ask: Callable[[], Awaitable[A]]) -> A:
+        """Return the answer called `name` if it is there and about `asked`; else ask, and keep what comes.
+
+        Raises:
+            InvalidSource: The folder cannot be written.
+        """
+        kept = self._read(name, kind)
+        if kept is not None and kept.asked == asked:
+            return kept
+        answer = await ask()
+        self._write(name, answer)
+        return answer
+
+    def answers(self, names: Iterable[str], kind: type[A]) -> Iterator[A]:
+        """Yield answers that are there.
+
+        Raises:
+            InvalidSource: One is not.
+        """
+        for name in names:
+            answer = self._read(name, kind)
+            if answer is None:
+                raise InvalidSource(f"{name}.json is gone from {self.folder}. Run the same command again to go on.")
+            yield answer
+
+    def clear(self) -> None:
+        """Throw everything away."""
+        try:
+            if self.folder.is_dir():
+                # Without its plan the rest means nothing, should this be interrupted.
+                (self.folder / f"{_PLAN}.json").unlink(missing_ok=True)
+                shutil.rmtree(self.folder)
+        except OSError as error:
+            raise InvalidSource(f"{self.folder} cannot be removed: {error.strerror or error}.") from error
+
+    def _read(self, name: str, kind: type[R]) -> R | None:
+        try:
+            return kind.model_validate_json((self.folder / f"{name}.json").read_bytes())
+        except (OSError, ValidationError):
+            return None
+
+    def _write(self, name: str, record: BaseModel) -> None:
+        part = self.folder / f"{name}.part"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with part.open("wb") as file:
+                file.write(record.model_dump_json().encode())
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(part.with_suffix(".json"))
+        except OSError as error:
+            raise InvalidSource(
+                f"{self.folder} cannot be written: {error.strerror or error}. Make sure that its disk has room, then "
+                "run the same command again to go on."
+            ) from error
+
+
+def _difference(begun: Request, now: Request) -> str:
+    if begun.graph != now.graph:
+        return f"the graph {begun.graph!r}"
+    if begun.bounds != now.bounds:
+        was, wanted = begun.bounds.model_dump(), now.bounds.model_dump()
+        flags = (f"--{name.replace('_', '-')} {was[name]}" for name in was if was[name] != wanted[name])
+        return f"other bounds, {' '.join(flags)}"
+    return "other entities" if begun.fields == now.fields else f"other fields, {', '.join(begun.fields)}"

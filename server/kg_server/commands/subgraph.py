@@ -1,0 +1,128 @@
+"""`kg-sextant subgraph`: what lies around some entities of any graph, as a store to work on offline."""
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+import typer
+
+from kg_adapters.errors import BackendError
+from kg_adapters.progress import Progress
+from kg_server.commands.import_ import counted
+from kg_server.commands.invocation import invocation
+from kg_server.commands.progress import shown_progress
+from kg_server.settings import Settings
+
+if TYPE_CHECKING:
+    from kg_adapters.extraction.extract import ExtractionReport, Order
+    from kg_adapters.models import Count
+    from kg_server.commands.progress import OnEither
+
+MOST_SHOWN: Final = 10
+HUBS_SHOWN: Final = 3
+WAITING: Final = Progress("waiting", 0, 0, 0)
+
+
+def subgraph(
+    context: typer.Context,
+    entities: Annotated[Path, typer.Option("--entities", metavar="FILE", help="Ids, one a line, or JSON lines.")],
+    out: Annotated[Path, typer.Option("--out", metavar="STORE", help="The store to build or replace.")],
+    hops: Annotated[int, typer.Option(min=1, max=10, help="How many edges to go from them.")] = 3,
+    graph: Annotated[str | None, typer.Option(help="`sample`, RDF files, a store, or an endpoint's URL.")] = None,
+    per_relation: Annotated[
+        int, typer.Option(min=1, help="The most triples of an entity over one relation in one direction.")
+    ] = 200,
+    max_degree: Annotated[
+        int, typer.Option(min=1, help="The most triples of an entity; of one with more none, unless FILE names it.")
+    ] = 1_000,
+    features: Annotated[
+        Literal["all", "inner", "none"],
+        typer.Option(help="Whose literals: of everything, of all but the last hop, or none. A request each."),
+    ] = "all",
+    fields: Annotated[
+        list[str] | None, typer.Option("--field", help="A field of JSON lines that holds ids; may be repeated.")
+    ] = None,
+    restart: Annotated[bool, typer.Option("--restart", help="Throw away what an unfinished run has left.")] = False,
+) -> None:
+    """Extract what lies around entities into a store; stopped at any moment, the same command goes on."""
+    settings = invocation(context).load(graph=graph).settings
+    from kg_adapters.extraction.extract import Order
+    from kg_adapters.extraction.journal import Journal
+    from kg_adapters.extraction.records import Bounds, Request
+    from kg_adapters.extraction.seeds import FIELDS, read_entities
+    from kg_adapters.local.build import check_target
+    from kg_adapters.local.swap import exclusively
+
+    content, source = read_entities(entities)
+    target = Path(os.path.realpath(out))
+    check_target(target)
+    bounds = Bounds(hops=hops, per_relation=per_relation, max_degree=max_degree)
+    request = Request(graph=settings.graph, bounds=bounds, source=source, fields=tuple(fields or FIELDS))
+    order = Order(request, content, features)
+    with shown_progress() as progress, exclusively(target, on_wait=lambda: progress(WAITING)):
+        check_target(target)
+        if restart:
+            Journal.beside(target).clear()
+        report = _run(settings, order, target, progress)
+    _print_report(report)
+    print(f"Serve it: {shlex.join(['kg-sextant', 'serve', str(out)])}")
+
+
+def _run(settings: Settings, order: "Order", target: Path, progress: "OnEither") -> "ExtractionReport":
+    import anyio
+
+    try:
+        return anyio.run(_extract, settings, order, target, progress)
+    except KeyboardInterrupt:
+        print("Interrupted; what was fetched is kept. Run the same command again to go on.", file=sys.stderr)
+        raise
+
+
+async def _extract(settings: Settings, order: "Order", target: Path, progress: "OnEither") -> "ExtractionReport":
+    from kg_adapters.extraction.extract import extract
+    from kg_server.commands.graphs import opened
+
+    async with opened(settings) as graph:
+        try:
+            return await extract(graph, order, target, progress)
+        except BackendError as error:
+            again = "What was fetched is kept: run the same command again to go on."
+            raise type(error)(f"{error} {again}") from error
+
+
+def _print_report(report: "ExtractionReport") -> None:
+    counts = report.counts
+    triples, entities = counted(counts.triples, "triple"), counted(counts.entities, "entity", "entities")
+    relations, literals = counted(counts.relations, "relation"), counted(counts.features, "literal")
+    print(f"{report.folder}: {triples} between {entities} over {relations}, and {literals}.")
+    requests, more = counted(report.requests, "request"), f"{report.value_requests:,} for literals"
+    print(f"Around {counted(report.seeds, 'entity', 'entities')}, with {requests}, and {more}.")
+    _print_cut(report)
+    if report.values_left_out.value:
+        print(f"Left out: {_number(report.values_left_out, 'literal')}.")
+    if report.unknown:
+        print(f"Lines that name no entity of this graph: {len(report.unknown):,}. The first of them:")
+        for each in report.unknown[:MOST_SHOWN]:
+            print(f"  line {each.line}, {each.text!r}: {each.reason}")
+
+
+def _print_cut(report: "ExtractionReport") -> None:
+    from kg_adapters.terms import node_from_key
+
+    hubs = [each for each in report.cut if each.hub]
+    if hubs:
+        largest = ", ".join(
+            f"{report.prefixes.shorten(node_from_key(each.node))} ({each.total:,} triples)"
+            for each in hubs[:HUBS_SHOWN]
+        )
+        print(f"Not expanded: {counted(len(hubs), 'hub')}, the largest {largest}.")
+    if len(report.cut) > len(hubs):
+        print(f"Taken in part: the triples of {counted(len(report.cut) - len(hubs), 'entity', 'entities')}.")
+    if report.cut:
+        print(f"Left out around these: {_number(report.triples_left_out, 'triple')}.")
+
+
+def _number(count: "Count", one: str) -> str:
+    return f"{'' if count.exact else 'at least '}{counted(count.value, one)}"

@@ -1,0 +1,226 @@
+"""What lies around entities is taken out of a graph, within bounds, and answers as it did there."""
+
+from pathlib import Path
+
+import pytest
+
+from extractions import WatchedGraph, extracted, offline, order_for
+from kg_adapters.errors import InvalidRequest
+from kg_adapters.extraction.extract import Order
+from kg_adapters.extraction.records import Bounds, Cut, Unknown
+from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.local.store import Counts, open_store
+from kg_adapters.models import Count, Feature, FeaturePage
+from kg_adapters.prefixes import Prefixes
+from kg_adapters.progress import ExtractionProgress, Progress
+from kg_adapters.protocol import KGAdapter
+from kg_adapters.terms import XSD_STRING, Literal, Node, Triple, node_from_key, node_key
+from kg_adapters.testing import BLANKS, DESCRIBED, LOOPS, NAMED, TANGLE, TOWNS, UNICODE, VALUES, edges, iri, ntriples
+from small_graphs import store_of
+from sparql_stand_in import adapter_over, endpoint_of
+
+CHAIN = ("a near b", "b near c", "c near d", "d near e", "x near a")
+STAR = ("a near hub", "hub near z", *(f"p{number} near hub" for number in range(20)), "hub type Place", "a near b")
+
+
+def source_of(folder: Path, *statements: str) -> WatchedGraph:
+    folder.mkdir()
+    return WatchedGraph(store_of(folder, ntriples(statements)))
+
+
+def named(*names: str, bounds: Bounds | None = None) -> Order:
+    return order_for(*(f"<{iri(name)}>" for name in names), bounds=bounds)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+async def triples_of(graph: KGAdapter, *names: str) -> set[Triple]:
+    pages = await graph.neighbors([iri(name) for name in names], direction="both", limit=10_000)
+    return {triple for page in pages.values() for triple in page.triples}
+
+
+async def said_of(graph: KGAdapter, terms: list[Node]) -> list[object]:
+    """Return everything that a graph answers about terms."""
+    return [
+        await graph.labels(terms),
+        await graph.describe(terms),
+        await graph.neighbors(terms, direction="both", limit=1_000),
+        [await graph.features(term) for term in terms],
+        await graph.degrees(terms),
+    ]
+
+
+async def test_all_triples_within_the_hops_are_taken_and_none_beyond(tmp_path: Path) -> None:
+    source = source_of(tmp_path / "source", *CHAIN)
+    report = await extracted(source, named("a", bounds=Bounds(hops=2)), tmp_path / "store")
+    around = await triples_of(offline(report.folder), "a", "b", "c", "d", "e", "x")
+    assert around == set(edges("a near b", "b near c", "x near a"))
+    assert (report.counts, report.seeds) == (Counts(entities=4, relations=1, triples=3, features=0), 1)
+
+
+@pytest.mark.parametrize("statements", [DESCRIBED, LOOPS, NAMED, TANGLE, TOWNS, UNICODE, VALUES, BLANKS])
+async def test_within_the_hops_everything_is_answered_as_the_source_does(
+    tmp_path: Path, statements: tuple[str, ...]
+) -> None:
+    source = source_of(tmp_path / "source", *statements)
+    index = open_store(tmp_path / "source" / "store").index
+    keys = [index.nodes[row] for row in range(len(index.nodes))]
+    order = order_for(*(key if key.startswith("_:") else f"<{key}>" for key in keys), bounds=Bounds(hops=1))
+    graph = offline((await extracted(source, order, tmp_path / "store")).folder)
+    terms = [node_from_key(key) for key in keys]
+    assert await said_of(graph, terms) == await said_of(source, terms)
+    assert (graph.prefixes, graph.vocabulary) == (source.prefixes, source.vocabulary)
+    mine, theirs = await graph.schema(), await source.schema()
+    assert (mine.classes, mine.relations, mine.features) == (theirs.classes, theirs.relations, theirs.features)
+
+
+async def test_what_lies_outermost_has_its_types_labels_descriptions_and_literals(tmp_path: Path) -> None:
+    source = source_of(tmp_path / "source", *DESCRIBED, "osaka near kobe", 'tokyo area "3"', 'City label "city"@en')
+    graph = offline(
+        (await extracted(source, named("osaka", bounds=Bounds(hops=2)), tmp_path / "store")).folder,
+    )
+    terms: list[Node] = [iri("tokyo"), iri("City"), iri("country"), iri("kobe")]
+    assert await graph.describe(terms) == await source.describe(terms)
+    assert await graph.features(iri("tokyo")) == await source.features(iri("tokyo"))
+
+
+async def test_an_entity_of_the_last_hop_is_not_looked_around(tmp_path: Path) -> None:
+    source = source_of(tmp_path / "source", *CHAIN)
+    await extracted(source, named("a", bounds=Bounds(hops=2)), tmp_path / "store")
+    assert source.calls("neighbors") == [(iri("a"),), (iri("b"), iri("x"))]
+    assert source.calls("types") == [(iri("c"),)]
+
+
+async def test_a_hub_is_kept_but_not_expanded_and_what_it_lacks_is_counted(tmp_path: Path) -> None:
+    source = source_of(tmp_path / "source", *STAR, 'hub label "Hub"@en')
+    bounds = Bounds(hops=3, max_degree=10)
+    report = await extracted(source, named("a", bounds=bounds), tmp_path / "store")
+    graph = offline(report.folder)
+    assert await triples_of(graph, "a", "b", "hub", "z") == set(edges("a near hub", "a near b", "hub type Place"))
+    hub = iri("hub")
+    assert await graph.describe([hub]) == await source.describe([hub])
+    assert report.cut == (Cut(node=node_key(hub), total=23, exact=True, hub=True),)
+    assert report.triples_left_out == Count(21)
+
+
+async def test_a_hub_that_was_named_is_expanded_relation_by_relation(tmp_path: Path) -> None:
+    source = source_of(tmp_path / "source", *STAR)
+    bounds = Bounds(hops=1, max_degree=4, per_relation=2)
+    report = await extracted(source, named("hub", bounds=bounds), tmp_path / "store")
+    assert await triples_of(offline(report.folder), "hub") == set(
+        edges("hub type Place", "hub near z", "a near hub", "p0 near hub")
+    )
+    assert report.cut == (Cut(node=node_key(iri("hub")), total=23, exact=True, hub=False),)
+    assert report.triples_left_out == Count(19)
+
+
+async def test_of_one_relation_no_more_is_taken_than_was_asked_for(tmp_path: Path) -> None:
+    source = source_of(tmp_path / "source", *(f"a near b{number}" for number in range(5)), "a far c")
+    report = await extracted(source, named("a", bounds=Bounds(hops=1, per_relation=2)), tmp_path / "store")
+    assert await triples_of(offline(report.folder), "a") == set(edges("a near b0", "a near b1", "a far c"))
+    assert (report.triples_left_out, report.cut[0].hub) == (Count(3), False)
+
+
+async def test_a_hop_costs_one_request_per_batch_however_many_entities_it_has(tmp_path: Path) -> None:
+    many = (f"s{number} near t{number}" for number in range(25))
+    source = source_of(tmp_path / "source", *many)
+    order = named(*(f"s{number}" for number in range(25)), bounds=Bounds(hops=3, batch=10))
+    report = await extracted(source, order, tmp_path / "store")
+    assert [len(asked) for asked in source.calls("neighbors")] == [10, 10, 5, 10, 10, 5]
+    # Once for the seeds, and once for the 50 nodes and their relation.
+    assert [len(asked) for asked in source.calls("describe")] == [10, 10, 5, 10, 10, 10, 10, 10, 1]
+    assert (report.requests, report.value_requests) == (12, 51)
+
+
+@pytest.mark.parametrize(
+    ("values", "asked"), [("all", ["a", "b", "c", "near"]), ("inner", ["a", "b"]), ("none", list[str]())]
+)
+async def test_literals_are_read_of_those_that_were_chosen(tmp_path: Path, values: str, asked: list[str]) -> None:
+    source = source_of(tmp_path / "source", "a near b", "b near c", 'c label "C"@de', 'near label "near"@en')
+    order = order_for(f"<{iri('a')}>", bounds=Bounds(hops=2))
+    order = Order(order.request, order.content, "all" if values == "all" else "inner" if values == "inner" else "none")
+    report = await extracted(source, order, tmp_path / "store")
+    assert sorted(source.calls("features")) == [(iri(name),) for name in asked]
+    graph = offline(report.folder)
+    assert await graph.labels([iri("c"), iri("near")]) == {iri("c"): "C", iri("near"): "near"}
+    found = await graph.features(iri("c"))
+    literal = Literal("C", (await source.features(iri("c"))).features[0].value.datatype, "de")
+    plain = Literal("C", XSD_STRING)
+    assert found == FeaturePage((Feature(iri("label"), literal if values == "all" else plain),), Count(1))
+
+
+async def test_literals_beyond_the_bound_are_counted_and_the_label_stays(tmp_path: Path) -> None:
+    many = (f'a aaa "{number:04}"' for number in range(1_200))
+    source = source_of(tmp_path / "source", *many, "a near b", 'a label "A"@en')
+    report = await extracted(source, named("a"), tmp_path / "store")
+    assert report.values_left_out == Count(201)
+    assert await offline(report.folder).labels([iri("a")]) == {iri("a"): "A"}
+
+
+async def test_lines_that_name_no_entity_are_reported_and_the_rest_is_extracted(tmp_path: Path) -> None:
+    source = source_of(tmp_path / "source", *CHAIN)
+    order = order_for("", "Tokyo", f"<{iri('b')}>", f"<{iri('b')}>", f"<{iri('gone')}>", f"<{iri('near')}>", '{"x": 1}')
+    report = await extracted(source, order, tmp_path / "store")
+    assert report.seeds == 1
+    assert [(each.line, each.text) for each in report.unknown] == [
+        (2, "Tokyo"),
+        (5, f"<{iri('gone')}>"),
+        (6, f"<{iri('near')}>"),
+        (7, '{"x": 1}'),
+    ]
+    assert report.unknown[1] == Unknown(line=5, text=f"<{iri('gone')}>", reason="The graph has no such entity.")
+
+
+async def test_a_file_without_any_entity_of_the_graph_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
+    source = source_of(tmp_path / "source", *CHAIN)
+    with pytest.raises(InvalidRequest, match=r"no entity of the graph 'graph'\. Line 1, '<http://e/z>': The graph has"):
+        await extracted(source, order_for("<http://e/z>"), tmp_path / "store")
+    with pytest.raises(InvalidRequest, match=r"no entity of the graph 'graph'\.$"):
+        await extracted(source, order_for("# nobody"), tmp_path / "store")
+    assert names(tmp_path) == [".store.lock", "source"]
+
+
+async def test_progress_goes_hop_by_hop_to_the_saving_of_the_store(tmp_path: Path) -> None:
+    source, seen = source_of(tmp_path / "source", *CHAIN), list[Progress | ExtractionProgress]()
+    await extracted(source, named("a", bounds=Bounds(hops=2)), tmp_path / "store", seen.append)
+    assert seen == [
+        ExtractionProgress("walking", 1, 0, 1, 0),
+        ExtractionProgress("walking", 2, 0, 2, 2),
+        ExtractionProgress("typing", 0, 0, 1, 5),
+        ExtractionProgress("valuing", 0, 0, 5, 5),
+        ExtractionProgress("describing", 0, 0, 5, 5),
+        Progress("indexing", 0, 0, 5),
+        Progress("searching", 0, 0, 5),
+        Progress("saving", 0, 0, 5),
+    ]
+
+
+async def test_an_endpoint_gives_the_same_subgraph_as_a_file(tmp_path: Path) -> None:
+    statements = (*TOWNS, *DESCRIBED, *VALUES)
+    order = named("tokyo", bounds=Bounds(hops=2))
+    near = await extracted(source_of(tmp_path / "source", *statements), order, tmp_path / "near")
+    endpoint = endpoint_of(statements)
+    far = await extracted(adapter_over(endpoint), order, tmp_path / "far")
+    assert far.counts == near.counts
+    terms: list[Node] = [iri(name) for name in ("tokyo", "japan", "kyoto", "City", "country")]
+    assert await said_of(offline(far.folder), terms) == await said_of(offline(near.folder), terms)
+    assert offline(far.folder).prefixes == Prefixes({"ex": "http://example.org/"})
+
+
+async def test_blank_nodes_that_do_not_last_are_kept_apart_from_those_of_other_answers(tmp_path: Path) -> None:
+    graph = adapter_over(endpoint_of(["a has _:x", "a near b", "b has _:y", "_:y has c"]))
+    report = await extracted(graph, named("a", bounds=Bounds(hops=3)), tmp_path / "store")
+    found = await triples_of(offline(report.folder), "a", "b")
+    tails = sorted(node_key(triple.tail) for triple in found if triple.relation == iri("has"))
+    assert tails == ["_:hop-1-000000-0", "_:hop-2-000000-0"]
+    assert report.counts.triples == 3
+
+
+async def test_an_extracted_store_answers_sparql(tmp_path: Path) -> None:
+    report = await extracted(source_of(tmp_path / "source", *TOWNS), named("tokyo"), tmp_path / "store")
+    graph: LocalAdapter = offline(report.folder)
+    found = await graph.select("ASK { ?s ?p <http://example.org/japan> }", timeout_s=20, max_rows=1)
+    await graph.aclose()
+    assert found.truth is True

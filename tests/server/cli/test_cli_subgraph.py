@@ -1,0 +1,219 @@
+"""`subgraph`: from a file of entities to a store, what it says, and how it ends."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import StringIO
+from pathlib import Path
+from threading import Event, Thread
+from urllib.parse import parse_qs
+
+import pyoxigraph as ox
+import pytest
+from rich.console import Console
+
+from cli_runs import COMMAND, CommandLine, write_graph
+from extractions import content_of
+from kg_adapters.progress import ExtractionProgress
+from kg_server.commands.progress import drawn_bar
+from story_graphs import NOVELS, write_story
+
+
+def ids(folder: Path, *lines: str) -> str:
+    file = folder / "entities.txt"
+    file.write_text("\n".join(lines), encoding="utf-8")
+    return str(file)
+
+
+def test_it_says_what_was_extracted_and_how_to_serve_it(cli: CommandLine, tmp_path: Path) -> None:
+    graph, store = str(write_graph(tmp_path)), str(tmp_path / "my store")
+    run = cli.run("subgraph", "--graph", graph, "--entities", ids(tmp_path, "Q1490"), "--hops", "1", "--out", store)
+    assert (run.code, run.out.splitlines()) == (
+        0,
+        [
+            f"{store}: 2 triples between 2 entities over 2 relations, and 5 literals.",
+            "Around 1 entity, with 3 requests, and 4 for literals.",
+            f"Serve it: kg-sextant serve '{store}'",
+        ],
+    )
+    assert run.err.splitlines()[-7:] == [
+        "Looking around, hop 1 …",
+        "Asking for the types of the outermost entities, 2 triples …",
+        "Asking for literals, 2 triples …",
+        "Asking for labels and descriptions, 2 triples …",
+        "Building the adjacency index, 2 statements …",
+        "Building the text search, 2 statements …",
+        "Saving, 2 statements …",
+    ]
+    answer = cli.run("call", "GetNeighbor", "entity=Q1490", "--graph", store)
+    assert answer.out.splitlines()[1] == "Tokyo (Q1490) | country (P17) | Japan (Q17)"
+
+
+def test_hubs_left_outs_and_wrong_lines_are_said(cli: CommandLine, tmp_path: Path) -> None:
+    graph = str(write_story(tmp_path, NOVELS))
+    questions = ids(tmp_path, '{"question": "Who?", "topic": "Q476871"}', "Tokyo", "Q2", '{"id": "Q16"}')
+    words = ["subgraph", "--graph", graph, "--entities", questions, "--out", str(tmp_path / "store")]
+    run = cli.run(*words, "--max-degree", "1", "--per-relation", "2")
+    assert run.code == 0
+    assert run.out.splitlines()[2:9] == [
+        "Not expanded: 1 hub, the largest Q45765 (2 triples).",
+        "Taken in part: the triples of 1 entity.",
+        "Left out around these: 5 triples.",
+        "Lines that name no entity of this graph: 3. The first of them:",
+        "  line 2, 'Tokyo': 'Tokyo' is not an id. Expected a bare id as results show it, a prefixed name "
+        "(wd:…, wdt:…, p:…, rdfs:…), or a full IRI (<http://…>). Retrieve finds the id of a name.",
+        "  line 3, 'Q2': The graph has no such entity.",
+        '  line 4, \'{"id": "Q16"}\': It has none of the fields entity, entities, topic. '
+        "Name the one that holds ids with --field.",
+    ]
+
+
+def test_another_field_can_be_named(cli: CommandLine, tmp_path: Path) -> None:
+    graph, store = str(write_graph(tmp_path)), str(tmp_path / "store")
+    words = ["subgraph", "--graph", graph, "--out", store, "--entities", ids(tmp_path, '{"id": "Q17"}')]
+    assert cli.run(*words, "--field", "id").out.splitlines()[1].startswith("Around 1 entity")
+
+
+class FalteringEndpoint(ThreadingHTTPServer):
+    """A SPARQL endpoint that answers so many requests, and then refuses them or, with `stalls`, keeps them waiting."""
+
+    daemon_threads = True
+
+    def __init__(self, turtle: str) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.store = ox.Store()
+        self.store.load(turtle, ox.RdfFormat.TURTLE)
+        self.answers = 1_000_000
+        self.asked = 0
+        self.stalls = False
+        self.stalled, self.ended = Event(), Event()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/sparql"
+
+    def answer(self, query: str) -> bytes | None:
+        """Return the results of a query, or None where it is refused."""
+        self.asked += 1
+        if self.asked <= self.answers:
+            found = self.store.query(query)
+            assert isinstance(found, ox.QuerySolutions)
+            return found.serialize(format=ox.QueryResultsFormat.JSON)
+        if self.stalls:
+            self.stalled.set()
+            self.ended.wait(60)
+        return None
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self._answer(self.path.partition("?")[2])
+
+    def do_POST(self) -> None:
+        self._answer(self.rfile.read(int(self.headers["Content-Length"])).decode())
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Keep quiet."""
+
+    def _answer(self, form: str) -> None:
+        assert isinstance(self.server, FalteringEndpoint)
+        body = self.server.answer(parse_qs(form)["query"][0])
+        self.send_response(200 if body is not None else 503)
+        self.send_header("Content-Type", "application/sparql-results+json")
+        self.send_header("Content-Length", str(len(body or b"")))
+        self.end_headers()
+        self.wfile.write(body or b"")
+
+
+@pytest.fixture
+def endpoint() -> Iterator[FalteringEndpoint]:
+    with FalteringEndpoint(NOVELS) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.ended.set()
+        server.shutdown()
+        thread.join()
+
+
+def words_for(endpoint: FalteringEndpoint, folder: Path, store: Path) -> list[str]:
+    file = ids(folder, "wd:Q476871", "wd:Q465360")
+    return ["subgraph", "--graph", endpoint.url, "--entities", file, "--hops", "2", "--out", str(store)]
+
+
+def test_a_source_that_fails_ends_with_1_and_says_to_run_it_again(
+    cli: CommandLine, tmp_path: Path, endpoint: FalteringEndpoint
+) -> None:
+    never = {"KG_SEXTANT_ENDPOINT_MAX_RETRIES": "0"}
+    whole = cli.run(*words_for(endpoint, tmp_path, tmp_path / "whole"), **never)
+    assert whole.code == 0
+    needed, store = endpoint.asked, tmp_path / "store"
+    endpoint.asked, endpoint.answers = 0, needed // 2
+    failed = cli.run(*words_for(endpoint, tmp_path, store), **never)
+    assert (failed.code, failed.out, store.exists()) == (1, "", False)
+    last = failed.err.splitlines()[-1]
+    assert last.startswith(f"kg-sextant: The endpoint 127.0.0.1:{endpoint.server_port} cannot serve now (HTTP 503)")
+    assert last.endswith("What was fetched is kept: run the same command again to go on.")
+    endpoint.asked, endpoint.answers = 0, needed
+    again = cli.run(*words_for(endpoint, tmp_path, store), **never)
+    assert again.code == 0
+    assert 0 < endpoint.asked < needed
+    assert content_of(store) == content_of(tmp_path / "whole")
+
+
+def test_an_unfinished_run_is_thrown_away_only_when_that_is_asked_for(
+    cli: CommandLine, tmp_path: Path, endpoint: FalteringEndpoint
+) -> None:
+    words = words_for(endpoint, tmp_path, tmp_path / "store")
+    endpoint.answers = 3
+    assert cli.run(*words, KG_SEXTANT_ENDPOINT_MAX_RETRIES="0").code == 1
+    endpoint.answers = 1_000_000
+    refused = cli.run(*words, "--hops", "1")
+    assert (refused.code, "other bounds, --hops 2. Finish it as it was begun, add --restart" in refused.err) == (
+        2,
+        True,
+    )
+    assert cli.run(*words, "--hops", "1", "--restart").code == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
+def test_an_interrupt_from_the_keyboard_says_how_to_go_on(tmp_path: Path, endpoint: FalteringEndpoint) -> None:
+    endpoint.answers, endpoint.stalls = 3, True
+    words = words_for(endpoint, tmp_path, tmp_path / "store")
+    with subprocess.Popen([*COMMAND, *words], stderr=subprocess.PIPE, text=True, encoding="utf-8") as process:
+        assert endpoint.stalled.wait(60)
+        process.send_signal(signal.SIGINT)
+        endpoint.ended.set()
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Interrupted; what was fetched is kept. Run the same command again to go on." in err
+
+
+def test_what_cannot_be_is_refused_before_anything_is_asked(cli: CommandLine, tmp_path: Path) -> None:
+    there = tmp_path / "full"
+    there.mkdir()
+    (there / "something").touch()
+    known = ids(tmp_path, "Q1490")
+    runs = [
+        cli.run("subgraph", "--entities", known, "--out", str(there)),
+        cli.run("subgraph", "--entities", str(tmp_path / "no"), "--out", str(tmp_path / "store")),
+        cli.run("subgraph", "--entities", known, "--out", str(tmp_path / "store"), "--hops", "0"),
+        cli.run("subgraph", "--entities", ids(tmp_path, "Nobody"), "--out", str(tmp_path / "store")),
+    ]
+    assert [run.code for run in runs] == [1, 1, 2, 2]
+    assert "is neither a store nor empty" in runs[0].err
+    assert "no cannot be read: No such file or directory. It names the entities." in runs[1].err
+    assert "names no entity of the graph" in runs[3].err
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_bar_begins_again_with_every_hop() -> None:
+    screen = StringIO()
+    with drawn_bar(Console(file=screen, force_terminal=True, width=80)) as progress:
+        progress(ExtractionProgress("walking", 1, 0, 10, 0))
+        progress(ExtractionProgress("walking", 1, 5, 10, 1_000))
+        progress(ExtractionProgress("walking", 2, 0, 20, 2_000))
+    assert "Looking around, hop 1" in screen.getvalue()
+    assert "Looking around, hop 2, 2,000 triples" in screen.getvalue()
