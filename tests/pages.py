@@ -11,6 +11,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[1]
 EXAMPLES: Final = ROOT / "docs" / "examples"
 PAGES: Final = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
+LOCAL_MODEL: Final = "http://localhost:11434/v1"
 
 _BLOCK: Final = re.compile(r"(^<!-- \S+ -->\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _ASSIGNMENT: Final = re.compile(r"[A-Z_]+=\S*")
@@ -25,6 +26,11 @@ class Block:
     language: str
     text: str
     included: bool
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether it asks a model at `LOCAL_MODEL`, with `await` outside functions as in a notebook."""
+        return LOCAL_MODEL in self.text
 
     def __str__(self) -> str:
         return f"{self.page}:{self.line}"

@@ -25,8 +25,9 @@ class Asked(BaseModel):
 
     model: str
     messages: list[Turn]
-    temperature: float
-    max_tokens: int
+    temperature: float | None = None
+    max_tokens: int | None = None
+    max_completion_tokens: int | None = None
     top_p: float | None = None
 
     @property

@@ -1,4 +1,4 @@
-"""Write what README.md and docs/ take from the code: output of commands, files, the table of settings.
+"""Write what README.md and docs/ take from the code: output of commands and notebooks, files, prompts, settings.
 
 `--check` writes nothing: it prints what is stale and fails.
 """
@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from notebooks import performed
 from pydantic import BaseModel, Field
+from shown_agents import shown_prompts, trace_line
 
 from kg_server.cli import main as kg_sextant
 from kg_server.settings import ENVIRONMENT_PREFIX, Settings
@@ -25,11 +27,14 @@ from kg_server.settings import ENVIRONMENT_PREFIX, Settings
 ROOT: Final = Path(__file__).resolve().parents[1]
 EXAMPLES: Final = ROOT / "docs" / "examples"
 PAGES: Final = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+NOTEBOOKS: Final = tuple(sorted((ROOT / "docs").glob("*.ipynb")))
 HOME: Final = "/home/you"
 """What the pages call the folder that the commands run in."""
 
 _SESSION: Final = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
 _FILE: Final = re.compile(r"(^<!-- (docs/\S+) -->\n```\w+\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
+_PROMPT: Final = re.compile(r"(^<!-- prompt (\S+) -->\n```text\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
+_TRACE: Final = re.compile(r"(^<!-- trace (\S+) (\d+) -->\n```text\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
 _SCORED: Final = re.compile(r"(?:^.* \| -?\d\.\d\d \| hop \d\n)+", re.MULTILINE)
 _SCORE: Final = re.compile(r"\| -?\d\.\d\d \|")
 _SETTINGS: Final = re.compile(r"(?<=^<!-- settings -->\n).*?(?=^<!-- end -->$)", re.MULTILINE | re.DOTALL)
@@ -140,6 +145,8 @@ def rewritten(text: str, shell: Shell) -> str:
     """Return a page with everything that it takes from the code as it is now."""
     text = _SESSION.sub(lambda found: shell.session(found[0]), text)
     text = _FILE.sub(lambda found: found[1] + (ROOT / found[2]).read_text(encoding="utf-8"), text)
+    text = _PROMPT.sub(lambda found: found[1] + shown_prompts()[found[2]], text)
+    text = _TRACE.sub(lambda found: found[1] + trace_line(ROOT / found[2], int(found[3])), text)
     return _SETTINGS.sub(lambda _: settings_table(), text)
 
 
@@ -151,10 +158,13 @@ def _steady(text: str) -> str:
 def main(*, check: bool) -> int:
     """Rewrite every page, or only say what is stale; return the exit code."""
     stale = 0
-    for page in PAGES:
+    for page in (*PAGES, *NOTEBOOKS):
         before = page.read_text(encoding="utf-8")
-        with shell_with_examples() as shell:
-            after = rewritten(before, shell)
+        if page.suffix == ".ipynb":
+            after = performed(before)
+        else:
+            with shell_with_examples() as shell:
+                after = rewritten(before, shell)
         if _steady(after) == _steady(before):
             continue
         stale += 1

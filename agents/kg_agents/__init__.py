@@ -8,7 +8,7 @@ from kg_agents.answers import AgentAnswer, Step
 from kg_agents.dialogue import Limits
 from kg_agents.graph_counselor import CounselorSettings, GraphCounselor
 from kg_agents.knowledge import KnowledgeGraph, connect
-from kg_agents.linking import link_by_model, link_by_names
+from kg_agents.linking import link_by_model, link_by_names, link_given
 from kg_agents.llm import AgentError, Completion, Llm, LlmError, Message, Usage
 from kg_agents.oda import ODA, OdaSettings, OdaWithoutModel
 from kg_agents.openai_llm import OpenAiLlm, Prices
@@ -36,4 +36,5 @@ __all__ = [
     "connect",
     "link_by_model",
     "link_by_names",
+    "link_given",
 ]

@@ -150,7 +150,7 @@ class Dialogue:
             raise RunEnded("model", str(error)) from error
         self.usage += completion.usage
         # Half a character, which some models produce, can be sent nowhere.
-        return completion.text[:MAX_REPLY].encode(errors="ignore").decode()
+        return completion.text[:MAX_REPLY].encode(errors="replace").decode()
 
 
 def tokens_in(text: str) -> int:

@@ -7,7 +7,8 @@ from typing import Final
 
 from kg_agents.dialogue import Dialogue, FailedReply, Unreadable
 from kg_agents.graph_values import Candidate
-from kg_agents.knowledge import KnowledgeGraph
+from kg_agents.knowledge import Direction, KnowledgeGraph
+from kg_agents.tool_calls import ToolError
 from kg_prompts import render
 from kg_prompts.oda import MentionsPrompt
 
@@ -36,6 +37,23 @@ class Linked:
 
     def __str__(self) -> str:
         return f"{self.mention!r} is {self.entity.label} ({self.entity.id})"
+
+
+async def link_given(graph: KnowledgeGraph, texts: Sequence[str]) -> tuple[Linked, ...]:
+    """Return the entities that ids, IRIs or names stand for, by the short ids that the tools show, each once.
+
+    Args:
+        graph: The graph.
+        texts: What was given.
+
+    Raises:
+        ToolError: One of them stands for nothing, or the server does not answer.
+    """
+    found: dict[str, Linked] = {}
+    for text in texts:
+        entity = await _given(graph, text.strip())
+        found.setdefault(entity.id, Linked(text, entity))
+    return tuple(found.values())
 
 
 async def link_by_names(graph: KnowledgeGraph, question: str) -> tuple[Linked, ...]:
@@ -79,6 +97,42 @@ async def link_by_model(graph: KnowledgeGraph, question: str, talk: Dialogue) ->
     return tuple(found.values())[:MAX_ENTITIES] or await link_by_names(graph, question)
 
 
+async def _given(graph: KnowledgeGraph, text: str) -> Candidate:
+    try:
+        return await _by_id(graph, text)
+    except ToolError as refusal:
+        # Without a cause it is the graph that refuses: the text is no id, or an unknown one.
+        if refusal.__cause__ is not None:
+            raise
+        return await _by_name(graph, text, refusal)
+
+
+async def _by_id(graph: KnowledgeGraph, text: str) -> Candidate:
+    """Return the entity that an id in any form stands for: what the tools say of it shows the form that they use."""
+    sides: tuple[tuple[Direction, int], ...] = (("out", 0), ("in", 2))
+    for direction, place in sides:
+        around = await graph.neighbors(text, direction=direction, limit=1)
+        # Where there is no triple, a label can only be its own.
+        short = around.triples[0][place] if around.triples else next(iter(around.labels.nodes), None)
+        if short is not None:
+            return Candidate(short, around.labels.nodes.get(short, short), "", 1.0, "id")
+    return Candidate(text, text, "", 1.0, "id")
+
+
+async def _by_name(graph: KnowledgeGraph, text: str, refusal: ToolError) -> Candidate:
+    near = [each for each in await graph.retrieve(text, limit=3) if not each.matched.startswith("meaning ")]
+    if near and _is_exact(near[0]):
+        return near[0]
+    if not near:
+        raise refusal
+    names = " or ".join(f"{each.label} ({each.id})" for each in near)
+    raise ToolError(f"Nothing in the graph is called {text!r}. Did you mean {names}?") from refusal
+
+
+def _is_exact(candidate: Candidate) -> bool:
+    return candidate.matched.startswith(("label ", "alias "))
+
+
 def _spans(words: int) -> Iterator[tuple[int, int]]:
     for length in range(min(LONGEST_NAME, words), 0, -1):
         for first in range(words - length + 1):
@@ -93,7 +147,7 @@ def _is_small(words: Sequence[re.Match[str]], place: int) -> bool:
 
 async def _named(graph: KnowledgeGraph, mention: str) -> Candidate | None:
     for entity in await graph.retrieve(mention, limit=1):
-        if entity.matched.startswith(("label ", "alias ")):
+        if _is_exact(entity):
             return entity
     return None
 

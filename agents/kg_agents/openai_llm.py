@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self
 
 from pydantic import SecretStr
 
@@ -16,7 +17,10 @@ OPENAI_URL: Final = "https://api.openai.com/v1"
 _NO_KEY: Final = "none"
 _BYTES_PER_TOKEN: Final = 4
 _MAX_QUOTED: Final = 300
+_THINKING_TOKENS: Final = 4_000
+"""How much a model that thinks before it replies may think."""
 _TOO_LONG: Final = ("context_length", "context length", "maximum context", "too long", "too many tokens")
+_PARAMETERS: Final = frozenset({"temperature", "top_p", "max_tokens"})
 _ADVICE: Final = {
     401: "Check the API key.",
     403: "Check what the API key allows.",
@@ -69,6 +73,7 @@ class OpenAiLlm:
         self._context_tokens = context_tokens
         self._prices = prices or Prices()
         self._client: AsyncOpenAI | None = None
+        self._refused: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:
@@ -98,6 +103,15 @@ class OpenAiLlm:
         cost = self._prices.cost(prompt_tokens, completion_tokens)
         return Completion(text, Usage(prompt_tokens, completion_tokens, cost, 1), choice.finish_reason)
 
+    async def __aenter__(self) -> Self:
+        """Close the connections at the end of the block."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
     async def aclose(self) -> None:
         """Close the connections; calling it twice is harmless."""
         client, self._client = self._client, None
@@ -118,15 +132,23 @@ class OpenAiLlm:
     ) -> "ChatCompletion":
         import openai  # noqa: PLC0415 - takes a third of a second, which only those should wait for who use a model
 
-        client = self._connected()
+        client, refused = self._connected(), self._refused
+        thinks = "max_tokens" in refused
         try:
             return await client.chat.completions.create(
                 model=self._model,
                 messages=[_param(each) for each in messages],
-                temperature=temperature,
-                max_tokens=max_tokens,
-                top_p=openai.omit if top_p is None else top_p,
+                temperature=openai.omit if "temperature" in refused else temperature,
+                max_tokens=openai.omit if thinks else max_tokens,
+                max_completion_tokens=max_tokens + _THINKING_TOKENS if thinks else openai.omit,
+                top_p=openai.omit if top_p is None or "top_p" in refused else top_p,
             )
+        except openai.BadRequestError as error:
+            named = _PARAMETERS & {error.param} - refused
+            if not named:
+                raise self._refusal(error.status_code, _quoted(str(error))) from error
+            # Models that think take no sampling, and count their tokens under another name.
+            self._refused = refused | named
         except openai.APITimeoutError as error:
             raise LlmUnavailable(f"{self._where} did not answer within {self._timeout_s:g} seconds.") from error
         except openai.APIConnectionError as error:
@@ -139,6 +161,7 @@ class OpenAiLlm:
             raise LlmError(f"{self._where} answered with something that is no reply: {_quoted(str(error))}.") from error
         except ValueError as error:
             raise LlmError(f"{self._where} answered with something that is no JSON: {_quoted(str(error))}.") from error
+        return await self._ask(messages, temperature=temperature, max_tokens=max_tokens, top_p=top_p)
 
     def _connected(self) -> "AsyncOpenAI":
         if self._client is None:

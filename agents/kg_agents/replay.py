@@ -1,5 +1,6 @@
 """A run once more from its record, without the model and without the graph."""
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -29,8 +30,32 @@ class Replay:
         lines = read_trace(path)
         self.run = next(line for line in lines if isinstance(line, RunLine))
         self.answer = next((line for line in lines if isinstance(line, AnswerLine)), None)
-        self.llm = ReplayedLlm(self.run.model, [line for line in lines if isinstance(line, LlmLine)])
-        self.tools = ReplayedTools([line for line in lines if isinstance(line, ToolLine)])
+        self.clock = RecordedClock(next((line.at_s for line in lines if isinstance(line, LlmLine | ToolLine)), 0.0))
+        out_of_time = self.answer is not None and self.answer.stop_reason == "seconds"
+        calls = [line for line in lines if isinstance(line, LlmLine)]
+        self.llm = ReplayedLlm(self.run.model, calls, self.clock, out_of_time=out_of_time)
+        self.tools = ReplayedTools(
+            [line for line in lines if isinstance(line, ToolLine)], self.clock, out_of_time=out_of_time
+        )
+
+
+class RecordedClock:
+    """Shows the time that it was when a recorded call ended.
+
+    Args:
+        now_s: The time at first, in seconds.
+    """
+
+    def __init__(self, now_s: float = 0.0) -> None:
+        self._now_s = now_s
+
+    def __call__(self) -> float:
+        """Return the time."""
+        return self._now_s
+
+    def pass_by(self, line: LlmLine | ToolLine) -> None:
+        """Go on to the end of a call."""
+        self._now_s = max(self._now_s, line.at_s + line.took_s)
 
 
 class ReplayedLlm:
@@ -39,11 +64,15 @@ class ReplayedLlm:
     Args:
         name: What the model was called.
         lines: Its calls.
+        clock: Moved on with every call.
+        out_of_time: Whether the run ended because its time was over, so that a call that is not here was too late.
     """
 
-    def __init__(self, name: str, lines: Sequence[LlmLine]) -> None:
+    def __init__(self, name: str, lines: Sequence[LlmLine], clock: RecordedClock, *, out_of_time: bool) -> None:
         self.name = name
-        self._left = list(lines)
+        self._left = deque(lines)
+        self._clock = clock
+        self._out_of_time = out_of_time
 
     async def complete(
         self,
@@ -59,16 +88,18 @@ class ReplayedLlm:
         Raises:
             ReplayDiverged: The record holds another call here, or none.
             LlmError: The model failed here.
+            TimeoutError: The time was over here.
         """
         del temperature, max_tokens, top_p
         if not self._left:
-            raise ReplayDiverged(f"The record holds no more replies; asked was for {purpose!r}.")
-        line = self._left.pop(0)
+            raise _nothing_left(f"The record holds no more replies; asked was for {purpose!r}.", self._out_of_time)
+        line = self._left.popleft()
+        self._clock.pass_by(line)
         asked = [(each.role, each.content) for each in messages]
         if line.purpose != purpose or line.messages != asked:
             raise ReplayDiverged(
                 f"The run asks for {purpose!r} with {asked[-1][1][:_SHOWN]!r}; the record holds {line.purpose!r} with "
-                f"{line.messages[-1][1][:_SHOWN]!r}. It was made by another version or with other parameters."
+                f"{line.messages[-1:]!r:.{_SHOWN}}. It was made by another version or with other parameters."
             )
         if line.error:
             raise PromptTooLong(line.error) if line.too_long else LlmError(line.error)
@@ -81,22 +112,33 @@ class ReplayedTools:
 
     Args:
         lines: The calls.
+        clock: Moved on with every call.
+        out_of_time: See `ReplayedLlm`.
     """
 
-    def __init__(self, lines: Sequence[ToolLine]) -> None:
-        self._left = list(lines)
+    def __init__(self, lines: Sequence[ToolLine], clock: RecordedClock, *, out_of_time: bool) -> None:
+        self._left = deque(lines)
+        self._clock = clock
+        self._out_of_time = out_of_time
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
         """See `Tools`.
 
         Raises:
             ReplayDiverged: The record holds another call here, or none.
+            TimeoutError: The time was over here.
         """
         if not self._left:
-            raise ReplayDiverged(f"The record holds no more calls; asked was for {tool}.")
-        line = self._left.pop(0)
+            raise _nothing_left(f"The record holds no more calls; asked was for {tool}.", self._out_of_time)
+        line = self._left.popleft()
+        self._clock.pass_by(line)
         if line.tool != tool or line.arguments != dict(arguments):
             raise ReplayDiverged(
-                f"The run calls {tool} {dict(arguments)}; the record holds {line.tool} {line.arguments}."
+                f"The run calls {tool} {dict(arguments)}; the record holds {line.tool!r:.{_SHOWN}} "
+                f"{line.arguments!r:.{_SHOWN}}."
             )
         return ToolCall(line.tool, line.arguments, line.text, line.data, line.failed)
+
+
+def _nothing_left(reason: str, out_of_time: bool) -> ReplayDiverged | TimeoutError:
+    return TimeoutError() if out_of_time else ReplayDiverged(reason)

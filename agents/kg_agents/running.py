@@ -1,30 +1,30 @@
 """One question from beginning to end: entities, agent, record; and the same once more from the record."""
 
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
-from kg_agents.answers import AgentAnswer, Step
+from kg_agents.answers import AgentAnswer
 from kg_agents.dialogue import Dialogue, RunEnded
 from kg_agents.graph_counselor import CounselorSettings, GraphCounselor
 from kg_agents.graph_values import Labels
 from kg_agents.knowledge import KnowledgeGraph
-from kg_agents.linking import Linked, link_by_model, link_by_names
+from kg_agents.linking import Linked, link_by_model, link_by_names, link_given
 from kg_agents.llm import Llm, Usage
 from kg_agents.oda import ODA, OdaSettings, OdaWithoutModel
 from kg_agents.replay import Replay
 from kg_agents.tool_calls import Tools
-from kg_agents.trace import AnswerLine, RunLine, Trace, TracedLlm, TracedTools
+from kg_agents.trace import AnswerLine, InvalidTrace, RecordedAgent, RunLine, Trace, TracedLlm, TracedTools
+from kg_agents.watching import WatchedLlm, WatchedTools, Watcher
 
 AgentName: TypeAlias = Literal["oda", "graph-counselor"]
-_Recorded: TypeAlias = Literal["oda", "graph-counselor", "oda-without-model"]
 
 _ODA_SETTINGS = TypeAdapter(OdaSettings)
 _COUNSELOR_SETTINGS = TypeAdapter(CounselorSettings)
-_NAMES: TypeAdapter[_Recorded] = TypeAdapter(_Recorded)
 
 
 class Agent(Protocol):
@@ -36,25 +36,12 @@ class Agent(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Watcher:
-    """Who watches a run.
-
-    Args:
-        on_linked: Told which entities were found in the question.
-        on_step: Told of every step.
-    """
-
-    on_linked: Callable[[Sequence[Linked]], None] = lambda _: None
-    on_step: Callable[[Step], None] = lambda _: None
-
-
-@dataclass(frozen=True, slots=True)
 class Question:
     """What is asked, and how.
 
     Args:
         text: The question.
-        entities: The ids that it is about; found in the question where there are none.
+        entities: What it is about, as ids, IRIs or names; found in the question where there is none.
         agent: The method.
         graph_name: What the graph calls itself.
         oda: Parameters of ODA.
@@ -92,45 +79,55 @@ async def run_question(
         ToolError: The entities cannot be looked up.
     """
     watched = watcher or Watcher()
-    talks = TracedLlm(llm, trace) if llm is not None else None
-    judges = TracedLlm(judge, trace) if judge is not None else None
-    linked, ended = await _linked(asked, tools, llm, watched)
-    entities = asked.entities or tuple(each.entity.id for each in linked)
-    name: _Recorded = asked.agent if llm is not None else "oda-without-model"
-    parameters = asdict(asked.counselor if name == "graph-counselor" else asked.oda)
+    asked = replace(asked, text=_whole(asked.text), entities=tuple(map(_whole, asked.entities)))
+    name: RecordedAgent = asked.agent if llm is not None else "oda-without-model"
     trace.write(
         RunLine(
             question=asked.text,
-            entities=list(entities),
+            entities=list(asked.entities),
             agent=name,
-            parameters=parameters,
+            parameters=asdict(_parameters(name, asked)),
             model=llm.name if llm is not None else "",
             graph=asked.graph_name,
         )
     )
-    graph = KnowledgeGraph(TracedTools(tools, trace))
-    if ended is not None:
-        answer = AgentAnswer(asked.text, (), (), Labels(), ended.limit, str(ended), (), Usage(), 0.0)
-    else:
-        agent = _agent(name, asked.graph_name, parameters, graph, talks, judges, watched.on_step)
-        answer = await agent.answer(asked.text, entities)
+    run = _Run(
+        asked,
+        name,
+        WatchedTools(TracedTools(tools, trace), watched),
+        WatchedLlm(TracedLlm(llm, trace), watched) if llm is not None else None,
+        WatchedLlm(TracedLlm(judge, trace), watched) if judge is not None else None,
+        watched,
+    )
+    answer = await _answered(run)
     trace.write(_recorded(answer))
     return answer
 
 
-async def replay_question(path: Path, on_step: Callable[[Step], None]) -> tuple[AgentAnswer, bool]:
+async def replay_question(path: Path, watcher: Watcher | None = None) -> tuple[AgentAnswer, bool]:
     """Run a question again from its record, and say whether the answer is the same.
+
+    Args:
+        path: The file of the record.
+        watcher: Who watches.
 
     Raises:
         InvalidTrace: The file is no record.
         ReplayDiverged: The run went another way.
     """
     replay = Replay(path)
-    run = replay.run
-    graph = KnowledgeGraph(replay.tools)
-    name = _NAMES.validate_python(run.agent)
-    agent = _agent(name, run.graph, run.parameters, graph, replay.llm, None, on_step)
-    answer = await agent.answer(run.question, run.entities)
+    line = replay.run
+    asked = Question(line.question, tuple(line.entities), graph_name=line.graph)
+    try:
+        if line.agent == "graph-counselor":
+            asked = replace(asked, counselor=_COUNSELOR_SETTINGS.validate_python(line.parameters))
+        else:
+            asked = replace(asked, oda=_ODA_SETTINGS.validate_python(line.parameters))
+    except ValidationError as error:
+        wrong = ".".join(map(str, error.errors(include_url=False)[0]["loc"]))
+        raise InvalidTrace(f"{path}, line 1: the parameter {wrong!r} is wrong.") from error
+    llm = replay.llm if line.agent != "oda-without-model" else None
+    answer = await _answered(_Run(asked, line.agent, replay.tools, llm, None, watcher or Watcher(), replay.clock))
     recorded = replay.answer
     same = recorded is not None and (recorded.answers, recorded.evidence, recorded.stop_reason) == (
         list(answer.answers),
@@ -140,47 +137,70 @@ async def replay_question(path: Path, on_step: Callable[[Step], None]) -> tuple[
     return answer, same
 
 
-async def _linked(
-    asked: Question, tools: Tools, llm: Llm | None, watched: Watcher
-) -> tuple[tuple[Linked, ...], RunEnded | None]:
-    if asked.entities:
-        return (), None
-    graph = KnowledgeGraph(tools)
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What a question is answered with: the real things, or their record."""
+
+    asked: Question
+    agent: RecordedAgent
+    tools: Tools
+    llm: Llm | None
+    judge: Llm | None
+    watcher: Watcher
+    clock: Callable[[], float] = time.monotonic
+
+
+async def _answered(run: _Run) -> AgentAnswer:
+    """Find the entities, then the answer.
+
+    Raises:
+        ToolError: The entities cannot be looked up.
+    """
+    began, graph = run.clock(), KnowledgeGraph(run.tools)
+    limits = _parameters(run.agent, run.asked).limits
+    talk = Dialogue(run.llm, limits, run.clock) if run.llm is not None else None
     try:
-        linked = (
-            await link_by_names(graph, asked.text)
-            if llm is None
-            else await link_by_model(graph, asked.text, Dialogue(llm, asked.oda.limits))
-        )
+        linked = await _linked(run.asked, graph, talk)
     except RunEnded as end:
-        return (), end
-    watched.on_linked(linked)
-    return linked, None
+        answer = AgentAnswer(run.asked.text, (), (), Labels(), end.limit, str(end), (), Usage(), 0.0)
+    else:
+        run.watcher.on_linked(linked)
+        answer = await _agent(run, graph).answer(run.asked.text, [each.entity.id for each in linked])
+    used = talk.usage if talk is not None else Usage()
+    return replace(answer, usage=used + answer.usage, seconds=run.clock() - began)
 
 
-def _agent(
-    name: _Recorded,
-    graph_name: str,
-    parameters: object,
-    graph: KnowledgeGraph,
-    llm: Llm | None,
-    judge: Llm | None,
-    on_step: Callable[[Step], None],
-) -> Agent:
-    if name == "graph-counselor" and llm is not None:
-        return GraphCounselor(
-            llm,
-            graph,
-            judge=judge,
-            reflector=judge,
-            settings=_COUNSELOR_SETTINGS.validate_python(parameters),
-            graph_name=graph_name,
-            on_step=on_step,
-        )
-    settings = _ODA_SETTINGS.validate_python(parameters)
-    if name == "oda-without-model" or llm is None:
-        return OdaWithoutModel(graph, settings=settings, on_step=on_step)
-    return ODA(llm, graph, settings=settings, graph_name=graph_name, on_step=on_step)
+async def _linked(asked: Question, graph: KnowledgeGraph, talk: Dialogue | None) -> tuple[Linked, ...]:
+    if asked.entities:
+        return await link_given(graph, asked.entities)
+    return await link_by_names(graph, asked.text) if talk is None else await link_by_model(graph, asked.text, talk)
+
+
+def _whole(text: str) -> str:
+    """Return a text without halves of characters, which a shell may pass and which can be sent nowhere."""
+    return text.encode(errors="replace").decode()
+
+
+def _parameters(agent: RecordedAgent, asked: Question) -> OdaSettings | CounselorSettings:
+    return asked.counselor if agent == "graph-counselor" else asked.oda
+
+
+def _agent(run: _Run, graph: KnowledgeGraph) -> Agent:
+    asked, on_step = run.asked, run.watcher.on_step
+    if run.llm is None:
+        return OdaWithoutModel(graph, settings=asked.oda, on_step=on_step, clock=run.clock)
+    if run.agent != "graph-counselor":
+        return ODA(run.llm, graph, settings=asked.oda, graph_name=asked.graph_name, on_step=on_step, clock=run.clock)
+    return GraphCounselor(
+        run.llm,
+        graph,
+        judge=run.judge,
+        reflector=run.judge,
+        settings=asked.counselor,
+        graph_name=asked.graph_name,
+        on_step=on_step,
+        clock=run.clock,
+    )
 
 
 def _recorded(answer: AgentAnswer) -> AnswerLine:

@@ -7,6 +7,8 @@ the answer. No line holds a key.
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Annotated, Final, Literal, Self, TypeAlias
@@ -18,19 +20,28 @@ from kg_agents.tool_calls import ToolCall, Tools
 
 FORMAT: Final = 1
 
+RecordedAgent: TypeAlias = Literal["oda", "graph-counselor", "oda-without-model"]
+"""What can be run again from its record."""
+
+MAX_LINE: Final = 50_000_000
+"""How many bytes a line of a record may have."""
+
+MAX_TRACE: Final = 500_000_000
+"""How many bytes a record may have."""
+
 
 class _Line(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class RunLine(_Line):
-    """How the run began: the question, its entities, the agent and its parameters, the model and the graph."""
+    """How the run began: the question, the entities that were given, the agent, its parameters, model and graph."""
 
     kind: Literal["run"] = "run"
     format: int = FORMAT
     question: str
     entities: list[str]
-    agent: str
+    agent: RecordedAgent
     parameters: dict[str, object]
     model: str
     graph: str
@@ -107,7 +118,7 @@ class Trace:
             OSError: It cannot be written.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = self.path.open("w", encoding="utf-8")
+        self._file = self.path.open("w", encoding="utf-8", errors="replace")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -163,6 +174,8 @@ class TracedLlm:
             failed = self._line(messages, purpose, began, error=str(error))
             self._trace.write(failed.model_copy(update={"too_long": isinstance(error, PromptTooLong)}))
             raise
+        # Half of a surrogate pair, which some models produce, can be written nowhere.
+        completion = replace(completion, text=completion.text.encode(errors="replace").decode())
         usage = completion.usage
         line = self._line(messages, purpose, began).model_copy(
             update={
@@ -235,8 +248,15 @@ def read_trace(path: Path) -> list[RunLine | LlmLine | ToolLine | AnswerLine]:
 
 
 def _lines(path: Path) -> Iterator[RunLine | LlmLine | ToolLine | AnswerLine]:
+    left = MAX_TRACE
     with path.open("rb") as file:
-        for number, text in enumerate(file, start=1):
+        for number in count(1):
+            text = file.readline(MAX_LINE + 1)
+            left -= len(text)
+            if not text:
+                return
+            if len(text) > MAX_LINE or left < 0:
+                raise InvalidTrace(f"{path}, line {number}: a trace is not as long as this.")
             try:
                 yield _LINE.validate_json(text)
             except ValidationError as error:

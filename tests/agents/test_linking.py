@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kg_agents.dialogue import Dialogue, Limits, RunEnded
-from kg_agents.linking import link_by_model, link_by_names
+from kg_agents.linking import link_by_model, link_by_names, link_given
 from kg_agents.llm import LlmError
 from kg_agents.scripted_llm import Scripted, ScriptedLlm
 from oda_runs import story
@@ -18,7 +18,11 @@ wd:Q2 rdfs:label "Jack London"@en ; skos:altLabel "London"@en ; wdt:P1 wd:Q4 .
 wd:Q3 rdfs:label "The Who"@en ; wdt:P1 wd:Q4 .
 wd:Q4 rdfs:label "author"@en .
 wd:Q5 rdfs:label "AT&T Inc."@en ; wdt:P1 wd:Q4 .
+wd:Q6 rdfs:label "Nobody's Friend"@en .
+wd:Q7 wdt:P2 "7" .
 """
+
+AUTHOR = "<http://www.wikidata.org/entity/Q4>"
 
 
 async def linked(folder: Path, question: str) -> list[tuple[str, str]]:
@@ -43,6 +47,25 @@ async def test_the_longest_names_are_taken_first_and_proper_ones_before_others(
     tmp_path: Path, question: str, found: list[tuple[str, str]]
 ) -> None:
     assert await linked(tmp_path, question) == found
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        (["Q2"], ["'Q2' is Jack London (Q2)"]),
+        (["wd:Q2", "Q2", "jack london", "London"], ["'wd:Q2' is Jack London (Q2)"]),
+        ([AUTHOR, "AT&T Inc."], [f"{AUTHOR!r} is author (Q4)", "'AT&T Inc.' is AT&T Inc. (Q5)"]),
+        (["wd:Q6"], ["'wd:Q6' is Nobody's Friend (Q6)"]),
+        # What has neither triples nor a label cannot show its short form.
+        (["wd:Q7"], ["'wd:Q7' is wd:Q7 (wd:Q7)"]),
+        (["Nobody's Friend"], ["\"Nobody's Friend\" is Nobody's Friend (Q6)"]),
+    ],
+)
+async def test_what_is_given_becomes_the_short_ids_of_the_tools_each_once(
+    tmp_path: Path, given: list[str], found: list[str]
+) -> None:
+    async with story(tmp_path, WORLD) as graph:
+        assert [str(each) for each in await link_given(graph, given)] == found
 
 
 async def by_model(folder: Path, *replies: Scripted) -> list[str]:

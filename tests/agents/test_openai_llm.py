@@ -108,3 +108,32 @@ async def test_a_service_that_stalls_is_left_at_the_deadline() -> None:
             await llm.complete(HELLO, purpose="test", temperature=0, max_tokens=1)
         over.set()
         await llm.aclose()
+
+
+def unsupported(name: str) -> Failure:
+    reason = f"Unsupported parameter: '{name}' is not supported with this model."
+    return Failure(400, {"error": {"message": reason, "type": "invalid_request_error", "param": name, "code": "x"}})
+
+
+async def test_a_model_that_thinks_first_is_asked_in_its_own_way_from_then_on() -> None:
+    refusals = [unsupported(name) for name in ("max_tokens", "temperature", "top_p")]
+    with serving_model(*refusals, "First.", "Second.") as service:
+        llm = OpenAiLlm("m", base_url=service.url, max_retries=0)
+        replies = [
+            (await llm.complete(HELLO, purpose="test", temperature=0.4, max_tokens=50, top_p=0.9)).text for _ in "12"
+        ]
+        await llm.aclose()
+    assert replies == ["First.", "Second."]
+    sampling = [(each.temperature, each.top_p, each.max_tokens, each.max_completion_tokens) for each in service.asked]
+    assert sampling == [
+        (0.4, 0.9, 50, None),
+        (0.4, 0.9, None, 4_050),
+        (None, 0.9, None, 4_050),
+        (None, None, None, 4_050),
+        (None, None, None, 4_050),
+    ]
+
+
+async def test_a_parameter_that_is_refused_though_it_was_left_out_is_refused_for_good() -> None:
+    assert "Unsupported parameter: 'top_p'" in await refusal(LlmError, unsupported("top_p"), unsupported("top_p"))
+    assert "Unsupported parameter: 'model'" in await refusal(LlmError, unsupported("model"))

@@ -98,10 +98,14 @@ class Conversation:
             RunEnded: The time is over, before or while it is waited for.
         """
         left_s = self._limits.seconds - self.seconds
-        if left_s > 0:
-            with anyio.move_on_after(left_s):
+        too_late = RunEnded("seconds", f"The limit of {self._limits.seconds:g} seconds is reached.")
+        if left_s <= 0:
+            raise too_late
+        try:
+            with anyio.fail_after(left_s):
                 return await call()
-        raise RunEnded("seconds", f"The limit of {self._limits.seconds:g} seconds is reached.")
+        except TimeoutError as error:
+            raise too_late from error
 
     async def _answered(self, llm: Llm, task: Task) -> tuple[Message, str]:
         """Return the prompt that was short enough for the model, and the reply."""

@@ -1,6 +1,9 @@
 """The parameters of Graph Counselor."""
 
 from dataclasses import dataclass, field
+from typing import Annotated
+
+from pydantic import Field
 
 from kg_agents.dialogue import Limits
 
@@ -24,7 +27,7 @@ class CounselorSettings:
     """
 
     steps: int = 10
-    reflections: int = 2
+    reflections: Annotated[int, Field(ge=0)] = 2
     temperature: float = 0.7
     top_p: float = 0.9
     reply_tokens: int = 500

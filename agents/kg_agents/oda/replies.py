@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import Final, Literal, TypeAlias
 
@@ -76,7 +76,8 @@ def read_action(reply: str, offered: Mapping[str, str | None], done: Iterable[st
     wanted = 1 if name == "GetNeighbor" else 2
     if len(action.entities) != wanted:
         return Unreadable(_wrong_number(name, action.entities, offered, wanted))
-    if str(action) in set(done):
+    # A path has no direction: what links two entities links them the other way round as well.
+    if {str(action), str(replace(action, entities=action.entities[::-1]))} & set(done):
         return Unreadable(f"{action} was taken already. Choose another action.")
     return action
 

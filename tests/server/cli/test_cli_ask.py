@@ -40,7 +40,7 @@ def test_with_a_model_each_step_is_shown_and_then_the_answer_with_its_evidence(
         f"   + {EVIDENCE}",
         "2. Answer",
     ]
-    assert "2 steps, 440 tokens, " in run.err
+    assert "2 steps, 550 tokens, " in run.err
     assert set(service.keys) == {"Bearer sk-secret"}
     assert "sk-secret" not in run.out + run.err + trace.read_text(encoding="utf-8")
 
@@ -59,6 +59,49 @@ def test_a_replay_gives_the_same_answer_without_model_and_graph(cli: CommandLine
     Path(trace).write_text(lines, encoding="utf-8")
     other = cli.run("replay", trace)
     assert (other.code, other.err.splitlines()[-1]) == (1, "The answer is not the one that was recorded.")
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["Q1490", "wd:Q1490", "http://www.wikidata.org/entity/Q1490", "<http://www.wikidata.org/entity/Q1490>", " tokyo "],
+)
+def test_an_entity_can_be_given_as_any_form_of_its_id_or_by_its_name(
+    cli: CommandLine, tmp_path: Path, given: str
+) -> None:
+    graph = str(write_story(tmp_path, TOKYO))
+    replies = (REPLIES[1], "Triples: none", REPLIES[1], ENOUGH, "Answer: no idea")
+    with serving_model(*replies) as service:
+        options = ["--graph", graph, "--entity", given, "--entity", "Q1490", "--model", "m", "--base-url", service.url]
+        run = cli.run("ask", QUESTION, *options)
+    assert run.code == 0
+    assert f"Entities: {given!r} is Tokyo (Q1490)" in run.err.splitlines()
+    assert "<data>\nTokyo (Q1490)\n</data>" in service.asked[0].prompt
+    assert "GetNeighbor[Q1490] was taken already" in service.asked[3].prompt
+
+
+def test_an_entity_that_is_only_a_tail_is_found_by_its_iri(cli: CommandLine, tmp_path: Path) -> None:
+    graph = str(write_story(tmp_path, TOKYO))
+    run = cli.run("ask", "Of what is it the capital?", "--graph", graph, "--entity", "wd:Q179645")
+    assert (run.code, run.out.splitlines()[0]) == (0, "Tokyo")
+    assert "Entities: 'wd:Q179645' is Shinjuku (Q179645)" in run.err.splitlines()
+
+
+def test_json_for_programs_is_all_that_is_printed(cli: CommandLine, tmp_path: Path) -> None:
+    run = cli.run("ask", QUESTION, "--graph", str(write_story(tmp_path, TOKYO)), "--entity", "Q1490", "--json")
+    report = json.loads(run.out)
+    assert sorted(report) == sorted(
+        ["question", "answers", "evidence", "stop_reason", "explanation", "steps", "tokens", "cost", "seconds", "trace"]
+    )
+    assert [line for line in run.err.splitlines() if not line.endswith("…")] == []
+    assert (report["question"], report["stop_reason"], report["tokens"]) == (QUESTION, "answered", 0)
+    assert [sorted(step) for step in report["steps"]] == [["action", "found", "kept", "number", "thought"]] * 2
+    assert Path(report["trace"]).is_file()
+
+
+def test_a_question_that_is_no_text_is_asked_as_far_as_it_is_one(cli: CommandLine, tmp_path: Path) -> None:
+    graph = str(write_story(tmp_path, TOKYO))
+    run = cli.run("ask", "What is the capital of Tokyo\udcff?", "--graph", graph, "--json")
+    assert (run.code, json.loads(run.out)["question"]) == (0, "What is the capital of Tokyo??")
 
 
 def test_graph_counselor_answers_with_a_judge(cli: CommandLine, tmp_path: Path) -> None:
@@ -97,8 +140,11 @@ def test_any_server_with_the_tools_will_do(cli: CommandLine, tmp_path: Path) -> 
     ("words", "code", "said"),
     [
         (["ask", " "], 2, "The question is blank."),
+        (["ask", "Who?", "--entity", " "], 2, "An --entity is blank."),
         (["ask", "Who?", "--agent", "graph-counselor"], 2, "Graph Counselor needs a model."),
         (["ask", "Who?", "--graph", "nowhere.ttl"], 2, "There is no graph 'nowhere.ttl'."),
+        (["ask", "Who?", "--entity", "Q99999999"], 1, "This graph has no entity 'Q99999999'."),
+        (["ask", "Who?", "--entity", "Gothe"], 1, "Nothing in the graph is called 'Gothe'. Did you mean "),
         (["replay", "nowhere.jsonl"], 2, "The trace nowhere.jsonl cannot be read"),
     ],
 )

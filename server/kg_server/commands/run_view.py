@@ -1,0 +1,244 @@
+"""How people see a run of an agent: as it happens, and how it ended."""
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol
+
+from kg_server.commands.terminal_text import json_text, printable
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from kg_agents.answers import AgentAnswer, Step
+    from kg_agents.linking import Linked
+    from kg_agents.llm import Usage
+
+DOING: Final = {
+    "Retrieve": "Finding entities",
+    "observe": "Looking ahead",
+    "GetNeighbor": "Looking around an entity",
+    "GetPath": "Looking for paths",
+    "Compose": "Asking the graph",
+    "Schema": "Reading what the graph holds",
+    "memory-append": "Remembering",
+    "memory-read": "Reading the memory",
+    "mentions": "Finding the names in the question",
+    "action": "Choosing an action",
+    "reflection": "Reflecting",
+    "generation": "Writing down facts",
+    "answer": "Answering",
+    "plan": "Planning",
+    "thought": "Thinking",
+    "judge": "Judging the answer",
+}
+"""What a run does while it waits for a tool, or for a model's reply of some purpose."""
+
+
+class RunView(AbstractContextManager["RunView"], Protocol):
+    """What is told of a run, from before it begins until it has ended."""
+
+    def say(self, text: str) -> None:
+        """Take note of a sentence for people."""
+        ...
+
+    def linked(self, linked: "Sequence[Linked]") -> None:
+        """Take note of the entities that the question is about."""
+        ...
+
+    def begin(self, what: str) -> None:
+        """Take note of a call that begins."""
+        ...
+
+    def used(self, usage: "Usage") -> None:
+        """Take note of what a call has used."""
+        ...
+
+    def step(self, step: "Step") -> None:
+        """Take note of a step."""
+        ...
+
+    def conclude(self, answer: "AgentAnswer", trace: Path) -> None:
+        """Print the answer, what supports it, and what it took, once the run is over."""
+        ...
+
+
+def run_view(*, as_json: bool) -> RunView:
+    """Return how a run is shown: as JSON at its end, live on a terminal, in plain lines elsewhere."""
+    if as_json:
+        return JsonView()
+    from rich.console import Console
+
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    live = sys.stderr.isatty() and not console.is_dumb_terminal
+    return LiveView(console) if live else PlainView(console)
+
+
+class JsonView(RunView):
+    """Shows nothing but the answer, for programs."""
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def say(self, text: str) -> None:
+        """See `RunView`."""
+
+    def linked(self, linked: "Sequence[Linked]") -> None:
+        """See `RunView`."""
+
+    def begin(self, what: str) -> None:
+        """See `RunView`."""
+
+    def used(self, usage: "Usage") -> None:
+        """See `RunView`."""
+
+    def step(self, step: "Step") -> None:
+        """See `RunView`."""
+
+    def conclude(self, answer: "AgentAnswer", trace: Path) -> None:
+        """See `RunView`."""
+        print(json_text(_report(answer, trace), sys.stdout.encoding))
+
+
+class PlainView(RunView):
+    """Prints a line or a few for everything that happens.
+
+    They go to standard error, so that the answer stands alone on standard output. What comes from a graph or a model
+    cannot move the cursor, colour or rename the terminal.
+
+    Args:
+        console: Where they are printed.
+    """
+
+    def __init__(self, console: "Console") -> None:
+        self._console = console
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def say(self, text: str) -> None:
+        """See `RunView`."""
+        self._console.print(text, style="yellow", markup=False)
+
+    def linked(self, linked: "Sequence[Linked]") -> None:
+        """See `RunView`."""
+        found = "; ".join(printable(str(each)) for each in linked) or "none was found"
+        self._console.print(f"Entities: {found}", markup=False)
+
+    def begin(self, what: str) -> None:
+        """See `RunView`."""
+
+    def used(self, usage: "Usage") -> None:
+        """See `RunView`."""
+
+    def step(self, step: "Step") -> None:
+        """See `RunView`."""
+        from rich.text import Text
+
+        found = f"  {printable(step.found.splitlines()[0])}" if step.found else ""
+        action = printable(step.action) or "·"
+        self._console.print(Text.assemble(f"{step.number}. ", (action, "bold cyan"), (found, "dim")))
+        for line in step.thought.splitlines():
+            self._console.print(f"   {printable(line)}", style="dim", markup=False)
+        for kept in step.kept:
+            self._console.print(f"   + {printable(kept)}", markup=False)
+
+    def conclude(self, answer: "AgentAnswer", trace: Path) -> None:
+        """See `RunView`."""
+        print("\n".join(map(printable, answer.answers)) or "No answer was found.")
+        if answer.evidence:
+            print("\nEvidence:", *(printable(answer.labels.triple(fact)) for fact in answer.evidence), sep="\n  ")
+        if answer.explanation:
+            print(f"\n{printable(answer.explanation)}")
+        sys.stdout.flush()
+        cost = f", cost {answer.usage.cost:.4f}" if answer.usage.cost else ""
+        took = f"{_steps(len(answer.steps))}, {answer.usage.tokens:,} tokens{cost}, {answer.seconds:.1f} s"
+        self._console.print(f"\n{took}; trace: {printable(str(trace))}", style="dim", markup=False)
+
+
+class LiveView(PlainView):
+    """Prints the same lines, and below them draws what the run is waiting for, with what it has taken so far.
+
+    Args:
+        console: A terminal.
+        clock: Seconds, from any beginning.
+    """
+
+    def __init__(self, console: "Console", clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(console)
+        from rich.live import Live
+        from rich.spinner import Spinner
+
+        self._clock = clock
+        self._began = clock()
+        self._doing = ""
+        self._tokens = 0
+        self._steps = 0
+        self._spinner = Spinner("dots")
+        self._live = Live(
+            console=console,
+            get_renderable=self._status,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+            refresh_per_second=10,
+        )
+
+    def __exit__(self, *_: object) -> None:
+        """Take the drawing away."""
+        self._live.stop()
+
+    def begin(self, what: str) -> None:
+        """See `RunView`."""
+        self._doing = DOING.get(what) or f"Waiting for {printable(what)}"
+        # Before the first call the graph may be imported, which draws a bar of its own.
+        if not self._live.is_started:
+            self._live.start()
+        self._live.refresh()
+
+    def used(self, usage: "Usage") -> None:
+        """See `RunView`."""
+        self._tokens += usage.tokens
+        self._live.refresh()
+
+    def step(self, step: "Step") -> None:
+        """See `RunView`."""
+        self._steps += 1
+        super().step(step)
+
+    def _status(self) -> "RenderableType":
+        seconds = self._clock() - self._began
+        self._spinner.update(
+            text=f"{self._doing} … ({_steps(self._steps)}, {self._tokens:,} tokens, {seconds:.0f} s)", style="cyan"
+        )
+        return self._spinner
+
+
+def _steps(count: int) -> str:
+    return f"{count} step" if count == 1 else f"{count} steps"
+
+
+def _report(answer: "AgentAnswer", trace: Path) -> dict[str, object]:
+    return {
+        "question": answer.question,
+        "answers": answer.answers,
+        "evidence": [{"triple": fact, "text": answer.labels.triple(fact)} for fact in answer.evidence],
+        "stop_reason": answer.stop_reason,
+        "explanation": answer.explanation,
+        "steps": [
+            {
+                "number": step.number,
+                "thought": step.thought,
+                "action": step.action,
+                "found": step.found,
+                "kept": step.kept,
+            }
+            for step in answer.steps
+        ],
+        "tokens": answer.usage.tokens,
+        "cost": answer.usage.cost,
+        "seconds": round(answer.seconds, 3),
+        "trace": str(trace),
+    }

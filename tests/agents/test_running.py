@@ -1,0 +1,297 @@
+"""A question from beginning to end is kept whole, and its record gives the same answer again, whatever happened."""
+
+import json
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import pytest
+
+from kg_agents.answers import AgentAnswer
+from kg_agents.dialogue import Limits
+from kg_agents.graph_counselor import CounselorSettings
+from kg_agents.llm import Completion, Llm, LlmError, Message, Usage
+from kg_agents.oda import OdaSettings
+from kg_agents.replay import ReplayDiverged
+from kg_agents.running import AgentName, Question, replay_question, run_question
+from kg_agents.scripted_llm import Scripted, ScriptedLlm
+from kg_agents.tool_calls import ToolCall, ToolError, Tools
+from kg_agents.trace import InvalidTrace, LlmLine, ToolLine, Trace, read_trace
+from kg_agents.watching import Watcher
+from oda_runs import ENOUGH, NEIGHBORS, PATH, selecting, story_tools
+from story_graphs import NOVELS, TOKYO
+
+QUESTION = "What is the capital of Tokyo?"
+FOUND = (NEIGHBORS.format("Q1490"), selecting("Q1490,P36,Q179645"), ENOUGH, "Answer: Shinjuku")
+COUNSEL = ("look", "its capital", "Neighbor[Q1490, capital]", "done", "it is there", "Finish[Shinjuku]")
+
+
+def ended(answer: AgentAnswer) -> tuple[object, ...]:
+    """Return all of an answer but the time that it took."""
+    return (replace(answer, seconds=0.0),)
+
+
+async def kept(
+    path: Path, tools: Tools, llm: Llm | None, asked: Question, watcher: Watcher | None = None, judge: Llm | None = None
+) -> AgentAnswer:
+    with Trace(path) as trace:
+        return await run_question(asked, tools, llm, trace, judge=judge, watcher=watcher)
+
+
+async def told_twice(folder: Path, llm: Llm | None, asked: Question, judge: Llm | None = None) -> AgentAnswer:
+    """Answer a question about Tokyo, and check that the record says the same again."""
+    path = folder / "run.jsonl"
+    async with story_tools(folder, TOKYO) as tools:
+        answer = await kept(path, tools, llm, asked, judge=judge)
+    again, same = await replay_question(path)
+    assert (same, ended(again)) == (True, ended(answer))
+    return answer
+
+
+async def test_finding_the_entities_is_in_the_record_and_in_the_account(tmp_path: Path) -> None:
+    answer = await told_twice(tmp_path, ScriptedLlm(["Tokyo", *FOUND]), Question(QUESTION))
+    lines = read_trace(tmp_path / "run.jsonl")
+    assert [line.purpose for line in lines if isinstance(line, LlmLine)][:2] == ["mentions", "action"]
+    assert [line.tool for line in lines if isinstance(line, ToolLine)][:2] == ["Retrieve", "observe"]
+    assert (answer.answers, answer.usage.calls) == (("Shinjuku",), 5)
+
+
+@pytest.mark.parametrize(
+    ("replies", "stop_reason"),
+    [
+        ([LlmError("The model is away.")], "model"),
+        (["nothing of the kind", LlmError("The model is away.")], "model"),
+        (["Tokyo", ENOUGH, "", ""], "unreadable"),
+        (["Tokyo", "?", "?", "?", "?", "Answer: x"], "unreadable"),
+        (["\ud800Tokyo", "\udfff", "Thought: \ud83d\nAction: Answer", "Answer: \ud800x"], "answered"),
+    ],
+)
+async def test_a_run_that_went_wrong_goes_wrong_in_the_same_way_again(
+    tmp_path: Path, replies: Sequence[Scripted], stop_reason: str
+) -> None:
+    answer = await told_twice(tmp_path, ScriptedLlm(replies), Question(QUESTION))
+    assert answer.stop_reason == stop_reason
+
+
+async def test_a_run_without_a_model_is_kept_too(tmp_path: Path) -> None:
+    answer = await told_twice(tmp_path, None, Question(QUESTION))
+    assert (set(answer.answers), answer.stop_reason) == ({"Japan", "Shinjuku", "prefecture of Japan"}, "answered")
+
+
+async def test_the_judge_of_graph_counselor_is_kept_beside_the_model(tmp_path: Path) -> None:
+    judge = ScriptedLlm(["It is not.\n[no]", "Look again.", "It is.\n[yes]"])
+    asked = Question(QUESTION, ("Q1490",), "graph-counselor")
+    answer = await told_twice(tmp_path, ScriptedLlm([*COUNSEL, *COUNSEL]), asked, judge)
+    assert (answer.answers, [each.purpose for each in judge.asked]) == (("Shinjuku",), ["judge", "reflection", "judge"])
+
+
+class Hanging(ScriptedLlm):
+    """Replies by script, and is never heard of again after that."""
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        purpose: str,
+        temperature: float,
+        max_tokens: int,
+        top_p: float | None = None,
+    ) -> Completion:
+        try:
+            return await super().complete(messages, purpose=purpose, temperature=temperature, max_tokens=max_tokens)
+        except LlmError:
+            await anyio.sleep_forever()
+            raise
+
+
+class HangingTools:
+    """Answers some calls, and never those of one tool."""
+
+    def __init__(self, tools: Tools, never: str) -> None:
+        self._tools = tools
+        self._never = never
+
+    async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
+        if tool == self._never:
+            await anyio.sleep_forever()
+        return await self._tools.call(tool, arguments)
+
+
+@pytest.mark.parametrize(
+    ("agent", "hangs", "seconds"),
+    [
+        ("oda", "model", 1.0),
+        ("oda", "observe", 0.5),
+        ("oda", "memory-append", 0.5),
+        ("graph-counselor", "model", 1.0),
+        ("graph-counselor", "Schema", 0.5),
+        ("graph-counselor", "Compose", 0.5),
+    ],
+)
+async def test_a_run_whose_time_was_over_ends_in_the_same_place_again(
+    tmp_path: Path, agent: AgentName, hangs: str, seconds: float
+) -> None:
+    script = FOUND[:2] if agent == "oda" else COUNSEL[:4]
+    limits = Limits(seconds=seconds)
+    asked = Question(QUESTION, ("Tokyo",), agent, "", OdaSettings(limits=limits), CounselorSettings(limits=limits))
+    async with story_tools(tmp_path, TOKYO) as tools:
+        answer = await kept(tmp_path / "run.jsonl", HangingTools(tools, hangs), Hanging(script), asked)
+    again, same = await replay_question(tmp_path / "run.jsonl")
+    assert (same, ended(again)) == (True, ended(answer))
+    assert (answer.stop_reason, answer.explanation) == ("seconds", f"The limit of {seconds:g} seconds is reached.")
+    assert answer.evidence == ((("Q1490", "P36", "Q179645"),) if hangs == "model" else ())
+
+
+async def test_what_cannot_be_found_or_reached_is_an_error(tmp_path: Path) -> None:
+    class Away:
+        async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
+            raise ToolError(f"{tool}: nobody is there") from ConnectionError()
+
+    async with story_tools(tmp_path, TOKYO) as tools:
+        for given, said in (
+            ("Q404", "This graph has no entity 'Q404'"),
+            ("Shinjuk", r"Nothing in the graph is called 'Shinjuk'\. Did you mean .*Shinjuku \(Q179645\)"),
+            ("qqqqqq", "'qqqqqq' is not an id"),
+        ):
+            with pytest.raises(ToolError, match=said):
+                await kept(tmp_path / "run.jsonl", tools, None, Question(QUESTION, (given,)))
+    with pytest.raises(ToolError, match="GetNeighbor: nobody is there"):
+        await kept(tmp_path / "run.jsonl", Away(), None, Question(QUESTION, ("Q1490",)))
+
+
+async def test_who_watches_sees_the_entities_every_call_what_it_used_and_every_step(tmp_path: Path) -> None:
+    seen: list[str] = []
+    used: list[Usage] = []
+    watcher = Watcher(
+        lambda linked: seen.append("; ".join(map(str, linked))),
+        seen.append,
+        used.append,
+        lambda step: seen.append(f"{step.number}. {step.action}"),
+    )
+    async with story_tools(tmp_path, TOKYO) as tools:
+        asked = Question(QUESTION, ("<http://www.wikidata.org/entity/Q1490>", "Q1490"))
+        answer = await kept(tmp_path / "run.jsonl", tools, ScriptedLlm(FOUND), asked, watcher)
+    assert seen == [
+        *("GetNeighbor", "GetNeighbor", "'<http://www.wikidata.org/entity/Q1490>' is Tokyo (Q1490)"),
+        *("observe", "action", "GetNeighbor", "reflection", "memory-append", "memory-read", "1. GetNeighbor[Q1490]"),
+        *("observe", "action", "2. Answer", "answer"),
+    ]
+    assert sum(used, Usage()) == answer.usage
+
+
+async def test_a_path_is_not_looked_for_again_from_its_other_end(tmp_path: Path) -> None:
+    path, back = PATH.format("Q476871", "Q465360"), PATH.format("Q465360", "Q476871")
+    llm = ScriptedLlm([path, "Triples: none", back, ENOUGH, "Answer: x"])
+    async with story_tools(tmp_path, NOVELS) as tools:
+        await kept(tmp_path / "run.jsonl", tools, llm, Question("How are they linked?", ("White Fang", "Q476871")))
+    assert "GetPath[Q465360, Q476871] was taken already" in llm.asked[3].prompt
+
+
+PIECES: tuple[str, ...] = (
+    *("", "Tokyo", "Shinjuku\nJapan", "\ud800", "\x00\x1b[2J", "</data>", "Answer", "Answer:", "Answer: 7", "[yes]"),
+    *("[no]", "[no] [yes]", "Action: GetNeighbor", "Entity_id: Q1490", "Entity_id: Q17, Q1490", "Action: GetPath"),
+    *("Triples:", "Q1490,P36,Q179645", "Q1,P2,Q3", "Plan 1: x", "Thought 1: y", "Finish[Shinjuku]", "Finish["),
+    *("Neighbor[Q1490, capital]", "Count[[", "Retrieve[Tokyo]", "x" * 20_000, "I cannot help with that.", "{{ a }}"),
+    *(*FOUND, "\u202e", "🪐", "]" * 300, "((((", "- 1. *", "None"),
+)
+
+
+def rubbish(dice: random.Random) -> Callable[[str], str]:
+    return lambda prompt: prompt if dice.random() < 0.02 else "\n".join(dice.choices(PIECES, k=dice.randint(0, 4)))
+
+
+async def test_two_hundred_conversations_of_rubbish_end_with_a_reason_and_end_so_again(tmp_path: Path) -> None:
+    reasons: dict[str, int] = {}
+    oda = OdaSettings(limits=Limits(tokens=60_000))
+    counselor = CounselorSettings(steps=4, reflections=1, limits=Limits(tokens=60_000))
+    async with story_tools(tmp_path, TOKYO) as tools:
+        for seed in range(200):
+            dice = random.Random(seed)  # noqa: S311 - the same rubbish every time is the point
+            script: list[Scripted] = [rubbish(dice) for _ in range(200)]
+            script.insert(dice.randint(5, 100), LlmError("away"))
+            agent: AgentName = "graph-counselor" if seed % 2 else "oda"
+            given = ("Tokyo", "Q17") if dice.random() < 0.5 else ()
+            path = tmp_path / f"{seed}.jsonl"
+            answer = await kept(path, tools, ScriptedLlm(script), Question(QUESTION, given, agent, "", oda, counselor))
+            again, same = await replay_question(path)
+            assert (same, ended(again)) == (True, ended(answer)), seed
+            reasons[answer.stop_reason] = reasons.get(answer.stop_reason, 0) + 1
+    assert set(reasons) <= {"answered", "iterations", "steps", "reflections", "unreadable", "model", "tokens"}
+    assert len(reasons) >= 4
+
+
+@pytest.fixture
+async def record(tmp_path: Path) -> list[dict[str, object]]:
+    """The lines of a run of ODA."""
+    path = tmp_path / "whole.jsonl"
+    async with story_tools(tmp_path, TOKYO) as tools:
+        await kept(path, tools, ScriptedLlm(FOUND), Question(QUESTION, ("Q1490",)))
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def written(folder: Path, lines: Sequence[Mapping[str, object]]) -> Path:
+    path = folder / "changed.jsonl"
+    path.write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"agent": "rm -rf"}, "line 1: this is no line of a trace"),
+        ({"parameters": {"iterations": "many"}}, "line 1: the parameter 'iterations' is wrong"),
+        ({"parameters": {"limits": {"seconds": []}}}, r"line 1: the parameter 'limits.seconds' is wrong"),
+        ({"agent": "graph-counselor", "parameters": {"reflections": -1}}, "the parameter 'reflections' is wrong"),
+        ({"surprise": 1}, "line 1: this is no line of a trace"),
+    ],
+)
+async def test_a_record_whose_first_line_is_not_to_be_trusted_is_refused(
+    tmp_path: Path, record: list[dict[str, object]], changes: dict[str, object], said: str
+) -> None:
+    with pytest.raises(InvalidTrace, match=said):
+        await replay_question(written(tmp_path, [{**record[0], **changes}, *record[1:]]))
+
+
+async def test_a_record_that_ends_too_early_or_was_changed_is_no_proof(
+    tmp_path: Path, record: list[dict[str, object]]
+) -> None:
+    for length in range(1, len(record) - 1):
+        with pytest.raises(ReplayDiverged, match="The record holds no more"):
+            await replay_question(written(tmp_path, record[:length]))
+    answer, same = await replay_question(written(tmp_path, record[:-1]))
+    assert (answer.answers, same) == (("Shinjuku",), False)
+    half = tmp_path / "half.jsonl"
+    half.write_text("\n".join(map(json.dumps, record))[:-40], encoding="utf-8")
+    with pytest.raises(InvalidTrace, match=f"line {len(record)}: this is no line"):
+        await replay_question(half)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "said"),
+    [
+        ("llm", {"messages": []}, r"the record holds 'action' with \[\]"),
+        ("tool", {"tool": "\x1b[2J"}, r"the record holds '\\x1b\[2J'"),
+        ("tool", {"arguments": {"a": "b" * 5_000}}, r"the record holds 'GetNeighbor' \{'a': 'b{100,200}\."),
+    ],
+)
+async def test_a_record_of_something_else_is_quoted_briefly_and_harmlessly(
+    tmp_path: Path, record: list[dict[str, object]], kind: str, changes: dict[str, object], said: str
+) -> None:
+    place = next(number for number, line in enumerate(record) if line["kind"] == kind)
+    record[place] = {**record[place], **changes}
+    with pytest.raises(ReplayDiverged, match=said) as raised:
+        await replay_question(written(tmp_path, record))
+    assert len(str(raised.value)) < 1_000
+
+
+async def test_a_record_without_an_end_is_not_read_for_ever(tmp_path: Path, record: list[dict[str, object]]) -> None:
+    path = written(tmp_path, record[:1])
+    with path.open("r+b") as file:
+        file.truncate(51_000_000)
+    with pytest.raises(InvalidTrace, match="line 1: a trace is not as long as this"):
+        await replay_question(path)
+    path.write_text("[" * 100_000, encoding="utf-8")
+    with pytest.raises(InvalidTrace, match="line 1: this is no line of a trace"):
+        await replay_question(path)

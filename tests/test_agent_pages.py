@@ -1,0 +1,91 @@
+"""What docs/ says of the agents is what they do: prompts, a trace, a notebook, and the lines that ask a model."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from kg_agents.running import replay_question
+from kg_agents.trace import read_trace
+from oda_runs import ENOUGH, NEIGHBORS, selecting
+from pages import LOCAL_MODEL, ROOT, Block, blocks
+from scripted_model import serving_model
+
+RECORD: Final = ROOT / "docs" / "examples" / "goethe.jsonl"
+TEMPLATES: Final = ROOT / "prompts" / "kg_prompts" / "templates"
+PARTS: Final = {"graph_counselor/functions.md", "graph_counselor/task.md"}
+"""Templates that stand inside others."""
+
+AS_IN_A_NOTEBOOK: Final = (
+    "import ast, asyncio, inspect, sys, types\n"
+    "code = compile(sys.stdin.read(), 'block', 'exec', flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)\n"
+    "asyncio.run(types.FunctionType(code, {})())"
+)
+
+
+def python(*arguments: str, folder: Path, given: str = "") -> subprocess.CompletedProcess[str]:
+    """Run Python with `kg-sextant` on the path."""
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    environ = {**os.environ, "PATH": path, "PYTHONUTF8": "1"}
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=environ, input=given, capture_output=True, text=True, check=False
+    )
+
+
+def page() -> str:
+    return (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("block", [each for each in blocks("python") if each.asks_model], ids=str)
+def test_lines_that_ask_a_model_get_the_answers_of_both_agents(block: Block, tmp_path: Path) -> None:
+    oda = (NEIGHBORS.format("Q5879"), selecting("Q5879,P19,Q1794"), ENOUGH, "Answer: Frankfurt")
+    counselor = ("Look.", "Around him.", "Neighbor[Q5879, -influenced by]", "Done.", "It.", "Finish[Q7200]", "[yes]")
+    with serving_model(*oda, *counselor) as service:
+        asked = block.text.replace(LOCAL_MODEL, service.url)
+        ended = python("-W", "error", "-c", AS_IN_A_NOTEBOOK, folder=tmp_path, given=asked)
+    assert (ended.stdout, ended.stderr, ended.returncode) == ("('Frankfurt',)\n('Alexander Pushkin',)\n", "", 0)
+    assert [len(block.text.splitlines()), len(service.asked)] == [5, 11]
+
+
+def test_the_page_shows_every_prompt_of_both_agents_once() -> None:
+    shown = re.findall(r"^<!-- prompt (\S+) -->$", page(), re.MULTILINE)
+    folders = (TEMPLATES / name for name in ("oda", "graph_counselor"))
+    there = {f"{file.parent.name}/{file.stem}" for folder in folders for file in folder.glob("*.j2")}
+    # The ablation with generated facts is the only one that has a prompt of its own.
+    assert sorted(shown) == sorted((there | {"shared/retry.md"}) - PARTS - {"oda/generated_facts.md"})
+
+
+async def test_the_record_of_the_page_runs_again_and_is_read_from_its_first_line_to_its_last() -> None:
+    answer, same = await replay_question(RECORD)
+    # Where it does not, the agents or their prompts are others now: `python tools/record_run.py` records it again.
+    assert (answer.answers, same) == (("Frankfurt",), True)
+    read = re.findall(r"^<!-- trace docs/examples/goethe.jsonl (\d+) -->$", page(), re.MULTILINE)
+    assert list(map(int, read)) == list(range(1, len(read_trace(RECORD)) + 1))
+
+
+def test_the_record_of_the_page_can_be_made_again(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "tools", tmp_path / "tools")
+    (tmp_path / "docs" / "examples").mkdir(parents=True)
+    assert python("tools/record_run.py", folder=tmp_path).stdout == "goethe.jsonl: Frankfurt\n"
+    made = read_trace(tmp_path / "docs" / "examples" / RECORD.name)
+    assert [line.kind for line in made] == [line.kind for line in read_trace(RECORD)]
+
+
+def test_a_notebook_whose_outputs_are_stale_is_shown_and_written_anew(tmp_path: Path) -> None:
+    for part in ("docs/examples", "tools"):
+        shutil.copytree(ROOT / part, tmp_path / part)
+    (tmp_path / "README.md").touch()
+    notebook = tmp_path / "docs" / "agents.ipynb"
+    fresh = (ROOT / "docs" / "agents.ipynb").read_text(encoding="utf-8")
+    assert [cell["cell_type"] for cell in json.loads(fresh)["cells"]].count("code") >= 5
+    notebook.write_text(fresh.replace('"Answer: Frankfurt\\n"', '"Answer: Weimar\\n"'), encoding="utf-8")
+    stale = python("tools/update_docs.py", "--check", folder=tmp_path)
+    assert (stale.returncode, '-      "Answer: Weimar\\n",' in stale.stdout) == (1, True)
+    assert python("tools/update_docs.py", folder=tmp_path).stdout == "docs/agents.ipynb is written anew.\n"
+    assert notebook.read_text(encoding="utf-8") == fresh
