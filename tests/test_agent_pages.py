@@ -50,7 +50,7 @@ def test_lines_that_ask_a_model_get_the_answers_of_both_agents(block: Block, tmp
         asked = block.text.replace(LOCAL_MODEL, service.url)
         ended = python("-W", "error", "-c", AS_IN_A_NOTEBOOK, folder=tmp_path, given=asked)
     assert (ended.stdout, ended.stderr, ended.returncode) == ("('Frankfurt',)\n('Alexander Pushkin',)\n", "", 0)
-    assert [len(block.text.splitlines()), len(service.asked)] == [5, 11]
+    assert [len([line for line in block.text.splitlines() if line]), len(service.asked)] == [5, 11]
 
 
 def test_the_page_shows_every_prompt_of_both_agents_once() -> None:
