@@ -125,12 +125,16 @@ class _Worker:
 
     @classmethod
     async def start(cls, command: Sequence[str]) -> Self:
+        started: list[Process] = []
         try:
-            process = await anyio.open_process(command, stderr=subprocess.DEVNULL)
+            # A start that is given up half-way would leave a process that nobody knows of.
+            with anyio.CancelScope(shield=True):
+                started.append(await anyio.open_process(command, stderr=subprocess.DEVNULL))
         except OSError as error:
             raise BackendError(
                 f"No process could be started for SPARQL: {error}. Free some memory, then ask again."
             ) from error
+        (process,) = started
         assert process.stdout is not None  # noqa: S101 - tells the type checkers what open_process does by default
         return cls(process, BufferedByteReceiveStream(process.stdout))
 
