@@ -123,7 +123,8 @@ def test_the_example_adapter_keeps_the_contract(example_folder: Path) -> None:
     "block", [each for each in blocks("python") if not (each.included or each.asks_model)], ids=str
 )
 def test_python_in_a_page_runs(block: Block, example_folder: Path) -> None:
-    ended = run("-W", "error", "-c", block.text, folder=example_folder, PYTHONPATH=".")
+    # Servers that a page starts keep their files where its home is.
+    ended = run("-W", "error", "-c", block.text, folder=example_folder, PYTHONPATH=".", HOME=str(example_folder))
     assert (ended.returncode, ended.stderr) == (0, "")
 
 

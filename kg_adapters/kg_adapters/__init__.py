@@ -38,7 +38,7 @@ from kg_adapters.models import (
     SparqlAnswer,
 )
 from kg_adapters.prefixes import BareIds, Prefixes
-from kg_adapters.protocol import KGAdapter, SupportsPaths, SupportsSearchNote, SupportsSparql
+from kg_adapters.protocol import KGAdapter, SupportsFeatureNote, SupportsPaths, SupportsSearchNote, SupportsSparql
 from kg_adapters.terms import BlankNode, Iri, Literal, Node, Term, Triple
 
 __all__ = [
@@ -75,6 +75,7 @@ __all__ = [
     "RelationSummary",
     "Role",
     "SparqlAnswer",
+    "SupportsFeatureNote",
     "SupportsPaths",
     "SupportsSearchNote",
     "SupportsSparql",

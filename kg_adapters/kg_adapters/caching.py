@@ -25,7 +25,7 @@ from kg_adapters.models import (
     SparqlAnswer,
 )
 from kg_adapters.prefixes import Prefixes
-from kg_adapters.protocol import KGAdapter, SupportsPaths, SupportsSearchNote, SupportsSparql
+from kg_adapters.protocol import KGAdapter, SupportsFeatureNote, SupportsPaths, SupportsSearchNote, SupportsSparql
 from kg_adapters.surroundings import SupportsSurroundings, Surroundings, surroundings_of
 from kg_adapters.terms import Iri, Node, Triple
 from kg_adapters.vectors import LabelVectors, SupportsVectors
@@ -187,6 +187,13 @@ class _CachedSearchNote(CachingAdapter):
         return self._adapter.search_note
 
 
+class _CachedFeatureNote(CachingAdapter):
+    @property
+    def feature_note(self) -> str:
+        assert isinstance(self._adapter, SupportsFeatureNote)  # noqa: S101 - as above
+        return self._adapter.feature_note
+
+
 class _CachedVectors(CachingAdapter):
     async def label_vectors(self, fingerprint: str) -> LabelVectors | None:
         assert isinstance(self._adapter, SupportsVectors)  # noqa: S101 - as above
@@ -219,6 +226,7 @@ _ABILITIES: Final[tuple[tuple[type, type[CachingAdapter]], ...]] = (
     (SupportsPaths, _CachedPaths),
     (SupportsSparql, _CachedSparql),
     (SupportsSearchNote, _CachedSearchNote),
+    (SupportsFeatureNote, _CachedFeatureNote),
     (SupportsVectors, _CachedVectors),
     (SupportsSurroundings, _CachedSurroundings),
 )

@@ -160,3 +160,13 @@ class SupportsSearchNote(Protocol):
     def search_note(self) -> str:
         """How `search` finds entities, and what it may miss: a full sentence."""
         ...
+
+
+@runtime_checkable
+class SupportsFeatureNote(Protocol):
+    """A graph whose features have limits that those who read them should know."""
+
+    @property
+    def feature_note(self) -> str:
+        """What `features` leaves out where no relation is named: a full sentence, or nothing."""
+        ...

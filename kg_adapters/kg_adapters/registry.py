@@ -12,9 +12,11 @@ from kg_adapters.protocol import KGAdapter
 
 if TYPE_CHECKING:
     from kg_adapters.sparql.options import EndpointOptions
+    from kg_adapters.wikidata.options import WikidataOptions
 
 ENTRY_POINTS: Final = "kg_sextant.adapters"
 SAMPLE: Final = "sample"
+WIKIDATA: Final = "wikidata"
 URLS: Final = ("http://", "https://")
 _LONGEST_NAME: Final = 4_096
 
@@ -31,7 +33,8 @@ class OpenOptions:
         progress: Told about long work before the graph is open.
         endpoint: How the SPARQL endpoint is reached that the graph's name is the URL of; openly, and as plain SPARQL
             1.1, when None.
-        answers_kept_s: How many seconds the answers of an endpoint are remembered; 0 for not at all.
+        wikidata: How Wikidata is reached; without a contact when None.
+        answers_kept_s: How many seconds the answers of an endpoint or of Wikidata are remembered; 0 for not at all.
     """
 
     cache_folder: Path
@@ -39,6 +42,7 @@ class OpenOptions:
     graphs: tuple[str, ...] = ()
     progress: OnProgress = ignore_progress
     endpoint: "EndpointOptions | None" = None
+    wikidata: "WikidataOptions | None" = None
     answers_kept_s: float = 600.0
 
 
@@ -58,7 +62,8 @@ class AdapterFactory(Protocol):
 async def open_graph(name: str, options: OpenOptions) -> KGAdapter:
     """Open the graph called `name`.
 
-    It is `sample`, a file, a folder, a store, the URL of a SPARQL endpoint, or `SCHEME:REST` of an installed adapter.
+    It is `sample`, a file, a folder, a store, the URL of a SPARQL endpoint, `wikidata`, `wikidata:URL` for a mirror of
+    it, or `SCHEME:REST` of an installed adapter.
 
     Raises:
         InvalidRequest: The name is none of these.
@@ -71,6 +76,8 @@ async def open_graph(name: str, options: OpenOptions) -> KGAdapter:
         return await open_local(name, options)
     if name.startswith(URLS):
         return await _endpoint(name, options)
+    if name.partition(":")[0] == WIKIDATA:
+        return await _wikidata(name.partition(":")[2], options)
     installed = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
     scheme, _, rest = name.partition(":")
     if scheme not in installed:
@@ -79,13 +86,21 @@ async def open_graph(name: str, options: OpenOptions) -> KGAdapter:
 
 
 async def _endpoint(url: str, options: OpenOptions) -> KGAdapter:
-    from kg_adapters.caching import CacheLimits, cached  # noqa: PLC0415 - rarely needed
     from kg_adapters.sparql.opening import open_sparql  # noqa: PLC0415 - SPARQLWrapper and rdflib take their time
 
-    graph = await open_sparql(url, options, endpoint=options.endpoint)
-    if not options.answers_kept_s:
-        return graph
-    return cached(graph, CacheLimits(expiry_s=options.answers_kept_s))
+    return _remembering(await open_sparql(url, options, endpoint=options.endpoint), options)
+
+
+async def _wikidata(mirror: str, options: OpenOptions) -> KGAdapter:
+    from kg_adapters.wikidata.opening import open_wikidata  # noqa: PLC0415 - as above
+
+    return _remembering(await open_wikidata(mirror, options), options)
+
+
+def _remembering(graph: KGAdapter, options: OpenOptions) -> KGAdapter:
+    from kg_adapters.caching import CacheLimits, cached  # noqa: PLC0415 - rarely needed
+
+    return cached(graph, CacheLimits(expiry_s=options.answers_kept_s)) if options.answers_kept_s else graph
 
 
 def _exists(name: str) -> bool:
@@ -115,6 +130,6 @@ def _expected(name: str, installed: Mapping[str, EntryPoint]) -> str:
     schemes = "".join(f", {scheme}:…" for scheme in sorted(installed) if scheme != "local")
     return (
         f"There is no graph {shown}. Expected {SAMPLE}, the path of an RDF file (.ttl .nt .nq .trig .rdf .jsonld .n3, "
-        "also .gz), of a folder of such files or of a store that kg-sextant import built, the URL of a SPARQL endpoint"
-        f"{schemes}."
+        "also .gz), of a folder of such files or of a store that kg-sextant import built, the URL of a SPARQL "
+        f"endpoint, {WIKIDATA}{schemes}."
     )

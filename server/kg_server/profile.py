@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from kg_adapters.errors import InvalidRequest, UnknownRelation
 from kg_adapters.models import Degree, Direction, Feature, FeaturePage
 from kg_adapters.prefixes import Prefixes
-from kg_adapters.protocol import KGAdapter
+from kg_adapters.protocol import KGAdapter, SupportsFeatureNote
 from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, Iri, Literal, Node
 from kg_server.names import MAX_VALUE, Names, names_of, one_line, shown_datatype
 from kg_server.neighborhood import ADJECTIVES, by_direction
@@ -35,8 +35,11 @@ async def features_of(graph: KGAdapter, *, node: str, feature: str | None, max_t
         for each in page.features
     ]
 
+    note = f" {graph.feature_note}" if relation is None and isinstance(graph, SupportsFeatureNote) else ""
+
     def build(shown: int) -> Answer:
-        return Answer(_features(entity, relation, page, page.features[:shown], names), tuple(lines[:shown]))
+        result = _features(entity, relation, page, page.features[:shown], names, note.rstrip())
+        return Answer(result, tuple(lines[:shown]))
 
     return fitted(build, len(lines), max_tokens)
 
@@ -98,14 +101,15 @@ async def _feature_names(graph: KGAdapter, entity: Node) -> Sequence[str]:
 
 
 def _features(
-    entity: Node, relation: Iri | None, page: FeaturePage, shown: Sequence[Feature], names: Names
+    entity: Node, relation: Iri | None, page: FeaturePage, shown: Sequence[Feature], names: Names, note: str
 ) -> FeaturesResult:
     cut = len(shown) < page.total.value
     others = "name a feature to see more of it" if relation is None else "the others do not fit into an answer"
     extent = f"the first {len(shown)} are here; {others}." if cut else "all here."
+    values = "value" if page.total.value == 1 else "values"
     return FeaturesResult(
         status="truncated" if cut else "ok",
-        summary=f"{names.entity(entity)} has {page.total} {'value' if page.total.value == 1 else 'values'}; {extent}",
+        summary=f"{names.entity(entity)} has {page.total} {values}; {extent}{note}",
         features=[[names.relation_id(each.relation), *_value(each.value, names.prefixes)] for each in shown],
         relations=names.relation_labels(dict.fromkeys(each.relation for each in shown)),
         total=page.total.value,

@@ -57,7 +57,7 @@ class Settings(BaseModel):
     graph: str = Field(
         default="sample",
         min_length=1,
-        description="The graph: `sample`, files, a store, an endpoint's URL, or `SCHEME:REST`.",
+        description="The graph: `sample`, files, a store, an endpoint's URL, `wikidata`, or `SCHEME:REST`.",
     )
     cache_folder: Path = Field(
         default_factory=_cache_folder, description="Where imported files are kept; can be deleted at any time."
@@ -103,6 +103,35 @@ class Settings(BaseModel):
     endpoint_answers_kept_s: float = Field(
         default=600.0, ge=0, description="Seconds that its answers are remembered; 0 for not at all."
     )
+    wikidata_contact: str | None = Field(
+        default=None, description="Your e-mail address or page, which Wikimedia wants to know; it then allows more."
+    )
+    wikidata_query_url: str = Field(
+        default="https://query.wikidata.org/sparql", description="Where Wikidata's query service is."
+    )
+    wikidata_scholarly_url: str = Field(
+        default="https://query-scholarly.wikidata.org/sparql",
+        description="Where that of the scholarly articles is; empty for none.",
+    )
+    wikidata_api_url: str = Field(
+        default="https://www.wikidata.org/w/api.php", description="Where its web API is, for names."
+    )
+    wikidata_dialect: Literal["standard", "virtuoso", "blazegraph", "qlever", "graphdb", "fuseki"] = Field(
+        default="standard", description="The engine behind its query service; `standard` suits all."
+    )
+    wikidata_requests_per_minute: int | None = Field(
+        default=None, ge=1, description="The most requests to one host; by default what Wikimedia allows."
+    )
+    wikidata_max_concurrency: int = Field(default=5, ge=1, le=100, description="The most queries at once.")
+    wikidata_maxlag_s: int = Field(default=5, ge=1, description="Its web API may refuse if copies lag so many seconds.")
+    wikidata_most_counted: int = Field(
+        default=100_000, ge=1, description="How many edges of a hub are counted at most."
+    )
+    wikidata_replies_kept_s: float = Field(
+        default=86_400.0, ge=0, description="Seconds that its replies are kept in the cache folder; 0 for not at all."
+    )
+    wikidata_qualifiers: bool = Field(default=False, description="Whether `Feature` shows qualifiers of statements.")
+    wikidata_external_ids: bool = Field(default=False, description="Whether `Feature` shows ids in other databases.")
     hub_degree: int = Field(default=1_000, ge=2, description="Paths avoid nodes with more neighbours than this.")
     max_expansions: int = Field(default=2_000_000, ge=1, description="How many edges one path search may look at.")
     embedder: Annotated[EmbedderName, BeforeValidator(_lowered)] = Field(

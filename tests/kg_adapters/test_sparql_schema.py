@@ -7,7 +7,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from kg_adapters.errors import BackendTimeout, InvalidRequest
+from fault_endpoint import opened, refusing, serving
+from kg_adapters.errors import BackendTimeout, BackendUnavailable, InvalidRequest
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
 from kg_adapters.prefixes import WELL_KNOWN, WIKIDATA, Prefixes
@@ -92,6 +93,13 @@ async def test_an_unknown_size_means_a_sample() -> None:
 async def test_an_endpoint_that_answers_nothing_is_an_error() -> None:
     with pytest.raises(BackendTimeout):
         await surveyor(LateEndpoint("", "SELECT")).schema(PREFIXES, city_alone)
+
+
+async def test_an_endpoint_that_cannot_be_reached_is_asked_one_question() -> None:
+    async with serving(refusing(503, "down")) as server, opened(server) as endpoint:
+        with pytest.raises(BackendUnavailable, match="down"):
+            await Surveyor(Asker(endpoint, PLAIN, 10.0), QUERIES.survey).schema(PREFIXES, city_alone)
+        assert len(server.requests) == 1
 
 
 async def test_no_more_is_listed_than_the_limits_allow() -> None:

@@ -28,7 +28,7 @@ from kg_adapters.sparql.label_memory import LabelMemory
 from kg_adapters.sparql.neighborhoods import EdgeReader
 from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql.queries.edges import Scope
-from kg_adapters.sparql.schema import Surveyor
+from kg_adapters.sparql.schema import SurveyLimits, Surveyor
 from kg_adapters.sparql.schema_file import SchemaFile
 from kg_adapters.sparql.search import EndpointSearch, NameSearch
 from kg_adapters.surroundings import Surroundings
@@ -51,6 +51,7 @@ class Parts:
         file: Where the schema is kept between sessions; None for nowhere.
         memory: The labels that answers bring along.
         timeout_s: How many seconds an answer may take.
+        survey: How much is counted for the schema.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Parts:
     file: SchemaFile | None = None
     memory: LabelMemory = field(default_factory=LabelMemory)
     timeout_s: float = TIMEOUT_S
+    survey: SurveyLimits = field(default_factory=SurveyLimits)
 
 
 class SparqlAdapter:
@@ -81,7 +83,7 @@ class SparqlAdapter:
         self._edges = EdgeReader(asker, queries.edges, parts.memory)
         self._descriptions = DescriptionReader(asker, queries.descriptions, parts.memory)
         self._search = parts.search or EndpointSearch(asker, queries.names)
-        self._surveyor = Surveyor(asker, queries.survey)
+        self._surveyor = Surveyor(asker, queries.survey, parts.survey)
         self._checker = QueryChecker({**WELL_KNOWN, **parts.prefixes.namespaces}, parts.graphs)
         self._schema: GraphSchema | None = None
         self._surveying = anyio.Lock()

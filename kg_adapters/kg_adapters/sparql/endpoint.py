@@ -15,6 +15,7 @@ from kg_adapters.sparql.failures import FailureTeller
 from kg_adapters.sparql.forms import Form
 from kg_adapters.sparql.messages import HttpReply, HttpRequest
 from kg_adapters.sparql.options import EndpointOptions
+from kg_adapters.sparql.reply_file import NoMemory, ReplyMemory
 from kg_adapters.sparql.retries import Pace
 from kg_adapters.sparql.solutions import RdfSyntax, Solutions, UnreadableAnswer, read_graph, read_results
 from kg_adapters.sparql.timing import Timing
@@ -33,12 +34,21 @@ class SparqlEndpoint:
         options: Where the endpoint is, and all limits.
         timing: Where time and chance come from.
         pace: Decides when each request may be sent; None for an endpoint that nothing else asks.
+        replies: Remembers replies; None for no memory.
     """
 
-    def __init__(self, options: EndpointOptions, *, timing: Timing | None = None, pace: Pace | None = None) -> None:
+    def __init__(
+        self,
+        options: EndpointOptions,
+        *,
+        timing: Timing | None = None,
+        pace: Pace | None = None,
+        replies: ReplyMemory | None = None,
+    ) -> None:
         self._options = options
         self._timing = timing or Timing()
         self._client = EndpointClient(options, timing=self._timing, pace=pace)
+        self._replies = replies or NoMemory()
         self._teller = FailureTeller(options.host)
 
     @property
@@ -72,20 +82,35 @@ class SparqlEndpoint:
         """
         allowed_s = self._options.timeout_s if timeout_s is None else timeout_s
         end = anyio.current_time() + allowed_s
-        wrapper = self._wrapper(text, parameters, allowed_s)
+        fetched: list[tuple[HttpRequest, HttpReply]] = []
+        wrapper = self._wrapper(text, parameters, allowed_s, fetched)
         result = await wrapper.query_in_loop()
         with anyio.move_on_after(max(0.0, end - anyio.current_time())):
-            return await self._read(result, wrapper.form, max_rows)
+            solutions = await self._read(result, wrapper.form, max_rows)
+            for request, reply in fetched:
+                await self._replies.keep(request, reply)
+            return solutions
         failure = self._teller.late(allowed_s, "making sense of its answer", None)
         raise failure.error
 
     async def aclose(self) -> None:
         """Close the connections; calling it twice is harmless, and afterwards queries raise BackendUnavailable."""
         await self._client.aclose()
+        await self._replies.aclose()
 
-    def _wrapper(self, text: str, parameters: Mapping[str, str], timeout_s: float) -> PooledWrapper:
+    def _wrapper(
+        self,
+        text: str,
+        parameters: Mapping[str, str],
+        timeout_s: float,
+        fetched: list[tuple[HttpRequest, HttpReply]],
+    ) -> PooledWrapper:
         async def send(request: HttpRequest) -> HttpReply:
-            return await self._client.fetch(request, timeout_s=timeout_s)
+            reply = await self._replies.recall(request)
+            if reply is None:
+                reply = await self._client.fetch(request, timeout_s=timeout_s)
+                fetched.append((request, reply))
+            return reply
 
         wrapper = PooledWrapper(self._options.url, send, max_url_length=self._options.max_url_length)
         wrapper.ask_for(text)

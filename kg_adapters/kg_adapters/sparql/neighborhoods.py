@@ -66,8 +66,8 @@ class EdgeReader:
         degrees: dict[Node, Degree] = {}
         for batch in self._batches(dict.fromkeys(entities)):
             answer = await self._asker.ask(self._queries.degrees(batch, scope))
-            found = read_around(answer, batch, self._queries.texts)
-            degrees |= {entity: _degree(found, entity) for entity in batch if _is_known(found, entity)}
+            found = read_around(answer, batch, self._queries)
+            degrees |= {entity: _degree(found, entity, scope) for entity in batch if _is_known(found, entity)}
         return degrees
 
     async def surroundings(self, entities: Iterable[Node], query: NeighborQuery) -> Surroundings:
@@ -99,13 +99,16 @@ class EdgeReader:
             more = await self._read(self._queries.spans(wanted, scope, labelled=labelled), batch, labelled=labelled)
             for entity, groups in _holdings(more, Fill(spans=tuple(wanted))).items():
                 held.setdefault(entity, {}).update(groups)
-        return {plan.entity: plan.page(held.get(plan.entity, {}), exact=found.complete) for plan in plans}
+        return {
+            plan.entity: plan.page(held.get(plan.entity, {}), exact=found.is_exact(plan.entity, scope.sides))
+            for plan in plans
+        }
 
     async def _around(self, batch: Sequence[Node], scope: Scope, fill: Fill, *, labelled: bool) -> Around:
         return await self._read(self._queries.around(batch, scope, fill, labelled=labelled), batch, labelled=labelled)
 
     async def _read(self, query: str, batch: Sequence[Node], *, labelled: bool) -> Around:
-        found = read_around(await self._asker.ask(query), batch, self._queries.texts)
+        found = read_around(await self._asker.ask(query), batch, self._queries)
         if labelled:
             self._memory.learn({term: self._queries.texts.label(texts) for term, texts in found.texts.items()})
         return found
@@ -145,7 +148,7 @@ def _sample(found: Around, entity: Node, query: NeighborQuery) -> NeighborPage:
         for group in counts
     }
     plan = PagePlan(entity, counts, {group: len(each.nodes) for group, each in held.items()}, query)
-    return plan.page(held, exact=found.complete)
+    return plan.page(held, exact=found.is_exact(entity, Scope(query.direction).sides))
 
 
 def _holdings(found: Around, fill: Fill) -> _Holdings:
@@ -164,7 +167,9 @@ def _holds(held: Mapping[Node, Mapping[Group, Held]], span: Span) -> bool:
     return part is not None and part.start <= span.start and part.start + len(part.nodes) >= span.stop
 
 
-def _degree(found: Around, entity: Node) -> Degree:
+def _degree(found: Around, entity: Node, scope: Scope) -> Degree:
     counts = sorted(found.counts.get(entity, {}).items())
-    relations = (RelationCount(group.relation, group.side, Count(n, found.complete)) for group, n in counts)
-    return Degree(Count(found.neighbors.get(entity, 0), found.complete), tuple(relations))
+    relations = tuple(
+        RelationCount(group.relation, group.side, Count(n, found.is_exact(entity, [group.side]))) for group, n in counts
+    )
+    return Degree(Count(found.neighbors.get(entity, 0), found.is_exact(entity, scope.sides)), relations)

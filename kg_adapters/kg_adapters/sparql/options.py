@@ -35,7 +35,12 @@ def _package_version() -> str:
         return "0"
 
 
-def _endpoint_url(url: str) -> str:
+def endpoint_url(url: str) -> str:
+    """Return the URL of an endpoint.
+
+    Raises:
+        ValueError: It is none that can be asked.
+    """
     try:
         parts = urlsplit(url)
         port_is_valid = parts.port is None or parts.port > 0
@@ -149,7 +154,7 @@ class EndpointOptions(_Settings):
         use_environment_proxies: Whether the proxies named by `HTTPS_PROXY` and its like are used.
     """
 
-    url: Annotated[str, AfterValidator(_endpoint_url)]
+    url: Annotated[str, AfterValidator(endpoint_url)]
     default_graphs: tuple[GraphIri, ...] = ()
     named_graphs: tuple[GraphIri, ...] = ()
     authentication: Authentication | None = None

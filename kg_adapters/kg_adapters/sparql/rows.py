@@ -1,13 +1,14 @@
 """What the rows of an endpoint's answers say; nothing in them is trusted to be of the kind that was asked for."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kg_adapters.errors import BackendError, InvalidRequest
+from kg_adapters.models import EdgeDirection
 from kg_adapters.sparql.queries import writing
-from kg_adapters.sparql.queries.edges import Group
+from kg_adapters.sparql.queries.edges import EdgeQueries, Group, counted_apart
 from kg_adapters.sparql.queries.naming import TextChoice
 from kg_adapters.sparql.solutions import Solutions
 from kg_adapters.terms import XSD_STRING, BlankNode, Iri, Literal, Node, Term
@@ -102,6 +103,7 @@ class Around:
         members: The neighbours that came along.
         texts: By term, what its label may be; a term without any has none.
         complete: Whether the endpoint sent all that it found.
+        cut: The entities, and the direction of their edges, whose counts are too small.
     """
 
     known: set[Node] = field(default_factory=set[Node])
@@ -110,6 +112,11 @@ class Around:
     members: defaultdict[tuple[Node, Group], set[Node]] = field(default_factory=lambda: defaultdict(set))
     texts: defaultdict[Node, Texts] = field(default_factory=lambda: defaultdict(dict))
     complete: bool = True
+    cut: frozenset[tuple[Node, EdgeDirection]] = frozenset()
+
+    def is_exact(self, entity: Node, sides: Iterable[EdgeDirection]) -> bool:
+        """Say whether the counts of an entity's edges in some directions are all there is."""
+        return self.complete and not any((entity, side) in self.cut for side in sides)
 
     def merged(self, other: "Around") -> "Around":
         """Return what both answers say; they are about different entities, or different groups."""
@@ -120,28 +127,45 @@ class Around:
             defaultdict(set, {**self.members, **other.members}),
             defaultdict(dict, {**self.texts, **other.texts}),
             self.complete and other.complete,
+            self.cut | other.cut,
         )
 
 
-def read_around(solutions: Solutions, asked: Iterable[Node], texts: TextChoice) -> Around:
+def read_around(solutions: Solutions, asked: Sequence[Node], queries: EdgeQueries) -> Around:
     """Return what the answer to one of `EdgeQueries` says.
 
     Args:
         solutions: The answer.
         asked: The entities that the query was about.
-        texts: How labels are chosen.
+        queries: What wrote the query.
 
     Raises:
         BackendError: A value is not of the kind that was asked for.
     """
     found = Around(complete=not solutions.truncated)
     # Virtuoso forgets that a constant is an IRI when it groups: known by its text it is still the same.
-    entities = {name: entity for entity in asked for name in writing.names(entity, texts.dialect)}
+    entities = {name: entity for entity in asked for name in writing.names(entity, queries.dialect)}
     for row in rows(solutions):
         entity = entities.get(str(row.term("e")))
         if entity is not None:
-            _read_edge_row(row, entity, found, texts)
-    return found
+            _read_edge_row(row, entity, found, queries.texts)
+    return found if queries.most_counted is None else _marked(found, asked, queries.most_counted)
+
+
+def _marked(found: Around, asked: Sequence[Node], most_counted: int) -> Around:
+    """Return what was found, marked as too little where counting ended early."""
+    parts = counted_apart(asked)
+    share = max(1, most_counted // max(1, len(parts)))
+    cut: set[tuple[Node, EdgeDirection]] = set()
+    for part in parts:
+        counted: Counter[EdgeDirection] = Counter()
+        for entity in part:
+            for group, number in found.counts.get(entity, {}).items():
+                counted[group.side] += number
+        cut |= {(entity, side) for side, number in counted.items() if number >= share for entity in part}
+    for (entity, group), members in found.members.items():
+        found.counts[entity][group] = max(found.counts[entity].get(group, 0), len(members))
+    return replace(found, cut=frozenset(cut))
 
 
 def _read_edge_row(row: Row, entity: Node, found: Around, texts: TextChoice) -> None:

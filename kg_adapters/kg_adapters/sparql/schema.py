@@ -7,7 +7,7 @@ from typing import Literal as Choice
 
 import anyio
 
-from kg_adapters.errors import KGError
+from kg_adapters.errors import BackendUnavailable, KGError
 from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
 from kg_adapters.namespaces import prefixes_in_use
 from kg_adapters.prefixes import WELL_KNOWN, WIKIDATA, Prefixes
@@ -122,6 +122,9 @@ class Surveyor:
     async def _size(self) -> int | None:
         try:
             answer = await self._asker.ask(self._queries.size(), timeout_s=self._limits.timeout_s)
+        except BackendUnavailable:
+            # The other questions would fail for the same reason, and say less about it.
+            raise
         except KGError:
             return None
         return next((row.number("n") for row in rows(answer)), None)

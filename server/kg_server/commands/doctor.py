@@ -33,7 +33,9 @@ class Finding:
 
 def doctor(
     context: typer.Context,
-    graph: Annotated[str | None, typer.Argument(help="`sample`, RDF files, a store, or an endpoint's URL.")] = None,
+    graph: Annotated[
+        str | None, typer.Argument(help="`sample`, RDF files, a store, an endpoint's URL, or `wikidata`.")
+    ] = None,
 ) -> None:
     """Check this installation, its settings and a graph, and say what to fix."""
     import anyio
@@ -64,7 +66,7 @@ async def _findings(called: Invocation, loaded: LoadedSettings) -> AsyncIterator
     for finding in (*_packages(), *_settings(called, loaded), *_folders(loaded.settings)):
         yield finding
     yield await _comparing(loaded.settings)
-    checks: tuple[Callable[[Settings], Awaitable[Finding]], ...] = (_intact, _answering)
+    checks: tuple[Callable[[Settings], Awaitable[Finding]], ...] = (_reaching, _intact, _answering)
     for check in checks:
         try:
             yield await check(loaded.settings)
@@ -123,6 +125,20 @@ async def _comparing(settings: Settings) -> Finding:
         if isinstance(embedder, OpenAiEmbedder):
             await embedder.aclose()
     return Finding("ok", f"Meanings are compared by {embedder.fingerprint}")
+
+
+async def _reaching(settings: Settings) -> Finding:
+    """Say how the graph is reached, and what would make it answer more."""
+    from kg_server.commands.endpoints import endpoint_of, wikidata_of
+
+    wikidata, endpoint = wikidata_of(settings), endpoint_of(settings)
+    if wikidata is not None:
+        from kg_adapters.wikidata.opening import advice
+
+        text = f"Wikidata is asked at most {wikidata.per_minute} times a minute, as {wikidata.user_agent}"
+        advised = advice(wikidata)
+        return Finding("warn" if advised else "ok", ". ".join((text, *advised)))
+    return Finding("ok", "The graph is on this machine" if endpoint is None else f"The endpoint is at {endpoint.host}")
 
 
 async def _intact(settings: Settings) -> Finding:

@@ -1,14 +1,17 @@
-"""How the SPARQL endpoint of a command is reached, from its settings."""
+"""How the SPARQL endpoint or Wikidata is reached that a command reads, from its settings."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from kg_adapters.errors import InvalidRequest
-from kg_adapters.registry import URLS
+from kg_adapters.registry import URLS, WIKIDATA
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
-    from kg_adapters.sparql.options import Authentication, EndpointOptions
+    from pydantic import ValidationError
 
+    from kg_adapters.sparql.options import Authentication, EndpointOptions
+    from kg_adapters.wikidata.options import WikidataOptions
 
 # What is left of a call's time lets the endpoint's own reason reach the caller.
 _SHARE: Final = 0.9
@@ -41,9 +44,49 @@ def endpoint_of(settings: Settings) -> "EndpointOptions | None":
             ca_file=settings.endpoint_ca_file,
         )
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        field = "graph" if first["loc"][:1] == ("url",) else f"endpoint_{first['loc'][0]}"
-        raise InvalidRequest(f"The setting {field}: {first['msg'].removeprefix('Value error, ')}.") from error
+        raise _wrong(error, "endpoint_", {"url": "graph"}) from error
+
+
+def wikidata_of(settings: Settings) -> "WikidataOptions | None":
+    """Return how Wikidata is reached, or None where the graph is another one.
+
+    Raises:
+        InvalidRequest: A setting is wrong.
+    """
+    if settings.graph.partition(":")[0] != WIKIDATA:
+        return None
+    from pydantic import ValidationError
+
+    from kg_adapters.wikidata.options import WikidataOptions
+
+    try:
+        return WikidataOptions(
+            contact=settings.wikidata_contact,
+            query_url=settings.wikidata_query_url,
+            scholarly_url=settings.wikidata_scholarly_url or None,
+            api_url=settings.wikidata_api_url,
+            dialect=settings.wikidata_dialect,
+            languages=settings.languages,
+            requests_per_minute=settings.wikidata_requests_per_minute,
+            max_concurrency=settings.wikidata_max_concurrency,
+            timeout_s=settings.timeout_s * _SHARE,
+            max_bytes=settings.endpoint_max_mb * 1_000_000,
+            max_retries=settings.endpoint_max_retries,
+            maxlag_s=settings.wikidata_maxlag_s,
+            most_counted=settings.wikidata_most_counted,
+            replies_kept_s=settings.wikidata_replies_kept_s,
+            with_qualifiers=settings.wikidata_qualifiers,
+            with_external_ids=settings.wikidata_external_ids,
+        )
+    except ValidationError as error:
+        raise _wrong(error, "wikidata_", {"languages": "languages"}) from error
+
+
+def _wrong(error: "ValidationError", prefix: str, names: Mapping[str, str]) -> InvalidRequest:
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    field = str(first["loc"][0])
+    message = first["msg"].removeprefix("Value error, ")
+    return InvalidRequest(f"The setting {names.get(field, prefix + field)}: {message}.")
 
 
 def _authentication(settings: Settings) -> "Authentication | None":

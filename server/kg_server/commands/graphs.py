@@ -12,7 +12,7 @@ from kg_adapters.errors import KGError
 from kg_adapters.progress import OnProgress
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.registry import OpenOptions, open_graph
-from kg_server.commands.endpoints import endpoint_of
+from kg_server.commands.endpoints import endpoint_of, wikidata_of
 from kg_server.commands.failures import sentence
 from kg_server.commands.progress import PlainProgress, StoppableProgress, shown_progress
 from kg_server.settings import Settings
@@ -104,6 +104,7 @@ async def _open(settings: Settings, *told: OnProgress) -> KGAdapter:
         languages=settings.languages,
         progress=progress,
         endpoint=endpoint_of(settings),
+        wikidata=wikidata_of(settings),
         answers_kept_s=settings.endpoint_answers_kept_s,
     )
     try:

@@ -16,10 +16,15 @@ class DescriptionQueries:
     Args:
         dialect: The engine.
         texts: How labels are chosen.
+        as_head: Whether only terms that the graph says something about are entities.
+        declares: The relation that leads to whatever serves as a relation, for graphs too large to look for a statement
+            with it; None where statements tell.
     """
 
     dialect: Dialect
     texts: TextChoice
+    as_head: bool = False
+    declares: Iri | None = None
 
     def labels(self, terms: Sequence[Node]) -> str:
         """Return the query for labels; rows `?t` term, `?a` label relation, `?label` key."""
@@ -37,8 +42,8 @@ class DescriptionQueries:
         blocks = (
             f'{{ {self._texts(terms, (*vocabulary.labels, *vocabulary.descriptions))} }} BIND("text" AS ?k)',
             f'{{ SELECT DISTINCT ?t ?o {{ {types} }} LIMIT {max_types} }} BIND("type" AS ?k)',
-            f'{who} FILTER(EXISTS {{ ?t ?p1 ?o1 }} || EXISTS {{ ?s2 ?p2 ?t }}) BIND("entity" AS ?k)',
-            f'{who} FILTER EXISTS {{ ?s3 ?t ?o3 }} BIND("relation" AS ?k)',
+            f'{who} FILTER({writing.mentioned("t", as_head=self.as_head)}) BIND("entity" AS ?k)',
+            f'{who} FILTER({self._serves()}) BIND("relation" AS ?k)',
         )
         return f"SELECT ?t ?k ?a ?label ?o {{ {writing.union(blocks)} }}"
 
@@ -51,6 +56,13 @@ class DescriptionQueries:
         chosen = f"SELECT DISTINCT ?p ?v {{ {said} }} {order} LIMIT {limit}"
         number = f"SELECT (COUNT(*) AS ?n) {{ SELECT DISTINCT ?p ?v {{ {said} }} }}"
         return f"SELECT ?p ?v ?n {{ {writing.union((f'{{ {chosen} }}', f'{{ {number} }}'))} }}"
+
+    def _serves(self) -> str:
+        if self.declares is None:
+            return "EXISTS { ?s3 ?t ?o3 }"
+        vocabulary = self.texts.vocabulary
+        texts = (*vocabulary.labels, *vocabulary.descriptions, *vocabulary.aliases)
+        return f"EXISTS {{ ?s3 {writing.iri(self.declares)} ?t }} || ?t IN ({', '.join(map(writing.iri, texts))})"
 
     def _texts(self, terms: Sequence[Node], relations: Sequence[Iri]) -> str:
         who = writing.values("t", terms, self.dialect)

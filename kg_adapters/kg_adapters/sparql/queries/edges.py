@@ -17,6 +17,9 @@ from kg_adapters.sparql.queries.naming import TextChoice
 from kg_adapters.terms import Iri, Node
 
 _NO_LITERAL: Final = "FILTER(!isLiteral(?{0}))"
+_WITHIN: Final = "FILTER(isIRI(?{0}) && STRSTARTS(STR(?{0}), {1}))"
+COUNTED_APART: Final = 25
+"""Up to how many entities are counted apart, where counting is bounded, so that a hub takes nothing from the others."""
 
 
 class Group(NamedTuple):
@@ -84,23 +87,32 @@ class EdgeQueries:
         dialect: The engine.
         texts: How labels are chosen.
         namespace: Only relations whose IRI starts so are edges; None for all.
+        most_counted: How many edges of one direction are looked at, at most, to count those of a batch of entities;
+            None for all. A few entities have equal shares of it. Where there are more edges, the counts are too small.
+        as_head: Whether only entities that the graph says something about are in it.
+        entities: Only tails whose IRI starts so are neighbours; None for all that are no literals.
     """
 
     dialect: Dialect
     texts: TextChoice
     namespace: str | None = None
+    most_counted: int | None = None
+    as_head: bool = False
+    entities: str | None = None
 
     def around(self, entities: Sequence[Node], scope: Scope, fill: Fill, *, labelled: bool) -> str:
         """Return the query for the groups of entities with their counts, and for some of their neighbours."""
         who = writing.values("e", entities, self.dialect)
         blocks = [self._mentioned(who)]
         if not scope.is_empty:
-            blocks += (self._counts(who, scope, side, fill) for side in scope.sides)
+            blocks += (self._counts(entities, scope, side, fill) for side in scope.sides)
             if fill.group_size:
-                found = writing.union(self._members(who, scope, side, f"<= {fill.group_size}") for side in scope.sides)
+                small = f"<= {fill.group_size}"
+                found = writing.union(self._members(entities, scope, side, small) for side in scope.sides)
                 blocks.append(_taken(found, f"LIMIT {fill.rows}"))
             if fill.sampled_rows:
-                found = writing.union(self._members(who, scope, side, f"> {fill.group_size}") for side in scope.sides)
+                large = f"> {fill.group_size}"
+                found = writing.union(self._members(entities, scope, side, large) for side in scope.sides)
                 blocks.append(_taken(found, f"{self._order('o')} LIMIT {fill.sampled_rows}"))
             blocks += (self._span(span, scope) for span in fill.spans)
         return self._rows(blocks, labelled=labelled)
@@ -114,8 +126,8 @@ class EdgeQueries:
         who = writing.values("e", entities, self.dialect)
         blocks = [self._mentioned(who)]
         if not scope.is_empty:
-            blocks += (self._counts(who, scope, side, Fill()) for side in scope.sides)
-            sides = (f"{who} {self._edges(scope, side, 'x')} FILTER(?x != ?e)" for side in scope.sides)
+            blocks += (self._counts(entities, scope, side, Fill()) for side in scope.sides)
+            sides = (self._looked_at(entities, scope, side, "FILTER(?x != ?e)") for side in scope.sides)
             total = f"SELECT ?e (COUNT(DISTINCT ?x) AS ?n) {{ {writing.union(sides)} }} GROUP BY ?e"
             blocks.append(f'{{ {total} }} BIND("all" AS ?d)')
         return self._rows(blocks, labelled=False)
@@ -129,28 +141,39 @@ class EdgeQueries:
         return f"{chosen} {{ {{ {found} }} OPTIONAL {{ {labels} }} }} GROUP BY {columns} ?a"
 
     def _mentioned(self, who: str) -> str:
-        exists = "EXISTS { ?e ?p1 ?o1 } || EXISTS { ?s2 ?p2 ?e }"
+        exists = writing.mentioned("e", as_head=self.as_head)
         # In a query of its own: beside other patterns Virtuoso loses a filter on a single value.
         return f'{{ SELECT ?e {{ {who} FILTER({exists}) }} }} BIND("self" AS ?d) BIND(?e AS ?t)'
 
-    def _counts(self, who: str, scope: Scope, side: EdgeDirection, fill: Fill) -> str:
+    def _counts(self, entities: Sequence[Node], scope: Scope, side: EdgeDirection, fill: Fill) -> str:
         sample = "(SAMPLE(?x) AS ?o)" if fill.sampled_rows else ""
-        edges = self._edges(scope, side, "x")
-        counts = f"SELECT ?e ?p ({self._number('x')} AS ?n) {sample} {{ {who} {edges} }} GROUP BY ?e ?p"
+        edges = self._looked_at(entities, scope, side)
+        counts = f"SELECT ?e ?p ({self._number('x')} AS ?n) {sample} {{ {edges} }} GROUP BY ?e ?p"
         return f'{{ {counts} }} BIND("{side}" AS ?d) BIND(?p AS ?t)'
 
-    def _members(self, who: str, scope: Scope, side: EdgeDirection, size: str) -> str:
-        groups = f"SELECT ?e ?p {{ {who} {self._edges(scope, side, 'x')} }} GROUP BY ?e ?p"
+    def _members(self, entities: Sequence[Node], scope: Scope, side: EdgeDirection, size: str) -> str:
+        who = writing.values("e", entities, self.dialect)
+        groups = f"SELECT ?e ?p {{ {self._looked_at(entities, scope, side)} }} GROUP BY ?e ?p"
         # The groups say which relations; said twice, Virtuoso tries every edge of every one of them.
         edges = self._edges(replace(scope, relations=None), side, "o")
         return f'{{ {groups} HAVING ({self._number("x")} {size}) }} {who} {edges} BIND("{side}" AS ?d)'
+
+    def _looked_at(self, entities: Sequence[Node], scope: Scope, side: EdgeDirection, more: str = "") -> str:
+        """Return the pattern for the edges that are counted: `?e`, `?p` and the far node `?x`."""
+        edges = f"{self._edges(scope, side, 'x')} {more}"
+        if self.most_counted is None:
+            return f"{writing.values('e', entities, self.dialect)} {edges}"
+        parts = counted_apart(entities)
+        window = f"LIMIT {max(1, self.most_counted // len(parts))}"
+        found = (f"{writing.values('e', part, self.dialect)} {edges}" for part in parts)
+        return writing.union(f"{{ SELECT ?e ?p ?x {{ {each} }} {window} }}" for each in found)
 
     def _span(self, span: Span, scope: Scope) -> str:
         entity, relation = writing.node(span.entity, self.dialect), writing.iri(span.group.relation)
         if span.group.inverse:
             found = f"?o {relation} {entity}" + (f" FILTER(?o != {entity})" if scope.direction == "both" else "")
         else:
-            found = f"{entity} {relation} ?o {_NO_LITERAL.format('o')}"
+            found = f"{entity} {relation} ?o {self._tail('o')}"
         window = f"LIMIT {span.stop - span.start}" + (f" OFFSET {span.start}" if span.start else "")
         chosen = f"{{ SELECT {self._distinct()}?o {{ {found} }} {self._order('o')} {window} }}"
         return f'{chosen} BIND({entity} AS ?e) BIND("{span.group.side}" AS ?d) BIND({relation} AS ?p) BIND(?o AS ?t)'
@@ -163,11 +186,16 @@ class EdgeQueries:
             yield writing.values("p", sorted(scope.relations), self.dialect)
         yield f"?e ?p ?{far} ." if side == "out" else f"?{far} ?p ?e ."
         if side == "out":
-            yield _NO_LITERAL.format(far)
+            yield self._tail(far)
         elif scope.direction == "both":
             yield f"FILTER(?{far} != ?e)"
         if self.namespace is not None:
             yield f"FILTER(STRSTARTS(STR(?p), {writing.text(self.namespace)}))"
+
+    def _tail(self, name: str) -> str:
+        if self.entities is None:
+            return _NO_LITERAL.format(name)
+        return _WITHIN.format(name, writing.text(self.entities))
 
     def _number(self, far: str) -> str:
         return f"COUNT({self._distinct()}?{far})"
@@ -178,6 +206,11 @@ class EdgeQueries:
     def _order(self, far: str) -> str:
         # By text, since engines sort IRIs themselves by numbers of their own.
         return f"ORDER BY STR(?{far})" if self.dialect.orders_hubs else ""
+
+
+def counted_apart(entities: Sequence[Node]) -> Sequence[Sequence[Node]]:
+    """Return the parts of a batch that are counted each within bounds of its own."""
+    return [[entity] for entity in entities] if len(entities) <= COUNTED_APART else [entities]
 
 
 def _taken(edges: str, window: str) -> str:

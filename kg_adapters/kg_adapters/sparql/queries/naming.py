@@ -22,10 +22,13 @@ class TextChoice:
     Args:
         vocabulary: The languages and their order.
         dialect: The engine.
+        only_preferred: Whether texts in other languages than those of the vocabulary are left unread; for graphs that
+            have hundreds of them for each term.
     """
 
     vocabulary: Vocabulary
     dialect: Dialect
+    only_preferred: bool = False
 
     @cached_property
     def key(self) -> str:
@@ -48,7 +51,11 @@ class TextChoice:
 
     def pattern(self, term: str, relations: Iterable[Iri]) -> str:
         """Return the pattern for the texts `?l` of the term `?{term}` over the relations `?a`."""
-        return f"{writing.values('a', relations, self.dialect)} ?{term} ?a ?l . FILTER(isLiteral(?l))"
+        kind = "isLiteral(?l)"
+        if self.only_preferred:
+            languages = ", ".join(writing.text(language) for language in self.vocabulary.languages)
+            kind = f"LANG(?l) IN ({languages})"
+        return f"{writing.values('a', relations, self.dialect)} ?{term} ?a ?l . FILTER({kind})"
 
     def read(self, key: str) -> Literal:
         """Return the text of a key."""

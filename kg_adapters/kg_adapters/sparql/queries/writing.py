@@ -11,6 +11,7 @@ from kg_adapters.terms import XSD_STRING, BlankNode, Iri, Literal, Node, Term
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 _UNSENDABLE: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _LANGUAGE: Final = re.compile(r"[A-Za-z]+(?:-[A-Za-z0-9]+)*")
+SAME_AS: Final = "<http://www.w3.org/2002/07/owl#sameAs>"
 _NOTHING: Final = "<urn:kg-sextant:nothing>"
 _IN_IRI: Final = re.compile(r"[^\x00-\x20<>\"{}|^`\\]+")
 
@@ -86,3 +87,16 @@ def names(value: Node, dialect: Dialect) -> tuple[str, ...]:
 def is_askable(value: Node, dialect: Dialect) -> bool:
     """Say whether a query can name a node."""
     return isinstance(value, Iri) or (dialect.blank_nodes is not None and dialect.blank_nodes.iri(value) is not None)
+
+
+def mentioned(name: str, *, as_head: bool) -> str:
+    """Return the condition that the graph mentions `?{name}`.
+
+    Args:
+        name: The variable.
+        as_head: Whether it must say something about it; where each entity is a page of its own, one that is only
+            pointed at is not there. What says nothing but that another entity is the same was merged into that one.
+    """
+    if as_head:
+        return f"EXISTS {{ ?{name} ?p1 ?o1 FILTER(?p1 != {SAME_AS}) }}"
+    return f"EXISTS {{ ?{name} ?p1 ?o1 }} || EXISTS {{ ?s2 ?p2 ?{name} }}"

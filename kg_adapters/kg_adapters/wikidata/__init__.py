@@ -1,0 +1,1 @@
+"""Wikidata: its query service for edges, its web API for names."""

@@ -1,0 +1,209 @@
+"""The adapter over Wikidata: the query service for edges and values, the web API for names and merges."""
+# ruff: noqa: D102 - what an adapter's methods do is documented on the protocol
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
+
+from kg_adapters.labels import Vocabulary
+from kg_adapters.models import (
+    Candidate,
+    Count,
+    Degree,
+    Description,
+    Direction,
+    FeaturePage,
+    GraphSchema,
+    NeighborPage,
+    SparqlAnswer,
+)
+from kg_adapters.prefixes import Prefixes
+from kg_adapters.sparql.adapter import SparqlAdapter
+from kg_adapters.surroundings import Surroundings, gather_surroundings
+from kg_adapters.terms import Iri, Node
+from kg_adapters.wikidata.api import WikidataApi
+from kg_adapters.wikidata.features import FeatureReader
+from kg_adapters.wikidata.names import WikidataNames, target
+from kg_adapters.wikidata.namespaces import DIRECT
+from kg_adapters.wikidata.whereabouts import Whereabouts, renamed
+
+EXTERNAL_IDS: Final = "Ids in other databases are left out; name their property to read one."
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Service:
+    """One endpoint of the query service, and what reads values from it."""
+
+    graph: SparqlAdapter
+    features: FeatureReader
+
+
+class WikidataAdapter:
+    """Answers from Wikidata.
+
+    What the main endpoint does not have may have been merged into another entity, which then answers in its place, or
+    stand at the scholarly endpoint.
+
+    Args:
+        main: The main endpoint.
+        scholarly: That of the scholarly articles, if it is another one.
+        api: The web API.
+        names: What entities and properties are called.
+    """
+
+    def __init__(self, main: Service, scholarly: Service | None, api: WikidataApi, names: WikidataNames) -> None:
+        self._main = main
+        self._scholarly = scholarly
+        self._api = api
+        self._names = names
+        self._places = Whereabouts()
+
+    @property
+    def name(self) -> str:
+        return self._main.graph.name
+
+    @property
+    def prefixes(self) -> Prefixes:
+        return self._main.graph.prefixes
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return self._main.graph.vocabulary
+
+    @property
+    def remote(self) -> bool:
+        return True
+
+    @property
+    def search_note(self) -> str:
+        """See `SupportsSearchNote`."""
+        return self._main.graph.search_note
+
+    @property
+    def feature_note(self) -> str:
+        """See `SupportsFeatureNote`."""
+        return "" if self._main.features.with_external_ids else EXTERNAL_IDS
+
+    async def labels(self, terms: Collection[Node]) -> Mapping[Node, str]:
+        return await self._names.labels(terms)
+
+    async def describe(self, terms: Collection[Node]) -> Mapping[Node, Description]:
+        found = await self._wherever(terms, lambda service, nodes: service.graph.describe(nodes))
+        relations = [term for term in found if _is_direct(term)]
+        labels = await self._names.labels(relations)
+        found |= {term: replace(found[term], label=labels.get(term)) for term in relations}
+        return {term: self._told(term, description) for term, description in found.items()}
+
+    async def neighbors(
+        self,
+        entities: Sequence[Node],
+        *,
+        direction: Direction,
+        relations: Collection[Iri] | None = None,
+        limit_per_relation: int | None = None,
+        limit: int,
+        cursor: str | None = None,
+    ) -> Mapping[Node, NeighborPage]:
+        async def ask(service: Service, nodes: Sequence[Node]) -> Mapping[Node, NeighborPage]:
+            return await service.graph.neighbors(
+                nodes,
+                direction=direction,
+                relations=relations,
+                limit_per_relation=limit_per_relation,
+                limit=limit,
+                cursor=cursor,
+            )
+
+        found = await self._wherever(entities, ask)
+        return {node: renamed(page, self._places.current(node), node) for node, page in found.items()}
+
+    async def degrees(
+        self, entities: Sequence[Node], *, direction: Direction = "both", relations: Collection[Iri] | None = None
+    ) -> Mapping[Node, Degree]:
+        return await self._wherever(
+            entities,
+            lambda service, nodes: service.graph.degrees(nodes, direction=direction, relations=relations),
+        )
+
+    async def surroundings(self, entities: Sequence[Node], *, per_relation: int, per_entity: int) -> Surroundings:
+        around = tuple(dict.fromkeys(entities))
+        if any(map(self._places.is_scholarly, around)):
+            return await gather_surroundings(self, around, per_relation=per_relation, per_entity=per_entity)
+        current = self._places.all_current(around)
+        found = await self._main.graph.surroundings(current, per_relation=per_relation, per_entity=per_entity)
+        labels = await self._names.labels(found.relations)
+        known = {self._places.current(node): node for node in around}
+        return replace(
+            found,
+            entities=tuple(known[node] for node in found.entities),
+            sampled=tuple(known[node] for node in found.sampled),
+            relation_labels=[labels.get(relation) for relation in found.relations],
+        )
+
+    async def features(self, entity: Node, *, relation: Iri | None = None, limit: int = 200) -> FeaturePage:
+        async def ask(service: Service, nodes: Sequence[Node]) -> Mapping[Node, FeaturePage]:
+            pages = {node: await service.features.features(node, relation, limit) for node in nodes}
+            return {node: page for node, page in pages.items() if page.total.value}
+
+        found = await self._wherever([entity], ask)
+        return found.get(entity) or FeaturePage((), Count(0))
+
+    async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:
+        return await self._main.graph.search(text, limit=limit, type=type)
+
+    async def schema(self) -> GraphSchema:
+        found = await self._main.graph.schema()
+        said = [*(each.iri for each in found.relations), *(each.iri for each in found.features)]
+        labels = await self._names.labels(said)
+        return replace(
+            found,
+            relations=tuple(replace(each, label=labels.get(each.iri, each.label)) for each in found.relations),
+            features=tuple(replace(each, label=labels.get(each.iri, each.label)) for each in found.features),
+        )
+
+    async def select(self, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:
+        return await self._main.graph.select(query, timeout_s=timeout_s, max_rows=max_rows)
+
+    async def aclose(self) -> None:
+        for service in (self._main, self._scholarly):
+            if service is not None:
+                await service.graph.aclose()
+        await self._api.aclose()
+
+    async def _wherever(
+        self, nodes: Collection[Node], ask: Callable[[Service, Sequence[Node]], Awaitable[Mapping[Node, T]]]
+    ) -> dict[Node, T]:
+        """Return what the endpoints say of nodes, and of what those were merged into."""
+        current = self._places.all_current(nodes)
+        here = [node for node in current if not self._places.is_scholarly(node)]
+        found = dict(await ask(self._main, here)) if here else {}
+        perhaps: list[Node] = []
+        if missing := [node for node in here if node not in found and not _is_direct(node)]:
+            looked_up = await self._names.look_up(missing)
+            exists = {node: target(named) for node, named in looked_up.items()}
+            self._places.learn_merged({node: now for node, now in exists.items() if now != node})
+            if merged := [now for node, now in exists.items() if now != node and now not in found]:
+                found |= await ask(self._main, merged)
+            perhaps = [node for node, now in exists.items() if now == node]
+        elsewhere = [*perhaps, *(node for node in current if self._places.is_scholarly(node))]
+        if elsewhere and self._scholarly is not None:
+            told = await ask(self._scholarly, elsewhere)
+            # Only an answer proves that it is there: what is silent here may have been silent there for another reason.
+            self._places.learn_scholarly(told)
+            found |= told
+        return self._places.answers(nodes, found)
+
+    def _told(self, term: Node, description: Description) -> Description:
+        current = self._places.current(term)
+        if current == term:
+            return description
+        text = f"merged into {self.prefixes.shorten(current)}"
+        return replace(
+            description, description=f"{text}: {description.description}" if description.description else text
+        )
+
+
+def _is_direct(term: Node) -> bool:
+    return isinstance(term, Iri) and term.value.startswith(DIRECT)

@@ -1,0 +1,237 @@
+"""Wikidata's web API: the actions `wbgetentities` and `wbsearchentities`."""
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+from urllib.parse import urlencode
+
+import anyio
+from pydantic import ValidationError
+
+from kg_adapters.errors import BackendError, BackendUnavailable
+from kg_adapters.sparql.client import EndpointClient
+from kg_adapters.sparql.messages import HttpReply, HttpRequest
+from kg_adapters.sparql.reply_file import NoMemory, ReplyMemory
+from kg_adapters.sparql.retries import Backoff, Pace, retry_after_s
+from kg_adapters.sparql.timing import Timing
+from kg_adapters.wikidata.api_models import ApiError, EntitiesAnswer, Entity, Hit, Kind, SearchAnswer, Text
+from kg_adapters.wikidata.options import WikidataOptions
+
+BATCH: Final = 50
+"""The most ids, or hits, of one request."""
+MAX_TEXT: Final = 250
+"""The most characters of a text that is searched for; longer ones are cut."""
+_ID: Final = re.compile(r"[QPL][1-9][0-9]{0,9}")
+_LARGEST: Final = 2**31 - 1
+_PASSING: Final = frozenset({"maxlag", "ratelimited", "readonly", "internal_api_error_DBQueryTimeoutError"})
+_JSON: Final = ("application/json",)
+
+AnswerT = TypeVar("AnswerT", EntitiesAnswer, SearchAnswer)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What the API says of an entity.
+
+    Args:
+        id: Its id; another one than was asked for where that was merged into it.
+        label: Its name in the first language that it has one in.
+        description: What it is, likewise.
+    """
+
+    id: str
+    label: str | None
+    description: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ApiMatch:
+    """An entity that a search found, and the text that matched: its label or an alias."""
+
+    id: str
+    text: str
+    is_alias: bool
+
+
+class WikidataApi:
+    """Asks the web API.
+
+    Args:
+        options: Where it is, the languages and all limits.
+        pace: Decides when each request may be sent.
+        timing: Where time and chance come from.
+        replies: Remembers replies; None for no memory.
+    """
+
+    def __init__(
+        self,
+        options: WikidataOptions,
+        *,
+        pace: Pace,
+        timing: Timing | None = None,
+        replies: ReplyMemory | None = None,
+    ) -> None:
+        self._options = options
+        self._endpoint = options.api_endpoint
+        self._pace = pace
+        self._timing = timing or Timing()
+        self._replies = replies or NoMemory()
+        self._client = EndpointClient(self._endpoint, timing=self._timing, pace=pace)
+        self._backoff = Backoff(options.max_retries, self._endpoint.backoff_s, self._endpoint.max_backoff_s)
+
+    async def entities(self, ids: Collection[str]) -> Mapping[str, Named]:
+        """Return what is known of entities, by the id that was asked for; those that do not exist are left out.
+
+        Fifty of them cost a request, and one more where some have no label in the languages of the options: those get
+        one in any. The requests are sent side by side, as far as the limits let them.
+
+        Raises:
+            BackendError: There is no answer, or it cannot be read.
+        """
+        wanted = sorted({each for each in ids if _can_exist(each)})
+        found: dict[str, Named] = {}
+
+        async def ask(batch: Sequence[str]) -> None:
+            languages = {"languages": "|".join(self._options.all_languages), "languagefallback": "1"}
+            named = await self._about(batch, props="labels|descriptions", **languages)
+            found.update(named)
+            if nameless := [each for each, entity in named.items() if entity.label is None]:
+                found.update(await self._about(nameless, props="labels|descriptions"))
+
+        failures: list[BackendError] = []
+        async with anyio.create_task_group() as tasks:
+
+            async def ask_or_fail(batch: Sequence[str]) -> None:
+                try:
+                    await ask(batch)
+                except BackendError as error:
+                    failures.append(error)
+                    tasks.cancel_scope.cancel()
+
+            for first in range(0, len(wanted), BATCH):
+                tasks.start_soon(ask_or_fail, wanted[first : first + BATCH])
+        if failures:
+            raise failures[0]
+        return found
+
+    async def search(self, text: str, *, limit: int, kind: Kind = "item") -> Sequence[ApiMatch]:
+        """Return the entities whose label or alias begins like a text, best first, at most fifty.
+
+        Raises:
+            BackendError: There is no answer, or it cannot be read.
+        """
+        if not text.strip() or limit < 1:
+            return []
+        language = self._options.all_languages[0]
+        return await self._ask(
+            SearchAnswer,
+            self._matches,
+            action="wbsearchentities",
+            search=text.strip()[:MAX_TEXT],
+            language=language,
+            uselang=language,
+            type=kind,
+            limit=str(min(limit, BATCH)),
+        )
+
+    async def aclose(self) -> None:
+        """Close the connections; calling it twice is harmless."""
+        await self._client.aclose()
+        await self._replies.aclose()
+
+    def _matches(self, answer: SearchAnswer) -> Sequence[ApiMatch]:
+        if answer.search is None:
+            raise self._unreadable("search")
+        return [_match(hit) for hit in answer.search if _can_exist(hit.id)]
+
+    async def _about(self, ids: Sequence[str], **parameters: str) -> Mapping[str, Named]:
+        return await self._ask(
+            EntitiesAnswer,
+            lambda answer: self._named(answer.entities, ids),
+            action="wbgetentities",
+            ids="|".join(ids),
+            **parameters,
+        )
+
+    def _named(self, entities: Mapping[str, Entity], asked: Sequence[str]) -> Mapping[str, Named]:
+        # What was merged stands under its old id or under its new one.
+        said = {**{each.redirects.merged: each for each in entities.values() if each.redirects}, **entities}
+        if silent := [each for each in asked if each not in said]:
+            # Nothing said of an id is not the same as no entity with it.
+            raise self._unreadable(f"nothing about {silent[0]}")
+        return {each: self._name(each, said[each]) for each in asked if not _is_gone(said[each])}
+
+    def _name(self, asked: str, entity: Entity) -> Named:
+        label, description = self._chosen(entity.labels), self._chosen(entity.descriptions)
+        merged = entity.redirects is not None and entity.redirects.merged == asked
+        return Named(entity.redirects.to if entity.redirects and merged else asked, label, description)
+
+    def _chosen(self, texts: Mapping[str, Text]) -> str | None:
+        """Return a text in the preferred language, or in that which sorts first."""
+        found = next((texts[each] for each in (*self._options.all_languages, *sorted(texts)) if each in texts), None)
+        return None if found is None else found.value
+
+    async def _ask(self, kind: type[AnswerT], use: Callable[[AnswerT], T], **parameters: str) -> T:
+        form = {"format": "json", "formatversion": "2", "maxlag": str(self._options.maxlag_s), **parameters}
+        request = HttpRequest("GET", f"{self._endpoint.url}?{urlencode(form)}", _JSON)
+        remembered = await self._replies.recall(request)
+        if remembered is not None:
+            return use(self._read(kind, remembered))
+        end = self._timing.clock() + self._options.timeout_s
+        repetition = 0
+        while True:
+            reply = await self._client.fetch(request, timeout_s=max(0.0, end - self._timing.clock()))
+            answer = self._read(kind, reply)
+            if answer.error is None:
+                found = use(answer)
+                await self._replies.keep(request, reply)
+                return found
+            pause_s = self._pause_s(answer.error, reply, repetition)
+            if pause_s is None or self._timing.clock() + pause_s >= end:
+                raise self._refusal(answer.error, pause_s)
+            await self._timing.sleep(pause_s)
+            repetition += 1
+
+    def _read(self, kind: type[AnswerT], reply: HttpReply) -> AnswerT:
+        try:
+            return kind.model_validate_json(reply.body)
+        except ValidationError as error:
+            where = ".".join(map(str, error.errors(include_url=False, include_input=False)[0]["loc"])) or "its form"
+            raise self._unreadable(where) from None
+
+    def _unreadable(self, what: str) -> BackendError:
+        return BackendError(
+            f"{self._endpoint.host} answered what its web API does not ({what}). Check that the URL is that of "
+            "Wikidata's api.php."
+        )
+
+    def _pause_s(self, error: ApiError, reply: HttpReply, repetition: int) -> float | None:
+        if error.code not in _PASSING:
+            return None
+        asked_s = retry_after_s(reply.headers.get("retry-after"), self._timing.now())
+        if asked_s is not None:
+            self._pace.hold(asked_s)
+        pause_s = self._backoff.pause_s(repetition, self._timing.chance())
+        return None if pause_s is None else max(pause_s, asked_s or 0.0)
+
+    def _refusal(self, error: ApiError, pause_s: float | None) -> BackendError:
+        who, said = self._endpoint.host, f"{error.code}: {error.info}"[:200]
+        if error.code in _PASSING:
+            when = "later" if pause_s is None else f"in {max(1, round(pause_s))} s"
+            return BackendUnavailable(f"{who} cannot serve names now ({said}). Ask again {when}.")
+        return BackendError(f"{who} refuses the question for names ({said}). Report this as a bug.")
+
+
+def _can_exist(text: str) -> bool:
+    """Say whether a text can be an id: one that cannot fails the whole request."""
+    return _ID.fullmatch(text) is not None and int(text[1:]) <= _LARGEST
+
+
+def _is_gone(entity: Entity) -> bool:
+    return entity.missing is not None and entity.missing is not False
+
+
+def _match(hit: Hit) -> ApiMatch:
+    return ApiMatch(hit.id, hit.match.text or hit.id, hit.match.type == "alias")

@@ -1,0 +1,132 @@
+"""Opens Wikidata, or a mirror of it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pydantic import ValidationError
+
+from kg_adapters.errors import InvalidRequest
+from kg_adapters.registry import OpenOptions
+from kg_adapters.sparql.adapter import Parts, SparqlAdapter
+from kg_adapters.sparql.asking import Asker
+from kg_adapters.sparql.dialects import DIALECTS
+from kg_adapters.sparql.endpoint import SparqlEndpoint
+from kg_adapters.sparql.options import EndpointOptions
+from kg_adapters.sparql.queries import Queries
+from kg_adapters.sparql.reply_file import NoMemory, ReplyFile, ReplyMemory
+from kg_adapters.sparql.retries import Pace
+from kg_adapters.sparql.schema import SurveyLimits
+from kg_adapters.sparql.schema_file import SchemaFile
+from kg_adapters.sparql.timing import Timing
+from kg_adapters.wikidata.adapter import Service, WikidataAdapter
+from kg_adapters.wikidata.api import WikidataApi
+from kg_adapters.wikidata.features import FeatureReader
+from kg_adapters.wikidata.names import SharedNames, WikidataNames
+from kg_adapters.wikidata.namespaces import PREFIXES
+from kg_adapters.wikidata.options import ANONYMOUS_PER_MINUTE, KNOWN_PER_MINUTE, QUERY_URL, WikidataOptions
+from kg_adapters.wikidata.pace import RATES, Rates
+from kg_adapters.wikidata.queries import ValueQueries, queries_for
+from kg_adapters.wikidata.search import WikidataSearch
+
+NAME = "wikidata"
+REPLIES = "wikidata-replies.sqlite"
+# Their names come from the web API, fifty a request.
+SURVEY = SurveyLimits(classes=100, relations=150)
+CONTACT_ADVICE = (
+    "Set wikidata_contact to your e-mail address or a page about you: Wikimedia then allows "
+    f"{KNOWN_PER_MINUTE} requests a minute instead of {ANONYMOUS_PER_MINUTE}."
+)
+
+
+async def open_wikidata(
+    rest: str, options: OpenOptions, *, timing: Timing | None = None, rates: Rates = RATES
+) -> WikidataAdapter:
+    """Open Wikidata; nothing is asked before the first call.
+
+    Args:
+        rest: The URL of the SPARQL endpoint of a mirror that holds all of Wikidata, or nothing.
+        options: How it is reached, and where to keep what was learned.
+        timing: Where time and chance come from.
+        rates: Who decides when requests may be sent: by default one for all graphs of the process.
+
+    Raises:
+        InvalidRequest: The URL is none.
+    """
+    reached = _options(rest, options)
+    return _Opening(reached, options, timing or Timing(), rates).adapter()
+
+
+def advice(options: WikidataOptions) -> Sequence[str]:
+    """Return what whoever runs this could set to be better served: full sentences."""
+    return [CONTACT_ADVICE] if options.contact is None and options.query_url == QUERY_URL else []
+
+
+def _options(mirror: str, options: OpenOptions) -> WikidataOptions:
+    reached = options.wikidata or WikidataOptions(languages=options.languages or ("en",))
+    if not mirror:
+        return reached
+    try:
+        return WikidataOptions.model_validate({**dict(reached), "query_url": mirror, "scholarly_url": None})
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_context=False, include_input=False)[0]["msg"]
+        raise InvalidRequest(f"The mirror's URL cannot be used: {problem.removeprefix('Value error, ')}.") from None
+
+
+class _Opening:
+    """Puts the parts together."""
+
+    def __init__(self, reached: WikidataOptions, options: OpenOptions, timing: Timing, rates: Rates) -> None:
+        self._reached = reached
+        self._options = options
+        self._timing = timing
+        self._rates = rates
+        dialect = replace(DIALECTS[reached.dialect], orders_hubs=False, merges_graphs=False)
+        self._queries = queries_for(dialect, reached.all_languages, reached.most_counted)
+        self._values = ValueQueries(dialect, self._queries.vocabulary)
+        self._memory = SharedNames(expiry_s=reached.names_kept_s)
+        self._api = WikidataApi(reached, pace=self._pace(reached.api_endpoint), timing=timing, replies=self._replies())
+        self._names = WikidataNames(self._api, self._memory, SharedNames(expiry_s=reached.names_kept_s))
+
+    def adapter(self) -> WikidataAdapter:
+        """Return the adapter."""
+        scholarly = self._reached.scholarly_endpoint
+        return WikidataAdapter(
+            self._service(self._reached.query_endpoint, self._queries),
+            None if scholarly is None else self._service(scholarly, self._queries),
+            self._api,
+            self._names,
+        )
+
+    def _service(self, reached: EndpointOptions, queries: Queries) -> Service:
+        endpoint = SparqlEndpoint(reached, timing=self._timing, pace=self._pace(reached), replies=self._replies())
+        asker = Asker(endpoint, queries.dialect, reached.timeout_s)
+        key = (reached.url, NAME, *queries.vocabulary.languages)
+        graph = SparqlAdapter(
+            Parts(
+                name=NAME if reached.url == QUERY_URL else reached.host,
+                endpoint=endpoint,
+                queries=queries,
+                prefixes=PREFIXES,
+                search=WikidataSearch(self._api, asker, self._values),
+                file=SchemaFile(self._options.cache_folder, key),
+                memory=self._memory,
+                timeout_s=reached.timeout_s,
+                survey=SURVEY,
+            )
+        )
+        reader = FeatureReader(
+            asker,
+            self._values,
+            self._names.labels,
+            with_qualifiers=self._reached.with_qualifiers,
+            with_external_ids=self._reached.with_external_ids,
+        )
+        return Service(graph, reader)
+
+    def _replies(self) -> ReplyMemory:
+        kept_s = self._reached.replies_kept_s
+        return ReplyFile(self._options.cache_folder / REPLIES, expiry_s=kept_s) if kept_s else NoMemory()
+
+    def _pace(self, reached: EndpointOptions) -> Pace:
+        advised = " ".join(advice(self._reached))
+        return self._rates.of(reached.host, self._reached.per_minute, advice=advised, timing=self._timing)

@@ -1,0 +1,119 @@
+"""How Wikidata is reached, and how politely."""
+
+import re
+from importlib.metadata import version
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from kg_adapters.sparql.options import DialectName, EndpointOptions, endpoint_url
+
+QUERY_URL: Final = "https://query.wikidata.org/sparql"
+SCHOLARLY_URL: Final = "https://query-scholarly.wikidata.org/sparql"
+API_URL: Final = "https://www.wikidata.org/w/api.php"
+ANONYMOUS_PER_MINUTE: Final = 10
+KNOWN_PER_MINUTE: Final = 200
+"""What Wikimedia allows a client that says who runs it (https://www.mediawiki.org/wiki/Wikimedia_APIs/Rate_limits)."""
+MAX_API_CONCURRENCY: Final = 3
+LAST_LANGUAGES: Final = ("mul", "en")
+_CONTACT: Final = re.compile(r"[^@\s()]+@[^@\s()]+\.[^@\s()]+|https?://[^\s()]+")
+
+
+def _contact(text: str) -> str:
+    if _CONTACT.fullmatch(text) is None or not text.isascii():
+        raise ValueError("it must be an e-mail address or the URL of a page, where Wikimedia can reach you")
+    return text
+
+
+Url = Annotated[str, AfterValidator(endpoint_url)]
+
+
+class WikidataOptions(BaseModel):
+    """Where Wikidata or a mirror of it is, who asks, and how much.
+
+    Args:
+        contact: An e-mail address or URL of whoever runs this, as Wikimedia wants to know it. Without it requests stay
+            under the limit for strangers.
+        query_url: The SPARQL endpoint.
+        scholarly_url: The endpoint of the scholarly articles, asked about entities that the first one does not have;
+            None for none, as where a mirror holds everything.
+        api_url: The web API, for names.
+        dialect: The engine behind the endpoints.
+        languages: The languages of labels, the preferred first; names for all languages and English names come after
+            them.
+        requests_per_minute: The most requests to one host in a minute, by this process; None for what Wikimedia allows.
+        max_concurrency: The most queries at once.
+        timeout_s: The most seconds that one query may take.
+        max_bytes: The most bytes of one answer, unpacked.
+        max_retries: How often a request is repeated after a failure that may pass.
+        maxlag_s: The web API is asked to refuse when its copies are further behind than so many seconds.
+        most_counted: How many edges of one direction are looked at to count those of a batch of entities.
+        with_qualifiers: Whether features show the qualifiers of statements.
+        with_external_ids: Whether features show ids in other databases.
+        replies_kept_s: How many seconds replies are kept on disk, for the next session too; 0 for not at all.
+        names_kept_s: How many seconds names are remembered.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    contact: Annotated[str, AfterValidator(_contact)] | None = None
+    query_url: Url = QUERY_URL
+    scholarly_url: Url | None = SCHOLARLY_URL
+    api_url: Url = API_URL
+    dialect: DialectName = "standard"
+    languages: Annotated[tuple[str, ...], Field(min_length=1)] = ("en",)
+    requests_per_minute: Annotated[int, Field(ge=1)] | None = None
+    max_concurrency: Annotated[int, Field(ge=1)] = 5
+    timeout_s: Annotated[float, Field(gt=0)] = 10.0
+    max_bytes: Annotated[int, Field(ge=1_000)] = 32_000_000
+    max_retries: Annotated[int, Field(ge=0, le=20)] = 3
+    maxlag_s: Annotated[int, Field(ge=1)] = 5
+    most_counted: Annotated[int, Field(ge=1)] = 100_000
+    with_qualifiers: bool = False
+    with_external_ids: bool = False
+    replies_kept_s: Annotated[float, Field(ge=0)] = 86_400.0
+    names_kept_s: Annotated[float, Field(gt=0)] = 3_600.0
+
+    @property
+    def all_languages(self) -> tuple[str, ...]:
+        """The languages of labels, the last resorts included."""
+        return tuple(dict.fromkeys((*(language.lower() for language in self.languages), *LAST_LANGUAGES)))
+
+    @property
+    def per_minute(self) -> int:
+        """The most requests to one host in a minute."""
+        if self.requests_per_minute is not None:
+            return self.requests_per_minute
+        return ANONYMOUS_PER_MINUTE if self.contact is None else KNOWN_PER_MINUTE
+
+    @property
+    def user_agent(self) -> str:
+        """What this client calls itself, in the form that Wikimedia asks for."""
+        contact = "" if self.contact is None else f" ({self.contact})"
+        return f"kg-sextant/{version('kg-sextant')}{contact} httpx2/{version('httpx2')}"
+
+    @property
+    def query_endpoint(self) -> EndpointOptions:
+        """How the SPARQL endpoint is reached."""
+        return self._endpoint(self.query_url, self.max_concurrency)
+
+    @property
+    def scholarly_endpoint(self) -> EndpointOptions | None:
+        """How the endpoint of the scholarly articles is reached."""
+        return None if self.scholarly_url is None else self._endpoint(self.scholarly_url, self.max_concurrency)
+
+    @property
+    def api_endpoint(self) -> EndpointOptions:
+        """How the web API is reached."""
+        return self._endpoint(self.api_url, min(MAX_API_CONCURRENCY, self.max_concurrency))
+
+    def _endpoint(self, url: str, max_concurrency: int) -> EndpointOptions:
+        return EndpointOptions(
+            url=url,
+            dialect=self.dialect,
+            timeout_s=self.timeout_s,
+            max_bytes=self.max_bytes,
+            max_concurrency=max_concurrency,
+            max_retries=self.max_retries,
+            user_agent=self.user_agent,
+        )

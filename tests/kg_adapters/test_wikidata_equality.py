@@ -1,0 +1,126 @@
+"""Wikidata's services give what the same statements give at hand."""
+
+import random
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.local.cache import sample_store
+from kg_adapters.local.sparql_store import statements
+from kg_adapters.local.store import LocalStore, open_store
+from kg_adapters.models import EdgeDirection, NeighborPage
+from kg_adapters.registry import OpenOptions
+from kg_adapters.surroundings import gather_surroundings
+from kg_adapters.terms import Iri, Node
+from kg_adapters.wikidata.adapter import WikidataAdapter
+from kg_adapters.wikidata.opening import open_wikidata
+from kg_adapters.wikidata.pace import Rates
+from wikidata_stand_in import WikidataStandIn, as_wikidata, running
+
+SEED, ENTITIES, LIMIT = 7, 80, 30
+WHOLE = 50
+"""Groups of up to so many neighbours come whole and sorted; larger ones in the order of the engine."""
+
+
+def wd(name: str) -> Iri:
+    return Iri(f"http://www.wikidata.org/entity/{name}")
+
+
+HUBS = [wd("Q30"), wd("Q5"), wd("Q17")]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> LocalStore:
+    """The shipped slice of Wikidata."""
+    return open_store(sample_store(tmp_path_factory.mktemp("cache")))
+
+
+@pytest.fixture(scope="module")
+def service(store: LocalStore) -> WikidataStandIn:
+    """The same, behind services like Wikidata's."""
+    return WikidataStandIn(as_wikidata(statements(store.index)))
+
+
+@pytest.fixture
+def entities(store: LocalStore) -> Sequence[Node]:
+    """Some entities, drawn by chance and always the same."""
+    nodes = store.index.nodes
+    items = sorted(key for key in map(nodes.__getitem__, range(len(nodes))) if key.startswith(wd("Q").value))
+    return [Iri(key) for key in random.Random(SEED).sample(items, ENTITIES)]  # noqa: S311 - no secret
+
+
+@pytest.fixture
+async def here(store: LocalStore) -> AsyncIterator[LocalAdapter]:
+    async with aclosing(LocalAdapter(store)) as graph:
+        yield graph
+
+
+@pytest.fixture
+async def there(service: WikidataStandIn, tmp_path: Path) -> AsyncIterator[WikidataAdapter]:
+    async with running(service):
+        options = OpenOptions(tmp_path, wikidata=service.options(timeout_s=60))
+        async with aclosing(await open_wikidata("", options, rates=Rates())) as graph:
+            yield graph
+
+
+def shown(pages: Mapping[Node, NeighborPage]) -> Mapping[Node, NeighborPage]:
+    """Return pages of which a cursor only says that there is one: what it says is the adapter's own business."""
+    return {entity: replace(page, cursor=page.cursor and "more") for entity, page in pages.items()}
+
+
+def groups(page: NeighborPage, entity: Node) -> Counter[tuple[EdgeDirection, Iri]]:
+    """Count what a page shows by direction and relation."""
+    return Counter(("out" if triple.head == entity else "in", triple.relation) for triple in page.triples)
+
+
+async def test_neighbours_are_the_same_in_the_same_order(
+    here: LocalAdapter, there: WikidataAdapter, entities: Sequence[Node]
+) -> None:
+    degrees = await here.degrees(entities)
+    small = [each for each in entities if max(count.count.value for count in degrees[each].relations) <= WHOLE]
+    assert len(small) > ENTITIES // 2
+    mine, theirs = [shown(await graph.neighbors(small, direction="both", limit=LIMIT)) for graph in (here, there)]
+    assert theirs == mine
+
+
+async def test_degrees_are_the_same_for_hubs_too(
+    here: LocalAdapter, there: WikidataAdapter, entities: Sequence[Node]
+) -> None:
+    for asked in (HUBS, [*entities, *HUBS]):
+        assert await there.degrees(asked) == await here.degrees(asked)
+
+
+@pytest.mark.parametrize("hub", HUBS, ids=str)
+async def test_a_hub_shows_as_many_neighbours_of_each_relation(
+    here: LocalAdapter, there: WikidataAdapter, hub: Node
+) -> None:
+    mine, theirs = [(await graph.neighbors([hub], direction="both", limit=200))[hub] for graph in (here, there)]
+    assert (groups(theirs, hub), theirs.total, theirs.truncated) == (groups(mine, hub), mine.total, mine.truncated)
+
+
+async def test_names_and_types_are_the_same(
+    here: LocalAdapter, there: WikidataAdapter, entities: Sequence[Node]
+) -> None:
+    relations = [count.relation for degree in (await here.degrees(HUBS)).values() for count in degree.relations]
+    assert await there.labels([*entities, *relations]) == await here.labels([*entities, *relations])
+    mine = await here.describe(entities)
+    assert await there.describe(entities) == mine
+
+
+async def test_the_edges_around_several_entities_are_those_of_their_neighbours(
+    there: WikidataAdapter, entities: Sequence[Node]
+) -> None:
+    found = await there.surroundings(entities, per_relation=WHOLE, per_entity=10_000)
+    gathered = await gather_surroundings(there, entities, per_relation=WHOLE, per_entity=10_000)
+    assert [found.triple(place) for place in range(len(found))] == [
+        gathered.triple(place) for place in range(len(gathered))
+    ]
+    assert (list(found.relation_labels), list(found.far_labels)) == (
+        list(gathered.relation_labels),
+        list(gathered.far_labels),
+    )

@@ -1,0 +1,108 @@
+"""Whatever Wikidata does, a call ends in time with the cause and the next step, and the next one works again."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from fault_endpoint import Script, answering, cutting_the_body, dropping, refusing, stalling, stalling_behind_headers
+from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable
+from kg_adapters.registry import OpenOptions
+from kg_adapters.sparql.timing import Timing
+from kg_adapters.terms import Iri
+from kg_adapters.wikidata.adapter import WikidataAdapter
+from kg_adapters.wikidata.opening import open_wikidata
+from kg_adapters.wikidata.pace import Rates
+from played_time import PlayedTime
+from wikidata_stand_in import WikidataStandIn, graph, running
+
+TOKYO, JAPAN = Iri("http://www.wikidata.org/entity/Q1490"), Iri("http://www.wikidata.org/entity/Q17")
+TURTLE = """
+wd:Q1490 rdfs:label "Tokyo"@en ; wdt:P17 wd:Q17 . wd:Q17 rdfs:label "Japan"@en ; wdt:P36 wd:Q1490 .
+wd:P17 rdfs:label "country"@en . wd:P36 rdfs:label "capital"@en .
+"""
+
+
+@asynccontextmanager
+async def opened(
+    cache: Path, *first: Script, timing: Timing | None = None, rates: Rates | None = None, **options: object
+) -> AsyncGenerator[tuple[WikidataAdapter, WikidataStandIn]]:
+    async with running(WikidataStandIn(graph(TURTLE))) as stand_in:
+        stand_in.endpoint.follow(*first, stand_in.script)
+        told = OpenOptions(cache, wikidata=stand_in.options(**options))
+        async with aclosing(await open_wikidata("", told, timing=timing, rates=rates or Rates())) as wikidata:
+            yield wikidata, stand_in
+
+
+async def tails(wikidata: WikidataAdapter) -> list[object]:
+    page = (await wikidata.neighbors([TOKYO], direction="out", limit=5))[TOKYO]
+    return [triple.tail for triple in page.triples]
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected", "cause"),
+    [
+        (refusing(500, "java.util.concurrent.TimeoutException"), BackendTimeout, "gave up on the query"),
+        (refusing(429, "Too Many Requests", Retry_After="60"), BackendUnavailable, "left alone for 60 s"),
+        (refusing(403, "Aborted: robot policy"), BackendError, "robot policy"),
+        (refusing(503, "maintenance"), BackendUnavailable, "HTTP 503"),
+        (stalling, BackendTimeout, "0.5 s"),
+        (stalling_behind_headers, BackendTimeout, "0.5 s"),
+        (cutting_the_body, BackendError, "dropped the connection"),
+        (dropping, BackendUnavailable, "dropped the connection"),
+        (answering("<html>Wikimedia Error</html>", media_type="text/html"), BackendError, "Wikimedia Error"),
+        (answering('{"head":'), BackendError, "JSON"),
+    ],
+    ids=["timed out", "throttled", "banned", "down", "silent", "stuck", "cut", "dropped", "a page", "no JSON"],
+)
+async def test_a_fault_names_its_cause_and_the_next_call_works(
+    tmp_path: Path, fault: Script, expected: type[BackendError], cause: str
+) -> None:
+    played = PlayedTime()
+    async with opened(tmp_path, fault, timing=played.timing, timeout_s=0.5) as (wikidata, _):
+        with pytest.raises(expected, match=cause):
+            await tails(wikidata)
+        played.elapsed_s += 61
+        assert await tails(wikidata) == [JAPAN]
+
+
+async def test_a_fault_that_passes_is_waited_out(tmp_path: Path) -> None:
+    played = PlayedTime()
+    faults = (refusing(429, Retry_After="3"), refusing(502), dropping)
+    async with opened(tmp_path, *faults, timing=played.timing, max_retries=3) as (wikidata, stand_in):
+        assert await tails(wikidata) == [JAPAN]
+        assert len(stand_in.endpoint.requests) == 4
+        assert played.pauses[0] == 3.0
+
+
+async def test_a_silent_service_does_not_keep_names_waiting(tmp_path: Path) -> None:
+    async with opened(tmp_path, stalling, timeout_s=30) as (wikidata, stand_in), anyio.create_task_group() as tasks:
+        tasks.start_soon(tails, wikidata)
+        await stand_in.endpoint.until(lambda: len(stand_in.endpoint.requests) == 1)
+        assert await wikidata.labels([JAPAN]) == {JAPAN: "Japan"}
+        tasks.cancel_scope.cancel()
+
+
+async def test_all_graphs_of_a_process_share_the_limit_of_a_host(tmp_path: Path) -> None:
+    played, rates = PlayedTime(), Rates()
+    async with opened(tmp_path, timing=played.timing, rates=rates, requests_per_minute=3) as (wikidata, stand_in):
+        told = OpenOptions(tmp_path, wikidata=stand_in.options(requests_per_minute=3, timeout_s=5))
+        async with aclosing(await open_wikidata("", told, timing=played.timing, rates=rates)) as other:
+            for graph_ in (wikidata, other, wikidata):
+                assert await tails(graph_) == [JAPAN]
+            with pytest.raises(BackendUnavailable, match=r"may be asked 3 times a minute"):
+                await tails(other)
+            assert len(stand_in.endpoint.requests) == 3
+            played.elapsed_s += 60
+            assert await tails(other) == [JAPAN]
+
+
+async def test_a_stranger_is_told_how_to_be_allowed_more(tmp_path: Path) -> None:
+    async with opened(tmp_path, requests_per_minute=None, contact=None, timeout_s=1.0) as (wikidata, stand_in):
+        for _ in range(10):
+            await tails(wikidata)
+        with pytest.raises(BackendUnavailable, match=r"may be asked 10 times a minute"):
+            await tails(wikidata)
+        assert len(stand_in.endpoint.requests) == 10

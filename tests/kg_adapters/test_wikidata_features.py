@@ -1,0 +1,153 @@
+"""What answers of the query service say of an entity's values, whatever is missing in them."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from kg_adapters.models import Count, Feature, FeaturePage, NeighborPage
+from kg_adapters.sparql.asking import Asker
+from kg_adapters.sparql.dialects import DIALECTS
+from kg_adapters.sparql.solutions import Solutions
+from kg_adapters.terms import XSD, BlankNode, Iri, Literal, Node, Term, Triple
+from kg_adapters.wikidata.features import FeatureReader
+from kg_adapters.wikidata.namespaces import id_of
+from kg_adapters.wikidata.queries import MAX_ROWS, ValueQueries, queries_for
+from kg_adapters.wikidata.values import link
+from kg_adapters.wikidata.whereabouts import MAX_KNOWN, Whereabouts, renamed
+from sparql_stand_in import CannedEndpoint
+
+LABELS = {"Q11573": "metre", "P580": "start time", "Q64": "Berlin"}
+
+
+def wd(name: str) -> Iri:
+    return Iri(f"http://www.wikidata.org/entity/{name}")
+
+
+def wdt(name: str) -> Iri:
+    return Iri(f"http://www.wikidata.org/prop/direct/{name}")
+
+
+async def labels(terms: Collection[Node]) -> Mapping[Node, str]:
+    return {term: LABELS[name] for term in terms if (name := id_of(term)) in LABELS}
+
+
+def number(value: int) -> Literal:
+    return Literal(str(value), Iri(XSD + "integer"))
+
+
+def decimal(value: str) -> Literal:
+    return Literal(value, Iri(XSD + "decimal"))
+
+
+def answer(variables: str, rows: Sequence[Sequence[Term | None]], *, truncated: bool = False) -> Solutions:
+    return Solutions(tuple(variables.split()), tuple(tuple(row) for row in rows), truncated=truncated)
+
+
+def reader(endpoint: CannedEndpoint, *, with_qualifiers: bool = False) -> FeatureReader:
+    queries = queries_for(DIALECTS["standard"], ("en",), 1_000)
+    asker = Asker(endpoint, queries.dialect, 10.0)
+    return FeatureReader(
+        asker, ValueQueries(queries.dialect, queries.vocabulary), labels, with_qualifiers=with_qualifiers
+    )
+
+
+async def features_of(*rows: Sequence[Term | None], truncated: bool = False) -> FeaturePage:
+    endpoint = CannedEndpoint(answer("p v kind precision unit", rows, truncated=truncated))
+    return await reader(endpoint).features(wd("Q1"), None, 200)
+
+
+async def test_a_blank_node_has_no_features_and_nothing_is_asked() -> None:
+    endpoint = CannedEndpoint(answer("p v", []))
+    assert await reader(endpoint).features(BlankNode("b0"), None, 200) == FeaturePage((), Count(0))
+    assert endpoint.asked == []
+
+
+async def test_rows_without_a_relation_or_a_value_say_nothing() -> None:
+    page = await features_of(
+        (None, Literal("alone"), None, None, None),
+        (wdt("P1"), None, None, None, None),
+        (wdt("P1"), Literal("x"), None, None, None),
+    )
+    assert page == FeaturePage((Feature(wdt("P1"), Literal("x")),), Count(1))
+
+
+async def test_a_unit_without_a_name_shows_its_id_and_one_is_no_unit() -> None:
+    page = await features_of(
+        (wdt("P2048"), decimal("+8848"), None, None, None),
+        (wdt("P2048"), decimal("+8848"), None, None, wd("Q11573")),
+        (wdt("P2067"), decimal("+5"), None, None, wd("Q999")),
+        (wdt("P1082"), decimal("+12"), None, None, wd("Q199")),
+    )
+    assert page == FeaturePage(
+        (
+            Feature(wdt("P1082"), decimal("12")),
+            Feature(wdt("P2048"), Literal("8848 metre")),
+            Feature(wdt("P2067"), Literal("5 Q999")),
+        ),
+        Count(3),
+    )
+
+
+async def test_a_date_whose_precision_makes_no_sense_of_it_stays_as_it_is() -> None:
+    plain, precise = (wdt("P571"), Literal("some day"), None, None, None), (wdt("P571"), Literal("some day"), None)
+    page = await features_of(plain, (*precise, number(9), None))
+    assert page == FeaturePage((Feature(wdt("P571"), Literal("some day")),), Count(1))
+
+
+async def test_an_answer_that_was_cut_has_at_least_what_came() -> None:
+    page = await features_of((wdt("P1"), Literal("x"), None, None, None), truncated=True)
+    assert page.total == Count(1, exact=False)
+
+
+async def test_more_qualifiers_than_are_read_are_left_out_and_counted_so() -> None:
+    row = (wd("statement-1"), wdt("P39"), wd("Q64"), wd("P580"), Literal("x"))
+    endpoint = CannedEndpoint(answer("statement p v q w", [row] * MAX_ROWS))
+    page = await reader(endpoint, with_qualifiers=True).features(wd("Q1"), None, 200)
+    assert page.features == (Feature(wdt("P39"), link(wd("Q64"))),)
+    assert page.total == Count(1, exact=False)
+
+
+async def test_a_statement_shows_its_qualifiers_in_a_fixed_order() -> None:
+    rows: list[tuple[Term | None, ...]] = [
+        (wd("s1"), wdt("P39"), wd("Q64"), wd("P580"), Literal("1998")),
+        (wd("s1"), wdt("P39"), wd("Q64"), wd("P1365"), wd("Q7")),
+        (wd("s1"), wdt("P39"), wd("Q64"), wd("P1365"), BlankNode("b1")),
+        (wd("s2"), wdt("P39"), wd("Q64"), None, Literal("nothing said")),
+    ]
+    endpoint = CannedEndpoint(answer("statement p v q w", rows))
+    page = await reader(endpoint, with_qualifiers=True).features(wd("Q1"), None, 200)
+    assert Feature(wdt("P39"), Literal("Berlin (P1365: Q7, unknown; start time: 1998)")) in page.features
+    assert [each for each in page.features if "nothing said" in each.value.value] == []
+
+
+def test_a_link_is_an_address_or_an_unknown_value() -> None:
+    page = "https://example.org/page"
+    assert link(Iri(page)) == Literal(page, Iri(XSD + "anyURI"))
+    assert link(BlankNode("t1")) == Literal("unknown value")
+    assert link(Iri("http://www.wikidata.org/.well-known/genid/0b")) == Literal("unknown value")
+
+
+def test_only_entities_and_properties_have_ids() -> None:
+    assert [id_of(each) for each in (wd("Q1"), wdt("P1"), BlankNode("Q1"), Iri("http://example.org/Q1"))] == [
+        "Q1",
+        "P1",
+        None,
+        None,
+    ]
+
+
+def test_whereabouts_are_bounded_and_forget_what_they_learned_first() -> None:
+    places = Whereabouts()
+    places.learn_merged({wd(f"Q{n}"): wd("Q1") for n in range(MAX_KNOWN + 1)})
+    places.learn_scholarly(wd(f"Q{n}") for n in range(2, MAX_KNOWN + 3))
+    assert [places.current(wd(f"Q{n}")) for n in (0, 5)] == [wd("Q0"), wd("Q1")]
+    assert [places.is_scholarly(wd(f"Q{n + MAX_KNOWN}")) for n in (1, 2, 3)] == [True, True, False]
+    assert places.is_scholarly(wd("Q2")) is False
+
+
+def test_the_page_of_a_merged_entity_bears_the_id_that_was_asked_for() -> None:
+    old, new, other = wd("Q404"), wd("Q1"), wd("Q2")
+    page = NeighborPage(
+        (Triple(new, wdt("P1"), other), Triple(other, wdt("P1"), new)), Count(2), truncated=True, cursor="2.x"
+    )
+    assert renamed(page, new, new) is page
+    shown = (Triple(old, wdt("P1"), other), Triple(other, wdt("P1"), old))
+    assert renamed(page, new, old) == NeighborPage(shown, Count(2), truncated=True, cursor="2.x")
