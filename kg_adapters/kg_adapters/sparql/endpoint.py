@@ -85,13 +85,14 @@ class SparqlEndpoint:
         fetched: list[tuple[HttpRequest, HttpReply]] = []
         wrapper = self._wrapper(text, parameters, allowed_s, fetched)
         result = await wrapper.query_in_loop()
+        solutions: Solutions | None = None
         with anyio.move_on_after(max(0.0, end - anyio.current_time())):
             solutions = await self._read(result, wrapper.form, max_rows)
-            for request, reply in fetched:
-                await self._replies.keep(request, reply)
-            return solutions
-        failure = self._teller.late(allowed_s, "making sense of its answer", None)
-        raise failure.error
+        if solutions is None:
+            raise self._teller.late(allowed_s, "making sense of its answer", None).error
+        for request, reply in fetched:
+            await self._replies.keep(request, reply)
+        return solutions
 
     async def aclose(self) -> None:
         """Close the connections; calling it twice is harmless, and afterwards queries raise BackendUnavailable."""

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MOST_SHOWN: Final = 10
 HUBS_SHOWN: Final = 3
+PATIENCE_S: Final = 90.0
+"""How long a request may take at least: nobody waits for a single one, and a limit of so many a minute has to pass."""
 WAITING: Final = Progress("waiting", 0, 0, 0)
 
 
@@ -84,7 +86,8 @@ async def _extract(settings: Settings, order: "Order", target: Path, progress: "
     from kg_adapters.extraction.extract import extract
     from kg_server.commands.graphs import opened
 
-    async with opened(settings) as graph:
+    patient = settings.model_copy(update={"timeout_s": max(settings.timeout_s, PATIENCE_S)})
+    async with opened(patient) as graph:
         try:
             return await extract(graph, order, target, progress)
         except BackendError as error:
