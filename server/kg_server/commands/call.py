@@ -97,7 +97,8 @@ def _parse(text: str, known: _Property | None) -> object:
     try:
         value: object = json.loads(text)
     except ValueError:
-        return text
+        # A list of one is what people write without brackets.
+        return [text] if "array" in known.types and not text.lstrip().startswith("[") else text
     return value
 
 

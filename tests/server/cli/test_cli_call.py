@@ -48,6 +48,11 @@ def test_what_cannot_be_read_stays_text_for_the_tool_to_refuse() -> None:
     assert parse_arguments({"limit": "many", "unknown": "1"}, SCHEMA) == {"limit": "many", "unknown": "1"}
 
 
+def test_one_value_makes_a_list_of_one_and_half_a_list_is_refused_by_the_tool() -> None:
+    assert parse_arguments({"triples": "Q1490"}, SCHEMA) == {"triples": ["Q1490"]}
+    assert parse_arguments({"triples": '["Q1490"'}, SCHEMA) == {"triples": '["Q1490"'}
+
+
 def test_arguments_are_split_at_the_first_equals_sign() -> None:
     assert split_arguments(["query=ASK { ?a ?b 'x=y' }", "type="]) == {"query": "ASK { ?a ?b 'x=y' }", "type": ""}
 
