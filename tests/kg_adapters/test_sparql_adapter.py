@@ -245,6 +245,39 @@ async def test_an_answer_that_the_endpoint_cut_gives_counts_that_are_lower_bound
     assert (degree.neighbors, [each.count for each in degree.relations]) == (Count(3, False), [Count(3, False)])
 
 
+async def test_what_a_cut_answer_does_not_mention_is_not_taken_for_unknown() -> None:
+    graph = adapter_over(CannedEndpoint(Solutions((), (), truncated=True)))
+    for question in (
+        graph.neighbors([iri("a")], direction="out", limit=9),
+        graph.surroundings([iri("a")], per_relation=9, per_entity=9),
+        graph.degrees([iri("a")]),
+        graph.describe([iri("a")]),
+        graph.labels([iri("a")]),
+        graph.select("SELECT ?s { ?s ?p ?o }", timeout_s=5, max_rows=9),
+        graph.select("ASK { ?s ?p ?o }", timeout_s=5, max_rows=9),
+    ):
+        with pytest.raises(BackendTimeout, match="only a part of its answer"):
+            await question
+    await graph.aclose()
+
+
+async def test_a_cut_answer_does_not_teach_that_there_is_no_label() -> None:
+    rows = ((iri("a"), Literal("self"), None, None, None), (iri("a"), Literal("out"), iri("r"), None, iri("b")))
+    cut = answer("e d p n o", *rows, truncated=True)
+    memory = LabelMemory()
+    graph = SparqlAdapter(
+        replace(parts_of(CannedEndpoint(cut), Queries.of(DIALECTS["standard"], Vocabulary())), memory=memory)
+    )
+    await graph.neighbors([iri("a")], direction="out", limit=9)
+    assert memory.recall([iri("b")]) == {}
+
+
+async def test_rows_that_are_no_terms_do_not_make_an_answer_a_part_of_one() -> None:
+    graph = adapter_over(CannedEndpoint(Solutions((), (), truncated=True, unreadable=1)))
+    assert await graph.describe([iri("a")]) == {}
+    assert await graph.neighbors([iri("a")], direction="out", limit=9) == {}
+
+
 @pytest.mark.parametrize(
     ("variables", "row"),
     [

@@ -15,7 +15,7 @@ from fault_endpoint import (
     serving,
     stalling,
 )
-from kg_adapters.errors import BackendError, InvalidRequest
+from kg_adapters.errors import BackendError, BackendTimeout, InvalidRequest
 from kg_adapters.sparql.endpoint import SparqlEndpoint
 from kg_adapters.sparql.options import EndpointOptions
 from kg_adapters.sparql.solutions import Solutions
@@ -127,6 +127,17 @@ async def test_an_endpoint_that_refuses_a_query_is_not_down(refusal: Script) -> 
             with pytest.raises((BackendError, InvalidRequest)):
                 await endpoint.query("SELECT ?x {}")
         assert len(server.requests) == 6
+        server.follow(NOTHING)
+        assert await endpoint.query("SELECT ?x {}") == NO_ROWS
+        await endpoint.aclose()
+
+
+async def test_a_caller_in_a_hurry_says_nothing_about_the_endpoint() -> None:
+    async with serving(stalling) as server:
+        endpoint = SparqlEndpoint(EndpointOptions(url=server.url, timeout_s=60, failures_until_pause=3))
+        for _ in range(6):
+            with pytest.raises(BackendTimeout):
+                await endpoint.query("SELECT ?x {}", timeout_s=0.05)
         server.follow(NOTHING)
         assert await endpoint.query("SELECT ?x {}") == NO_ROWS
         await endpoint.aclose()

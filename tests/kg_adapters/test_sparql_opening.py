@@ -89,6 +89,15 @@ async def test_an_endpoint_that_does_not_answer_is_opened_and_its_calls_say_what
             assert graph.prefixes.entities is None
 
 
+async def test_the_prefixes_of_a_graph_that_is_still_empty_are_not_kept(tmp_path: Path) -> None:
+    async with serving(oxigraph("")) as server:
+        async with opened(server, tmp_path) as graph:
+            assert graph.prefixes.entities == WIKIDATA.entities
+        server.follow(oxigraph(NAMED))
+        async with opened(server, tmp_path) as graph:
+            assert graph.prefixes.namespaces["ns1"] == "http://example.org/"
+
+
 async def test_the_settings_of_the_endpoint_reach_every_request(tmp_path: Path) -> None:
     graphs = ("http://example.org/graph",)
     async with serving(oxigraph(NAMED)) as server:

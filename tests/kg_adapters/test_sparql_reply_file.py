@@ -127,3 +127,15 @@ async def test_an_endpoint_is_not_asked_again_and_only_readable_answers_are_kept
             assert (await endpoint.query("SELECT ?x { ?x ?p ?o }")).rows == ((Iri("http://example.org/a"),),)
             await endpoint.aclose()
         assert len(server.requests) == 2
+
+
+async def test_a_part_of_an_answer_is_not_remembered(tmp_path: Path, clock: Clock) -> None:
+    cut = answering(results(["x"]), headers={"X-SQL-State": "S1TAT"})
+    async with serving(cut, answering(results(["x"], {"x": uri("http://example.org/a")}))) as server:
+        replies = clock.open(tmp_path / "replies.sqlite")
+        endpoint = SparqlEndpoint(EndpointOptions(url=server.url), replies=replies)
+        assert (await endpoint.query("SELECT ?x {}")).truncated
+        for _ in range(2):
+            assert (await endpoint.query("SELECT ?x {}")).rows == ((Iri("http://example.org/a"),),)
+        await endpoint.aclose()
+    assert len(server.requests) == 2

@@ -125,6 +125,7 @@ async def test_rows_without_a_subject_or_an_example_make_no_wrong_summary() -> N
 async def test_prefixes_are_those_in_use_and_the_well_known_ones() -> None:
     item, relation = "<http://www.wikidata.org/entity/Q1>", "<http://www.wikidata.org/prop/direct/P1>"
     found = await surveyor(endpoint_of([*TOWNS, f"{item} {relation} {item}"])).prefixes()
+    assert found is not None
     assert (found.entities, found.relations) == (WIKIDATA.entities, WIKIDATA.relations)
     assert found.namespaces["ns1"] == "http://example.org/"
     assert found.namespaces["wd"] == "http://www.wikidata.org/entity/"
@@ -209,8 +210,12 @@ async def test_the_adapter_asks_once_and_remembers_across_sessions(tmp_path: Pat
 async def test_a_schema_with_gaps_is_not_kept_for_later(tmp_path: Path) -> None:
     late = LateEndpoint(ntriples(SUMMED), "?s ?a ?c")
     file = SchemaFile(tmp_path, ("x",))
-    assert (await SparqlAdapter(replace(parts_of(late, QUERIES), file=file)).schema()).classes == ()
+    graph = SparqlAdapter(replace(parts_of(late, QUERIES), file=file))
+    assert (await graph.schema()).classes == ()
     assert file.schema() is None
+    asked = len(late.asked)
+    await graph.schema()
+    assert len(late.asked) > asked
 
 
 async def test_an_endpoint_that_cannot_read_a_query_leaves_a_gap_and_no_group_of_errors() -> None:
@@ -230,3 +235,24 @@ def test_literals_of_a_kept_schema_keep_their_datatype(tmp_path: Path) -> None:
     schema = replace(WHOLE, features=(FeatureSummary(iri("name"), "name", Count(1), said),))
     file.keep_schema(schema)
     assert file.schema() == schema
+
+
+async def test_all_questions_together_take_no_longer_than_allowed() -> None:
+    class Silent(StandInEndpoint):
+        async def query(self, text: str, *, timeout_s: float | None = None, **options: object) -> Solutions:
+            allowed_s = timeout_s or 0.0
+            given.append(allowed_s)
+            if len(given) == 1:
+                return await super().query(text)
+            with anyio.move_on_after(allowed_s):
+                await anyio.sleep_forever()
+            raise BackendTimeout("late")
+
+    given: list[float] = []
+    with pytest.raises(BackendTimeout):
+        await surveyor(Silent(ntriples(SUMMED)), SurveyLimits(timeout_s=0.4)).schema(PREFIXES, city_alone)
+    size, *others = given
+    whole, sampled = others[:3], others[-3:]
+    assert len(others) == 7
+    assert size <= 0.1
+    assert max(whole) + max(sampled) <= 0.4

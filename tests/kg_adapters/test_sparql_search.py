@@ -93,6 +93,8 @@ async def test_a_look_through_that_takes_too_long_leaves_the_exact_name() -> Non
     found = await searching(endpoint).search("Mercury", limit=5, type=None)
     assert sorted(found_by(found)) == [("element", "label"), ("planet", "label")]
     assert len(endpoint.asked) == 2
+    with pytest.raises(BackendTimeout):
+        await searching(endpoint).search("Mercurx", limit=5, type=None)
 
 
 async def test_an_endpoint_that_is_down_is_not_an_empty_answer() -> None:

@@ -24,7 +24,9 @@ def test_without_a_contact_it_stays_under_the_limit_for_strangers_and_says_so() 
     (told,) = advice(WikidataOptions())
     assert "wikidata_contact" in told
     assert advice(WikidataOptions(contact=CONTACT)) == []
-    assert advice(WikidataOptions(query_url="https://example.org/sparql")) == []
+    here = "https://example.org/x"
+    assert advice(WikidataOptions(query_url=here, scholarly_url=None, api_url=here)) == []
+    assert advice(WikidataOptions(query_url=here, scholarly_url=None)) == [told]
 
 
 def test_names_for_all_languages_and_english_ones_come_last() -> None:

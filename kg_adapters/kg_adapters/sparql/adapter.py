@@ -21,7 +21,7 @@ from kg_adapters.models import (
 )
 from kg_adapters.paging import NeighborQuery
 from kg_adapters.prefixes import WELL_KNOWN, Prefixes
-from kg_adapters.sparql.asking import Asker, QueryAnswerer
+from kg_adapters.sparql.asking import Asker, QueryAnswerer, part_of_an_answer
 from kg_adapters.sparql.checking import QueryChecker
 from kg_adapters.sparql.descriptions import DescriptionReader
 from kg_adapters.sparql.label_memory import LabelMemory
@@ -153,8 +153,10 @@ class SparqlAdapter:
                 self._schema = self._parts.file.schema()
             if self._schema is None:
                 surveyed = await self._surveyor.schema(self.prefixes, self.labels)
+                if not surveyed.all_answered:
+                    return surveyed.schema
                 self._schema = surveyed.schema
-                if self._parts.file is not None and surveyed.all_answered:
+                if self._parts.file is not None:
                     self._parts.file.keep_schema(surveyed.schema)
             return self._schema
 
@@ -168,6 +170,8 @@ class SparqlAdapter:
             max_rows=max_rows,
             parameters=self._parts.queries.dialect.parameters(timeout_s),
         )
+        if found.cut and not found.rows and not found.truth:
+            raise part_of_an_answer()
         # A graph has each of its statements once, however often an engine sends it.
         rows = found.rows if checked.form == "SELECT" else tuple(dict.fromkeys(found.rows))
         return SparqlAnswer(checked.form, found.variables, rows, found.truncated, found.truth, checked.named)

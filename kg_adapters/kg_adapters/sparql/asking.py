@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Protocol
 
+from kg_adapters.errors import BackendTimeout
 from kg_adapters.sparql.dialects import Dialect
 from kg_adapters.sparql.queries.writing import is_askable
 from kg_adapters.sparql.solutions import Solutions
@@ -58,9 +59,28 @@ class Asker:
         mark = f"a{next(self._answers)}-"
         return replace(found, rows=tuple(tuple(_marked(term, mark) for term in row) for row in found.rows))
 
+    async def ask_whole(self, query: str, *, timeout_s: float | None = None) -> Solutions:
+        """Return the answer like `ask`, for questions to which silence is an answer too.
+
+        Raises:
+            BackendError: There is no answer, or only a part of one.
+        """
+        found = await self.ask(query, timeout_s=timeout_s)
+        if found.cut:
+            raise part_of_an_answer()
+        return found
+
     def can_name(self, node: Node) -> bool:
         """Say whether a query can be about a node: blank nodes of most endpoints mean nothing in the next query."""
         return is_askable(node, self.dialect)
+
+
+def part_of_an_answer() -> BackendTimeout:
+    """Return the failure of an answer whose missing rows might say what it does not."""
+    return BackendTimeout(
+        "The endpoint ran out of time and sent only a part of its answer, which leaves open what was asked. "
+        "Ask for less at once, or allow more time."
+    )
 
 
 def _marked(term: Term | None, mark: str) -> Term | None:

@@ -37,7 +37,7 @@ class DescriptionReader:
         """Return labels, as `KGAdapter.labels` does."""
         known = self._memory.recall(dict.fromkeys(terms))
         for batch in self._batches(term for term in dict.fromkeys(terms) if term not in known):
-            texts = read_texts(await self._asker.ask(self._queries.labels(batch)), self._queries.texts)
+            texts = read_texts(await self._asker.ask_whole(self._queries.labels(batch)), self._queries.texts)
             found: dict[Node, str | None] = {term: self._queries.texts.label(texts.get(term, {})) for term in batch}
             self._memory.learn(found)
             known |= found
@@ -47,7 +47,7 @@ class DescriptionReader:
         """Return descriptions, as `KGAdapter.describe` does."""
         described: dict[Node, Description] = {}
         for batch in self._batches(dict.fromkeys(terms)):
-            answer = await self._asker.ask(self._queries.describe(batch, MAX_TYPES * len(batch)))
+            answer = await self._asker.ask_whole(self._queries.describe(batch, MAX_TYPES * len(batch)))
             described |= _read_descriptions(answer, self._queries.texts)
         self._memory.learn({term: description.label for term, description in described.items()})
         return described

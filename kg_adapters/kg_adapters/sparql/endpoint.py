@@ -90,8 +90,9 @@ class SparqlEndpoint:
             solutions = await self._read(result, wrapper.form, max_rows)
         if solutions is None:
             raise self._teller.late(allowed_s, "making sense of its answer", None).error
-        for request, reply in fetched:
-            await self._replies.keep(request, reply)
+        if not _is_partial(result):
+            for request, reply in fetched:
+                await self._replies.keep(request, reply)
         return solutions
 
     async def aclose(self) -> None:
@@ -130,10 +131,12 @@ class SparqlEndpoint:
             solutions = await anyio.to_thread.run_sync(read, abandon_on_cancel=True) if large else read()
         except UnreadableAnswer as error:
             raise self._teller.unreadable(str(error), error).error from error
-        # Virtuoso answers so when its own time limit has cut the rows.
-        if result.info().get("x-sql-state") == _PARTIAL:
-            return replace(solutions, truncated=True)
-        return solutions
+        return replace(solutions, truncated=True) if _is_partial(result) else solutions
+
+
+def _is_partial(result: QueryResult) -> bool:
+    """Say whether Virtuoso's own time limit has cut the rows."""
+    return result.info().get("x-sql-state") == _PARTIAL
 
 
 def _solutions_of(result: QueryResult, form: Form, max_rows: int | None) -> Solutions:

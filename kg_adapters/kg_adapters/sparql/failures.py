@@ -157,7 +157,8 @@ class FailureTeller:
             before: The failure that the last request ended with, if it was being repeated.
         """
         earlier = f" Before that: {before.error}" if before else ""
-        text = f"{self._who} gave no answer within {timeout_s:g} s; time ran out while {doing}."
+        seconds = timeout_s if timeout_s < 1 else round(timeout_s, 1)
+        text = f"{self._who} gave no answer within {seconds:g} s; time ran out while {doing}."
         return Failure(BackendTimeout(f"{text} Ask for less at once, or allow more time.{earlier}"), counts=True)
 
     def too_large(self, max_bytes: int) -> Failure:

@@ -10,11 +10,12 @@ from typing import Final
 
 from kg_adapters.models import Count, Degree, NeighborPage, RelationCount
 from kg_adapters.paging import NeighborQuery
-from kg_adapters.sparql.asking import Asker
+from kg_adapters.sparql.asking import Asker, part_of_an_answer
 from kg_adapters.sparql.label_memory import LabelMemory
 from kg_adapters.sparql.pages import Held, PagePlan
 from kg_adapters.sparql.queries.edges import EdgeQueries, Fill, Group, Scope, Span
 from kg_adapters.sparql.rows import Around, read_around
+from kg_adapters.sparql.solutions import Solutions
 from kg_adapters.surroundings import Surroundings, surroundings_of
 from kg_adapters.terms import Node, node_key
 
@@ -67,6 +68,7 @@ class EdgeReader:
         for batch in self._batches(dict.fromkeys(entities)):
             answer = await self._asker.ask(self._queries.degrees(batch, scope))
             found = read_around(answer, batch, self._queries)
+            _check_silence(answer, found, batch)
             degrees |= {entity: _degree(found, entity, scope) for entity in batch if _is_known(found, entity)}
         return degrees
 
@@ -105,12 +107,17 @@ class EdgeReader:
         }
 
     async def _around(self, batch: Sequence[Node], scope: Scope, fill: Fill, *, labelled: bool) -> Around:
-        return await self._read(self._queries.around(batch, scope, fill, labelled=labelled), batch, labelled=labelled)
+        query = self._queries.around(batch, scope, fill, labelled=labelled)
+        return await self._read(query, batch, labelled=labelled, about_all=True)
 
-    async def _read(self, query: str, batch: Sequence[Node], *, labelled: bool) -> Around:
-        found = read_around(await self._asker.ask(query), batch, self._queries)
+    async def _read(self, query: str, batch: Sequence[Node], *, labelled: bool, about_all: bool = False) -> Around:
+        answer = await self._asker.ask(query)
+        found = read_around(answer, batch, self._queries)
+        if about_all:
+            _check_silence(answer, found, batch)
         if labelled:
-            self._memory.learn({term: self._queries.texts.label(texts) for term, texts in found.texts.items()})
+            labels = {term: self._queries.texts.label(texts) for term, texts in found.texts.items()}
+            self._memory.learn({term: label for term, label in labels.items() if label is not None or found.complete})
         return found
 
     def _batches(self, entities: Iterable[Node]) -> Iterable[Sequence[Node]]:
@@ -129,6 +136,12 @@ def _fill(batch: Sequence[Node], scope: Scope, query: NeighborQuery, offset: int
 
 def _row_limit(entities: int, limit: int) -> int:
     return min(MAX_ROWS, max(FEWEST_ROWS, 2 * entities * max(limit, WHOLE_GROUP)))
+
+
+def _check_silence(answer: Solutions, found: Around, batch: Sequence[Node]) -> None:
+    # An entity may stand in the part that is missing.
+    if answer.cut and not all(_is_known(found, entity) for entity in batch):
+        raise part_of_an_answer()
 
 
 def _is_known(found: Around, entity: Node) -> bool:

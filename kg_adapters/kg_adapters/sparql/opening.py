@@ -63,6 +63,8 @@ async def _prefixes(surveyor: Surveyor, file: SchemaFile, queries: Queries) -> P
     try:
         found = await surveyor.prefixes()
     except KGError:
+        found = None
+    if found is None:
         return with_well_known(WIKIDATA, blank_nodes=queries.dialect.blank_nodes is not None)
     file.keep_prefixes(found)
     return found

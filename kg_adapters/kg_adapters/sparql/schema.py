@@ -20,6 +20,8 @@ MAX_CLASSES: Final = 2_000
 MAX_RELATIONS: Final = 5_000
 _LOOKED_AT: Final = 20_000
 _MAX_IRIS: Final = 500
+# Of the time that is left: what the size may take, and then what counting everything may take before a sample does.
+_SIZE_SHARE, _WHOLE_SHARE = 0.25, 0.6
 
 
 class Labels(Protocol):
@@ -37,7 +39,7 @@ class SurveyLimits:
     Args:
         counted: Graphs with more statements than this are sampled.
         sampled: How many statements a sample has, about.
-        timeout_s: How many seconds each of the queries may take; what is not answered by then is left out.
+        timeout_s: How many seconds the queries may take together; what is not answered by then is left out.
         classes: The most classes that are listed.
         relations: The most relations, and the most features, that are listed.
     """
@@ -93,13 +95,18 @@ class Surveyor:
         self._queries = queries
         self._limits = limits or SurveyLimits()
 
-    async def prefixes(self) -> Prefixes:
+    async def prefixes(self) -> Prefixes | None:
         """Return the prefixes for a graph: those in use among some of its IRIs, and the well-known ones.
+
+        None where there is nothing in it yet.
 
         Raises:
             BackendError: The endpoint does not answer.
         """
-        answer = await self._asker.ask(self._queries.iris(_LOOKED_AT, _MAX_IRIS), timeout_s=self._limits.timeout_s)
+        query = self._queries.iris(_LOOKED_AT, _MAX_IRIS)
+        answer = await self._asker.ask_whole(query, timeout_s=self._limits.timeout_s)
+        if not answer.rows:
+            return None
         found = (row.iri("i") for row in rows(answer))
         used = prefixes_in_use(sorted(iri.value for iri in found if iri is not None), {})
         return with_well_known(used, blank_nodes=self._asker.dialect.blank_nodes is not None)
@@ -110,18 +117,19 @@ class Surveyor:
         Raises:
             KGError: The endpoint answers none of the queries.
         """
-        size = await self._size()
+        end = anyio.current_time() + min(self._limits.timeout_s, self._asker.timeout_s)
+        size = await self._size(end)
         whole = size is not None and size <= self._limits.counted
-        found = await self._findings(None if whole else self._limits.sampled)
+        found = await self._findings(None if whole else self._limits.sampled, end)
         if found.nothing and found.failures:
             raise found.failures[0]
         terms = found.terms()
         summary = _Summary(found, await labels(terms) if terms else {}, self._limits)
         return Surveyed(summary.schema(prefixes), {"classes", "relations", "features"} <= found.rows.keys())
 
-    async def _size(self) -> int | None:
+    async def _size(self, end: float) -> int | None:
         try:
-            answer = await self._asker.ask(self._queries.size(), timeout_s=self._limits.timeout_s)
+            answer = await self._asker.ask(self._queries.size(), timeout_s=_left_s(end, _SIZE_SHARE))
         except BackendUnavailable:
             # The other questions would fail for the same reason, and say less about it.
             raise
@@ -129,7 +137,7 @@ class Surveyor:
             return None
         return next((row.number("n") for row in rows(answer)), None)
 
-    async def _findings(self, sampled: int | None) -> _Findings:
+    async def _findings(self, sampled: int | None, end: float) -> _Findings:
         found, queries, limits = _Findings(), self._queries, self._limits
         writers: dict[_Kind, Callable[[int | None], str]] = {
             "classes": lambda sample: queries.classes(sample, limits.classes + 1),
@@ -138,22 +146,22 @@ class Surveyor:
         }
         async with anyio.create_task_group() as tasks:
             for kind, write in writers.items():
-                tasks.start_soon(self._look, found, kind, write, sampled)
+                tasks.start_soon(self._look, found, kind, write, sampled, end)
             if sampled is None:
-                tasks.start_soon(self._ask, found, "entities", queries.entities(), True)
+                tasks.start_soon(self._ask, found, "entities", queries.entities(), True, _left_s(end))
         return found
 
     async def _look(
-        self, found: _Findings, kind: _Kind, write: Callable[[int | None], str], sampled: int | None
+        self, found: _Findings, kind: _Kind, write: Callable[[int | None], str], sampled: int | None, end: float
     ) -> None:
         """Ask about a sample, or about the whole graph unless that takes too long."""
-        if sampled is None and await self._ask(found, kind, write(None), True):
+        if sampled is None and await self._ask(found, kind, write(None), True, _left_s(end, _WHOLE_SHARE)):
             return
-        await self._ask(found, kind, write(self._limits.sampled), False)
+        await self._ask(found, kind, write(self._limits.sampled), False, _left_s(end))
 
-    async def _ask(self, found: _Findings, kind: _Kind, query: str, whole: bool) -> bool:
+    async def _ask(self, found: _Findings, kind: _Kind, query: str, whole: bool, timeout_s: float) -> bool:
         try:
-            answer = await self._asker.ask(query, timeout_s=self._limits.timeout_s)
+            answer = await self._asker.ask(query, timeout_s=timeout_s)
         except KGError as error:
             found.failures.append(error)
             return False
@@ -161,6 +169,10 @@ class Surveyor:
         if whole and not answer.truncated:
             found.whole.add(kind)
         return True
+
+
+def _left_s(end: float, share: float = 1.0) -> float:
+    return max(0.0, end - anyio.current_time()) * share
 
 
 def with_well_known(used: Prefixes, *, blank_nodes: bool) -> Prefixes:

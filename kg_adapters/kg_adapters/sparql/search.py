@@ -43,7 +43,8 @@ class EndpointSearch:
         queries: What writes the queries.
         index: The full-text index that the endpoint has.
         scanned: How many names are looked through where it has none.
-        scan_s: How many seconds that may take; what is found by then, or the exact name alone, is the answer.
+        scan_s: How many seconds that may take; where it takes longer, those with exactly this name are the answer, if
+            there are any.
     """
 
     asker: Asker
@@ -73,6 +74,8 @@ class EndpointSearch:
         try:
             found += await self._names(self._similar(text, type, max(limit, MAX_FOUND)), timeout_s=self.scan_s)
         except BackendTimeout:
+            if not candidates:
+                raise
             return candidates
         return await anyio.to_thread.run_sync(_ranked, found, text, limit)
 

@@ -50,6 +50,11 @@ class Solutions:
     truncated: bool = False
     unreadable: int = 0
 
+    @property
+    def cut(self) -> bool:
+        """Whether rows are missing that the endpoint would have sent with more time."""
+        return self.truncated and not self.unreadable
+
 
 class UnreadableAnswer(ValueError):
     """An answer is not what its format demands; the message says what is wrong, as part of a sentence."""

@@ -58,7 +58,7 @@ async def open_wikidata(
 
 def advice(options: WikidataOptions) -> Sequence[str]:
     """Return what whoever runs this could set to be better served: full sentences."""
-    return [CONTACT_ADVICE] if options.contact is None and options.query_url == QUERY_URL else []
+    return [CONTACT_ADVICE] if options.contact is None and options.asks_wikimedia else []
 
 
 def _options(mirror: str, options: OpenOptions) -> WikidataOptions:

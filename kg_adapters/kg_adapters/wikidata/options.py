@@ -3,6 +3,7 @@
 import re
 from importlib.metadata import version
 from typing import Annotated, Final
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -15,6 +16,7 @@ ANONYMOUS_PER_MINUTE: Final = 10
 KNOWN_PER_MINUTE: Final = 200
 """What Wikimedia allows a client that says who runs it (https://www.mediawiki.org/wiki/Wikimedia_APIs/Rate_limits)."""
 MAX_API_CONCURRENCY: Final = 3
+WIKIMEDIA: Final = ".wikidata.org"
 LAST_LANGUAGES: Final = ("mul", "en")
 _CONTACT: Final = re.compile(r"[^@\s()]+@[^@\s()]+\.[^@\s()]+|https?://[^\s()]+")
 
@@ -91,6 +93,12 @@ class WikidataOptions(BaseModel):
         """What this client calls itself, in the form that Wikimedia asks for."""
         contact = "" if self.contact is None else f" ({self.contact})"
         return f"kg-sextant/{version('kg-sextant')}{contact} httpx2/{version('httpx2')}"
+
+    @property
+    def asks_wikimedia(self) -> bool:
+        """Whether any request goes to Wikimedia, which wants to know who asks."""
+        urls = (self.query_url, self.scholarly_url, self.api_url)
+        return any((urlsplit(url).hostname or "").endswith(WIKIMEDIA) for url in urls if url is not None)
 
     @property
     def query_endpoint(self) -> EndpointOptions:

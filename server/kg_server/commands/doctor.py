@@ -2,6 +2,7 @@
 
 import json
 import platform
+import re
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -20,6 +21,8 @@ from kg_server.settings import APP, LoadedSettings, Settings, config_path
 Grade: TypeAlias = Literal["ok", "warn", "fail"]
 
 PACKAGES: Final = (APP, "mcp", "pydantic", "pyoxigraph", "tantivy", "numpy", "onnxruntime", "tokenizers")
+USERINFO: Final = re.compile(r"(?<=://)[^/\s]*@")
+"""Who asks, in a URL, which may hold a password."""
 COLOURS: Final = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
@@ -54,7 +57,7 @@ async def _report(called: Invocation, loaded: LoadedSettings) -> Grade:
     grades: set[Grade] = set()
     async for finding in _findings(called, loaded):
         grades.add(finding.grade)
-        console.print(Text.assemble((f"{finding.grade:<5}", COLOURS[finding.grade]), finding.text))
+        console.print(Text.assemble((f"{finding.grade:<5}", COLOURS[finding.grade]), USERINFO.sub("…@", finding.text)))
     worst: Grade = "fail" if "fail" in grades else "warn" if "warn" in grades else "ok"
     summary = {"ok": "All is well.", "warn": "It works; see the warnings.", "fail": "Mend what failed, then run again."}
     console.print(Text(summary[worst], COLOURS[worst]))

@@ -61,6 +61,13 @@ def test_a_graph_that_is_not_there_fails(cli: CommandLine) -> None:
     assert graded(run.out)["fail"][0].startswith("Graph nowhere.ttl: There is no graph 'nowhere.ttl'.")
 
 
+def test_a_password_in_a_url_is_not_shown(cli: CommandLine) -> None:
+    run = cli.run("doctor", "http://someone:secret@example.org/sparql")
+    assert run.code == 1
+    assert "secret" not in run.out + run.err
+    assert any("must not hold a user or password" in line for line in graded(run.out)["fail"])
+
+
 def test_a_cache_folder_that_cannot_be_written_fails_with_what_to_set(cli: CommandLine, tmp_path: Path) -> None:
     in_the_way = tmp_path / "file"
     in_the_way.write_text("", encoding="utf-8")
