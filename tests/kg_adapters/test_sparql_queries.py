@@ -147,6 +147,15 @@ def test_counts_compare_what_they_count_only_where_graphs_are_merged() -> None:
     assert "(COUNT(?x) AS ?n)  { VALUES" in single
 
 
+def test_a_few_relations_are_asked_for_one_by_one_and_many_together() -> None:
+    edges = Queries.of(PLAIN, Vocabulary()).edges
+    for many, together in ((2, False), (12, False), (13, True)):
+        relations = frozenset(iri(f"r{number}") for number in range(many))
+        query = edges.around([iri("a")], Scope("in", relations), Fill(50, 100), labelled=False)
+        assert ("VALUES ?p" in query) == together
+        assert all((f"?x <{relation.value}> ?e" in query) != together for relation in relations)
+
+
 def test_an_engine_that_cannot_sort_hubs_is_not_asked_to() -> None:
     spans = [Span(iri("a"), Group(True, iri("r")), 0, 5)]
     sorted_, unsorted = (

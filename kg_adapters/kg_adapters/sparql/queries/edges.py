@@ -22,6 +22,10 @@ COUNTED_APART: Final = 25
 """Up to how many entities are counted apart, where counting is bounded, so that a hub takes nothing from the others."""
 
 
+NAMED_APART: Final = 12
+"""Up to how many relations are asked for one by one."""
+
+
 class Group(NamedTuple):
     """A direction and a relation; groups sort as the protocol lists them."""
 
@@ -152,21 +156,27 @@ class EdgeQueries:
         return f'{{ {counts} }} BIND("{side}" AS ?d) BIND(?p AS ?t)'
 
     def _members(self, entities: Sequence[Node], scope: Scope, side: EdgeDirection, size: str) -> str:
+        found = (self._members_over(entities, each, side, size) for each in _one_by_one(scope))
+        return f'{_any_of(found)} BIND("{side}" AS ?d)'
+
+    def _members_over(self, entities: Sequence[Node], scope: Scope, side: EdgeDirection, size: str) -> str:
         who = writing.values("e", entities, self.dialect)
         groups = f"SELECT ?e ?p {{ {self._looked_at(entities, scope, side)} }} GROUP BY ?e ?p"
-        # The groups say which relations; said twice, Virtuoso tries every edge of every one of them.
-        edges = self._edges(replace(scope, relations=None), side, "o")
-        return f'{{ {groups} HAVING ({self._number("x")} {size}) }} {who} {edges} BIND("{side}" AS ?d)'
+        edges = self._edges(scope, side, "o", bound=True)
+        return f"{{ {groups} HAVING ({self._number('x')} {size}) }} {who} {edges}"
 
     def _looked_at(self, entities: Sequence[Node], scope: Scope, side: EdgeDirection, more: str = "") -> str:
         """Return the pattern for the edges that are counted: `?e`, `?p` and the far node `?x`."""
-        edges = f"{self._edges(scope, side, 'x')} {more}"
         if self.most_counted is None:
-            return f"{writing.values('e', entities, self.dialect)} {edges}"
+            return self._all_edges(entities, scope, side, more)
         parts = counted_apart(entities)
         window = f"LIMIT {max(1, self.most_counted // len(parts))}"
-        found = (f"{writing.values('e', part, self.dialect)} {edges}" for part in parts)
+        found = (self._all_edges(part, scope, side, more) for part in parts)
         return writing.union(f"{{ SELECT ?e ?p ?x {{ {each} }} {window} }}" for each in found)
+
+    def _all_edges(self, entities: Sequence[Node], scope: Scope, side: EdgeDirection, more: str) -> str:
+        who = writing.values("e", entities, self.dialect)
+        return _any_of(f"{who} {self._edges(each, side, 'x')} {more}" for each in _one_by_one(scope))
 
     def _span(self, span: Span, scope: Scope) -> str:
         entity, relation = writing.node(span.entity, self.dialect), writing.iri(span.group.relation)
@@ -178,13 +188,18 @@ class EdgeQueries:
         chosen = f"{{ SELECT {self._distinct()}?o {{ {found} }} {self._order('o')} {window} }}"
         return f'{chosen} BIND({entity} AS ?e) BIND("{span.group.side}" AS ?d) BIND({relation} AS ?p) BIND(?o AS ?t)'
 
-    def _edges(self, scope: Scope, side: EdgeDirection, far: str) -> str:
-        return " ".join(self._edge_parts(scope, side, far))
+    def _edges(self, scope: Scope, side: EdgeDirection, far: str, *, bound: bool = False) -> str:
+        return " ".join(self._edge_parts(scope, side, far, bound=bound))
 
-    def _edge_parts(self, scope: Scope, side: EdgeDirection, far: str) -> Iterator[str]:
-        if scope.relations is not None:
-            yield writing.values("p", sorted(scope.relations), self.dialect)
-        yield f"?e ?p ?{far} ." if side == "out" else f"?{far} ?p ?e ."
+    def _edge_parts(self, scope: Scope, side: EdgeDirection, far: str, *, bound: bool) -> Iterator[str]:
+        """Yield the pattern of edges; `bound` says that `?p` has its values from elsewhere."""
+        relations = sorted(scope.relations or ())
+        named = writing.iri(relations[0]) if len(relations) == 1 else "?p"
+        if len(relations) > 1 and not bound:
+            yield writing.values("p", relations, self.dialect)
+        yield f"?e {named} ?{far} ." if side == "out" else f"?{far} {named} ?e ."
+        if len(relations) == 1 and not bound:
+            yield f"BIND({named} AS ?p)"
         if side == "out":
             yield self._tail(far)
         elif scope.direction == "both":
@@ -211,6 +226,18 @@ class EdgeQueries:
 def counted_apart(entities: Sequence[Node]) -> Sequence[Sequence[Node]]:
     """Return the parts of a batch that are counted each within bounds of its own."""
     return [[entity] for entity in entities] if len(entities) <= COUNTED_APART else [entities]
+
+
+def _one_by_one(scope: Scope) -> Sequence[Scope]:
+    """Return a scope for each of a few relations: engines plan patterns with a constant between best."""
+    if scope.relations is None or len(scope.relations) > NAMED_APART:
+        return [scope]
+    return [replace(scope, relations=frozenset({relation})) for relation in sorted(scope.relations)]
+
+
+def _any_of(blocks: Iterable[str]) -> str:
+    first, *others = blocks
+    return writing.union((first, *others)) if others else first
 
 
 def _taken(edges: str, window: str) -> str:
