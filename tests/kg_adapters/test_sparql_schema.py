@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from fault_endpoint import opened, refusing, serving
+from fault_endpoint import opened, refusing, serving, stalling
 from kg_adapters.errors import BackendTimeout, BackendUnavailable, InvalidRequest
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
@@ -124,13 +124,19 @@ async def test_rows_without_a_subject_or_an_example_make_no_wrong_summary() -> N
 
 async def test_prefixes_are_those_in_use_and_the_well_known_ones() -> None:
     item, relation = "<http://www.wikidata.org/entity/Q1>", "<http://www.wikidata.org/prop/direct/P1>"
-    found = await surveyor(endpoint_of([*TOWNS, f"{item} {relation} {item}"])).prefixes()
+    found = await surveyor(endpoint_of([*TOWNS, f"{item} {relation} {item}"])).prefixes(timeout_s=10)
     assert found is not None
     assert (found.entities, found.relations) == (WIKIDATA.entities, WIKIDATA.relations)
     assert found.namespaces["ns1"] == "http://example.org/"
     assert found.namespaces["wd"] == "http://www.wikidata.org/entity/"
     assert WELL_KNOWN.items() <= found.namespaces.items()
     assert not found.blank_nodes
+
+
+async def test_prefixes_are_not_waited_for_longer_than_allowed() -> None:
+    async with serving(stalling) as server, opened(server) as endpoint:
+        with pytest.raises(BackendTimeout, match=r"0\.05 s"):
+            await Surveyor(Asker(endpoint, PLAIN, 10.0), QUERIES.survey).prefixes(timeout_s=0.05)
 
 
 def test_well_known_prefixes_never_replace_those_in_use() -> None:

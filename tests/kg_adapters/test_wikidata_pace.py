@@ -86,3 +86,13 @@ def test_all_who_ask_a_host_share_its_rate_and_each_host_has_its_own() -> None:
     rates = Rates()
     assert rates.of("a", 10) is rates.of("a", 10)
     assert rates.of("a", 10) is not rates.of("b", 10)
+
+
+async def test_the_least_that_anybody_allows_holds_for_all_who_ask_a_host() -> None:
+    played, rates = PlayedTime(), Rates()
+    rate = rates.of("a", 10, timing=played.timing)
+    await asked(rate, 6)
+    assert rates.of("a", 4) is rate
+    assert rates.of("a", 10) is rate
+    await asked(rate, 1)
+    assert played.pauses == [60.0]

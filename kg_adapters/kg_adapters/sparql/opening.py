@@ -20,6 +20,8 @@ from kg_adapters.sparql.schema_file import SchemaFile
 from kg_adapters.sparql.search import EndpointSearch
 
 SCHEMES: Final = ("http://", "https://")
+OPENING_S: Final = 3.0
+"""How long an endpoint may take to tell its prefixes, since nothing can be asked before it is open."""
 
 
 async def open_sparql(name: str, options: OpenOptions, *, endpoint: EndpointOptions | None = None) -> SparqlAdapter:
@@ -61,7 +63,7 @@ async def _prefixes(surveyor: Surveyor, file: SchemaFile, queries: Queries) -> P
     if known is not None:
         return known
     try:
-        found = await surveyor.prefixes()
+        found = await surveyor.prefixes(timeout_s=OPENING_S)
     except KGError:
         found = None
     if found is None:

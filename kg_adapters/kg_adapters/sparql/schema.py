@@ -95,16 +95,19 @@ class Surveyor:
         self._queries = queries
         self._limits = limits or SurveyLimits()
 
-    async def prefixes(self) -> Prefixes | None:
+    async def prefixes(self, *, timeout_s: float) -> Prefixes | None:
         """Return the prefixes for a graph: those in use among some of its IRIs, and the well-known ones.
 
         None where there is nothing in it yet.
+
+        Args:
+            timeout_s: The most seconds that it may take.
 
         Raises:
             BackendError: The endpoint does not answer.
         """
         query = self._queries.iris(_LOOKED_AT, _MAX_IRIS)
-        answer = await self._asker.ask_whole(query, timeout_s=self._limits.timeout_s)
+        answer = await self._asker.ask_whole(query, timeout_s=timeout_s)
         if not answer.rows:
             return None
         found = (row.iri("i") for row in rows(answer))

@@ -49,6 +49,12 @@ class SharedRate:
             await self._timing.sleep(wait_s)
             await self._hold.turn(end - self._timing.clock())
 
+    def tighten(self, per_minute: int) -> None:
+        """Let no more through than somebody else allows for the same host."""
+        if per_minute < self._per_minute:
+            self._per_minute = per_minute
+            self._turns = deque(self._turns, maxlen=per_minute)
+
     def hold(self, seconds: float) -> None:
         """Let nobody send for so many seconds from now, because the server asked for that; at most ten minutes."""
         self._hold.hold(seconds)
@@ -69,14 +75,14 @@ class Rates:
     """The rates of all hosts, each made when it is first wanted."""
 
     def __init__(self) -> None:
-        self._rates: dict[tuple[str, int], SharedRate] = {}
+        self._rates: dict[str, SharedRate] = {}
 
     def of(self, host: str, per_minute: int, *, advice: str = "", timing: Timing | None = None) -> SharedRate:
-        """Return the rate of a host, the same for all who ask with the same limit."""
-        key = (host, per_minute)
-        if key not in self._rates:
-            self._rates[key] = SharedRate(host, per_minute, advice=advice, timing=timing)
-        return self._rates[key]
+        """Return the rate of a host, the same for all who ask it: the least that any of them allows."""
+        if host not in self._rates:
+            self._rates[host] = SharedRate(host, per_minute, advice=advice, timing=timing)
+        self._rates[host].tighten(per_minute)
+        return self._rates[host]
 
 
 RATES = Rates()
