@@ -1,5 +1,6 @@
 """Talking to a model within limits: every reply is read, or sent back once with the reason."""
 
+import re
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ MAX_REPLY: Final = 10_000
 """How many characters of a reply are read."""
 _MAX_RETURNED: Final = 1_000
 _BYTES_PER_TOKEN: Final = 4
+_THINKING: Final = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ class Dialogue:
         messages = [Message("user", prompt)]
         for last in (False, True):
             reply = await self._reply(messages, purpose, temperature, max_tokens)
-            found = read(reply)
+            found = read(without_thinking(reply))
             if not isinstance(found, Unreadable):
                 return found
             if last:
@@ -151,6 +153,11 @@ class Dialogue:
         self.usage += completion.usage
         # Half a character, which some models produce, can be sent nowhere.
         return completion.text[:MAX_REPLY].encode(errors="replace").decode()
+
+
+def without_thinking(reply: str) -> str:
+    """Return a reply without what a model that thinks aloud puts between tags; a tag never closed runs to the end."""
+    return _THINKING.sub("", reply).strip()
 
 
 def tokens_in(text: str) -> int:

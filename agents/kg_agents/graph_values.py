@@ -65,13 +65,29 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What a memory holds: its handle, its facts with the number of their path, what was refused, and the text."""
+    """What a memory holds: its handle, its facts with the number of their path, what was refused, and the text.
+
+    The cursor leads to what follows; it is empty where nothing does.
+    """
 
     memory: str
     facts: tuple[tuple[int, Triple], ...]
     refused: tuple[str, ...]
     labels: Labels
     text: str
+    cursor: str = ""
+
+    def joined(self, following: "Remembered") -> "Remembered":
+        """Return this page and the one that follows it as one."""
+        body = following.text.partition("\n")[2]
+        return Remembered(
+            self.memory,
+            (*self.facts, *following.facts),
+            (*self.refused, *following.refused),
+            self.labels.merged(following.labels),
+            f"{self.text}\n{body}",
+            following.cursor,
+        )
 
 
 @dataclass(frozen=True, slots=True)

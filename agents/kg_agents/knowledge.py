@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from mcp import Client, StdioServerParameters
 from mcp.server import MCPServer
@@ -43,6 +43,9 @@ Target: TypeAlias = str | StdioServerParameters | MCPServer[None]
 """A server: its URL, the command line that starts it, or the server itself."""
 
 Direction: TypeAlias = Literal["out", "in", "both"]
+
+MAX_PAGES: Final = 20
+"""How many pages of a memory are read."""
 
 
 @asynccontextmanager
@@ -189,8 +192,13 @@ class KnowledgeGraph:
         return remembered_of(call, memory or "")
 
     async def recall(self, memory: str) -> Remembered:
-        """Read the first page of a memory."""
-        return remembered_of(await self._call("memory-read", memory=memory), memory)
+        """Read a memory, page by page."""
+        held = remembered_of(await self._call("memory-read", memory=memory), memory)
+        for _ in range(MAX_PAGES - 1):
+            if not held.cursor:
+                break
+            held = held.joined(remembered_of(await self._call("memory-read", memory=memory, cursor=held.cursor), memory))
+        return held
 
     async def _call(self, tool: str, **arguments: object) -> ToolCall:
         """Call a tool with the arguments that are set.

@@ -16,6 +16,7 @@ from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.linking import Linked, link_by_model, link_by_names, link_given
 from kg_agents.llm import Llm, Usage
 from kg_agents.oda import ODA, OdaSettings, OdaWithoutModel
+from kg_agents.oda.without_model import NoModel
 from kg_agents.replay import Replay
 from kg_agents.tool_calls import Tools
 from kg_agents.trace import AnswerLine, InvalidTrace, RecordedAgent, RunLine, Trace, TracedLlm, TracedTools
@@ -158,16 +159,15 @@ async def _answered(run: _Run) -> AgentAnswer:
     """
     began, graph = run.clock(), KnowledgeGraph(run.tools)
     limits = _parameters(run.agent, run.asked).limits
-    talk = Dialogue(run.llm, limits, run.clock) if run.llm is not None else None
+    talk = Dialogue(run.llm or NoModel(), limits, run.clock)
     try:
-        linked = await _linked(run.asked, graph, talk)
+        linked = await talk.within(_linked(run.asked, graph, talk if run.llm is not None else None))
     except RunEnded as end:
         answer = AgentAnswer(run.asked.text, (), (), Labels(), end.limit, str(end), (), Usage(), 0.0)
     else:
         run.watcher.on_linked(linked)
         answer = await _agent(run, graph).answer(run.asked.text, [each.entity.id for each in linked])
-    used = talk.usage if talk is not None else Usage()
-    return replace(answer, usage=used + answer.usage, seconds=run.clock() - began)
+    return replace(answer, usage=talk.usage + answer.usage, seconds=run.clock() - began)
 
 
 async def _linked(asked: Question, graph: KnowledgeGraph, talk: Dialogue | None) -> tuple[Linked, ...]:

@@ -47,6 +47,7 @@ class FactsAnswer(Answer):
     memory: str = ""
     facts: list[list[str]]
     refused: list[str] = []
+    cursor: str | None = None
 
 
 class ComposedAnswer(Answer):
@@ -65,7 +66,9 @@ def remembered_of(call: ToolCall, memory: str) -> Remembered:
     """Return what a memory tool says of a memory."""
     answer = read(FactsAnswer, call)
     facts = tuple((int(row[0]), triple_of(row[1:])) for row in answer.facts if len(row) > ROW and row[0].isdecimal())
-    return Remembered(answer.memory or memory, facts, tuple(answer.refused), labels_of(answer), call.text)
+    return Remembered(
+        answer.memory or memory, facts, tuple(answer.refused), labels_of(answer), call.text, answer.cursor or ""
+    )
 
 
 def read(kind: type[A], call: ToolCall) -> A:

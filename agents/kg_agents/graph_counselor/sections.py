@@ -6,14 +6,13 @@ from itertools import chain, takewhile
 from typing import Final, TypeAlias
 from typing import Literal as Choice
 
-from kg_agents.dialogue import Unreadable
+from kg_agents.dialogue import Unreadable, without_thinking
 
 Role: TypeAlias = Choice["plan", "thought", "action"]
 
 MAX_SECTION: Final = 4_000
 """How many characters of a plan or a thought are kept."""
 
-_THINKING: Final = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 _HEADING: Final = re.compile(
     r"^[ \t>#*_`-]*(?:\d+[.)]\s*)?(plan|thought|action|observation)[ \t]*(\d{1,4})?[ \t*_`]*:[ \t*_]*",
     re.IGNORECASE | re.MULTILINE,
@@ -27,11 +26,6 @@ class _Section:
     name: str
     number: int | None
     text: str
-
-
-def without_thinking(reply: str) -> str:
-    """Return a reply without what a model that thinks aloud puts between tags; a tag never closed runs to the end."""
-    return _THINKING.sub("", reply).strip()
 
 
 def section_of(reply: str, role: Role, step: int) -> str:

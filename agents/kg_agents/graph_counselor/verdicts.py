@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 from typing import Literal as Choice
 
-from kg_agents.dialogue import Unreadable
-from kg_agents.graph_counselor.sections import clipped, without_thinking
+from kg_agents.dialogue import Unreadable, without_thinking
+from kg_agents.graph_counselor.sections import clipped
 
 Verdict: TypeAlias = Choice["yes", "no", "unreadable"]
 
@@ -14,12 +14,15 @@ MAX_EXPLANATION: Final = 1_000
 """How many characters of an explanation are kept."""
 
 _BRACKETED: Final = re.compile(
-    r"(?P<denied>(?:\b(?:not|never|nor|neither|cannot)|n['\u2019]t)\W{0,20})?\[[\s*_`\"']*(?P<word>yes|no)[\s*_`\"'.!]*\]",
+    r"(?P<denied>(?:\b(?:not|never|nor|neither|cannot|hardly|far from)|n['\u2019]t)\b[^.,;:!?\[\]]{0,60})?"
+    r"\[[\s*_`\"']*(?P<word>yes|no)[\s*_`\"'.!]*\]",
     re.IGNORECASE,
 )
 _ALONE: Final = re.compile(
-    r"\W*(?:(?:final )?(?:judge?ment|verdict|conclusion)\W+(?:is\W+)?)?(?P<word>yes|no)\W*", re.IGNORECASE
+    r"\W*(?:(?:final )?(?:judge?ment|verdict|conclusion)\W+(?:is\W+)?)?(?P<word>yes|no)[^\w?]*", re.IGNORECASE
 )
+_DENIAL: Final = re.compile(r"[\w'\u2019]+\W*")
+_CLOSING: Final = re.compile(r"[^\w?]*")
 _LONGEST_ALONE: Final = 60
 
 
@@ -42,22 +45,28 @@ def read_judgement(reply: str) -> Judgement | Unreadable:
 def read_verdict(reply: str) -> Verdict:
     """Return what a judge concludes.
 
-    The last line that holds `[yes]` or `[no]` counts; without any, a last line that says nothing but yes or no. What
-    says both, or says it in any other way (`not yes`, `[not yes]`, `not [yes]`, `yes and no`), is unreadable.
+    The last line that holds `[yes]` or `[no]` counts, if it ends with it; without any, a last line that says nothing
+    but yes or no. What says both, or says it in any other way (`not yes`, `[not yes]`, `not [yes]`, `[yes] if it were
+    right`, `yes and no`), is unreadable.
     """
     lines = [line.strip() for line in without_thinking(reply).splitlines() if line.strip()]
+    ending = _ALONE.fullmatch(lines[-1]) if lines and len(lines[-1]) <= _LONGEST_ALONE else None
+    alone = [ending] if ending else []
     for line in reversed(lines):
         if found := list(_BRACKETED.finditer(line)):
-            return _agreed(found)
-    if not lines or len(lines[-1]) > _LONGEST_ALONE:
-        return "unreadable"
-    alone = _ALONE.fullmatch(lines[-1])
-    return _agreed([alone]) if alone else "unreadable"
+            return _agreed([*found, *alone]) if _CLOSING.fullmatch(line, found[-1].end()) else "unreadable"
+    return _agreed(alone) if alone else "unreadable"
 
 
 def _agreed(found: list[re.Match[str]]) -> Verdict:
     """Return what all say, where none is denied."""
     words = {match["word"].lower() for match in found}
-    if len(words) > 1 or any(match.groupdict().get("denied") for match in found):
+    if len(words) > 1 or any(map(_is_denied, found)):
         return "unreadable"
     return "yes" if words == {"yes"} else "no"
+
+
+def _is_denied(match: re.Match[str]) -> bool:
+    """Say whether a verdict is denied: yes anywhere behind a `not`, no only right behind it."""
+    denied = match.groupdict().get("denied") or ""
+    return bool(denied) and (match["word"].lower() == "yes" or _DENIAL.fullmatch(denied) is not None)

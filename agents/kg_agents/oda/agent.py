@@ -23,7 +23,8 @@ T = TypeVar("T")
 ENDINGS: Final = {
     "iterations": "No answer was chosen within the iterations; it answers from what it has.",
     "unreadable": "The model's replies could not be read; it answers from what it has.",
-    "entities": "There is no entity to begin with.",
+    "refused": "The graph refused or failed several times in a row; it answers from what it has.",
+    "entities": "There is no entity to begin with. Name one that the question is about (--entity).",
 }
 
 
@@ -87,23 +88,32 @@ class ODA:
             return "entities"
         for _ in range(self._settings.iterations):
             observation = await self._observe(run)
-            try:
-                action = await self._act(run, observation)
-                if action.name == "Answer":
-                    run.note(action, "")
-                    self._on_step(run.steps[-1])
-                    return "answered"
-                found = await self._perform(run, action)
-                selected = await self._reflect(run, observation, found)
-                await self._remember(run, selected)
-                run.note(action, f"{len(found.triples)} triples", selected)
-                run.entities = next_entities(selected, action.entities, self._settings.entities) or run.entities
-            except (FailedReply, ToolError) as failure:
-                run.fail(str(failure))
+            ending = await self._take_step(run, observation)
             self._on_step(run.steps[-1])
-            if run.failures >= self._settings.failures:
-                return "unreadable"
+            if ending == "answered" or run.failures >= self._settings.failures:
+                return ending
         return "iterations"
+
+    async def _take_step(self, run: Run, observation: Observed) -> str:
+        """Act, and reflect on what that found; return how the loop ends if it ends here."""
+        action: Action | None = None
+        try:
+            action = await self._act(run, observation)
+            if action.name == "Answer":
+                run.note(action, "")
+                return "answered"
+            found = await self._perform(run, action)
+            selected = await self._reflect(run, observation, found)
+            await self._remember(run, selected)
+            run.note(action, f"{len(found.triples)} triples", selected)
+            run.entities = next_entities(selected, action.entities, self._settings.entities) or run.entities
+        except FailedReply as failure:
+            run.fail(str(failure))
+            return "unreadable"
+        except ToolError as refusal:
+            run.fail(str(refusal), action)
+            return "refused"
+        return ""
 
     async def _observe(self, run: Run) -> Observed:
         """Look ahead from the task-relevant entities (section 2.1)."""
@@ -135,7 +145,7 @@ class ODA:
             memory=run.memory_text,
             candidates="\n".join(run.labels.node(each) for each in run.entities),
             observation=_body(observation.text),
-            history="\n".join(run.history),
+            history="\n".join(f"{action}{outcome}" for action, outcome in run.history.items()),
             paths=len(run.entities) > 1,
             examples=examples_for(self._graph_name, ActionPrompt.template),
         )

@@ -168,13 +168,22 @@ def _action_name(fields: Mapping[str, str], reply: str) -> ActionName | None:
 
 def _mentioned(written: str, offered: Mapping[str, str | None]) -> Iterator[str]:
     """Yield the offered ids in the order in which they, or else their labels, are mentioned."""
-    by_id = {each: re.search(rf"(?<![\w:/]){re.escape(each)}(?!\w)", written) for each in offered}
-    places = [(found.start(), each) for each, found in by_id.items() if found is not None]
+    places = _places(written, {each: each for each in offered}, r"(?<![\w:/]){}(?!\w)")
     if not places:
-        folded = written.casefold()
-        by_label = {each: folded.find(label.casefold()) for each, label in offered.items() if label}
-        places = [(place, each) for each, place in by_label.items() if place >= 0]
+        labels = {each: label.casefold() for each, label in offered.items() if label}
+        places = _places(written.casefold(), labels, "{}")
     yield from (each for _, each in sorted(places))
+
+
+def _places(text: str, names: Mapping[str, str], pattern: str) -> list[tuple[int, str]]:
+    """Return where each name is first found; a name inside a longer one that is found is not meant."""
+    places: list[tuple[int, str]] = []
+    for name in sorted(set(names.values()), key=len, reverse=True):
+        searched = re.compile(pattern.format(re.escape(name)))
+        if (found := searched.search(text)) is not None:
+            places += [(found.start(), each) for each, called in names.items() if called == name]
+            text = searched.sub("\0" * len(name), text)
+    return places
 
 
 def _wrong_number(name: ActionName, named: Sequence[str], offered: Mapping[str, str | None], wanted: int) -> str:

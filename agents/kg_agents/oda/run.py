@@ -2,11 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from kg_agents.answers import Step
 from kg_agents.dialogue import Dialogue
 from kg_agents.graph_values import Labels, Observed, Remembered, Triple
 from kg_agents.oda.replies import Action
+
+MAX_REASON: Final = 300
+"""How much of the reason why an action failed the model is told."""
 
 NOTHING_OBSERVED = Observed((), (), Labels(), "")
 
@@ -21,6 +25,7 @@ class Run:
         talk: The dialogue with the model.
         asked: The entities of the first round.
         scores: How like the question triples are, of those that were compared.
+        history: The actions that were taken, and of those that failed the reason.
     """
 
     question: str
@@ -32,7 +37,7 @@ class Run:
     memory: str | None = None
     memory_text: str = ""
     facts: tuple[Triple, ...] = ()
-    history: list[str] = field(default_factory=list[str])
+    history: dict[str, str] = field(default_factory=dict[str, str])
     steps: list[Step] = field(default_factory=list[Step])
     answers: tuple[str, ...] = ()
     failures: int = 0
@@ -55,14 +60,16 @@ class Run:
 
     def note(self, action: Action, found: str, kept: Sequence[Triple] = ()) -> None:
         """Take note of a step that was taken."""
-        self.history.append(str(action))
+        self.history[str(action)] = ""
         self.failures = 0
         self._add(action.thought, str(action), found, tuple(self.labels.triple(each) for each in kept))
 
-    def fail(self, reason: str) -> None:
-        """Take note of a step that failed."""
+    def fail(self, reason: str, action: Action | None = None) -> None:
+        """Take note of a step that failed, and of the action that the graph refused, if it was that."""
         self.failures += 1
-        self._add("", "", f"failed: {reason}", ())
+        if action is not None:
+            self.history[str(action)] = f" (failed: {' '.join(reason.split())[:MAX_REASON]})"
+        self._add(action.thought if action else "", str(action or ""), f"failed: {reason}", ())
 
     def _add(self, thought: str, action: str, found: str, kept: tuple[str, ...]) -> None:
         self.steps.append(Step(len(self.steps) + 1, thought, action, found, kept))

@@ -20,13 +20,7 @@ HELLO: dict[str, object] = {
 }
 LIST_TOOLS: dict[str, object] = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
 
-
-@pytest.fixture(autouse=True)
-def heard_interrupts() -> Iterator[None]:
-    """Lets Ctrl-C reach the servers, although a process that runs in the background hands down that it ignores it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+pytestmark = pytest.mark.usefixtures("heard_interrupts")
 
 
 @pytest.fixture

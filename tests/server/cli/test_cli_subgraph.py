@@ -178,6 +178,7 @@ def test_an_unfinished_run_is_thrown_away_only_when_that_is_asked_for(
     assert cli.run(*words, "--hops", "1", "--restart").code == 0
 
 
+@pytest.mark.usefixtures("heard_interrupts")
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
 def test_an_interrupt_from_the_keyboard_says_how_to_go_on(tmp_path: Path, endpoint: FalteringEndpoint) -> None:
     endpoint.answers, endpoint.stalls = 3, True
