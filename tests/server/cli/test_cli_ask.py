@@ -14,6 +14,7 @@ from story_graphs import GOETHE, TOKYO, write_story
 REPLIES = ("Tokyo", NEIGHBORS.format("Q1490"), selecting("Q1490,P36,Q179645"), ENOUGH, "Answer: Shinjuku")
 EVIDENCE = "Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)"
 QUESTION = "What is the capital of Tokyo?"
+NO_ENTITY = "There is no entity to begin with. Name one that the question is about (--entity).\n"
 
 
 def test_without_a_model_it_answers_by_likeness_and_says_what_to_set(cli: CommandLine, tmp_path: Path) -> None:
@@ -156,7 +157,7 @@ def test_what_cannot_be_asked_ends_with_a_sentence(cli: CommandLine, words: list
 def test_where_nothing_is_found_it_says_so_and_ends_with_1(cli: CommandLine, tmp_path: Path) -> None:
     graph = str(write_story(tmp_path, TOKYO))
     nobody = cli.run("ask", "What is what?", "--graph", graph)
-    assert (nobody.code, nobody.out) == (1, "No answer was found.\n\nThere is no entity to begin with.\n")
+    assert (nobody.code, nobody.out) == (1, "No answer was found.\n\n" + NO_ENTITY)
     with serving_model(Failure(401)) as service:
         refused = cli.run("ask", QUESTION, "--graph", graph, "--model", "m", "--base-url", service.url)
     assert (refused.code, "Check the API key." in refused.out) == (1, True)
