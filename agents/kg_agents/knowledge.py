@@ -1,14 +1,11 @@
 """A knowledge graph as its MCP tools show it: typed calls over one session."""
 
-import math
 import shlex
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, Literal, TypeAlias
 
-import anyio
-import httpx2
-from mcp import Client, MCPError, StdioServerParameters
+from mcp import Client, StdioServerParameters
 from mcp.server import MCPServer
 
 from kg_agents.graph_values import Candidate, Composed, Found, Labels, Observed, Remembered, Triple
@@ -47,11 +44,6 @@ Target: TypeAlias = str | StdioServerParameters | MCPServer[None]
 
 Direction: TypeAlias = Literal["out", "in", "both"]
 
-CONNECT_S: Final = 30.0
-"""How long a server may take to answer for the first time."""
-
-_ADVICE: Final = "Give a URL, or the command line of a server with these tools."
-
 MAX_PAGES: Final = 20
 """How many pages of a memory are read."""
 
@@ -75,44 +67,15 @@ async def connect_tools(target: Target) -> AsyncGenerator[Tools]:
     Args:
         target: A URL, a command line, or a server in this process.
     """
-    connected = False
-    try:
-        with anyio.CancelScope(deadline=anyio.current_time() + CONNECT_S) as waiting:
-            async with Client(_client_target(target)) as client:
-                waiting.deadline, connected = math.inf, True
-                yield SessionTools(client)
-    except (MCPError, OSError, httpx2.HTTPError, ExceptionGroup) as error:
-        if connected:
-            raise
-        raise ToolError(f"{_name_of(target)} cannot be reached: {_cause_of(error)}. {_ADVICE}") from error
-    if not connected:
-        raise ToolError(f"{_name_of(target)} did not answer within {CONNECT_S:g} seconds. {_ADVICE}")
+    async with Client(_client_target(target)) as client:
+        yield SessionTools(client)
 
 
 def _client_target(target: Target) -> Target:
-    """Return what a client connects to.
-
-    Raises:
-        ToolError: The text is no command line.
-    """
     if not isinstance(target, str) or target.startswith(("http://", "https://")):
         return target
-    try:
-        command, *arguments = shlex.split(target)
-    except ValueError as error:
-        raise ToolError(f"The server {target!r} is no command line. {_ADVICE}") from error
+    command, *arguments = shlex.split(target)
     return StdioServerParameters(command=command, args=arguments)
-
-
-def _name_of(target: Target) -> str:
-    return f"The server {target!r}" if isinstance(target, str) else "The server"
-
-
-def _cause_of(error: BaseException) -> str:
-    """Return what an error says; of a group, its first."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return str(error) or type(error).__name__
 
 
 class KnowledgeGraph:
