@@ -2,14 +2,14 @@
 
 import base64
 import json
-import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+
+from loopback_service import Reply, answering
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,15 +20,6 @@ class Asked:
     model: str
     input: list[str]
     encoding_format: str
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What the service answers: a status with a body, and more headers."""
-
-    content: object
-    status: int = 200
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 Script: TypeAlias = Callable[[Asked], Reply]
@@ -48,34 +39,12 @@ def serving(*scripts: Script) -> Generator[Service]:
     requests: list[Asked] = []
     left = list(scripts)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def answer_one(body: bytes, authorization: str | None) -> Reply:
+        requests.append(Asked(authorization, **json.loads(body)))
+        return (left.pop(0) if len(left) > 1 else left[0])(requests[-1])
 
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            requests.append(Asked(self.headers["Authorization"], **body))
-            reply = (left.pop(0) if len(left) > 1 else left[0])(requests[-1])
-            content = reply.content if isinstance(reply.content, bytes) else json.dumps(reply.content).encode()
-            self.send_response(reply.status)
-            headers = {"Content-Type": "application/json", "Content-Length": str(len(content)), **reply.headers}
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield Service(f"http://127.0.0.1:{server.server_port}/v1", requests)
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with answering(answer_one) as url:
+        yield Service(url, requests)
 
 
 def vector_of(text: str) -> list[float]:

@@ -1,14 +1,13 @@
 """An OpenAI-compatible chat service on loopback that replies by script."""
 
-import json
-import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TypeAlias
 
 from pydantic import BaseModel, ConfigDict
+
+from loopback_service import Reply, answering
 
 
 class Turn(BaseModel):
@@ -71,34 +70,13 @@ def serving_model(*script: Scripted) -> Generator[Model]:
     keys: list[str | None] = []
     left = list(script)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def answer(body: bytes, authorization: str | None) -> Reply:
+        asked.append(Asked.model_validate_json(body))
+        keys.append(authorization)
+        entry = left.pop(0) if len(left) > 1 else left[0]
+        reply = entry(asked[-1]) if callable(entry) else entry
+        failure = reply if isinstance(reply, Failure) else Failure(200, completion(reply))
+        return Reply(failure.content, failure.status, failure.headers)
 
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            asked.append(Asked.model_validate_json(body))
-            keys.append(self.headers["Authorization"])
-            entry = left.pop(0) if len(left) > 1 else left[0]
-            reply = entry(asked[-1]) if callable(entry) else entry
-            failure = reply if isinstance(reply, Failure) else Failure(200, completion(reply))
-            content = failure.content if isinstance(failure.content, bytes) else json.dumps(failure.content).encode()
-            self.send_response(failure.status)
-            headers = {"Content-Type": "application/json", "Content-Length": str(len(content)), **failure.headers}
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield Model(f"http://127.0.0.1:{server.server_port}/v1", asked, keys)
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with answering(answer) as url:
+        yield Model(url, asked, keys)

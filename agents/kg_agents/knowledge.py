@@ -1,11 +1,15 @@
 """A knowledge graph as its MCP tools show it: typed calls over one session."""
 
+import math
 import shlex
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from types import TracebackType
 from typing import Final, Literal, TypeAlias
 
-from mcp import Client, StdioServerParameters
+import anyio
+import httpx2
+from mcp import Client, MCPError, StdioServerParameters
 from mcp.server import MCPServer
 
 from kg_agents.graph_values import Candidate, Composed, Found, Labels, Observed, Remembered, Triple
@@ -21,7 +25,7 @@ from kg_agents.tool_answers import (
     score_of,
     triple_of,
 )
-from kg_agents.tool_calls import OnCall, SessionTools, ToolCall, ToolError, Tools, ignore_call
+from kg_agents.tool_calls import OnCall, SessionTools, ToolCall, ToolError, ToolRefusal, Tools, ignore_call
 
 __all__ = [
     "Candidate",
@@ -34,6 +38,7 @@ __all__ = [
     "Target",
     "ToolCall",
     "ToolError",
+    "ToolRefusal",
     "Triple",
     "connect",
     "connect_tools",
@@ -43,6 +48,11 @@ Target: TypeAlias = str | StdioServerParameters | MCPServer[None]
 """A server: its URL, the command line that starts it, or the server itself."""
 
 Direction: TypeAlias = Literal["out", "in", "both"]
+
+CONNECT_S: Final = 30.0
+"""How long a server may take to answer for the first time."""
+
+_ADVICE: Final = "Give a URL, or the command line of a server with these tools."
 
 MAX_PAGES: Final = 20
 """How many pages of a memory are read."""
@@ -55,27 +65,83 @@ async def connect(target: Target, on_call: OnCall = ignore_call) -> AsyncGenerat
     Args:
         target: A URL, a command line, or a server in this process.
         on_call: Told of every call.
+
+    Raises:
+        ToolError: The server cannot be reached, does not answer, or is lost.
     """
     async with connect_tools(target) as tools:
         yield KnowledgeGraph(tools, on_call)
 
 
 @asynccontextmanager
-async def connect_tools(target: Target) -> AsyncGenerator[Tools]:
+async def connect_tools(target: Target, *, connect_s: float = CONNECT_S) -> AsyncGenerator[Tools]:
     """Open one session to a server, and give what calls its tools.
 
     Args:
         target: A URL, a command line, or a server in this process.
+        connect_s: How many seconds the server may take to answer for the first time.
+
+    Raises:
+        ToolError: It cannot be reached, does not answer, or is lost.
     """
-    async with Client(_client_target(target)) as client:
-        yield SessionTools(client)
+    connected, inside = False, _Failure()
+    try:
+        with anyio.CancelScope(deadline=anyio.current_time() + connect_s) as waiting:
+            async with Client(_client_target(target)) as client:
+                waiting.deadline, connected = math.inf, True
+                with inside:
+                    yield SessionTools(client)
+    except (MCPError, OSError, httpx2.HTTPError, ExceptionGroup) as error:
+        if inside.error is not None:
+            # What a block raises comes out of it as it is, and not in the groups of the session's tasks.
+            raise inside.error from inside.error.__cause__
+        if connected:
+            raise ToolError(f"{_name_of(target)} was lost: {_text_of(error)}.") from error
+        raise ToolError(f"{_name_of(target)} cannot be reached: {_text_of(error)}. {_ADVICE}") from error
+    if not connected:
+        raise ToolError(f"{_name_of(target)} did not answer within {connect_s:g} seconds. {_ADVICE}")
+
+
+class _Failure:
+    """Keeps an error that passes through a block."""
+
+    error: Exception | None = None
+
+    def __enter__(self) -> None:
+        """Keep none at first."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if isinstance(error, Exception):
+            self.error = error
 
 
 def _client_target(target: Target) -> Target:
+    """Return what a client connects to.
+
+    Raises:
+        ToolError: The text is no command line.
+    """
     if not isinstance(target, str) or target.startswith(("http://", "https://")):
         return target
-    command, *arguments = shlex.split(target)
+    try:
+        command, *arguments = shlex.split(target)
+    except ValueError as error:
+        raise ToolError(f"The server {target!r} is no command line. {_ADVICE}") from error
     return StdioServerParameters(command=command, args=arguments)
+
+
+def _name_of(target: Target) -> str:
+    return f"The server {target!r}" if isinstance(target, str) else "The server"
+
+
+def _text_of(error: BaseException) -> str:
+    """Return what an error says; of a group, what its first says."""
+    inner: tuple[object, ...] = getattr(error, "exceptions", ())
+    match inner:
+        case (BaseException() as first, *_):
+            return _text_of(first)
+        case _:
+            return str(error) or type(error).__name__
 
 
 class KnowledgeGraph:
@@ -206,10 +272,11 @@ class KnowledgeGraph:
         """Call a tool with the arguments that are set.
 
         Raises:
-            ToolError: It refused or failed.
+            ToolRefusal: It refused.
+            ToolError: The server does not answer.
         """
         call = await self._tools.call(tool, {name: each for name, each in arguments.items() if each is not None})
         self._on_call(call)
         if call.failed:
-            raise ToolError(call.text)
+            raise ToolRefusal(call.text)
         return call

@@ -8,7 +8,7 @@ from typing import Final
 from kg_agents.dialogue import Dialogue, FailedReply, Unreadable
 from kg_agents.graph_values import Candidate
 from kg_agents.knowledge import Direction, KnowledgeGraph
-from kg_agents.tool_calls import ToolError
+from kg_agents.tool_calls import ToolError, ToolRefusal
 from kg_prompts import render
 from kg_prompts.oda import MentionsPrompt
 
@@ -100,10 +100,8 @@ async def link_by_model(graph: KnowledgeGraph, question: str, talk: Dialogue) ->
 async def _given(graph: KnowledgeGraph, text: str) -> Candidate:
     try:
         return await _by_id(graph, text)
-    except ToolError as refusal:
-        # Without a cause it is the graph that refuses: the text is no id, or an unknown one.
-        if refusal.__cause__ is not None:
-            raise
+    except ToolRefusal as refusal:
+        # The text is no id, or an unknown one.
         return await _by_name(graph, text, refusal)
 
 
@@ -119,7 +117,7 @@ async def _by_id(graph: KnowledgeGraph, text: str) -> Candidate:
     return Candidate(text, text, "", 1.0, "id")
 
 
-async def _by_name(graph: KnowledgeGraph, text: str, refusal: ToolError) -> Candidate:
+async def _by_name(graph: KnowledgeGraph, text: str, refusal: ToolRefusal) -> Candidate:
     near = [each for each in await graph.retrieve(text, limit=3) if not each.matched.startswith("meaning ")]
     if near and _is_exact(near[0]):
         return near[0]

@@ -4,7 +4,7 @@ AgentError
 ├── LlmError            the model gave no reply
 │   ├── PromptTooLong   it would not take so long a prompt
 │   └── LlmUnavailable  it cannot be reached, refuses the key, or fails again and again
-└── ToolError           a tool of the graph refused or failed (see `kg_agents.knowledge`)
+└── ToolError           a call of a tool came to nothing (see `kg_agents.tool_calls`)
 """
 
 from collections.abc import Sequence

@@ -1,5 +1,6 @@
 """Models behind an OpenAI-compatible service: OpenAI, vLLM, Ollama, llama.cpp and others."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -7,11 +8,13 @@ from typing import TYPE_CHECKING, Final, Self
 
 from pydantic import SecretStr
 
+from kg_agents.bounded_answers import ASKED_FOR, AnswerBounds
+from kg_agents.chat_replies import ChatReply, read_chat_reply
 from kg_agents.llm import Completion, LlmError, LlmUnavailable, Message, PromptTooLong, Usage
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI
-    from openai.types.chat import ChatCompletion, ChatCompletionMessageParam
+    from openai import APIStatusError, AsyncOpenAI
+    from openai.types.chat import ChatCompletionMessageParam
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
 _NO_KEY: Final = "none"
@@ -92,16 +95,15 @@ class OpenAiLlm:
         """See `Llm`."""
         del purpose
         self._check_length(messages, max_tokens)
-        answer = await self._ask(messages, temperature=temperature, max_tokens=max_tokens, top_p=top_p)
-        usage = answer.usage
-        prompt_tokens = usage.prompt_tokens if usage is not None else _estimate(messages)
-        if not answer.choices:
-            return Completion("", Usage(prompt_tokens, 0, self._prices.cost(prompt_tokens, 0), 1), "empty")
-        choice = answer.choices[0]
-        text = choice.message.content or ""
-        completion_tokens = usage.completion_tokens if usage is not None else len(text.encode()) // _BYTES_PER_TOKEN
+        reply = await self._ask(messages, temperature=temperature, max_tokens=max_tokens, top_p=top_p)
+        # Half a character, which some models produce, can be sent nowhere.
+        text = reply.text.encode(errors="replace").decode()
+        prompt_tokens = _estimate(messages) if reply.prompt_tokens is None else reply.prompt_tokens
+        completion_tokens = reply.completion_tokens
+        if completion_tokens is None or reply.finish_reason == "empty":
+            completion_tokens = len(text.encode()) // _BYTES_PER_TOKEN
         cost = self._prices.cost(prompt_tokens, completion_tokens)
-        return Completion(text, Usage(prompt_tokens, completion_tokens, cost, 1), choice.finish_reason)
+        return Completion(text, Usage(prompt_tokens, completion_tokens, cost, 1), reply.finish_reason)
 
     async def __aenter__(self) -> Self:
         """Close the connections at the end of the block."""
@@ -129,13 +131,13 @@ class OpenAiLlm:
 
     async def _ask(
         self, messages: Sequence[Message], *, temperature: float, max_tokens: int, top_p: float | None
-    ) -> "ChatCompletion":
+    ) -> ChatReply:
         import openai  # noqa: PLC0415 - takes a third of a second, which only those should wait for who use a model
 
         client, refused = self._connected(), self._refused
         thinks = "max_tokens" in refused
         try:
-            return await client.chat.completions.create(
+            answer = await client.chat.completions.with_raw_response.create(
                 model=self._model,
                 messages=[_param(each) for each in messages],
                 temperature=openai.omit if "temperature" in refused else temperature,
@@ -143,41 +145,57 @@ class OpenAiLlm:
                 max_completion_tokens=max_tokens + _THINKING_TOKENS if thinks else openai.omit,
                 top_p=openai.omit if top_p is None or "top_p" in refused else top_p,
             )
+            return read_chat_reply(answer.content)
         except openai.BadRequestError as error:
-            named = _PARAMETERS & {error.param} - refused
+            named = _PARAMETERS & {str(error.param)} - refused
             if not named:
-                raise self._refusal(error.status_code, _quoted(str(error))) from error
+                raise self._refusal(error) from error
             # Models that think take no sampling, and count their tokens under another name.
             self._refused = refused | named
         except openai.APITimeoutError as error:
             raise LlmUnavailable(f"{self._where} did not answer within {self._timeout_s:g} seconds.") from error
         except openai.APIConnectionError as error:
             raise LlmUnavailable(
-                f"{self._where} cannot be reached: {error.__cause__ or error}. Check the base URL."
+                f"{self._where} cannot be reached: {self._quoted(error.__cause__ or error)}. Check the base URL."
             ) from error
         except openai.APIStatusError as error:
-            raise self._refusal(error.status_code, _quoted(str(error))) from error
-        except openai.APIError as error:
-            raise LlmError(f"{self._where} answered with something that is no reply: {_quoted(str(error))}.") from error
-        except ValueError as error:
-            raise LlmError(f"{self._where} answered with something that is no JSON: {_quoted(str(error))}.") from error
+            raise self._refusal(error) from error
+        except (openai.APIError, ValueError) as error:
+            raise LlmError(f"{self._where} answered with something that is no reply: {self._quoted(error)}.") from error
         return await self._ask(messages, temperature=temperature, max_tokens=max_tokens, top_p=top_p)
 
     def _connected(self) -> "AsyncOpenAI":
         if self._client is None:
-            from openai import AsyncOpenAI  # noqa: PLC0415 - see above
+            from openai import AsyncOpenAI, DefaultAsyncHttpx2Client  # noqa: PLC0415 - see above
 
             key = _NO_KEY if self._api_key is None else self._api_key.get_secret_value()
             self._client = AsyncOpenAI(
-                api_key=key, base_url=self._base_url, timeout=self._timeout_s, max_retries=self._max_retries
+                api_key=key,
+                base_url=self._base_url,
+                timeout=self._timeout_s,
+                max_retries=self._max_retries,
+                default_headers=ASKED_FOR,
+                http_client=DefaultAsyncHttpx2Client(
+                    timeout=self._timeout_s, event_hooks={"response": [AnswerBounds(self._timeout_s)]}
+                ),
             )
         return self._client
 
     @property
     def _where(self) -> str:
-        return f"The model {self._model} at {self._base_url}"
+        # A key may stand in the URL too: before the host, or as a parameter.
+        shown = re.sub(r"//[^/]*@", "//…@", self._base_url.partition("?")[0])
+        return f"The model {self._model} at {shown}"
 
-    def _refusal(self, status: int, reason: str) -> LlmError:
+    def _quoted(self, error: BaseException) -> str:
+        """Return what an error says, briefly and without the key, which some services repeat."""
+        line = " ".join(str(error).split()).rstrip(".")
+        if self._api_key is not None and (key := self._api_key.get_secret_value()):
+            line = line.replace(key, "…")
+        return line if len(line) <= _MAX_QUOTED else f"{line[:_MAX_QUOTED]}…"
+
+    def _refusal(self, error: "APIStatusError") -> LlmError:
+        status, reason = error.status_code, self._quoted(error)
         if status in {400, 413, 422} and any(each in reason.lower() for each in _TOO_LONG):
             return PromptTooLong(f"{self._where} takes no prompt of this length: {reason}")
         advice = f" {_ADVICE[status]}" if status in _ADVICE else ""
@@ -195,8 +213,3 @@ def _param(message: Message) -> "ChatCompletionMessageParam":
 
 def _estimate(messages: Sequence[Message]) -> int:
     return sum(len(each.content.encode()) for each in messages) // _BYTES_PER_TOKEN
-
-
-def _quoted(text: str) -> str:
-    line = " ".join(text.split()).rstrip(".")
-    return line if len(line) <= _MAX_QUOTED else f"{line[:_MAX_QUOTED]}…"

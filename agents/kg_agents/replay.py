@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from kg_agents.llm import AgentError, Completion, LlmError, Message, PromptTooLong, Usage
-from kg_agents.tool_calls import ToolCall
+from kg_agents.tool_calls import ToolCall, ToolError
 from kg_agents.trace import AnswerLine, LlmLine, RunLine, ToolLine, read_trace
 
 _SHOWN: Final = 200
@@ -126,6 +126,7 @@ class ReplayedTools:
 
         Raises:
             ReplayDiverged: The record holds another call here, or none.
+            ToolError: No answer came here.
             TimeoutError: The time was over here.
         """
         if not self._left:
@@ -137,6 +138,8 @@ class ReplayedTools:
                 f"The run calls {tool} {dict(arguments)}; the record holds {line.tool!r:.{_SHOWN}} "
                 f"{line.arguments!r:.{_SHOWN}}."
             )
+        if line.error:
+            raise ToolError(line.error)
         return ToolCall(line.tool, line.arguments, line.text, line.data, line.failed)
 
 

@@ -11,7 +11,11 @@ from kg_agents.llm import AgentError
 
 
 class ToolError(AgentError):
-    """A tool refused the call, failed, or is not there; the text is the server's."""
+    """A call came to nothing: the tool refused or failed, or the server does not answer or has no such tool."""
+
+
+class ToolRefusal(ToolError):
+    """A tool refused the call or failed, and says why; the text is its own."""
 
 
 class UnreadableAnswer(ToolError):

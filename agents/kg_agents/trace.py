@@ -16,7 +16,7 @@ from typing import IO, Annotated, Final, Literal, Self, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from kg_agents.llm import AgentError, Completion, Llm, LlmError, Message, PromptTooLong
-from kg_agents.tool_calls import ToolCall, Tools
+from kg_agents.tool_calls import ToolCall, ToolError, Tools
 
 FORMAT: Final = 1
 
@@ -65,7 +65,7 @@ class LlmLine(_Line):
 
 
 class ToolLine(_Line):
-    """One call of a tool, and when it began and how long it took, in seconds."""
+    """One call of a tool, its answer or why none came, and when it began and how long it took, in seconds."""
 
     kind: Literal["tool"] = "tool"
     tool: str
@@ -73,6 +73,7 @@ class ToolLine(_Line):
     text: str
     data: dict[str, object]
     failed: bool
+    error: str = ""
     at_s: float
     took_s: float
 
@@ -215,7 +216,15 @@ class TracedTools:
     async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
         """See `Tools`."""
         began = self._trace.now_s
-        call = await self._tools.call(tool, arguments)
+        try:
+            call = await self._tools.call(tool, arguments)
+        except ToolError as error:
+            self._write(ToolCall(tool, arguments, "", {}, failed=True), began, error=str(error))
+            raise
+        self._write(call, began)
+        return call
+
+    def _write(self, call: ToolCall, began: float, error: str = "") -> None:
         self._trace.write(
             ToolLine(
                 tool=call.tool,
@@ -223,11 +232,11 @@ class TracedTools:
                 text=call.text,
                 data=dict(call.data),
                 failed=call.failed,
+                error=error,
                 at_s=began,
                 took_s=round(self._trace.now_s - began, 6),
             )
         )
-        return call
 
 
 def read_trace(path: Path) -> list[RunLine | LlmLine | ToolLine | AnswerLine]:

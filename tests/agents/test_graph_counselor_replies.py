@@ -146,6 +146,7 @@ def test_an_empty_plan_is_unreadable(reply: str) -> None:
         "It stands.\n\nVerdict: yes",
         "**Final judgement is yes**",
         "<think>[no]</think>[yes]",
+        "Nothing in it is not asked for: [yes]",
     ],
 )
 def test_a_judge_says_yes(reply: str) -> None:
@@ -153,7 +154,15 @@ def test_a_judge_says_yes(reply: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "reply", ["[no]", "Yes, there is a list, but its count is wrong. [no]", "[yes]\n[No.]", "NO", "Conclusion: No!"]
+    "reply",
+    [
+        "[no]",
+        "Yes, there is a list, but its count is wrong. [no]",
+        "[yes]\n[No.]",
+        "NO",
+        "Conclusion: No!",
+        "It does not hold [no]",
+    ],
 )
 def test_a_judge_says_no(reply: str) -> None:
     assert read_verdict(reply) == "no"
@@ -175,6 +184,14 @@ def test_a_judge_says_no(reply: str) -> None:
         "eyes",
         "Respond [yes] if right, or [no].",
         "- " * 500 + "yes",
+        "I cannot say [yes].",
+        "This is not a clear [yes].",
+        "It is far from [yes].",
+        "It is not [no].",
+        "[yes] would be wrong here",
+        "[yes]?",
+        "Judge it [yes] only if it holds.\nIt does not.",
+        "An answer that holds:\n[yes]\nThis one does not.\nNo.",
     ],
 )
 def test_everything_else_a_judge_says_is_unreadable(reply: str) -> None:

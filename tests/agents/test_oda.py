@@ -1,7 +1,7 @@
 """The loop of ODA, its limits, and what it does with replies that are none."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +22,8 @@ from kg_agents.oda import (
 )
 from kg_agents.oda.run import next_entities
 from kg_agents.scripted_llm import Scripted, ScriptedLlm
-from oda_runs import ENOUGH, NEIGHBORS, PATH, selecting, story
+from kg_agents.tool_calls import Tools
+from oda_runs import ENOUGH, NEIGHBORS, PATH, selecting, story, story_tools
 from story_graphs import GOETHE, NOVELS, TOKYO
 
 CAPITAL = ("Q1490", "P36", "Q179645")
@@ -169,6 +170,46 @@ async def test_a_graph_that_refuses_ends_the_run_and_says_so(tmp_path: Path) -> 
     answer, _, _ = await asked(tmp_path, ENOUGH, entities=["Q404"])
     assert answer.stop_reason == "graph"
     assert "This graph has no entity 'Q404'" in answer.explanation
+
+
+class RefusingTools:
+    """Answers the calls of a story but those of one tool, which fail."""
+
+    def __init__(self, tools: Tools, tool: str, about: str = "") -> None:
+        self._tools = tools
+        self._tool = tool
+        self._about = about
+
+    async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
+        if tool == self._tool and self._about in str(arguments):
+            return ToolCall(tool, arguments, "The endpoint is busy.\nTry again later.", {}, failed=True)
+        return await self._tools.call(tool, arguments)
+
+
+async def test_actions_that_the_graph_refuses_end_a_run_with_its_fault_and_are_not_repeated(tmp_path: Path) -> None:
+    llm = ScriptedLlm([NEIGHBORS.format("Q1490"), NEIGHBORS.format("Q1490"), NEIGHBORS.format("Q17"), "Answer: Edo"])
+    async with story_tools(tmp_path, TOKYO) as tools:
+        graph = KnowledgeGraph(RefusingTools(tools, "GetNeighbor"))
+        answer = await ODA(llm, graph).answer(QUESTION, ["Q1490", "Q17"])
+    assert (answer.stop_reason, answer.answers) == ("graph", ("Edo",))
+    assert answer.explanation.startswith("The graph refused or failed several times in a row")
+    assert [step.action for step in answer.steps] == ["GetNeighbor[Q1490]", "GetNeighbor[Q17]"]
+    assert "\nGetNeighbor[Q1490] (failed: The endpoint is busy. Try again later.)\n" in llm.asked[1].prompt
+    assert "GetNeighbor[Q1490] was taken already" in llm.asked[2].prompt
+
+
+async def test_without_a_model_an_entity_that_cannot_be_looked_at_does_not_hide_the_others(tmp_path: Path) -> None:
+    async with story_tools(tmp_path, TOKYO) as tools:
+        graph = KnowledgeGraph(RefusingTools(tools, "GetNeighbor", about="Q17'"))
+        answer = await OdaWithoutModel(graph).answer(QUESTION, ["Q17", "Q1490"])
+    assert (answer.stop_reason, CAPITAL in answer.evidence) == ("answered", True)
+
+
+async def test_what_a_model_thinks_aloud_is_no_reply(tmp_path: Path) -> None:
+    thinking = "<think>\nAction: Answer\nTriples: none\n</think>\n"
+    replies = (NEIGHBORS.format("Q1490"), selecting("Q1490,P36,Q179645"), ENOUGH, "Shinjuku")
+    answer, _, _ = await asked(tmp_path, *(thinking + reply for reply in replies))
+    assert (answer.answers, answer.evidence, len(answer.steps)) == (("Shinjuku",), (CAPITAL,), 2)
 
 
 async def test_without_an_entity_there_is_nothing_to_ask(tmp_path: Path) -> None:

@@ -46,6 +46,32 @@ def test_a_path_is_between_two_in_their_order(reply: str, entities: tuple[str, .
     assert read_action(reply, OFFERED, []) == Action("GetPath", entities)
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("Paris Hilton", "dbr:Paris_Hilton"),
+        ("dbr:Paris,_Texas", "dbr:Paris,_Texas"),
+        ("dbr:Paris.", "dbr:Paris"),
+        ("dbr:Paris-Nice", "dbr:Paris-Nice"),
+        ("paris", "dbr:Paris"),
+    ],
+)
+def test_a_name_inside_a_longer_one_is_not_meant(written: str, meant: str) -> None:
+    offered = {
+        "dbr:Paris": "Paris",
+        "dbr:Paris_Hilton": "Paris Hilton",
+        "dbr:Paris,_Texas": None,
+        "dbr:Paris-Nice": None,
+    }
+    assert read_action(f"Action: GetNeighbor\nEntity_id: {written}", offered, []) == Action("GetNeighbor", (meant,))
+
+
+def test_a_label_that_two_candidates_share_names_neither() -> None:
+    read = read_action("Action: GetNeighbor\nEntity_id: Paris", {"Q90": "Paris", "Q830149": "Paris"}, [])
+    assert isinstance(read, Unreadable)
+    assert "it names Q830149, Q90" in read.reason
+
+
 @pytest.mark.parametrize("reply", ["Action: Answer", "Thought: Enough, Q1490 it is.\nAction: **answer**\nEntity_id: -"])
 def test_the_wish_to_answer_needs_no_entity(reply: str) -> None:
     action = read_action(reply, OFFERED, ["Answer"])

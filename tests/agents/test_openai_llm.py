@@ -1,8 +1,12 @@
+import asyncio
+import gzip
 import threading
+from dataclasses import replace
 
 import pytest
 from pydantic import SecretStr
 
+from fault_endpoint import Asked, Wire, head, serving
 from kg_agents.llm import Completion, LlmError, LlmUnavailable, Message, PromptTooLong, Usage
 from kg_agents.openai_llm import OpenAiLlm, Prices
 from scripted_model import Failure, Scripted, completion, serving_model
@@ -137,3 +141,102 @@ async def test_a_model_that_thinks_first_is_asked_in_its_own_way_from_then_on() 
 async def test_a_parameter_that_is_refused_though_it_was_left_out_is_refused_for_good() -> None:
     assert "Unsupported parameter: 'top_p'" in await refusal(LlmError, unsupported("top_p"), unsupported("top_p"))
     assert "Unsupported parameter: 'model'" in await refusal(LlmError, unsupported("model"))
+
+
+CHOICE: dict[str, object] = {"message": {"role": "assistant", "content": "Good."}, "finish_reason": "stop"}
+PARTS: list[object] = [{"type": "text", "text": "Go"}, {"type": "image"}, {"type": "text", "text": "od."}, 5]
+
+
+@pytest.mark.parametrize(
+    ("changed", "text", "finish_reason"),
+    [
+        ({"choices": [{**CHOICE, "finish_reason": None}]}, "Good.", ""),
+        ({"choices": [{**CHOICE, "finish_reason": 3}]}, "Good.", ""),
+        ({"choices": [{**CHOICE, "message": {"content": PARTS}}]}, "Good.", "stop"),
+        ({"choices": [{**CHOICE, "message": {"content": 5}}]}, "", "stop"),
+        ({"choices": [{**CHOICE, "message": {"content": "\ud83dx"}}]}, "?x", "stop"),
+        ({"choices": [{**CHOICE, "message": None}]}, "", "stop"),
+        ({"choices": [None]}, "", ""),
+        ({"choices": None}, "", "empty"),
+        ({"choices": "Good."}, "", "empty"),
+        ({"choices": {"0": CHOICE}}, "", "empty"),
+    ],
+)
+async def test_an_answer_is_read_whatever_a_service_makes_of_its_form(
+    changed: dict[str, object], text: str, finish_reason: str
+) -> None:
+    reply = await asked(Failure(200, {**completion("x"), **changed}))
+    assert (reply.text, reply.finish_reason) == (text, finish_reason)
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens": "100", "completion_tokens": None},
+        {"prompt_tokens": -(10**9), "completion_tokens": 10**12},
+        {"prompt_tokens": 1.5, "completion_tokens": True},
+        [100],
+        "100",
+    ],
+)
+async def test_tokens_that_no_service_can_have_counted_are_estimated(usage: object) -> None:
+    reply = await asked(Failure(200, {**completion("four letters"), "usage": usage}))
+    assert reply.usage == Usage(5, 3, 0.00035, 1)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"[1]", "no JSON object"),
+        (b"null", "no JSON object"),
+        (b"", "Expecting value"),
+        (b"\xff\xfe{", "decode"),
+        (b"[" * 200_000, "nested too deeply"),
+        (b'{"error": {"message": "upstream is away"}}', "upstream is away"),
+        (b'{"choices": [], "error": "away"}', "away"),
+        (b'"' + b"x" * 10_000_001, "more than 10,000,000 bytes"),
+    ],
+)
+async def test_what_is_no_reply_at_all_is_an_error(content: bytes, said: str) -> None:
+    text = await refusal(LlmError, Failure(200, content))
+    assert ("answered with something that is no reply" in text, said in text) == (True, True)
+
+
+async def test_an_answer_that_comes_packed_though_nobody_asked_for_it_is_not_unpacked() -> None:
+    packed = Failure(200, gzip.compress(b"0" * 50_000_000), {"Content-Encoding": "gzip"})
+    assert "it comes packed as gzip" in await refusal(LlmError, packed)
+    assert "it comes packed as gzip" in await refusal(LlmError, replace(packed, status=400))
+
+
+async def test_an_error_without_end_is_an_error() -> None:
+    assert "it has more than 10,000,000 bytes" in await refusal(LlmError, Failure(400, b"0" * 10_000_001))
+
+
+async def test_an_answer_that_comes_drop_by_drop_is_too_late() -> None:
+    async def dripping(_: Asked, wire: Wire) -> None:
+        await wire.send(head(200, {"Content-Type": "application/json", "Content-Length": "1000000"}))
+        while True:
+            await wire.send(b" ")
+            await asyncio.sleep(0.02)
+
+    async with serving(dripping) as service:
+        llm = OpenAiLlm("m", base_url=service.url, timeout_s=0.3, max_retries=0)
+        with pytest.raises(LlmUnavailable, match=r"did not answer within 0\.3 seconds"):
+            await llm.complete(HELLO, purpose="test", temperature=0, max_tokens=1)
+        await llm.aclose()
+
+
+async def test_no_key_is_repeated_wherever_it_comes_from() -> None:
+    failures: list[Failure] = [
+        Failure(401, {"error": {"message": "Wrong key sk-secret.", "param": ["temperature"]}}),
+        Failure(400, {"error": {"message": "Wrong key sk-secret.", "param": ["temperature"]}}),
+        Failure(200, {"error": {"message": "Wrong key sk-secret."}}),
+    ]
+    with serving_model(*failures) as service:
+        url = service.url.replace("//", "//user:sk-other@") + "?key=sk-third"
+        llm = OpenAiLlm("m", base_url=url, api_key=SecretStr("sk-secret"), max_retries=0)
+        for _ in failures:
+            with pytest.raises(LlmError, match="Wrong key …") as raised:
+                await llm.complete(HELLO, purpose="test", temperature=0, max_tokens=1)
+            assert "sk-" not in str(raised.value)
+        await llm.aclose()

@@ -144,6 +144,20 @@ async def test_a_run_whose_time_was_over_ends_in_the_same_place_again(
     assert answer.evidence == ((("Q1490", "P36", "Q179645"),) if hangs == "model" else ())
 
 
+@pytest.mark.parametrize("llm", [None, ScriptedLlm(["Tokyo"])])
+@pytest.mark.parametrize("entities", [(), ("Q1490",)])
+async def test_time_runs_out_while_entities_are_looked_for(
+    tmp_path: Path, llm: Llm | None, entities: tuple[str, ...]
+) -> None:
+    asked = Question(QUESTION, entities, oda=OdaSettings(limits=Limits(seconds=0.3)))
+    async with story_tools(tmp_path, TOKYO) as tools:
+        hanging = HangingTools(tools, "GetNeighbor" if entities else "Retrieve")
+        answer = await kept(tmp_path / "run.jsonl", hanging, llm, asked)
+    again, same = await replay_question(tmp_path / "run.jsonl")
+    assert (same, ended(again)) == (True, ended(answer))
+    assert (answer.stop_reason, answer.explanation) == ("seconds", "The limit of 0.3 seconds is reached.")
+
+
 async def test_what_cannot_be_found_or_reached_is_an_error(tmp_path: Path) -> None:
     class Away:
         async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
@@ -159,6 +173,41 @@ async def test_what_cannot_be_found_or_reached_is_an_error(tmp_path: Path) -> No
                 await kept(tmp_path / "run.jsonl", tools, None, Question(QUESTION, (given,)))
     with pytest.raises(ToolError, match="GetNeighbor: nobody is there"):
         await kept(tmp_path / "run.jsonl", Away(), None, Question(QUESTION, ("Q1490",)))
+
+
+class FailingTools:
+    """Answers calls of other tools than one, which the server does not have."""
+
+    def __init__(self, tools: Tools, missing: str) -> None:
+        self._tools = tools
+        self._missing = missing
+
+    async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
+        if tool == self._missing:
+            raise ToolError(f"{tool}: Unknown tool")
+        return await self._tools.call(tool, arguments)
+
+
+@pytest.mark.parametrize(
+    ("missing", "agent", "replies", "stop_reason", "answers"),
+    [
+        ("observe", "oda", (), "graph", ()),
+        ("GetPath", "oda", (PATH.format("Q1490", "Q17"), *FOUND), "answered", ("Shinjuku",)),
+        ("memory-append", "oda", (*FOUND[:2], NEIGHBORS.format("Q17"), "none", *FOUND[2:]), "answered", ("Shinjuku",)),
+        ("Compose", "graph-counselor", COUNSEL[:3], "graph", ()),
+        ("Schema", "graph-counselor", (), "graph", ()),
+    ],
+)
+async def test_a_run_over_a_server_without_a_tool_ends_in_the_same_way_again(
+    tmp_path: Path, missing: str, agent: AgentName, replies: Sequence[str], stop_reason: str, answers: tuple[str, ...]
+) -> None:
+    asked = Question(QUESTION, ("Q1490", "Q17"), agent)
+    async with story_tools(tmp_path, TOKYO) as tools:
+        answer = await kept(tmp_path / "run.jsonl", FailingTools(tools, missing), ScriptedLlm(replies), asked)
+    again, same = await replay_question(tmp_path / "run.jsonl")
+    assert (same, ended(again)) == (True, ended(answer))
+    assert (answer.stop_reason, answer.answers) == (stop_reason, answers)
+    assert f"{missing}: Unknown tool" in f"{answer.explanation} {answer.steps}"
 
 
 async def test_who_watches_sees_the_entities_every_call_what_it_used_and_every_step(tmp_path: Path) -> None:

@@ -1,10 +1,8 @@
 """The agents do the same on the sample at hand, behind real engines, and in Wikidata's form, over every transport."""
 
-import os
-import subprocess
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal as Choice
@@ -14,7 +12,6 @@ import anyio.to_thread
 import pytest
 from mcp import StdioServerParameters
 
-from cli_runs import COMMAND
 from kg_agents import ODA, GraphCounselor, KnowledgeGraph, OdaWithoutModel, ScriptedLlm, connect
 from kg_agents.answers import AgentAnswer
 from kg_agents.graph_values import Triple
@@ -23,6 +20,7 @@ from kg_server.commands.graphs import opened
 from kg_server.settings import ENVIRONMENT_PREFIX, load_settings
 from oda_runs import ENOUGH, NEIGHBORS, PATH, selecting
 from remote_graphs import ENGINE_S, Engine
+from server_processes import address_of, started
 from wikidata_stand_in import WikidataStandIn, as_wikidata, running
 
 pytestmark = pytest.mark.xdist_group("engines")
@@ -105,22 +103,6 @@ async def serving(environ: Mapping[str, str]) -> AsyncGenerator[str]:
     """Serve over HTTP on a free port of loopback."""
     with started(environ) as process:
         yield await anyio.to_thread.run_sync(address_of, process)
-
-
-@contextmanager
-def started(environ: Mapping[str, str]) -> Generator[subprocess.Popen[str]]:
-    words = [*COMMAND, "serve", "--http", "127.0.0.1:0"]
-    with subprocess.Popen(words, env={**os.environ, **environ}, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def address_of(process: subprocess.Popen[str]) -> str:
-    """Wait until a server says where it is."""
-    assert process.stderr is not None
-    return next(line.split()[-1] for line in process.stderr if line.startswith("Serving "))
 
 
 @dataclass(frozen=True)

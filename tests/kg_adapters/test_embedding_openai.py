@@ -9,10 +9,11 @@ import pytest
 from pydantic import SecretStr
 
 from embedders import HOSTILE_TEXTS
-from embedding_service import Asked, Reply, Script, answer, failing, serving, vector_of
+from embedding_service import Asked, Script, answer, failing, serving, vector_of
 from kg_adapters.embedding import Embedder, EmbeddingUsage, OpenAiEmbedder
 from kg_adapters.embedding.openai_compatible import EncodingFormat
 from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable
+from loopback_service import Reply
 
 KEY = "sk-very-secret"
 

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from calls import call, reply_of, rows
 from cli_runs import write_graph
-from embedding_service import Asked, Reply, serving
+from embedding_service import Asked, serving
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.models import Candidate
 from kg_adapters.terms import Iri
@@ -18,6 +18,7 @@ from kg_server.app import build_server
 from kg_server.meaning import Meaning
 from kg_server.retrieval import ranked
 from kg_server.settings import Settings
+from loopback_service import Reply
 
 DIMENSIONS = 8
 

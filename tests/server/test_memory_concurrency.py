@@ -1,4 +1,3 @@
-import os
 import signal
 import sqlite3
 import subprocess
@@ -11,9 +10,9 @@ import anyio
 import pytest
 from mcp import Client
 
-from cli_runs import COMMAND
 from kg_server.app import MEMORY_FILE
 from memories import Memory, facts_of
+from server_processes import address_of, started
 
 CLIENTS = 25
 """How many clients each of the two servers has."""
@@ -66,15 +65,9 @@ def write_graph(folder: Path) -> Path:
 @contextmanager
 def serving(graph: Path) -> Generator[Server]:
     """Serve a graph over HTTP on a free port of loopback, with memories beside it."""
-    words = ["serve", str(graph), "--http", "127.0.0.1:0", "--cache-folder", str(graph.parent / "cache")]
-    environ = {**os.environ, "KG_SEXTANT_DATA_FOLDER": str(graph.parent), "KG_SEXTANT_EMBEDDER": "lexical"}
-    with subprocess.Popen([*COMMAND, *words], env=environ, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        try:
-            address = next(line.split()[-1] for line in process.stderr if line.startswith("Serving "))
-            yield Server(process, address)
-        finally:
-            process.kill()
+    environ = {"KG_SEXTANT_DATA_FOLDER": str(graph.parent), "KG_SEXTANT_EMBEDDER": "lexical"}
+    with started(environ, str(graph), "--cache-folder", str(graph.parent / "cache")) as process:
+        yield Server(process, address_of(process))
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from kg_agents.graph_counselor.scratchpad import Step
 from kg_agents.graph_counselor.support import GIVES
 from kg_agents.graph_values import Composed, Labels, Triple
 from kg_agents.knowledge import KnowledgeGraph
-from kg_agents.tool_calls import ToolError
+from kg_agents.tool_calls import ToolError, ToolRefusal
 
 _NO_STATEMENT: Final = frozenset({"error", "none", "at least"})
 _RESULT: Final = 5
@@ -52,11 +52,11 @@ async def perform(graph: KnowledgeGraph, query: Query) -> Observation:
     """
     try:
         composed = await graph.compose(query.written)
+    except ToolRefusal as refusal:
+        # For instance, an expression is wrong.
+        return Observation(str(refusal))
     except ToolError as error:
-        # A refusal has no cause: it is what the tool itself says, for instance where an expression is wrong.
-        if error.__cause__ is not None:
-            raise RunEnded("graph", str(error)) from error
-        return Observation(str(error))
+        raise RunEnded("graph", str(error)) from error
     read = dict.fromkeys((*_results(composed), *_evidence(composed)))
     return Observation(composed.text, tuple(read), Labels(composed.labels, composed.relations))
 

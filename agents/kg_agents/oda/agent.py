@@ -23,7 +23,7 @@ T = TypeVar("T")
 ENDINGS: Final = {
     "iterations": "No answer was chosen within the iterations; it answers from what it has.",
     "unreadable": "The model's replies could not be read; it answers from what it has.",
-    "refused": "The graph refused or failed several times in a row; it answers from what it has.",
+    "graph": "The graph refused or failed several times in a row; it answers from what it has.",
     "entities": "There is no entity to begin with. Name one that the question is about (--entity).",
 }
 
@@ -112,7 +112,7 @@ class ODA:
             return "unreadable"
         except ToolError as refusal:
             run.fail(str(refusal), action)
-            return "refused"
+            return "graph"
         return ""
 
     async def _observe(self, run: Run) -> Observed:

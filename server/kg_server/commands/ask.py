@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from kg_adapters.errors import BackendError, InvalidRequest
-from kg_server.commands.failures import ExitCode, only_cause
+from kg_server.commands.failures import ExitCode
 from kg_server.commands.invocation import invocation
 from kg_server.commands.run_view import RunView, run_view
 from kg_server.commands.terminal_text import printable
@@ -104,11 +104,8 @@ async def _ask(
         with Trace(path) as trace:
             async with _tools(settings, server) as tools:
                 return await run_question(asked, tools, llm, trace, judge=judge, watcher=_watcher(view))
-    except (AgentError, ExceptionGroup) as error:
-        cause = only_cause(error)
-        if not isinstance(cause, AgentError):
-            raise
-        raise BackendError(printable(str(cause))) from error
+    except AgentError as error:
+        raise BackendError(printable(str(error))) from error
     finally:
         for each in (llm, judge):
             if each is not None:

@@ -71,7 +71,7 @@ def run_view(*, as_json: bool) -> RunView:
         return JsonView()
     from rich.console import Console
 
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
     live = sys.stderr.isatty() and not console.is_dumb_terminal
     return LiveView(console) if live else PlainView(console)
 

@@ -87,6 +87,12 @@ def test_an_entity_that_is_only_a_tail_is_found_by_its_iri(cli: CommandLine, tmp
     assert "Entities: 'wd:Q179645' is Shinjuku (Q179645)" in run.err.splitlines()
 
 
+def test_a_name_between_colons_is_shown_as_it_is(cli: CommandLine, tmp_path: Path) -> None:
+    graph = str(write_story(tmp_path, TOKYO.replace('"Shinjuku"', '"the :cat: ward"')))
+    run = cli.run("ask", QUESTION, "--graph", graph, "--entity", "Q1490")
+    assert "   + Tokyo (Q1490) | capital (P36) | the :cat: ward (Q179645)" in run.err.splitlines()
+
+
 def test_json_for_programs_is_all_that_is_printed(cli: CommandLine, tmp_path: Path) -> None:
     run = cli.run("ask", QUESTION, "--graph", str(write_story(tmp_path, TOKYO)), "--entity", "Q1490", "--json")
     report = json.loads(run.out)
@@ -146,6 +152,7 @@ def test_any_server_with_the_tools_will_do(cli: CommandLine, tmp_path: Path) -> 
         (["ask", "Who?", "--graph", "nowhere.ttl"], 2, "There is no graph 'nowhere.ttl'."),
         (["ask", "Who?", "--entity", "Q99999999"], 1, "This graph has no entity 'Q99999999'."),
         (["ask", "Who?", "--entity", "Gothe"], 1, "Nothing in the graph is called 'Gothe'. Did you mean "),
+        (["ask", "Who?", "--server", "false"], 1, "The server 'false' cannot be reached"),
         (["replay", "nowhere.jsonl"], 2, "The trace nowhere.jsonl cannot be read"),
     ],
 )

@@ -2,8 +2,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 from cli_runs import CommandLine, write_graph
-from embedding_service import Reply, serving
+from embedding_service import serving
 from kg_adapters.embedding import MiniLmEmbedder
+from loopback_service import Reply
 
 
 def graded(text: str) -> dict[str, list[str]]:

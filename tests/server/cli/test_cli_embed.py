@@ -5,10 +5,11 @@ from pathlib import Path
 import anyio
 
 from cli_runs import CommandLine, write_graph
-from embedding_service import Asked, Reply, serving
+from embedding_service import Asked, serving
 from kg_adapters.embedding import MiniLmEmbedder
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.store import open_store
+from loopback_service import Reply
 
 
 def in_three_dimensions(asked: Asked) -> Reply:

@@ -1,0 +1,80 @@
+"""What a chat service answers, read without trust: services fill the same form in many ways, and some with nonsense."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic import TypeAdapter, ValidationError
+
+_MAX_TOKENS: Final = 100_000_000
+_OBJECT: Final = TypeAdapter(dict[str, object])
+_LIST: Final = TypeAdapter(list[object])
+
+
+@dataclass(frozen=True, slots=True)
+class ChatReply:
+    """The first choice of an answer, and the tokens that it counts, where it does.
+
+    Args:
+        text: What the model said; empty where it said nothing.
+        finish_reason: Why it ended; `empty` where there is no choice.
+        prompt_tokens: Those of the prompt.
+        completion_tokens: Those of the reply.
+    """
+
+    text: str
+    finish_reason: str
+    prompt_tokens: int | None
+    completion_tokens: int | None
+
+
+def read_chat_reply(content: bytes) -> ChatReply:
+    """Read the body of an answer.
+
+    Raises:
+        ValueError: It is no JSON object, or says what went wrong instead of a reply.
+    """
+    try:
+        body = _OBJECT.validate_python(json.loads(content))
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    except ValidationError as error:
+        raise ValueError("it is no JSON object") from error
+    choices = _list(body.get("choices"))
+    if not choices and body.get("error"):
+        raise ValueError(str(_object(body["error"]).get("message") or body["error"]))
+    usage = _object(body.get("usage"))
+    counted = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+    if not choices:
+        return ChatReply("", "empty", *counted)
+    choice = _object(choices[0])
+    reason = choice.get("finish_reason")
+    text = _text(_object(choice.get("message")).get("content"))
+    return ChatReply(text, reason if isinstance(reason, str) else "", *counted)
+
+
+def _text(content: object) -> str:
+    """Return a text that stands there as a whole or, as some services send it, in parts."""
+    if isinstance(content, str):
+        return content
+    parts = (_object(part).get("text") for part in _list(content))
+    return "".join(part for part in parts if isinstance(part, str))
+
+
+def _count(value: object) -> int | None:
+    return value if type(value) is int and 0 <= value <= _MAX_TOKENS else None
+
+
+def _object(value: object) -> Mapping[str, object]:
+    try:
+        return _OBJECT.validate_python(value)
+    except ValidationError:
+        return {}
+
+
+def _list(value: object) -> Sequence[object]:
+    try:
+        return _LIST.validate_python(value, strict=True)
+    except ValidationError:
+        return ()

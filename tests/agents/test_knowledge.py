@@ -1,0 +1,82 @@
+"""A graph is connected to, read page by page, and lost with a sentence that says what happened."""
+
+import os
+import shlex
+import signal
+import subprocess
+from pathlib import Path
+
+import anyio.to_thread
+import pytest
+
+from cli_runs import COMMAND
+from kg_agents.knowledge import connect, connect_tools
+from kg_agents.tool_calls import ToolError
+from oda_runs import story, story_tools
+from server_processes import address_of, started
+from story_graphs import PREFIXES, TOKYO
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("false", "The server 'false' cannot be reached: "),
+        ("no-such-command --at-all", "cannot be reached: "),
+        ("http://127.0.0.1:9/mcp", "The server 'http://127.0.0.1:9/mcp' cannot be reached: "),
+        ('kg-sextant "serve', "is no command line. Give a URL, or the command line of a server"),
+        ("", "The server '' is no command line. Give a URL"),
+        ("sleep 60", "The server 'sleep 60' did not answer within 1 seconds. Give a URL"),
+    ],
+)
+async def test_a_server_that_is_none_is_left_with_a_sentence(target: str, said: str) -> None:
+    with pytest.raises(ToolError) as raised:
+        async with connect_tools(target, connect_s=1.0 if "60" in target else 30.0):
+            raise AssertionError("there is nothing to connect to")
+    assert said in str(raised.value)
+
+
+async def test_what_goes_wrong_in_a_block_comes_out_of_it_as_it_is(tmp_path: Path) -> None:
+    for failure in (KeyError("mine"), ExceptionGroup("mine", [ValueError()]), ToolError("mine")):
+        with pytest.raises(type(failure)) as raised:
+            async with story_tools(tmp_path, TOKYO):
+                raise failure
+        assert raised.value is failure
+
+
+async def test_a_server_process_that_dies_fails_the_next_call(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    target = shlex.join(["sh", "-c", f"echo $$ > {shlex.quote(str(pid))}; exec {shlex.join(COMMAND)} serve sample"])
+    async with connect(target) as graph:
+        assert (await graph.retrieve("Goethe"))[0].id == "Q5879"
+        os.kill(int(pid.read_text()), signal.SIGKILL)
+        with pytest.raises(ToolError, match="Retrieve: Connection closed"):
+            await graph.retrieve("Schiller")
+
+
+async def test_a_server_on_the_web_that_dies_ends_the_block_with_a_sentence(tmp_path: Path) -> None:
+    async def lose(process: subprocess.Popen[str], url: str) -> None:
+        async with connect(url) as graph:
+            assert (await graph.retrieve("Goethe"))[0].id == "Q5879"
+            process.kill()
+            process.wait()
+            await graph.retrieve("Schiller")
+
+    environ = {"KG_SEXTANT_DATA_FOLDER": str(tmp_path), "KG_SEXTANT_CACHE_FOLDER": str(tmp_path)}
+    with started(environ, "sample") as process:
+        url = await anyio.to_thread.run_sync(address_of, process)
+        with pytest.raises(ToolError, match=f"The server '{url}' was lost: "):
+            await lose(process, url)
+
+
+async def test_a_memory_of_several_pages_is_read_to_its_end(tmp_path: Path) -> None:
+    links = "\n".join(
+        f'wd:Q{n} rdfs:label "A rather long name, number {n}"@en ; wdt:P1 wd:Q{n + 1} .' for n in range(1, 121)
+    )
+    facts = [(f"Q{n}", "P1", f"Q{n + 1}") for n in range(1, 121)]
+    async with story(tmp_path, f"{PREFIXES}\n{links}") as graph:
+        memory = (await graph.remember(None, facts[:15])).memory
+        for first in range(15, 120, 15):
+            await graph.remember(memory, facts[first : first + 15])
+        held = await graph.recall(memory)
+    assert [fact for _, fact in held.facts] == facts
+    assert (held.cursor, "(Q120) -[P1]-> " in held.text.splitlines()[-1]) == ("", True)
