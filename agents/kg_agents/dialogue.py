@@ -1,14 +1,15 @@
-"""Talking to a model within limits: every reply is read, or sent back once with the reason."""
+"""Talking to models within limits: prompts that fit, and replies that are read, or sent back once with the reason."""
 
-import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal, TypeAlias, TypeVar
 
 import anyio
 
 from kg_agents.llm import Llm, LlmError, Message, PromptTooLong, Usage
+from kg_agents.texts import clipped, tokens_in, whole_characters, without_thinking
 from kg_prompts import render
 from kg_prompts.oda import RetryPrompt
 
@@ -17,11 +18,17 @@ T = TypeVar("T")
 Limit: TypeAlias = Literal["tokens", "seconds", "model", "graph"]
 """What can end a run before its method does."""
 
+Writer: TypeAlias = Callable[[int], str]
+"""Writes a prompt of at most about so many tokens, or raises `NoRoom`."""
+
 MAX_REPLY: Final = 10_000
 """How many characters of a reply are read."""
-_MAX_RETURNED: Final = 1_000
-_BYTES_PER_TOKEN: Final = 4
-_THINKING: Final = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
+
+MAX_RETURNED: Final = 1_000
+"""How many characters of a reply that could not be read are shown to the model again."""
+
+_SMALLER: Final = 0.7
+_TIMES_SMALLER: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,19 @@ class RunEnded(Exception):
         super().__init__(reason)
 
 
+class NoRoom(RunEnded):
+    """A prompt is too long, however much of it is shortened.
+
+    Args:
+        room: How many tokens it may have.
+        parts: What it has to hold.
+    """
+
+    def __init__(self, room: int, parts: str) -> None:
+        said = f"A prompt of {room:,} tokens does not hold {parts}."
+        super().__init__("model", f"{said} Take a model with a longer context, or raise the limit of a prompt.")
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What a run may use.
@@ -63,11 +83,46 @@ class Limits:
     prompt_tokens: int = 12_000
 
 
-class Dialogue:
-    """The calls of one run to its model.
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a model is asked.
 
     Args:
-        llm: The model.
+        purpose: What for, in a word.
+        write: Writes the prompt.
+        max_tokens: How long the reply may be.
+        temperature: How freely the model chooses its words.
+        top_p: From which share of the likeliest words it chooses; the model's own value when None.
+    """
+
+    purpose: str
+    write: Writer
+    max_tokens: int
+    temperature: float
+    top_p: float | None = None
+
+
+def unshortened(prompt: str, parts: str) -> Writer:
+    """Return what writes a prompt in which nothing can be left out.
+
+    Args:
+        prompt: The prompt.
+        parts: What it holds.
+    """
+
+    def within(room: int) -> str:
+        if tokens_in(prompt) > room:
+            raise NoRoom(room, parts)
+        return prompt
+
+    return within
+
+
+class Dialogue:
+    """The calls of one run to its models.
+
+    Args:
+        llm: The model that is asked where no other is named.
         limits: What the run may use.
         clock: Seconds, from any beginning.
     """
@@ -77,6 +132,7 @@ class Dialogue:
         self._limits = limits
         self._clock = clock
         self._began = clock()
+        self._rooms: dict[str, int] = {}
         self.usage = Usage()
 
     @property
@@ -86,80 +142,82 @@ class Dialogue:
 
     @property
     def prompt_tokens(self) -> int:
-        """About how long one prompt may be."""
-        return self._limits.prompt_tokens
+        """About how long one prompt may be; less than the limit once the model has refused a shorter one."""
+        return self._room_of(self._llm)
 
-    async def ask(
-        self,
-        prompt: str,
-        read: Callable[[str], T | Unreadable],
-        *,
-        purpose: str,
-        temperature: float,
-        max_tokens: int,
-    ) -> T:
-        """Return what a model's reply says.
+    async def ask(self, task: Task, read: Callable[[str], T | Unreadable], llm: Llm | None = None) -> T:
+        """Return what a model's reply says; what it thinks aloud is not part of the reply.
 
         Args:
-            prompt: What it is asked.
+            task: What it is asked.
             read: Reads the reply.
-            purpose: What the call is for, in a word.
-            temperature: How freely it chooses its words.
-            max_tokens: How long the reply may be.
+            llm: The model, where it is another one.
 
         Raises:
             FailedReply: Neither the first nor the second reply could be read.
+            NoRoom: The prompt is too long for the model.
             RunEnded: A limit is reached, or the model fails.
         """
-        messages = [Message("user", prompt)]
-        for last in (False, True):
-            reply = await self._reply(messages, purpose, temperature, max_tokens)
-            found = read(without_thinking(reply))
-            if not isinstance(found, Unreadable):
-                return found
-            if last:
-                raise FailedReply(found.reason)
-            messages.append(Message("assistant", reply[:_MAX_RETURNED] or "(nothing)"))
-            messages.append(Message("user", render(RetryPrompt(reason=found.reason))))
-        raise AssertionError("a loop of two turns ends in its second")
+        asked = llm or self._llm
+        prompt, reply = await self._answered(task, asked)
+        found = read(reply)
+        if not isinstance(found, Unreadable):
+            return found
+        returned = Message("assistant", clipped(reply, MAX_RETURNED) or "(nothing)")
+        reason = Message("user", render(RetryPrompt(reason=found.reason)))
+        try:
+            second = read(await self._reply(task, asked, (prompt, returned, reason)))
+        except PromptTooLong as error:
+            raise FailedReply(found.reason) from error
+        if isinstance(second, Unreadable):
+            raise FailedReply(second.reason)
+        return second
 
-    async def within(self, call: Awaitable[T]) -> T:
-        """Wait for something until the run's time is over.
+    async def within(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Call something that takes no longer than the run's time.
 
         Raises:
-            RunEnded: It is over.
+            RunEnded: The time is over, before or while it is waited for.
         """
+        left_s = self._limits.seconds - self.seconds
+        too_late = RunEnded("seconds", f"The limit of {self._limits.seconds:g} seconds is reached.")
+        if left_s <= 0:
+            raise too_late
         try:
-            with anyio.fail_after(max(0.0, self._limits.seconds - self.seconds)):
-                return await call
+            with anyio.fail_after(left_s):
+                return await call()
         except TimeoutError as error:
-            raise self._too_late() from error
+            raise too_late from error
 
-    def _too_late(self) -> RunEnded:
-        return RunEnded("seconds", f"The limit of {self._limits.seconds:g} seconds is reached.")
+    async def _answered(self, task: Task, llm: Llm) -> tuple[Message, str]:
+        """Return the prompt that was short enough for the model, and the reply."""
+        for _ in range(_TIMES_SMALLER):
+            prompt = Message("user", task.write(self._room_of(llm)))
+            try:
+                return prompt, await self._reply(task, llm, (prompt,))
+            except PromptTooLong:
+                self._rooms[llm.name] = int(tokens_in(prompt.content) * _SMALLER)
+        raise RunEnded("model", "The model's context is too short for this run. Take a model with a longer one.")
 
-    async def _reply(self, messages: list[Message], purpose: str, temperature: float, max_tokens: int) -> str:
+    def _room_of(self, llm: Llm) -> int:
+        return self._rooms.get(llm.name, self._limits.prompt_tokens)
+
+    async def _reply(self, task: Task, llm: Llm, messages: Sequence[Message]) -> str:
         if self.usage.tokens >= self._limits.tokens:
             raise RunEnded("tokens", f"The limit of {self._limits.tokens:,} tokens is reached.")
-        if self.seconds >= self._limits.seconds:
-            raise self._too_late()
-        asked = self._llm.complete(messages, purpose=purpose, temperature=temperature, max_tokens=max_tokens)
+        call = partial(
+            llm.complete,
+            messages,
+            purpose=task.purpose,
+            temperature=task.temperature,
+            top_p=task.top_p,
+            max_tokens=task.max_tokens,
+        )
         try:
-            completion = await self.within(asked)
-        except PromptTooLong as error:
-            raise RunEnded("model", f"{error} Set a smaller limit for prompts.") from error
+            completion = await self.within(call)
+        except PromptTooLong:
+            raise
         except LlmError as error:
             raise RunEnded("model", str(error)) from error
         self.usage += completion.usage
-        # Half a character, which some models produce, can be sent nowhere.
-        return completion.text[:MAX_REPLY].encode(errors="replace").decode()
-
-
-def without_thinking(reply: str) -> str:
-    """Return a reply without what a model that thinks aloud puts between tags; a tag never closed runs to the end."""
-    return _THINKING.sub("", reply).strip()
-
-
-def tokens_in(text: str) -> int:
-    """Return about how many tokens a text has: a quarter of its bytes."""
-    return len(text.encode()) // _BYTES_PER_TOKEN
+        return whole_characters(without_thinking(completion.text)[:MAX_REPLY])

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
@@ -11,6 +11,7 @@ from pydantic import SecretStr
 from kg_agents.bounded_answers import ASKED_FOR, AnswerBounds
 from kg_agents.chat_replies import ChatReply, read_chat_reply
 from kg_agents.llm import Completion, LlmError, LlmUnavailable, Message, PromptTooLong, Usage
+from kg_agents.texts import tokens_in, whole_characters, without_thinking
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
 _NO_KEY: Final = "none"
-_BYTES_PER_TOKEN: Final = 4
 _MAX_QUOTED: Final = 300
 _THINKING_TOKENS: Final = 4_000
 """How much a model that thinks before it replies may think."""
@@ -77,6 +77,7 @@ class OpenAiLlm:
         self._prices = prices or Prices()
         self._client: AsyncOpenAI | None = None
         self._refused: frozenset[str] = frozenset()
+        self._thinks = False
 
     @property
     def name(self) -> str:
@@ -94,16 +95,13 @@ class OpenAiLlm:
     ) -> Completion:
         """See `Llm`."""
         del purpose
-        self._check_length(messages, max_tokens)
-        reply = await self._ask(messages, temperature=temperature, max_tokens=max_tokens, top_p=top_p)
-        # Half a character, which some models produce, can be sent nowhere.
-        text = reply.text.encode(errors="replace").decode()
-        prompt_tokens = _estimate(messages) if reply.prompt_tokens is None else reply.prompt_tokens
-        completion_tokens = reply.completion_tokens
-        if completion_tokens is None or reply.finish_reason == "empty":
-            completion_tokens = len(text.encode()) // _BYTES_PER_TOKEN
-        cost = self._prices.cost(prompt_tokens, completion_tokens)
-        return Completion(text, Usage(prompt_tokens, completion_tokens, cost, 1), reply.finish_reason)
+        completion = await self._completed(messages, temperature, max_tokens, top_p)
+        if completion.finish_reason != "length" or self._thinks or without_thinking(completion.text):
+            return completion
+        # All that it was allowed to say were thoughts: from now on there is room for them.
+        self._thinks = True
+        again = await self._completed(messages, temperature, max_tokens, top_p)
+        return replace(again, usage=completion.usage + again.usage)
 
     async def __aenter__(self) -> Self:
         """Close the connections at the end of the block."""
@@ -120,10 +118,23 @@ class OpenAiLlm:
         if client is not None:
             await client.close()
 
+    async def _completed(
+        self, messages: Sequence[Message], temperature: float, max_tokens: int, top_p: float | None
+    ) -> Completion:
+        self._check_length(messages, max_tokens)
+        reply = await self._ask(messages, temperature=temperature, max_tokens=max_tokens, top_p=top_p)
+        text = whole_characters(reply.text)
+        prompt_tokens = _estimate(messages) if reply.prompt_tokens is None else reply.prompt_tokens
+        completion_tokens = reply.completion_tokens
+        if completion_tokens is None or reply.finish_reason == "empty":
+            completion_tokens = tokens_in(text)
+        cost = self._prices.cost(prompt_tokens, completion_tokens)
+        return Completion(text, Usage(prompt_tokens, completion_tokens, cost, 1), reply.finish_reason)
+
     def _check_length(self, messages: Sequence[Message], max_tokens: int) -> None:
         if self._context_tokens is None:
             return
-        needed = _estimate(messages) + max_tokens
+        needed = _estimate(messages) + self._allowed(max_tokens)
         if needed > self._context_tokens:
             raise PromptTooLong(
                 f"Prompt and reply need about {needed:,} tokens; {self._model} takes {self._context_tokens:,}."
@@ -135,14 +146,14 @@ class OpenAiLlm:
         import openai  # noqa: PLC0415 - takes a third of a second, which only those should wait for who use a model
 
         client, refused = self._connected(), self._refused
-        thinks = "max_tokens" in refused
+        renamed, allowed = "max_tokens" in refused, self._allowed(max_tokens)
         try:
             answer = await client.chat.completions.with_raw_response.create(
                 model=self._model,
                 messages=[_param(each) for each in messages],
                 temperature=openai.omit if "temperature" in refused else temperature,
-                max_tokens=openai.omit if thinks else max_tokens,
-                max_completion_tokens=max_tokens + _THINKING_TOKENS if thinks else openai.omit,
+                max_tokens=openai.omit if renamed else allowed,
+                max_completion_tokens=allowed if renamed else openai.omit,
                 top_p=openai.omit if top_p is None or "top_p" in refused else top_p,
             )
             return read_chat_reply(answer.content)
@@ -152,6 +163,7 @@ class OpenAiLlm:
                 raise self._refusal(error) from error
             # Models that think take no sampling, and count their tokens under another name.
             self._refused = refused | named
+            self._thinks = self._thinks or "max_tokens" in named
         except openai.APITimeoutError as error:
             raise LlmUnavailable(f"{self._where} did not answer within {self._timeout_s:g} seconds.") from error
         except openai.APIConnectionError as error:
@@ -163,6 +175,10 @@ class OpenAiLlm:
         except (openai.APIError, ValueError) as error:
             raise LlmError(f"{self._where} answered with something that is no reply: {self._quoted(error)}.") from error
         return await self._ask(messages, temperature=temperature, max_tokens=max_tokens, top_p=top_p)
+
+    def _allowed(self, max_tokens: int) -> int:
+        """Return how long a reply may be, with the thoughts before it."""
+        return max_tokens + _THINKING_TOKENS if self._thinks else max_tokens
 
     def _connected(self) -> "AsyncOpenAI":
         if self._client is None:
@@ -212,4 +228,4 @@ def _param(message: Message) -> "ChatCompletionMessageParam":
 
 
 def _estimate(messages: Sequence[Message]) -> int:
-    return sum(len(each.content.encode()) for each in messages) // _BYTES_PER_TOKEN
+    return tokens_in("".join(each.content for each in messages))

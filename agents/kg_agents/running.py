@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
@@ -18,6 +19,7 @@ from kg_agents.llm import Llm, Usage
 from kg_agents.oda import ODA, OdaSettings, OdaWithoutModel
 from kg_agents.oda.without_model import NoModel
 from kg_agents.replay import Replay
+from kg_agents.texts import whole_characters
 from kg_agents.tool_calls import Tools
 from kg_agents.trace import AnswerLine, InvalidTrace, RecordedAgent, RunLine, Trace, TracedLlm, TracedTools
 from kg_agents.watching import WatchedLlm, WatchedTools, Watcher
@@ -80,7 +82,7 @@ async def run_question(
         ToolError: The entities cannot be looked up.
     """
     watched = watcher or Watcher()
-    asked = replace(asked, text=_whole(asked.text), entities=tuple(map(_whole, asked.entities)))
+    asked = replace(asked, text=whole_characters(asked.text), entities=tuple(map(whole_characters, asked.entities)))
     name: RecordedAgent = asked.agent if llm is not None else "oda-without-model"
     trace.write(
         RunLine(
@@ -161,7 +163,7 @@ async def _answered(run: _Run) -> AgentAnswer:
     limits = _parameters(run.agent, run.asked).limits
     talk = Dialogue(run.llm or NoModel(), limits, run.clock)
     try:
-        linked = await talk.within(_linked(run.asked, graph, talk if run.llm is not None else None))
+        linked = await talk.within(partial(_linked, run.asked, graph, talk if run.llm is not None else None))
     except RunEnded as end:
         answer = AgentAnswer(run.asked.text, (), (), Labels(), end.limit, str(end), (), Usage(), 0.0)
     else:
@@ -174,11 +176,6 @@ async def _linked(asked: Question, graph: KnowledgeGraph, talk: Dialogue | None)
     if asked.entities:
         return await link_given(graph, asked.entities)
     return await link_by_names(graph, asked.text) if talk is None else await link_by_model(graph, asked.text, talk)
-
-
-def _whole(text: str) -> str:
-    """Return a text without halves of characters, which a shell may pass and which can be sent nowhere."""
-    return text.encode(errors="replace").decode()
 
 
 def _parameters(agent: RecordedAgent, asked: Question) -> OdaSettings | CounselorSettings:

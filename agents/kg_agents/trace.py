@@ -16,6 +16,7 @@ from typing import IO, Annotated, Final, Literal, Self, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from kg_agents.llm import AgentError, Completion, Llm, LlmError, Message, PromptTooLong
+from kg_agents.texts import whole_characters
 from kg_agents.tool_calls import ToolCall, ToolError, Tools
 
 FORMAT: Final = 1
@@ -175,8 +176,7 @@ class TracedLlm:
             failed = self._line(messages, purpose, began, error=str(error))
             self._trace.write(failed.model_copy(update={"too_long": isinstance(error, PromptTooLong)}))
             raise
-        # Half of a surrogate pair, which some models produce, can be written nowhere.
-        completion = replace(completion, text=completion.text.encode(errors="replace").decode())
+        completion = replace(completion, text=whole_characters(completion.text))
         usage = completion.usage
         line = self._line(messages, purpose, began).model_copy(
             update={

@@ -8,11 +8,12 @@ import anyio
 import pytest
 
 from counselors import CAPITAL, JAPAN, QUESTION, PlayedGraph, Told, counselled, gives, step
-from kg_agents.dialogue import Limits, tokens_in
+from kg_agents.dialogue import Limits
 from kg_agents.graph_counselor import CounselorSettings, GraphCounselor
 from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.llm import Completion, LlmUnavailable, Message, PromptTooLong, Usage
 from kg_agents.scripted_llm import Scripted, ScriptedLlm
+from kg_agents.texts import tokens_in
 from kg_agents.tool_calls import ToolCall
 
 GUESSED = step("Finish[Kyoto]")
@@ -234,7 +235,11 @@ async def test_a_model_that_finds_every_prompt_too_long_ends_the_run() -> None:
 async def test_a_prompt_is_shortened_five_times_at_most() -> None:
     steps = [reply for number in range(1, 10) for reply in step(f"Degree[Q{number}]")]
     told = await counselled([*steps, *[PromptTooLong("The prompt is too long.")] * 10], PlayedGraph(LONG))
-    assert outcome(told) == ("model", (), "The model's context is too short for this run.")
+    assert outcome(told) == (
+        "model",
+        (),
+        "The model's context is too short for this run. Take a model with a longer one.",
+    )
     sizes = [tokens_in(prompt) for prompt in told.prompts("plan")[9:]]
     assert all(after <= 0.7 * before for before, after in pairwise(sizes))
     assert len(sizes) == 5
@@ -251,7 +256,8 @@ async def test_a_prompt_that_does_not_fit_however_much_is_shortened_ends_the_run
     assert outcome(told) == (
         "model",
         (),
-        "A prompt of 100 tokens does not hold the question, the graph's definition and the steps.",
+        "A prompt of 100 tokens does not hold the question, the graph's definition and the steps. "
+        "Take a model with a longer context, or raise the limit of a prompt.",
     )
     assert told.llm.asked == []
 

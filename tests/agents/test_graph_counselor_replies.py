@@ -44,7 +44,6 @@ NEIGHBORS = "Neighbour[DOID:3310, Disease-localizes-Anatomy]"
         ("Action 2: Retrieve[old]\nObservation 2: …\nAction 3: Retrieve[new]", Query(("Retrieve[new]",))),
         ("Action 1: Retrieve[a]\nAction 2: Retrieve[b]", Query(("Retrieve[a]",))),
         ("Thought 3: I use Retrieve[x].", Query(("Retrieve[x]",))),
-        ("<think>Finish[no]? Not yet.</think>\nRetrieve[x]", Query(("Retrieve[x]",))),
         ("Finish[48]", Finish("48")),
         ("finish [ 48 ]", Finish("48")),
         ("The answer is clear. Finish['48'].", Finish("48")),
@@ -65,7 +64,6 @@ def test_an_action_is_read_whatever_its_form(reply: str, action: Action) -> None
     [
         ("", "There is no action in it. Expected functions, or Finish[answer]."),
         ("Observation 3: nothing", "There is no action in it. Expected functions, or Finish[answer]."),
-        ("<think>Retrieve[x]", "There is no action in it. Expected functions, or Finish[answer]."),
         (
             "I cannot help with that.",
             "No function is called in it. Expected one or more of Retrieve, Feature, Neighbor, Degree, Count, Union, "
@@ -145,7 +143,6 @@ def test_an_empty_plan_is_unreadable(reply: str) -> None:
         "Yes.",
         "It stands.\n\nVerdict: yes",
         "**Final judgement is yes**",
-        "<think>[no]</think>[yes]",
         "Nothing in it is not asked for: [yes]",
     ],
 )
@@ -180,7 +177,6 @@ def test_a_judge_says_no(reply: str) -> None:
         "[yes] or [no]",
         "yes, because it fits",
         "[maybe]",
-        "<think>[yes]",
         "eyes",
         "Respond [yes] if right, or [no].",
         "- " * 500 + "yes",

@@ -1,7 +1,8 @@
 """The loop of ODA, its limits, and what it does with replies that are none."""
 
 import random
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from kg_agents.oda import (
 )
 from kg_agents.oda.run import next_entities
 from kg_agents.scripted_llm import Scripted, ScriptedLlm
+from kg_agents.texts import tokens_in
 from kg_agents.tool_calls import Tools
 from oda_runs import ENOUGH, NEIGHBORS, PATH, selecting, story, story_tools
 from story_graphs import GOETHE, NOVELS, TOKYO
@@ -145,7 +147,6 @@ async def test_when_iterations_run_out_it_answers_from_what_it_has(tmp_path: Pat
     ("failing", "limits", "stop_reason", "explanation"),
     [
         (LlmError("The model is away."), Limits(), "model", "The model is away."),
-        (PromptTooLong("Too long."), Limits(), "model", "Too long. Set a smaller limit for prompts."),
         (ENOUGH, Limits(tokens=1), "tokens", "The limit of 1 tokens is reached."),
     ],
 )
@@ -217,21 +218,64 @@ async def test_without_an_entity_there_is_nothing_to_ask(tmp_path: Path) -> None
     assert (answer.stop_reason, answer.answers, llm.asked, calls) == ("entities", (), [], [])
 
 
+def crowd(size: int) -> str:
+    """Return a graph in which Tokyo has so many wards."""
+    wards = (f'wd:Q1490 wdt:P150 wd:Q{n} . wd:Q{n} rdfs:label "ward number {n}"@en .' for n in range(1, size + 1))
+    return TOKYO + "\n".join(wards)
+
+
 async def test_a_long_list_of_candidates_is_reflected_on_in_batches(tmp_path: Path) -> None:
-    settings = OdaSettings(observation_tokens=500, limits=Limits(prompt_tokens=1_030))
-    llm = ScriptedLlm(
-        [NEIGHBORS.format("Q1490"), ENOUGH, "Answer: Shinjuku"],
-        {"reflection": [_all_of_them] * 3},
-    )
-    async with story(tmp_path, TOKYO) as graph:
-        answer = await ODA(llm, graph, settings=settings).answer(QUESTION, ["Q1490"])
+    settings = OdaSettings(kept=200, observation_tokens=500, limits=Limits(prompt_tokens=1_500))
+    llm = ScriptedLlm([NEIGHBORS.format("Q1490"), ENOUGH, "Answer: Shinjuku"], {"reflection": [selecting("none")] * 99})
+    async with story(tmp_path, crowd(150)) as graph:
+        await ODA(llm, graph, settings=settings).answer(QUESTION, ["Q1490"])
     batches = [_candidates(each.prompt) for each in llm.asked if each.purpose == "reflection"]
-    assert [len(batch) for batch in batches] == [1, 1, 1]
-    assert {",".join(fact) for fact in answer.evidence} == {line for batch in batches for line in batch}
+    assert len(batches) > 1
+    assert sorted(line for batch in batches for line in batch if ",P150," in line) == sorted(
+        f"Q1490,P150,Q{n}" for n in range(1, 151)
+    )
+    assert all(tokens_in(each.prompt) <= 1_500 for each in llm.asked)
 
 
-def _all_of_them(prompt: str) -> str:
-    return selecting(*_candidates(prompt))
+def taking(most: int, reply: Callable[[str], str]) -> Callable[[str], str]:
+    """Return a model that takes prompts of so many tokens."""
+
+    def replying(prompt: str) -> str:
+        if tokens_in(prompt) > most:
+            raise PromptTooLong("Too long.")
+        return reply(prompt)
+
+    return replying
+
+
+async def test_a_batch_that_the_model_cannot_take_is_halved_until_it_can(tmp_path: Path) -> None:
+    none = taking(1_200, lambda _: selecting("none"))
+    llm = ScriptedLlm([NEIGHBORS.format("Q1490"), ENOUGH, "Answer: x"], {"reflection": [none] * 99})
+    async with story(tmp_path, crowd(150)) as graph:
+        answer = await ODA(llm, graph).answer(QUESTION, ["Q1490"])
+    asked = [each.prompt for each in llm.asked if each.purpose == "reflection"]
+    taken = [_candidates(prompt) for prompt in asked if tokens_in(prompt) <= 1_200]
+    assert [len(taken) > 1, len({line for batch in taken for line in batch}), sum(map(len, taken))] == [True, 153, 153]
+    # The model's limit is learnt once and not met again and again.
+    assert len(asked) - len(taken) < 5
+    assert answer.stop_reason == "answered"
+
+
+async def test_where_a_prompt_is_too_long_less_is_observed_and_it_says_so(tmp_path: Path) -> None:
+    llm = ScriptedLlm([taking(1_000, lambda _: ENOUGH)] * 5, {"answer": ["Answer: x"]})
+    async with story(tmp_path, crowd(60)) as graph:
+        answer = await ODA(llm, graph).answer(QUESTION, ["Q1490"])
+    first, *_, last = (each.prompt.partition("choice among them:\n<data>\n")[2] for each in llm.asked[:-1])
+    assert answer.answers == ("x",)
+    (kept, _), (left,) = last.split("\n["), re.findall(r"\n\[(\d+) lines are left out to save room\]\n", last)
+    assert first.startswith(kept)
+    assert first.partition("\n</data>")[0].count("\n") + 1 == kept.count("\n") + 1 + int(left)
+
+
+async def test_a_model_that_takes_no_prompt_at_all_ends_the_run(tmp_path: Path) -> None:
+    answer, _, _ = await asked(tmp_path, *[PromptTooLong("Too long.")] * 9)
+    assert answer.stop_reason == "model"
+    assert answer.explanation.startswith("A prompt of ")
 
 
 def _candidates(prompt: str) -> list[str]:

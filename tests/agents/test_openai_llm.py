@@ -138,6 +138,29 @@ async def test_a_model_that_thinks_first_is_asked_in_its_own_way_from_then_on() 
     ]
 
 
+def cut_off(text: str | None) -> Failure:
+    """Return an answer that ends where no more tokens were allowed."""
+    return Failure(200, {**completion("x"), "choices": [{"message": {"content": text}, "finish_reason": "length"}]})
+
+
+@pytest.mark.parametrize("thoughts", ["", None, "<think>\nFirst I look at"])
+async def test_a_model_whose_thoughts_take_all_that_it_may_say_is_given_more_from_then_on(thoughts: str | None) -> None:
+    with serving_model(cut_off(thoughts), "Good.", "Better.") as service:
+        llm = OpenAiLlm("m", base_url=service.url)
+        replies = [await llm.complete(HELLO, purpose="test", temperature=0, max_tokens=50) for _ in range(2)]
+        await llm.aclose()
+    assert [(reply.text, reply.usage.tokens, reply.usage.calls) for reply in replies] == [
+        ("Good.", 220, 2),
+        ("Better.", 110, 1),
+    ]
+    assert [request.max_tokens for request in service.asked] == [50, 4_050, 4_050]
+
+
+async def test_a_reply_that_is_cut_off_is_taken_and_one_that_is_all_thoughts_twice_as_well() -> None:
+    assert (await asked(cut_off("<think>hm</think>Goo"))).finish_reason == "length"
+    assert (await asked(cut_off("<think>hm"))).usage.calls == 2
+
+
 async def test_a_parameter_that_is_refused_though_it_was_left_out_is_refused_for_good() -> None:
     assert "Unsupported parameter: 'top_p'" in await refusal(LlmError, unsupported("top_p"), unsupported("top_p"))
     assert "Unsupported parameter: 'model'" in await refusal(LlmError, unsupported("model"))

@@ -7,10 +7,9 @@ from functools import partial
 from typing import ClassVar, TypeAlias
 
 from kg_agents.answers import Step as ShownStep
-from kg_agents.dialogue import FailedReply, RunEnded, Unreadable
+from kg_agents.dialogue import Dialogue, FailedReply, RunEnded, Task, Unreadable, Writer
 from kg_agents.graph_counselor.actions import Action, Finish, Query, read_action
 from kg_agents.graph_counselor.answer import CounselorAnswer, answer_of, shown
-from kg_agents.graph_counselor.conversation import Conversation, Task
 from kg_agents.graph_counselor.observations import Observation, definition_of, perform, repeated
 from kg_agents.graph_counselor.prompting import Wording
 from kg_agents.graph_counselor.run import Run
@@ -75,7 +74,7 @@ class GraphCounselor:
             question: The question.
             entities: Ids that it is about, where they are known.
         """
-        run = Run(question, tuple(entities), Conversation(self._settings, self._clock))
+        run = Run(question, tuple(entities), Dialogue(self._llm, self._settings.limits, self._clock))
         try:
             run.definition = await run.talk.within(
                 partial(definition_of, self._graph, self._settings.definition_tokens)
@@ -123,13 +122,13 @@ class GraphCounselor:
         run.note(thought=await self._prose(run, "thought"))
 
     async def _prose(self, run: Run, role: Role) -> str:
-        task = Task(role, self._wording.task(role, run), run.steps, self._settings.reply_tokens)
-        return await run.talk.ask(self._llm, task, lambda reply: read_prose(reply, role, len(run.steps)))
+        task = self._task(role, self._wording.task(role, run))
+        return await run.talk.ask(task, lambda reply: read_prose(reply, role, len(run.steps)))
 
     async def _act(self, run: Run) -> Action:
         """Have the execution agent choose functions of the graph, or finish."""
-        task = Task("action", self._wording.task("action", run), run.steps, self._settings.reply_tokens)
-        action: Action = await run.talk.ask(self._llm, task, lambda reply: self._read_action(reply, len(run.steps)))
+        task = self._task("action", self._wording.task("action", run))
+        action: Action = await run.talk.ask(task, lambda reply: self._read_action(reply, len(run.steps)))
         run.note(action=action.written)
         return action
 
@@ -147,10 +146,9 @@ class GraphCounselor:
         attempt = run.attempts[-1]
         if attempt.answer is None:
             return
-        write = self._wording.judgement(run, attempt.answer)
-        task = Task("judge", write, attempt.steps, self._settings.reply_tokens)
+        task = self._task("judge", self._wording.judgement(run, attempt, attempt.answer))
         try:
-            judgement = await run.talk.ask(self._judge_llm, task, read_judgement)
+            judgement = await run.talk.ask(task, read_judgement, self._judge_llm)
         except FailedReply as failure:
             judgement = Judgement("unreadable", str(failure))
         run.amend(replace(attempt, judgement=judgement))
@@ -159,12 +157,16 @@ class GraphCounselor:
     async def _reflect(self, run: Run) -> None:
         """Have the last attempt reflected on, so that the next one begins with what was learnt."""
         attempt = run.attempts[-1]
-        write = self._wording.reflection(run, attempt, self._settings.steps)
-        task = Task("reflection", write, attempt.steps, self._settings.reflection_tokens)
+        task = self._task("reflection", self._wording.reflection(run, attempt, self._settings.steps))
         most = self._settings.reflection_characters
         try:
-            reflection = await run.talk.ask(self._reflector, task, lambda reply: read_reflection(reply, most))
+            reflection = await run.talk.ask(task, lambda reply: read_reflection(reply, most), self._reflector)
         except FailedReply:
             return
         run.amend(replace(attempt, reflection=reflection))
         self._on_step(ShownStep(len(attempt.steps), reflection, "Reflect", ""))
+
+    def _task(self, purpose: str, write: Writer) -> Task:
+        chosen = self._settings
+        most = chosen.reflection_tokens if purpose == "reflection" else chosen.reply_tokens
+        return Task(purpose, write, most, chosen.temperature, chosen.top_p)

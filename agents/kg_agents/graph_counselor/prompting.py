@@ -1,13 +1,15 @@
 """What the agents, the judge and the reflecting agent are asked, around the context of a run."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from kg_agents.dialogue import NoRoom, Writer
 from kg_agents.graph_counselor.attempts import Attempt
-from kg_agents.graph_counselor.conversation import Writer
 from kg_agents.graph_counselor.run import Run
+from kg_agents.graph_counselor.scratchpad import Step, fitted, written
 from kg_agents.graph_counselor.sections import Role
+from kg_agents.texts import tokens_in
 from kg_prompts import examples_for, render
 from kg_prompts.graph_counselor import (
     ActionPrompt,
@@ -54,9 +56,9 @@ class Wording:
                 )
             )
 
-        return write
+        return _fitting(write, run.steps)
 
-    def judgement(self, run: Run, answer: str) -> Writer:
+    def judgement(self, run: Run, attempt: Attempt, answer: str) -> Writer:
         """Return what writes the prompt of the judge."""
 
         def write(scratchpad: str, shortened: bool) -> str:
@@ -72,7 +74,7 @@ class Wording:
                 )
             )
 
-        return write
+        return _fitting(write, attempt.steps)
 
     def reflection(self, run: Run, attempt: Attempt, most_steps: int) -> Writer:
         """Return what writes the prompt of the agent that reflects on an attempt."""
@@ -91,10 +93,30 @@ class Wording:
                 )
             )
 
-        return write
+        return _fitting(write, attempt.steps)
 
     def _examples(self, template: str) -> str:
-        return examples_for(self.graph, template) if self.graph else ""
+        return examples_for(self.graph, template)
+
+
+def _fitting(write: Callable[[str, bool], str], steps: Sequence[Step]) -> Writer:
+    """Return what writes a prompt around steps, with as little of them shortened as possible.
+
+    Args:
+        write: Writes the prompt around a scratchpad, and says in it whether observations there are shortened.
+        steps: The steps of the attempt.
+    """
+
+    def prompt(shorter: Sequence[Step]) -> str:
+        return write(written(shorter), shorter is not steps)
+
+    def within(room: int) -> str:
+        shorter = fitted(steps, lambda each: tokens_in(prompt(each)) <= room)
+        if shorter is None:
+            raise NoRoom(room, "the question, the graph's definition and the steps")
+        return prompt(shorter)
+
+    return within
 
 
 def outcome_of(attempt: Attempt) -> str:

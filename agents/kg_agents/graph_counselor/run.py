@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field, replace
 
+from kg_agents.dialogue import Dialogue
 from kg_agents.graph_counselor.actions import Finish, Query
 from kg_agents.graph_counselor.attempts import Attempt, End
-from kg_agents.graph_counselor.conversation import Conversation
 from kg_agents.graph_counselor.observations import Observation
 from kg_agents.graph_counselor.scratchpad import Step
 from kg_agents.graph_values import Labels, Triple
@@ -28,7 +28,7 @@ class Run:
 
     question: str
     entities: tuple[str, ...]
-    talk: Conversation
+    talk: Dialogue
     definition: str = ""
     attempts: list[Attempt] = field(default_factory=list[Attempt])
     steps: list[Step] = field(default_factory=list[Step])

@@ -6,7 +6,8 @@ from itertools import chain, takewhile
 from typing import Final, TypeAlias
 from typing import Literal as Choice
 
-from kg_agents.dialogue import Unreadable, without_thinking
+from kg_agents.dialogue import Unreadable
+from kg_agents.texts import clipped
 
 Role: TypeAlias = Choice["plan", "thought", "action"]
 
@@ -40,7 +41,7 @@ def section_of(reply: str, role: Role, step: int) -> str:
         role: What was asked for.
         step: The number of the step, from 1.
     """
-    sections = _split(without_thinking(reply))
+    sections = _split(reply)
     exact = (section for section in sections if (section.name, section.number) == (role, step))
     honest = list(takewhile(lambda section: section.name != "observation", sections))
     meant = (section for section in honest if section.name == role)
@@ -59,15 +60,7 @@ def read_prose(reply: str, role: Role, step: int) -> str | Unreadable:
 
 def read_reflection(reply: str, most: int) -> str | Unreadable:
     """Return a reflection, at most so many characters of it, or why there is none."""
-    text = without_thinking(reply)
-    return clipped(text, most) if text else Unreadable("There is no reflection in it. Write it under its headings.")
-
-
-def clipped(text: str, most: int) -> str:
-    """Return at most so many characters of a text, and say so where some are left out."""
-    if len(text) <= most:
-        return text
-    return f"{text[:most].rstrip()} […{len(text) - most:,} characters left out]"
+    return clipped(reply, most) if reply else Unreadable("There is no reflection in it. Write it under its headings.")
 
 
 def _split(text: str) -> list[_Section]:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 from typing import Literal as Choice
 
-from kg_agents.dialogue import Unreadable, without_thinking
-from kg_agents.graph_counselor.sections import clipped
+from kg_agents.dialogue import Unreadable
+from kg_agents.texts import clipped
 
 Verdict: TypeAlias = Choice["yes", "no", "unreadable"]
 
@@ -39,7 +39,7 @@ def read_judgement(reply: str) -> Judgement | Unreadable:
     verdict = read_verdict(reply)
     if verdict == "unreadable":
         return Unreadable("It does not end with a clear judgement. Expected [yes] or [no] on the last line, not both.")
-    return Judgement(verdict, clipped(without_thinking(reply), MAX_EXPLANATION))
+    return Judgement(verdict, clipped(reply, MAX_EXPLANATION))
 
 
 def read_verdict(reply: str) -> Verdict:
@@ -49,7 +49,7 @@ def read_verdict(reply: str) -> Verdict:
     but yes or no. What says both, or says it in any other way (`not yes`, `[not yes]`, `not [yes]`, `[yes] if it were
     right`, `yes and no`), is unreadable.
     """
-    lines = [line.strip() for line in without_thinking(reply).splitlines() if line.strip()]
+    lines = [line.strip() for line in reply.splitlines() if line.strip()]
     ending = _ALONE.fullmatch(lines[-1]) if lines and len(lines[-1]) <= _LONGEST_ALONE else None
     alone = [ending] if ending else []
     for line in reversed(lines):

@@ -2,14 +2,13 @@
 
 import random
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from kg_agents.graph_values import Found, Observed, Triple
 from kg_agents.oda.agent import ODA
 from kg_agents.oda.replies import read_generated
 from kg_agents.oda.run import NOTHING_OBSERVED, Run
-from kg_prompts import render
-from kg_prompts.oda import GeneratedFactsPrompt
 
 
 class OdaWithoutObservation(ODA):
@@ -24,8 +23,9 @@ class OdaBySimilarReflection(ODA):
     """Keeps the triples that are most like the question instead of having the model choose (section 4.2)."""
 
     async def _reflect(self, run: Run, observation: Observed, found: Found) -> Sequence[Triple]:
+        most = self._settings.action_tokens
         near = await run.talk.within(
-            self._graph.observe(run.question, run.entities, hops=1, top_n=200, max_tokens=self._settings.action_tokens)
+            partial(self._graph.observe, run.question, run.entities, hops=1, top_n=200, max_tokens=most)
         )
         for compared in (observation, near):
             run.scores.update(zip(compared.triples, compared.scores, strict=True))
@@ -55,17 +55,10 @@ class OdaByGeneratedFacts(ODA):
     """Keeps what the model believes instead of what the graph says; marked as unverified (section 4.2)."""
 
     async def _reflect(self, run: Run, observation: Observed, found: Found) -> Sequence[Triple]:
-        del observation
-        prompt = GeneratedFactsPrompt(
-            question=run.question,
-            candidates="\n".join(run.labels.node(each) for each in run.entities),
-            memory=run.memory_text,
-            most=self._settings.kept,
-        )
-        selection = await self._ask(
-            run, render(prompt), "generation", lambda reply: read_generated(reply, self._settings.kept)
-        )
-        del found
+        del observation, found
+        most = self._settings.kept
+        write = self._wording.generation(run, most)
+        selection = await self._ask(run, write, "generation", lambda reply: read_generated(reply, most))
         return selection.triples
 
     async def _remember(self, run: Run, selected: Sequence[Triple], *, unverified: bool = True) -> None:

@@ -1,20 +1,22 @@
 """ODA: an agent that observes, acts and reflects."""
 
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, TypeAlias, TypeVar
 
 from kg_agents.answers import AgentAnswer, Step
-from kg_agents.dialogue import Dialogue, FailedReply, RunEnded, Unreadable, tokens_in
+from kg_agents.dialogue import Dialogue, FailedReply, NoRoom, RunEnded, Task, Unreadable, Writer
 from kg_agents.graph_values import Found, Observed, Triple
 from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.llm import Llm
+from kg_agents.oda.prompting import Wording
 from kg_agents.oda.replies import Action, Selection, read_action, read_answers, read_selection
 from kg_agents.oda.run import Run, next_entities
 from kg_agents.oda.settings import OdaSettings
+from kg_agents.texts import tokens_in
 from kg_agents.tool_calls import ToolError
-from kg_prompts import examples_for, render
-from kg_prompts.oda import ActionPrompt, AnswerPrompt, ReflectionPrompt
 
 OnStep: TypeAlias = Callable[[Step], None]
 
@@ -58,7 +60,7 @@ class ODA:
         self._llm = llm
         self._graph = graph
         self._settings = settings or OdaSettings()
-        self._graph_name = graph_name
+        self._wording = Wording(graph_name)
         self._on_step = on_step
         self._clock = clock
 
@@ -120,7 +122,8 @@ class ODA:
         chosen = self._settings
         try:
             observation = await run.talk.within(
-                self._graph.observe(
+                partial(
+                    self._graph.observe,
                     run.question,
                     run.entities,
                     hops=chosen.hops,
@@ -140,16 +143,8 @@ class ODA:
         Raises:
             FailedReply: It chose none that is possible.
         """
-        prompt = ActionPrompt(
-            question=run.question,
-            memory=run.memory_text,
-            candidates="\n".join(run.labels.node(each) for each in run.entities),
-            observation=_body(observation.text),
-            history="\n".join(f"{action}{outcome}" for action, outcome in run.history.items()),
-            paths=len(run.entities) > 1,
-            examples=examples_for(self._graph_name, ActionPrompt.template),
-        )
-        return await self._ask(run, render(prompt), "action", lambda text: read_action(text, run.offered, run.history))
+        write = self._wording.action(run, observation)
+        return await self._ask(run, write, "action", lambda reply: read_action(reply, run.offered, run.history))
 
     async def _perform(self, run: Run, action: Action) -> Found:
         """Explore the neighbours of an entity, or discover the paths between two (section 2.2).
@@ -160,7 +155,8 @@ class ODA:
         chosen = self._settings
         if action.name == "GetPath":
             source, target = action.entities
-            call = self._graph.paths(
+            call = partial(
+                self._graph.paths,
                 source,
                 target,
                 max_hops=chosen.path_hops,
@@ -169,7 +165,8 @@ class ODA:
                 max_tokens=chosen.action_tokens,
             )
         else:
-            call = self._graph.neighbors(action.entities[0], limit=chosen.found, max_tokens=chosen.action_tokens)
+            (entity,) = action.entities
+            call = partial(self._graph.neighbors, entity, limit=chosen.found, max_tokens=chosen.action_tokens)
         found = await run.talk.within(call)
         run.learn(found.labels)
         return found
@@ -181,21 +178,19 @@ class ODA:
             FailedReply: It selected none that was found.
         """
         selected: dict[Triple, None] = {}
-        for batch in self._batches(run, found.triples):
-            most = self._settings.kept - len(selected)
-            if most < 1:
-                break
-            prompt = ReflectionPrompt(
-                question=run.question,
-                candidates="\n".join(map(",".join, batch)),
-                labels=_labels_of(run, batch),
-                observation=_body(observation.text),
-                memory=run.memory_text,
-                most=most,
-                examples=examples_for(self._graph_name, ReflectionPrompt.template),
-            )
-            selection = await self._ask(run, render(prompt), "reflection", _reader(run, batch, most))
-            selected.update(dict.fromkeys(selection.triples))
+        waiting = deque(self._batches(run, observation, found.triples))
+        while waiting and (most := self._settings.kept - len(selected)) > 0:
+            batch = waiting.popleft()
+            write = self._wording.reflection(run, observation, batch, most)
+            try:
+                selection = await self._ask(run, write, "reflection", _reader(run, batch, most))
+            except NoRoom:
+                if len(batch) == 1:
+                    raise
+                half = len(batch) // 2
+                waiting.extendleft((batch[half:], batch[:half]))
+            else:
+                selected.update(dict.fromkeys(selection.triples))
         return tuple(selected)
 
     async def _remember(self, run: Run, selected: Sequence[Triple], *, unverified: bool = False) -> None:
@@ -206,10 +201,9 @@ class ODA:
         """
         if not selected:
             return
-        appended = await run.talk.within(
-            self._graph.remember(run.memory, selected[: self._settings.kept], allow_unverified=unverified)
-        )
-        run.keep(await run.talk.within(self._graph.recall(appended.memory)))
+        kept = selected[: self._settings.kept]
+        appended = await run.talk.within(partial(self._graph.remember, run.memory, kept, allow_unverified=unverified))
+        run.keep(await run.talk.within(partial(self._graph.recall, appended.memory)))
 
     async def _conclude(self, run: Run) -> tuple[str, ...]:
         """Have the model answer from the memory and its own knowledge (table 7).
@@ -217,27 +211,22 @@ class ODA:
         Raises:
             FailedReply: It gave no answer.
         """
-        prompt = AnswerPrompt(
-            question=run.question,
-            memory=run.memory_text,
-            examples=examples_for(self._graph_name, AnswerPrompt.template),
-        )
-        return await self._ask(run, render(prompt), "answer", read_answers)
+        return await self._ask(run, self._wording.answer(run), "answer", read_answers)
 
-    async def _ask(self, run: Run, prompt: str, purpose: str, read: Callable[[str], T | Unreadable]) -> T:
+    async def _ask(self, run: Run, write: Writer, purpose: str, read: Callable[[str], T | Unreadable]) -> T:
         chosen = self._settings
-        return await run.talk.ask(
-            prompt, read, purpose=purpose, temperature=chosen.temperature, max_tokens=chosen.reply_tokens
-        )
+        return await run.talk.ask(Task(purpose, write, chosen.reply_tokens, chosen.temperature), read)
 
-    def _batches(self, run: Run, triples: Sequence[Triple]) -> list[list[Triple]]:
-        """Split candidates so that each part leaves room for the rest of a prompt."""
-        room = max(1, run.talk.prompt_tokens - tokens_in(run.memory_text) - 2 * self._settings.observation_tokens)
+    def _batches(self, run: Run, observation: Observed, triples: Sequence[Triple]) -> list[list[Triple]]:
+        """Split candidates into batches that fit into a prompt beside the rest of it."""
+        room = run.talk.prompt_tokens
+        rest = tokens_in(self._wording.reflection(run, observation, (), self._settings.kept)(room))
+        most = max(room - rest, room // 2)
         batches: list[list[Triple]] = []
-        used = room
+        used = most
         for triple in triples:
             needed = tokens_in(",".join(triple)) + tokens_in(run.labels.triple(triple)) + 2
-            if used + needed > room:
+            if used + needed > most:
                 batches.append([])
                 used = 0
             batches[-1].append(triple)
@@ -247,20 +236,6 @@ class ODA:
 
 def _reader(run: Run, batch: Sequence[Triple], most: int) -> Callable[[str], Selection | Unreadable]:
     return lambda reply: read_selection(reply, batch, run.labels, most)
-
-
-def _body(text: str) -> str:
-    """Return a tool's answer without the line that sums it up."""
-    return text.partition("\n")[2]
-
-
-def _labels_of(run: Run, triples: Sequence[Triple]) -> str:
-    """Return what the ids of some triples are called, one a line."""
-    nodes = dict.fromkeys(end for head, _, tail in triples for end in (head, tail))
-    relations = dict.fromkeys(relation for _, relation, _ in triples)
-    known = [(each, run.labels.nodes.get(each)) for each in nodes]
-    known += [(each, run.labels.relations.get(each)) for each in relations]
-    return "\n".join(f"{each}: {label}" for each, label in known if label is not None)
 
 
 def _answer_of(run: Run, stop_reason: str, explanation: str) -> AgentAnswer:

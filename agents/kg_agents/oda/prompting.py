@@ -1,0 +1,139 @@
+"""What ODA asks a model, around the state of a run; where a prompt must be shorter, it says so itself."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kg_agents.dialogue import NoRoom, Writer
+from kg_agents.graph_values import Observed, Triple
+from kg_agents.oda.run import Run
+from kg_agents.texts import tokens_in
+from kg_prompts import examples_for, render
+from kg_prompts.oda import ActionPrompt, AnswerPrompt, GeneratedFactsPrompt, ReflectionPrompt
+
+_PARTS: Final = (0.5, 0.25, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """How prompts are written.
+
+    Args:
+        graph: What the graph calls itself, for examples of its own; empty for none.
+    """
+
+    graph: str = ""
+
+    def action(self, run: Run, observation: Observed) -> Writer:
+        """Return what writes the prompt for an action (table 7)."""
+
+        def write(observed: str, memory: str) -> str:
+            return render(
+                ActionPrompt(
+                    question=run.question,
+                    memory=memory,
+                    candidates=_candidates(run),
+                    observation=observed,
+                    history="\n".join(f"{action}{outcome}" for action, outcome in run.history.items()),
+                    paths=len(run.entities) > 1,
+                    examples=examples_for(self.graph, ActionPrompt.template),
+                )
+            )
+
+        return _fitting(write, _body(observation.text), run.memory_text)
+
+    def reflection(self, run: Run, observation: Observed, batch: Sequence[Triple], most: int) -> Writer:
+        """Return what writes the prompt for a reflection on some candidates (table 8)."""
+
+        def write(observed: str, memory: str) -> str:
+            return render(
+                ReflectionPrompt(
+                    question=run.question,
+                    candidates="\n".join(map(",".join, batch)),
+                    labels=_labels_of(run, batch),
+                    observation=observed,
+                    memory=memory,
+                    most=most,
+                    examples=examples_for(self.graph, ReflectionPrompt.template),
+                )
+            )
+
+        return _fitting(write, _body(observation.text), run.memory_text)
+
+    def answer(self, run: Run) -> Writer:
+        """Return what writes the prompt for the answers (table 7)."""
+
+        def write(_: str, memory: str) -> str:
+            return render(
+                AnswerPrompt(
+                    question=run.question, memory=memory, examples=examples_for(self.graph, AnswerPrompt.template)
+                )
+            )
+
+        return _fitting(write, "", run.memory_text)
+
+    def generation(self, run: Run, most: int) -> Writer:
+        """Return what writes the prompt for facts that the model makes up (section 4.2)."""
+
+        def write(_: str, memory: str) -> str:
+            return render(
+                GeneratedFactsPrompt(question=run.question, candidates=_candidates(run), memory=memory, most=most)
+            )
+
+        return _fitting(write, "", run.memory_text)
+
+
+def _fitting(write: Callable[[str, str], str], observation: str, memory: str) -> Writer:
+    """Return what writes a prompt with as much of an observation, and then of a memory, as fits."""
+
+    def within(room: int) -> str:
+        for observed, remembered in _shortenings(observation, memory):
+            prompt = write(observed, remembered)
+            if tokens_in(prompt) <= room:
+                return prompt
+        raise NoRoom(room, "the question and what it is about")
+
+    return within
+
+
+def _shortenings(observation: str, memory: str) -> Iterator[tuple[str, str]]:
+    """Yield both texts, shorter and shorter: of the observation the best lines stay, of the memory the newest."""
+    yield observation, memory
+    for part in _PARTS:
+        yield _best(observation, part), memory
+    for part in _PARTS:
+        yield _best(observation, 0.0), _newest(memory, part)
+
+
+def _best(text: str, part: float) -> str:
+    lines = text.splitlines()
+    kept = lines[: int(len(lines) * part)]
+    return "\n".join((*kept, _left_out(len(lines) - len(kept)))) if lines else ""
+
+
+def _newest(text: str, part: float) -> str:
+    lines = text.splitlines()
+    first = len(lines) - int(len(lines) * part)
+    return "\n".join((_left_out(first), *lines[first:])) if lines else ""
+
+
+def _left_out(lines: int) -> str:
+    return f"[{lines:,} lines are left out to save room]"
+
+
+def _body(text: str) -> str:
+    """Return a tool's answer without the line that sums it up."""
+    return text.partition("\n")[2]
+
+
+def _candidates(run: Run) -> str:
+    return "\n".join(run.labels.node(each) for each in run.entities)
+
+
+def _labels_of(run: Run, triples: Sequence[Triple]) -> str:
+    """Return what the ids of some triples are called, one a line."""
+    nodes = dict.fromkeys(end for head, _, tail in triples for end in (head, tail))
+    relations = dict.fromkeys(relation for _, relation, _ in triples)
+    known = [(each, run.labels.nodes.get(each)) for each in nodes]
+    known += [(each, run.labels.relations.get(each)) for each in relations]
+    return "\n".join(f"{each}: {label}" for each, label in known if label is not None)
