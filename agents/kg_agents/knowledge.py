@@ -1,6 +1,5 @@
 """A knowledge graph as its MCP tools show it: typed calls over one session."""
 
-import math
 import shlex
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -9,6 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 import anyio
 import httpx2
+from anyio.abc import TaskStatus
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.server import MCPServer
 
@@ -25,7 +25,7 @@ from kg_agents.tool_answers import (
     score_of,
     triple_of,
 )
-from kg_agents.tool_calls import OnCall, SessionTools, ToolCall, ToolError, ToolRefusal, Tools, ignore_call
+from kg_agents.tool_calls import OnCall, Session, SessionTools, ToolCall, ToolError, ToolRefusal, Tools, ignore_call
 
 __all__ = [
     "Candidate",
@@ -67,7 +67,7 @@ async def connect(target: Target, on_call: OnCall = ignore_call) -> AsyncGenerat
         on_call: Told of every call.
 
     Raises:
-        ToolError: The server cannot be reached, does not answer, or is lost.
+        ToolError: The server cannot be reached, or does not answer.
     """
     async with connect_tools(target) as tools:
         yield KnowledgeGraph(tools, on_call)
@@ -82,24 +82,43 @@ async def connect_tools(target: Target, *, connect_s: float = CONNECT_S) -> Asyn
         connect_s: How many seconds the server may take to answer for the first time.
 
     Raises:
-        ToolError: It cannot be reached, does not answer, or is lost.
+        ToolError: It cannot be reached, or does not answer.
     """
-    connected, inside = False, _Failure()
+    served, session, inside = _client_target(target), Session(), _Failure()
     try:
-        with anyio.CancelScope(deadline=anyio.current_time() + connect_s) as waiting:
-            async with Client(_client_target(target)) as client:
-                waiting.deadline, connected = math.inf, True
-                with inside:
-                    yield SessionTools(client)
+        async with anyio.create_task_group() as tasks:
+            with anyio.move_on_after(connect_s):
+                await tasks.start(_hold, session, served)
+            if session.client is not None:
+                try:
+                    with inside:
+                        yield SessionTools(session)
+                finally:
+                    session.over.set()
+                return
+    except ExceptionGroup:
+        if inside.error is None:
+            raise
+        # What a block raises comes out of it as it is, and not in a group.
+        raise inside.error from inside.error.__cause__
+    late = f"did not answer within {connect_s:g} seconds"
+    fate = f"cannot be reached: {session.fault}" if session.fault else late
+    raise ToolError(f"{_name_of(target)} {fate}. {_ADVICE}")
+
+
+async def _hold(session: Session, target: Target, *, task_status: TaskStatus[None]) -> None:
+    """Keep a session open in a task of its own: where it breaks, calls fail, and the block that makes them goes on."""
+    try:
+        async with Client(target) as client:
+            session.client = client
+            task_status.started()
+            await session.over.wait()
     except (MCPError, OSError, httpx2.HTTPError, ExceptionGroup) as error:
-        if inside.error is not None:
-            # What a block raises comes out of it as it is, and not in the groups of the session's tasks.
-            raise inside.error from inside.error.__cause__
-        if connected:
-            raise ToolError(f"{_name_of(target)} was lost: {_text_of(error)}.") from error
-        raise ToolError(f"{_name_of(target)} cannot be reached: {_text_of(error)}. {_ADVICE}") from error
-    if not connected:
-        raise ToolError(f"{_name_of(target)} did not answer within {connect_s:g} seconds. {_ADVICE}")
+        session.fault = _text_of(error)
+        if session.client is None:
+            task_status.started()
+    finally:
+        session.close()
 
 
 class _Failure:

@@ -3,13 +3,14 @@
 import os
 import shlex
 import signal
-import subprocess
 from pathlib import Path
 
+import anyio
 import anyio.to_thread
 import pytest
 
 from cli_runs import COMMAND
+from fault_endpoint import serving, stalling
 from kg_agents.knowledge import connect, connect_tools
 from kg_agents.tool_calls import ToolError
 from oda_runs import story, story_tools
@@ -53,19 +54,34 @@ async def test_a_server_process_that_dies_fails_the_next_call(tmp_path: Path) ->
             await graph.retrieve("Schiller")
 
 
-async def test_a_server_on_the_web_that_dies_ends_the_block_with_a_sentence(tmp_path: Path) -> None:
-    async def lose(process: subprocess.Popen[str], url: str) -> None:
-        async with connect(url) as graph:
+async def test_a_server_on_the_web_that_dies_fails_the_next_call_and_the_block_goes_on(tmp_path: Path) -> None:
+    environ = {"KG_SEXTANT_DATA_FOLDER": str(tmp_path), "KG_SEXTANT_CACHE_FOLDER": str(tmp_path)}
+    with started(environ, "sample") as process:
+        async with connect(await anyio.to_thread.run_sync(address_of, process)) as graph:
             assert (await graph.retrieve("Goethe"))[0].id == "Q5879"
             process.kill()
             process.wait()
-            await graph.retrieve("Schiller")
+            for _ in range(2):
+                with pytest.raises(ToolError, match="Retrieve: "):
+                    await graph.retrieve("Schiller")
 
-    environ = {"KG_SEXTANT_DATA_FOLDER": str(tmp_path), "KG_SEXTANT_CACHE_FOLDER": str(tmp_path)}
-    with started(environ, "sample") as process:
-        url = await anyio.to_thread.run_sync(address_of, process)
-        with pytest.raises(ToolError, match=f"The server '{url}' was lost: "):
-            await lose(process, url)
+
+async def test_a_call_that_waits_when_its_server_dies_fails_at_once(tmp_path: Path) -> None:
+    async with serving(stalling) as endpoint:
+        settings = {"KG_SEXTANT_GRAPH": endpoint.url, "KG_SEXTANT_TIMEOUT_S": "60"}
+        folders = {"KG_SEXTANT_DATA_FOLDER": str(tmp_path), "KG_SEXTANT_CACHE_FOLDER": str(tmp_path)}
+        with started({**settings, **folders}) as process:
+            url = await anyio.to_thread.run_sync(address_of, process)
+            async with connect(url) as graph, anyio.create_task_group() as tasks:
+                before = len(endpoint.requests)
+
+                async def kill() -> None:
+                    await endpoint.until(lambda: len(endpoint.requests) > before)
+                    process.kill()
+
+                tasks.start_soon(kill)
+                with pytest.raises(ToolError, match="GetNeighbor: "):
+                    await graph.neighbors("<http://example.org/a>")
 
 
 async def test_a_memory_of_several_pages_is_read_to_its_end(tmp_path: Path) -> None:
