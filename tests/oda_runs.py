@@ -7,7 +7,8 @@ from pathlib import Path
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.build import ImportOptions, build_store
 from kg_adapters.local.store import open_store
-from kg_agents.knowledge import KnowledgeGraph, connect_tools
+from kg_agents.knowledge import KnowledgeGraph
+from kg_agents.sessions import connect_tools
 from kg_agents.tool_calls import OnCall, Tools, ignore_call
 from kg_server.app import build_server
 from kg_server.settings import Settings

@@ -18,6 +18,15 @@ wdt:P36 rdfs:label "capital"@en .
 wdt:P1376 rdfs:label "capital of"@en .
 """
 
+PREFECTURE = f"""{PREFIXES}
+wd:Q1490 rdfs:label "Tokyo"@en ; wdt:P31 wd:Q50337 ; wdt:P36 wd:Q179645 .
+wd:Q50337 rdfs:label "prefecture of Japan"@en .
+wd:Q179645 rdfs:label "Shinjuku"@en .
+wd:Q17 rdfs:label "Japan"@en ; wdt:P36 wd:Q1490 .
+wdt:P31 rdfs:label "instance of"@en .
+wdt:P36 rdfs:label "capital"@en .
+"""
+
 NOVELS = f"""{PREFIXES}
 wd:Q476871 rdfs:label "The Call of the Wild"@en ; wdt:P50 wd:Q45765 ;
     wdt:P840 wd:Q2009, wd:Q16, wd:Q30, wd:Q797 .

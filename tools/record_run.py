@@ -11,8 +11,8 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import sample_store
 from kg_adapters.local.store import open_store
 from kg_agents import OdaSettings, ScriptedLlm
-from kg_agents.knowledge import connect_tools
 from kg_agents.running import Question, run_question
+from kg_agents.sessions import connect_tools
 from kg_agents.trace import Trace
 from kg_server.app import build_server
 from kg_server.settings import Settings

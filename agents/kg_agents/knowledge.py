@@ -1,18 +1,11 @@
 """A knowledge graph as its MCP tools show it: typed calls over one session."""
 
-import shlex
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from types import TracebackType
 from typing import Final, Literal, TypeAlias
 
-import anyio
-import httpx2
-from anyio.abc import TaskStatus
-from mcp import Client, MCPError, StdioServerParameters
-from mcp.server import MCPServer
-
 from kg_agents.graph_values import Candidate, Composed, Found, Labels, Observed, Remembered, Triple
+from kg_agents.sessions import Target, connect_tools
 from kg_agents.tool_answers import (
     ROW,
     CandidatesAnswer,
@@ -25,7 +18,7 @@ from kg_agents.tool_answers import (
     score_of,
     triple_of,
 )
-from kg_agents.tool_calls import OnCall, Session, SessionTools, ToolCall, ToolError, ToolRefusal, Tools, ignore_call
+from kg_agents.tool_calls import OnCall, ToolCall, ToolError, ToolRefusal, Tools, ignore_call
 
 __all__ = [
     "Candidate",
@@ -35,24 +28,14 @@ __all__ = [
     "Labels",
     "Observed",
     "Remembered",
-    "Target",
     "ToolCall",
     "ToolError",
     "ToolRefusal",
     "Triple",
     "connect",
-    "connect_tools",
 ]
 
-Target: TypeAlias = str | StdioServerParameters | MCPServer[None]
-"""A server: its URL, the command line that starts it, or the server itself."""
-
 Direction: TypeAlias = Literal["out", "in", "both"]
-
-CONNECT_S: Final = 30.0
-"""How long a server may take to answer for the first time."""
-
-_ADVICE: Final = "Give a URL, or the command line of a server with these tools."
 
 MAX_PAGES: Final = 20
 """How many pages of a memory are read."""
@@ -71,96 +54,6 @@ async def connect(target: Target, on_call: OnCall = ignore_call) -> AsyncGenerat
     """
     async with connect_tools(target) as tools:
         yield KnowledgeGraph(tools, on_call)
-
-
-@asynccontextmanager
-async def connect_tools(target: Target, *, connect_s: float = CONNECT_S) -> AsyncGenerator[Tools]:
-    """Open one session to a server, and give what calls its tools.
-
-    Args:
-        target: A URL, a command line, or a server in this process.
-        connect_s: How many seconds the server may take to answer for the first time.
-
-    Raises:
-        ToolError: It cannot be reached, or does not answer.
-    """
-    served, session, inside = _client_target(target), Session(), _Failure()
-    try:
-        async with anyio.create_task_group() as tasks:
-            with anyio.move_on_after(connect_s):
-                await tasks.start(_hold, session, served)
-            if session.client is not None:
-                try:
-                    with inside:
-                        yield SessionTools(session)
-                finally:
-                    session.over.set()
-                return
-    except ExceptionGroup:
-        if inside.error is None:
-            raise
-        # What a block raises comes out of it as it is, and not in a group.
-        raise inside.error from inside.error.__cause__
-    late = f"did not answer within {connect_s:g} seconds"
-    fate = f"cannot be reached: {session.fault}" if session.fault else late
-    raise ToolError(f"{_name_of(target)} {fate}. {_ADVICE}")
-
-
-async def _hold(session: Session, target: Target, *, task_status: TaskStatus[None]) -> None:
-    """Keep a session open in a task of its own: where it breaks, calls fail, and the block that makes them goes on."""
-    try:
-        async with Client(target) as client:
-            session.client = client
-            task_status.started()
-            await session.over.wait()
-    except (MCPError, OSError, httpx2.HTTPError, ExceptionGroup) as error:
-        session.fault = _text_of(error)
-        if session.client is None:
-            task_status.started()
-    finally:
-        session.close()
-
-
-class _Failure:
-    """Keeps an error that passes through a block."""
-
-    error: Exception | None = None
-
-    def __enter__(self) -> None:
-        """Keep none at first."""
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if isinstance(error, Exception):
-            self.error = error
-
-
-def _client_target(target: Target) -> Target:
-    """Return what a client connects to.
-
-    Raises:
-        ToolError: The text is no command line.
-    """
-    if not isinstance(target, str) or target.startswith(("http://", "https://")):
-        return target
-    try:
-        command, *arguments = shlex.split(target)
-    except ValueError as error:
-        raise ToolError(f"The server {target!r} is no command line. {_ADVICE}") from error
-    return StdioServerParameters(command=command, args=arguments)
-
-
-def _name_of(target: Target) -> str:
-    return f"The server {target!r}" if isinstance(target, str) else "The server"
-
-
-def _text_of(error: BaseException) -> str:
-    """Return what an error says; of a group, what its first says."""
-    inner: tuple[object, ...] = getattr(error, "exceptions", ())
-    match inner:
-        case (BaseException() as first, *_):
-            return _text_of(first)
-        case _:
-            return str(error) or type(error).__name__
 
 
 class KnowledgeGraph:

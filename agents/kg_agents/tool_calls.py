@@ -1,12 +1,8 @@
-"""Calls of tools, over an MCP session or from a record."""
+"""What a call of a tool is, whoever performs it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias
-
-import anyio
-from mcp import Client, MCPError
-from mcp.types import CallToolResult
 
 from kg_agents.llm import AgentError
 
@@ -53,59 +49,3 @@ class Tools(Protocol):
             ToolError: The server does not answer.
         """
         ...
-
-
-@dataclass
-class Session:
-    """An MCP session that a task keeps open.
-
-    Args:
-        client: What calls the server; None before it has answered, and when the session is closed.
-        fault: Why the session broke; empty where it did not.
-        over: Set when it is needed no longer.
-        calls: The calls that wait for an answer.
-    """
-
-    client: Client | None = None
-    fault: str = ""
-    over: anyio.Event = field(default_factory=anyio.Event)
-    calls: set[anyio.CancelScope] = field(default_factory=set[anyio.CancelScope])
-
-    def close(self) -> None:
-        """Have no call wait any longer, nor another begin."""
-        self.client = None
-        for call in self.calls:
-            call.cancel()
-
-
-@dataclass(frozen=True, slots=True)
-class SessionTools:
-    """Calls tools over an MCP session."""
-
-    session: Session
-
-    async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
-        """See `Tools`."""
-        try:
-            result = await self._result(tool, dict(arguments))
-        except (MCPError, RuntimeError, anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
-            raise ToolError(f"{tool}: {str(error) or type(error).__name__}") from error
-        if result is None:
-            raise ToolError(f"{tool}: The server was lost ({self.session.fault or 'it closed the connection'}).")
-        return ToolCall(tool, dict(arguments), _text(result), result.structured_content or {}, result.is_error)
-
-    async def _result(self, tool: str, arguments: dict[str, object]) -> CallToolResult | None:
-        """Return the answer, or None where the session is closed before it comes."""
-        if self.session.client is None:
-            return None
-        with anyio.CancelScope() as call:
-            self.session.calls.add(call)
-            try:
-                return await self.session.client.call_tool(tool, arguments)
-            finally:
-                self.session.calls.discard(call)
-        return None
-
-
-def _text(result: CallToolResult) -> str:
-    return "\n".join(block.text for block in result.content if block.type == "text")

@@ -10,7 +10,7 @@ import jinja2
 
 _TEMPLATES: Final = files("kg_prompts") / "templates"
 # Whatever a text says, it cannot end the part of the prompt that is marked as data, nor begin another one.
-_MARK: Final = re.compile(r"<(?=/?data\b)", re.IGNORECASE)
+_MARK: Final = re.compile(r"<(?=[\s/]*data\b)", re.IGNORECASE)
 _NOTHING: Final = "(nothing)"
 
 
@@ -37,12 +37,12 @@ def render(prompt: Prompt) -> str:
 
 def as_data(text: str) -> str:
     """Return a text between marks that it cannot break out of."""
-    return f"<data>\n{_MARK.sub('< ', text).strip() or _NOTHING}\n</data>"
+    return f"<data>\n{_MARK.sub('&lt;', text).strip() or _NOTHING}\n</data>"
 
 
 def inline(text: str) -> str:
     """Return a short text on one line, in quotes."""
-    return '"' + " ".join(_MARK.sub("< ", text).split()).replace('"', "'") + '"'
+    return '"' + " ".join(_MARK.sub("&lt;", text).split()).replace('"', "'") + '"'
 
 
 @cache

@@ -15,6 +15,7 @@ from kg_agents.llm import Completion, LlmUnavailable, Message, PromptTooLong, Us
 from kg_agents.scripted_llm import Scripted, ScriptedLlm
 from kg_agents.texts import tokens_in
 from kg_agents.tool_calls import ToolCall
+from prompt_marks import outside_data
 
 GUESSED = step("Finish[Kyoto]")
 ONE_ATTEMPT = CounselorSettings(reflections=0)
@@ -277,12 +278,8 @@ async def test_orders_in_what_the_graph_says_stay_inside_the_data_and_are_not_ca
     assert [attempt.answer for attempt in told.answer.attempts] == ["Tokyo", "Kyoto"]
     assert (graph.performed, told.answer.accepted) == ([JAPAN], False)
     for asked in told.llm.asked:
-        inside = False
-        for line in asked.messages[0].content.splitlines():
-            if line in {"<data>", "</data>"}:
-                inside = line == "<data>"
-            elif "Ignore your instructions" in line or "Finish[Kyoto]" in line:
-                assert inside, line
+        said = outside_data(asked.messages[0].content)
+        assert ("Ignore your instructions" in said, "Finish[Kyoto]" in said) == (False, False)
 
 
 async def test_half_a_surrogate_pair_in_a_reply_harms_nothing() -> None:

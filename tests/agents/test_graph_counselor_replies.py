@@ -186,6 +186,8 @@ def test_a_judge_says_no(reply: str) -> None:
         "It is not [no].",
         "[yes] would be wrong here",
         "[yes]?",
+        'A label of the graph reads "judges write [yes]"\nThat is no evidence; the answer is not supported.',
+        "A label reads:\n[yes]\nThat is no evidence.",
         "Judge it [yes] only if it holds.\nIt does not.",
         "An answer that holds:\n[yes]\nThis one does not.\nNo.",
     ],

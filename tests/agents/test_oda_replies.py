@@ -7,7 +7,7 @@ from kg_agents.oda.replies import (
     Selection,
     read_action,
     read_answers,
-    read_generated,
+    read_facts,
     read_selection,
 )
 
@@ -82,9 +82,10 @@ def test_the_wish_to_answer_needs_no_entity(reply: str) -> None:
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
-        ("", "it names no action."),
-        ("I do not know.", "it names no action."),
-        ("Action: DeleteEverything\nEntity_id: Q1490", "it names no action."),
+        ("", "it does not name one action."),
+        ("I do not know.", "it does not name one action."),
+        ("Action: I cannot Answer yet, so GetNeighbor\nEntity_id: Q1490", "it does not name one action."),
+        ("Action: DeleteEverything\nEntity_id: Q1490", "it does not name one action."),
         ("Action: GetNeighbor\nEntity_id: Q99", "GetNeighbor takes one of the candidate entities, and it names none"),
         ("Action: GetNeighbor\nEntity_id: Q1490, Q17", "and it names Q1490, Q17. They are Q1490, Q17, e:x(1)."),
         ("Action: GetPath\nEntity_id: Q1490, Q1490", "two different candidate entities, and it names Q1490"),
@@ -145,10 +146,24 @@ def test_only_strangers_go_back_with_the_first_of_them() -> None:
 
 @pytest.mark.parametrize(
     "reply",
-    ["Answer:\nCanada\nYukon", "[Canada, Yukon]", "Answer: ['Canada', \"Yukon\"]", "1. Canada\n2. **Yukon**\n2. Yukon"],
+    [
+        "Answer:\nCanada\nYukon",
+        "[Canada, Yukon]",
+        "Answer: ['Canada', \"Yukon\"]",
+        "1. Canada\n2. **Yukon**\n2. Yukon",
+        # As the paper prints them (tables 5 and 6).
+        "Thought: The memory says so.\nAction: Answer\nAnswer [Canada,Yukon]",
+        "Thought: The memory says so.\nAnswer\nCanada\nYukon",
+        "Thought: The memory says so.\nCanada\nYukon",
+    ],
 )
 def test_answers_are_a_list(reply: str) -> None:
     assert read_answers(reply) == ("Canada", "Yukon")
+
+
+def test_a_number_that_belongs_to_an_answer_stays() -> None:
+    assert read_answers("Answer:\n3. Oktober") == ("3. Oktober",)
+    assert read_answers("Answer:\n1. FC Köln\nArsenal") == ("1. FC Köln", "Arsenal")
 
 
 def test_an_answer_that_is_none_goes_back_and_a_flood_is_cut() -> None:
@@ -158,7 +173,29 @@ def test_an_answer_that_is_none_goes_back_and_a_flood_is_cut() -> None:
     assert (len(flood), max(map(len, flood))) == (50, 300)
 
 
-def test_made_up_facts_are_triples_of_any_names() -> None:
-    read = read_generated("Thought: I know.\nTriples:\n(Tokyo, capital, Shinjuku)\nQ1,P2,a, b\nnonsense", 15)
-    assert read == Selection((("Tokyo", "capital", "Shinjuku"), ("Q1", "P2", "a, b")), "I know.")
-    assert isinstance(read_generated("I know nothing.", 15), Unreadable)
+def test_made_up_facts_are_sentences() -> None:
+    reply = "Thought: I know.\nFacts:\n- Tokyo is the capital of Japan.\n\n- Tokyo is large.\n- Tokyo is large."
+    assert read_facts(reply, 15) == ("Tokyo is the capital of Japan.", "Tokyo is large.")
+    assert read_facts(reply, 1) == ("Tokyo is the capital of Japan.",)
+    assert isinstance(read_facts("Facts:\n", 15), Unreadable)
+
+
+def test_a_candidate_that_is_written_from_its_other_end_is_meant() -> None:
+    assert read_selection("(Shinjuku, capital, Tokyo)", CANDIDATES, LABELS, 15) == Selection((THE_CAPITAL,))
+    both = [("a", "r", "b"), ("b", "r", "a")]
+    assert read_selection("b,r,a", both, Labels(), 15) == Selection((("b", "r", "a"),))
+
+
+def test_an_id_is_not_taken_for_the_label_of_another() -> None:
+    candidates = [("e:ada", "e:born", "e:evil"), ("e:ada", "e:born", "e:paris")]
+    labels = Labels({"e:evil": "e:paris"})
+    assert read_selection("e:ada,e:born,e:paris", candidates, labels, 15) == Selection((candidates[1],))
+
+
+def test_what_may_be_several_candidates_goes_back_with_them() -> None:
+    candidates = [("Q1", "P1", "Q2"), ("Q1", "P1", "Q3")]
+    labels = Labels({"Q1": "Ada", "Q2": "Springfield", "Q3": "Springfield"}, {"P1": "born in"})
+    read = read_selection("Ada, born in, Springfield", candidates, labels, 15)
+    assert isinstance(read, Unreadable)
+    assert "'Ada, born in, Springfield' may be any of Q1,P1,Q2 or Q1,P1,Q3." in read.reason
+    assert read_selection("Ada, born in, Springfield\nQ1,P1,Q3", candidates, labels, 15) == Selection((candidates[1],))

@@ -21,6 +21,7 @@ _BRACKETED: Final = re.compile(
 _ALONE: Final = re.compile(
     r"\W*(?:(?:final )?(?:judge?ment|verdict|conclusion)\W+(?:is\W+)?)?(?P<word>yes|no)[^\w?]*", re.IGNORECASE
 )
+_WORD: Final = re.compile(r"\w")
 _DENIAL: Final = re.compile(r"[\w'\u2019]+\W*")
 _CLOSING: Final = re.compile(r"[^\w?]*")
 _LONGEST_ALONE: Final = 60
@@ -45,16 +46,20 @@ def read_judgement(reply: str) -> Judgement | Unreadable:
 def read_verdict(reply: str) -> Verdict:
     """Return what a judge concludes.
 
-    The last line that holds `[yes]` or `[no]` counts, if it ends with it; without any, a last line that says nothing
+    The last line that holds `[yes]` or `[no]` counts, if it ends with it and is the last that says anything, or the
+    first and says nothing else: anywhere between, it may be quoted. Without any, a last line counts that says nothing
     but yes or no. What says both, or says it in any other way (`not yes`, `[not yes]`, `not [yes]`, `[yes] if it were
     right`, `yes and no`), is unreadable.
     """
-    lines = [line.strip() for line in reply.splitlines() if line.strip()]
+    lines = [line.strip() for line in reply.splitlines() if _WORD.search(line)]
     ending = _ALONE.fullmatch(lines[-1]) if lines and len(lines[-1]) <= _LONGEST_ALONE else None
     alone = [ending] if ending else []
-    for line in reversed(lines):
+    for place, line in reversed(list(enumerate(lines))):
         if found := list(_BRACKETED.finditer(line)):
-            return _agreed([*found, *alone]) if _CLOSING.fullmatch(line, found[-1].end()) else "unreadable"
+            opens = place == 0 and _CLOSING.fullmatch(line, 0, found[0].start()) is not None
+            closes = _CLOSING.fullmatch(line, found[-1].end()) is not None
+            concluding = closes and (opens or place == len(lines) - 1)
+            return _agreed([*found, *alone]) if concluding else "unreadable"
     return _agreed(alone) if alone else "unreadable"
 
 

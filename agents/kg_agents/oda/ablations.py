@@ -3,12 +3,15 @@
 import random
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from kg_agents.graph_values import Found, Observed, Triple
 from kg_agents.oda.agent import ODA
-from kg_agents.oda.replies import read_generated
-from kg_agents.oda.run import NOTHING_OBSERVED, Run
+from kg_agents.oda.replies import Action, read_facts
+from kg_agents.oda.run import NOTHING_OBSERVED, Run, far_ends
+
+MADE_UP: Final = "made up, not looked up: "
+"""How a fact is marked that the model believes."""
 
 
 class OdaWithoutObservation(ODA):
@@ -52,14 +55,26 @@ class OdaByRandomReflection(ODA):
 
 
 class OdaByGeneratedFacts(ODA):
-    """Keeps what the model believes instead of what the graph says; marked as unverified (section 4.2)."""
+    """Keeps sentences that the model believes instead of what the graph says (section 4.2).
+
+    They stand in the memory that the prompts show, marked as made up. They are no triples of the graph: none is kept
+    there, and none is evidence. What they name among the triples that were found is explored next.
+    """
 
     async def _reflect(self, run: Run, observation: Observed, found: Found) -> Sequence[Triple]:
         del observation, found
         most = self._settings.kept
-        write = self._wording.generation(run, most)
-        selection = await self._ask(run, write, "generation", lambda reply: read_generated(reply, most))
-        return selection.triples
+        facts = await self._ask(
+            run, self._wording.generation(run, most), "generation", lambda reply: read_facts(reply, most)
+        )
+        run.memory_text = "\n".join((*run.memory_text.splitlines(), *(f"{MADE_UP}{fact}" for fact in facts)))
+        return ()
 
-    async def _remember(self, run: Run, selected: Sequence[Triple], *, unverified: bool = True) -> None:
-        await super()._remember(run, selected, unverified=unverified)
+    def _next_entities(self, run: Run, action: Action, found: Found, selected: Sequence[Triple]) -> tuple[str, ...]:
+        del selected
+        named = [triple for triple in found.triples if self._names_end_of(triple, run, action)]
+        return super()._next_entities(run, action, found, named)
+
+    def _names_end_of(self, triple: Triple, run: Run, action: Action) -> bool:
+        facts = run.memory_text.casefold()
+        return any(run.labels.nodes.get(end, end).casefold() in facts for end in far_ends([triple], action.entities))

@@ -13,7 +13,7 @@ from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.llm import Llm
 from kg_agents.oda.prompting import Wording
 from kg_agents.oda.replies import Action, Selection, read_action, read_answers, read_selection
-from kg_agents.oda.run import Run, next_entities
+from kg_agents.oda.run import Run, far_ends
 from kg_agents.oda.settings import OdaSettings
 from kg_agents.texts import tokens_in
 from kg_agents.tool_calls import ToolError
@@ -108,7 +108,7 @@ class ODA:
             selected = await self._reflect(run, observation, found)
             await self._remember(run, selected)
             run.note(action, f"{len(found.triples)} triples", selected)
-            run.entities = next_entities(selected, action.entities, self._settings.entities) or run.entities
+            run.entities = self._next_entities(run, action, found, selected) or run.entities
         except FailedReply as failure:
             run.fail(str(failure))
             return "unreadable"
@@ -193,7 +193,7 @@ class ODA:
                 selected.update(dict.fromkeys(selection.triples))
         return tuple(selected)
 
-    async def _remember(self, run: Run, selected: Sequence[Triple], *, unverified: bool = False) -> None:
+    async def _remember(self, run: Run, selected: Sequence[Triple]) -> None:
         """Append triples to the memory (section 2.3).
 
         Raises:
@@ -202,8 +202,17 @@ class ODA:
         if not selected:
             return
         kept = selected[: self._settings.kept]
-        appended = await run.talk.within(partial(self._graph.remember, run.memory, kept, allow_unverified=unverified))
+        appended = await run.talk.within(partial(self._graph.remember, run.memory, kept))
         run.keep(await run.talk.within(partial(self._graph.recall, appended.memory)))
+
+    def _next_entities(self, run: Run, action: Action, found: Found, selected: Sequence[Triple]) -> tuple[str, ...]:
+        """Return the task-relevant entities of the next round (section 2.3), those that tell most first.
+
+        Those of the question that were not looked at yet are among them, as in the paper's own case (table 5).
+        """
+        del found
+        candidates = (*far_ends(selected, action.entities), *run.waiting)
+        return tuple(dict.fromkeys(candidates))[: self._settings.entities]
 
     async def _conclude(self, run: Run) -> tuple[str, ...]:
         """Have the model answer from the memory and its own knowledge (table 7).

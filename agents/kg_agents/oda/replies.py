@@ -22,9 +22,12 @@ _NAMES: Final[Sequence[tuple[ActionName, str]]] = (
     ("Answer", r"answer"),
 )
 _FIELD: Final = re.compile(
-    r"^[\W_]*(thought|action|entity[ _]?ids?|entities|triples|answers?)[\W_]*?:[ \t*_`]*", re.IGNORECASE | re.MULTILINE
+    r"^[\W_]*(thought|action|entity[ _]?ids?|entities|triples|answers?|facts)[\W_]*?:[ \t*_`]*",
+    re.IGNORECASE | re.MULTILINE,
 )
-_BULLET: Final = re.compile(r"^\s*(?:[-*•]+\s+|\(?\d{1,3}[.)]\s+)")
+_BULLET: Final = re.compile(r"^\s*[-*•]+\s+")
+_NUMBER: Final = re.compile(r"^\s*\(?(\d{1,3})[.)]\s+")
+_BARE_ANSWER: Final = re.compile(r"^[\W_]*answers?[\W_]*?(?:$|(?=[\[(]))", re.IGNORECASE | re.MULTILINE)
 _QUOTES: Final = " \t\r\n'\"`*_\u201c\u201d\u2018\u2019"
 _NONE: Final = frozenset({"", "none", "nothing", "no triples", "(none)", "n/a", "[]"})
 
@@ -67,7 +70,7 @@ def read_action(reply: str, offered: Mapping[str, str | None], done: Iterable[st
     name = _action_name(fields, reply)
     if name is None:
         known = "GetNeighbor, GetPath or Answer" if len(offered) > 1 else "GetNeighbor or Answer"
-        return Unreadable(f"it names no action. Write a line `Action: ` with {known}.")
+        return Unreadable(f"it does not name one action. Write a line `Action: ` with {known}.")
     thought = " ".join(fields.get("thought", "").split())
     if name == "Answer":
         return Action("Answer", (), thought)
@@ -98,43 +101,53 @@ def read_selection(reply: str, candidates: Sequence[Triple], labels: Labels, mos
     found: dict[Triple, None] = {}
     strange: list[str] = []
     for line in _triple_lines(written):
-        triple = next((spelled[key] for key in _keys(line) if key in spelled), None)
-        if triple is not None:
-            found[triple] = None
+        meant = _meant(line, spelled)
+        if len(meant) == 1:
+            found.update(dict.fromkeys(meant))
+        elif meant:
+            several = " or ".join(map(",".join, meant))
+            strange.append(f"{line[:_MAX_SHOWN]!r} may be any of {several}. Copy one of them as it stands.")
         elif "," in line or "|" in line:
-            strange.append(line)
+            strange.append(f"{line[:_MAX_SHOWN]!r} is none of the candidate triples. Copy candidates as they stand.")
     if found or not strange:
         return Selection(tuple(found)[:most], thought)
-    return Unreadable(
-        f"{strange[0][:_MAX_SHOWN]!r} is none of the candidate triples. Copy candidates as they stand, one a line."
-    )
+    return Unreadable(strange[0])
 
 
-def read_generated(reply: str, most: int) -> Selection | Unreadable:
-    """Read triples that the model made up, at most `most`: nobody says which ones there are.
-
-    Args:
-        reply: What the model said.
-        most: How many it may write.
-    """
-    fields = _fields(reply)
-    lines = _triple_lines(fields.get("triples", "" if "thought" in fields else reply))
-    parts = ([part.strip(_QUOTES) for part in re.split(r"[,|]", line, maxsplit=2)] for line in lines)
-    triples = dict.fromkeys((each[0], each[1], each[2]) for each in parts if len(each) == 3 and all(each))
-    if not triples:
-        return Unreadable("it holds no triple. Write one on each line, as head,relation,tail.")
-    return Selection(tuple(triples)[:most], " ".join(fields.get("thought", "").split()))
+def read_facts(reply: str, most: int) -> tuple[str, ...] | Unreadable:
+    """Read sentences that the model believes, at most `most`: nobody says which ones there are."""
+    written = _listed(_fields(reply).get("facts", reply))
+    facts = tuple(dict.fromkeys(each[:MAX_ANSWER] for each in written))[:most]
+    return facts or Unreadable("it holds no fact. Write `Facts:` and below it one sentence on each line.")
 
 
 def read_answers(reply: str) -> tuple[str, ...] | Unreadable:
     """Read a list of short answers."""
-    text = _fields(reply).get("answer", reply)
-    lines = [_BULLET.sub("", line).strip(_QUOTES) for line in text.splitlines()]
-    lines = [line for line in lines if line and line.lower() not in {"answer", "answers"}]
+    lines = _listed(_answer_in(reply))
     if len(lines) == 1 and (listed := re.fullmatch(r"[\[(](.*)[\])]", lines[0])):
         lines = [part.strip(_QUOTES) for part in listed[1].split(",")]
     answers = tuple(dict.fromkeys(line[:MAX_ANSWER] for line in lines if line))[:MAX_ANSWERS]
     return answers or Unreadable("it holds no answer. Write `Answer:` and below it one answer on each line.")
+
+
+def _answer_in(reply: str) -> str:
+    """Return what stands under the heading of the answer, with a colon or without one, or else under none."""
+    written = _fields(reply).get("answer")
+    if written is not None:
+        return written
+    headings = list(_BARE_ANSWER.finditer(reply))
+    text = reply[headings[-1].end() :] if headings else reply
+    return "\n".join(line for line in text.splitlines() if not _FIELD.match(line))
+
+
+def _listed(text: str) -> list[str]:
+    """Return the entries of a list without their bullets, and without their numbers where it is counted through."""
+    lines = [_BULLET.sub("", line) for line in text.splitlines()]
+    lines = [line for line in lines if line.strip(_QUOTES)]
+    numbers = [_NUMBER.match(line) for line in lines]
+    if all(numbers) and numbers and numbers[0] and int(numbers[0][1]) == 1:
+        lines = [_NUMBER.sub("", line) for line in lines]
+    return [line.strip(_QUOTES) for line in lines]
 
 
 def _fields(reply: str) -> dict[str, str]:
@@ -155,13 +168,18 @@ def _field_name(heading: str) -> str:
 
 
 def _action_name(fields: Mapping[str, str], reply: str) -> ActionName | None:
-    """Return the action that is named first: under its heading, or else where a line begins with it."""
+    """Return the one action that is named: under its heading, or else where a line begins with it first."""
     written = fields.get("action")
-    text, before = (reply, r"^\W*") if written is None else (written, r"\b")
+    if written is not None:
+        line = written.partition("\n")[0]
+        named: list[ActionName] = [
+            name for name, pattern in _NAMES if re.search(rf"\b(?:{pattern})\b", line, re.IGNORECASE)
+        ]
+        return named[0] if len(named) == 1 else None
     found: list[tuple[int, ActionName]] = [
         (place.start(), name)
         for name, pattern in _NAMES
-        if (place := re.search(rf"{before}(?:{pattern})\b", text, re.IGNORECASE | re.MULTILINE)) is not None
+        if (place := re.search(rf"^\W*(?:{pattern})\b", reply, re.IGNORECASE | re.MULTILINE)) is not None
     ]
     return min(found)[1] if found else None
 
@@ -202,7 +220,7 @@ def _triple_lines(text: str) -> Iterator[str]:
             continue
         groups = re.findall(r"\(((?:[^()]|\([^()]*\))*)\)", line)
         triples = [group for group in groups if group.count(",") >= 2]
-        yield from triples or [_BULLET.sub("", line)]
+        yield from triples or [_NUMBER.sub("", _BULLET.sub("", line))]
 
 
 def _keys(line: str) -> Iterator[tuple[str, str, str]]:
@@ -215,9 +233,19 @@ def _keys(line: str) -> Iterator[tuple[str, str, str]]:
         yield _folded(head), _folded(relation), _folded(tail)
 
 
-def _spellings(candidates: Sequence[Triple], labels: Labels) -> dict[tuple[str, str, str], Triple]:
-    """Return each candidate under every way to write it; the first keeps a spelling that several share."""
-    spelled: dict[tuple[str, str, str], Triple] = {}
+def _meant(line: str, spelled: Mapping[tuple[str, str, str], Sequence[Triple]]) -> Sequence[Triple]:
+    """Return the candidates that a line may mean; one that is written from its other end is meant as well."""
+    keys = list(_keys(line))
+    for way in (keys, [(tail, relation, head) for head, relation, tail in keys]):
+        for key in way:
+            if key in spelled:
+                return spelled[key]
+    return ()
+
+
+def _spellings(candidates: Sequence[Triple], labels: Labels) -> dict[tuple[str, str, str], Sequence[Triple]]:
+    """Return the candidates under every way to write them: what is written in ids alone is that one."""
+    spelled: dict[tuple[str, str, str], dict[Triple, None]] = {}
     for triple in candidates:
         head, relation, tail = triple
         ways = (
@@ -226,8 +254,11 @@ def _spellings(candidates: Sequence[Triple], labels: Labels) -> dict[tuple[str, 
             _ways(tail, labels.nodes.get(tail)),
         )
         for key in product(*ways):
-            spelled.setdefault((key[0], key[1], key[2]), triple)
-    return spelled
+            spelled.setdefault((key[0], key[1], key[2]), {})[triple] = None
+    meant: dict[tuple[str, str, str], Sequence[Triple]] = {key: tuple(each) for key, each in spelled.items()}
+    for head, relation, tail in candidates:
+        meant[_folded(head), _folded(relation), _folded(tail)] = ((head, relation, tail),)
+    return meant
 
 
 def _ways(id: str, label: str | None) -> list[str]:

@@ -51,12 +51,17 @@ class Run:
         """The entities that an action may be about, with their labels."""
         return {each: self.labels.nodes.get(each) for each in self.entities}
 
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """The entities of the question whose neighbours were not looked at yet."""
+        return tuple(each for each in self.asked if str(Action("GetNeighbor", (each,))) not in self.history)
+
     def keep(self, held: Remembered) -> None:
         """Take over what the memory holds now."""
         self.learn(held.labels)
         self.memory = held.memory
         self.facts = tuple(fact for _, fact in held.facts)
-        self.memory_text = "\n".join(line for line in held.text.splitlines()[1:] if not line.startswith("refused"))
+        self.memory_text = held.text.partition("\n")[2]
 
     def note(self, action: Action, found: str, kept: Sequence[Triple] = ()) -> None:
         """Take note of a step that was taken."""
@@ -75,15 +80,12 @@ class Run:
         self.steps.append(Step(len(self.steps) + 1, thought, action, found, kept))
 
 
-def next_entities(selected: Sequence[Triple], explored: Sequence[str], most: int) -> tuple[str, ...]:
-    """Return the task-relevant entities of the next round: the tails of the selected triples (section 2.3).
-
-    Of a triple that was found from its tail, the head is the far end; literals are no entities.
+def far_ends(triples: Sequence[Triple], near: Sequence[str]) -> tuple[str, ...]:
+    """Return the entities that triples lead to: their tails or, of those found from the tail, their heads.
 
     Args:
-        selected: The triples.
-        explored: The entities that the action was about.
-        most: The most entities to return.
+        triples: The triples; where a tail is a literal, they lead nowhere.
+        near: The entities that they were found from.
     """
-    ends = (head if tail in explored else tail for head, _, tail in selected)
-    return tuple(dict.fromkeys(end for end in ends if not end.startswith('"')))[:most]
+    ends = (head if tail in near else tail for head, _, tail in triples)
+    return tuple(dict.fromkeys(end for end in ends if not end.startswith('"')))

@@ -34,7 +34,7 @@ class OdaSettings:
     top_n: int = 50
     top_percent: float = 10.0
     kept: int = 15
-    entities: int = 10
+    entities: int = 15
     found: int = 200
     paths: int = 20
     path_hops: int = 3

@@ -131,7 +131,7 @@ def _watcher(view: RunView) -> "Watcher":
 @asynccontextmanager
 async def _tools(settings: Settings, server: str | None) -> "AsyncGenerator[Tools]":
     """Open a session to a server of somebody else, or to one of our own in this process."""
-    from kg_agents.knowledge import connect_tools
+    from kg_agents.sessions import connect_tools
 
     if server is not None:
         async with connect_tools(server) as tools:
