@@ -9,6 +9,9 @@ from kg_agents.llm import AgentError, Completion, LlmError, Message, PromptTooLo
 from kg_agents.tool_calls import ToolCall, ToolError
 from kg_agents.trace import AnswerLine, LlmLine, RunLine, ToolLine, read_trace
 
+INTERRUPTED: Final = "interrupted"
+"""How a run ended whose record holds no answer."""
+
 _SHOWN: Final = 200
 
 
@@ -31,12 +34,19 @@ class Replay:
         self.run = next(line for line in lines if isinstance(line, RunLine))
         self.answer = next((line for line in lines if isinstance(line, AnswerLine)), None)
         self.clock = RecordedClock(next((line.at_s for line in lines if isinstance(line, LlmLine | ToolLine)), 0.0))
-        out_of_time = self.answer is not None and self.answer.stop_reason == "seconds"
+        end = self.answer.stop_reason if self.answer is not None else INTERRUPTED
         calls = [line for line in lines if isinstance(line, LlmLine)]
-        self.llm = ReplayedLlm(self.run.model, calls, self.clock, out_of_time=out_of_time)
-        self.tools = ReplayedTools(
-            [line for line in lines if isinstance(line, ToolLine)], self.clock, out_of_time=out_of_time
-        )
+        self.llm = ReplayedLlm(self.run.model, calls, self.clock, end)
+        self.tools = ReplayedTools([line for line in lines if isinstance(line, ToolLine)], self.clock, end)
+
+    def check_that_all_was_replayed(self) -> None:
+        """Make sure that the run made every call that the record holds.
+
+        Raises:
+            ReplayDiverged: It did not.
+        """
+        if left := self.llm.left + self.tools.left:
+            raise ReplayDiverged(f"The run is over without calls that the record holds ({left}).")
 
 
 class RecordedClock:
@@ -65,14 +75,19 @@ class ReplayedLlm:
         name: What the model was called.
         lines: Its calls.
         clock: Moved on with every call.
-        out_of_time: Whether the run ended because its time was over, so that a call that is not here was too late.
+        end: Why the run ended, in a word: where its time was over, a call that is not here was too late.
     """
 
-    def __init__(self, name: str, lines: Sequence[LlmLine], clock: RecordedClock, *, out_of_time: bool) -> None:
+    def __init__(self, name: str, lines: Sequence[LlmLine], clock: RecordedClock, end: str) -> None:
         self.name = name
         self._left = deque(lines)
         self._clock = clock
-        self._out_of_time = out_of_time
+        self._end = end
+
+    @property
+    def left(self) -> int:
+        """How many calls were not made yet."""
+        return len(self._left)
 
     async def complete(
         self,
@@ -92,7 +107,7 @@ class ReplayedLlm:
         """
         del temperature, max_tokens, top_p
         if not self._left:
-            raise _nothing_left(f"The record holds no more replies; asked was for {purpose!r}.", self._out_of_time)
+            raise _nothing_left(f"The record holds no more replies; asked was for {purpose!r}.", self._end)
         line = self._left.popleft()
         self._clock.pass_by(line)
         asked = [(each.role, each.content) for each in messages]
@@ -113,13 +128,18 @@ class ReplayedTools:
     Args:
         lines: The calls.
         clock: Moved on with every call.
-        out_of_time: See `ReplayedLlm`.
+        end: See `ReplayedLlm`.
     """
 
-    def __init__(self, lines: Sequence[ToolLine], clock: RecordedClock, *, out_of_time: bool) -> None:
+    def __init__(self, lines: Sequence[ToolLine], clock: RecordedClock, end: str) -> None:
         self._left = deque(lines)
         self._clock = clock
-        self._out_of_time = out_of_time
+        self._end = end
+
+    @property
+    def left(self) -> int:
+        """How many calls were not made yet."""
+        return len(self._left)
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
         """See `Tools`.
@@ -130,7 +150,7 @@ class ReplayedTools:
             TimeoutError: The time was over here.
         """
         if not self._left:
-            raise _nothing_left(f"The record holds no more calls; asked was for {tool}.", self._out_of_time)
+            raise _nothing_left(f"The record holds no more calls; asked was for {tool}.", self._end)
         line = self._left.popleft()
         self._clock.pass_by(line)
         if line.tool != tool or line.arguments != dict(arguments):
@@ -143,5 +163,7 @@ class ReplayedTools:
         return ToolCall(line.tool, line.arguments, line.text, line.data, line.failed)
 
 
-def _nothing_left(reason: str, out_of_time: bool) -> ReplayDiverged | TimeoutError:
-    return TimeoutError() if out_of_time else ReplayDiverged(reason)
+def _nothing_left(reason: str, end: str) -> ReplayDiverged | TimeoutError:
+    if end == "seconds":
+        return TimeoutError()
+    return ReplayDiverged(f"{reason} The run was interrupted here." if end == INTERRUPTED else reason)

@@ -131,6 +131,7 @@ async def replay_question(path: Path, watcher: Watcher | None = None) -> tuple[A
         raise InvalidTrace(f"{path}, line 1: the parameter {wrong!r} is wrong.") from error
     llm = replay.llm if line.agent != "oda-without-model" else None
     answer = await _answered(_Run(asked, line.agent, replay.tools, llm, None, watcher or Watcher(), replay.clock))
+    replay.check_that_all_was_replayed()
     recorded = replay.answer
     same = recorded is not None and (recorded.answers, recorded.evidence, recorded.stop_reason) == (
         list(answer.answers),

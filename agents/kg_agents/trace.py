@@ -117,8 +117,11 @@ class Trace:
         """Open the file.
 
         Raises:
+            InvalidTrace: It is there and holds something else than a record.
             OSError: It cannot be written.
         """
+        if self.path.is_file() and not _is_replaceable(self.path):
+            raise InvalidTrace(f"{self.path} holds no trace and is not overwritten. Choose another file.")
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._file = self.path.open("w", encoding="utf-8", errors="replace")
         return self
@@ -253,7 +256,20 @@ def read_trace(path: Path) -> list[RunLine | LlmLine | ToolLine | AnswerLine]:
         raise InvalidTrace(f"{path} is no trace: its first line does not say what was asked.")
     if lines[0].format != FORMAT:
         raise InvalidTrace(f"The trace {path} has format {lines[0].format}; this version reads {FORMAT}.")
+    for number, line in enumerate(lines[1:], start=2):
+        if isinstance(line, RunLine) or (isinstance(line, AnswerLine) and number < len(lines)):
+            raise InvalidTrace(f"{path}, line {number}: this belongs to another run.")
     return lines
+
+
+def _is_replaceable(path: Path) -> bool:
+    """Say whether a file is empty, or a record."""
+    with path.open("rb") as file:
+        first = file.readline(MAX_LINE)
+    try:
+        return not first or isinstance(_LINE.validate_json(first), RunLine)
+    except ValidationError:
+        return False
 
 
 def _lines(path: Path) -> Iterator[RunLine | LlmLine | ToolLine | AnswerLine]:

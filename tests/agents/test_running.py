@@ -12,7 +12,7 @@ import pytest
 from kg_agents.answers import AgentAnswer
 from kg_agents.dialogue import Limits
 from kg_agents.graph_counselor import CounselorSettings
-from kg_agents.llm import Completion, Llm, LlmError, Message, Usage
+from kg_agents.llm import AgentError, Completion, Llm, LlmError, Message, Usage
 from kg_agents.oda import OdaSettings
 from kg_agents.replay import ReplayDiverged
 from kg_agents.running import AgentName, Question, replay_question, run_question
@@ -344,3 +344,24 @@ async def test_a_record_without_an_end_is_not_read_for_ever(tmp_path: Path, reco
     path.write_text("[" * 100_000, encoding="utf-8")
     with pytest.raises(InvalidTrace, match="line 1: this is no line of a trace"):
         await replay_question(path)
+
+
+async def test_a_record_that_holds_more_or_less_than_the_run_is_not_taken_for_whole(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "run.jsonl"
+    await told_twice(tmp_path, ScriptedLlm(FOUND), Question(QUESTION, ("Q1490",)))
+    begun_line, *calls, end = path.read_text(encoding="utf-8").splitlines(keepends=True)
+
+    async def said_of(*lines: str) -> str:
+        path.write_text("".join(lines), encoding="utf-8")
+        with pytest.raises(AgentError) as raised:
+            await replay_question(path)
+        return str(raised.value)
+
+    assert "holds no more replies; asked was for 'answer'. The run was interrupted here." in await said_of(
+        begun_line, *calls[:-1]
+    )
+    assert "without calls that the record holds (1)" in await said_of(begun_line, *calls, calls[-1], end)
+    assert "line 12: this belongs to another run." in await said_of(begun_line, *calls, begun_line, end)
+    assert "line 12: this belongs to another run." in await said_of(begun_line, *calls, end, end)

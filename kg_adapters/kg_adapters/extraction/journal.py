@@ -1,7 +1,6 @@
 """The folder in which an unfinished extraction keeps what it has."""
 
 import os
-import shutil
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final, TypeVar
@@ -12,6 +11,7 @@ from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.extraction.records import Answer, Plan, Request
 
 _PLAN: Final = "plan"
+_SUFFIXES: Final = frozenset({".json", ".part"})
 
 R = TypeVar("R", bound=BaseModel)
 A = TypeVar("A", bound=Answer)
@@ -50,8 +50,14 @@ class Journal:
         """Start anew with a plan.
 
         Raises:
+            InvalidRequest: The folder holds files of somebody else.
             InvalidSource: The folder cannot be written.
         """
+        if strange := self._files(ours=False):
+            raise InvalidRequest(
+                f"{self.folder} is where answers are kept, and holds {strange[0].name}, which is of no extraction. "
+                "Move it away, or choose another --out."
+            )
         self.clear()
         self._write(_PLAN, plan)
 
@@ -81,14 +87,26 @@ class Journal:
             yield answer
 
     def clear(self) -> None:
-        """Throw everything away."""
+        """Throw everything away that an extraction has kept here.
+
+        Raises:
+            InvalidSource: It cannot be removed.
+        """
         try:
             if self.folder.is_dir():
                 # Without its plan the rest means nothing, should this be interrupted.
                 (self.folder / f"{_PLAN}.json").unlink(missing_ok=True)
-                shutil.rmtree(self.folder)
+                for each in self._files(ours=True):
+                    each.unlink()
+                if not self._files(ours=False):
+                    self.folder.rmdir()
         except OSError as error:
             raise InvalidSource(f"{self.folder} cannot be removed: {error.strerror or error}.") from error
+
+    def _files(self, *, ours: bool) -> list[Path]:
+        """Return what is in the folder: what an extraction writes, or what is somebody else's."""
+        there = self.folder.iterdir() if self.folder.is_dir() else ()
+        return [each for each in there if (each.suffix in _SUFFIXES and each.is_file()) == ours]
 
     def _read(self, name: str, kind: type[R]) -> R | None:
         try:

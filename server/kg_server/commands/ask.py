@@ -4,6 +4,7 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
     from kg_agents.watching import Watcher
 
 TRACES: Final = "traces"
-NO_MODEL: Final = (
-    "No model is set, so this answers by likeness alone. For a model set llm (--model or KG_SEXTANT_LLM) and "
-    "llm_api_key (OPENAI_API_KEY), or llm_base_url (--base-url) for one of your own."
+SET_MODEL: Final = (
+    "For a model set llm (--model or KG_SEXTANT_LLM) and llm_api_key (OPENAI_API_KEY), or llm_base_url (--base-url) "
+    "for one of your own."
 )
+NO_MODEL: Final = f"No model is set, so this answers by likeness alone. {SET_MODEL}"
 
 
 def ask(
@@ -55,15 +57,19 @@ def ask(
     if not all(each.strip() for each in entities or ()):
         raise InvalidRequest("An --entity is blank. Give an id, an IRI or a name, or leave it out.")
     if settings.llm is None and agent == "graph-counselor":
-        raise InvalidRequest(f"Graph Counselor needs a model. {NO_MODEL}")
+        raise InvalidRequest(f"Graph Counselor needs a model. {SET_MODEL}")
     path = trace or _new_trace(settings, question)
     view = run_view(as_json=as_json)
     if settings.llm is None:
         view.say(NO_MODEL)
     import anyio
 
-    with view:
-        answer = anyio.run(_ask, settings, question, agent, tuple(entities or ()), server, path, view)
+    try:
+        with view:
+            answer = anyio.run(_ask, settings, question, agent, tuple(entities or ()), server, path, view)
+    except KeyboardInterrupt:
+        print(f"Interrupted; the record until then is {printable(str(path))}.", file=sys.stderr)
+        raise
     view.conclude(answer, path)
     if not answer.answers:
         raise typer.Exit(ExitCode.REFUSED)
@@ -161,4 +167,7 @@ def _model(settings: Settings, name: str | None) -> "OpenAiLlm | None":
 
 def _new_trace(settings: Settings, question: str) -> Path:
     words = "-".join("".join(letter if letter.isalnum() else " " for letter in question.lower()).split())[:40]
-    return settings.data_folder / TRACES / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{words or 'question'}.jsonl"
+    name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{words or 'question'}"
+    names = chain([name], (f"{name}-{number}" for number in count(2)))
+    paths = (settings.data_folder / TRACES / f"{each}.jsonl" for each in names)
+    return next(path for path in paths if not path.exists())

@@ -1,14 +1,19 @@
 """`ask` and `replay`: a question from the shell, with a model and without one."""
 
 import json
+import os
+import signal
+import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from cli_runs import CommandLine
+from cli_runs import COMMAND, CommandLine
 from oda_runs import ENOUGH, NEIGHBORS, selecting
-from scripted_model import Failure, serving_model
+from scripted_model import Asked, Failure, serving_model
 from story_graphs import GOETHE, TOKYO, write_story
 
 REPLIES = ("Tokyo", NEIGHBORS.format("Q1490"), selecting("Q1490,P36,Q179645"), ENOUGH, "Answer: Shinjuku")
@@ -60,6 +65,41 @@ def test_a_replay_gives_the_same_answer_without_model_and_graph(cli: CommandLine
     Path(trace).write_text(lines, encoding="utf-8")
     other = cli.run("replay", trace)
     assert (other.code, other.err.splitlines()[-1]) == (1, "The answer is not the one that was recorded.")
+
+
+def test_a_file_that_is_no_trace_is_not_overwritten(cli: CommandLine, tmp_path: Path) -> None:
+    graph = write_story(tmp_path, TOKYO)
+    words = ["ask", QUESTION, "--graph", str(graph), "--entity", "Q1490", "--trace"]
+    run = cli.run(*words, str(graph))
+    assert (run.code, "holds no trace and is not overwritten. Choose another file." in run.err) == (1, True)
+    assert graph.read_text(encoding="utf-8") == TOKYO
+    assert [cli.run(*words, str(tmp_path / "run.jsonl")).code for _ in range(2)] == [0, 0]
+
+
+def test_two_runs_of_one_question_keep_a_record_each(cli: CommandLine, tmp_path: Path) -> None:
+    words = ["ask", QUESTION, "--graph", str(write_story(tmp_path, TOKYO)), "--entity", "Q1490", "--json"]
+    assert len({json.loads(cli.run(*words).out)["trace"] for _ in range(3)}) == 3
+
+
+@pytest.mark.usefixtures("heard_interrupts")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
+def test_an_interrupt_from_the_keyboard_says_where_the_record_is(tmp_path: Path) -> None:
+    trace, asked = tmp_path / "run.jsonl", threading.Event()
+
+    def stall(_: Asked) -> str:
+        asked.set()
+        time.sleep(3)
+        return "Tokyo"
+
+    environ = {**os.environ, "KG_SEXTANT_DATA_FOLDER": str(tmp_path), "KG_SEXTANT_CACHE_FOLDER": str(tmp_path)}
+    with serving_model(stall) as service:
+        words = [*COMMAND, "ask", QUESTION, "--model", "m", "--base-url", service.url, "--trace", str(trace)]
+        with subprocess.Popen(words, env=environ, stderr=subprocess.PIPE, text=True, encoding="utf-8") as process:
+            assert asked.wait(60)
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=60)
+    assert (process.returncode, f"Interrupted; the record until then is {trace}." in err) == (130, True)
+    assert trace.read_text(encoding="utf-8").startswith('{"kind": "run"')
 
 
 @pytest.mark.parametrize(

@@ -178,6 +178,17 @@ def test_an_unfinished_run_is_thrown_away_only_when_that_is_asked_for(
     assert cli.run(*words, "--hops", "1", "--restart").code == 0
 
 
+@pytest.mark.parametrize("more", [[], ["--restart"]])
+def test_a_folder_that_holds_something_else_is_left_as_it_is(cli: CommandLine, tmp_path: Path, more: list[str]) -> None:
+    strange = tmp_path / "store.unfinished" / "thesis.txt"
+    strange.parent.mkdir()
+    strange.write_text("precious", encoding="utf-8")
+    graph, store = str(write_graph(tmp_path)), str(tmp_path / "store")
+    run = cli.run("subgraph", "--graph", graph, "--entities", ids(tmp_path, "Q1490"), "--out", store, *more)
+    assert (run.code, "holds thesis.txt, which is of no extraction. Move it away" in run.err) == (2, True)
+    assert strange.read_text(encoding="utf-8") == "precious"
+
+
 @pytest.mark.usefixtures("heard_interrupts")
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
 def test_an_interrupt_from_the_keyboard_says_how_to_go_on(tmp_path: Path, endpoint: FalteringEndpoint) -> None:
