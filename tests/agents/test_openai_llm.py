@@ -1,7 +1,7 @@
 import asyncio
 import gzip
+import json
 import threading
-from dataclasses import replace
 
 import pytest
 from pydantic import SecretStr
@@ -225,10 +225,16 @@ async def test_what_is_no_reply_at_all_is_an_error(content: bytes, said: str) ->
     assert ("answered with something that is no reply" in text, said in text) == (True, True)
 
 
-async def test_an_answer_that_comes_packed_though_nobody_asked_for_it_is_not_unpacked() -> None:
-    packed = Failure(200, gzip.compress(b"0" * 50_000_000), {"Content-Encoding": "gzip"})
-    assert "it comes packed as gzip" in await refusal(LlmError, packed)
-    assert "it comes packed as gzip" in await refusal(LlmError, replace(packed, status=400))
+async def test_an_answer_that_comes_packed_though_nobody_asked_for_it_is_unpacked_within_bounds() -> None:
+    def packed(content: bytes, packing: str = "gzip", status: int = 200) -> Failure:
+        return Failure(status, gzip.compress(content), {"Content-Encoding": packing})
+
+    assert (await asked(packed(json.dumps(completion("Good.")).encode()))).text == "Good."
+    for status in (200, 400):
+        assert "it has more than 10,000,000 bytes" in await refusal(LlmError, packed(b"0" * 50_000_000, status=status))
+        assert "it comes packed as br, which" in await refusal(LlmError, packed(b"", "br", status))
+    broken = Failure(200, b"no gzip", {"Content-Encoding": "gzip"})
+    assert "it cannot be unpacked" in await refusal(LlmError, broken)
 
 
 async def test_an_error_without_end_is_an_error() -> None:
