@@ -21,13 +21,15 @@ _NAMES: Final[Sequence[tuple[ActionName, str]]] = (
     ("GetPath", r"get[ _]?paths?|path[ _]?discovery"),
     ("Answer", r"answer"),
 )
+# On one line: a reply of many empty lines would otherwise be gone through again from each of them.
+_MARKS: Final = r"(?:[^\w\n]|_)"
 _FIELD: Final = re.compile(
-    r"^[\W_]*(thought|action|entity[ _]?ids?|entities|triples|answers?|facts)[\W_]*?:[ \t*_`]*",
+    rf"^{_MARKS}*(thought|action|entity[ _]?ids?|entities|triples|answers?|facts){_MARKS}*?:[ \t*_`]*",
     re.IGNORECASE | re.MULTILINE,
 )
 _BULLET: Final = re.compile(r"^\s*[-*•]+\s+")
 _NUMBER: Final = re.compile(r"^\s*\(?(\d{1,3})[.)]\s+")
-_BARE_ANSWER: Final = re.compile(r"^[\W_]*answers?[\W_]*?(?:$|(?=[\[(]))", re.IGNORECASE | re.MULTILINE)
+_BARE_ANSWER: Final = re.compile(rf"^{_MARKS}*answers?{_MARKS}*?(?:$|(?=[\[(]))", re.IGNORECASE | re.MULTILINE)
 _QUOTES: Final = " \t\r\n'\"`*_\u201c\u201d\u2018\u2019"
 _NONE: Final = frozenset({"", "none", "nothing", "no triples", "(none)", "n/a", "[]"})
 
@@ -179,7 +181,7 @@ def _action_name(fields: Mapping[str, str], reply: str) -> ActionName | None:
     found: list[tuple[int, ActionName]] = [
         (place.start(), name)
         for name, pattern in _NAMES
-        if (place := re.search(rf"^\W*(?:{pattern})\b", reply, re.IGNORECASE | re.MULTILINE)) is not None
+        if (place := re.search(rf"^[^\w\n]*(?:{pattern})\b", reply, re.IGNORECASE | re.MULTILINE)) is not None
     ]
     return min(found)[1] if found else None
 
