@@ -4,7 +4,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Literal, TypeAlias, TypeVar
+from typing import Final, Literal, Self, TypeAlias, TypeVar
 
 import anyio
 
@@ -28,7 +28,9 @@ MAX_RETURNED: Final = 1_000
 """How many characters of a reply that could not be read are shown to the model again."""
 
 _SMALLER: Final = 0.7
-_TIMES_SMALLER: Final = 5
+_TIMES_SMALLER: Final = 10
+_LEAST_ROOM: Final = 500
+"""Which prompt is so short that a model that finds it too long means something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +61,16 @@ class NoRoom(RunEnded):
     """A prompt is too long, however much of it is shortened.
 
     Args:
-        room: How many tokens it may have.
-        parts: What it has to hold.
+        reason: Why, in a sentence.
     """
 
-    def __init__(self, room: int, parts: str) -> None:
-        said = f"A prompt of {room:,} tokens does not hold {parts}."
-        super().__init__("model", f"{said} Take a model with a longer context, or raise the limit of a prompt.")
+    def __init__(self, reason: str) -> None:
+        super().__init__("model", f"{reason} Take a model with a longer context, or raise the limit of a prompt.")
+
+    @classmethod
+    def within(cls, room: int, parts: str) -> Self:
+        """Return that so many tokens do not hold some parts of a prompt."""
+        return cls(f"A prompt of {room:,} tokens does not hold {parts}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +117,7 @@ def unshortened(prompt: str, parts: str) -> Writer:
 
     def within(room: int) -> str:
         if tokens_in(prompt) > room:
-            raise NoRoom(room, parts)
+            raise NoRoom.within(room, parts)
         return prompt
 
     return within
@@ -132,7 +137,7 @@ class Dialogue:
         self._limits = limits
         self._clock = clock
         self._began = clock()
-        self._rooms: dict[str, int] = {}
+        self._rooms: dict[int, int] = {}
         self.usage = Usage()
 
     @property
@@ -195,12 +200,14 @@ class Dialogue:
             prompt = Message("user", task.write(self._room_of(llm)))
             try:
                 return prompt, await self._reply(task, llm, (prompt,))
-            except PromptTooLong:
-                self._rooms[llm.name] = int(tokens_in(prompt.content) * _SMALLER)
-        raise RunEnded("model", "The model's context is too short for this run. Take a model with a longer one.")
+            except PromptTooLong as error:
+                if (tokens := tokens_in(prompt.content)) <= _LEAST_ROOM:
+                    raise RunEnded("model", str(error)) from error
+                self._rooms[id(llm)] = int(tokens * _SMALLER)
+        raise NoRoom("The model found every prompt too long.")
 
     def _room_of(self, llm: Llm) -> int:
-        return self._rooms.get(llm.name, self._limits.prompt_tokens)
+        return self._rooms.get(id(llm), self._limits.prompt_tokens)
 
     async def _reply(self, task: Task, llm: Llm, messages: Sequence[Message]) -> str:
         if self.usage.tokens >= self._limits.tokens:

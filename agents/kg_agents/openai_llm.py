@@ -1,6 +1,5 @@
 """Models behind an OpenAI-compatible service: OpenAI, vLLM, Ollama, llama.cpp and others."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -11,7 +10,7 @@ from pydantic import SecretStr
 from kg_agents.bounded_answers import ASKED_FOR, AnswerBounds
 from kg_agents.chat_replies import ChatReply, read_chat_reply
 from kg_agents.llm import Completion, LlmError, LlmUnavailable, Message, PromptTooLong, Usage
-from kg_agents.texts import tokens_in, whole_characters, without_thinking
+from kg_agents.texts import tokens_in, whole_characters, without_secrets, without_thinking
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI
@@ -21,8 +20,13 @@ OPENAI_URL: Final = "https://api.openai.com/v1"
 _NO_KEY: Final = "none"
 _MAX_QUOTED: Final = 300
 _THINKING_TOKENS: Final = 4_000
-"""How much a model that thinks before it replies may think."""
-_TOO_LONG: Final = ("context_length", "context length", "maximum context", "too long", "too many tokens")
+"""How much a model that thinks before it replies may think, where its context has room for it."""
+_LEAST_THINKING: Final = 500
+"""How much room there must be for it."""
+_TOO_LONG: Final = (
+    *("context_length", "context length", "context size", "context window", "maximum context", "too many tokens"),
+    *("prompt is too long", "input is too long", "reduce the length", "token count exceeds"),
+)
 _PARAMETERS: Final = frozenset({"temperature", "top_p", "max_tokens"})
 _ADVICE: Final = {
     401: "Check the API key.",
@@ -100,7 +104,10 @@ class OpenAiLlm:
             return completion
         # All that it was allowed to say were thoughts: from now on there is room for them.
         self._thinks = True
-        again = await self._completed(messages, temperature, max_tokens, top_p)
+        try:
+            again = await self._completed(messages, temperature, max_tokens, top_p)
+        except LlmError:
+            return completion
         return replace(again, usage=completion.usage + again.usage)
 
     async def __aenter__(self) -> Self:
@@ -134,7 +141,7 @@ class OpenAiLlm:
     def _check_length(self, messages: Sequence[Message], max_tokens: int) -> None:
         if self._context_tokens is None:
             return
-        needed = _estimate(messages) + self._allowed(max_tokens)
+        needed = _estimate(messages) + max_tokens + (_LEAST_THINKING if self._thinks else 0)
         if needed > self._context_tokens:
             raise PromptTooLong(
                 f"Prompt and reply need about {needed:,} tokens; {self._model} takes {self._context_tokens:,}."
@@ -146,7 +153,7 @@ class OpenAiLlm:
         import openai  # noqa: PLC0415 - takes a third of a second, which only those should wait for who use a model
 
         client, refused = self._connected(), self._refused
-        renamed, allowed = "max_tokens" in refused, self._allowed(max_tokens)
+        renamed, allowed = "max_tokens" in refused, self._allowed(messages, max_tokens)
         try:
             answer = await client.chat.completions.with_raw_response.create(
                 model=self._model,
@@ -176,9 +183,12 @@ class OpenAiLlm:
             raise LlmError(f"{self._where} answered with something that is no reply: {self._quoted(error)}.") from error
         return await self._ask(messages, temperature=temperature, max_tokens=max_tokens, top_p=top_p)
 
-    def _allowed(self, max_tokens: int) -> int:
+    def _allowed(self, messages: Sequence[Message], max_tokens: int) -> int:
         """Return how long a reply may be, with the thoughts before it."""
-        return max_tokens + _THINKING_TOKENS if self._thinks else max_tokens
+        if not self._thinks:
+            return max_tokens
+        allowed = max_tokens + _THINKING_TOKENS
+        return allowed if self._context_tokens is None else min(allowed, self._context_tokens - _estimate(messages))
 
     def _connected(self) -> "AsyncOpenAI":
         if self._client is None:
@@ -200,8 +210,7 @@ class OpenAiLlm:
     @property
     def _where(self) -> str:
         # A key may stand in the URL too: before the host, or as a parameter.
-        shown = re.sub(r"//[^/]*@", "//…@", self._base_url.partition("?")[0])
-        return f"The model {self._model} at {shown}"
+        return f"The model {self._model} at {without_secrets(self._base_url)}"
 
     def _quoted(self, error: BaseException) -> str:
         """Return what an error says, briefly and without the key, which some services repeat."""

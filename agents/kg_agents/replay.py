@@ -35,8 +35,10 @@ class Replay:
         self.answer = next((line for line in lines if isinstance(line, AnswerLine)), None)
         self.clock = RecordedClock(next((line.at_s for line in lines if isinstance(line, LlmLine | ToolLine)), 0.0))
         end = self.answer.stop_reason if self.answer is not None else INTERRUPTED
-        calls = [line for line in lines if isinstance(line, LlmLine)]
+        # Both models answer from one list: which of them was asked follows from what for.
+        calls = deque(line for line in lines if isinstance(line, LlmLine))
         self.llm = ReplayedLlm(self.run.model, calls, self.clock, end)
+        self.judge = ReplayedLlm(self.run.judge, calls, self.clock, end)
         self.tools = ReplayedTools([line for line in lines if isinstance(line, ToolLine)], self.clock, end)
 
     def check_that_all_was_replayed(self) -> None:
@@ -73,14 +75,14 @@ class ReplayedLlm:
 
     Args:
         name: What the model was called.
-        lines: Its calls.
+        lines: Its calls; those that were made are taken away.
         clock: Moved on with every call.
         end: Why the run ended, in a word: where its time was over, a call that is not here was too late.
     """
 
-    def __init__(self, name: str, lines: Sequence[LlmLine], clock: RecordedClock, end: str) -> None:
+    def __init__(self, name: str, lines: deque[LlmLine], clock: RecordedClock, end: str) -> None:
         self.name = name
-        self._left = deque(lines)
+        self._left = lines
         self._clock = clock
         self._end = end
 

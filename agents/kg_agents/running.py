@@ -33,8 +33,8 @@ _COUNSELOR_SETTINGS = TypeAdapter(CounselorSettings)
 class Agent(Protocol):
     """Answers questions."""
 
-    async def answer(self, question: str, entities: Sequence[str], /) -> AgentAnswer:
-        """Return the answers to a question about some entities."""
+    async def answer(self, question: str, entities: Sequence[str], /, *, talk: Dialogue | None) -> AgentAnswer:
+        """Return the answers to a question about some entities, as part of a dialogue."""
         ...
 
 
@@ -92,6 +92,7 @@ async def run_question(
             parameters=asdict(_parameters(name, asked)),
             model=llm.name if llm is not None else "",
             graph=asked.graph_name,
+            judge=judge.name if judge is not None else "",
         )
     )
     run = _Run(
@@ -130,7 +131,8 @@ async def replay_question(path: Path, watcher: Watcher | None = None) -> tuple[A
         wrong = ".".join(map(str, error.errors(include_url=False)[0]["loc"]))
         raise InvalidTrace(f"{path}, line 1: the parameter {wrong!r} is wrong.") from error
     llm = replay.llm if line.agent != "oda-without-model" else None
-    answer = await _answered(_Run(asked, line.agent, replay.tools, llm, None, watcher or Watcher(), replay.clock))
+    judge = replay.judge if line.judge else None
+    answer = await _answered(_Run(asked, line.agent, replay.tools, llm, judge, watcher or Watcher(), replay.clock))
     replay.check_that_all_was_replayed()
     recorded = replay.answer
     same = recorded is not None and (recorded.answers, recorded.evidence, recorded.stop_reason) == (
@@ -160,7 +162,7 @@ async def _answered(run: _Run) -> AgentAnswer:
     Raises:
         ToolError: The entities cannot be looked up.
     """
-    began, graph = run.clock(), KnowledgeGraph(run.tools)
+    graph = KnowledgeGraph(run.tools)
     limits = _parameters(run.agent, run.asked).limits
     talk = Dialogue(run.llm or NoModel(), limits, run.clock)
     try:
@@ -169,8 +171,8 @@ async def _answered(run: _Run) -> AgentAnswer:
         answer = AgentAnswer(run.asked.text, (), (), Labels(), end.limit, str(end), (), Usage(), 0.0)
     else:
         run.watcher.on_linked(linked)
-        answer = await _agent(run, graph).answer(run.asked.text, [each.entity.id for each in linked])
-    return replace(answer, usage=talk.usage + answer.usage, seconds=run.clock() - began)
+        answer = await _agent(run, graph).answer(run.asked.text, [each.entity.id for each in linked], talk=talk)
+    return replace(answer, usage=talk.usage, seconds=talk.seconds)
 
 
 async def _linked(asked: Question, graph: KnowledgeGraph, talk: Dialogue | None) -> tuple[Linked, ...]:

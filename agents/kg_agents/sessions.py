@@ -1,6 +1,5 @@
 """Sessions with MCP servers: opened, kept open for a block, and lost without taking the block with them."""
 
-import re
 import shlex
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -14,8 +13,10 @@ from anyio.abc import TaskStatus
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.server import MCPServer
 from mcp.types import CallToolResult
+from pydantic import ValidationError
 
-from kg_agents.tool_calls import ToolCall, ToolError, Tools
+from kg_agents.texts import without_secrets
+from kg_agents.tool_calls import ToolCall, ToolError, Tools, UnreadableAnswer
 
 Target: TypeAlias = str | StdioServerParameters | MCPServer[None]
 """A server: its URL, the command line that starts it, or the server itself."""
@@ -24,8 +25,6 @@ CONNECT_S: Final = 30.0
 """How long a server may take to answer for the first time."""
 
 _ADVICE: Final = "Give a URL, or the command line of a server with these tools."
-
-_PASSWORD: Final = re.compile(r"//[^/@]*@")
 
 
 @dataclass
@@ -51,7 +50,7 @@ class Session:
                 self.client = client
                 task_status.started()
                 await self.over.wait()
-        except (MCPError, OSError, httpx2.HTTPError, ExceptionGroup) as error:
+        except (MCPError, OSError, ValueError, httpx2.HTTPError, ExceptionGroup) as error:
             self.fault = _text_of(error)
             if self.client is None:
                 task_status.started()
@@ -71,6 +70,8 @@ class SessionTools:
         """See `Tools`."""
         try:
             result = await self._result(tool, dict(arguments))
+        except ValidationError as error:
+            raise UnreadableAnswer(f"{tool}: The server answered in a form that is not known.") from error
         except (MCPError, RuntimeError, anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
             raise ToolError(f"{tool}: {str(error) or type(error).__name__}") from error
         if result is None:
@@ -113,7 +114,7 @@ async def connect_tools(target: Target, *, connect_s: float = CONNECT_S) -> Asyn
                 finally:
                     session.over.set()
                 return
-    except ExceptionGroup:
+    except BaseExceptionGroup:
         if inside.error is None:
             raise
         # What a block raises comes out of it as it is, and not in a group.
@@ -126,13 +127,13 @@ async def connect_tools(target: Target, *, connect_s: float = CONNECT_S) -> Asyn
 class _Failure:
     """Keeps an error that passes through a block."""
 
-    error: Exception | None = None
+    error: BaseException | None = None
 
     def __enter__(self) -> None:
         """Keep none at first."""
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if isinstance(error, Exception):
+        if error is not None and not isinstance(error, anyio.get_cancelled_exc_class()):
             self.error = error
 
 
@@ -142,7 +143,7 @@ def _client_target(target: Target) -> Target:
     Raises:
         ToolError: The text is no command line.
     """
-    if not isinstance(target, str) or target.startswith(("http://", "https://")):
+    if not isinstance(target, str) or target.lower().startswith(("http://", "https://")):
         return target
     try:
         command, *arguments = shlex.split(target)
@@ -152,8 +153,7 @@ def _client_target(target: Target) -> Target:
 
 
 def _name_of(target: Target) -> str:
-    """Return what a server is called, without the password that may stand in its URL."""
-    return f"The server {_PASSWORD.sub('//…@', target)!r}" if isinstance(target, str) else "The server"
+    return f"The server {without_secrets(target)!r}" if isinstance(target, str) else "The server"
 
 
 def _text_of(error: BaseException) -> str:

@@ -36,7 +36,7 @@ class _Line(BaseModel):
 
 
 class RunLine(_Line):
-    """How the run began: the question, the entities that were given, the agent, its parameters, model and graph."""
+    """How the run began: question, the entities that were given, agent, parameters, graph and models."""
 
     kind: Literal["run"] = "run"
     format: int = FORMAT
@@ -46,6 +46,7 @@ class RunLine(_Line):
     parameters: dict[str, object]
     model: str
     graph: str
+    judge: str = ""
 
 
 class LlmLine(_Line):
@@ -120,7 +121,7 @@ class Trace:
             InvalidTrace: It is there and holds something else than a record.
             OSError: It cannot be written.
         """
-        if self.path.is_file() and not _is_replaceable(self.path):
+        if self.path.is_fifo() or (self.path.is_file() and not _is_replaceable(self.path)):
             raise InvalidTrace(f"{self.path} holds no trace and is not overwritten. Choose another file.")
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._file = self.path.open("w", encoding="utf-8", errors="replace")

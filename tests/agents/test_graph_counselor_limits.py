@@ -1,6 +1,7 @@
 """How runs of Graph Counselor end when they go wrong: limits, failures, repeats and rubbish."""
 
 import random
+import re
 from collections.abc import Callable, Sequence
 from itertools import count, pairwise
 
@@ -227,23 +228,19 @@ async def test_a_prompt_that_the_model_finds_too_long_is_shortened_and_sent_agai
     assert told.answer.accepted
 
 
-async def test_a_model_that_finds_every_prompt_too_long_ends_the_run() -> None:
-    told = await counselled([PromptTooLong("The prompt is too long.")] * 10)
-    assert told.answer.stop_reason == "model"
-    assert "A prompt of" in told.answer.explanation
+async def test_a_short_prompt_that_is_too_long_for_a_model_ends_the_run_with_what_it_says() -> None:
+    told = await counselled([PromptTooLong("The request took too long a time.")])
+    assert outcome(told) == ("model", (), "The request took too long a time.")
 
 
-async def test_a_prompt_is_shortened_five_times_at_most() -> None:
+async def test_a_prompt_is_shortened_until_nothing_can_be_shortened() -> None:
     steps = [reply for number in range(1, 10) for reply in step(f"Degree[Q{number}]")]
-    told = await counselled([*steps, *[PromptTooLong("The prompt is too long.")] * 10], PlayedGraph(LONG))
-    assert outcome(told) == (
-        "model",
-        (),
-        "The model's context is too short for this run. Take a model with a longer one.",
-    )
+    told = await counselled([*steps, *[PromptTooLong("The prompt is too long.")] * 20], PlayedGraph(LONG))
+    assert told.answer.stop_reason == "model"
+    assert re.match(r"A prompt of \d+ tokens does not hold the question, the graph's def", told.answer.explanation)
     sizes = [tokens_in(prompt) for prompt in told.prompts("plan")[9:]]
     assert all(after <= 0.7 * before for before, after in pairwise(sizes))
-    assert len(sizes) == 5
+    assert len(sizes) > 4
 
 
 async def test_a_second_chance_that_is_too_long_is_a_failed_step() -> None:

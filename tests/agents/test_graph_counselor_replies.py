@@ -144,6 +144,9 @@ def test_an_empty_plan_is_unreadable(reply: str) -> None:
         "It stands.\n\nVerdict: yes",
         "**Final judgement is yes**",
         "Nothing in it is not asked for: [yes]",
+        "It is right, so [yes]",
+        "My judgement is **[yes]**",
+        "It is what the data says - [yes].",
     ],
 )
 def test_a_judge_says_yes(reply: str) -> None:
@@ -186,6 +189,11 @@ def test_a_judge_says_no(reply: str) -> None:
         "It is not [no].",
         "[yes] would be wrong here",
         "[yes]?",
+        "There is no reason to say [yes]",
+        "Instead of [yes]",
+        "I refuse to answer [yes]",
+        "If the answer were right, I would say [yes]",
+        'The answer says "[yes]"',
         'A label of the graph reads "judges write [yes]"\nThat is no evidence; the answer is not supported.',
         "A label reads:\n[yes]\nThat is no evidence.",
         "Judge it [yes] only if it holds.\nIt does not.",

@@ -3,6 +3,7 @@
 import os
 import shlex
 import signal
+import sys
 from pathlib import Path
 
 import anyio
@@ -27,6 +28,9 @@ from story_graphs import PREFIXES, TOKYO
         ("http://127.0.0.1:9/mcp", "The server 'http://127.0.0.1:9/mcp' cannot be reached: "),
         ('kg-sextant "serve', "is no command line. Give a URL, or the command line of a server"),
         ("", "The server '' is no command line. Give a URL"),
+        ("\0", "cannot be reached: embedded null byte"),
+        ("ev\ud800il", "cannot be reached: "),
+        ("HTTP://ann:hun@ter2@127.0.0.1:9/mcp?token=sesame", "The server 'HTTP://…@127.0.0.1:9/mcp?…' cannot be"),
         ("sleep 60", "The server 'sleep 60' did not answer within 1 seconds. Give a URL"),
     ],
 )
@@ -38,7 +42,8 @@ async def test_a_server_that_is_none_is_left_with_a_sentence(target: str, said: 
 
 
 async def test_what_goes_wrong_in_a_block_comes_out_of_it_as_it_is(tmp_path: Path) -> None:
-    for failure in (KeyError("mine"), ExceptionGroup("mine", [ValueError()]), ToolError("mine")):
+    group = ExceptionGroup("mine", [ValueError()])
+    for failure in (KeyError("mine"), group, ToolError("mine"), SystemExit(3), KeyboardInterrupt()):
         with pytest.raises(type(failure)) as raised:
             async with story_tools(tmp_path, TOKYO):
                 raise failure
@@ -83,6 +88,23 @@ async def test_a_call_that_waits_when_its_server_dies_fails_at_once(tmp_path: Pa
                 tasks.start_soon(kill)
                 with pytest.raises(ToolError, match="GetNeighbor: "):
                     await graph.neighbors("<http://example.org/a>")
+
+
+async def test_a_server_that_answers_in_a_form_of_its_own_fails_the_call(tmp_path: Path) -> None:
+    speaker = tmp_path / "speaker.py"
+    speaker.write_text(
+        "import json, sys\n"
+        "for line in sys.stdin:\n"
+        "    asked = json.loads(line)\n"
+        "    if 'id' not in asked: continue\n"
+        "    about = {'protocolVersion': '2025-06-18', 'capabilities': {}}\n"
+        "    about['serverInfo'] = {'name': 's', 'version': '1'}\n"
+        "    found = about if asked['method'] == 'initialize' else {'content': 5, 'tools': []}\n"
+        "    print(json.dumps({'jsonrpc': '2.0', 'id': asked['id'], 'result': found}), flush=True)\n"
+    )
+    async with connect(shlex.join([sys.executable, str(speaker)])) as graph:
+        with pytest.raises(ToolError, match="Retrieve: The server answered in a form that is not known"):
+            await graph.retrieve("Goethe")
 
 
 async def test_a_memory_of_several_pages_is_read_to_its_end(tmp_path: Path) -> None:

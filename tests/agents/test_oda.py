@@ -292,10 +292,43 @@ async def test_where_a_prompt_is_too_long_less_is_observed_and_it_says_so(tmp_pa
     assert first.partition("\n</data>")[0].count("\n") + 1 == kept.count("\n") + 1 + int(left)
 
 
+async def test_what_earlier_batches_selected_is_kept_when_a_later_one_cannot_be_read(tmp_path: Path) -> None:
+    replies: list[Scripted] = [_the_first, "Triples:\n?,?,?", "Triples:\n?,?,?"]
+    settings = OdaSettings(limits=Limits(prompt_tokens=1_500))
+    llm = ScriptedLlm(
+        [NEIGHBORS.format("Q1490"), ENOUGH, "Answer: x"], {"reflection": [*replies, *[selecting("none")] * 9]}
+    )
+    async with story(tmp_path, crowd(150)) as graph:
+        answer = await ODA(llm, graph, settings=settings).answer(QUESTION, ["Q1490"])
+    assert (len(answer.evidence), answer.stop_reason) == (1, "answered")
+
+
+async def test_what_was_selected_is_told_when_the_model_fails_in_a_later_batch(tmp_path: Path) -> None:
+    replies: list[Scripted] = [_the_first, LlmError("The model is away.")]
+    llm = ScriptedLlm([NEIGHBORS.format("Q1490")], {"reflection": replies})
+    async with story(tmp_path, crowd(150)) as graph:
+        answer = await ODA(llm, graph, settings=OdaSettings(limits=Limits(prompt_tokens=1_500))).answer(
+            QUESTION, ["Q1490"]
+        )
+    assert (len(answer.evidence), answer.stop_reason, answer.explanation) == (1, "model", "The model is away.")
+
+
+async def test_more_candidates_than_some_batches_hold_are_passed_over_and_counted(tmp_path: Path) -> None:
+    settings = OdaSettings(batches=2, limits=Limits(prompt_tokens=1_200))
+    llm = ScriptedLlm([NEIGHBORS.format("Q1490"), ENOUGH, "Answer: x"], {"reflection": [selecting("none")] * 2})
+    async with story(tmp_path, crowd(150)) as graph:
+        answer = await ODA(llm, graph, settings=settings).answer(QUESTION, ["Q1490"])
+    shown = sum(len(_candidates(each.prompt)) for each in llm.asked if each.purpose == "reflection")
+    assert answer.steps[0].found == f"153 triples, {153 - shown} of them not reflected on"
+
+
 async def test_a_model_that_takes_no_prompt_at_all_ends_the_run(tmp_path: Path) -> None:
     answer, _, _ = await asked(tmp_path, *[PromptTooLong("Too long.")] * 9)
-    assert answer.stop_reason == "model"
-    assert answer.explanation.startswith("A prompt of ")
+    assert (answer.stop_reason, answer.explanation) == ("model", "Too long.")
+
+
+def _the_first(prompt: str) -> str:
+    return selecting(_candidates(prompt)[0])
 
 
 def _candidates(prompt: str) -> list[str]:

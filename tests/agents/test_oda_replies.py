@@ -26,6 +26,8 @@ THE_CAPITAL = CANDIDATES[0]
         "Thought: It may be near.\nAction: GetNeighbor(entityID: Q1490)",
         "Thought: It may be near.\nAction: GetNeighbor\nEntity_id: Tokyo",
         "Sure!\n\nThought: It may be near.\n- Action: GetNeighbour[Q1490]\nThat is all.",
+        "Thought 1: It may be near.\nAction 1: GetNeighbor[q1490]",
+        "Thought: It may be near.\nAction: GetNeighbor, to find the answer\nEntity_id: Q1490",
     ],
 )
 def test_an_action_is_understood_however_it_is_dressed(reply: str) -> None:
@@ -86,6 +88,7 @@ def test_the_wish_to_answer_needs_no_entity(reply: str) -> None:
         ("I do not know.", "it does not name one action."),
         ("Action: I cannot Answer yet, so GetNeighbor\nEntity_id: Q1490", "it does not name one action."),
         ("Action: DeleteEverything\nEntity_id: Q1490", "it does not name one action."),
+        ("Action: GetNeighbor\nEntity_id: Tokyoites", "and it names none"),
         ("Action: GetNeighbor\nEntity_id: Q99", "GetNeighbor takes one of the candidate entities, and it names none"),
         ("Action: GetNeighbor\nEntity_id: Q1490, Q17", "and it names Q1490, Q17. They are Q1490, Q17, e:x(1)."),
         ("Action: GetPath\nEntity_id: Q1490, Q1490", "two different candidate entities, and it names Q1490"),
@@ -114,6 +117,9 @@ def test_a_path_from_one_candidate_is_none() -> None:
         "(Tokyo (Q1490), capital (P36), Shinjuku (Q179645))",
         "Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)",
         "`Q1490 (Tokyo)`,P36,`Shinjuku`",
+        "| Q1490 | P36 | Q179645 |",
+        '["Q1490", "P36", "Q179645"]',
+        "Q1490 -> P36 -> Q179645",
     ],
 )
 def test_a_candidate_is_recognised_however_it_is_written(written: str) -> None:
@@ -151,6 +157,8 @@ def test_only_strangers_go_back_with_the_first_of_them() -> None:
         "[Canada, Yukon]",
         "Answer: ['Canada', \"Yukon\"]",
         "1. Canada\n2. **Yukon**\n2. Yukon",
+        "Final Answer: [Canada, Yukon]",
+        "**The final answers (2):**\nCanada\nYukon",
         # As the paper prints them (tables 5 and 6).
         "Thought: The memory says so.\nAction: Answer\nAnswer [Canada,Yukon]",
         "Thought: The memory says so.\nAnswer\nCanada\nYukon",
@@ -159,6 +167,16 @@ def test_only_strangers_go_back_with_the_first_of_them() -> None:
 )
 def test_answers_are_a_list(reply: str) -> None:
     assert read_answers(reply) == ("Canada", "Yukon")
+
+
+def test_an_answer_may_look_like_a_heading() -> None:
+    assert read_answers("Thought: Films.\nAnswer:\nAction: The Movie") == ("Action: The Movie",)
+
+
+def test_a_selection_may_stand_in_a_thought() -> None:
+    read = read_selection("Thought: I see a, b, c.\nQ1490,P36,Q179645", CANDIDATES, LABELS, 15)
+    assert isinstance(read, Selection)
+    assert read.triples == (THE_CAPITAL,)
 
 
 def test_a_number_that_belongs_to_an_answer_stays() -> None:

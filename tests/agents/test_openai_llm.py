@@ -156,6 +156,19 @@ async def test_a_model_whose_thoughts_take_all_that_it_may_say_is_given_more_fro
     assert [request.max_tokens for request in service.asked] == [50, 4_050, 4_050]
 
 
+async def test_thoughts_get_as_much_room_as_the_context_has() -> None:
+    with serving_model(cut_off(""), "Good.") as service:
+        llm = OpenAiLlm("m", base_url=service.url, context_tokens=1_000)
+        reply = await llm.complete(HELLO, purpose="test", temperature=0, max_tokens=50)
+        await llm.aclose()
+    assert (reply.text, [request.max_tokens for request in service.asked]) == ("Good.", [50, 995])
+
+
+async def test_a_reply_that_is_all_thoughts_is_accounted_for_where_there_is_no_second_one() -> None:
+    reply = await asked(cut_off(""), Failure(400), max_retries=0)
+    assert (reply.text, reply.finish_reason, reply.usage) == ("", "length", Usage(100, 10, 0.002, 1))
+
+
 async def test_a_reply_that_is_cut_off_is_taken_and_one_that_is_all_thoughts_twice_as_well() -> None:
     assert (await asked(cut_off("<think>hm</think>Goo"))).finish_reason == "length"
     assert (await asked(cut_off("<think>hm"))).usage.calls == 2

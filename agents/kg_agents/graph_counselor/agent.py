@@ -67,14 +67,18 @@ class GraphCounselor:
         self._on_step = on_step
         self._clock = clock
 
-    async def answer(self, question: str, entities: Sequence[str] = ()) -> CounselorAnswer:
+    async def answer(
+        self, question: str, entities: Sequence[str] = (), *, talk: Dialogue | None = None
+    ) -> CounselorAnswer:
         """Return the answer to a question, with its evidence, its attempts and why the run ended.
 
         Args:
             question: The question.
             entities: Ids that it is about, where they are known.
+            talk: The dialogue that this is part of, with what it has used; a new one by default.
         """
-        run = Run(question, tuple(entities), Dialogue(self._llm, self._settings.limits, self._clock))
+        talk = talk or Dialogue(self._llm, self._settings.limits, self._clock)
+        run = Run(question, tuple(entities), talk)
         try:
             run.definition = await run.talk.within(
                 partial(definition_of, self._graph, self._settings.definition_tokens)

@@ -114,7 +114,7 @@ def _fitting(write: Callable[[str, bool], str], steps: Sequence[Step]) -> Writer
     def within(room: int) -> str:
         shorter = fitted(steps, lambda each: tokens_in(prompt(each)) <= room)
         if shorter is None:
-            raise NoRoom(room, "the question, the graph's definition and the steps")
+            raise NoRoom.within(room, "the question, the graph's definition and the steps")
         return prompt(shorter)
 
     return within

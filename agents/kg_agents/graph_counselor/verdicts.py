@@ -21,6 +21,11 @@ _BRACKETED: Final = re.compile(
 _ALONE: Final = re.compile(
     r"\W*(?:(?:final )?(?:judge?ment|verdict|conclusion)\W+(?:is\W+)?)?(?P<word>yes|no)[^\w?]*", re.IGNORECASE
 )
+_LEADING: Final = re.compile(
+    r"(?:^|[.!:;\u2013\u2014-]|\b(?:(?:judge?ment|verdict|conclusion|so|thus|hence|therefore)(?: is)?|answer is))"
+    r"[\s>#*_`(]*\[?[\s*_`\"']*$",
+    re.IGNORECASE,
+)
 _WORD: Final = re.compile(r"\w")
 _DENIAL: Final = re.compile(r"[\w'\u2019]+\W*")
 _CLOSING: Final = re.compile(r"[^\w?]*")
@@ -68,7 +73,12 @@ def _agreed(found: list[re.Match[str]]) -> Verdict:
     words = {match["word"].lower() for match in found}
     if len(words) > 1 or any(map(_is_denied, found)):
         return "unreadable"
-    return "yes" if words == {"yes"} else "no"
+    return "yes" if words == {"yes"} and all(map(_is_concluded, found)) else "no" if words == {"no"} else "unreadable"
+
+
+def _is_concluded(match: re.Match[str]) -> bool:
+    """Say whether what stands before a verdict on its line leads to it, and does not only mention it."""
+    return _LEADING.search(match.string[: match.start("word")]) is not None
 
 
 def _is_denied(match: re.Match[str]) -> bool:

@@ -64,14 +64,15 @@ class ODA:
         self._on_step = on_step
         self._clock = clock
 
-    async def answer(self, question: str, entities: Sequence[str]) -> AgentAnswer:
+    async def answer(self, question: str, entities: Sequence[str], *, talk: Dialogue | None = None) -> AgentAnswer:
         """Return the answers to a question about some entities, with their evidence and why the run ended.
 
         Args:
             question: The question.
             entities: The ids of the entities that it names.
+            talk: The dialogue that this is part of, with what it has used; a new one by default.
         """
-        talk = Dialogue(self._llm, self._settings.limits, self._clock)
+        talk = talk or Dialogue(self._llm, self._settings.limits, self._clock)
         named = tuple(dict.fromkeys(entities))[: self._settings.entities]
         run = Run(question, named, talk, named)
         try:
@@ -107,7 +108,7 @@ class ODA:
             found = await self._perform(run, action)
             selected = await self._reflect(run, observation, found)
             await self._remember(run, selected)
-            run.note(action, f"{len(found.triples)} triples", selected)
+            run.note(action, _what(found, run.passed_over), selected)
             run.entities = self._next_entities(run, action, found, selected) or run.entities
         except FailedReply as failure:
             run.fail(str(failure))
@@ -179,7 +180,8 @@ class ODA:
         """
         selected: dict[Triple, None] = {}
         waiting = deque(self._batches(run, observation, found.triples))
-        while waiting and (most := self._settings.kept - len(selected)) > 0:
+        asked = 0
+        while waiting and asked < self._settings.batches and (most := self._settings.kept - len(selected)) > 0:
             batch = waiting.popleft()
             write = self._wording.reflection(run, observation, batch, most)
             try:
@@ -189,8 +191,18 @@ class ODA:
                     raise
                 half = len(batch) // 2
                 waiting.extendleft((batch[half:], batch[:half]))
+                continue
+            except FailedReply:
+                # What was selected from other batches is not lost by it.
+                if not selected and not waiting:
+                    raise
+            except RunEnded:
+                run.facts = tuple(dict.fromkeys((*run.facts, *selected)))
+                raise
             else:
                 selected.update(dict.fromkeys(selection.triples))
+            asked += 1
+        run.passed_over = sum(map(len, waiting))
         return tuple(selected)
 
     async def _remember(self, run: Run, selected: Sequence[Triple]) -> None:
@@ -241,6 +253,11 @@ class ODA:
             batches[-1].append(triple)
             used += needed
         return batches
+
+
+def _what(found: Found, passed_over: int) -> str:
+    left = f", {passed_over} of them not reflected on" if passed_over else ""
+    return f"{len(found.triples)} triples{left}"
 
 
 def _reader(run: Run, batch: Sequence[Triple], most: int) -> Callable[[str], Selection | Unreadable]:

@@ -91,7 +91,7 @@ def _fitting(write: Callable[[str, str], str], observation: str, memory: str) ->
             prompt = write(observed, remembered)
             if tokens_in(prompt) <= room:
                 return prompt
-        raise NoRoom(room, "the question and what it is about")
+        raise NoRoom.within(room, "the question and what it is about")
 
     return within
 

@@ -24,12 +24,16 @@ _NAMES: Final[Sequence[tuple[ActionName, str]]] = (
 # On one line: a reply of many empty lines would otherwise be gone through again from each of them.
 _MARKS: Final = r"(?:[^\w\n]|_)"
 _FIELD: Final = re.compile(
-    rf"^{_MARKS}*(thought|action|entity[ _]?ids?|entities|triples|answers?|facts){_MARKS}*?:[ \t*_`]*",
+    rf"^{_MARKS}*(thought|action|entity[ _]?ids?|entities|triples|(?:the )?(?:final )?answers?|facts)"
+    rf"(?:{_MARKS}*\d+)?{_MARKS}*?:[ \t*_`]*",
     re.IGNORECASE | re.MULTILINE,
 )
 _BULLET: Final = re.compile(r"^\s*[-*•]+\s+")
 _NUMBER: Final = re.compile(r"^\s*\(?(\d{1,3})[.)]\s+")
-_BARE_ANSWER: Final = re.compile(rf"^{_MARKS}*answers?{_MARKS}*?(?:$|(?=[\[(]))", re.IGNORECASE | re.MULTILINE)
+_BARE_ANSWER: Final = re.compile(
+    rf"^{_MARKS}*(?:the )?(?:final )?answers?{_MARKS}*?(?:$|(?=[\[(]))", re.IGNORECASE | re.MULTILINE
+)
+_SEPARATOR: Final = re.compile(r"->|[,|\u2192]")
 _QUOTES: Final = " \t\r\n'\"`*_\u201c\u201d\u2018\u2019"
 _NONE: Final = frozenset({"", "none", "nothing", "no triples", "(none)", "n/a", "[]"})
 
@@ -98,7 +102,8 @@ def read_selection(reply: str, candidates: Sequence[Triple], labels: Labels, mos
     """
     fields = _fields(reply)
     thought = " ".join(fields.get("thought", "").split())
-    written = fields.get("triples", "" if "thought" in fields else reply)
+    # Without a heading, what stands in a thought may be a selection, and need not be one.
+    written, loose = fields.get("triples", reply), "triples" not in fields and "thought" in fields
     spelled = _spellings(candidates, labels)
     found: dict[Triple, None] = {}
     strange: list[str] = []
@@ -109,9 +114,9 @@ def read_selection(reply: str, candidates: Sequence[Triple], labels: Labels, mos
         elif meant:
             several = " or ".join(map(",".join, meant))
             strange.append(f"{line[:_MAX_SHOWN]!r} may be any of {several}. Copy one of them as it stands.")
-        elif "," in line or "|" in line:
+        elif _SEPARATOR.search(line):
             strange.append(f"{line[:_MAX_SHOWN]!r} is none of the candidate triples. Copy candidates as they stand.")
-    if found or not strange:
+    if found or loose or not strange:
         return Selection(tuple(found)[:most], thought)
     return Unreadable(strange[0])
 
@@ -134,12 +139,15 @@ def read_answers(reply: str) -> tuple[str, ...] | Unreadable:
 
 def _answer_in(reply: str) -> str:
     """Return what stands under the heading of the answer, with a colon or without one, or else under none."""
-    written = _fields(reply).get("answer")
-    if written is not None:
-        return written
-    headings = list(_BARE_ANSWER.finditer(reply))
+    headings = [each for each in _FIELD.finditer(reply) if _field_name(each[1]) == "answer"]
+    headings = headings or list(_BARE_ANSWER.finditer(reply))
     text = reply[headings[-1].end() :] if headings else reply
-    return "\n".join(line for line in text.splitlines() if not _FIELD.match(line))
+    return "\n".join(line for line in text.splitlines() if not _is_thought(line))
+
+
+def _is_thought(line: str) -> bool:
+    heading = _FIELD.match(line)
+    return heading is not None and _field_name(heading[1]) == "thought"
 
 
 def _listed(text: str) -> list[str]:
@@ -166,18 +174,15 @@ def _field_name(heading: str) -> str:
     folded = heading.lower()
     if folded.startswith("entit"):
         return "entities"
-    return "answer" if folded.startswith("answer") else folded
+    return "answer" if "answer" in folded else folded
 
 
 def _action_name(fields: Mapping[str, str], reply: str) -> ActionName | None:
-    """Return the one action that is named: under its heading, or else where a line begins with it first."""
+    """Return the action that a line names: the one under the heading, at its beginning or alone, or else the first."""
     written = fields.get("action")
     if written is not None:
         line = written.partition("\n")[0]
-        named: list[ActionName] = [
-            name for name, pattern in _NAMES if re.search(rf"\b(?:{pattern})\b", line, re.IGNORECASE)
-        ]
-        return named[0] if len(named) == 1 else None
+        return _only_name(r"^[^\w\n]*", line) or _only_name(r"\b", line)
     found: list[tuple[int, ActionName]] = [
         (place.start(), name)
         for name, pattern in _NAMES
@@ -186,12 +191,22 @@ def _action_name(fields: Mapping[str, str], reply: str) -> ActionName | None:
     return min(found)[1] if found else None
 
 
+def _only_name(before: str, line: str) -> ActionName | None:
+    named: list[ActionName] = []
+    for name, pattern in _NAMES:
+        if re.search(rf"{before}(?:{pattern})\b", line, re.IGNORECASE):
+            named.append(name)
+    return named[0] if len(named) == 1 else None
+
+
 def _mentioned(written: str, offered: Mapping[str, str | None]) -> Iterator[str]:
     """Yield the offered ids in the order in which they, or else their labels, are mentioned."""
     places = _places(written, {each: each for each in offered}, r"(?<![\w:/]){}(?!\w)")
     if not places:
         labels = {each: label.casefold() for each, label in offered.items() if label}
-        places = _places(written.casefold(), labels, "{}")
+        places = _places(written.casefold(), labels, r"(?<!\w){}(?!\w)")
+    if not places:
+        places = _places(written.casefold(), {each: each.casefold() for each in offered}, r"(?<![\w:/]){}(?!\w)")
     yield from (each for _, each in sorted(places))
 
 
@@ -227,7 +242,9 @@ def _triple_lines(text: str) -> Iterator[str]:
 
 def _keys(line: str) -> Iterator[tuple[str, str, str]]:
     """Yield every way to cut a line into three parts."""
-    pieces = re.split(r"[,|]", line)
+    line = line.strip()
+    listed = line.startswith("[") and line.endswith("]")
+    pieces = _SEPARATOR.split(line[1:-1] if listed else line.strip("|"))
     if not 3 <= len(pieces) <= _MAX_PIECES:
         return
     for first, second in combinations(range(1, len(pieces)), 2):
@@ -269,4 +286,4 @@ def _ways(id: str, label: str | None) -> list[str]:
 
 
 def _folded(text: str) -> str:
-    return " ".join(text.strip(_QUOTES + "<>").casefold().replace("|", ",").split())
+    return " ".join(_SEPARATOR.sub(",", text.strip(_QUOTES + "<>")).casefold().split())

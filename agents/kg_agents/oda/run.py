@@ -26,6 +26,7 @@ class Run:
         asked: The entities of the first round.
         scores: How like the question triples are, of those that were compared.
         history: The actions that were taken, and of those that failed the reason.
+        passed_over: How many of the triples that were found last the model was not shown.
     """
 
     question: str
@@ -41,6 +42,7 @@ class Run:
     steps: list[Step] = field(default_factory=list[Step])
     answers: tuple[str, ...] = ()
     failures: int = 0
+    passed_over: int = 0
 
     def learn(self, labels: Labels) -> None:
         """Remember what ids are called."""

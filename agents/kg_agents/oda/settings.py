@@ -24,6 +24,7 @@ class OdaSettings:
         observation_tokens: How long the observation may be in a prompt.
         action_tokens: How long the answer to an action may be.
         failures: After so many failed steps in a row the run ends.
+        batches: In how many parts at most candidates are reflected on.
         limits: What the whole run may use.
     """
 
@@ -41,4 +42,5 @@ class OdaSettings:
     observation_tokens: int = 2_000
     action_tokens: int = 8_000
     failures: int = 2
+    batches: int = 10
     limits: Limits = field(default_factory=Limits)

@@ -58,7 +58,7 @@ def ask(
         raise InvalidRequest("An --entity is blank. Give an id, an IRI or a name, or leave it out.")
     if settings.llm is None and agent == "graph-counselor":
         raise InvalidRequest(f"Graph Counselor needs a model. {SET_MODEL}")
-    path = trace or _new_trace(settings, question)
+    path = trace or _new_trace(settings.data_folder / TRACES, question)
     view = run_view(as_json=as_json)
     if settings.llm is None:
         view.say(NO_MODEL)
@@ -165,9 +165,16 @@ def _model(settings: Settings, name: str | None) -> "OpenAiLlm | None":
     )
 
 
-def _new_trace(settings: Settings, question: str) -> Path:
+def _new_trace(folder: Path, question: str) -> Path:
+    """Make an empty file for a record, which no other run has."""
     words = "-".join("".join(letter if letter.isalnum() else " " for letter in question.lower()).split())[:40]
     name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{words or 'question'}"
-    names = chain([name], (f"{name}-{number}" for number in count(2)))
-    paths = (settings.data_folder / TRACES / f"{each}.jsonl" for each in names)
-    return next(path for path in paths if not path.exists())
+    folder.mkdir(parents=True, exist_ok=True)
+    for each in chain([name], (f"{name}-{number}" for number in count(2))):
+        path = folder / f"{each}.jsonl"
+        try:
+            path.touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        return path
+    raise AssertionError("there is always another name")

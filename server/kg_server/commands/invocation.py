@@ -5,11 +5,14 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import Final, TextIO
 
 import typer
 
 from kg_server.settings import LoadedSettings, default_config_file, load_settings
+
+TELL_TOO_MUCH: Final = ("httpx2", "httpcore2")
+"""Loggers that write whole addresses, in which a password may stand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +53,5 @@ def invocation(context: typer.Context) -> Invocation:
 def log_to(stream: TextIO, level: str) -> None:
     """Send the log to a stream; standard output belongs to the protocol."""
     logging.basicConfig(stream=stream, level=level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    for name in TELL_TOO_MUCH:
+        logging.getLogger(name).setLevel(logging.WARNING)

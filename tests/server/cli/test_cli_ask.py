@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli_runs import COMMAND, CommandLine
+from kg_agents.trace import RunLine, read_trace
 from oda_runs import ENOUGH, NEIGHBORS, selecting
 from scripted_model import Asked, Failure, serving_model
 from story_graphs import GOETHE, TOKYO, write_story
@@ -76,9 +77,24 @@ def test_a_file_that_is_no_trace_is_not_overwritten(cli: CommandLine, tmp_path: 
     assert [cli.run(*words, str(tmp_path / "run.jsonl")).code for _ in range(2)] == [0, 0]
 
 
-def test_two_runs_of_one_question_keep_a_record_each(cli: CommandLine, tmp_path: Path) -> None:
-    words = ["ask", QUESTION, "--graph", str(write_story(tmp_path, TOKYO)), "--entity", "Q1490", "--json"]
-    assert len({json.loads(cli.run(*words).out)["trace"] for _ in range(3)}) == 3
+def test_runs_of_one_question_at_once_keep_a_record_each(tmp_path: Path) -> None:
+    graph = str(write_story(tmp_path, TOKYO))
+    environ = {**os.environ, "KG_SEXTANT_DATA_FOLDER": str(tmp_path), "KG_SEXTANT_CACHE_FOLDER": str(tmp_path)}
+    words = [*COMMAND, "ask", QUESTION, "--graph", graph, "--entity", "Q1490", "--json"]
+    runs = [subprocess.Popen(words, env=environ, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    traces = {json.loads(run.communicate(timeout=120)[0])["trace"] for run in runs}
+    assert len(traces) == len(runs)
+    for trace in traces:
+        assert [type(line) for line in read_trace(Path(trace))].count(RunLine) == 1
+
+
+def test_an_address_in_the_log_tells_no_password(tmp_path: Path) -> None:
+    environ = {**os.environ, "KG_SEXTANT_DATA_FOLDER": str(tmp_path), "KG_SEXTANT_LOG_LEVEL": "info"}
+    with serving_model("Tokyo", ENOUGH, "Answer: x") as service:
+        url = service.url.replace("//", "//bob:hunter2@")
+        words = [*COMMAND, "ask", QUESTION, "--model", "m", "--base-url", url]
+        run = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=120, check=True)
+    assert (len(service.asked), "hunter2" in run.stdout + run.stderr) == (3, False)
 
 
 @pytest.mark.usefixtures("heard_interrupts")
