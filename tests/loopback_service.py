@@ -3,7 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -31,8 +31,9 @@ def answering(answer: Callable[[bytes, str | None], Reply]) -> Generator[str]:
             headers = {"Content-Type": "application/json", "Content-Length": str(len(content)), **reply.headers}
             for name, value in headers.items():
                 self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(content)
+            with suppress(ConnectionError):  # a client may not wait for its answer
+                self.end_headers()
+                self.wfile.write(content)
 
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing."""
