@@ -5,7 +5,7 @@ async with connect("kg-sextant serve sample") as graph:
 """
 
 from kg_agents.answers import AgentAnswer, Step
-from kg_agents.dialogue import Limits
+from kg_agents.dialogue import Dialogue, Limits
 from kg_agents.graph_counselor import CounselorSettings, GraphCounselor
 from kg_agents.knowledge import KnowledgeGraph, connect
 from kg_agents.linking import link_by_model, link_by_names, link_given
@@ -20,6 +20,7 @@ __all__ = [
     "AgentError",
     "Completion",
     "CounselorSettings",
+    "Dialogue",
     "GraphCounselor",
     "KnowledgeGraph",
     "Limits",
