@@ -10,7 +10,7 @@ from kg_agents.llm import Completion, LlmError, Message
 from kg_agents.oda.ablations import OdaBySimilarReflection
 from kg_agents.oda.agent import OnStep, ignore_step
 from kg_agents.oda.replies import Action
-from kg_agents.oda.run import Run
+from kg_agents.oda.run import NOTHING_OBSERVED, Run
 from kg_agents.oda.settings import OdaSettings
 
 MOST_ANSWERS: Final = 5
@@ -61,12 +61,14 @@ class OdaWithoutModel(OdaBySimilarReflection):
     ) -> None:
         super().__init__(NoModel(), graph, settings=settings, on_step=on_step, clock=clock)
 
+    async def _observe(self, run: Run) -> Observed:
+        # Once everything was looked at, there is nothing left to choose by what lies near.
+        return await super()._observe(run) if run.waiting else NOTHING_OBSERVED
+
     async def _act(self, run: Run, observation: Observed) -> Action:
         del observation
-        for entity in run.asked:
-            action = Action("GetNeighbor", (entity,), "It is named in the question and was not looked at yet.")
-            if str(action) not in run.history:
-                return action
+        if run.waiting:
+            return Action("GetNeighbor", run.waiting[:1], "It is named in the question and was not looked at yet.")
         return Action("Answer", (), "Everything that the question names was looked at.")
 
     async def _conclude(self, run: Run) -> tuple[str, ...]:
