@@ -1,6 +1,6 @@
 """How tests run ODA: a server in this process over a small graph, and a scripted model."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
@@ -8,7 +8,9 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.build import ImportOptions, build_store
 from kg_adapters.local.store import open_store
 from kg_agents.knowledge import KnowledgeGraph
+from kg_agents.llm import PromptTooLong
 from kg_agents.sessions import connect_tools
+from kg_agents.texts import tokens_in
 from kg_agents.tool_calls import OnCall, Tools, ignore_call
 from kg_server.app import build_server
 from kg_server.settings import Settings
@@ -22,6 +24,17 @@ ENOUGH = "Thought: The memory holds it.\nAction: Answer"
 def selecting(*triples: str) -> str:
     """Return a reflection that selects triples."""
     return "\n".join(("Thought: These help.", "Triples:", *triples))
+
+
+def taking(most: int, reply: Callable[[str], str]) -> Callable[[str], str]:
+    """Return a model that takes prompts of so many tokens."""
+
+    def replying(prompt: str) -> str:
+        if tokens_in(prompt) > most:
+            raise PromptTooLong("Too long.")
+        return reply(prompt)
+
+    return replying
 
 
 @asynccontextmanager

@@ -1,7 +1,7 @@
 """Talking to models within limits: prompts that fit, and replies that are read, or sent back once with the reason."""
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal, Self, TypeAlias, TypeVar
@@ -107,18 +107,19 @@ class Task:
     top_p: float | None = None
 
 
-def unshortened(prompt: str, parts: str) -> Writer:
-    """Return what writes a prompt in which nothing can be left out.
+def fitting(prompts: Callable[[], Iterable[str]], parts: str) -> Writer:
+    """Return what writes the first prompt that fits.
 
     Args:
-        prompt: The prompt.
-        parts: What it holds.
+        prompts: Gives the prompts, the longest first; none is written before it is wanted.
+        parts: What each of them holds, for the error where none fits.
     """
 
     def within(room: int) -> str:
-        if tokens_in(prompt) > room:
-            raise NoRoom.within(room, parts)
-        return prompt
+        for prompt in prompts():
+            if tokens_in(prompt) <= room:
+                return prompt
+        raise NoRoom.within(room, parts)
 
     return within
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kg_agents.dialogue import Dialogue, FailedReply, Task, Unreadable, unshortened
+from kg_agents.dialogue import Dialogue, FailedReply, Task, Unreadable, fitting
 from kg_agents.graph_values import Candidate
 from kg_agents.knowledge import Direction, KnowledgeGraph
 from kg_agents.tool_calls import ToolError, ToolRefusal
@@ -86,7 +86,9 @@ async def link_by_model(graph: KnowledgeGraph, question: str, talk: Dialogue) ->
     """
     prompt = render(MentionsPrompt(question=question, most=MAX_ENTITIES))
     try:
-        mentions = await talk.ask(Task("mentions", unshortened(prompt, "the question"), _REPLY_TOKENS, 0.0), _mentions)
+        mentions = await talk.ask(
+            Task("mentions", fitting(lambda: [prompt], "the question"), _REPLY_TOKENS, 0.0), _mentions
+        )
     except FailedReply:
         return await link_by_names(graph, question)
     found: dict[str, Linked] = {}

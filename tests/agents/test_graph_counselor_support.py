@@ -1,6 +1,6 @@
 """What supports an answer, and how a scratchpad is shortened."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from hypothesis import given
@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from counselors import PlayedGraph, gives
 from kg_agents.graph_counselor.actions import Query
 from kg_agents.graph_counselor.observations import Observation, perform
-from kg_agents.graph_counselor.scratchpad import LAST_OBSERVATION, OLDER_OBSERVATION, Step, fitted, shortened, written
+from kg_agents.graph_counselor.scratchpad import (
+    LAST_OBSERVATION,
+    OLDER_OBSERVATION,
+    Step,
+    shortened,
+    shortenings,
+    written,
+)
 from kg_agents.graph_counselor.support import MAX_SUPPORT, supporting
 from kg_agents.graph_values import Labels
 from kg_agents.knowledge import KnowledgeGraph
@@ -81,6 +88,11 @@ async def test_an_expression_is_read_into_statements_in_their_true_direction() -
         ),
         Labels({"Q17": "Japan"}, {"P36": "capital"}),
     )
+
+
+def fitted(whole: Sequence[Step], fits: Callable[[Sequence[Step]], bool]) -> Sequence[Step] | None:
+    """Return the first of the shortenings that fits."""
+    return next((shorter for shorter in shortenings(whole) if fits(shorter)), None)
 
 
 def steps(*lengths: int) -> list[Step]:

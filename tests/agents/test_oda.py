@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from kg_agents.oda.run import far_ends
 from kg_agents.scripted_llm import Scripted, ScriptedLlm
 from kg_agents.texts import tokens_in
 from kg_agents.tool_calls import Tools
-from oda_runs import ENOUGH, NEIGHBORS, PATH, selecting, story, story_tools
+from oda_runs import ENOUGH, NEIGHBORS, PATH, selecting, story, story_tools, taking
 from prompt_marks import outside_data
 from story_graphs import GOETHE, NOVELS, TOKYO
 
@@ -257,17 +257,6 @@ async def test_a_long_list_of_candidates_is_reflected_on_in_batches(tmp_path: Pa
     assert all(tokens_in(each.prompt) <= 1_500 for each in llm.asked)
 
 
-def taking(most: int, reply: Callable[[str], str]) -> Callable[[str], str]:
-    """Return a model that takes prompts of so many tokens."""
-
-    def replying(prompt: str) -> str:
-        if tokens_in(prompt) > most:
-            raise PromptTooLong("Too long.")
-        return reply(prompt)
-
-    return replying
-
-
 async def test_a_batch_that_the_model_cannot_take_is_halved_until_it_can(tmp_path: Path) -> None:
     none = taking(1_200, lambda _: selecting("none"))
     llm = ScriptedLlm([NEIGHBORS.format("Q1490"), ENOUGH, "Answer: x"], {"reflection": [none] * 99})
@@ -311,6 +300,18 @@ async def test_what_was_selected_is_told_when_the_model_fails_in_a_later_batch(t
             QUESTION, ["Q1490"]
         )
     assert (len(answer.evidence), answer.stop_reason, answer.explanation) == (1, "model", "The model is away.")
+
+
+async def test_what_was_selected_is_told_when_a_later_batch_does_not_fit(tmp_path: Path) -> None:
+    def never(prompt: str) -> str:
+        raise PromptTooLong("Too long.")
+
+    llm = ScriptedLlm([NEIGHBORS.format("Q1490")], {"reflection": [_the_first, *[never] * 99]})
+    async with story(tmp_path, crowd(150)) as graph:
+        answer = await ODA(llm, graph, settings=OdaSettings(limits=Limits(prompt_tokens=1_500))).answer(
+            QUESTION, ["Q1490"]
+        )
+    assert (len(answer.evidence), answer.stop_reason) == (1, "model")
 
 
 async def test_more_candidates_than_some_batches_hold_are_passed_over_and_counted(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from kg_agents.answers import AgentAnswer
 from kg_agents.dialogue import Limits
 from kg_agents.graph_counselor import CounselorSettings
-from kg_agents.llm import AgentError, Completion, Llm, LlmError, Message, PromptTooLong, Usage
+from kg_agents.llm import AgentError, Completion, Llm, LlmError, Message, Usage
 from kg_agents.oda import OdaSettings
 from kg_agents.replay import ReplayDiverged
 from kg_agents.running import AgentName, Question, replay_question, run_question
@@ -21,7 +21,7 @@ from kg_agents.texts import tokens_in
 from kg_agents.tool_calls import ToolCall, ToolError, Tools
 from kg_agents.trace import InvalidTrace, LlmLine, ToolLine, Trace, read_trace
 from kg_agents.watching import Watcher
-from oda_runs import ENOUGH, NEIGHBORS, PATH, selecting, story_tools
+from oda_runs import ENOUGH, NEIGHBORS, PATH, selecting, story_tools, taking
 from story_graphs import NOVELS, TOKYO
 
 QUESTION = "What is the capital of Tokyo?"
@@ -368,35 +368,11 @@ async def test_a_record_that_holds_more_or_less_than_the_run_is_not_taken_for_wh
     assert "line 12: this belongs to another run." in await said_of(begun_line, *calls, end, end)
 
 
-class ShortSighted:
-    """A model with a context of its own."""
-
-    name = "scripted"
-
-    def __init__(self, llm: Llm, most: int) -> None:
-        self._llm = llm
-        self._most = most
-
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        purpose: str,
-        temperature: float,
-        max_tokens: int,
-        top_p: float | None = None,
-    ) -> Completion:
-        if tokens_in(messages[-1].content) > self._most:
-            raise PromptTooLong("Too long.")
-        return await self._llm.complete(
-            messages, purpose=purpose, temperature=temperature, max_tokens=max_tokens, top_p=top_p
-        )
-
-
 async def test_a_judge_with_a_shorter_context_does_not_shorten_the_prompts_of_the_other_model(tmp_path: Path) -> None:
     steps = [reply for number in range(4) for reply in ("p" * 3_000, "t" * 3_000, f"Neighbor[Q1490, P{number}]")]
     attempt = [*steps, "done", "it is there", "Finish[Shinjuku]"]
-    judge = ShortSighted(ScriptedLlm(["[no]", "Look again.", "[yes]"]), 4_500)
+    said = iter(["[no]", "Look again.", "[yes]"])
+    judge = ScriptedLlm([taking(4_500, lambda _: next(said))] * 20)
     asked = Question(QUESTION, ("Q1490",), "graph-counselor")
     answer = await told_twice(tmp_path, ScriptedLlm([*attempt, *attempt]), asked, judge)
     assert answer.stop_reason == "answered"

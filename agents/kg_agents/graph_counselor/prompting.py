@@ -4,12 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kg_agents.dialogue import NoRoom, Writer
+from kg_agents.dialogue import Writer, fitting
 from kg_agents.graph_counselor.attempts import Attempt
 from kg_agents.graph_counselor.run import Run
-from kg_agents.graph_counselor.scratchpad import Step, fitted, written
+from kg_agents.graph_counselor.scratchpad import Step, shortenings, written
 from kg_agents.graph_counselor.sections import Role
-from kg_agents.texts import tokens_in
 from kg_prompts import examples_for, render
 from kg_prompts.graph_counselor import (
     ActionPrompt,
@@ -107,17 +106,10 @@ def _fitting(write: Callable[[str, bool], str], steps: Sequence[Step]) -> Writer
         write: Writes the prompt around a scratchpad, and says in it whether observations there are shortened.
         steps: The steps of the attempt.
     """
-
-    def prompt(shorter: Sequence[Step]) -> str:
-        return write(written(shorter), shorter is not steps)
-
-    def within(room: int) -> str:
-        shorter = fitted(steps, lambda each: tokens_in(prompt(each)) <= room)
-        if shorter is None:
-            raise NoRoom.within(room, "the question, the graph's definition and the steps")
-        return prompt(shorter)
-
-    return within
+    return fitting(
+        lambda: (write(written(shorter), shorter is not steps) for shorter in shortenings(steps)),
+        "the question, the graph's definition and the steps",
+    )
 
 
 def outcome_of(attempt: Attempt) -> str:

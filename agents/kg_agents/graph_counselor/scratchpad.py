@@ -1,6 +1,6 @@
 """What an attempt has written so far, and how it is shortened to fit into a prompt."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -48,25 +48,20 @@ def written(steps: Sequence[Step]) -> str:
     return "\n".join(step.written() for step in steps)
 
 
-def fitted(steps: Sequence[Step], fits: Callable[[Sequence[Step]], bool]) -> Sequence[Step] | None:
-    """Return steps as they are if they fit, otherwise with as little shortened as possible; None if nothing helps.
-
-    The oldest observation is shortened first, the newest last; then older plans and thoughts. Each says so itself.
-
-    Args:
-        steps: The steps of an attempt, the oldest first.
-        fits: Says whether a prompt with such steps is short enough.
-    """
-    return next((shorter for shorter in _shortenings(steps) if fits(shorter)), None)
-
-
 def shortened(text: str, most: int) -> str:
     """Return the first characters of a text, and how many there were, unless that is no shorter."""
     short = f"{text[:most].rstrip()} [shortened to save room: {most:,} of {len(text):,} characters are here]"
     return short if len(short) < len(text) else text
 
 
-def _shortenings(steps: Sequence[Step]) -> Iterator[Sequence[Step]]:
+def shortenings(steps: Sequence[Step]) -> Iterator[Sequence[Step]]:
+    """Yield steps as they are, and then with more and more of them shortened.
+
+    The oldest observation is shortened first, the newest last; then older plans and thoughts. Each says so itself.
+
+    Args:
+        steps: The steps of an attempt, the oldest first.
+    """
     yield steps
     observed = [place for place, step in enumerate(steps) if step.observation is not None]
     if not observed:

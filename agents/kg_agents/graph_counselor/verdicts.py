@@ -73,7 +73,9 @@ def _agreed(found: list[re.Match[str]]) -> Verdict:
     words = {match["word"].lower() for match in found}
     if len(words) > 1 or any(map(_is_denied, found)):
         return "unreadable"
-    return "yes" if words == {"yes"} and all(map(_is_concluded, found)) else "no" if words == {"no"} else "unreadable"
+    if words == {"no"}:
+        return "no"
+    return "yes" if all(map(_is_concluded, found)) else "unreadable"
 
 
 def _is_concluded(match: re.Match[str]) -> bool:

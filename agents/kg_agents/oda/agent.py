@@ -179,8 +179,20 @@ class ODA:
             FailedReply: It selected none that was found.
         """
         selected: dict[Triple, None] = {}
-        waiting = deque(self._batches(run, observation, found.triples))
-        asked = 0
+        try:
+            run.passed_over = await self._select(run, observation, found, selected)
+        except RunEnded:
+            run.facts = tuple(dict.fromkeys((*run.facts, *selected)))
+            raise
+        return tuple(selected)
+
+    async def _select(self, run: Run, observation: Observed, found: Found, selected: dict[Triple, None]) -> int:
+        """Add what the model selects, batch by batch, and return how many candidates it was not shown.
+
+        Raises:
+            FailedReply: It selected none that was found.
+        """
+        waiting, asked = deque(self._batches(run, observation, found.triples)), 0
         while waiting and asked < self._settings.batches and (most := self._settings.kept - len(selected)) > 0:
             batch = waiting.popleft()
             write = self._wording.reflection(run, observation, batch, most)
@@ -196,14 +208,10 @@ class ODA:
                 # What was selected from other batches is not lost by it.
                 if not selected and not waiting:
                     raise
-            except RunEnded:
-                run.facts = tuple(dict.fromkeys((*run.facts, *selected)))
-                raise
             else:
                 selected.update(dict.fromkeys(selection.triples))
             asked += 1
-        run.passed_over = sum(map(len, waiting))
-        return tuple(selected)
+        return sum(map(len, waiting))
 
     async def _remember(self, run: Run, selected: Sequence[Triple]) -> None:
         """Append triples to the memory (section 2.3).

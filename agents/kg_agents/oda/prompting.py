@@ -4,10 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kg_agents.dialogue import NoRoom, Writer
+from kg_agents.dialogue import Writer, fitting
 from kg_agents.graph_values import Observed, Triple
 from kg_agents.oda.run import Run
-from kg_agents.texts import tokens_in
 from kg_prompts import examples_for, render
 from kg_prompts.oda import ActionPrompt, AnswerPrompt, GeneratedFactsPrompt, ReflectionPrompt
 
@@ -85,15 +84,10 @@ class Wording:
 
 def _fitting(write: Callable[[str, str], str], observation: str, memory: str) -> Writer:
     """Return what writes a prompt with as much of an observation, and then of a memory, as fits."""
-
-    def within(room: int) -> str:
-        for observed, remembered in _shortenings(observation, memory):
-            prompt = write(observed, remembered)
-            if tokens_in(prompt) <= room:
-                return prompt
-        raise NoRoom.within(room, "the question and what it is about")
-
-    return within
+    return fitting(
+        lambda: (write(*shorter) for shorter in _shortenings(observation, memory)),
+        "the question and what it is about",
+    )
 
 
 def _shortenings(observation: str, memory: str) -> Iterator[tuple[str, str]]:
