@@ -6,8 +6,15 @@ from pathlib import Path
 from typing import Final
 
 REPOSITORY: Final = Path(__file__).parents[1]
-ROOTS: Final = {"kg_adapters": "kg_adapters", "kg_server": "server", "kg_agents": "agents", "kg_prompts": "prompts"}
+ROOTS: Final = {
+    "kg_boundary": "boundary",
+    "kg_adapters": "kg_adapters",
+    "kg_server": "server",
+    "kg_agents": "agents",
+    "kg_prompts": "prompts",
+}
 FORBIDDEN: Final = {
+    "kg_boundary": {"kg_adapters", "kg_server", "kg_agents", "kg_prompts"},
     "kg_adapters": {"kg_server", "kg_agents", "kg_prompts"},
     "kg_prompts": {"kg_server", "kg_agents", "kg_adapters"},
     "kg_agents": {"kg_server", "kg_adapters"},

@@ -25,7 +25,8 @@ from kg_server.app import build_server
 from kg_server.cli import app
 from kg_server.clients import Host
 from kg_server.commands.call import parse_arguments, split_arguments
-from kg_server.settings import Settings, load_settings
+from kg_server.settings import Settings
+from kg_server.settings_loading import load_settings
 from pages import EXAMPLES, PAGES, ROOT, Block, blocks, kg_sextant_words, prose, shell_lines, tool_calls
 
 # Lines that reach for the network or stand for a person's own words, by their beginning.

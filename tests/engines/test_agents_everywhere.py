@@ -17,7 +17,8 @@ from kg_agents.answers import AgentAnswer
 from kg_agents.graph_values import Triple
 from kg_server.app import build_server
 from kg_server.commands.graphs import opened
-from kg_server.settings import ENVIRONMENT_PREFIX, load_settings
+from kg_server.settings import ENVIRONMENT_PREFIX
+from kg_server.settings_loading import load_settings
 from oda_runs import ENOUGH, NEIGHBORS, PATH, selecting
 from remote_graphs import ENGINE_S, Engine
 from server_processes import address_of, started

@@ -4,7 +4,8 @@ import pytest
 from pydantic import SecretStr
 
 from kg_adapters.errors import InvalidRequest
-from kg_server.settings import LoadedSettings, Settings, load_settings
+from kg_server.settings import Settings
+from kg_server.settings_loading import LoadedSettings, load_settings
 
 
 def fixed(**changes: object) -> dict[str, object]:

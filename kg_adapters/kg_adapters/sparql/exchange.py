@@ -10,12 +10,12 @@ import anyio
 import httpx2
 
 from kg_adapters.errors import BackendUnavailable, InvalidRequest
-from kg_adapters.sparql.bodies import TooLarge, Unpackable, read_body
 from kg_adapters.sparql.connection import authentication_of, connect, secrets_of
 from kg_adapters.sparql.failures import Failure, FailureTeller, Refusal
 from kg_adapters.sparql.messages import HttpReply, HttpRequest
 from kg_adapters.sparql.options import EndpointOptions
 from kg_adapters.sparql.retries import retry_after_s
+from kg_boundary.bodies import TooLarge, Unpackable, read_body
 
 _MAX_TOLD_BYTES: Final = 8_000
 _REDIRECTS: Final = frozenset({301, 302, 307, 308})

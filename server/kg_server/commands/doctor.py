@@ -16,7 +16,8 @@ import typer
 from kg_adapters.errors import KGError
 from kg_server.commands.failures import ExitCode
 from kg_server.commands.invocation import Invocation, invocation
-from kg_server.settings import APP, LoadedSettings, Settings, config_path
+from kg_server.settings import APP, Settings
+from kg_server.settings_loading import LoadedSettings, config_path
 
 Grade: TypeAlias = Literal["ok", "warn", "fail"]
 

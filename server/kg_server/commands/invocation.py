@@ -9,7 +9,7 @@ from typing import Final, TextIO
 
 import typer
 
-from kg_server.settings import LoadedSettings, default_config_file, load_settings
+from kg_server.settings_loading import LoadedSettings, default_config_file, load_settings
 
 TELL_TOO_MUCH: Final = ("httpx2", "httpcore2")
 """Loggers that write whole addresses, in which a password may stand."""

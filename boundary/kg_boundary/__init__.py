@@ -1,0 +1,1 @@
+"""What crosses the edge of the process: text that is shown, secrets that stay, bodies that end."""
