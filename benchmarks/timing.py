@@ -31,6 +31,11 @@ class Timings:
         return quantiles(self.seconds, n=20)[-1] if len(self.seconds) > 1 else self.median
 
     @property
+    def p99(self) -> float:
+        """What ninety-nine of a hundred cases stay under, in seconds."""
+        return quantiles(self.seconds, n=100)[-1] if len(self.seconds) > 1 else self.median
+
+    @property
     def p90(self) -> float:
         """What nine of ten cases stay under, in seconds."""
         return quantiles(self.seconds, n=10)[-1] if len(self.seconds) > 1 else self.median
