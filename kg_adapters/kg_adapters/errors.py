@@ -15,6 +15,8 @@ A message is written for the model or the person who reads it: what was asked, w
 
 from collections.abc import Sequence
 
+from kg_boundary.shown import in_quotes
+
 
 class KGError(Exception):
     """Anything that this project raises on purpose."""
@@ -75,7 +77,7 @@ class BackendUnavailable(BackendError):
 
 
 def _unknown(kind: str, asked: str, suggestions: Sequence[str], hint: str) -> str:
-    parts = [f"This graph has no {kind} {asked!r}."]
+    parts = [f"This graph has no {kind} {in_quotes(asked)}."]
     if suggestions:
         parts.append(f"Did you mean {' or '.join(suggestions)}?")
     if hint:

@@ -1,4 +1,11 @@
-"""Short forms of IRIs: prefixed names, and the bare ids of graphs such as Wikidata."""
+r"""Short forms of IRIs: prefixed names, and the bare ids of graphs such as Wikidata.
+
+A short form stands in lines beside labels, so one that is not shown as it stands (`kg_boundary.shown`), or that could
+pass for a label with its id, for a literal or for a walk backwards, gives way to the IRI in `<…>`. Of an id such as
+those of `graph.json` that is the percent-encoded IRI that the graph has. An IRI that itself holds marks which nobody
+sees has them as escapes of Turtle and SPARQL, `<http://e.org/a\u202eb>`: percent signs could not tell it from the IRI
+that is written with them, which is another one.
+"""
 
 import re
 from collections.abc import Mapping
@@ -9,6 +16,7 @@ from urllib.parse import quote, unquote
 
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.terms import BlankNode, Iri, Node
+from kg_boundary.shown import in_quotes, is_plain, read_back, shown
 
 Position: TypeAlias = Choice["entity", "relation"]
 
@@ -65,16 +73,16 @@ class Prefixes:
     def shorten(self, node: Node, position: Position = "entity") -> str:
         """Return the shortest id that `expand` reads back in the same position."""
         if isinstance(node, BlankNode):
-            return str(node)
+            return shown(str(node))
         bare = self.entities if position == "entity" else self.relations
         # A bare id may hold any character, so it may read as something else: a prefixed name, a blank node.
         if (
             bare is not None
             and (text := bare.shorten(node)) is not None
-            and (text.isalnum() or self._read(text, position) == node)
+            and ((text.isalnum() and text.isascii()) or (_is_clear(text) and self._read(text, position) == node))
         ):
             return text
-        return self._prefixed(node, position) or f"<{node.value}>"
+        return self._prefixed(node, position) or f"<{shown(node.value)}>"
 
     def expand(self, text: str, position: Position = "entity") -> Node:
         """Return the node that an id stands for.
@@ -94,15 +102,15 @@ class Prefixes:
         bare = self._bare(position)
         try:
             if text.startswith("<") and text.endswith(">"):
-                return Iri(text[1:-1])
+                return Iri(read_back(text[1:-1]))
             if text.startswith("_:"):
-                return BlankNode(text[2:]) if position == "entity" and self.blank_nodes else None
+                return BlankNode(read_back(text[2:])) if position == "entity" and self.blank_nodes else None
             prefix, colon, local = text.partition(":")
             if colon and prefix in self.namespaces:
                 return Iri(self.namespaces[prefix] + local)
             if bare is not None and (iri := bare.expand(text)) is not None:
                 return iri
-            return Iri(text) if _SCHEME.fullmatch(text) else None
+            return Iri(read_back(text)) if _SCHEME.fullmatch(text) else None
         except InvalidRequest:
             return None
 
@@ -117,15 +125,15 @@ class Prefixes:
         ]
         for length, prefix in sorted(fitting, reverse=True):
             text = f"{prefix}:{iri.value[length:]}"
-            if self._read(text, position) == iri:
+            if is_plain(text) and self._read(text, position) == iri:
                 return text
         return None
 
     def _expected(self, text: str, position: Position) -> str:
-        shown = repr(text if len(text) <= 80 else text[:80] + "…")
+        given = in_quotes(text)
         if text.strip().startswith("_:") and position == "entity" and not self.blank_nodes:
             return (
-                f"{shown} is a blank node, which this graph names anew in every answer: it cannot be asked about. "
+                f"{given} is a blank node, which this graph names anew in every answer: it cannot be asked about. "
                 "Ask about the entity beside it, or write a Sparql query that goes through it."
             )
         forms = ["a bare id as results show it"] if self._bare(position) is not None else []
@@ -133,7 +141,12 @@ class Prefixes:
             forms.append(f"a prefixed name ({', '.join(f'{prefix}:…' for prefix in list(self.namespaces)[:4])})")
         expected = ", ".join([*forms, "or a full IRI (<http://…>)" if forms else "a full IRI (<http://…>)"])
         step = "Schema lists the relations" if position == "relation" else "Retrieve finds the id of a name"
-        return f"{shown} is not an id. Expected {expected}. {step}."
+        return f"{given} is not an id. Expected {expected}. {step}."
+
+
+def _is_clear(text: str) -> bool:
+    """Say whether a bare id cannot pass for a label with its id, a literal, or a relation that is walked backwards."""
+    return is_plain(text) and " (" not in text and text[0] not in '"-'
 
 
 def is_prefix(text: str) -> bool:

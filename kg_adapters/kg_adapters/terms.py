@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from kg_adapters.errors import InvalidRequest
+from kg_boundary.shown import in_quotes
 
 # IRIREF of the Turtle grammar (no controls, blanks, <>"{}|^` or backslash; no halves of surrogate pairs, which no file
 # can hold), and absolute by its scheme.
@@ -24,7 +25,7 @@ class Iri:
 
     def __post_init__(self) -> None:
         if _IRI.fullmatch(self.value) is None:
-            raise InvalidRequest(f"{_shortened(self.value)} is not an absolute IRI such as http://example.org/thing.")
+            raise InvalidRequest(f"{in_quotes(self.value)} is not an absolute IRI such as http://example.org/thing.")
 
     def __str__(self) -> str:
         return self.value
@@ -47,7 +48,7 @@ class BlankNode:
 
     def __post_init__(self) -> None:
         if _BLANK_LABEL.fullmatch(self.label) is None:
-            raise InvalidRequest(f"{_shortened(self.label)} is not a blank node label such as b0.")
+            raise InvalidRequest(f"{in_quotes(self.label)} is not a blank node label such as b0.")
 
     def __str__(self) -> str:
         return f"_:{self.label}"
@@ -97,7 +98,3 @@ def node_key(node: Node) -> str:
 def node_from_key(key: str) -> Node:
     """Return the node whose `node_key` is `key`."""
     return BlankNode(key[2:]) if key.startswith("_:") else Iri(key)
-
-
-def _shortened(text: str) -> str:
-    return repr(text) if len(text) <= 80 else f"{text[:80]!r}…"

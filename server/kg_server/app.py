@@ -4,6 +4,7 @@ from importlib.metadata import version
 from typing import Final
 
 from kg_adapters.protocol import KGAdapter, SupportsSparql
+from kg_boundary.shown import in_quotes
 from kg_server.compose.tool import ComposeTool
 from kg_server.mcp_server import SextantServer
 from kg_server.meaning import Meaning
@@ -21,7 +22,7 @@ DISTRIBUTION: Final = "kg-sextant"
 MEMORY_FILE: Final = "memories.sqlite3"
 
 INSTRUCTIONS: Final = """\
-Answer from the knowledge graph {name!r}, and cite its triples.
+Answer from the knowledge graph {name}, and cite its triples.
 Order: Retrieve turns names into ids; observe shows which triples near them bear on the question, Degree which \
 relations they have and how many; GetNeighbor lists triples, GetPath links two entities, Feature gives values, Compose \
 counts and combines{sparql}; memory-append keeps the triples that answer.
@@ -36,7 +37,7 @@ def instructions_for(graph: KGAdapter) -> str:
     bare = graph.prefixes.entities is not None
     ids = "as the graph writes them, or prefixed names, or full IRIs." if bare else "prefixed names or full IRIs."
     sparql = ", Sparql does the rest" if isinstance(graph, SupportsSparql) else ""
-    return INSTRUCTIONS.format(name=graph.name, ids=ids, sparql=sparql)
+    return INSTRUCTIONS.format(name=in_quotes(graph.name), ids=ids, sparql=sparql)
 
 
 def build_server(graph: KGAdapter, settings: Settings) -> SextantServer:

@@ -20,6 +20,7 @@ from pydantic import AnyUrl, ValidationError
 
 from kg_adapters.errors import KGError
 from kg_adapters.protocol import KGAdapter
+from kg_boundary.shown import clipped, in_quotes, visible_line, visible_lines
 from kg_server.listing import listed
 from kg_server.resolve import closest
 from kg_server.stdio import Messages
@@ -175,8 +176,9 @@ class SextantServer(MCPServer[None]):
     async def _unknown_resource(self, uri: str) -> str:
         known = [str(each.uri) for each in await self.list_resources()]
         known.extend(each.uri_template.replace("{+", "{") for each in await self.list_resource_templates())
-        shown = uri if len(uri) <= MAX_ECHO else f"{uri[:MAX_ECHO]}…"
-        return f"There is no resource {shown!r}. There are {', '.join(known)}, with ids percent-encoded."
+        return (
+            f"There is no resource {in_quotes(uri, MAX_ECHO)}. There are {', '.join(known)}, with ids percent-encoded."
+        )
 
 
 @asynccontextmanager
@@ -192,9 +194,9 @@ async def _closing(server: MCPServer[None]) -> AsyncGenerator[None]:
 def _readable(name: str, error: ToolError) -> ToolError:
     cause = error.__cause__
     if isinstance(cause, ValidationError):
-        return ToolError(_bad_arguments(name, cause))
+        return ToolError(visible_lines(_bad_arguments(name, cause)))
     if isinstance(cause, KGError):
-        return ToolError(str(cause))
+        return ToolError(visible_lines(str(cause)))
     logger.error("Tool %r failed unexpectedly", name, exc_info=cause)
     return ToolError(f"{name} failed for a reason of its own, which is in the server's log. Other calls still work.")
 
@@ -202,13 +204,15 @@ def _readable(name: str, error: ToolError) -> ToolError:
 def _unknown(kind: str, name: str, known: Mapping[str, object]) -> str:
     close = closest(name[:MAX_ECHO], known, limit=1)
     meant = f" Did you mean {close[0]}?" if close else ""
-    return f"There is no {kind} {name[:MAX_ECHO]!r}.{meant} The {kind}s are {', '.join(known)}."
+    return f"There is no {kind} {in_quotes(name, MAX_ECHO)}.{meant} The {kind}s are {', '.join(known)}."
 
 
 def _unknown_argument(name: str, argument: str, known: frozenset[str]) -> str:
     close = closest(argument[:MAX_ECHO], sorted(known), limit=1)
     meant = f" Did you mean {close[0]}?" if close else ""
-    return f"{name} has no argument {argument[:MAX_ECHO]!r}.{meant} Its arguments are {', '.join(sorted(known))}."
+    return (
+        f"{name} has no argument {in_quotes(argument, MAX_ECHO)}.{meant} Its arguments are {', '.join(sorted(known))}."
+    )
 
 
 def _bad_arguments(name: str, error: ValidationError) -> str:
@@ -218,13 +222,13 @@ def _bad_arguments(name: str, error: ValidationError) -> str:
         if each["type"] == "missing":
             problems.append(f"{where} is missing")
         else:
-            given = _given(each["input"])
-            shown = given if len(given) <= MAX_ECHO else f"{given[:MAX_ECHO]}… ({len(given):,} characters)"
             message = each["msg"]
-            problems.append(f"{where}={shown}: {message[:1].lower()}{message[1:]}")
+            problems.append(f"{where}={_given(each['input'])}: {message[:1].lower()}{message[1:]}")
     return f"{name} was called with wrong arguments: {'; '.join(dict.fromkeys(problems))}."
 
 
 def _given(value: object) -> str:
-    """Return a value as the caller wrote it."""
-    return repr(value) if isinstance(value, str) else json.dumps(value, default=repr)
+    """Return a value as the caller wrote it, cut where it is long."""
+    text = value if isinstance(value, str) else json.dumps(value, default=repr)
+    cut = in_quotes(text, MAX_ECHO) if isinstance(value, str) else clipped(visible_line(text), MAX_ECHO)
+    return f"{cut} ({len(text):,} characters)" if len(text) > MAX_ECHO else cut

@@ -1,13 +1,19 @@
-"""How terms are shown: an id beside its label, always on one line."""
+"""How terms are shown: an id beside its label, always on one line and in one column.
+
+Both forms of an answer, its lines and its data, have the same texts: as `kg_boundary.shown` writes them.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 from kg_adapters.models import RelationCount
 from kg_adapters.prefixes import Position, Prefixes
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import RDF_LANG_STRING, XSD, XSD_STRING, BlankNode, Iri, Literal, Node, Term, Triple
+from kg_boundary.shown import is_plain, shown, shown_within
+
+_Forms: TypeAlias = tuple[str, str, str | None]
 
 MAX_LABEL: Final = 120
 MAX_VALUE: Final = 400
@@ -20,8 +26,8 @@ class Names:
     prefixes: Prefixes
     labels: Mapping[Node, str]
     max_label: int = MAX_LABEL
-    _shown: dict[tuple[Node, Position], tuple[str, str]] = field(
-        default_factory=dict[tuple[Node, Position], tuple[str, str]], repr=False, compare=False
+    _shown: dict[tuple[Node, Position], _Forms] = field(
+        default_factory=dict[tuple[Node, Position], _Forms], repr=False, compare=False
     )
 
     def entity_id(self, node: Node) -> str:
@@ -54,33 +60,31 @@ class Names:
 
     def entity_labels(self, nodes: Iterable[Node]) -> dict[str, str]:
         """Return the labels of entities by short id; those without a label are left out."""
-        return {self.entity_id(node): self._label(node) for node in nodes if node in self.labels}
+        return {forms[0]: forms[2] for node in nodes if (forms := self._forms(node, "entity"))[2] is not None}
 
     def relation_labels(self, iris: Iterable[Iri]) -> dict[str, str]:
         """Return the labels of relations by short id; those without a label are left out."""
-        return {self.relation_id(iri): self._label(iri) for iri in iris if iri in self.labels}
+        return {forms[0]: forms[2] for iri in iris if (forms := self._forms(iri, "relation"))[2] is not None}
 
     def counts(self, counts: Iterable[RelationCount]) -> dict[str, int]:
         """Return counts by the relations' short ids."""
         return {self.relation_id(each.relation): each.count.value for each in counts}
 
-    def _forms(self, node: Node, position: Position) -> tuple[str, str]:
-        """Return a term's short id, and the id with its label; an answer asks for both again and again."""
+    def _forms(self, node: Node, position: Position) -> _Forms:
+        """Return a term's short id, the id with its label, and its label; an answer asks for them again and again."""
         forms = self._shown.get((node, position))
         if forms is None:
             short = self.prefixes.shorten(node, position)
-            forms = self._shown[node, position] = (short, self._named(node, short))
+            label = shown_within(self.labels[node], self.max_label) if node in self.labels else None
+            forms = self._shown[node, position] = (short, self._named(node, short, label), label)
         return forms
 
-    def _named(self, node: Node, short: str) -> str:
-        if node in self.labels:
-            return f"{one_column(self._label(node))} ({short})"
+    def _named(self, node: Node, short: str, label: str | None) -> str:
+        if label is not None:
+            return f"{label} ({short})"
         if isinstance(node, BlankNode) or not short.startswith("<"):
             return short
-        return f"{node.local_part} ({short})"
-
-    def _label(self, node: Node) -> str:
-        return one_line(self.labels[node], self.max_label)
+        return f"{shown_within(node.local_part, self.max_label)} ({short})"
 
 
 async def names_of(graph: KGAdapter, terms: Iterable[Node], *, max_tokens: int | None = None) -> Names:
@@ -104,28 +108,12 @@ def terms_of(triples: Iterable[Triple]) -> Iterable[Node]:
         yield triple.tail
 
 
-def one_line(text: str, most: int = MAX_LABEL) -> str:
-    """Return a graph's own text as one printable line of at most `most` characters and twice as many bytes."""
-    if len(text) > most:
-        text = text[: most - 1] + "…"
-    if len(text) * 4 > most * 2 and len(text.encode(errors="replace")) > most * 2:
-        text = text.encode(errors="replace")[: most * 2 - 3].decode(errors="ignore") + "…"
-    if text.isprintable():
-        return text
-    return " ".join("".join(mark if mark.isprintable() else " " for mark in text).split())
-
-
-def one_column(text: str) -> str:
-    """Return a text that cannot be taken for several columns of a line."""
-    return text.replace("|", "\\|")
-
-
 def shown_literal(literal: Literal, prefixes: Prefixes, most: int = MAX_VALUE) -> str:
     """Return a literal in quotes on one line, shortened, with its language or datatype."""
-    value = one_line(literal.value, most).replace("\\", "\\\\").replace('"', '\\"')
+    value = shown_within(literal.value, most).replace('"', '\\"')
     text = f'"{value}"'
     if literal.language is not None:
-        return f"{text}@{literal.language}"
+        return f"{text}@{shown(literal.language)}"
     if literal.datatype in {XSD_STRING, RDF_LANG_STRING}:
         return text
     return f"{text}^^{shown_datatype(literal.datatype, prefixes)}"
@@ -133,6 +121,6 @@ def shown_literal(literal: Literal, prefixes: Prefixes, most: int = MAX_VALUE) -
 
 def shown_datatype(datatype: Iri, prefixes: Prefixes) -> str:
     """Return a datatype's short id; those of XML Schema are `xsd:…` in every graph."""
-    if datatype.value.startswith(XSD):
+    if datatype.value.startswith(XSD) and is_plain(datatype.value):
         return f"xsd:{datatype.value.removeprefix(XSD)}"
     return prefixes.shorten(datatype)

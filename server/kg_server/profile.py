@@ -7,9 +7,10 @@ from kg_adapters.models import Degree, Direction, Feature, FeaturePage
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.protocol import KGAdapter, SupportsFeatureNote
 from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, Iri, Literal, Node
-from kg_server.names import MAX_VALUE, Names, names_of, one_line, shown_datatype
+from kg_boundary.shown import in_quotes, shown, shown_within
+from kg_server.names import MAX_VALUE, Names, names_of, shown_datatype
 from kg_server.neighborhood import ADJECTIVES, by_direction
-from kg_server.resolve import clipped, relation_of, require_entity
+from kg_server.resolve import relation_of, require_entity
 from kg_server.results import Answer, DegreeResult, FeaturesResult, fitted
 
 MAX_FEATURES = 500
@@ -84,11 +85,11 @@ async def _feature(graph: KGAdapter, text: str, entity: Node) -> Iri:
     except UnknownRelation as error:
         known = await _feature_names(graph, entity)
         hint = "Feature without a feature lists all values."
-        raise UnknownRelation(clipped(text), suggestions=known, hint=hint) from error
+        raise UnknownRelation(text, suggestions=known, hint=hint) from error
     except InvalidRequest as error:
         known = await _feature_names(graph, entity)
         raise InvalidRequest(
-            f"{clipped(text)!r} is not the id of a feature. This entity has {', '.join(known) or 'none'}; "
+            f"{in_quotes(text)} is not the id of a feature. This entity has {', '.join(known) or 'none'}; "
             "Feature without a feature shows their values."
         ) from error
 
@@ -117,10 +118,10 @@ def _features(
 
 
 def _value(value: Literal, prefixes: Prefixes) -> tuple[str, str]:
-    kind = value.language or (
+    kind = shown(value.language or "") or (
         "" if value.datatype in {XSD_STRING, RDF_LANG_STRING} else shown_datatype(value.datatype, prefixes)
     )
-    return one_line(value.value, MAX_VALUE), kind
+    return shown_within(value.value, MAX_VALUE), kind
 
 
 async def _no_features(graph: KGAdapter, entity: Node, relation: Iri | None) -> Answer:

@@ -7,6 +7,7 @@ from rapidfuzz import fuzz, process
 from kg_adapters.errors import InvalidRequest, UnknownEntity, UnknownRelation
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node
+from kg_boundary.shown import in_quotes
 from kg_server.names import Names, names_of
 
 
@@ -23,7 +24,7 @@ async def entity_of(graph: KGAdapter, text: str) -> Node:
         hint = await _relation_hint(graph, text)
         if hint is None:
             raise
-        raise UnknownEntity(clipped(text), hint=hint) from None
+        raise UnknownEntity(text, hint=hint) from None
 
 
 async def relation_of(graph: KGAdapter, text: str, *, around: Node | None = None) -> Iri:
@@ -40,15 +41,13 @@ async def relation_of(graph: KGAdapter, text: str, *, around: Node | None = None
         if not similar:
             raise
         raise InvalidRequest(
-            f"{clipped(text)!r} is not the id of a relation. Did you mean {' or '.join(similar)}?"
+            f"{in_quotes(text)} is not the id of a relation. Did you mean {' or '.join(similar)}?"
         ) from error
     assert isinstance(relation, Iri)  # noqa: S101 - nothing else is read in the place of a relation
     described = await graph.describe([relation])
     if relation not in described or "relation" not in described[relation].roles:
         similar = await _similar_relations(graph, relation.local_part, around)
-        raise UnknownRelation(
-            clipped(text), suggestions=similar, hint="Degree lists the relations of an entity, Schema all."
-        )
+        raise UnknownRelation(text, suggestions=similar, hint="Degree lists the relations of an entity, Schema all.")
     return relation
 
 
@@ -56,11 +55,11 @@ async def unknown_entity(graph: KGAdapter, node: Node, text: str) -> UnknownEnti
     """Return the error for an entity that the graph does not mention, with ids that may have been meant."""
     hint = await _relation_hint(graph, text)
     if hint is not None:
-        return UnknownEntity(clipped(text), hint=hint)
+        return UnknownEntity(text, hint=hint)
     found = await graph.search(node.local_part, limit=3) if is_word(node.local_part) else ()
     names = await names_of(graph, [each.entity for each in found])
     return UnknownEntity(
-        clipped(text),
+        text,
         suggestions=[names.entity(each.entity) for each in found],
         hint="Retrieve finds the id of a name.",
     )
@@ -78,11 +77,6 @@ async def require_entity(graph: KGAdapter, text: str) -> Node:
     if node not in described or "entity" not in described[node].roles:
         raise await unknown_entity(graph, node, text)
     return node
-
-
-def clipped(text: str, most: int = 80) -> str:
-    """Return a text that an error may repeat."""
-    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def closest(text: str, choices: Iterable[str], *, limit: int = 3) -> list[str]:

@@ -5,6 +5,7 @@ from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 
 from kg_adapters.errors import InvalidRequest, KGError, UnknownEntity
 from kg_adapters.protocol import KGAdapter
+from kg_boundary.shown import visible_lines
 from kg_server.mcp_server import SextantServer
 from kg_server.neighborhood import neighborhood
 from kg_server.profile import features_of
@@ -37,7 +38,7 @@ class Resources:
         try:
             answer = await schema_view(self._graph, about=None, max_tokens=MAX_TOKENS)
         except KGError as error:
-            raise ResourceError(str(error)) from error
+            raise ResourceError(visible_lines(str(error))) from error
         return answer.text
 
     async def entity(self, id: str) -> str:
@@ -54,7 +55,7 @@ class Resources:
                 max_tokens=MAX_TOKENS // 2,
             )
         except (UnknownEntity, InvalidRequest) as error:
-            raise ResourceNotFoundError(str(error)) from error
+            raise ResourceNotFoundError(visible_lines(str(error))) from error
         except KGError as error:
-            raise ResourceError(str(error)) from error
+            raise ResourceError(visible_lines(str(error))) from error
         return f"{values.text}\n\n{triples.text}"

@@ -11,8 +11,9 @@ from kg_adapters.errors import InvalidRequest
 from kg_adapters.models import Candidate, Description
 from kg_adapters.protocol import KGAdapter, SupportsSearchNote
 from kg_adapters.terms import Node
+from kg_boundary.shown import in_quotes, shown_within
 from kg_server.meaning import Meaning
-from kg_server.names import Names, names_of, one_column, one_line
+from kg_server.names import MAX_LABEL, Names, names_of
 from kg_server.resolve import require_entity
 from kg_server.results import Answer, CandidatesResult, fitted
 
@@ -89,15 +90,15 @@ async def _id_hint(graph: KGAdapter, text: str) -> str:
     described = await graph.describe([node])
     if node not in described or "entity" not in described[node].roles:
         return ""
-    return f" {one_line(text)!r} is itself the id of {(await names_of(graph, [node])).entity(node)}."
+    return f" {in_quotes(text, MAX_LABEL)} is itself the id of {(await names_of(graph, [node])).entity(node)}."
 
 
 def _row(candidate: Candidate, described: Description | None, names: Names) -> list[str]:
     types = described.types[:MAX_TYPES] if described is not None else ()
     return [
         names.entity_id(candidate.entity),
-        one_line(names.labels.get(candidate.entity, candidate.entity.local_part)),
-        one_line((described.description if described is not None else None) or ""),
+        shown_within(names.labels.get(candidate.entity, candidate.entity.local_part), MAX_LABEL),
+        shown_within((described.description if described is not None else None) or "", MAX_LABEL),
         ", ".join(names.entity(each) for each in types),
         f"{candidate.score:.2f}",
         _how(candidate),
@@ -105,22 +106,21 @@ def _row(candidate: Candidate, described: Description | None, names: Names) -> l
 
 
 def _how(candidate: Candidate) -> str:
-    return f"{candidate.matched_by} {one_line(candidate.matched_text)!r}"
+    return f"{candidate.matched_by} {in_quotes(candidate.matched_text, MAX_LABEL)}"
 
 
 def _line(candidate: Candidate, row: list[str], names: Names) -> str:
     _, _, description, types, score, how = row
     return " | ".join(
-        part
-        for part in (names.entity(candidate.entity), one_column(description), types, f"{score} by {one_column(how)}")
-        if part
+        part for part in (names.entity(candidate.entity), description, types, f"{score} by {how}") if part
     )
 
 
 def _summary(text: str, shown: int, kind: Node | None, names: Names) -> str:
+    asked = in_quotes(text, MAX_LABEL)
     among = f" among {names.entity(kind)}" if kind is not None else ""
     if shown == 0:
         less = " without the type," if kind is not None else ""
-        return f"Nothing{among} is called {one_line(text)!r} or alike. Try{less} another spelling or fewer words."
+        return f"Nothing{among} is called {asked} or alike. Try{less} another spelling or fewer words."
     noun = "entity" if shown == 1 else "entities"
-    return f"{shown} {noun}{among} for {one_line(text)!r}, best first."
+    return f"{shown} {noun}{among} for {asked}, best first."

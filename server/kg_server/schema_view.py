@@ -10,8 +10,9 @@ from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema,
 from kg_adapters.prefixes import Position
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node, Triple
+from kg_boundary.shown import in_quotes, shown
 from kg_server.budget import fitting
-from kg_server.names import Names, names_of, one_line, terms_of
+from kg_server.names import MAX_LABEL, Names, names_of, terms_of
 from kg_server.resolve import is_word
 from kg_server.results import Answer, SchemaResult, Status, fitted
 
@@ -138,12 +139,12 @@ def _example(triple: Triple, names: Names) -> str:
 
 
 def _feature_line(summary: FeatureSummary, names: Names) -> str:
-    example = f", e.g. {one_line(names.literal(summary.example))}" if summary.example is not None else ""
+    example = f", e.g. {names.literal(summary.example, MAX_LABEL)}" if summary.example is not None else ""
     return f"feature | {names.relation(summary.iri)} | {summary.statements}{example}"
 
 
 def _prefixes(schema: GraphSchema, max_tokens: int) -> dict[str, str]:
-    pairs = list(schema.prefixes.namespaces.items())
+    pairs = [(shown(prefix), shown(namespace)) for prefix, namespace in schema.prefixes.namespaces.items()]
     lines = [f"{prefix}: <{namespace}>, " for prefix, namespace in pairs]
     return dict(pairs[: fitting(lines, max_tokens)])
 
@@ -168,8 +169,8 @@ def _status(part: _Part, shown: _Part) -> Status:
 
 def _summary(name: str, schema: GraphSchema, about: str | None, part: _Part, shown: _Part) -> str:
     if about is not None:
-        return _summary_about(one_line(about), schema, part, shown)
-    size = f"Graph {name!r}: {schema.entities} entities, {schema.triples} triples, {_sizes(part, schema)}"
+        return _summary_about(in_quotes(about, MAX_LABEL), schema, part, shown)
+    size = f"Graph {in_quotes(name)}: {schema.entities} entities, {schema.triples} triples, {_sizes(part, schema)}"
     if shown.size >= part.size:
         return f"{size}; all {'that is known of it ' if not schema.complete else ''}here."
     return f"{size}; the most frequent here. Schema(about=…) finds others by label."
@@ -177,8 +178,8 @@ def _summary(name: str, schema: GraphSchema, about: str | None, part: _Part, sho
 
 def _summary_about(about: str, schema: GraphSchema, part: _Part, shown: _Part) -> str:
     if part.size == 0:
-        return f"No class, relation or feature is called {about!r} or alike. Schema() lists the most frequent ones."
-    found = f"Like {about!r}: {_sizes(part, schema)}"
+        return f"No class, relation or feature is called {about} or alike. Schema() lists the most frequent ones."
+    found = f"Like {about}: {_sizes(part, schema)}"
     return f"{found}; all here." if shown.size >= part.size else f"{found}; the most frequent here."
 
 

@@ -7,7 +7,8 @@ from kg_adapters.errors import InvalidRequest
 from kg_adapters.models import SparqlAnswer
 from kg_adapters.protocol import KGAdapter, SupportsSparql
 from kg_adapters.terms import Iri, Literal, Node, Term
-from kg_server.names import MAX_VALUE, Names, names_of, one_line
+from kg_boundary.shown import shown, shown_within
+from kg_server.names import MAX_VALUE, Names, names_of
 from kg_server.results import Answer, SparqlResult, Status, fitted
 
 MAX_COLUMNS: Final = 100
@@ -35,20 +36,21 @@ async def sparql_query(
     terms = {term for row in answer.rows for term in row if isinstance(term, Iri)}
     names = await names_of(graph, terms, max_tokens=4 * cell)
     lines = [" | ".join(_cell(term, names, cell) for term in row) for row in answer.rows]
-    header = " | ".join(f"?{variable}" for variable in answer.variables)
+    variables = [shown(variable) for variable in answer.variables]
+    header = " | ".join(f"?{variable}" for variable in variables)
     nothing = await _unknown_terms(graph, answer.named) if not answer.rows and not answer.truth else ""
 
-    def build(shown: int) -> Answer:
-        rows = answer.rows[:shown]
+    def build(count: int) -> Answer:
+        rows = answer.rows[:count]
         result = SparqlResult(
-            status=_status(answer, shown),
-            summary=_summary(answer, shown, nothing),
-            variables=list(answer.variables),
+            status=_status(answer, count),
+            summary=_summary(answer, count, nothing),
+            variables=variables,
             rows=[[_plain(term, names, cell) for term in row] for row in rows],
             labels=names.entity_labels(dict.fromkeys(_nodes(rows))),
             truth=answer.truth,
         )
-        return Answer(result, (header, *lines[:shown]) if rows else ())
+        return Answer(result, (header, *lines[:count]) if rows else ())
 
     return fitted(build, len(lines), max_tokens)
 
@@ -64,7 +66,7 @@ def _cell(term: Term | None, names: Names, most: int) -> str:
 def _plain(term: Term | None, names: Names, most: int) -> str:
     if term is None:
         return ""
-    return one_line(term.value, most) if isinstance(term, Literal) else names.entity_id(term)
+    return shown_within(term.value, most) if isinstance(term, Literal) else names.entity_id(term)
 
 
 def _status(answer: SparqlAnswer, shown: int) -> Status:

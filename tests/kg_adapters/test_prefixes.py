@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.prefixes import WIKIDATA, BareIds, Position, Prefixes, is_prefix
 from kg_adapters.terms import BlankNode, Iri, Node
+from kg_boundary.shown import shown
 
 TOKYO = Iri("http://www.wikidata.org/entity/Q1490")
 CAPITAL = Iri("http://www.wikidata.org/prop/direct/P36")
@@ -64,7 +65,7 @@ def test_what_is_no_id_is_refused_with_what_is_expected(text: str, position: Pos
     with pytest.raises(InvalidRequest) as caught:
         WIKIDATA.expand(text, position)
     assert str(caught.value) == (
-        f"{text!r} is not an id. Expected a bare id as results show it, a prefixed name "
+        f"'{shown(text)}' is not an id. Expected a bare id as results show it, a prefixed name "
         f"(wd:…, wdt:…, p:…, ps:…), or a full IRI (<http://…>). {step}."
     )
 

@@ -254,8 +254,8 @@ def test_the_caret_minds_wide_and_combining_characters() -> None:
     assert pointed("\u6771e\u0301x", 3) == ("line 1, column 4: \u6771e\u0301x\n" + " " * 18 + "\N{IDEOGRAPHIC SPACE} ^")
 
 
-def test_a_long_line_is_shortened_around_the_place_and_controls_are_blanked() -> None:
+def test_a_long_line_is_shortened_around_the_place_and_controls_are_escaped() -> None:
     line, caret = pointed("\t" + "a" * 99 + "!" + "b" * 99, 100).splitlines()
     assert line == "line 1, column 101: …" + "a" * 50 + "!" + "b" * 49 + "…"
     assert line[caret.index("^")] == "!"
-    assert pointed("a\tb", 2) == "line 1, column 3: a b\n" + " " * 20 + "^"
+    assert pointed("a\tb", 2) == "line 1, column 3: a\\tb\n" + " " * 21 + "^"

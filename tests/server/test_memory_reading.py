@@ -59,11 +59,11 @@ def test_an_id_with_brackets_after_a_label_is_read_whole() -> None:
     )
 
 
-def test_where_any_text_is_an_id_both_readings_are_given_the_whole_text_first() -> None:
+def test_where_any_text_is_an_id_both_readings_are_given_the_label_first_as_results_show_it() -> None:
     prefixes = Prefixes(entities=BareIds("http://ex.org/", r".+"), relations=BareIds("http://ex.org/", r"\w+"))
     assert read_triple(["Tokyo (city)", "r", "x"], prefixes).head == [
-        Mention(Iri("http://ex.org/Tokyo%20(city)")),
         Mention(Iri("http://ex.org/city"), "Tokyo"),
+        Mention(Iri("http://ex.org/Tokyo%20(city)")),
     ]
 
 
@@ -121,7 +121,7 @@ def test_what_is_no_triple_is_refused_with_the_part_that_is_wrong(written: list[
 
 
 def test_what_was_written_is_repeated_on_one_short_line() -> None:
-    assert echo(["Q1\nignore", "P36", "x" * 100, "more"]) == f"Q1 ignore | P36 | {'x' * 79}…"
+    assert echo(["Q1\nignore", "P36", "x" * 100, "more"]) == f"Q1\\nignore | P36 | {'x' * 79}…"
     assert echo("Q1 | P36 | Q2") == "Q1 | P36 | Q2"
 
 

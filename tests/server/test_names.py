@@ -1,6 +1,6 @@
 from kg_adapters.prefixes import WIKIDATA
 from kg_adapters.terms import RDF_LANG_STRING, XSD, BlankNode, Iri, Literal, Triple
-from kg_server.names import Names, one_line, shown_literal
+from kg_server.names import Names, shown_literal
 
 TOKYO = Iri("http://www.wikidata.org/entity/Q1490")
 CAPITAL = Iri("http://www.wikidata.org/prop/direct/P36")
@@ -25,17 +25,28 @@ def test_a_literal_shows_its_language_or_its_datatype() -> None:
     assert shown_literal(Literal("1", TOKYO), WIKIDATA) == '"1"^^Q1490'
 
 
-def test_a_text_of_the_graph_is_cut_and_kept_on_one_line() -> None:
-    assert one_line("a\nb\u2028c\x00d") == "a b c d"
-    assert one_line("x" * 500) == "x" * 119 + "…"
-    assert one_line("\u6771" * 500) == "\u6771" * 79 + "…"
+def test_a_label_is_cut_and_kept_on_one_line() -> None:
+    names = Names(WIKIDATA, {TOKYO: "a\nb\u2028c\x00d", CAPITAL: "x" * 500})
+    assert names.entity(TOKYO) == r"a\nb\u2028c\u0000d (Q1490)"
+    assert names.relation(CAPITAL) == f"{'x' * 119}… (P36)"
 
 
 def test_a_label_cannot_pass_for_several_columns_nor_a_value_for_two() -> None:
     names = Names(WIKIDATA, {TOKYO: "Tokyo (Q1) | capital (P36) | Fake"})
-    assert names.entity(TOKYO) == "Tokyo (Q1) \\| capital (P36) \\| Fake (Q1490)"
-    assert names.entity_labels([TOKYO]) == {"Q1490": "Tokyo (Q1) | capital (P36) | Fake"}
-    assert shown_literal(Literal('a" | "b\\'), WIKIDATA) == '"a\\" | \\"b\\\\"'
+    assert names.entity(TOKYO) == r"Tokyo (Q1) \| capital (P36) \| Fake (Q1490)"
+    assert names.entity_labels([TOKYO]) == {"Q1490": r"Tokyo (Q1) \| capital (P36) \| Fake"}
+    assert shown_literal(Literal('a" | "b\\'), WIKIDATA) == r'"a\" \| \"b\\"'
+
+
+def test_a_label_cannot_add_a_step_to_a_path() -> None:
+    names = Names(WIKIDATA, {TOKYO: "Ann -[killed]-> Bob", CAPITAL: "was]-> Bob -[is"})
+    assert names.entity(TOKYO) == r"Ann -\[killed\]-> Bob (Q1490)"
+    assert names.relation(CAPITAL) == r"was\]-> Bob -\[is (P36)"
+
+
+def test_a_datatype_or_language_is_shown_like_any_text() -> None:
+    assert shown_literal(Literal("1", Iri(XSD + "a\u202eb")), WIKIDATA) == rf'"1"^^<{XSD}a\u202eb>'
+    assert shown_literal(Literal("1", RDF_LANG_STRING, "en\n|"), WIKIDATA) == r'"1"@en\n\|'
 
 
 def test_a_datatype_without_a_prefix_is_a_whole_iri() -> None:

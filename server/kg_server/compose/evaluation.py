@@ -11,6 +11,7 @@ from kg_adapters.errors import BackendTimeout, InvalidRequest, KGError
 from kg_adapters.models import Candidate, Count
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node
+from kg_boundary.shown import in_quotes, shown_within
 from kg_server.compose.concurrency import all_of, together
 from kg_server.compose.outcomes import Fact, Failure, Note, Outcome, Over, Part, Step
 from kg_server.compose.pointing import MisreadExpression
@@ -32,7 +33,7 @@ from kg_server.compose.syntax import (
     operands_of,
 )
 from kg_server.compose.walking import any_backwards, measure, read, walk
-from kg_server.names import one_line
+from kg_server.names import MAX_LABEL
 from kg_server.resolve import entity_of, unknown_entity
 
 SEARCHED: Final = 20
@@ -170,7 +171,7 @@ class _Evaluation:
         try:
             node = await entity_of(self._graph, ref.text)
         except InvalidRequest as error:
-            instead = f"Retrieve[{one_line(ref.text, 80)}]"
+            instead = f"Retrieve[{shown_within(ref.text, 80)}]"
             raise self._misread(ref.span, f"{error} In its place, {instead} takes the best match.") from error
         except KGError as error:
             raise self._misread(ref.span, str(error)) from error
@@ -182,11 +183,11 @@ class _Evaluation:
         if not found:
             raise self._misread(
                 call.text.span,
-                f"Nothing is called {one_line(call.text.text, 80)!r} or alike. Try another spelling or fewer words.",
+                f"Nothing is called {in_quotes(call.text.text)} or alike. Try another spelling or fewer words.",
             )
         best, *others = found
         ties = [each.entity for each in others if each.score == best.score]
-        note: list[str | Node | Over] = [f"by {best.matched_by} {one_line(best.matched_text)!r}"]
+        note: list[str | Node | Over] = [f"by {best.matched_by} {in_quotes(best.matched_text, MAX_LABEL)}"]
         if not _exact(best):
             note.append(f", the most like it ({best.score:.2f}), not the same")
         if ties:

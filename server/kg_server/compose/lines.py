@@ -9,9 +9,10 @@ from kg_adapters.errors import KGError
 from kg_adapters.models import Count
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, BlankNode, Iri, Literal, Node
+from kg_boundary.shown import clipped, shown, shown_within, visible_line
 from kg_server.compose.outcomes import Edge, Fact, Outcome, Over, Part, Step, identity
 from kg_server.compose.pointing import MisreadExpression
-from kg_server.names import MAX_VALUE, Names, one_line, shown_datatype
+from kg_server.names import MAX_VALUE, Names, shown_datatype
 
 Section: TypeAlias = Choice["part", "result", "step", "evidence"]
 Piece: TypeAlias = str | Node | Literal | Count | Over
@@ -66,7 +67,7 @@ def result_lines(number: int, part: Part, prefixes: Prefixes) -> Iterator[Line]:
         return
     over: Piece = outcome.over or ""
     for failure in outcome.failures:
-        reason = one_line(failure.reason, _MAX_REASON)
+        reason = _told_reason(failure.reason)
         yield Line(
             "result",
             number,
@@ -120,16 +121,22 @@ def size_of(outcome: Outcome) -> str:
 def reason_of(failure: KGError | None) -> str:
     """Return why a part failed, on one line."""
     problem = failure.problem if isinstance(failure, MisreadExpression) else str(failure)
-    return one_line(problem, _MAX_REASON)
+    return _told_reason(problem)
 
 
 def spelled(start: int, end: int, source: str) -> str:
     """Return a stretch of the expression as it was written, on one line, the middle left out where it is long."""
-    text = one_line(source[start:end], end - start + 1)
+    written = source[start:end]
+    text = written if written.isprintable() else " ".join(written.split())
     if len(text) <= _EXPRESSION:
-        return text
+        return shown(text)
     half = _EXPRESSION // 2
-    return f"{text[:half]}…{text[-half:]}"
+    return f"{shown(text[:half])}…{shown(text[-half:])}"
+
+
+def _told_reason(reason: str) -> str:
+    """Return a message, whose names are shown already, in one column."""
+    return clipped(visible_line(reason).replace(" | ", ", "), _MAX_REASON)
 
 
 def _of(here: int, total: Count, noun: str) -> str:
@@ -172,7 +179,7 @@ def _sort_of(fact: Fact, prefixes: Prefixes) -> str:
     match fact.item:
         case Literal() as value:
             plain = value.datatype in {XSD_STRING, RDF_LANG_STRING}
-            return value.language or ("text" if plain else shown_datatype(value.datatype, prefixes))
+            return shown(value.language or "") or ("text" if plain else shown_datatype(value.datatype, prefixes))
         case Count() as count:
             return "number" if count.exact else "at least"
         case _:
@@ -233,6 +240,6 @@ def _cell(piece: Piece, names: Names) -> str:
         case Count():
             return str(piece.value)
         case Literal():
-            return one_line(piece.value, MAX_VALUE)
+            return shown_within(piece.value, MAX_VALUE)
         case _:
             return names.entity_id(piece)

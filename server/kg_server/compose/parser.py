@@ -18,8 +18,9 @@ read in two ways is read like this:
 1. Words are the last argument, and run to the bracket that closes the call. Commas, colons, quotation marks, line
    breaks and balanced brackets inside belong to them; blanks at both ends do not.
 2. Words or an id may stand in quotation marks, double or single. They are quoted when the next mark of the same sort
-   that no backslash precedes ends the argument; a backslash makes the next character plain, but for `\n`, `\r` and
-   `\t`. Otherwise a mark that begins words is part of them, as in `Retrieve['Allo 'Allo!]`.
+   that no backslash precedes ends the argument; a backslash makes the next character plain, but for `\n`, `\r`, `\t`
+   and characters by their numbers, as results show them: `\u200d`. Otherwise a mark that begins words is part of them,
+   as in `Retrieve['Allo 'Allo!]`.
 3. Words with an unbalanced bracket, or with blanks at an end that count, must be quoted. So must a relation that
    begins with a minus sign: `-` before the marks walks backwards, `-` inside them is part of the name.
 4. An argument of angle brackets without blanks, `<…>`, is one IRI, whatever stands in it.
@@ -33,6 +34,7 @@ read in two ways is read like this:
 
 from typing import Final, assert_never
 
+from kg_boundary.shown import in_quotes
 from kg_server.compose.pointing import MisreadExpression
 from kg_server.compose.scanner import (
     CLOSE,
@@ -284,4 +286,4 @@ def _no_function(name: str) -> str:
     close = closest(name[:_SHOWN].lower(), FUNCTIONS, limit=1)
     meant = f" Did you mean {FUNCTIONS[close[0]]}?" if close else ""
     known = ", ".join(dict.fromkeys(FUNCTIONS.values()))
-    return f"There is no function {name[:_SHOWN]!r}.{meant} The functions are {known}."
+    return f"There is no function {in_quotes(name, _SHOWN)}.{meant} The functions are {known}."

@@ -4,6 +4,7 @@ import unicodedata
 from typing import Final
 
 from kg_adapters.errors import InvalidRequest
+from kg_boundary.shown import visible_line
 
 _SIDE: Final = 50
 """How many characters of the line are shown on either side of the place."""
@@ -32,15 +33,11 @@ def pointed(text: str, position: int) -> str:
     column = position - line_start
     first, last = max(0, column - _SIDE), column + _SIDE
     lead = "…" if first else ""
-    shown = "".join(_visible(mark) for mark in line[first:last])
+    before_it, behind = visible_line(line[first:column]), visible_line(line[column:last])
     rest = "…" if last < len(line) else ""
-    blank = "".join(_blank(mark) for mark in lead + shown[: column - first])
+    blank = "".join(_blank(mark) for mark in lead + before_it)
     where = f"line {before.count(chr(10)) + 1}, column {column + 1}: "
-    return f"{where}{lead}{shown}{rest}\n{' ' * len(where)}{blank}^"
-
-
-def _visible(mark: str) -> str:
-    return mark if mark.isprintable() else " "
+    return f"{where}{lead}{before_it}{behind}{rest}\n{' ' * len(where)}{blank}^"
 
 
 def _blank(mark: str) -> str:

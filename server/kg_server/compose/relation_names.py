@@ -13,8 +13,9 @@ from kg_adapters.errors import InvalidRequest
 from kg_adapters.models import EdgeDirection, GraphSchema
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node
+from kg_boundary.shown import in_quotes, shown_within
 from kg_server.compose.concurrency import all_of
-from kg_server.names import Names, names_of, one_line
+from kg_server.names import MAX_LABEL, Names, names_of
 
 Sort: TypeAlias = Choice["relation", "feature"]
 
@@ -166,7 +167,7 @@ class RelationNames:
         listed = ", ".join(_shown(each) for each in candidates[:_LISTED])
         where = ", and the nodes have more than one of them" if there else ", and the nodes have none of them"
         raise InvalidRequest(
-            f"{len(candidates)} {sort}s are called {one_line(text)!r}: {listed}{where if nodes else ''}. "
+            f"{len(candidates)} {sort}s are called {in_quotes(text, MAX_LABEL)}: {listed}{where if nodes else ''}. "
             "Name one by its id."
         )
 
@@ -186,7 +187,7 @@ class RelationNames:
     async def _unknown(self, text: str, sort: Sort, nodes: Sequence[Node]) -> str:
         there = await self._at_nodes(sort, nodes)
         close = _close(text, there) or _close(text, self._names[sort])
-        parts = [f"No {sort} of this graph is called {one_line(text)!r}."]
+        parts = [f"No {sort} of this graph is called {in_quotes(text, MAX_LABEL)}."]
         if close:
             parts.append(f"Did you mean {' or '.join(_shown(each) for each in close)}?")
         if nodes:
@@ -223,7 +224,7 @@ def _close(text: str, names: Sequence[_Name]) -> list[_Name]:
 
 
 def _shown(name: _Name) -> str:
-    return f"{one_line(name.label)} ({name.short})" if name.label is not None else name.short
+    return f"{shown_within(name.label, MAX_LABEL)} ({name.short})" if name.label is not None else name.short
 
 
 def _folded(text: str) -> str:

@@ -1,13 +1,16 @@
 """The characters of an expression: blanks, names, quoted texts, and texts that run to a bracket."""
 
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
+
+from kg_boundary.shown import read_back
 
 OPEN: Final = "["
 CLOSE: Final = "]"
 QUOTES: Final = "\"'"
-_ESCAPES: Final[Mapping[str, str]] = {"n": "\n", "t": "\t", "r": "\r"}
+_ESCAPED: Final = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[nrt])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +49,12 @@ def quoted(source: str, at: int, ends: Collection[str]) -> Scanned | None:
         return None
     mark, place, read = source[at], at + 1, list[str]()
     while place < len(source) and source[place] != mark:
-        if source[place] == "\\" and place + 1 < len(source):
+        if (escape := _ESCAPED.match(source, place)) is not None:
+            read.append(read_back(escape.group()))
+            place = escape.end() - 1
+        elif source[place] == "\\" and place + 1 < len(source):
             place += 1
-            read.append(_ESCAPES.get(source[place], source[place]))
+            read.append(source[place])
         else:
             read.append(source[place])
         place += 1

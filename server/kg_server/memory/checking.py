@@ -9,11 +9,12 @@ from kg_adapters.models import Description, FeaturePage
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Literal, Node, Term
+from kg_boundary.shown import clipped, shown_within, visible_line
 from kg_server.memory.explanation import Stated, reasons_for
 from kg_server.memory.network import Fact
 from kg_server.memory.presence import MAX_SCAN, presence_of
 from kg_server.memory.reading import Mention, Mentions, Reading, Value, echo, read_triple
-from kg_server.names import one_line, shown_literal
+from kg_server.names import MAX_LABEL, shown_literal
 
 MAX_VALUES: Final = 1_000
 """How many values of one feature a literal is looked for among."""
@@ -164,23 +165,26 @@ def _alike(value: Value, values: Sequence[Literal]) -> Sequence[Literal]:
     if exact:
         return exact[:1]
     bare = value.datatype is None and value.language is None
-    return [each for each in (values if bare else same_kind) if _shows_as(each.value, value.text)]
+    return [each for each in (values if bare else same_kind) if _shows_as(each.value, value)]
 
 
 def _kind(literal: Literal) -> tuple[Iri, str]:
     return literal.datatype, (literal.language or "").lower()
 
 
-def _shows_as(value: str, written: str) -> bool:
-    """Say whether results may show a value like this: on one line, and cut short where it is long."""
-    line = one_line(value, 2 * len(value) + 1)
-    if written.endswith("…") and len(written) > _MIN_CUT:
-        return line.startswith(written[:-1])
-    return written in {value, line}
+def _shows_as(value: str, meant: Value) -> bool:
+    """Say whether a value is written like this: cut short as results show long ones, or with blanks for line breaks."""
+    line = " ".join(value.split())
+    for text in (meant.text, meant.written):
+        if text.endswith("…") and len(text) > _MIN_CUT and any(each.startswith(text[:-1]) for each in (value, line)):
+            return True
+        if text in {value, line}:
+            return True
+    return False
 
 
 def _refusal(number: int, written: Sequence[str] | str, reason: str) -> Refusal:
-    return Refusal(number + 1, echo(written), one_line(reason, _MAX_REASON))
+    return Refusal(number + 1, echo(written), clipped(visible_line(reason), _MAX_REASON))
 
 
 def _notes(graph: KGAdapter, stated: Stated, described: Mapping[Node, Description]) -> Sequence[str]:
@@ -191,10 +195,10 @@ def _notes(graph: KGAdapter, stated: Stated, described: Mapping[Node, Descriptio
         real = None if description is None else description.label
         if mention.label is not None and real is not None and _plain(mention.label) != _plain(real):
             short = graph.prefixes.shorten(mention.node, "relation" if mention is stated.relation else "entity")
-            here, written = one_line(real, _MAX_NOTED), one_line(mention.label, _MAX_NOTED)
+            here, written = shown_within(real, _MAX_NOTED), shown_within(mention.label, _MAX_NOTED)
             notes.append(f"{short} is {here} in this graph, not {written}; the id counts.")
     return notes
 
 
 def _plain(label: str) -> str:
-    return one_line(label).strip().casefold()
+    return shown_within(label.strip(), MAX_LABEL).casefold()

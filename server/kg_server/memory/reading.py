@@ -7,13 +7,13 @@ just the text in quotes. Nothing is guessed from a label.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.prefixes import Position, Prefixes
 from kg_adapters.terms import RDF_LANG_STRING, XSD, XSD_STRING, Iri, Literal, Node
-from kg_server.names import one_line
+from kg_boundary.shown import clipped, read_back, visible_line
 
 MAX_PART: Final = 3_000
 """How many characters a head, relation or tail may have."""
@@ -24,7 +24,7 @@ MAX_BARS: Final = 8
 _MAX_SPLITS: Final = 8
 _MAX_ECHO: Final = 80
 _LITERAL: Final = re.compile(r'"(.*)"(?:@([A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^(\S+))?', re.DOTALL)
-_ESCAPED: Final = re.compile(r'\\([\\"])')
+_BAR: Final = re.compile(r"\\.|(\|)", re.DOTALL)
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 
 
@@ -38,11 +38,19 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A literal as it was written: without datatype and language, any literal with this text is meant."""
+    """A literal as it was written: without datatype and language, any literal with this text is meant.
+
+    Args:
+        text: Its text.
+        datatype: Its datatype, where one was written.
+        language: Its language, where one was written.
+        written: The text as it was written, before its escapes were read.
+    """
 
     text: str
     datatype: Iri | None = None
     language: str | None = None
+    written: str = field(default="", compare=False)
 
     @property
     def literal(self) -> Literal:
@@ -83,15 +91,24 @@ def read_triple(written: Sequence[str] | str, prefixes: Prefixes) -> Reading:
 def echo(written: Sequence[str] | str) -> str:
     """Return what was written on one short line."""
     parts = (written,) if isinstance(written, str) else written[:3]
-    return " | ".join(one_line(part, _MAX_ECHO) for part in parts)
+    return " | ".join(clipped(visible_line(part), _MAX_ECHO) for part in parts)
 
 
 def _read_line(line: str, prefixes: Prefixes) -> Reading:
     _require_short(line, 3 * MAX_PART)
+    refusal: InvalidRequest | None = None
+    fields = _fields(line)
+    if len(fields) == 3:
+        try:
+            return _read_parts(fields[0], fields[1], fields[2], prefixes)
+        except InvalidRequest as error:
+            refusal = error
+    # A label that was copied from elsewhere may hold bars that nobody escaped.
     pieces = line.split("|")
     if not 3 <= len(pieces) <= MAX_BARS + 1:
-        raise InvalidRequest("it is no triple. Expected [head, relation, tail], or the line head | relation | tail.")
-    refusal: InvalidRequest | None = None
+        raise refusal or InvalidRequest(
+            "it is no triple. Expected [head, relation, tail], or the line head | relation | tail."
+        )
     for first, second in _cuts(len(pieces)):
         head, relation, tail = ("|".join(part) for part in (pieces[:first], pieces[first:second], pieces[second:]))
         try:
@@ -100,6 +117,12 @@ def _read_line(line: str, prefixes: Prefixes) -> Reading:
             refusal = refusal or error
     assert refusal is not None  # noqa: S101 - three pieces or more can be cut at least once
     raise refusal
+
+
+def _fields(line: str) -> list[str]:
+    """Return the columns of a line, as results show it: a bar behind a backslash is text."""
+    bars = [found.start() for found in _BAR.finditer(line) if found[1]]
+    return [line[start:end] for start, end in zip([0, *(bar + 1 for bar in bars)], [*bars, len(line)], strict=True)]
 
 
 def _cuts(pieces: int) -> Iterator[tuple[int, int]]:
@@ -134,8 +157,7 @@ def _tail(text: str, prefixes: Prefixes) -> Mentions | Value:
     value, language, datatype = written.group(1, 2, 3)
     if _SURROGATE.search(value):
         raise InvalidRequest("its tail holds half a character (a lone surrogate), which no graph can hold.")
-    text = _ESCAPED.sub(r"\1", value)
-    return Value(text, None if datatype is None else _datatype(datatype, prefixes), language)
+    return Value(read_back(value), None if datatype is None else _datatype(datatype, prefixes), language, value)
 
 
 def _datatype(text: str, prefixes: Prefixes) -> Iri:
@@ -156,13 +178,14 @@ def _mentions(text: str, prefixes: Prefixes, position: Position) -> Mentions:
 
 
 def _candidates(text: str, prefixes: Prefixes, position: Position) -> Iterator[Mention | None]:
-    yield _mention(text, None, prefixes, position)
+    # An id that itself looks like a label with an id is never shown like that, so it comes last.
     end = len(text) - 1
     for _ in range(_MAX_SPLITS if text.endswith(")") else 0):
         end = text.rfind(" (", 0, end)
         if end <= 0:
-            return
-        yield _mention(text[end + 2 : -1], text[:end].replace("\\|", "|"), prefixes, position)
+            break
+        yield _mention(text[end + 2 : -1], read_back(text[:end]), prefixes, position)
+    yield _mention(text, None, prefixes, position)
 
 
 def _mention(text: str, label: str | None, prefixes: Prefixes, position: Position) -> Mention | None:

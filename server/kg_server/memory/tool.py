@@ -10,6 +10,7 @@ from pydantic import Field
 
 from kg_adapters.errors import InvalidRequest, KGError
 from kg_adapters.protocol import KGAdapter
+from kg_boundary.shown import visible_lines
 from kg_server.mcp_server import SextantServer, reading
 from kg_server.memory.answer import append_answer, read_answer, shown_refusals
 from kg_server.memory.checking import check
@@ -111,5 +112,5 @@ class MemoryTools:
             raise MCPError(code=INTERNAL_ERROR, message="Reading the memory took too long. Read it again.") from error
         except KGError as error:
             code = INVALID_PARAMS if isinstance(error, InvalidRequest) else INTERNAL_ERROR
-            raise MCPError(code=code, message=str(error)) from error
+            raise MCPError(code=code, message=visible_lines(str(error))) from error
         return answer.text

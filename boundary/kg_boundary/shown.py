@@ -1,0 +1,130 @@
+r"""The one writer of everything that is shown: ids, labels, values, errors, notes, logs and traces.
+
+What comes from a graph, a service, a model or a caller is data. Shown as it stands, a label with a line break could add
+a line that no triple says, one with a `|` a column; a bidi control could turn a line round, and an invisible character
+could hide from people what models read. So the writer escapes, as N-Triples does where N-Triples can:
+
+- controls and line breaks (`\n`, `\r`, `\t`, else `\u0085`), and every blank but the usual one;
+- marks that nobody sees: bidi controls, zero-width characters, soft hyphens, tags, fillers, lone surrogates, characters
+  without a meaning (`\u202e`, `\U000e0041`);
+- what gives answers their form: `\|`, and the brackets and heads of arrows, as in `-\[capital]`;
+- the backslash itself, `\\`, so that `read_back` returns the very text.
+
+Joiners (U+200C, U+200D) are escaped as well. Some names in Persian or Hindi, and some emoji, are written with them and
+read a little worse so; but nobody could tell two names apart that differ in one only, and nothing is lost. A selector
+that makes an emoji out of a sign (U+FE0F), or the sign again (U+FE0E), stays behind the character that it is for. All
+other text is left as it is, whatever its script.
+"""
+
+import json
+import re
+from typing import Final
+
+# What Python takes for printable although nothing is seen of it: fillers, and what selects a form of another character.
+_FILLERS: Final = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\uffa0"
+_SELECTORS: Final = "\ufe00-\ufe0d\U000e0100-\U000e01ef"
+_RISKY: Final = re.compile(rf"[\\|\[\]>{_FILLERS}{_SELECTORS}\ufe0e\ufe0f]")
+_HIDDEN: Final = re.compile(rf"[{_FILLERS}{_SELECTORS}]|(?<![^\ufe0e\ufe0f])[\ufe0e\ufe0f]")
+# A bracket that opens an arrow's relation or closes it, `-[`, `<-[`, `]->`, `]-`, and the head of `->`.
+_FORM: Final = re.compile(
+    r"[\\|]|(?:(?<=\A-)|(?<=[ <]-))\[|\](?=->?(?: |\Z))|(?:(?<=\A-)|(?<= -))>(?= |\Z)",
+)
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U(000[0-9A-Fa-f]{5}|0010[0-9A-Fa-f]{4})|([\\|\[\]>\"'nrt]))")
+_UNIT: Final = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)|.", re.DOTALL)
+_LETTERS: Final = {"\n": "n", "\r": "r", "\t": "t"}
+_MARKS: Final = {letter: mark for mark, letter in _LETTERS.items()}
+
+
+def is_plain(text: str) -> bool:
+    """Say whether a text is shown as it stands."""
+    if not text.isprintable():
+        return False
+    return _RISKY.search(text) is None or (_FORM.search(text) is None and _HIDDEN.search(text) is None)
+
+
+def shown(text: str) -> str:
+    """Return a text as it is shown: on one line, in one column, every character of it to be seen."""
+    return text if is_plain(text) else visible_line(_FORM.sub(r"\\\g<0>", text))
+
+
+def read_back(text: str) -> str:
+    r"""Return the text that is shown like this; a backslash that begins no escape stands for itself.
+
+    The quotation marks that `in_quotes` and literals escape are read back too.
+    """
+    return _ESCAPE.sub(_meant, text) if "\\" in text else text
+
+
+def shown_within(text: str, most: int) -> str:
+    """Return a text as it is shown, of at most `most` characters and twice as many bytes; no escape is cut in two."""
+    if len(text) * 2 <= most and is_plain(text):
+        return text
+    return clipped(shown(text[: most + 1]), most)
+
+
+def clipped(text: str, most: int) -> str:
+    """Return a text that is shown already, cut to at most `most` characters and twice as many bytes."""
+    if len(text) <= most and (len(text) * 2 <= most or _bytes(text) <= most * 2):
+        return text
+    if "\\" not in text:
+        return f"{text[: most - 1].encode(errors='replace')[: most * 2 - 3].decode(errors='ignore')}…"
+    end, size = 0, 0
+    for unit in _UNIT.finditer(text):
+        size += _bytes(unit.group())
+        if unit.end() > most - 1 or size > most * 2 - 3:
+            break
+        end = unit.end()
+    return f"{text[:end]}…"
+
+
+def in_quotes(text: str, most: int = 80) -> str:
+    """Return a text in quotation marks, cut to `most` characters, as a message repeats what it was given."""
+    inside = shown_within(text, most)
+    mark = '"' if "'" in inside and '"' not in inside else "'"
+    return f"{mark}{inside.replace(mark, chr(92) + mark)}{mark}"
+
+
+def visible_line(text: str) -> str:
+    r"""Return a text on one line with what cannot be seen escaped, and nothing else.
+
+    It is for messages that are put together from shown texts, or written by people and models: backslashes stay single,
+    so that what is shown already does not change.
+    """
+    if text.isprintable() and _HIDDEN.search(text) is None:
+        return text
+    seen = _HIDDEN.sub(lambda found: _escaped(found.group()), text)
+    return "".join(mark if mark.isprintable() else _escaped(mark) for mark in seen)
+
+
+def visible_lines(text: str) -> str:
+    """Return a text of several lines, each as `visible_line` writes it."""
+    return "\n".join(map(visible_line, text.split("\n")))
+
+
+def json_text(value: object, *, indent: int | None = None, ascii_only: bool = False) -> str:
+    """Return JSON in which what cannot be seen is escaped; without an indent on one line.
+
+    Args:
+        value: What is written.
+        indent: How many blanks a level is set in; None for one line.
+        ascii_only: Whether everything but ASCII is escaped.
+    """
+    text = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
+    if text.isprintable() and _HIDDEN.search(text) is None:
+        return text
+    seen = _HIDDEN.sub(lambda found: json.dumps(found.group())[1:-1], text)
+    return "".join(mark if mark == "\n" or mark.isprintable() else json.dumps(mark)[1:-1] for mark in seen)
+
+
+def _escaped(mark: str) -> str:
+    number = ord(mark)
+    return "\\" + (_LETTERS.get(mark) or (f"u{number:04x}" if number < 0x10000 else f"U{number:08x}"))
+
+
+def _meant(found: re.Match[str]) -> str:
+    short, long, mark = found.groups()
+    return _MARKS.get(mark, mark) if mark else chr(int(short or long, 16))
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode(errors="surrogatepass"))
