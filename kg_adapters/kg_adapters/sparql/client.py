@@ -8,7 +8,7 @@ import anyio
 from kg_adapters.sparql.breaker import CircuitBreaker
 from kg_adapters.sparql.exchange import Exchange, Progress
 from kg_adapters.sparql.failures import Failure
-from kg_adapters.sparql.messages import HttpReply, HttpRequest
+from kg_adapters.sparql.messages import HttpReply, HttpRequest, Watching, unwatched
 from kg_adapters.sparql.options import EndpointOptions
 from kg_adapters.sparql.retries import Backoff, Pace, SharedHold
 from kg_adapters.sparql.timing import Timing
@@ -23,6 +23,7 @@ class _Call:
 
     timeout_s: float
     end: float
+    watching: Watching
     progress: Progress = field(default_factory=Progress)
     before: Failure | None = None
 
@@ -53,12 +54,13 @@ class EndpointClient:
             timing=self._timing,
         )
 
-    async def fetch(self, request: HttpRequest, *, timeout_s: float) -> HttpReply:
+    async def fetch(self, request: HttpRequest, *, timeout_s: float, watching: Watching = unwatched) -> HttpReply:
         """Send a request and return its reply.
 
         Args:
             request: What to send; its URL is the endpoint's.
             timeout_s: The most seconds that it takes until there is a reply or an error, whatever happens.
+            watching: Makes what looks at the reply's body while it comes, and may have enough before its end.
 
         Raises:
             InvalidRequest: The endpoint says that the request is wrong.
@@ -66,7 +68,7 @@ class EndpointClient:
             BackendUnavailable: The endpoint cannot be reached, refuses to serve now, or failed too often lately.
             BackendError: The endpoint failed, or its reply is none that was asked for.
         """
-        call = _Call(timeout_s, self._timing.clock() + timeout_s)
+        call = _Call(timeout_s, self._timing.clock() + timeout_s, watching)
         outcome: HttpReply | Failure | None = None
         with self._breaker.admitted() as admission:
             with anyio.move_on_after(timeout_s):
@@ -104,7 +106,7 @@ class EndpointClient:
         call.progress = Progress()
         async with self._slots:
             await self._pace.turn(call.end - self._timing.clock())
-            outcome = await self._exchange.send(request, call.progress)
+            outcome = await self._exchange.send(request, call.progress, call.watching)
         if isinstance(outcome, Failure) and outcome.retry_after_s is not None:
             self._pace.hold(outcome.retry_after_s)
         return outcome

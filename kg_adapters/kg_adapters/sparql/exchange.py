@@ -1,7 +1,7 @@
 """Sends one request to an endpoint over pooled connections, and reads its answer within bounds."""
 
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -12,10 +12,10 @@ import httpx2
 from kg_adapters.errors import BackendUnavailable, InvalidRequest
 from kg_adapters.sparql.connection import authentication_of, connect, secrets_of
 from kg_adapters.sparql.failures import Failure, FailureTeller, Refusal
-from kg_adapters.sparql.messages import HttpReply, HttpRequest
+from kg_adapters.sparql.messages import HttpReply, HttpRequest, Watching, unwatched
 from kg_adapters.sparql.options import EndpointOptions
 from kg_adapters.sparql.retries import retry_after_s
-from kg_boundary.bodies import TooLarge, Unpackable, read_body
+from kg_boundary.bodies import TooLarge, Unpackable, body_slices, read_body
 
 _MAX_TOLD_BYTES: Final = 8_000
 _REDIRECTS: Final = frozenset({301, 302, 307, 308})
@@ -54,8 +54,15 @@ class Exchange:
         self._closed = False
         self.teller = FailureTeller(options.host, secrets_of(options))
 
-    async def send(self, request: HttpRequest, progress: Progress) -> HttpReply | Failure:
+    async def send(
+        self, request: HttpRequest, progress: Progress, watching: Watching = unwatched
+    ) -> HttpReply | Failure:
         """Send a request once, and return its reply or why there is none.
+
+        Args:
+            request: What to send.
+            progress: Told how far it has come.
+            watching: Makes what looks at the reply's body while it comes.
 
         Raises:
             InvalidRequest: The request is for another host than the options name.
@@ -71,10 +78,10 @@ class Exchange:
                 if isinstance(redirected := self._redirected(response), Failure):
                     return redirected
                 if redirected is None:
-                    return await self._read(response, request, progress)
+                    return await self._read(response, request, progress, watching)
                 await _leave(response)
             async with self._answer(http, redirected) as response:
-                return await self._read(response, request, progress)
+                return await self._read(response, request, progress, watching)
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
             # ValueError: a challenge to authenticate that makes no sense.
             return self.teller.broken(error)
@@ -128,7 +135,9 @@ class Exchange:
             asked.method, target, headers=headers, content=asked.content or None, extensions=asked.extensions
         )
 
-    async def _read(self, response: httpx2.Response, request: HttpRequest, progress: Progress) -> HttpReply | Failure:
+    async def _read(
+        self, response: httpx2.Response, request: HttpRequest, progress: Progress, watching: Watching
+    ) -> HttpReply | Failure:
         progress.doing = "reading its answer"
         if not response.is_success:
             progress.doing = f"reading why it refused (HTTP {response.status_code})"
@@ -136,15 +145,13 @@ class Exchange:
         reply = HttpReply(str(response.url), response.status_code, dict(response.headers.items()), b"")
         if reply.media_type not in request.accepted:
             return self.teller.wrong_type(reply.media_type, await _beginning(response))
-        body = bytearray()
         limit = self._options.max_bytes
         try:
-            await read_body(response.aiter_raw(), _encoding(response), max_bytes=limit, received=body)
+            return await _watched(response, reply, watching, max_bytes=limit)
         except TooLarge:
             return self.teller.too_large(limit)
         except Unpackable:
             return self.teller.unpackable(_encoding(response))
-        return replace(reply, body=bytes(body))
 
     async def _refusal(self, response: httpx2.Response) -> Refusal:
         text = await _beginning(response)
@@ -173,6 +180,17 @@ def stays_in_place(asked: httpx2.URL, target: httpx2.URL) -> bool:
 
 def _port(url: httpx2.URL) -> int:
     return url.port or (443 if url.scheme == "https" else 80)
+
+
+async def _watched(response: httpx2.Response, reply: HttpReply, watching: Watching, *, max_bytes: int) -> HttpReply:
+    """Return a reply with its body, as far as it is wanted; what is left of it is never sent for."""
+    body, watch = bytearray(), watching(reply)
+    async with aclosing(body_slices(response.aiter_raw(), _encoding(response), max_bytes=max_bytes)) as slices:
+        async for part in slices:
+            body += part
+            if watch.take(part):
+                return replace(reply, body=bytes(body), cut=True)
+    return replace(reply, body=bytes(body))
 
 
 def _encoding(response: httpx2.Response) -> str:

@@ -5,25 +5,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, Final, TypeAlias
-from typing import Literal as Choice
 
-import pyoxigraph
 from pydantic import Field, StrictBool, TypeAdapter, ValidationError
 
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.sparql.forms import Form
 from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, BlankNode, Iri, Literal, Node, Term
 
-RdfSyntax: TypeAlias = Choice["n-triples", "turtle"]
-"""How the answer to CONSTRUCT or DESCRIBE is written."""
+Row: TypeAlias = tuple[Term | None, ...]
+"""One solution: a term for each variable, None where it is unbound."""
 
-GRAPH_VARIABLES: Final = ("subject", "predicate", "object")
-_FORMATS: Final[Mapping[RdfSyntax, pyoxigraph.RdfFormat]] = {
-    "n-triples": pyoxigraph.RdfFormat.N_TRIPLES,
-    "turtle": pyoxigraph.RdfFormat.TURTLE,
-}
+MOST_CELLS: Final = 1_000_000
+"""A small answer with more cells, bound or not, is refused: rows that bind nothing have two bytes each."""
 _BLANK_LABEL: Final = re.compile(r"\w(?:[\w.·-]*[\w·-])?")
-_VIRTUOSO_BLANK: Final = "nodeID://"
+VIRTUOSO_BLANK: Final = "nodeID://"
+"""How Virtuoso begins the names of its blank nodes."""
 _HALF_A_CHARACTER: Final = re.compile(r"[\ud800-\udfff]")
 _VIRTUOSO_TRUTH: Final = "__ASK_RETVAL"
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
@@ -80,24 +76,55 @@ def read_results(document: object, form: Form, *, max_rows: int | None = None) -
     if results.results is None or results.head.vars is None:
         raise UnreadableAnswer("it is no SPARQL JSON result: it holds no rows")
     variables, bindings = results.head.vars, results.results.bindings
-    return _solutions(variables, _rows(variables, bindings, _Terms()), max_rows)
+    if len(variables) * len(bindings) > MOST_CELLS:
+        raise too_many_cells()
+    return solutions_of(variables, _rows(variables, bindings, _Terms()), max_rows)
 
 
-def read_graph(body: bytes, syntax: RdfSyntax, *, max_rows: int | None = None) -> Solutions:
-    """Return the triples of an RDF document, as rows subject, predicate, object.
+class RowReader:
+    """Makes the rows of one answer, batch by batch.
 
     Args:
-        body: The document.
-        syntax: How it is written.
-        max_rows: Rows behind so many are dropped, and `truncated` is set; None keeps all.
+        members: The document but for its rows, whose place is empty.
 
     Raises:
-        UnreadableAnswer: The document does not have this syntax.
+        UnreadableAnswer: The document has another shape.
     """
-    try:
-        return _solutions(GRAPH_VARIABLES, _triples(body, syntax), max_rows)
-    except SyntaxError as error:
-        raise UnreadableAnswer(f"it is not {syntax}: {error.msg}") from error
+
+    def __init__(self, members: object) -> None:
+        self.variables = read_results(members, "SELECT").variables
+        self._terms = _Terms()
+
+    def rows(self, bindings: Sequence[object], first: int) -> list[Row | None]:
+        """Return rows, None for one that holds what is no RDF term.
+
+        Args:
+            bindings: The rows as JSON has them.
+            first: How many rows of the answer came before them.
+
+        Raises:
+            UnreadableAnswer: They are no rows of this answer.
+        """
+        try:
+            batch = _BINDINGS.validate_python(bindings)
+        except ValidationError as error:
+            problem = _first_problem(error, ("results", "bindings"), first)
+            raise UnreadableAnswer(f"it is no SPARQL JSON result: {problem}") from error
+        return list(_rows(self.variables, batch, self._terms))
+
+
+def solutions_of(variables: tuple[str, ...], rows: Iterator[Row | None], max_rows: int | None) -> Solutions:
+    """Return an answer of rows, of which None stands for one that could not be read; no more are taken than needed."""
+    read = list(rows if max_rows is None else islice(rows, max_rows + 1))
+    kept = read if max_rows is None else read[:max_rows]
+    readable = tuple(row for row in kept if row is not None)
+    unreadable = len(kept) - len(readable)
+    return Solutions(variables, readable, truncated=unreadable > 0 or len(read) > len(kept), unreadable=unreadable)
+
+
+def too_many_cells() -> UnreadableAnswer:
+    """Return the refusal of an answer that would take far more memory than it has bytes."""
+    return UnreadableAnswer("it has more rows or variables than so few bytes can mean")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +162,7 @@ def _truth(results: _Results) -> bool:
 
 
 _RESULTS: Final = TypeAdapter(_Results)
-_Row: TypeAlias = tuple[Term | None, ...]
+_BINDINGS: Final = TypeAdapter(list[dict[str, _Binding]])
 
 
 class _Terms:
@@ -163,13 +190,13 @@ class _Terms:
             case "literal" | "typed-literal":
                 return self._literal(value, binding.datatype, binding.language)
             case "bnode":
-                return BlankNode(_blank_label(value))
+                return BlankNode(blank_label(value))
             case _:
                 raise UnreadableAnswer(f"it holds a term of the unknown type {kind[:40]!r}")
 
     def _node(self, value: str) -> Node:
         # Virtuoso says of some blank nodes that they are IRIs.
-        return BlankNode(_blank_label(value)) if value.startswith(_VIRTUOSO_BLANK) else self._iri(value)
+        return BlankNode(blank_label(value)) if value.startswith(VIRTUOSO_BLANK) else self._iri(value)
 
     def _literal(self, value: str, datatype: str | None, language: str | None) -> Literal:
         if _HALF_A_CHARACTER.search(value) is not None:
@@ -187,7 +214,7 @@ class _Terms:
         return found
 
 
-def _rows(variables: Sequence[str], bindings: Sequence[Mapping[str, _Binding]], terms: _Terms) -> Iterator[_Row | None]:
+def _rows(variables: Sequence[str], bindings: Sequence[Mapping[str, _Binding]], terms: _Terms) -> Iterator[Row | None]:
     """Yield the rows, None for one that holds what is no RDF term."""
     known = set(variables)
     for bound in bindings:
@@ -199,45 +226,17 @@ def _rows(variables: Sequence[str], bindings: Sequence[Mapping[str, _Binding]], 
             yield None
 
 
-def _triples(body: bytes, syntax: RdfSyntax) -> Iterator[_Row | None]:
-    # Lenient, so that one IRI with a blank costs its own row and not the answer.
-    for triple in pyoxigraph.parse(body, _FORMATS[syntax], lenient=True):
-        try:
-            yield _from_engine(triple.subject), _from_engine(triple.predicate), _from_engine(triple.object)
-        except InvalidRequest:
-            yield None
-
-
-def _from_engine(term: pyoxigraph.NamedNode | pyoxigraph.BlankNode | pyoxigraph.Literal | pyoxigraph.Triple) -> Term:
-    match term:
-        case pyoxigraph.NamedNode():
-            is_blank = term.value.startswith(_VIRTUOSO_BLANK)
-            return BlankNode(_blank_label(term.value)) if is_blank else Iri(term.value)
-        case pyoxigraph.BlankNode():
-            return BlankNode(_blank_label(term.value))
-        case pyoxigraph.Literal():
-            return Literal(term.value, Iri(term.datatype.value), term.language)
-        case pyoxigraph.Triple():
-            raise InvalidRequest("A quoted triple is no term here.")
-
-
-def _solutions(variables: tuple[str, ...], rows: Iterator[_Row | None], max_rows: int | None) -> Solutions:
-    read = list(rows if max_rows is None else islice(rows, max_rows + 1))
-    kept = read if max_rows is None else read[:max_rows]
-    readable = tuple(row for row in kept if row is not None)
-    unreadable = len(kept) - len(readable)
-    return Solutions(variables, readable, truncated=unreadable > 0 or len(read) > len(kept), unreadable=unreadable)
-
-
-def _blank_label(value: str) -> str:
-    label = value.removeprefix(_VIRTUOSO_BLANK).removeprefix("_:")
+def blank_label(value: str) -> str:
+    """Return the label of a blank node, whatever an engine calls it."""
+    label = value.removeprefix(VIRTUOSO_BLANK).removeprefix("_:")
     if _BLANK_LABEL.fullmatch(label) is not None:
         return label
-    # Whatever an engine calls its node, the same name stays the same node, and another name another.
+    # The same name stays the same node, and another name another.
     return "x" + value.encode("utf-8", "surrogatepass").hex()
 
 
-def _first_problem(error: ValidationError) -> str:
+def _first_problem(error: ValidationError, within: tuple[str, ...] = (), first: int = 0) -> str:
     problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    place = ".".join(str(part) for part in problem["loc"][:6])
+    inside = tuple(first + part if isinstance(part, int) else part for part in problem["loc"])
+    place = ".".join(str(part) for part in (*within, *inside)[:6])
     return f"{problem['msg'].lower()} at {place}" if place else problem["msg"].lower()

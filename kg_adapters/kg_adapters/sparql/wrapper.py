@@ -80,7 +80,11 @@ class PooledWrapper(SPARQLWrapper):
         Raises:
             KGError: As `send` does.
         """
-        return QueryResult((response_of(await self.send(self.request())), self.returnFormat))
+        return self.result_of(await self.send(self.request()))
+
+    def result_of(self, reply: HttpReply) -> QueryResult:
+        """Return the result that a reply to the query is."""
+        return QueryResult((response_of(reply), self.returnFormat))
 
     def query(self) -> QueryResult:
         """Send the query and return its result; for worker threads of the event loop that `send` belongs to.
