@@ -9,6 +9,7 @@ from typing import Generic, TypeAlias, TypeVar
 import anyio
 
 from kg_adapters.errors import KGError
+from kg_adapters.partial import note_partial, watching_completeness
 from kg_adapters.terms import Node
 
 K = TypeVar("K", bound=Hashable)
@@ -26,15 +27,19 @@ class Kept(Generic[V]):
 
 
 @dataclass(eq=False)
-class _Flight:
-    """A request under way: `landed` when it ended, with `error` if that is how; neither if it was cancelled."""
+class _Flight(Generic[K, V]):
+    """A request under way: `landed` when it ended, with `answers` or an `error`; with neither if it was cancelled."""
 
     landed: anyio.Event = field(default_factory=anyio.Event)
+    answers: Mapping[K, V] = field(default_factory=dict[K, V])
     error: KGError | None = None
+    partial: bool = False
 
 
 class AnswerCache(Generic[K, V]):
-    """Keeps answers by key; the least recently used goes first, and errors are never kept.
+    """Keeps answers by key; the least recently used goes first, and neither errors nor partial answers are kept.
+
+    Who asks for what is under way gets the same answer, kept or not.
 
     Args:
         max_entries: How many answers to keep.
@@ -47,7 +52,7 @@ class AnswerCache(Generic[K, V]):
         self._expiry_s = expiry_s
         self._clock = clock
         self._kept: OrderedDict[K, tuple[float, V]] = OrderedDict()
-        self._flights: dict[K, _Flight] = {}
+        self._flights: dict[K, _Flight[K, V]] = {}
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -68,7 +73,7 @@ class AnswerCache(Generic[K, V]):
             if mine:
                 found.update(await self._load(mine, load))
             else:
-                await self._wait(self._flights[missing[0]])
+                found.update(await self._wait(self._flights[missing[0]]))
         return {key: found[key] for key in keys}
 
     def _recall(self, key: K, found: dict[K, V]) -> bool:
@@ -80,10 +85,12 @@ class AnswerCache(Generic[K, V]):
         return True
 
     async def _load(self, keys: Sequence[K], load: Callable[[Sequence[K]], Awaitable[Mapping[K, V]]]) -> Mapping[K, V]:
-        flight = _Flight()
+        flight = _Flight[K, V]()
         self._flights.update(dict.fromkeys(keys, flight))
         try:
-            answers = await load(keys)
+            with watching_completeness() as seen:
+                flight.answers = await load(keys)
+            flight.partial = seen.partial
         except KGError as error:
             flight.error = error
             raise
@@ -91,13 +98,18 @@ class AnswerCache(Generic[K, V]):
             for key in keys:
                 del self._flights[key]
             flight.landed.set()
-        self._keep(answers)
-        return answers
+        if not flight.partial:
+            self._keep(flight.answers)
+        return flight.answers
 
-    async def _wait(self, flight: _Flight) -> None:
+    async def _wait(self, flight: _Flight[K, V]) -> Mapping[K, V]:
         await flight.landed.wait()
         if flight.error is not None:
             raise flight.error
+        if flight.partial:
+            # Whoever watches this caller's answers has not seen those of the other.
+            note_partial()
+        return flight.answers
 
     def _keep(self, answers: Mapping[K, V]) -> None:
         end = self._clock() + self._expiry_s
