@@ -168,6 +168,20 @@ class Settings(BaseModel):
     http_port: int = Field(
         default=8_000, ge=0, le=65_535, description="The port to listen on under HTTP; 0 takes a free one."
     )
+    http_max_connections: int = Field(default=256, ge=1, description="The most connections at once under HTTP.")
+    http_max_requests: int = Field(default=128, ge=1, description="The most requests answered at once under HTTP.")
+    http_max_streams: int = Field(
+        default=32, ge=1, description="The most of these that listen for changes, for as long as their client likes."
+    )
+    http_headers_s: float = Field(
+        default=10.0, gt=0, description="Seconds that the headers of a request may take to arrive."
+    )
+    http_body_s: float = Field(
+        default=30.0, gt=0, description="Seconds that the body of a request may take, and an answer may stay unread."
+    )
+    message_max_mb: int = Field(
+        default=4, ge=1, le=1_024, description="The most megabytes of one message that a client sends."
+    )
     log_level: Annotated[LogLevel, BeforeValidator(_lowered)] = Field(
         default="warning", description="How much is logged on standard error: debug, info, warning or error."
     )

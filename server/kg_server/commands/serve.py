@@ -15,11 +15,15 @@ from kg_server.commands.invocation import invocation
 from kg_server.settings import LogLevel, Settings
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
     from kg_adapters.protocol import KGAdapter
     from kg_server.mcp_server import SextantServer
 
 LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
-SHUTDOWN_S: Final = 2
+MEGABYTE: Final = 1024 * 1024
+MESSAGES_HELD: Final = 16
+"""How many messages of the largest size are held at once under HTTP."""
 
 
 def serve(
@@ -82,18 +86,19 @@ async def _serve_http(settings: Settings) -> None:
 
 
 async def _listen_to_http(server: "SextantServer", listener: socket.socket, settings: Settings) -> None:
-    import uvicorn
-    from mcp.server.transport_security import TransportSecuritySettings
+    import asyncio
 
-    names = [f"{name}{port}" for name in LOOPBACK_NAMES for port in ("", ":*")]
-    security = TransportSecuritySettings(
-        enable_dns_rebinding_protection=True,
-        allowed_hosts=names,
-        allowed_origins=[f"http://{name}" for name in names],
+    import uvicorn
+
+    from kg_server.http_connections import ConnectionLimits, ExhaustionToldOnce, LimitedConfig, room_for
+
+    limits = ConnectionLimits(
+        connections=room_for(settings.http_max_connections),
+        headers_s=settings.http_headers_s,
+        unread_s=settings.http_body_s,
     )
-    app = server.streamable_http_app(stateless_http=True, transport_security=security)
-    # uvicorn's own logging would write its access log to standard output.
-    config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=SHUTDOWN_S)
+    asyncio.get_running_loop().set_exception_handler(ExhaustionToldOnce())
+    config = LimitedConfig(_application(server, settings), limits)
     host = f"[{settings.http_host}]" if ":" in settings.http_host else settings.http_host
     address = f"http://{host}:{listener.getsockname()[1]}/mcp"
 
@@ -105,6 +110,31 @@ async def _listen_to_http(server: "SextantServer", listener: socket.socket, sett
             print(f"Serving {settings.graph} at {address}", file=sys.stderr, flush=True)
 
     await Announced(config).serve(sockets=[listener])
+
+
+def _application(server: "SextantServer", settings: Settings) -> "ASGIApp":
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    from kg_server.http_limits import MCP_PATH, LimitedRequests, RequestLimits
+
+    names = [f"{name}{port}" for name in LOOPBACK_NAMES for port in ("", ":*")]
+    security = TransportSecuritySettings(
+        enable_dns_rebinding_protection=True,
+        allowed_hosts=names,
+        allowed_origins=[f"http://{name}" for name in names],
+    )
+    most = settings.message_max_mb * MEGABYTE
+    app = server.streamable_http_app(
+        streamable_http_path=MCP_PATH, stateless_http=True, transport_security=security, max_request_body_size=most
+    )
+    limits = RequestLimits(
+        requests=settings.http_max_requests,
+        streams=settings.http_max_streams,
+        body_bytes=most,
+        held_bytes=MESSAGES_HELD * most,
+        body_s=settings.http_body_s,
+    )
+    return LimitedRequests(app, limits)
 
 
 def parse_address(text: str) -> tuple[str | None, int | None]:
