@@ -12,7 +12,6 @@ from mcp.server import MCPServer
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
-from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult, ToolAnnotations
 from mcp.types import Tool as ListedTool
@@ -23,7 +22,7 @@ from kg_adapters.protocol import KGAdapter
 from kg_boundary.shown import clipped, in_quotes, visible_line, visible_lines
 from kg_server.listing import listed
 from kg_server.resolve import closest
-from kg_server.stdio import Messages
+from kg_server.stdio import Answers, Messages, StdioLimits, Turns, standard_streams
 
 logger = logging.getLogger(__name__)
 
@@ -167,11 +166,14 @@ class SextantServer(MCPServer[None]):
                 raise MCPError(code=INVALID_PARAMS, message=f"The prompt {name} needs the argument {argument}.")
         return await super().get_prompt(name, arguments, context)
 
-    async def run_stdio_async(self) -> None:
+    async def run_stdio_async(self, limits: StdioLimits = StdioLimits()) -> None:  # noqa: B008 - it is frozen
         """Serve one client over standard input and output."""
-        async with stdio_server() as (incoming, outgoing):
+        turns = Turns(limits)
+        with standard_streams() as (incoming, outgoing):
+            answers = Answers(outgoing, turns)
+            messages = Messages(incoming, answers, turns, limits)
             server = self._lowlevel_server
-            await server.run(Messages(incoming, outgoing), outgoing, server.create_initialization_options())
+            await server.run(messages, answers, server.create_initialization_options())
 
     async def _unknown_resource(self, uri: str) -> str:
         known = [str(each.uri) for each in await self.list_resources()]

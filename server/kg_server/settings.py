@@ -179,6 +179,9 @@ class Settings(BaseModel):
     http_body_s: float = Field(
         default=30.0, gt=0, description="Seconds that the body of a request may take, and an answer may stay unread."
     )
+    stdio_max_requests: int = Field(
+        default=64, ge=1, description="The most requests answered at once under stdio; more wait unread."
+    )
     message_max_mb: int = Field(
         default=4, ge=1, le=1_024, description="The most megabytes of one message that a client sends."
     )

@@ -1,87 +1,133 @@
+"""What passes between one client and the server: in turns, a line each."""
+
+import io
 import json
-import subprocess
-from collections.abc import Iterator
-from pathlib import Path
 
 import anyio
 import pytest
-from mcp.shared.message import SessionMessage
-from mcp.types import JSONRPCError, JSONRPCRequest, jsonrpc_message_adapter
-from pydantic import ValidationError
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
+from mcp.types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
-from cli_runs import COMMAND, write_graph
-from kg_server.stdio import Messages, refusal_of
+from kg_server.stdio import Answers, Messages, StdioLimits, Turns
 
-DEEP = "[" * 300 + "]" * 300
+LIMITS = StdioLimits(requests=2, message_bytes=100, held_bytes=100)
 
 
-def call_of(argument: str) -> str:
-    params = f'{{"name":"Degree","arguments":{{"node":{argument}}}}}'
-    return f'{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{params}}}'
+class Wire:
+    """Both directions in memory."""
+
+    def __init__(self, *lines: bytes) -> None:
+        self.written = io.BytesIO()
+        self.turns = Turns(LIMITS)
+        self.answers = Answers(self.written, self.turns)
+        self.messages = Messages(io.BytesIO(b"\n".join(lines)), self.answers, self.turns, LIMITS)
+
+    @property
+    def refusals(self) -> list[JSONRPCError]:
+        return [JSONRPCError.model_validate_json(line) for line in self.written.getvalue().splitlines()]
 
 
-def refusal_to(line: str) -> JSONRPCError:
-    with pytest.raises(ValidationError) as raised:
-        jsonrpc_message_adapter.validate_json(line, by_name=False)
-    return refusal_of(raised.value)
+def ping(number: int) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": number, "method": "ping"}).encode()
 
 
-@pytest.mark.parametrize(
-    ("line", "answered", "code"),
-    [
-        (call_of('"\\ud800"'), 7, -32700),
-        (call_of(DEEP), 7, -32700),
-        (call_of("[" * 100_000), None, -32700),
-        ("{bad json", None, -32700),
-        ('{"id": true, "x": "\\ud800"}', None, -32700),
-        ("[]", None, -32600),
-        ("7", None, -32600),
-    ],
-    ids=["surrogate", "deep", "bottomless", "broken", "no id", "batch", "number"],
-)
-def test_a_line_that_is_no_message_is_answered_under_its_own_id(line: str, answered: int | None, code: int) -> None:
-    refusal = refusal_to(line)
-    assert (refusal.id, refusal.error.code) == (answered, code)
-    assert len(refusal.error.message) <= 200
+async def answered(wire: Wire, number: int) -> None:
+    await wire.answers.send(SessionMessage(JSONRPCResponse(jsonrpc="2.0", id=number, result={})))
 
 
 async def test_messages_pass_between_refusals() -> None:
-    incoming, read = anyio.create_memory_object_stream[SessionMessage | Exception](9)
-    write, outgoing = anyio.create_memory_object_stream[SessionMessage](9)
-    ping = SessionMessage(JSONRPCRequest(jsonrpc="2.0", id=1, method="ping"))
-    broken = OSError("the pipe broke")
-    with pytest.raises(ValidationError) as raised:
-        jsonrpc_message_adapter.validate_json("{", by_name=False)
-    async with write, outgoing, incoming:
-        for item in (raised.value, ping, raised.value, broken):
-            incoming.send_nowait(item)
-        incoming.close()
-        async with Messages(read, write) as messages:
-            assert [item async for item in messages] == [ping, broken]
-        refusals = [outgoing.receive_nowait().message for _ in range(outgoing.statistics().current_buffer_used)]
-    assert [isinstance(refusal, JSONRPCError) for refusal in refusals] == [True, True]
+    wire = Wire(b"{", ping(1), b"[]")
+    item = await wire.messages.receive()
+    assert item.message == JSONRPCRequest(jsonrpc="2.0", id=1, method="ping")
+    await answered(wire, 1)
+    assert [each async for each in wire.messages] == []
+    first, _, last = wire.written.getvalue().splitlines()
+    assert [json.loads(line)["error"]["code"] for line in (first, last)] == [-32700, -32600]
 
 
-@pytest.fixture
-def spoken(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """A server over stdio."""
-    words = ["serve", str(write_graph(tmp_path)), "--cache-folder", str(tmp_path / "cache")]
-    pipe = subprocess.PIPE
-    with subprocess.Popen([*COMMAND, *words], stdin=pipe, stdout=pipe, stderr=pipe, text=True, bufsize=1) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
+@pytest.mark.parametrize("end", [b"\n", b""], ids=["with an end", "without"])
+async def test_a_line_that_is_too_long_is_refused_and_what_follows_is_read(end: bytes) -> None:
+    for length in (102, 200_000):
+        wire = Wire(b"x" * length, ping(1)) if end else Wire(b"x" * length)
+        seen = 0
+        async for _ in wire.messages:
+            seen += 1
+            wire.turns.end(1)
+        assert (seen, [refusal.error.code for refusal in wire.refusals]) == (1 if end else 0, [-32600])
 
 
-def test_a_lone_surrogate_over_stdio_is_refused_and_the_server_goes_on(spoken: subprocess.Popen[str]) -> None:
-    assert spoken.stdin is not None
-    assert spoken.stdout is not None
-    client = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client}
-    replies: list[object] = []
-    for line in (json.dumps(hello), call_of('"\\ud800"'), call_of('"Q1490"')):
-        spoken.stdin.write(f"{line}\n")
-        replies.append(json.loads(spoken.stdout.readline()))
-    assert '"code": -32700' in json.dumps(replies[1])
-    assert "Tokyo (Q1490) has 1 distinct neighbour" in json.dumps(replies[2])
+async def test_a_request_waits_for_a_turn_and_a_notification_does_not() -> None:
+    wire = Wire(ping(1), ping(2), b'{"jsonrpc":"2.0","method":"notifications/initialized"}', ping(3))
+    read: list[object] = []
+
+    async def read_one_more() -> None:
+        read.append((await wire.messages.receive()).message)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(3):
+            await wire.messages.receive()
+        tasks.start_soon(read_one_more)
+        await until_waiting(wire)
+        assert read == []
+        await answered(wire, 1)
+    assert read == [JSONRPCRequest(jsonrpc="2.0", id=3, method="ping")]
+
+
+async def until_waiting(wire: Wire) -> None:
+    while not wire.turns.waiting:
+        await anyio.lowlevel.checkpoint()
+
+
+async def test_requests_wait_for_their_bytes_too_and_the_first_never_does() -> None:
+    turns = Turns(LIMITS)
+    await turns.take(1, 1_000)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(turns.take, 2, 1)
+        await anyio.wait_all_tasks_blocked()
+        assert turns.waiting
+        turns.end(1)
+    assert not turns.waiting
+
+
+async def test_a_cancelled_request_gives_its_turn_back() -> None:
+    wire = Wire(ping(1), ping(2), ping(2))
+    await wire.messages.receive()
+    item = await wire.messages.receive()
+    assert isinstance(item.metadata, ServerMessageMetadata)
+    assert item.metadata.on_request_unanswered is not None
+    await item.metadata.on_request_unanswered()
+    item = await wire.messages.receive()
+    assert item.message == JSONRPCRequest(jsonrpc="2.0", id=2, method="ping")
+
+
+async def test_the_end_comes_when_everything_is_answered() -> None:
+    wire = Wire(ping(1))
+    await wire.messages.receive()
+    ended = anyio.Event()
+
+    async def read_on() -> None:
+        with pytest.raises(anyio.EndOfStream):
+            await wire.messages.receive()
+        ended.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(read_on)
+        await until_waiting(wire)
+        assert not ended.is_set()
+        await answered(wire, 1)
+    assert ended.is_set()
+
+
+class Broken(io.BytesIO):
+    """A pipe that nobody reads."""
+
+    def write(self, data: object, /) -> int:
+        raise BrokenPipeError
+
+
+async def test_an_answer_that_nobody_takes_ends_the_turn_all_the_same() -> None:
+    turns = Turns(LIMITS)
+    await turns.take(1, 10)
+    with pytest.raises(anyio.BrokenResourceError):
+        await Answers(Broken(), turns).send(SessionMessage(JSONRPCResponse(jsonrpc="2.0", id=1, result={})))
+    await turns.all_ended()

@@ -12,6 +12,7 @@ import typer
 
 from kg_adapters.errors import InvalidRequest
 from kg_server.commands.invocation import invocation
+from kg_server.commands.unblocked import unblocked_standard_error
 from kg_server.settings import LogLevel, Settings
 
 if TYPE_CHECKING:
@@ -38,30 +39,33 @@ def serve(
 ) -> None:
     """Serve a graph to MCP clients, over stdio unless --http is given."""
     host, port = (None, None) if http is None else parse_address(http)
-    loaded = invocation(context).load(
-        graph=graph,
-        languages=languages,
-        max_tokens=max_tokens,
-        timeout_s=timeout_s,
-        cache_folder=cache_folder,
-        log_level=log_level,
-        http_host=host,
-        http_port=port,
-    )
-    if http is None:
-        # The thread that waits for standard input cannot be stopped, so Ctrl-C has to end the process by itself.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-    import anyio
+    with unblocked_standard_error():
+        loaded = invocation(context).load(
+            graph=graph,
+            languages=languages,
+            max_tokens=max_tokens,
+            timeout_s=timeout_s,
+            cache_folder=cache_folder,
+            log_level=log_level,
+            http_host=host,
+            http_port=port,
+        )
+        if http is None:
+            # The thread that waits for standard input cannot be stopped, so Ctrl-C has to end the process by itself.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+        import anyio
 
-    anyio.run(_serve_stdio if http is None else _serve_http, loaded.settings)
+        anyio.run(_serve_stdio if http is None else _serve_http, loaded.settings)
 
 
 async def _serve_stdio(settings: Settings) -> None:
     from kg_server.commands.graphs import opened_or_pending
+    from kg_server.stdio import StdioLimits
 
     # A host waits for the handshake, and gives up where that takes as long as an import.
     async with opened_or_pending(settings) as graph:
-        await server_of(graph, settings).run_stdio_async()
+        limits = StdioLimits(requests=settings.stdio_max_requests, message_bytes=settings.message_max_mb * MEGABYTE)
+        await server_of(graph, settings).run_stdio_async(limits)
 
 
 def server_of(graph: "KGAdapter", settings: Settings) -> "SextantServer":
