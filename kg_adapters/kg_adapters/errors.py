@@ -64,6 +64,13 @@ class InvalidSource(KGError):
     """A file or store that was to be read is damaged, of another version or not what its name says."""
 
 
+class GraphReplaced(InvalidSource):
+    """Another graph took the place of the one that was asked, before it had said everything.
+
+    Whoever asks again from the start is answered by the new one: `kg_adapters.snapshots`.
+    """
+
+
 class BackendError(KGError):
     """The graph failed to answer."""
 

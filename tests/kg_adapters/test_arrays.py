@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kg_adapters.labels import RDF_TYPE, Vocabulary
+from kg_adapters.local.array_files import ArrayFiles
 from kg_adapters.local.arrays import IndexBuilder
 from kg_adapters.local.index import EdgeTable, GraphIndex, LinkTable, StringTable, open_index, save_index
 from kg_adapters.terms import Iri, Literal
@@ -159,17 +160,21 @@ def test_the_ids_are_32_bit_and_the_positions_64_bit_numbers() -> None:
     assert {array.dtype for array in positions} == {np.dtype(np.int64)}
 
 
+def saved(folder: Path, index: GraphIndex) -> GraphIndex:
+    (folder / "index").mkdir()
+    save_index(index, folder / "index")
+    return open_index(ArrayFiles(folder, "index"))
+
+
 def test_an_index_of_nothing_can_be_saved_and_opened(tmp_path: Path) -> None:
-    save_index(build([]), tmp_path)
-    index = open_index(tmp_path)
+    index = saved(tmp_path, build([]))
     assert (len(index.nodes), len(index.relations), len(index.out.neighbors), len(index.labels)) == (0, 0, 0, 0)
     assert index.nodes.find("http://e/a") is None
 
 
 def test_an_opened_index_says_what_was_saved(tmp_path: Path) -> None:
     built = build([("http://e/a", "http://e/r", "http://e/b")], [("http://e/a", LABEL, "A", STRING, "en")])
-    save_index(built, tmp_path)
-    opened = open_index(tmp_path)
+    opened = saved(tmp_path, built)
     assert edges_of(opened, opened.into) == [("http://e/b", "http://e/r", "http://e/a")]
     assert features_of(opened) == [("http://e/a", LABEL, "A", STRING, "en")]
     assert opened.labels.tolist() == [0, -1]

@@ -11,7 +11,8 @@ from kg_adapters.errors import InvalidSource
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.build import ImportOptions, build_store
 from kg_adapters.local.cache import cached_store, sample_store
-from kg_adapters.local.store import FORMAT, open_store, verify_store
+from kg_adapters.local.store import FORMAT, open_store
+from kg_adapters.local.verifying import verify_store
 from kg_adapters.progress import Progress, Stage
 
 EDGE = "<http://e/a> <http://e/p> <http://e/b> .\n"
@@ -123,7 +124,7 @@ def test_the_sample_is_unpacked_once_and_whole(tmp_path: Path) -> None:
     assert sample_store(tmp_path) == store
     assert store.stat().st_ino == made
     assert "CC0" in (store / "SOURCE.txt").read_text(encoding="utf-8")
-    info = verify_store(store)
+    info = verify_store(store).info
     assert (info.format, info.name, info.skipped) == (FORMAT, "sample", 0)
 
 

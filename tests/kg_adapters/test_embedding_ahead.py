@@ -16,7 +16,8 @@ from kg_adapters.local.embed import EmbedOptions, embed_store
 from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.matrix_file import MatrixFile
 from kg_adapters.local.meaning import MeaningIndex
-from kg_adapters.local.store import open_store, verify_store
+from kg_adapters.local.seal import Damage, read_seal, write_seal
+from kg_adapters.local.store import open_store
 from kg_adapters.local.vectors import (
     LabelVectors,
     build_label_vectors,
@@ -25,6 +26,7 @@ from kg_adapters.local.vectors import (
     relation_texts,
     vector_folder,
 )
+from kg_adapters.local.verifying import verify_store
 from kg_adapters.progress import EmbeddingProgress
 from kg_adapters.testing import iri, ntriples
 from small_graphs import index_of, store_of
@@ -150,7 +152,7 @@ async def test_a_store_is_embedded_by_one_call_and_stays_whole(tmp_path: Path) -
     assert again.calls == []
     assert list(dict.fromkeys(stages)) == ["relations", "labels", "entities"]
     assert MeaningIndex.open(store.folder, store.index, MODEL) is not None
-    assert verify_store(store.folder) == store.info
+    assert verify_store(store.folder).info == store.info
 
 
 async def test_entities_may_be_left_out(tmp_path: Path) -> None:
@@ -178,12 +180,9 @@ async def test_vectors_of_another_model_are_not_opened(tmp_path: Path, index: Gr
         ("labels.npy", None),
     ],
 )
-async def test_vectors_that_do_not_fit_are_left_unused_with_a_warning(
-    tmp_path: Path,
-    index: GraphIndex,
-    name: str,
-    content: npt.NDArray[np.generic] | bytes | None,
-    caplog: pytest.LogCaptureFixture,
+@pytest.mark.parametrize("sealed", [False, True])
+async def test_vectors_that_were_changed_or_do_not_fit_are_damage(
+    tmp_path: Path, index: GraphIndex, name: str, content: npt.NDArray[np.generic] | bytes | None, *, sealed: bool
 ) -> None:
     await build_label_vectors(tmp_path, index, RecordingEmbedder())
     path = vector_folder(tmp_path, MODEL) / name
@@ -192,8 +191,29 @@ async def test_vectors_that_do_not_fit_are_left_unused_with_a_warning(
         path.write_bytes(content)
     elif content is not None:
         np.save(path, content)
-    assert open_label_vectors(tmp_path, index, MODEL) is None
-    assert f"The vectors in {path.parent} are left unused" in caplog.text
+    if sealed and content is not None:
+        seal = path.with_name("relations.seal.json" if name == "relations.npy" else "labels.seal.json")
+        write_seal(seal, tmp_path, [tmp_path / file.path for file in read_seal(seal) or ()])
+    with pytest.raises(Damage, match=f"^vectors/{MODEL}"):
+        open_label_vectors(tmp_path, index, MODEL)
+
+
+async def test_a_seal_of_vectors_that_cannot_be_read_is_damage(tmp_path: Path, index: GraphIndex) -> None:
+    await build_relation_vectors(tmp_path, index, RecordingEmbedder())
+    (vector_folder(tmp_path, MODEL) / "relations.seal.json").write_bytes(b"{")
+    with pytest.raises(Damage, match=r"relations\.seal\.json cannot be read"):
+        open_label_vectors(tmp_path, index, MODEL)
+
+
+async def test_damaged_vectors_are_computed_again_by_the_next_embedding(tmp_path: Path) -> None:
+    store = store_of(tmp_path, ntriples(GRAPH))
+    await embed_store(store, RecordingEmbedder())
+    intact = {path: path.read_bytes() for path in vector_folder(store.folder, MODEL).iterdir()}
+    for path, content in intact.items():
+        path.write_bytes(bytes([*content[:-2], content[-2] ^ 1, content[-1]]))
+        await embed_store(store, RecordingEmbedder())
+        verify_store(store.folder)
+        assert path.read_bytes() == content
 
 
 @pytest.fixture

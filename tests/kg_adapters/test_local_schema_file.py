@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from kg_adapters.errors import InvalidSource
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local import schema_file
 from kg_adapters.local.schema_file import read_schema, write_schema
+from kg_adapters.local.seal import Damage
 from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
 from kg_adapters.prefixes import WIKIDATA, Prefixes
 from kg_adapters.terms import RDF_LANG_STRING, Literal, Triple
@@ -33,7 +33,7 @@ GRAPH = (
 
 def schema_of(folder: Path, *statements: str) -> GraphSchema:
     write_schema(folder, index_of(statements), Vocabulary())
-    return read_schema(folder, Prefixes())
+    return read_schema((folder / "schema.json").read_bytes(), Prefixes())
 
 
 def test_a_schema_counts_what_there_is_and_shows_the_best_connected_as_examples(tmp_path: Path) -> None:
@@ -75,17 +75,24 @@ def test_a_schema_too_large_is_cut_and_says_so(tmp_path: Path) -> None:
     assert (len(found.relations), found.complete) == (schema_file.MAX_RELATIONS, False)
 
 
-@pytest.mark.parametrize("content", [None, "", "{}", "[1]", "\ud800"])
-def test_a_damaged_schema_says_what_to_do(tmp_path: Path, content: str | None) -> None:
-    if content is not None:
-        (tmp_path / "schema.json").write_bytes(content.encode(errors="surrogatepass"))
-    with pytest.raises(InvalidSource, match=r"schema\.json is missing or damaged"):
-        read_schema(tmp_path, Prefixes())
+@pytest.mark.parametrize("content", ["", "{}", "[1]", "\ud800"])
+def test_what_is_no_schema_is_damage(content: str) -> None:
+    with pytest.raises(Damage, match=r"schema\.json cannot be read"):
+        read_schema(content.encode(errors="surrogatepass"), Prefixes())
+
+
+@pytest.mark.parametrize(("said", "instead"), [(b'"triples":9', b'"triples":-9'), (b"http://", b"no iri ")])
+def test_a_schema_that_cannot_be_true_is_damage(tmp_path: Path, said: bytes, instead: bytes) -> None:
+    write_schema(tmp_path, index_of(GRAPH), Vocabulary())
+    text = (tmp_path / "schema.json").read_bytes()
+    assert said in text
+    with pytest.raises(Damage, match=r"schema\.json cannot be read"):
+        read_schema(text.replace(said, instead), Prefixes())
 
 
 def test_the_schema_of_a_real_graph_names_its_largest_class(tmp_path: Path, sample_source: Path) -> None:
     write_schema(tmp_path, open_sample_index(sample_source), Vocabulary())
-    found = read_schema(tmp_path, WIKIDATA)
+    found = read_schema((tmp_path / "schema.json").read_bytes(), WIKIDATA)
     largest = found.classes[0]
     assert (WIKIDATA.shorten(largest.iri), largest.label, found.triples) == ("Q5", "human", Count(149_827))
     assert (found.entities, found.complete) == (Count(15_777), True)

@@ -8,7 +8,8 @@ import pytest
 
 from kg_adapters.errors import InvalidSource
 from kg_adapters.local.build import ImportOptions, build_store
-from kg_adapters.local.store import FORMAT, is_store, open_store, read_store_info, verify_store
+from kg_adapters.local.store import FORMAT, is_store, open_store, read_store_info
+from kg_adapters.local.verifying import verify_store
 
 AGAIN = r"Import the files again: kg-sextant import FILE… --to .*store"
 
@@ -30,7 +31,7 @@ def test_a_store_opens_with_its_index_and_what_it_says_of_itself(store: Path) ->
     opened = open_store(store)
     assert opened.folder == store
     assert [opened.index.nodes[row] for row in range(2)] == ["http://e/a", "http://e/b"]
-    assert opened.info == read_store_info(store) == verify_store(store)
+    assert opened.info == read_store_info(store) == verify_store(store).info
     assert opened.info.prefixes.namespaces["e"] == "http://e/"
 
 
@@ -107,12 +108,27 @@ def test_a_file_of_the_right_size_that_is_no_array_is_an_error(store: Path) -> N
         open_store(store)
 
 
-def test_changed_content_is_found_by_verifying(store: Path) -> None:
+def test_changed_content_of_a_small_index_is_found_at_opening(store: Path) -> None:
     path = store / "index" / "nodes.text.npy"
     path.write_bytes(path.read_bytes().replace(b"http://e/a", b"http://e/x"))
-    open_store(store)
     with pytest.raises(InvalidSource, match=rf"the content of index/nodes\.text\.npy has changed\. {AGAIN}"):
+        open_store(store)
+
+
+def test_changed_content_elsewhere_is_found_by_verifying(store: Path) -> None:
+    path = store / "text" / "nodes.text.npy"
+    path.write_bytes(path.read_bytes().replace(b"a", b"x"))
+    open_store(store)
+    with pytest.raises(InvalidSource, match=rf"the content of text/nodes\.text\.npy has changed\. {AGAIN}"):
         verify_store(store)
+
+
+@pytest.mark.parametrize("part", [b"counts", b'"triples": 1', b'"name": "g"'])
+def test_a_store_file_whose_content_has_changed_is_damaged(store: Path, part: bytes) -> None:
+    path, changed = store / "store.json", part[:-2] + bytes([part[-2] ^ 1]) + part[-1:]
+    path.write_bytes(path.read_bytes().replace(part, changed))
+    with pytest.raises(InvalidSource, match=rf"is damaged: .*store\.json .*\. {AGAIN}"):
+        open_store(store)
 
 
 def test_verifying_looks_at_oxigraphs_files_too(tmp_path: Path) -> None:

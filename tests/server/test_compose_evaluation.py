@@ -38,7 +38,7 @@ class Watched(LocalAdapter):
     """A graph that remembers what was asked of it, and can be made to fail or to wait."""
 
     def __init__(self, graph: LocalAdapter) -> None:
-        super().__init__(graph._store)
+        super().__init__(graph.store)
         self.asked: list[str] = []
         self.failing: frozenset[str] = frozenset()
         self.forgotten: frozenset[str] = frozenset()
@@ -77,7 +77,7 @@ class Sketchy(LocalAdapter):
     """A graph whose definition lists nothing."""
 
     def __init__(self, graph: LocalAdapter) -> None:
-        super().__init__(graph._store)
+        super().__init__(graph.store)
 
     async def schema(self) -> GraphSchema:
         return replace(await super().schema(), relations=(), features=(), complete=False)

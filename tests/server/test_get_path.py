@@ -77,7 +77,7 @@ class Slow(LocalAdapter):
     """A graph whose path search runs into its deadline after one path."""
 
     def __init__(self, graph: LocalAdapter) -> None:
-        super().__init__(graph._store)
+        super().__init__(graph.store)
 
     async def paths(self, request: PathRequest) -> PathsFound:
         found = await super().paths(request)

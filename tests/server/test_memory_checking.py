@@ -27,7 +27,7 @@ class Counting(LocalAdapter):
     """A graph that notes how it is asked for neighbours."""
 
     def __init__(self, graph: LocalAdapter) -> None:
-        super().__init__(graph._store)
+        super().__init__(graph.store)
         self.asked: list[tuple[Direction, int]] = []
         self.shown = 0
 

@@ -22,7 +22,7 @@ class Absent(LocalAdapter):
     """A graph whose backend is gone, or never answers about features."""
 
     def __init__(self, graph: LocalAdapter) -> None:
-        super().__init__(graph._store)
+        super().__init__(graph.store)
 
     async def schema(self) -> GraphSchema:
         raise BackendUnavailable("The graph cannot be reached. Is it running?")

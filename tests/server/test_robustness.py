@@ -18,7 +18,7 @@ class Stalling(LocalAdapter):
     """A graph that never answers `features`, and takes its time over paths."""
 
     def __init__(self, graph: LocalAdapter, reported: anyio.Event) -> None:
-        super().__init__(graph._store)
+        super().__init__(graph.store)
         self.reported = reported
         self.stopped = anyio.Event()
 
@@ -38,7 +38,7 @@ class Crashing(LocalAdapter):
     """A graph with a bug, and a backend that is gone."""
 
     def __init__(self, graph: LocalAdapter) -> None:
-        super().__init__(graph._store)
+        super().__init__(graph.store)
 
     async def describe(self, terms: Collection[Node]) -> Mapping[Node, Description]:
         raise KeyError("secret=hunter2")

@@ -17,7 +17,7 @@ class Partial(LocalAdapter):
     """A graph too large to list everything."""
 
     def __init__(self, graph: LocalAdapter) -> None:
-        super().__init__(graph._store)
+        super().__init__(graph.store)
 
     async def schema(self) -> GraphSchema:
         return replace(await super().schema(), complete=False)

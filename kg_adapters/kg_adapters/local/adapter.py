@@ -3,26 +3,29 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 import anyio.to_thread
 
 from kg_adapters.embedding.protocol import Vectors
-from kg_adapters.errors import InvalidRequest, InvalidSource
+from kg_adapters.errors import InvalidRequest
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.cursors import Question, graph_seal, invalid_cursor, read_cursor, write_cursor
+from kg_adapters.local.cursors import Question, invalid_cursor, read_cursor, write_cursor
 from kg_adapters.local.degrees import count_neighbors
 from kg_adapters.local.dictionary import Dictionary
+from kg_adapters.local.intact import intact
 from kg_adapters.local.neighborhood import START, Edge, Neighborhood, Position
 from kg_adapters.local.path_search import find_paths_in_index
+from kg_adapters.local.schema_file import FILE as SCHEMA_FILE
 from kg_adapters.local.schema_file import read_schema
+from kg_adapters.local.seal import Damage
 from kg_adapters.local.sparql_pool import SparqlPool
 from kg_adapters.local.sparql_store import ensure_sparql_store
 from kg_adapters.local.store import LocalStore
+from kg_adapters.local.store_names import StoreNames
 from kg_adapters.local.store_vectors import StoreVectors
 from kg_adapters.local.surroundings import surroundings_in_index
-from kg_adapters.local.text_index import FOLDER as TEXT_FOLDER
-from kg_adapters.local.text_index import Hit, TextIndex
 from kg_adapters.local.vectors import LabelVectors
 from kg_adapters.models import (
     Candidate,
@@ -52,35 +55,43 @@ class LocalAdapter:
 
     Args:
         store: An open store; it may be shared by any number of adapters.
+
+    Attributes:
+        store: The same.
     """
 
     def __init__(self, store: LocalStore) -> None:
-        self._store = store
+        self.store = store
         self._index = store.index
         self._dictionary = Dictionary(store.index)
-        self._graph_seal = graph_seal(store.index)
-        self._types = self._ids(store.info.vocabulary.types)
-        self._text: TextIndex | None = None
+        self._content = store.content
         self._schema: GraphSchema | None = None
-        self._vectors = StoreVectors(store.folder, store.index)
+        self._names = StoreNames(store)
+        self._vectors = StoreVectors(store)
         self._sparql = SparqlPool(store.folder, store.info.prefixes)
+        self._sparql_known = False
+
+    @cached_property
+    def _types(self) -> frozenset[int]:
+        return self._ids(self.vocabulary.types)
 
     @property
     def name(self) -> str:
-        return self._store.info.name
+        return self.store.info.name
 
     @property
     def prefixes(self) -> Prefixes:
-        return self._store.info.prefixes
+        return self.store.info.prefixes
 
     @property
     def vocabulary(self) -> Vocabulary:
-        return self._store.info.vocabulary
+        return self.store.info.vocabulary
 
     @property
     def remote(self) -> bool:
         return False
 
+    @intact
     async def labels(self, terms: Collection[Node]) -> Mapping[Node, str]:
         found: dict[Node, str] = {}
         for term in terms:
@@ -90,10 +101,12 @@ class LocalAdapter:
                 found[term] = label
         return found
 
+    @intact
     async def describe(self, terms: Collection[Node]) -> Mapping[Node, Description]:
         found = ((term, self._description(term)) for term in dict.fromkeys(terms))
         return {term: description for term, description in found if description is not None}
 
+    @intact
     async def neighbors(
         self,
         entities: Sequence[Node],
@@ -112,7 +125,7 @@ class LocalAdapter:
         if cursor is not None:
             if len(nodes) != 1:
                 raise invalid_cursor(cursor, f"goes with one entity, not with {len(nodes)}")
-            start = read_cursor(cursor, question.seal(self._graph_seal, *nodes))
+            start = read_cursor(cursor, question.seal(self._content, *nodes))
         wanted = None if relations is None else self._ids(relations)
         pages: dict[Node, NeighborPage] = {}
         for node in nodes:
@@ -124,6 +137,7 @@ class LocalAdapter:
                 pages[node] = self._page(node, around, question, start, limit)
         return pages
 
+    @intact
     async def degrees(
         self, entities: Sequence[Node], *, direction: Direction = "both", relations: Collection[Iri] | None = None
     ) -> Mapping[Node, Degree]:
@@ -131,6 +145,7 @@ class LocalAdapter:
         numbers = ((node, self._dictionary.node_id(node)) for node in dict.fromkeys(entities))
         return {node: self._degree(number, direction, wanted) for node, number in numbers if number is not None}
 
+    @intact
     async def features(self, entity: Node, *, relation: Iri | None = None, limit: int = 200) -> FeaturePage:
         _require_positive(limit)
         number = self._dictionary.node_id(entity)
@@ -145,22 +160,27 @@ class LocalAdapter:
         shown = range(first, min(last, first + limit))
         return FeaturePage(tuple(self._feature(row) for row in shown), Count(last - first))
 
+    @intact
     async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:
         accept = None if type is None else self._instances(type)
         return await anyio.to_thread.run_sync(self._search, text, limit, accept)
 
+    @intact
     async def search_relations(self, text: str, *, limit: int) -> Sequence[Candidate]:
         """Return the relations that `text` may name by label, alias or local part, best first, at most `limit`."""
         return await anyio.to_thread.run_sync(self._search_relations, text, limit)
 
+    @intact
     async def surroundings(self, entities: Sequence[Node], *, per_relation: int, per_entity: int) -> Surroundings:
         return surroundings_in_index(
             self._index, self._dictionary, entities, per_relation=per_relation, per_entity=per_entity
         )
 
+    @intact
     async def label_vectors(self, fingerprint: str) -> LabelVectors | None:
         return await anyio.to_thread.run_sync(self._vectors.labels, fingerprint)
 
+    @intact
     async def search_vectors(
         self, vector: Vectors, *, fingerprint: str, limit: int, type: Node | None = None
     ) -> Sequence[Candidate]:
@@ -168,26 +188,27 @@ class LocalAdapter:
         found = await anyio.to_thread.run_sync(self._vectors.nearest, vector, fingerprint, limit, accept)
         return [self._meant(number, cosine) for number, cosine in found]
 
+    @intact
     async def schema(self) -> GraphSchema:
         if self._schema is None:
-            self._store.require_current()
-            schema = await anyio.to_thread.run_sync(read_schema, self._store.folder, self.prefixes)
-            self._store.require_current()
-            self._schema = schema
+            self._schema = await anyio.to_thread.run_sync(self._read_schema)
         return self._schema
 
+    @intact
     async def paths(self, request: PathRequest) -> PathsFound:
         unwalked = self.vocabulary.unwalked
         return await anyio.to_thread.run_sync(
             find_paths_in_index, self._index, request, unwalked, abandon_on_cancel=True
         )
 
+    @intact
     async def select(self, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:
         # A store may come without its SPARQL part; making it once is not what the deadline of a query is for.
-        self._store.require_current()
-        await ensure_sparql_store(self._store.folder, self._index)
+        self.store.require_current()
+        await ensure_sparql_store(self.store.folder, self._index, sizes_only=self._sparql_known)
+        self._sparql_known = True
         answer = await self._sparql.select(query, timeout_s=timeout_s, max_rows=max_rows)
-        self._store.require_current()
+        self.store.require_current()
         return answer
 
     async def aclose(self) -> None:
@@ -206,9 +227,8 @@ class LocalAdapter:
             return None
         if number is None:
             return Description(None, None, (), frozenset(roles))
-        types = self._types_of(number)
         label, description = self._dictionary.label(number), self._dictionary.description(number)
-        return Description(label, description, types, frozenset(roles))
+        return Description(label, description, self._types_of(number), frozenset(roles))
 
     def _types_of(self, number: int) -> tuple[Node, ...]:
         found: set[int] = set()
@@ -222,7 +242,7 @@ class LocalAdapter:
             triples=tuple(self._triple(node, edge) for edge in edges),
             total=Count(around.total),
             truncated=following is not None or around.drops(question.limit_per_relation),
-            cursor=None if following is None else write_cursor(following, question.seal(self._graph_seal, node)),
+            cursor=None if following is None else write_cursor(following, question.seal(self._content, node)),
         )
 
     def _triple(self, node: Node, edge: Edge) -> Triple:
@@ -255,35 +275,22 @@ class LocalAdapter:
 
         return accept
 
-    def _names(self) -> TextIndex:
-        if self._text is None:
-            self._store.require_current()
-            try:
-                self._store.require_intact(f"{TEXT_FOLDER}/")
-                text = TextIndex.open(self._store.folder, self._index)
-            except (OSError, ValueError, EOFError) as error:
-                raise InvalidSource(
-                    f"The text index of {self._store.folder} is missing or damaged. Import the source files again."
-                ) from error
-            self._store.require_current()
-            self._text = text
-        return self._text
+    def _read_schema(self) -> GraphSchema:
+        try:
+            return read_schema(self.store.read(SCHEMA_FILE), self.prefixes)
+        except (OSError, Damage) as error:
+            self.store.require_current()
+            raise error if isinstance(error, Damage) else Damage(f"{SCHEMA_FILE} cannot be read") from error
 
     def _search(self, text: str, limit: int, accept: Callable[[int], bool] | None) -> list[Candidate]:
-        hits = self._names().search(text, limit=limit, accept=accept)
-        return [_candidate(self._dictionary.node(hit.bearer), hit) for hit in hits]
+        return [hit.candidate(self._dictionary.node(hit.bearer)) for hit in self._names.entities(text, limit, accept)]
 
     def _meant(self, number: int, cosine: float) -> Candidate:
         label = self._dictionary.label(number)
         return Candidate(self._dictionary.node(number), min(max(cosine, 0.0), 1.0), "meaning", label or "")
 
     def _search_relations(self, text: str, limit: int) -> list[Candidate]:
-        hits = self._names().search_relations(text, limit)
-        return [_candidate(self._dictionary.relation(hit.bearer), hit) for hit in hits]
-
-
-def _candidate(entity: Node, hit: Hit) -> Candidate:
-    return Candidate(entity, hit.score, hit.matched_by, hit.matched_text)
+        return [hit.candidate(self._dictionary.relation(hit.bearer)) for hit in self._names.relations(text, limit)]
 
 
 def _require_positive(limit: int) -> None:

@@ -14,6 +14,7 @@ import pyoxigraph as ox
 
 from kg_adapters.errors import InvalidSource
 from kg_adapters.labels import Vocabulary
+from kg_adapters.local.array_files import ArrayFiles
 from kg_adapters.local.arrays import IndexBuilder
 from kg_adapters.local.index import GraphIndex, open_index, save_index
 from kg_adapters.local.names import bare_relations, edges_by_relation
@@ -130,7 +131,7 @@ class _Import:
 
     def build(self, folder: Path) -> ImportReport:
         counts = self._write_index(folder)
-        index = open_index(folder / INDEX_FOLDER)
+        index = open_index(ArrayFiles(folder, INDEX_FOLDER))
         self._steps.tell("searching")
         build_text_index(folder, index, self._options.vocabulary)
         write_schema(folder, index, self._options.vocabulary)

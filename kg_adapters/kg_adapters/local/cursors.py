@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from kg_adapters.errors import InvalidRequest
-from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.neighborhood import Position
 from kg_adapters.models import Direction
 from kg_adapters.terms import Iri, Node
 
 _CURSOR: Final = re.compile(r"([0-9]{1,12})-([0-9]{1,12})-([0-9a-f]{16})")
+_HALF: Final = 8
+"""How many digits of a seal are about the graph; as many are about the question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +25,14 @@ class Question:
     limit_per_relation: int | None
 
     def seal(self, graph: str, entity: Node) -> str:
-        """Return what ties a cursor to this question about one entity of one graph."""
+        """Return what ties a cursor to this question about one entity of one graph.
+
+        Args:
+            graph: What tells the graph from others.
+            entity: The entity.
+        """
         wanted = "*" if self.relations is None else " ".join(sorted({iri.value for iri in self.relations}))
-        return _hash(graph, str(entity), self.direction, wanted, str(self.limit_per_relation))
-
-
-def graph_seal(index: GraphIndex) -> str:
-    """Return what tells an index from most others, so that a cursor does not outlive a new import."""
-    sizes = (index.nodes.text.size, index.out.neighbors.size, index.out.relations.size, index.relations.text.size)
-    return _hash(*map(str, sizes))
+        return _hash(graph) + _hash(str(entity), self.direction, wanted, str(self.limit_per_relation))
 
 
 def write_cursor(position: Position, seal: str) -> str:
@@ -45,11 +45,16 @@ def read_cursor(cursor: str, seal: str) -> Position:
     """Return the position that a cursor stands for.
 
     Raises:
-        InvalidRequest: It is none, or belongs to another question.
+        InvalidRequest: It is none, or belongs to another question or graph.
     """
     parts = _CURSOR.fullmatch(cursor)
     if parts is None:
         raise invalid_cursor(cursor, "is none of this graph")
+    if parts[3][:_HALF] != seal[:_HALF]:
+        raise InvalidRequest(
+            f"The cursor {cursor!r} goes with the graph as it was before it was imported anew. Ask without a cursor to "
+            "start again in the graph as it is now."
+        )
     if parts[3] != seal:
         raise invalid_cursor(cursor, "belongs to another question")
     return int(parts[1]), int(parts[2])
@@ -65,4 +70,4 @@ def invalid_cursor(cursor: str, fault: str) -> InvalidRequest:
 
 
 def _hash(*parts: str) -> str:
-    return hashlib.blake2b("\n".join(parts).encode(errors="replace"), digest_size=8).hexdigest()
+    return hashlib.blake2b("\n".join(parts).encode(errors="replace"), digest_size=_HALF // 2).hexdigest()

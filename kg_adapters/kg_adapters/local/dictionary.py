@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from kg_adapters.local.index import GraphIndex
-from kg_adapters.terms import Iri, Node, node_from_key, node_key
+from kg_adapters.local.index import GraphIndex, stored_node, stored_relation
+from kg_adapters.terms import Iri, Node, node_key
 
 _MOST_KEPT: Final = 50_000
 _MAX_KEPT_LABEL: Final = 200
@@ -34,7 +34,7 @@ class Dictionary:
         """Return the node with this id."""
         node = self._nodes.get(number)
         if node is None:
-            node = node_from_key(self._index.nodes[number])
+            node = stored_node(self._index, number)
             self._keep(number, node)
         return node
 
@@ -51,7 +51,7 @@ class Dictionary:
         """Return the relation with this id."""
         relation = self._relations.get(number)
         if relation is None:
-            relation = Iri(self._index.relations[number])
+            relation = stored_relation(self._index, number)
             if len(self._relations) >= self._most_kept:
                 self._relations.clear()
             self._relations[number] = relation

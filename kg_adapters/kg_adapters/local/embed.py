@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass
 
+import anyio.to_thread
+
 from kg_adapters.embedding.protocol import Embedder
 from kg_adapters.local.meaning import MAX_ENTITIES, build_meaning_index
+from kg_adapters.local.seal import Damage
 from kg_adapters.local.store import LocalStore
 from kg_adapters.local.swap import exclusively
 from kg_adapters.local.vectors import (
@@ -39,12 +42,16 @@ async def embed_store(
     is for a command, not for a server.
 
     Raises:
-        InvalidSource: The store cannot be written to.
+        InvalidSource: The store is damaged, or cannot be written to.
         OSError: It became so.
         KGError: The embedder failed.
     """
     chosen = options or EmbedOptions()
     vocabulary = store.info.vocabulary
+    try:
+        await anyio.to_thread.run_sync(store.check.run)
+    except Damage as problem:
+        raise store.damaged(problem) from problem
     with exclusively(vector_folder(store.folder, embedder.fingerprint)):
         await build_label_vectors(store.folder, store.index, embedder, progress, max_labels=chosen.max_labels)
         if chosen.max_entities:

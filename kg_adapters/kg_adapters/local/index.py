@@ -1,4 +1,4 @@
-"""The adjacency index: one graph as sorted integer ids and flat arrays, opened by memory map.
+"""The adjacency index: one graph as sorted integer ids and flat arrays, opened as `ArrayFiles` does.
 
 Node ids number the entities by `node_key`, relation ids number all relations (to entities and to literals) by IRI, so
 comparing ids compares names. Every table is in compressed sparse row form: what belongs to row `i` of a table stands
@@ -8,16 +8,23 @@ between `starts[i]` and `starts[i + 1]`. Array lengths: n nodes, m relations, e 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TypeAlias, TypeVar, get_type_hints
+from typing import Final, TypeAlias, TypeVar, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
+
+from kg_adapters.errors import InvalidRequest
+from kg_adapters.local.array_files import ArrayFiles
+from kg_adapters.local.seal import Damage
+from kg_adapters.terms import Iri, Node, node_from_key
 
 Ints: TypeAlias = npt.NDArray[np.int32]
 Longs: TypeAlias = npt.NDArray[np.int64]
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 T = TypeVar("T")
+
+_NUMBERS: Final[dict[object, type[np.generic]]] = {Ints: np.int32, Longs: np.int64, Bytes: np.uint8}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,20 +128,44 @@ class GraphIndex:
     languages: StringTable
 
 
+def stored_node(index: GraphIndex, number: int) -> Node:
+    """Return the node with this id.
+
+    Raises:
+        Damage: What is stored as its key is none.
+    """
+    try:
+        return node_from_key(index.nodes[number])
+    except InvalidRequest as error:
+        raise Damage(f"index/nodes.text.npy holds a name that no node can have ({error})") from error
+
+
+def stored_relation(index: GraphIndex, number: int) -> Iri:
+    """Return the relation with this id.
+
+    Raises:
+        Damage: What is stored as its IRI is none.
+    """
+    try:
+        return Iri(index.relations[number])
+    except InvalidRequest as error:
+        raise Damage(f"index/relations.text.npy holds a name that no relation can have ({error})") from error
+
+
 def save_index(index: GraphIndex, folder: Path) -> None:
     """Write every array to a file of its own, `out.neighbors.npy` and so on, into an existing folder."""
     for name, array in _arrays(index, ""):
         np.save(folder / f"{name}.npy", array, allow_pickle=False)
 
 
-def open_index(folder: Path) -> GraphIndex:
-    """Map an index that `save_index` wrote.
+def open_index(files: ArrayFiles) -> GraphIndex:
+    """Open an index that `save_index` wrote.
 
     Raises:
         OSError: A file is missing.
-        ValueError: A file is no array; the message begins with its name.
+        Damage: A file is not what it should be.
     """
-    return _open(GraphIndex, folder, "")
+    return _open(GraphIndex, files, "")
 
 
 def _arrays(table: object, prefix: str) -> Iterator[tuple[str, npt.NDArray[np.generic]]]:
@@ -147,19 +178,11 @@ def _arrays(table: object, prefix: str) -> Iterator[tuple[str, npt.NDArray[np.ge
             yield from _arrays(value, f"{prefix}{item.name}.")
 
 
-def _open(kind: type[T], folder: Path, prefix: str) -> T:
+def _open(kind: type[T], files: ArrayFiles, prefix: str) -> T:
     values: dict[str, object] = {}
     for name, hint in get_type_hints(kind).items():
         if is_dataclass(hint):
-            values[name] = _open(hint if isinstance(hint, type) else type(hint), folder, f"{prefix}{name}.")
+            values[name] = _open(hint if isinstance(hint, type) else type(hint), files, f"{prefix}{name}.")
         else:
-            values[name] = _map(folder / f"{prefix}{name}.npy")
+            values[name] = files.array(f"{prefix}{name}.npy", _NUMBERS[hint])
     return kind(**values)
-
-
-def _map(path: Path) -> npt.NDArray[np.generic]:
-    try:
-        array: npt.NDArray[np.generic] = np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)
-    except (ValueError, EOFError) as error:
-        raise ValueError(f"{path.name} is no array") from error
-    return array

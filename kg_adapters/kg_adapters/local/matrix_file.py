@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -70,11 +70,14 @@ class MatrixFile:
 
     @property
     def complete(self) -> bool:
-        """Whether the file has the vectors of exactly these texts."""
+        """Whether the file has the vectors of exactly these texts, as they were written; this reads all of it."""
         if not self.path.is_file() or self._part.exists():
             return False
-        journal = self._noted()
-        return journal is not None and journal.end == len(self.texts) and journal.plan == self._plan()
+        journal, plan = self._noted(), self._plan()
+        if journal is None or journal.end != len(self.texts) or journal.plan != plan:
+            return False
+        matrix = _mapped(self.path, plan, "r")
+        return matrix is not None and len(tuple(_whole(matrix, journal.chunks))) == len(journal.chunks)
 
     async def grow(self, embedder: Embedder, on_rows: OnRows) -> None:
         """Compute the rows that are missing, and call `on_rows` with how many there are, after every few thousand.
@@ -119,7 +122,7 @@ class MatrixFile:
     def _open_part(self) -> tuple[_Mapped, _Journal]:
         """Open the unfinished matrix, or a new one, with a journal of the chunks in it that are whole."""
         plan, noted = self._plan(), self._noted()
-        matrix = self._old_part(plan) if noted is not None and noted.plan == plan else None
+        matrix = _mapped(self._part, plan, "r+") if noted is not None and noted.plan == plan else None
         if noted is None or matrix is None:
             noted = _Journal(plan=plan)
             matrix = np.lib.format.open_memmap(
@@ -128,14 +131,6 @@ class MatrixFile:
         journal = _Journal(plan=plan, chunks=tuple(_whole(matrix, noted.chunks)))
         self._note(journal)
         return matrix, journal
-
-    def _old_part(self, plan: _Plan) -> _Mapped | None:
-        try:
-            matrix: _Mapped = np.lib.format.open_memmap(self._part, mode="r+")
-        except (OSError, ValueError):
-            return None
-        fits = matrix.shape == (plan.rows, plan.dimensions) and str(matrix.dtype) == plan.dtype
-        return matrix if fits else None
 
     def _noted(self) -> _Journal | None:
         try:
@@ -148,6 +143,16 @@ class MatrixFile:
         fresh = self._journal.with_suffix(".new")
         fresh.write_text(journal.model_dump_json(), encoding="utf-8")
         fresh.replace(self._journal)
+
+
+def _mapped(path: Path, plan: _Plan, mode: Literal["r", "r+"]) -> _Mapped | None:
+    """Return the matrix in a file if it is of the planned shape and type."""
+    try:
+        matrix: _Mapped = np.lib.format.open_memmap(path, mode=mode)
+    except (OSError, ValueError):
+        return None
+    fits = matrix.shape == (plan.rows, plan.dimensions) and str(matrix.dtype) == plan.dtype
+    return matrix if fits else None
 
 
 def _whole(matrix: _Mapped, chunks: Sequence[_Chunk]) -> Iterator[_Chunk]:

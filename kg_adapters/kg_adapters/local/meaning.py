@@ -10,12 +10,18 @@ import numpy as np
 
 from kg_adapters.embedding.protocol import Embedder, Vectors, products
 from kg_adapters.labels import Vocabulary
+from kg_adapters.local.array_files import ArrayFiles
 from kg_adapters.local.index import GraphIndex, Ints, Longs
 from kg_adapters.local.matrix_file import MatrixFile
 from kg_adapters.local.nearest import ByteRows, NearestRows, link_rows
+from kg_adapters.local.seal import Damage, find_changed, read_seal, write_seal
 from kg_adapters.local.vectors import (
+    ENTITIES,
+    FOLDER,
+    VectorFiles,
     named_nodes,
     save_whole,
+    seal_name,
     vector_folder,
 )
 from kg_adapters.progress import EmbeddingProgress, OnEmbedding, ignore_embedding
@@ -40,26 +46,43 @@ class MeaningIndex:
         scales: What makes a product with a row a cosine; shape [k].
         nodes: Their node ids; shape [k].
         nearest: What finds rows without a look at each; None to look at each.
+        files: Where all of this is.
     """
 
-    def __init__(self, rows: ByteRows, scales: Vectors, nodes: Ints, nearest: NearestRows | None) -> None:
+    def __init__(
+        self, rows: ByteRows, scales: Vectors, nodes: Ints, nearest: NearestRows | None, files: VectorFiles
+    ) -> None:
         self._rows = rows
         self._scales = scales
         self._nodes = nodes
         self._nearest = nearest
+        self._files = files
 
     @classmethod
     def open(cls, store_folder: Path, index: GraphIndex, fingerprint: str) -> "MeaningIndex | None":
-        """Map the index of a store by one model; None where there is none, or none that can be used."""
-        folder = vector_folder(store_folder, fingerprint)
-        if not (folder / _NODES).is_file():
+        """Open the index of a store by one model; None where there is none. Reads all of it: call it in a thread.
+
+        Raises:
+            OSError: A file cannot be read.
+            Damage: It is not what was written, or does not go with the graph.
+        """
+        opened = VectorFiles(store_folder, fingerprint)
+        files = opened.group(ENTITIES)
+        if files is None:
             return None
-        try:
-            rows, scales, nodes = _open(folder, len(index.nodes))
-            return cls(rows, scales, nodes, _open_links(folder, rows))
-        except (OSError, ValueError) as error:
-            _log.warning("The vectors in %s are left unused (%s). Delete them, and import with --embed.", folder, error)
-            return None
+        place = f"{FOLDER}/{fingerprint}/"
+        rows = files.array(_MATRIX, np.int8, dimensions=2)
+        scales, nodes = files.array(_SCALES, np.float32), files.array(_NODES, np.int32)
+        linked = (vector_folder(store_folder, fingerprint) / _LINKS).is_file()
+        if linked:
+            files.watch(_LINKS)
+        files.check()
+        if not len(rows) == len(scales) == len(nodes) or not np.isfinite(scales).all():
+            raise Damage(f"{place}{_SCALES} does not go with {_MATRIX} and {_NODES}")
+        if int(nodes.min(initial=0)) < 0 or int(nodes.max(initial=-1)) >= len(index.nodes):
+            raise Damage(f"{place}{_NODES} holds a number that stands for nothing")
+        nearest = _open_links(vector_folder(store_folder, fingerprint), rows) if linked else None
+        return cls(rows, scales, nodes, nearest, opened)
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -72,7 +95,11 @@ class MeaningIndex:
         Args:
             vector: A unit vector by the same model; shape [dimensions].
             count: The most entities to return.
+
+        Raises:
+            InvalidSource: A file was cut off since it was opened.
         """
+        self._files.require_whole()
         if count < 1 or not len(self._nodes) or not vector.any():
             return []
         near = self._nearest
@@ -97,6 +124,7 @@ class MeaningIndex:
 
     def _look(self, nearest: NearestRows, vector: Vectors, count: int) -> tuple[Longs, Vectors]:
         places = nearest.find(pack_bytes(vector[np.newaxis])[0], max(4 * count, _LEAST_FOUND))
+        places = places[(places >= 0) & (places < len(self._rows))]
         cosines: Vectors = products(self._rows[places].astype(np.float32), vector) * self._scales[places]
         return places, cosines
 
@@ -133,21 +161,23 @@ async def build_meaning_index(
     nodes = np.sort(named_nodes(index)[:max_entities])
     texts = list(entity_texts(index, vocabulary, nodes))
     matrix = MatrixFile(folder / _MATRIX, texts, embedder.dimensions, pack_bytes)
-    if matrix.complete and (folder / _NODES).is_file():
+    if matrix.complete and _sealed_files_are_intact(store_folder, folder):
         progress(EmbeddingProgress("entities", len(texts), len(texts)))
         return
-    for left_over in (_NODES, _LINKS):
+    for left_over in (seal_name(ENTITIES), _NODES, _LINKS):
         (folder / left_over).unlink(missing_ok=True)
     await matrix.grow(embedder, lambda done: progress(EmbeddingProgress("entities", done, len(texts))))
-    rows = _mapped_rows(folder)
+    rows = ArrayFiles(store_folder, f"{FOLDER}/{embedder.fingerprint}").array(_MATRIX, np.int8, dimensions=2)
     if len(rows) > scanned_rows:
         try:
             await link_rows(folder / _LINKS, rows, lambda done: progress(EmbeddingProgress("linking", done, len(rows))))
         except ImportError as error:
             _log.warning("Searches by meaning will be slow in this store: usearch does not work here (%s).", error)
     save_whole(folder / _SCALES, _scales(rows))
-    # Written last: it says that the rest is there.
     save_whole(folder / _NODES, nodes.astype(np.int32))
+    written = (folder / name for name in (_MATRIX, _NODES, _SCALES, _LINKS))
+    # Written last: it says that the rest is there.
+    write_seal(folder / seal_name(ENTITIES), store_folder, [path for path in written if path.is_file()])
 
 
 def entity_texts(index: GraphIndex, vocabulary: Vocabulary, nodes: Longs) -> Iterator[str]:
@@ -187,25 +217,15 @@ def _scales(rows: ByteRows) -> Vectors:
     return scales
 
 
-def _open(folder: Path, nodes_in_graph: int) -> tuple[ByteRows, Vectors, Ints]:
-    rows = _mapped_rows(folder)
-    scales: Vectors = np.load(folder / _SCALES, mmap_mode="r", allow_pickle=False).view(np.ndarray)
-    nodes: Ints = np.load(folder / _NODES, mmap_mode="r", allow_pickle=False).view(np.ndarray)
-    if not len(rows) == len(scales) == len(nodes) or int(nodes.max(initial=-1)) >= nodes_in_graph:
-        raise ValueError("their parts do not fit together")
-    return rows, scales, nodes
-
-
-def _mapped_rows(folder: Path) -> ByteRows:
-    rows: ByteRows = np.load(folder / _MATRIX, mmap_mode="r", allow_pickle=False).view(np.ndarray)
-    if rows.ndim != 2 or rows.dtype != np.int8:
-        raise ValueError(f"{_MATRIX} holds no vectors")
-    return rows
+def _sealed_files_are_intact(store_folder: Path, folder: Path) -> bool:
+    try:
+        sealed = read_seal(folder / seal_name(ENTITIES))
+    except Damage:
+        return False
+    return sealed is not None and find_changed(store_folder, sealed) is None
 
 
 def _open_links(folder: Path, rows: ByteRows) -> NearestRows | None:
-    if not (folder / _LINKS).is_file():
-        return None
     try:
         return NearestRows(folder / _LINKS, rows)
     except (ImportError, RuntimeError, ValueError) as error:

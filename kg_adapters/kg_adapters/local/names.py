@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kg_adapters.labels import Vocabulary
+from kg_adapters.local.array_files import ArrayFiles
 from kg_adapters.local.folding import fold
 from kg_adapters.local.index import Bytes, GraphIndex, Ints, Longs, StringTable
 from kg_adapters.terms import BlankNode, Iri, node_from_key
@@ -114,18 +115,20 @@ def save_names(table: NameTable, folder: Path, kind: str) -> None:
         np.save(folder / f"{kind}.{name}.npy", values, allow_pickle=False)
 
 
-def open_names(folder: Path, kind: str) -> NameTable:
-    """Map a table that `save_names` wrote.
+def open_names(files: ArrayFiles, kind: str) -> NameTable:
+    """Open a table that `save_names` wrote.
 
     Raises:
         OSError: A file is missing.
-        ValueError: A file is no array.
+        Damage: A file is not what it should be.
     """
-    files = (folder / f"{kind}.{name}.npy" for name in ("offsets", "text", "starts", "bearers", "rows", "aliases"))
-    offsets, text, starts, bearers, rows, aliases = (
-        np.load(file, mmap_mode="r", allow_pickle=False).view(np.ndarray) for file in files
+    return NameTable(
+        StringTable(files.array(f"{kind}.offsets.npy", np.int64), files.array(f"{kind}.text.npy", np.uint8)),
+        starts=files.array(f"{kind}.starts.npy", np.int64),
+        bearers=files.array(f"{kind}.bearers.npy", np.int32),
+        rows=files.array(f"{kind}.rows.npy", np.int64),
+        aliases=files.array(f"{kind}.aliases.npy", np.uint8),
     )
-    return NameTable(StringTable(offsets, text), starts, bearers, rows, aliases)
 
 
 def written(table: StringTable, rows: Longs) -> Iterator[str]:

@@ -7,9 +7,9 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from kg_adapters.local.index import EdgeTable, GraphIndex, Ints, Longs
+from kg_adapters.local.index import EdgeTable, GraphIndex, Ints, Longs, stored_node, stored_relation
 from kg_adapters.models import Path
-from kg_adapters.terms import Iri, Node, Triple, node_from_key
+from kg_adapters.terms import Iri, Node, Triple
 
 Ids: TypeAlias = tuple[int, int, int]
 """A triple as the ids of head, relation and tail; comparing two compares their texts."""
@@ -131,12 +131,12 @@ class TripleFinder:
 
     def _triple(self, ids: Ids) -> Triple:
         head, relation, tail = ids
-        return Triple(self.node(head), Iri(self._index.relations[relation]), self.node(tail))
+        return Triple(self.node(head), stored_relation(self._index, relation), self.node(tail))
 
     def node(self, number: int) -> Node:
         """Return the node with this id."""
         if number not in self._nodes:
-            self._nodes[number] = node_from_key(self._index.nodes[number])
+            self._nodes[number] = stored_node(self._index, number)
         return self._nodes[number]
 
 

@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 
-from kg_adapters.errors import InvalidSource
+from kg_adapters.errors import InvalidRequest
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.index import EdgeTable, GraphIndex, Ints, Longs
 from kg_adapters.local.names import bare_relations, edges_by_relation
+from kg_adapters.local.seal import Damage
 from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.terms import Iri, Literal, Triple, node_from_key
@@ -30,14 +31,14 @@ class _Row(BaseModel):
 class _Class(_Row):
     key: str
     label: str | None
-    instances: int
+    instances: NonNegativeInt
     example: str
 
 
 class _Relation(_Row):
     iri: str
     label: str | None
-    triples: int
+    triples: NonNegativeInt
     example: tuple[str, str]
 
 
@@ -50,13 +51,13 @@ class _Value(_Row):
 class _Feature(_Row):
     iri: str
     label: str | None
-    statements: int
+    statements: NonNegativeInt
     example: _Value | None
 
 
 class _SchemaFile(_Row):
-    entities: int
-    triples: int
+    entities: NonNegativeInt
+    triples: NonNegativeInt
     classes: tuple[_Class, ...]
     relations: tuple[_Relation, ...]
     features: tuple[_Feature, ...]
@@ -80,16 +81,23 @@ def write_schema(folder: Path, index: GraphIndex, vocabulary: Vocabulary) -> Non
     (folder / FILE).write_text(schema.model_dump_json(), encoding="utf-8")
 
 
-def read_schema(folder: Path, prefixes: Prefixes) -> GraphSchema:
+def read_schema(text: bytes, prefixes: Prefixes) -> GraphSchema:
     """Return what `write_schema` wrote.
 
+    Args:
+        text: The content of the file.
+        prefixes: Those of the store.
+
     Raises:
-        InvalidSource: The file is missing or damaged.
+        Damage: It is something else.
     """
     try:
-        schema = _SchemaFile.model_validate_json((folder / FILE).read_bytes())
-    except (OSError, ValidationError) as error:
-        raise InvalidSource(f"{folder / FILE} is missing or damaged. Import the source files again.") from error
+        return _schema(_SchemaFile.model_validate_json(text), prefixes)
+    except (ValidationError, InvalidRequest) as error:
+        raise Damage(f"{FILE} cannot be read") from error
+
+
+def _schema(schema: _SchemaFile, prefixes: Prefixes) -> GraphSchema:
     return GraphSchema(
         entities=Count(schema.entities),
         triples=Count(schema.triples),

@@ -15,7 +15,7 @@ from filelock import FileLock, Timeout
 
 from kg_adapters.errors import BackendError, BackendTimeout
 from kg_adapters.local.index import GraphIndex
-from kg_adapters.local.seal import is_whole, seal_oxigraph
+from kg_adapters.local.seal import find_changed_oxigraph, find_cut_oxigraph, seal_oxigraph
 from kg_adapters.local.store import OXIGRAPH_FOLDER
 from kg_adapters.terms import XSD_STRING
 
@@ -24,8 +24,10 @@ _CHUNK: Final = 50_000
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
 
 
-async def ensure_sparql_store(folder: Path, index: GraphIndex, *, timeout_s: float = MAX_BUILD_S) -> Path:
-    """Return a store's Oxigraph folder, built first where it is missing or has lost something.
+async def ensure_sparql_store(
+    folder: Path, index: GraphIndex, *, timeout_s: float = MAX_BUILD_S, sizes_only: bool = False
+) -> Path:
+    """Return a store's Oxigraph folder, built first where it is missing, has lost something or has other content.
 
     One process builds, others wait for it; about 200,000 statements take a second or two. The work is done in a thread,
     mostly outside the interpreter's lock, and given up when the caller is cancelled.
@@ -34,13 +36,14 @@ async def ensure_sparql_store(folder: Path, index: GraphIndex, *, timeout_s: flo
         folder: The store.
         index: All that the graph says.
         timeout_s: The most seconds that building, or waiting for another process to build, may take.
+        sizes_only: Whether to look at the sizes of files alone, because their content was looked at before.
 
     Raises:
         BackendTimeout: It took too long.
         BackendError: The store's folder cannot be written.
     """
     target = folder / OXIGRAPH_FOLDER
-    if is_whole(target):
+    if find_cut_oxigraph(target) is None and (sizes_only or await anyio.to_thread.run_sync(_is_intact, target)):
         return target
     given_up = threading.Event()
     end = time.monotonic() + timeout_s
@@ -59,10 +62,14 @@ async def ensure_sparql_store(folder: Path, index: GraphIndex, *, timeout_s: flo
     return target
 
 
+def _is_intact(target: Path) -> bool:
+    return find_changed_oxigraph(target, small_only=True) is None
+
+
 def _build_once(target: Path, index: GraphIndex, timeout_s: float, go_on: Callable[[], None]) -> None:
     try:
         with FileLock(target.with_name(f"{target.name}.lock"), timeout=timeout_s):
-            if not is_whole(target):
+            if not _is_intact(target):
                 _build(target, index, go_on)
     except Timeout as error:
         raise BackendTimeout("Another process is still preparing this graph for SPARQL. Ask again later.") from error

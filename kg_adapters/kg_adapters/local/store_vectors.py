@@ -3,12 +3,16 @@
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from kg_adapters.embedding.protocol import Vectors
 from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.meaning import MeaningIndex
-from kg_adapters.local.vectors import LabelVectors, open_label_vectors
+from kg_adapters.local.seal import Damage
+from kg_adapters.local.store import LocalStore
+from kg_adapters.local.vectors import FOLDER, LabelVectors, open_label_vectors
+
+T = TypeVar("T")
 
 _LOOKED_THROUGH: Final = 2_000
 """How many of the nearest entities are looked through for those of one type."""
@@ -18,19 +22,22 @@ class StoreVectors:
     """Opens what `embed_store` wrote, by model; everything here reads files, so call it in a thread.
 
     Args:
-        folder: The store.
-        index: Its index.
+        store: The store.
     """
 
-    def __init__(self, folder: Path, index: GraphIndex) -> None:
-        self._folder = folder
-        self._index = index
+    def __init__(self, store: LocalStore) -> None:
+        self._store = store
         self._labels: dict[str, LabelVectors] = {}
         self._meanings: dict[str, MeaningIndex] = {}
 
     def labels(self, fingerprint: str) -> LabelVectors | None:
-        """Return the vectors of labels by one model; None where there are none."""
-        known = self._labels.get(fingerprint) or open_label_vectors(self._folder, self._index, fingerprint)
+        """Return the vectors of labels by one model; None where there are none.
+
+        Raises:
+            Damage: A file of them is not what was written.
+            GraphReplaced: Those of another store lie there by now.
+        """
+        known = self._labels.get(fingerprint) or self._open(fingerprint, open_label_vectors)
         if known is not None:
             self._labels[fingerprint] = known
         return known
@@ -45,8 +52,12 @@ class StoreVectors:
             fingerprint: The model that it is by.
             limit: The most entities to return.
             accept: Which nodes count; None for all.
+
+        Raises:
+            Damage: A file of them is not what was written.
+            GraphReplaced: Those of another store lie there by now.
         """
-        known = self._meanings.get(fingerprint) or MeaningIndex.open(self._folder, self._index, fingerprint)
+        known = self._meanings.get(fingerprint) or self._open(fingerprint, MeaningIndex.open)
         if known is None:
             return []
         self._meanings[fingerprint] = known
@@ -54,3 +65,13 @@ class StoreVectors:
             return known.search(vector, limit)
         found = known.search(vector, max(limit, _LOOKED_THROUGH))
         return list(islice((each for each in found if accept(each[0])), limit))
+
+    def _open(self, fingerprint: str, opener: Callable[[Path, GraphIndex, str], T | None]) -> T | None:
+        self._store.require_current()
+        try:
+            found = opener(self._store.folder, self._store.index, fingerprint)
+        except (OSError, Damage) as error:
+            self._store.require_current()
+            raise error if isinstance(error, Damage) else Damage(f"{FOLDER}/ cannot be read ({error})") from error
+        self._store.require_current()
+        return found

@@ -11,9 +11,11 @@ import numpy.typing as npt
 from rapidfuzz import fuzz, process
 
 from kg_adapters.labels import Vocabulary
+from kg_adapters.local.array_files import ArrayFiles
 from kg_adapters.local.folding import bare_words, fold
 from kg_adapters.local.fuzzy import FuzzyNames, build_fuzzy_names
 from kg_adapters.local.index import GraphIndex, Longs, StringTable
+from kg_adapters.local.index_check import check_names
 from kg_adapters.local.names import (
     NameTable,
     local_name,
@@ -23,11 +25,14 @@ from kg_adapters.local.names import (
     save_names,
     written,
 )
-from kg_adapters.models import Match
+from kg_adapters.local.seal import Damage
+from kg_adapters.models import Candidate, Match
+from kg_adapters.terms import Node
 
 Floats: TypeAlias = npt.NDArray[np.float32]
 
 FOLDER: Final = "text"
+_FUZZY: Final = "fuzzy"
 _CANDIDATES: Final = 100
 # A filter throws most candidates away, so there must be more of them.
 _FILTERED_CANDIDATES: Final = 400
@@ -51,22 +56,29 @@ class Hit:
     matched_by: Match
     matched_text: str
 
+    def candidate(self, entity: Node) -> Candidate:
+        """Return it as what is said of the entity, or relation, with this id."""
+        return Candidate(entity, self.score, self.matched_by, self.matched_text)
+
 
 def build_text_index(folder: Path, index: GraphIndex, vocabulary: Vocabulary) -> None:
     """Write the text index of a graph into a new folder `text` of its store."""
     target = folder / FOLDER
-    (target / "fuzzy").mkdir(parents=True)
+    (target / _FUZZY).mkdir(parents=True)
     nodes = name_nodes(index, vocabulary)
     save_names(nodes, target, "nodes")
     save_names(name_relations(index, vocabulary), target, "relations")
-    build_fuzzy_names(written(nodes.names, np.arange(len(nodes.names))), target / "fuzzy")
+    build_fuzzy_names(written(nodes.names, np.arange(len(nodes.names))), target / _FUZZY)
 
 
 class TextIndex:
     """Finds the entities and the relations of one graph by name."""
 
-    def __init__(self, index: GraphIndex, nodes: NameTable, relations: NameTable, fuzzy: FuzzyNames) -> None:
+    def __init__(
+        self, index: GraphIndex, nodes: NameTable, relations: NameTable, fuzzy: FuzzyNames, files: ArrayFiles
+    ) -> None:
         self._index = index
+        self._files = files
         self._nodes = nodes
         self._relations = relations
         self._fuzzy = fuzzy
@@ -74,15 +86,36 @@ class TextIndex:
         self._unlinked = np.zeros(len(index.relations) + 1, dtype=np.int64)
 
     @classmethod
-    def open(cls, folder: Path, index: GraphIndex) -> "TextIndex":
-        """Map the text index in a store's folder, beside the index that it was built from.
+    def open(cls, folder: Path, index: GraphIndex, files: ArrayFiles | None = None) -> "TextIndex":
+        """Open the text index in a store's folder, beside the index that it was built from.
+
+        Args:
+            folder: The store.
+            index: Its index.
+            files: The files of the text index; those in the folder, whatever they were when sealed, when None.
 
         Raises:
             OSError: A file is missing.
-            ValueError: A file is not what it should be.
+            Damage: A file is not what it should be.
         """
-        target = folder / FOLDER
-        return cls(index, open_names(target, "nodes"), open_names(target, "relations"), FuzzyNames(target / "fuzzy"))
+        files = files or ArrayFiles(folder, FOLDER)
+        nodes, relations = open_names(files, "nodes"), open_names(files, "relations")
+        fuzzy = folder / FOLDER / _FUZZY
+        for path in sorted(fuzzy.iterdir()):
+            if not path.name.endswith(".lock"):
+                files.watch(f"{_FUZZY}/{path.name}")
+        files.check()
+        check_names("nodes", nodes, len(index.nodes), len(index.features.relations))
+        check_names("relations", relations, len(index.relations), len(index.features.relations))
+        return cls(index, nodes, relations, FuzzyNames(fuzzy), files)
+
+    def require_whole(self) -> None:
+        """Make sure that no file was cut off since it was opened.
+
+        Raises:
+            Damage: One was.
+        """
+        self._files.require_whole()
 
     def search(self, text: str, *, limit: int, accept: Callable[[int], bool] | None = None) -> list[Hit]:
         """Return the entities that a text may name, best first, each once; only those that `accept` allows.
@@ -97,7 +130,10 @@ class TextIndex:
         search.take_exact(folded)
         if not search.full:
             wanted = _CANDIDATES if accept is None else _FILTERED_CANDIDATES
-            search.take_similar(folded, self._fuzzy.find(folded, max(wanted, min(2 * limit, _MAX_CANDIDATES))))
+            similar = self._fuzzy.find(folded, max(wanted, min(2 * limit, _MAX_CANDIDATES)))
+            if max(similar, default=0) >= max(len(self._nodes.names), 1):
+                raise Damage(f"{FOLDER}/{_FUZZY} holds a name that stands for nothing")
+            search.take_similar(folded, similar)
         return [self._hit(self._nodes, self._index.nodes, *found) for found in search.found]
 
     def search_relations(self, text: str, limit: int) -> list[Hit]:

@@ -22,7 +22,32 @@ def test_a_healthy_installation_gets_only_ok_and_0(cli: CommandLine, tmp_path: P
     report = graded(run.out)
     assert (run.code, list(report), run.out.splitlines()[-1]) == (0, ["ok"], "All is well.")
     assert f"kg-sextant {version('kg-sextant')}" in report["ok"]
-    assert f"Store {store} is intact: 2 triples, 2 entities, 0 skipped at import" in report["ok"]
+    (index,) = (line for line in report["ok"] if line.startswith(f"The index of store {store} is intact"))
+    assert index.endswith("first used, or by doctor --deep): 2 triples, 2 entities, 0 skipped at import")
+
+
+def test_a_deep_look_compares_every_file(cli: CommandLine, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    cli.run("import", str(write_graph(tmp_path)), "--to", str(store))
+    run = cli.run("doctor", str(store), "--deep")
+    (said,) = (line for line in graded(run.out)["ok"] if line.startswith(f"Store {store} is intact, all "))
+    assert said.endswith(" compared: 2 triples, 2 entities, 0 skipped at import")
+    names = store / "text" / "nodes.text.npy"
+    content = bytearray(names.read_bytes())
+    content[-1] ^= 1
+    names.write_bytes(content)
+    assert cli.run("doctor", str(store)).code == 0
+    run = cli.run("doctor", str(store), "--deep")
+    assert (run.code, run.out.splitlines()[-1]) == (1, "Mend what failed, then run again.")
+    assert "nodes.text.npy has changed. Import the files again" in graded(run.out)["fail"][0]
+
+
+def test_unfinished_vectors_are_told_by_a_deep_look(cli: CommandLine, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    cli.run("import", str(write_graph(tmp_path)), "--to", str(store))
+    (store / "vectors" / "model").mkdir(parents=True)
+    (store / "vectors" / "model" / "labels.npy").write_bytes(b"half")
+    assert "vectors/model in store" in graded(cli.run("doctor", str(store), "--deep").out)["warn"][0]
 
 
 def test_every_setting_says_where_it_comes_from(cli: CommandLine, tmp_path: Path) -> None:
@@ -80,7 +105,7 @@ def test_a_cache_folder_that_cannot_be_written_fails_with_what_to_set(cli: Comma
 def test_the_sample_is_intact_and_answers(cli: CommandLine) -> None:
     run = cli.run("doctor")
     assert (run.code, run.out.splitlines()[-1]) == (0, "All is well.")
-    assert any(line.startswith(f"Store {cli.cache}") for line in graded(run.out)["ok"])
+    assert any(line.startswith(f"The index of store {cli.cache}") for line in graded(run.out)["ok"])
 
 
 def test_a_file_of_rdf_opens_without_hashes_to_compare(cli: CommandLine, tmp_path: Path) -> None:

@@ -1,0 +1,180 @@
+"""The arrays of a store as they are opened: small ones read into memory, large ones mapped and watched.
+
+A file that is cut off while it is mapped ends the process that reads beyond its end (SIGBUS), which no Python code can
+catch. So what is small is copied, and of what is mapped the size is looked at before each use, half a microsecond a
+file. Between that look and the reading a file may still be cut off; only the copies are safe from that.
+"""
+
+import mmap
+import os
+import threading
+import weakref
+from collections.abc import Iterable
+from io import BytesIO
+from pathlib import Path
+from typing import Final, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from kg_adapters.local.seal import Damage, SealedFile, open_handle, require_sealed
+
+COPIED_BYTES: Final = 32 << 20
+"""How much of a folder is copied into memory, the smallest files first: reading it takes some 10 ms."""
+
+_LONGEST_HEADER: Final = 4_096
+
+Number = TypeVar("Number", bound=np.generic)
+
+
+class ArrayFiles:
+    """The files of one folder of a store, held open whatever becomes of the folder.
+
+    Nothing is compared with its seal before `check`.
+
+    Args:
+        store: The store's folder.
+        folder: The folder's path inside it, as in `index`.
+        sealed: What the files were when they were written, by paths inside the store; None to believe what is there,
+            as whoever has just written it may.
+        copied_bytes: How much is copied, the smallest files first.
+    """
+
+    def __init__(
+        self,
+        store: Path,
+        folder: str,
+        sealed: Iterable[SealedFile] | None = None,
+        *,
+        copied_bytes: int = COPIED_BYTES,
+    ) -> None:
+        self._store = store
+        self._folder = folder
+        self._sealed = None
+        self._copied: frozenset[str] = frozenset()
+        if sealed is not None:
+            self._sealed = {file.path: file for file in sealed if file.path.startswith(f"{folder}/")}
+            self._copied = frozenset(_smallest(self._sealed.values(), copied_bytes))
+        self._maps: list[tuple[str, mmap.mmap, int]] = []
+        self._unchecked: list[tuple[SealedFile, int | bytes]] = []
+        self._checking = threading.Lock()
+        self._problem: Damage | None = None
+        weakref.finalize(self, _close, self._unchecked)
+
+    @property
+    def mapped(self) -> bool:
+        """Whether a file is mapped: too large to be copied."""
+        return bool(self._maps)
+
+    def array(self, name: str, kind: type[Number], dimensions: int = 1) -> npt.NDArray[Number]:
+        """Open the array in a file; it cannot be written to.
+
+        Args:
+            name: The file's name in the folder, as in `nodes.text.npy`.
+            kind: The type of its numbers.
+            dimensions: How many it has.
+
+        Raises:
+            OSError: There is no such file.
+            Damage: It holds something else.
+        """
+        path = f"{self._folder}/{name}"
+        content = self._copy(path) if path in self._copied else self._map(path)
+        return _array(path, content, kind, dimensions)
+
+    def watch(self, name: str) -> None:
+        """Have a file that others map checked by `check`, and watched by `require_whole`.
+
+        Raises:
+            OSError: There is no such file.
+            Damage: It is not sealed.
+        """
+        self._map(f"{self._folder}/{name}", most=1)
+
+    def check(self) -> None:
+        """Compare every file with its seal, once; this reads all of them, so call it in a thread.
+
+        Raises:
+            Damage: The content of a file has changed, now or when this was called before.
+        """
+        with self._checking:
+            if self._problem is not None:
+                raise self._problem
+            try:
+                require_sealed(self._unchecked)
+            except Damage as problem:
+                self._problem = problem
+                raise
+            finally:
+                _close(self._unchecked)
+
+    def require_whole(self) -> None:
+        """Make sure that no mapped file was cut off since it was opened.
+
+        Raises:
+            Damage: One was.
+        """
+        for path, mapped, size in self._maps:
+            if mapped.size() < size:
+                raise Damage(f"{path} was cut off to {mapped.size():,} bytes while it was open")
+
+    def _copy(self, path: str) -> bytes:
+        content = (self._store / path).read_bytes()
+        self._unchecked.append((self._seal(path), content))
+        return content
+
+    def _map(self, path: str, most: int | None = None) -> mmap.mmap | bytes:
+        handle = open_handle(self._store / path)
+        try:
+            size = os.fstat(handle).st_size
+            content = mmap.mmap(handle, min(most or size, size), access=mmap.ACCESS_READ) if size else b""
+            sealed = None if self._sealed is None else self._seal(path)
+        except ValueError as error:
+            os.close(handle)
+            raise error if isinstance(error, Damage) else Damage(f"{path} was cut off while it was opened") from error
+        if isinstance(content, mmap.mmap):
+            self._maps.append((path, content, size))
+        if sealed is None:
+            os.close(handle)
+        else:
+            self._unchecked.append((sealed, handle))
+        return content
+
+    def _seal(self, path: str) -> SealedFile:
+        sealed = None if self._sealed is None else self._sealed.get(path)
+        if sealed is None:
+            raise Damage(f"{path} is not among the files that were sealed")
+        return sealed
+
+
+def _close(files: list[tuple[SealedFile, int | bytes]]) -> None:
+    while files:
+        _, content = files.pop()
+        if isinstance(content, int):
+            os.close(content)
+
+
+def _smallest(files: Iterable[SealedFile], room: int) -> Iterable[str]:
+    for file in sorted(files, key=lambda file: file.size):
+        room -= file.size
+        if room < 0:
+            return
+        yield file.path
+
+
+def _array(path: str, content: mmap.mmap | bytes, kind: type[Number], dimensions: int) -> npt.NDArray[Number]:
+    start = BytesIO(content[:_LONGEST_HEADER])
+    try:
+        if np.lib.format.read_magic(start) != (1, 0):
+            raise Damage(f"{path} is no array")
+        shape, columns_first, found = np.lib.format.read_array_header_1_0(start)
+    except (ValueError, EOFError) as error:
+        raise Damage(f"{path} is no array") from error
+    count, first = int(np.prod(shape, dtype=object)), start.tell()
+    if found != np.dtype(kind) or len(shape) != dimensions or columns_first or min(shape) < 0:
+        raise Damage(f"{path} holds numbers of another kind")
+    if first + count * found.itemsize != len(content):
+        raise Damage(f"{path} holds another amount of numbers than it says")
+    if not count:
+        return np.empty(shape, dtype=kind)
+    return np.frombuffer(content, dtype=kind, count=count, offset=first).reshape(shape)

@@ -1,0 +1,56 @@
+"""The names of one open store, opened when they are first asked for."""
+
+import threading
+from collections.abc import Callable
+
+from kg_adapters.local.seal import Damage
+from kg_adapters.local.store import LocalStore
+from kg_adapters.local.text_index import FOLDER, Hit, TextIndex
+
+
+class StoreNames:
+    """Searches the text index of a store; everything here reads files, so call it in a thread.
+
+    Args:
+        store: The store.
+    """
+
+    def __init__(self, store: LocalStore) -> None:
+        self._store = store
+        self._opening = threading.Lock()
+        self._opened: TextIndex | None = None
+
+    def entities(self, text: str, limit: int, accept: Callable[[int], bool] | None) -> list[Hit]:
+        """Return the nodes that a text may name, best first, at most `limit`; only those that `accept` allows.
+
+        Raises:
+            Damage: A file of the text index is not what the import wrote.
+            GraphReplaced: The names of another store lie there by now.
+        """
+        return self._index().search(text, limit=limit, accept=accept)
+
+    def relations(self, text: str, limit: int) -> list[Hit]:
+        """Return the relations that a text may name, best first, at most `limit`.
+
+        Raises:
+            Damage: A file of the text index is not what the import wrote.
+            GraphReplaced: The names of another store lie there by now.
+        """
+        return self._index().search_relations(text, limit)
+
+    def _index(self) -> TextIndex:
+        with self._opening:
+            if self._opened is None:
+                self._opened = self._open()
+        self._opened.require_whole()
+        return self._opened
+
+    def _open(self) -> TextIndex:
+        self._store.require_current()
+        try:
+            text = TextIndex.open(self._store.folder, self._store.index, self._store.files_of(FOLDER))
+        except (OSError, ValueError, EOFError) as error:
+            self._store.require_current()
+            raise error if isinstance(error, Damage) else Damage(f"{FOLDER}/ cannot be read ({error})") from error
+        self._store.require_current()
+        return text
