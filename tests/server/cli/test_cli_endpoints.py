@@ -52,7 +52,7 @@ def test_every_setting_reaches_it(tmp_path: Path) -> None:
 
 def test_there_are_three_ways_to_say_who_asks() -> None:
     password: dict[str, object] = {"endpoint_user": "me", "endpoint_password": "secret"}
-    kinds = [reached(**password), reached(**password, endpoint_digest=True), reached(endpoint_token="secret")]  # noqa: S106 - no secret
+    kinds = [reached(**password), reached(**password, endpoint_digest=True), reached(endpoint_token="secret")]
     assert [type(each.authentication) for each in kinds if each is not None] == [
         BasicAuthentication,
         DigestAuthentication,

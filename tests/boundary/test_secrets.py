@@ -1,0 +1,180 @@
+import base64
+import html
+import json
+import logging
+from collections.abc import Callable
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from kg_boundary.secrets import LARGE, RedactingFormatter, Redactor
+
+SECRET = 'p@ss "w/rd+ä\\%41&<x>'
+USER = "us er"
+LONG = (SECRET, "correct-horse-battery-staple")
+REDACTOR = Redactor(frozenset({SECRET}), frozenset({USER}))
+
+
+def b64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def urlsafe(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).decode()
+
+
+def json_of(text: str) -> str:
+    return json.dumps(text)[1:-1]
+
+
+WRITTEN: dict[str, Callable[[str], str]] = {
+    "plain": str,
+    "quoted": quote,
+    "quoted with the slash": lambda secret: quote(secret, safe=""),
+    "quoted in lower case": lambda secret: quote(secret, safe="").replace("%2F", "%2f").replace("%C3%A4", "%c3%a4"),
+    "quoted like a form": quote_plus,
+    "quoted in Latin-1": lambda secret: quote(secret, encoding="latin-1"),
+    "quoted in part": lambda secret: secret.replace("%", "%25").replace("@", "%40"),
+    "quoted letter by letter": lambda secret: "".join(f"%{byte:02X}" for byte in secret.encode()),
+    "quoted twice": lambda secret: quote(quote(secret)),
+    "JSON": json_of,
+    "JSON in UTF-8": lambda secret: json.dumps(secret, ensure_ascii=False)[1:-1],
+    "JSON in JSON": lambda secret: json_of(json_of(secret)),
+    "JSON as PHP writes it": lambda secret: json_of(secret).replace("/", "\\/"),
+    "HTML": html.escape,
+    "HTML in numbers": lambda secret: "".join(f"&#{ord(letter)};" for letter in secret),
+    "HTML in hexadecimal numbers": lambda secret: "".join(f"&#x{ord(letter):X};" for letter in secret),
+    "HTML twice": lambda secret: html.escape(html.escape(secret)),
+    "JSON in HTML": lambda secret: html.escape(json_of(secret)),
+    "JSON in a URL": lambda secret: quote(json_of(secret)),
+    "Python": lambda secret: repr(secret)[1:-1],
+    "bytes of Python": lambda secret: repr(secret.encode())[2:-1],
+    "read as Latin-1": lambda secret: secret.encode().decode("latin-1"),
+    "with its user": lambda secret: f"{USER}:{secret}",
+    "base64": b64,
+    "base64 behind one letter": lambda secret: b64("x" + secret),
+    "base64 behind two letters": lambda secret: b64("xy" + secret),
+    "base64 before more": lambda secret: b64("xyz" + secret + "z"),
+    "base64 for URLs": lambda secret: urlsafe("?" + secret + "ÿ?"),
+    "base64 without padding": lambda secret: b64("x" + secret).rstrip("="),
+    "base64 in a URL": lambda secret: quote(b64("??" + secret), safe=""),
+    "base64 in JSON": lambda secret: b64("??" + secret).replace("/", "\\/"),
+    "base64 with its user": lambda secret: b64(f"{USER}:{secret}"),
+}
+
+
+@pytest.mark.parametrize("form", list(WRITTEN))
+def test_a_secret_is_found_in_every_form(form: str) -> None:
+    written = WRITTEN[form](SECRET)
+    shown = [REDACTOR.message(f"before {written} behind"), REDACTOR.data(f"before {written} behind".encode()).decode()]
+    assert [text for text in shown if text not in {"before … behind", f"before {USER}:… behind"}] == []
+
+
+def test_a_secret_with_a_character_beyond_the_first_plane_is_found_as_a_pair() -> None:
+    redactor = Redactor(frozenset({"key-😀-value"}))
+    assert redactor.message(json.dumps("key-😀-value")) == '"…"'
+    assert redactor.message(r"key-\U0001f600-value") == "…"
+
+
+@given(st.text(min_size=8, max_size=40), st.sampled_from(list(WRITTEN)), st.text(alphabet="xyz \n", max_size=5))
+def test_no_form_of_any_secret_is_left(secret: str, form: str, around: str) -> None:
+    assume(secret.encode("utf-8", "ignore").decode() == secret and secret.strip("xyz \n…") == secret)
+    try:
+        written = WRITTEN[form](secret)
+    except UnicodeEncodeError:
+        return
+    shown = Redactor(frozenset({secret})).message(f"{around} {written} {around}")
+    assert written not in shown
+
+
+@pytest.mark.parametrize("form", ["plain", "quoted", "JSON", "HTML", "base64", "base64 with its user"])
+def test_a_secret_that_is_cut_leaves_nothing_that_helps(form: str) -> None:
+    secret = "correct-horse-battery-staple"
+    redactor = Redactor(frozenset({secret}), frozenset({"ann"}))
+    written = WRITTEN[form](secret).replace(b64(f"{USER}:{secret}"), b64(f"ann:{secret}"))
+    for length in range(len(written) * 2 // 3, len(written)):
+        for end in ("", "…", "...", "**", " […9 characters left out]"):
+            assert redactor.message(f"Key: {written[:length]}{end}") == f"Key: …{end}"
+
+
+def test_the_user_before_a_cut_password_does_not_hide_it() -> None:
+    redactor = Redactor(frozenset({"hunter2-hunter2"}), frozenset({"ann"}))
+    whole = b64("ann:hunter2-hunter2")
+    assert redactor.message(f"Got {whole[:8]}") == "Got …"
+
+
+def test_more_than_half_of_a_long_secret_is_hidden_wherever_it_stands() -> None:
+    redactor = Redactor(frozenset({"correct-horse-battery-staple"}))
+    assert redactor.message("correct-horse-batter, and more") == "…, and more"
+
+
+def test_a_secret_of_few_characters_does_not_make_texts_unreadable() -> None:
+    redactor = Redactor(frozenset({"a"}), frozenset({"ann"}))
+    assert redactor.message("A cat has a tail.") == "A cat has a tail."
+    shown = [f"Bearer a|ann:a|{b64('ann:a')}|http://ann:a@host|Ann: a cat"]
+    assert [redactor.message(each) for each in shown] == ["…|…|…|http://…@host|Ann: a cat"]
+
+
+def test_a_secret_of_some_characters_is_hidden_as_a_word_and_never_in_answers() -> None:
+    redactor = Redactor(frozenset({"city"}))
+    assert (
+        redactor.message("The city's capacity is city, city_x and 'city'.") == "The …'s capacity is …, city_x and '…'."
+    )
+    assert redactor.data(b'{"label": "city"}') == b'{"label": "city"}'
+    assert redactor.message(f"It is {b64('city')}") == "It is …"
+
+
+def test_credentials_that_are_echoed_are_hidden_whoever_has_them() -> None:
+    echoed = 'headers: {"Authorization": "Basic YW5uOmE=", "Proxy-Authorization": "Bearer tok.en"}, x=1'
+    shown = 'headers: {"Authorization": "Basic …", "Proxy-Authorization": "Bearer …"}, x=1'
+    assert Redactor().message(echoed) == shown
+
+
+def test_what_surrounds_a_secret_stays_readable_to_a_parser() -> None:
+    secret = "correct-horse-battery-staple"
+    content = json.dumps({"a": f"x\n{b64(secret)}", "b": f'"{secret}"\\', "c": "\u00e4" + b64("u:" + secret)})
+    assert json.loads(Redactor(frozenset({secret})).data(content.encode())) == {"a": "x\n…", "b": '"…"\\', "c": "ä…"}
+
+
+@pytest.mark.parametrize(
+    ("form", "secret"),
+    # Escapes of letters, which nobody needs to escape, are not looked for in large answers.
+    [
+        *((form, secret) for form in WRITTEN if "letter by" not in form and "numbers" not in form for secret in LONG),
+        *((form, "%&/()=?!") for form in ("plain", "quoted with the slash", "base64")),
+    ],
+)
+def test_a_secret_is_found_in_a_large_answer(form: str, secret: str) -> None:
+    written = WRITTEN[form](secret)
+    filling = "y " * LARGE
+    shown = Redactor(frozenset({secret}), frozenset({USER})).data(f"{filling}{written} {filling}".encode()).decode()
+    assert shown.replace(f"{USER}:", "") == f"{filling}… {filling}"
+
+
+def test_a_secret_at_the_end_of_a_large_message_is_found_where_it_is_cut() -> None:
+    filling = "y " * LARGE
+    assert Redactor(frozenset({"correct-horse"})).message(f"{filling}correct") == f"{filling}…"
+
+
+def test_nothing_shows_what_a_redactor_hides() -> None:
+    assert SECRET not in repr(REDACTOR)
+    assert USER not in repr(REDACTOR)
+
+
+def test_more_secrets_are_added_and_empty_ones_are_none() -> None:
+    both = Redactor().also(["first-secret", ""], ["ann", ""]).also(["second-secret"])
+    assert both == Redactor(frozenset({"first-secret", "second-secret"}), frozenset({"ann"}))
+    assert both.also(["first-secret"]) is both
+    assert Redactor().also([""]).message("as it is") == "as it is"
+
+
+def test_a_line_of_the_log_holds_no_secret_nor_does_its_traceback() -> None:
+    formatter = RedactingFormatter(REDACTOR.message, "%(levelname)s %(message)s")
+    with pytest.raises(ValueError, match="p@ss") as raised:
+        int(SECRET)
+    info = (raised.type, raised.value, raised.tb)
+    record = logging.LogRecord("x", logging.INFO, "", 1, "asked %s", (quote(SECRET),), info)
+    assert formatter.format(record).startswith("INFO asked …\nTraceback")
+    assert formatter.format(record).endswith("with base 10: '…'")
