@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Final, Self
 
 from pydantic import SecretStr
 
-from kg_agents.bounded_answers import ASKED_FOR, AnswerBounds
 from kg_agents.chat_replies import ChatReply, read_chat_reply
 from kg_agents.llm import Completion, LlmError, LlmUnavailable, Message, PromptTooLong, Usage
-from kg_agents.texts import tokens_in, whole_characters, without_secrets, without_thinking
+from kg_agents.texts import tokens_in, whole_characters, without_thinking
+from kg_boundary.addresses import base_url_problem, masked
+from kg_boundary.bodies import ASKED_FOR, AnswerBounds
+from kg_boundary.secrets import Redactor
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI
@@ -59,6 +61,10 @@ class OpenAiLlm:
         max_retries: How often a request is repeated after 429, 5xx or a broken connection.
         context_tokens: How much the model takes, prompt and reply together; None where only the service knows.
         prices: What tokens cost, for `Usage.cost`.
+        redactor: What nobody must be shown, beside the key and what the URL holds.
+
+    Raises:
+        ValueError: The URL cannot have paths appended.
     """
 
     def __init__(
@@ -71,7 +77,10 @@ class OpenAiLlm:
         max_retries: int = 3,
         context_tokens: int | None = None,
         prices: Prices | None = None,
+        redactor: Redactor | None = None,
     ) -> None:
+        if problem := base_url_problem(base_url):
+            raise ValueError(f"The base URL cannot be used: {problem}.")
         self._model = model
         self._base_url = base_url.rstrip("/")
         self._api_key = api_key
@@ -79,6 +88,7 @@ class OpenAiLlm:
         self._max_retries = max_retries
         self._context_tokens = context_tokens
         self._prices = prices or Prices()
+        self._redactor = (redactor or Redactor()).also_in(base_url, key=_value_of(api_key))
         self._client: AsyncOpenAI | None = None
         self._refused: frozenset[str] = frozenset()
         self._thinks = False
@@ -163,7 +173,7 @@ class OpenAiLlm:
                 max_completion_tokens=allowed if renamed else openai.omit,
                 top_p=openai.omit if top_p is None or "top_p" in refused else top_p,
             )
-            return read_chat_reply(answer.content)
+            return read_chat_reply(self._redactor.data(answer.content))
         except openai.BadRequestError as error:
             named = _PARAMETERS & {str(error.param)} - refused
             if not named:
@@ -194,9 +204,8 @@ class OpenAiLlm:
         if self._client is None:
             from openai import AsyncOpenAI, DefaultAsyncHttpx2Client  # noqa: PLC0415 - see above
 
-            key = _NO_KEY if self._api_key is None else self._api_key.get_secret_value()
             self._client = AsyncOpenAI(
-                api_key=key,
+                api_key=_value_of(self._api_key) or _NO_KEY,
                 base_url=self._base_url,
                 timeout=self._timeout_s,
                 max_retries=self._max_retries,
@@ -209,14 +218,11 @@ class OpenAiLlm:
 
     @property
     def _where(self) -> str:
-        # A key may stand in the URL too: before the host, or as a parameter.
-        return f"The model {self._model} at {without_secrets(self._base_url)}"
+        return f"The model {self._model} at {masked(self._base_url)}"
 
     def _quoted(self, error: BaseException) -> str:
         """Return what an error says, briefly and without the key, which some services repeat."""
-        line = " ".join(str(error).split()).rstrip(".")
-        if self._api_key is not None and (key := self._api_key.get_secret_value()):
-            line = line.replace(key, "…")
+        line = " ".join(self._redactor.message(str(error)).split()).rstrip(".")
         return line if len(line) <= _MAX_QUOTED else f"{line[:_MAX_QUOTED]}…"
 
     def _refusal(self, error: "APIStatusError") -> LlmError:
@@ -226,6 +232,10 @@ class OpenAiLlm:
         advice = f" {_ADVICE[status]}" if status in _ADVICE else ""
         message = f"{self._where} refused with status {status}: {reason}.{advice}"
         return LlmUnavailable(message) if status in _ADVICE or status >= 500 else LlmError(message)
+
+
+def _value_of(key: SecretStr | None) -> str:
+    return "" if key is None else key.get_secret_value()
 
 
 def _param(message: Message) -> "ChatCompletionMessageParam":

@@ -1,5 +1,6 @@
 """Sessions with MCP servers: opened, kept open for a block, and lost without taking the block with them."""
 
+import json
 import shlex
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -15,8 +16,9 @@ from mcp.server import MCPServer
 from mcp.types import CallToolResult
 from pydantic import ValidationError
 
-from kg_agents.texts import without_secrets
 from kg_agents.tool_calls import ToolCall, ToolError, Tools, UnreadableAnswer
+from kg_boundary.addresses import masked, masked_command
+from kg_boundary.secrets import Redactor
 
 Target: TypeAlias = str | StdioServerParameters | MCPServer[None]
 """A server: its URL, the command line that starts it, or the server itself."""
@@ -62,9 +64,15 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class SessionTools:
-    """Calls tools over an MCP session."""
+    """Calls tools over an MCP session.
+
+    Args:
+        session: The session.
+        redactor: Takes out of answers what the server was told and should not repeat.
+    """
 
     session: Session
+    redactor: Redactor = field(default_factory=Redactor)
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
         """See `Tools`."""
@@ -73,10 +81,19 @@ class SessionTools:
         except ValidationError as error:
             raise UnreadableAnswer(f"{tool}: The server answered in a form that is not known.") from error
         except (MCPError, RuntimeError, anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
-            raise ToolError(f"{tool}: {str(error) or type(error).__name__}") from error
+            raise ToolError(f"{tool}: {self.redactor.text(str(error)) or type(error).__name__}") from error
         if result is None:
-            raise ToolError(f"{tool}: The server was lost ({self.session.fault or 'it closed the connection'}).")
-        return ToolCall(tool, dict(arguments), _text(result), result.structured_content or {}, result.is_error)
+            fault = self.redactor.message(self.session.fault) or "it closed the connection"
+            raise ToolError(f"{tool}: The server was lost ({fault}).")
+        text = self.redactor.data(_text(result).encode(errors="replace")).decode()
+        return ToolCall(tool, dict(arguments), text, self._without_secrets(result.structured_content), result.is_error)
+
+    def _without_secrets(self, data: Mapping[str, object] | None) -> Mapping[str, object]:
+        if not data:
+            return {}
+        written = json.dumps(data).encode()
+        shown = self.redactor.data(written)
+        return data if shown == written else json.loads(shown)
 
     async def _result(self, tool: str, arguments: dict[str, object]) -> CallToolResult | None:
         """Return the answer, or None where the session is closed before it comes."""
@@ -92,17 +109,20 @@ class SessionTools:
 
 
 @asynccontextmanager
-async def connect_tools(target: Target, *, connect_s: float = CONNECT_S) -> AsyncGenerator[Tools]:
+async def connect_tools(
+    target: Target, *, connect_s: float = CONNECT_S, redactor: Redactor | None = None
+) -> AsyncGenerator[Tools]:
     """Open one session to a server, and give what calls its tools.
 
     Args:
         target: A URL, a command line, or a server in this process.
         connect_s: How many seconds the server may take to answer for the first time.
+        redactor: Takes out of what the server says what it was told and should not repeat.
 
     Raises:
         ToolError: It cannot be reached, or does not answer.
     """
-    served, session, inside = _client_target(target), Session(), _Failure()
+    served, session, inside, withheld = _client_target(target), Session(), _Failure(), redactor or Redactor()
     try:
         async with anyio.create_task_group() as tasks:
             with anyio.move_on_after(connect_s):
@@ -110,7 +130,7 @@ async def connect_tools(target: Target, *, connect_s: float = CONNECT_S) -> Asyn
             if session.client is not None:
                 try:
                     with inside:
-                        yield SessionTools(session)
+                        yield SessionTools(session, withheld)
                 finally:
                     session.over.set()
                 return
@@ -120,7 +140,7 @@ async def connect_tools(target: Target, *, connect_s: float = CONNECT_S) -> Asyn
         # What a block raises comes out of it as it is, and not in a group.
         raise inside.error from inside.error.__cause__
     late = f"did not answer within {connect_s:g} seconds"
-    fate = f"cannot be reached: {session.fault}" if session.fault else late
+    fate = f"cannot be reached: {withheld.message(session.fault)}" if session.fault else late
     raise ToolError(f"{_name_of(target)} {fate}. {_ADVICE}")
 
 
@@ -143,17 +163,23 @@ def _client_target(target: Target) -> Target:
     Raises:
         ToolError: The text is no command line.
     """
-    if not isinstance(target, str) or target.lower().startswith(("http://", "https://")):
+    if not isinstance(target, str) or _is_url(target):
         return target
     try:
         command, *arguments = shlex.split(target)
     except ValueError as error:
-        raise ToolError(f"The server {target!r} is no command line. {_ADVICE}") from error
+        raise ToolError(f"{_name_of(target)} is no command line. {_ADVICE}") from error
     return StdioServerParameters(command=command, args=arguments)
 
 
 def _name_of(target: Target) -> str:
-    return f"The server {without_secrets(target)!r}" if isinstance(target, str) else "The server"
+    if not isinstance(target, str):
+        return "The server"
+    return f"The server {masked(target) if _is_url(target) else masked_command(target)!r}"
+
+
+def _is_url(target: str) -> bool:
+    return target.lower().startswith(("http://", "https://"))
 
 
 def _text_of(error: BaseException) -> str:

@@ -5,8 +5,6 @@ from typing import Final
 
 _BYTES_PER_TOKEN: Final = 4
 _THOUGHT: Final = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
-_USER: Final = re.compile(r"//[^\s?#]*@")
-_QUERY: Final = re.compile(r"\?\S+")
 _END_OF_THOUGHT: Final = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 
 
@@ -29,11 +27,6 @@ def without_thinking(reply: str) -> str:
     is opened by the service.
     """
     return _END_OF_THOUGHT.split(_THOUGHT.sub("", reply))[-1].strip()
-
-
-def without_secrets(address: str) -> str:
-    """Return a URL, or a text with one, without what may be a password: what stands before `@` and behind `?`."""
-    return _QUERY.sub("?…", _USER.sub("//…@", address))
 
 
 def whole_characters(text: str) -> str:

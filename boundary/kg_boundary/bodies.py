@@ -1,23 +1,34 @@
-"""Reads the body of an answer, and never more of it than allowed."""
+"""Reads the body of an answer, and never more of it than allowed: so many bytes unpacked, and so much time."""
 
+import time
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
 from contextlib import aclosing
 from typing import Final, Protocol
 
 import anyio.lowlevel
+import httpx2
 
 SLICE_BYTES: Final = 65_536
 """The most bytes that are given out at once, so that whoever looks at them never holds up others for long."""
+MAX_ANSWER_BYTES: Final = 10_000_000
+"""How many bytes of a model service's answer are read, unpacked."""
+ASKED_FOR: Final = {"Accept-Encoding": "identity"}
+"""Headers of requests; some services do not listen, and pack their answers all the same."""
+
 _GZIP_OR_ZLIB: Final = zlib.MAX_WBITS | 32
 _PACKED: Final = frozenset({"gzip", "x-gzip", "deflate"})
 
 
-class TooLarge(ValueError):
+class UnreadableBody(ValueError):
+    """A body cannot be read as it should be."""
+
+
+class TooLarge(UnreadableBody):
     """A body has more bytes than allowed."""
 
 
-class Unpackable(ValueError):
+class Unpackable(UnreadableBody):
     """A body is compressed in a way that cannot be undone."""
 
 
@@ -42,7 +53,7 @@ class _AsItIs:
         return data[:max_length]
 
 
-async def body_slices(chunks: AsyncIterator[bytes], encoding: str, *, max_bytes: int) -> AsyncGenerator[bytes]:
+async def body_slices(chunks: AsyncIterable[bytes], encoding: str, *, max_bytes: int) -> AsyncGenerator[bytes]:
     """Yield a body in slices of at most `SLICE_BYTES`, unpacked; other tasks have their turn between two of them.
 
     Args:
@@ -64,17 +75,17 @@ async def body_slices(chunks: AsyncIterator[bytes], encoding: str, *, max_bytes:
             try:
                 part = unpacker.decompress(rest, most)
             except zlib.error as error:
-                raise Unpackable(str(error)) from error
+                raise Unpackable(f"it cannot be unpacked ({error})") from error
             rest, full = unpacker.unconsumed_tail, len(part) == most
             if part[:room]:
                 yield part[:room]
                 await anyio.lowlevel.checkpoint()
             if len(part) > room:
-                raise TooLarge
+                raise TooLarge(f"it has more than {max_bytes:,} bytes")
             room -= len(part)
 
 
-async def read_body(chunks: AsyncIterator[bytes], encoding: str, *, max_bytes: int, received: bytearray) -> None:
+async def read_body(chunks: AsyncIterable[bytes], encoding: str, *, max_bytes: int, received: bytearray) -> None:
     """Read a body into `received`, as `body_slices` gives it out.
 
     Args:
@@ -92,10 +103,56 @@ async def read_body(chunks: AsyncIterator[bytes], encoding: str, *, max_bytes: i
             received += part
 
 
+class AnswerBounds:
+    """Bounds the body of every response of a client: an event hook, told before the body is read.
+
+    Args:
+        timeout_s: The most seconds that the body of an answer may take.
+        max_bytes: The most bytes of it, unpacked.
+    """
+
+    def __init__(self, timeout_s: float, max_bytes: int = MAX_ANSWER_BYTES) -> None:
+        self._timeout_s = timeout_s
+        self._max_bytes = max_bytes
+
+    async def __call__(self, response: httpx2.Response) -> None:
+        """Bound the body of a response.
+
+        Raises:
+            Unpackable: It is packed in a way that is not known.
+        """
+        encoding = response.headers.get("content-encoding", "")
+        _unpacker(encoding)
+        if isinstance(response.stream, httpx2.AsyncByteStream):
+            response.headers.pop("content-encoding", None)
+            slices = body_slices(response.stream, encoding, max_bytes=self._max_bytes)
+            response.stream = _BoundedBody(response, response.stream, slices, time.monotonic() + self._timeout_s)
+
+
+class _BoundedBody(httpx2.AsyncByteStream):
+    def __init__(
+        self, response: httpx2.Response, body: httpx2.AsyncByteStream, slices: AsyncGenerator[bytes], until: float
+    ) -> None:
+        self._request = response.request
+        self._body = body
+        self._slices = slices
+        self._until = until
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async with aclosing(self._slices) as slices:
+            async for part in slices:
+                if time.monotonic() > self._until:
+                    raise httpx2.ReadTimeout("The answer does not come to its end.", request=self._request)
+                yield part
+
+    async def aclose(self) -> None:
+        await self._body.aclose()
+
+
 def _unpacker(encoding: str) -> _Unpacker:
     name = encoding.strip().lower()
     if name in {"", "identity"}:
         return _AsItIs()
     if name in _PACKED:
         return zlib.decompressobj(_GZIP_OR_ZLIB)
-    raise Unpackable(name)
+    raise Unpackable(f"it comes packed as {name[:40]}, which was not asked for")

@@ -6,7 +6,8 @@ is not found as a whole, and one that is escaped before is found only because es
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -77,6 +78,24 @@ class Redactor:
         without = self._without(content, self._strong_forms, cut=False)
         return content if without is None else without
 
+    async def in_slices(self, slices: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+        """Yield an answer like `data`, while it comes; a secret that two slices share is found as well."""
+        forms = self._strong_forms
+        held = b""
+        kept = _WIDTH * max((len(form.value) for form in forms), default=0)
+        async with aclosing(slices):
+            async for part in slices:
+                content = held + part
+                end = max(0, len(content) - kept)
+                spans = _spans(content, forms, cut=False)
+                # What begins before the end of what is given out, and ends behind it, waits as a whole.
+                end = min((start for start, last in spans if start < end < last), default=end)
+                held = content[end:]
+                if shown := _replaced(content[:end], [span for span in spans if span[1] <= end]):
+                    yield shown
+        if held:
+            yield self.data(held)
+
     @cached_property
     def _forms(self) -> tuple[Form, ...]:
         return forms_of(sorted(self.secrets), sorted(self.users))
@@ -89,10 +108,8 @@ class Redactor:
         """Return content without the forms; None where it has none of them."""
         if not forms:
             return None
-        found: set[tuple[int, int]] = set()
-        for start, end in _near(content, forms, cut=cut) if len(content) > LARGE else [(0, len(content))]:
-            found.update((start + first, start + last) for first, last in _found(content[start:end], forms, cut=cut))
-        return _replaced(content, sorted(found)) if found else None
+        found = _spans(content, forms, cut=cut)
+        return _replaced(content, found) if found else None
 
 
 class RedactingFormatter(logging.Formatter):
@@ -110,6 +127,16 @@ class RedactingFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
         return self._redacted(super().format(record))
+
+
+def _spans(content: bytes, forms: tuple[Form, ...], *, cut: bool) -> list[tuple[int, int]]:
+    """Return where the forms stand, in their order; no two of these places touch."""
+    found: set[tuple[int, int]] = set()
+    if not forms:
+        return []
+    for start, end in _near(content, forms, cut=cut) if len(content) > LARGE else [(0, len(content))]:
+        found.update((start + first, start + last) for first, last in _found(content[start:end], forms, cut=cut))
+    return _merged(sorted(found))
 
 
 def _found(content: bytes, forms: tuple[Form, ...], *, cut: bool) -> Iterator[tuple[int, int]]:
@@ -152,7 +179,7 @@ def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 def _replaced(content: bytes, spans: list[tuple[int, int]]) -> bytes:
     parts: list[bytes] = []
     last = 0
-    for start, end in _merged(spans):
+    for start, end in spans:
         parts += content[last:start], _MASK_BYTES
         last = end
     return b"".join((*parts, content[last:]))

@@ -26,12 +26,15 @@ from story_graphs import PREFIXES, TOKYO
         ("false", "The server 'false' cannot be reached: "),
         ("no-such-command --at-all", "cannot be reached: "),
         ("http://127.0.0.1:9/mcp", "The server 'http://127.0.0.1:9/mcp' cannot be reached: "),
-        ('kg-sextant "serve', "is no command line. Give a URL, or the command line of a server"),
+        (
+            'kg-sextant "serve --token sesame',
+            "The server 'kg-sextant …' is no command line. Give a URL, or the command line of a server",
+        ),
         ("", "The server '' is no command line. Give a URL"),
         ("\0", "cannot be reached: embedded null byte"),
         ("ev\ud800il", "cannot be reached: "),
         ("HTTP://ann:hun@ter2@127.0.0.1:9/mcp?token=sesame", "The server 'HTTP://…@127.0.0.1:9/mcp?…' cannot be"),
-        ("sleep 60", "The server 'sleep 60' did not answer within 1 seconds. Give a URL"),
+        ("sleep 60", "The server 'sleep …' did not answer within 1 seconds. Give a URL"),
     ],
 )
 async def test_a_server_that_is_none_is_left_with_a_sentence(target: str, said: str) -> None:

@@ -275,10 +275,24 @@ async def test_no_key_is_repeated_wherever_it_comes_from() -> None:
         Failure(200, {"error": {"message": "Wrong key sk-secret."}}),
     ]
     with serving_model(*failures) as service:
-        url = service.url.replace("//", "//user:sk-other@") + "?key=sk-third"
+        url = service.url.replace("//", "//user:sk-other@")
         llm = OpenAiLlm("m", base_url=url, api_key=SecretStr("sk-secret"), max_retries=0)
         for _ in failures:
             with pytest.raises(LlmError, match="Wrong key …") as raised:
                 await llm.complete(HELLO, purpose="test", temperature=0, max_tokens=1)
             assert "sk-" not in str(raised.value)
         await llm.aclose()
+
+
+async def test_a_reply_that_repeats_the_key_is_given_without_it() -> None:
+    with serving_model("Your key is sk-a-secret-key, isn't it?") as service:
+        llm = OpenAiLlm("m", base_url=service.url, api_key=SecretStr("sk-a-secret-key"))
+        reply = await llm.complete(HELLO, purpose="test", temperature=0, max_tokens=1)
+        await llm.aclose()
+    assert reply.text == "Your key is …, isn't it?"
+
+
+def test_a_base_url_with_a_query_is_refused_without_showing_it() -> None:
+    with pytest.raises(ValueError, match=r"must end before \? or #") as raised:
+        OpenAiLlm("m", base_url="https://example.org/v1?key=sesame")
+    assert "sesame" not in str(raised.value)

@@ -1,5 +1,8 @@
 """Vectors from an OpenAI-compatible service: in order, counted, and never at the price of a secret."""
 
+import base64
+import gzip
+import json
 import re
 import socket
 from contextlib import closing
@@ -12,7 +15,7 @@ from embedders import HOSTILE_TEXTS
 from embedding_service import Asked, Script, answer, failing, serving, vector_of
 from kg_adapters.embedding import Embedder, EmbeddingUsage, OpenAiEmbedder
 from kg_adapters.embedding.openai_compatible import EncodingFormat
-from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable
+from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest
 from loopback_service import Reply
 
 KEY = "sk-very-secret"
@@ -199,3 +202,48 @@ async def test_a_reply_without_usage_counts_no_tokens() -> None:
         assert (await model.embed(["a"])).tolist() == [pytest.approx([0.6, 0.8])]
         await model.aclose()
     assert model.usage == EmbeddingUsage(requests=1, texts=1)
+
+
+async def test_a_key_is_not_shown_in_another_form_either() -> None:
+    packed = base64.b64encode(f"me:{KEY}".encode()).decode()
+    with serving(failing(403, f"You sent Basic {packed}.")) as service:
+        model = embedder(service.url.replace("//", "//ann:sesame@"))
+        with pytest.raises(BackendError) as caught:
+            await model.embed(["a"])
+        await model.aclose()
+    assert "http://…@127.0.0.1" in str(caught.value)
+    assert "answered 403: You sent Basic …. Check what the API key allows." in str(caught.value)
+
+
+@pytest.mark.parametrize("status", [200, 400])
+async def test_an_answer_is_read_within_bounds_however_it_is_packed(status: int) -> None:
+    def packed(content: bytes, packing: str = "gzip") -> Script:
+        return lambda _: Reply(gzip.compress(content), status, {"Content-Encoding": packing})
+
+    async def said(script: Script) -> str:
+        with serving(script) as service:
+            model = embedder(service.url)
+            with pytest.raises(BackendError) as caught:
+                await model.embed(["a"])
+            await model.aclose()
+        return str(caught.value)
+
+    assert "is not read: it has more than 1,016,384 bytes" in await said(packed(b"0" * 5_000_000))
+    assert "is not read: it comes packed as br, which was not asked for" in await said(packed(b"", "br"))
+
+
+async def test_a_packed_answer_is_unpacked() -> None:
+    def packed(asked: Asked) -> Reply:
+        content = json.dumps(answer(asked).content).encode()
+        return Reply(gzip.compress(content), 200, {"Content-Encoding": "gzip"})
+
+    with serving(packed) as service:
+        model = embedder(service.url)
+        assert (await model.embed(["a"])).tolist() == [pytest.approx(unit("a"))]
+        await model.aclose()
+
+
+def test_a_base_url_with_a_query_is_refused_without_showing_it() -> None:
+    with pytest.raises(InvalidRequest, match=r"must end before \? or #") as raised:
+        embedder("https://example.org/v1?key=sesame")
+    assert "sesame" not in str(raised.value)

@@ -1,6 +1,9 @@
 """How a client proves who it is, and keeps its secrets."""
 
+import base64
+import json
 import logging
+from urllib.parse import quote
 
 import pytest
 from pydantic import SecretStr
@@ -11,19 +14,20 @@ from fault_endpoint import (
     Wire,
     answering,
     opened,
+    redirecting,
     refusing,
     results,
     serving,
     uri,
 )
-from kg_adapters.errors import BackendError, BackendUnavailable
+from kg_adapters.errors import BackendError, BackendUnavailable, KGError
 from kg_adapters.sparql.options import (
     BasicAuthentication,
     BearerAuthentication,
     DigestAuthentication,
 )
 from kg_adapters.sparql.solutions import Solutions
-from kg_adapters.terms import Iri
+from kg_adapters.terms import Iri, Literal
 
 ONE_ROW = answering(results(["x"], {"x": uri("http://example.org/a")}))
 ONE = Solutions(("x",), ((Iri("http://example.org/a"),),))
@@ -96,3 +100,36 @@ async def test_an_endpoint_that_echoes_a_secret_does_not_spread_it() -> None:
             await endpoint.query(QUERY)
     assert "hunt" not in str(caught.value)
     assert "sword" not in str(caught.value)
+
+
+PASSWORD = "correct-horse-battery"
+BASIC = base64.b64encode(f"ada:{PASSWORD}".encode()).decode()
+
+
+@pytest.mark.parametrize(
+    "echo",
+    [
+        refusing(401, f"Got Authorization: Basic {BASIC}"),
+        refusing(500, f"<html><body>Got &quot;{PASSWORD}&quot;</body></html>"),
+        refusing(400, json.dumps({"message": f"Got {quote(PASSWORD)} and {BASIC}"})),
+        refusing(400, " " * 7_980 + f"Got {BASIC}"),
+        answering(f"Got {BASIC}", media_type=f"text/{PASSWORD}"),
+        answering(f"Got {BASIC}", headers={"Content-Encoding": PASSWORD}),
+        answering(json.dumps({"head": {"vars": ["x"]}, "results": {"bindings": [{"x": PASSWORD}]}})),
+        redirecting(f"http://ada:{PASSWORD}@{PASSWORD}.example.org/?key={PASSWORD}"),
+    ],
+)
+async def test_an_endpoint_that_echoes_what_it_was_sent_shows_it_to_nobody(echo: Script) -> None:
+    authentication = BasicAuthentication(user="ada", password=SecretStr(PASSWORD))
+    async with serving(echo) as server, opened(server, authentication=authentication) as endpoint:
+        with pytest.raises(KGError) as caught:
+            await endpoint.query(QUERY)
+    assert [each for each in (PASSWORD[:4], BASIC[8:12]) if each in str(caught.value)] == []
+
+
+async def test_a_password_among_results_is_taken_out_before_anyone_reads_them() -> None:
+    authentication = BasicAuthentication(user="ada", password=SecretStr(PASSWORD))
+    rows = results(["x"], {"x": uri(f"http://example.org/{PASSWORD}")}, {"x": {"type": "literal", "value": BASIC}})
+    async with serving(answering(rows)) as server, opened(server, authentication=authentication) as endpoint:
+        found = await endpoint.query(QUERY)
+    assert found == Solutions(("x",), ((Iri("http://example.org/…"),), (Literal("…"),)))

@@ -9,9 +9,10 @@ import pytest
 from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest, KGError
 from kg_adapters.sparql.exchange import stays_in_place
 from kg_adapters.sparql.failures import Failure, FailureTeller, Refusal
+from kg_boundary.secrets import Redactor
 
 LESS = "Ask for less at once."
-TELLER = FailureTeller("example.org", ["hunter2", ""])
+TELLER = FailureTeller("example.org", Redactor(frozenset({"hunter2"})))
 STACK = (
     "SPARQL-QUERY: queryStr=SELECT x\njava.util.concurrent.ExecutionException: "
     'org.openrdf.query.MalformedQueryException: Encountered "x" at line 1.\n'

@@ -13,7 +13,10 @@ import numpy as np
 from pydantic import BaseModel, SecretStr, ValidationError
 
 from kg_adapters.embedding.protocol import Vectors, encodable, is_blank, unit_rows
-from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, KGError
+from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest, KGError
+from kg_boundary.addresses import base_url_problem, masked
+from kg_boundary.bodies import ASKED_FOR, AnswerBounds, UnreadableBody
+from kg_boundary.secrets import Redactor
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -24,6 +27,9 @@ OPENAI_URL: Final = "https://api.openai.com/v1"
 # The models read 8,191 tokens, and a character may be three.
 _MAX_CHARACTERS: Final = 2_000
 _MAX_QUOTED: Final = 200
+# A number has some twenty characters, and what is around the vectors fits into the rest.
+_BYTES_PER_NUMBER: Final = 32
+_BYTES_BESIDE: Final = 1_000_000
 _ADVICE: Final = {
     401: "Check the API key.",
     403: "Check what the API key allows.",
@@ -55,6 +61,10 @@ class OpenAiEmbedder:
         max_retries: How often a request is repeated.
         encoding_format: How vectors are sent; some services know only `float`, and `base64` is a quarter of the size.
         price_per_million_tokens: What a million tokens cost, for `usage`.
+        redactor: What nobody must be shown, beside the key and what the URL holds.
+
+    Raises:
+        InvalidRequest: The URL cannot have paths appended.
     """
 
     def __init__(
@@ -69,7 +79,12 @@ class OpenAiEmbedder:
         max_retries: int = 3,
         encoding_format: EncodingFormat = "float",
         price_per_million_tokens: float = 0.0,
+        redactor: Redactor | None = None,
     ) -> None:
+        if problem := base_url_problem(base_url):
+            raise InvalidRequest(f"The base URL of the embedding service cannot be used: {problem}.")
+        key = api_key.get_secret_value() if api_key else ""
+        self._redactor = (redactor or Redactor()).also_in(base_url, key=key)
         self._model = model
         self._dimensions = dimensions
         self._api_key = api_key
@@ -117,7 +132,7 @@ class OpenAiEmbedder:
             reply = _Reply.model_validate_json(content)
             vectors = _rows(reply, len(texts), self._dimensions)
         except ValueError as error:
-            raise BackendError(f"{self._service} gave no embeddings: {_reason(error)}") from error
+            raise BackendError(f"{self._service} gave no embeddings: {self._brief(_reason(error))}") from error
         self._count(reply.usage.total_tokens if reply.usage else 0, len(texts))
         return unit_rows(vectors)
 
@@ -128,19 +143,23 @@ class OpenAiEmbedder:
             response = await client.embeddings.with_raw_response.create(
                 model=self._model, input=texts, encoding_format=self._encoding_format
             )
-        except OpenAIError as error:
+        except (OpenAIError, UnreadableBody) as error:
             raise self._translated(error) from error
         return response.content
 
     def _connect(self) -> "AsyncOpenAI":
-        from openai import AsyncOpenAI  # noqa: PLC0415 - half a second, for those who use it
+        from openai import AsyncOpenAI, DefaultAsyncHttpx2Client  # noqa: PLC0415 - half a second, for those who use it
 
+        most = self._batch_size * self._dimensions * _BYTES_PER_NUMBER + _BYTES_BESIDE
+        bounds = AnswerBounds(self._timeout_s, most)
         return AsyncOpenAI(
             # Without one, the client would look for a key by itself.
             api_key=self._api_key.get_secret_value() if self._api_key else "none",
             base_url=self._base_url,
             timeout=self._timeout_s,
             max_retries=self._max_retries,
+            default_headers=ASKED_FOR,
+            http_client=DefaultAsyncHttpx2Client(timeout=self._timeout_s, event_hooks={"response": [bounds]}),
         )
 
     def _translated(self, error: Exception) -> KGError:
@@ -149,22 +168,23 @@ class OpenAiEmbedder:
         match error:
             case APITimeoutError():
                 return BackendTimeout(f"{self._service} did not answer within {self._timeout_s:g} s.")
+            case APIConnectionError(__cause__=UnreadableBody() as cause) | (UnreadableBody() as cause):
+                return BackendError(f"{self._service} gave an answer that is not read: {self._brief(str(cause))}.")
             case APIConnectionError():
                 return BackendUnavailable(f"{self._service} cannot be reached. Check the base URL.")
             case APIStatusError():
                 advice = _ADVICE.get(error.status_code, "")
-                said = self._without_key(_said(error.body) or error.message)[:_MAX_QUOTED]
+                said = self._brief(_said(error.body) or error.message)
                 return BackendError(f"{self._service} answered {error.status_code}: {said} {advice}".rstrip())
             case _:
                 return BackendError(f"{self._service} failed: {type(error).__name__}.")
 
-    def _without_key(self, text: str) -> str:
-        key = self._api_key.get_secret_value() if self._api_key else ""
-        return text.replace(key, "…") if key else text
+    def _brief(self, text: str) -> str:
+        return self._redactor.message(text)[:_MAX_QUOTED]
 
     @property
     def _service(self) -> str:
-        return f"The embedding service {self._base_url} (model {self._model})"
+        return f"The embedding service {masked(self._base_url)} (model {self._model})"
 
     def _count(self, tokens: int, texts: int) -> None:
         used = self.usage

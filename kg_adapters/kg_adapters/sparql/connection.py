@@ -13,6 +13,7 @@ from kg_adapters.sparql.options import (
     DigestAuthentication,
     EndpointOptions,
 )
+from kg_boundary.secrets import Redactor
 
 
 class _Bearer(httpx2.Auth):
@@ -38,17 +39,16 @@ def authentication_of(options: EndpointOptions) -> httpx2.Auth:
             return httpx2.Auth()
 
 
-def secrets_of(options: EndpointOptions) -> list[str]:
-    """Return what must never be quoted from an endpoint's answer."""
-    secrets = [value.get_secret_value() for value in options.headers.values()]
+def redactor_of(options: EndpointOptions) -> Redactor:
+    """Return what takes out of an endpoint's answers what it was told, should it repeat that."""
+    redactor = options.redactor.also(value.get_secret_value() for value in options.headers.values())
     match options.authentication:
-        case BasicAuthentication(password=secret) | DigestAuthentication(password=secret):
-            secrets.append(secret.get_secret_value())
+        case BasicAuthentication(user=user, password=secret) | DigestAuthentication(user=user, password=secret):
+            return redactor.also([secret.get_secret_value()], [user])
         case BearerAuthentication(token=secret):
-            secrets.append(secret.get_secret_value())
+            return redactor.also([secret.get_secret_value()])
         case None:
-            pass
-    return secrets
+            return redactor
 
 
 async def connect(options: EndpointOptions) -> httpx2.AsyncClient:

@@ -10,6 +10,7 @@ import anyio
 from kg_adapters.partial import note_partial
 from kg_adapters.sparql.arrival import Arrival
 from kg_adapters.sparql.client import EndpointClient
+from kg_adapters.sparql.connection import redactor_of
 from kg_adapters.sparql.failures import FailureTeller
 from kg_adapters.sparql.messages import HttpReply, HttpRequest
 from kg_adapters.sparql.options import EndpointOptions
@@ -45,7 +46,7 @@ class SparqlEndpoint:
         self._timing = timing or Timing()
         self._client = EndpointClient(options, timing=self._timing, pace=pace)
         self._replies = replies or NoMemory()
-        self._teller = FailureTeller(options.host)
+        self._teller = FailureTeller(options.host, redactor_of(options))
 
     @property
     def options(self) -> EndpointOptions:

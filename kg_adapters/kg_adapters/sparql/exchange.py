@@ -10,7 +10,7 @@ import anyio
 import httpx2
 
 from kg_adapters.errors import BackendUnavailable, InvalidRequest
-from kg_adapters.sparql.connection import authentication_of, connect, secrets_of
+from kg_adapters.sparql.connection import authentication_of, connect, redactor_of
 from kg_adapters.sparql.failures import Failure, FailureTeller, Refusal
 from kg_adapters.sparql.messages import HttpReply, HttpRequest, Watching, unwatched
 from kg_adapters.sparql.options import EndpointOptions
@@ -52,7 +52,8 @@ class Exchange:
         self._opening = anyio.Lock()
         self._http: httpx2.AsyncClient | None = None
         self._closed = False
-        self.teller = FailureTeller(options.host, secrets_of(options))
+        self._redactor = redactor_of(options)
+        self.teller = FailureTeller(options.host, self._redactor)
 
     async def send(
         self, request: HttpRequest, progress: Progress, watching: Watching = unwatched
@@ -147,7 +148,8 @@ class Exchange:
             return self.teller.wrong_type(reply.media_type, await _beginning(response))
         limit = self._options.max_bytes
         try:
-            return await _watched(response, reply, watching, max_bytes=limit)
+            slices = body_slices(response.aiter_raw(), _encoding(response), max_bytes=limit)
+            return await _watched(self._redactor.in_slices(slices), reply, watching)
         except TooLarge:
             return self.teller.too_large(limit)
         except Unpackable:
@@ -182,11 +184,11 @@ def _port(url: httpx2.URL) -> int:
     return url.port or (443 if url.scheme == "https" else 80)
 
 
-async def _watched(response: httpx2.Response, reply: HttpReply, watching: Watching, *, max_bytes: int) -> HttpReply:
+async def _watched(body_parts: AsyncGenerator[bytes], reply: HttpReply, watching: Watching) -> HttpReply:
     """Return a reply with its body, as far as it is wanted; what is left of it is never sent for."""
     body, watch = bytearray(), watching(reply)
-    async with aclosing(body_slices(response.aiter_raw(), _encoding(response), max_bytes=max_bytes)) as slices:
-        async for part in slices:
+    async with aclosing(body_parts) as parts:
+        async for part in parts:
             body += part
             if watch.take(part):
                 return replace(reply, body=bytes(body), cut=True)

@@ -3,7 +3,6 @@
 import html
 import re
 import ssl
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,6 +10,7 @@ import httpx2
 from pydantic import TypeAdapter, ValidationError
 
 from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest, KGError
+from kg_boundary.secrets import Redactor
 
 MAX_QUOTED: Final = 300
 _TAGS: Final = re.compile(r"<(script|style|head)\b.*?</\1\s*>|<[^<>]{0,500}>", re.IGNORECASE | re.DOTALL)
@@ -84,12 +84,12 @@ class FailureTeller:
 
     Args:
         host: The endpoint's host.
-        secrets: What must never be quoted, should the endpoint echo it.
+        redactor: Takes out what must never be quoted, should the endpoint echo it.
     """
 
-    def __init__(self, host: str, secrets: Iterable[str] = ()) -> None:
+    def __init__(self, host: str, redactor: Redactor) -> None:
         self._who = f"The endpoint {host}"
-        self._secrets = sorted({secret for secret in secrets if secret}, key=len, reverse=True)
+        self._redactor = redactor
 
     def refused(self, refusal: Refusal) -> Failure:
         """Return the failure behind an HTTP status."""
@@ -170,37 +170,37 @@ class FailureTeller:
     def unpackable(self, encoding: str) -> Failure:
         """Return the failure of an answer whose compression cannot be undone."""
         return Failure(
-            BackendError(f"{self._who} compressed its answer ({encoding[:40]!r}) in a way that cannot be read.")
+            BackendError(
+                f"{self._who} compressed its answer ({self._brief(encoding, 40)!r}) in a way that cannot be read."
+            )
         )
 
     def wrong_type(self, media_type: str, text: str) -> Failure:
         """Return the failure of an answer of another type than was asked for."""
-        shown = media_type[:80] or "an unnamed type"
+        shown = self._brief(media_type, 80) or "an unnamed type"
         step = "Check that the URL is that of the SPARQL endpoint."
         return Failure(BackendError(f"{self._who} answered with {shown} instead of results{self.quoted(text)} {step}"))
 
     def unreadable(self, what: str, cause: Exception) -> Failure:
         """Return the failure of an answer that is not what its type promises; `what` is part of a sentence."""
         step = "Ask again; if it repeats, ask for less, or tell the endpoint's owner."
-        shown = _shortened(self.without_secrets(what))
+        shown = self._brief(what)
         return Failure(BackendError(f"{self._who} sent an answer that cannot be read: {shown}. {step}"), cause=cause)
 
     def redirected(self, origin: str) -> Failure:
         """Return the failure of an answer that leads elsewhere; `origin` is where, without path and credentials."""
-        where = f"to {origin}" if origin else "to nowhere"
+        where = f"to {self._brief(origin)}" if origin else "to nowhere"
         step = "If that is the endpoint, set its URL."
         return Failure(BackendError(f"{self._who} redirects {where}, and redirects are not followed there. {step}"))
 
     def quoted(self, text: str) -> str:
         """Return what an endpoint said, in plain words, as the end of a sentence; a full stop where it said nothing."""
-        said = _shortened(self.without_secrets(_plain(text))).rstrip(".")
+        # What is written in HTML or JSON may hold secrets in other forms still, once it is read.
+        said = self._brief(_plain(self._redactor.message(text))).rstrip(".")
         return f": {said}." if said else "."
 
-    def without_secrets(self, text: str) -> str:
-        """Return a text without what must never be quoted."""
-        for secret in self._secrets:
-            text = text.replace(secret, "…")
-        return text
+    def _brief(self, text: str, most: int = MAX_QUOTED) -> str:
+        return _shortened(self._redactor.message(text), most)
 
 
 def _in_chain(error: BaseException | None, kind: type[ssl.SSLError]) -> ssl.SSLError | None:
@@ -249,6 +249,6 @@ def _on_one_line(text: str) -> str:
     return " ".join(_CONTROLS.sub(" ", text).split())
 
 
-def _shortened(text: str) -> str:
+def _shortened(text: str, most: int) -> str:
     words = _on_one_line(text)
-    return words if len(words) <= MAX_QUOTED else words[: MAX_QUOTED - 1] + "…"
+    return words if len(words) <= most else words[: most - 1] + "…"

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.terms import Iri
+from kg_boundary.secrets import Redactor
 
 TextSearch: TypeAlias = Choice["none", "virtuoso", "lucene", "qlever", "blazegraph"]
 """The full-text index that an endpoint has."""
@@ -152,6 +153,7 @@ class EndpointOptions(_Settings):
         dialect: The engine behind the endpoint.
         ca_file: A PEM file of the authorities to trust instead of the system's; certificates are always checked.
         use_environment_proxies: Whether the proxies named by `HTTPS_PROXY` and its like are used.
+        redactor: What else nobody must be shown, beside the secrets among these options.
     """
 
     url: Annotated[str, AfterValidator(endpoint_url)]
@@ -174,6 +176,7 @@ class EndpointOptions(_Settings):
     dialect: DialectName = "standard"
     ca_file: Path | None = None
     use_environment_proxies: bool = False
+    redactor: Redactor = Redactor()
 
     @property
     def host(self) -> str:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from kg_adapters.sparql.options import DialectName, EndpointOptions, endpoint_url
+from kg_boundary.secrets import Redactor
 
 QUERY_URL: Final = "https://query.wikidata.org/sparql"
 SCHOLARLY_URL: Final = "https://query-scholarly.wikidata.org/sparql"
@@ -54,9 +55,11 @@ class WikidataOptions(BaseModel):
         with_external_ids: Whether features show ids in other databases.
         replies_kept_s: How many seconds replies are kept on disk, for the next session too; 0 for not at all.
         names_kept_s: How many seconds names are remembered.
+        redactor: What nobody must be shown.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    # A message about a wrong value must not show the value: an address may hold a secret.
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, allow_inf_nan=False)
 
     contact: Annotated[str, AfterValidator(_contact)] | None = None
     query_url: Url = QUERY_URL
@@ -75,6 +78,7 @@ class WikidataOptions(BaseModel):
     with_external_ids: bool = False
     replies_kept_s: Annotated[float, Field(ge=0)] = 86_400.0
     names_kept_s: Annotated[float, Field(gt=0)] = 3_600.0
+    redactor: Redactor = Redactor()
 
     @property
     def all_languages(self) -> tuple[str, ...]:
@@ -124,4 +128,5 @@ class WikidataOptions(BaseModel):
             max_concurrency=max_concurrency,
             max_retries=self.max_retries,
             user_agent=self.user_agent,
+            redactor=self.redactor,
         )
