@@ -16,6 +16,7 @@ from kg_server.observation.tool import ObserveTool
 from kg_server.resources import Resources
 from kg_server.settings import Settings
 from kg_server.tools import Tools
+from kg_server.withholding import WithholdingSecrets
 
 DISTRIBUTION: Final = "kg-sextant"
 
@@ -48,6 +49,8 @@ def build_server(graph: KGAdapter, settings: Settings) -> SextantServer:
         instructions=instructions_for(graph),
         timeout_s=settings.timeout_s,
     )
+    if settings.redactor.secrets:
+        server.middleware.append(WithholdingSecrets(settings.redactor))
     meaning = Meaning(graph, settings)
     server.call_at_end(meaning.aclose)
     ObserveTool(graph, settings, meaning.scorer, shortlist=settings.observe_shortlist or None).provide(server)

@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | No
     debug = "--debug" in words
     called = Invocation(os.environ if environ is None else environ)
     escape_what_cannot_be_shown()
-    with FailuresForPeople(debug=debug):
+    with FailuresForPeople(debug=debug, redacted=called.secrecy.message):
         app([word for word in words if word != "--debug"], prog_name=APP, obj=called)
 
 
@@ -61,7 +61,8 @@ def _globals(  # pyright: ignore[reportUnusedFunction] - Typer calls it
         bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    context.obj = Invocation(invocation(context).environ, config_file)
+    called = invocation(context)
+    context.obj = Invocation(called.environ, config_file, called.secrecy)
 
 
 app.command()(serve)

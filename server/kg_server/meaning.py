@@ -108,6 +108,7 @@ async def embedder_of(settings: Settings) -> AvailableEmbedder:
                 base_url=settings.embedding_base_url,
                 encoding_format=settings.embedding_format,
                 price_per_million_tokens=settings.embedding_price,
+                redactor=settings.redactor,
             )
         )
     return await anyio.to_thread.run_sync(best_available)

@@ -1,10 +1,14 @@
 """The settings of a server."""
 
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Final, Literal, TypeAlias
 
 import platformdirs
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+
+from kg_boundary.addresses import base_url_problem
+from kg_boundary.secrets import Redactor
 
 APP: Final = "kg-sextant"
 ENVIRONMENT_PREFIX: Final = "KG_SEXTANT_"
@@ -28,10 +32,20 @@ def _lowered(value: object) -> object:
     return value.lower() if isinstance(value, str) else value
 
 
+def _base_url(url: str) -> str:
+    if problem := base_url_problem(url):
+        raise ValueError(problem)
+    return url
+
+
+BaseUrl: TypeAlias = Annotated[str, AfterValidator(_base_url)]
+
+
 class Settings(BaseModel):
     """Everything that can be set, with the defaults that suit most people."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # A message about a wrong value must not show the value: it may be a secret.
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     graph: str = Field(
         default="sample",
@@ -123,7 +137,7 @@ class Settings(BaseModel):
     embedding_dimensions: int = Field(
         default=1_536, ge=1, le=16_384, description="The length of its vectors, which the model has to give."
     )
-    embedding_base_url: str = Field(
+    embedding_base_url: BaseUrl = Field(
         default="https://api.openai.com/v1", min_length=1, description="Where its service is."
     )
     embedding_api_key: SecretStr | None = Field(default=None, description="The key of its service, if it needs one.")
@@ -134,7 +148,7 @@ class Settings(BaseModel):
     llm: str | None = Field(
         default=None, min_length=1, description="The model that `ask` answers with; none: no model."
     )
-    llm_base_url: str = Field(
+    llm_base_url: BaseUrl = Field(
         default="https://api.openai.com/v1", min_length=1, description="Where it is: any OpenAI-compatible service."
     )
     llm_api_key: SecretStr | None = Field(default=None, description="The key of its service, if it needs one.")
@@ -188,3 +202,12 @@ class Settings(BaseModel):
     log_level: Annotated[LogLevel, BeforeValidator(_lowered)] = Field(
         default="warning", description="How much is logged on standard error: debug, info, warning or error."
     )
+
+    @cached_property
+    def redactor(self) -> Redactor:
+        """What takes the secrets among these settings out of texts, those in addresses included."""
+        values = [getattr(self, name) for name in type(self).model_fields]
+        secrets = [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
+        addresses = [value for value in values if isinstance(value, str) and "://" in value]
+        user = [self.endpoint_user] if self.endpoint_user else []
+        return Redactor().also(secrets, user).also_in(*addresses)

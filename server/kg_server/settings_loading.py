@@ -11,6 +11,7 @@ import platformdirs
 from pydantic import SecretStr, ValidationError
 
 from kg_adapters.errors import InvalidRequest
+from kg_boundary.addresses import masked
 from kg_server.settings import APP, ENVIRONMENT_PREFIX, Settings
 
 OPENAI_VARIABLES: Final = {
@@ -130,5 +131,5 @@ def _invalid(error: ValidationError, entries: Mapping[str, _Entry]) -> str:
     first = error.errors(include_url=False)[0]
     entry = entries[str(first["loc"][0])]
     field = Settings.model_fields[entry.field]
-    value = "wrong" if field.annotation == SecretStr | None else repr(entry.value)
+    value = "wrong" if field.annotation == SecretStr | None else masked(repr(entry.value))
     return f"{entry.written} in {entry.origin} is {value}: {first['msg']}. {field.description}"

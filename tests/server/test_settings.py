@@ -1,9 +1,11 @@
+import re
 from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
 
 from kg_adapters.errors import InvalidRequest
+from kg_boundary.secrets import Redactor
 from kg_server.settings import Settings
 from kg_server.settings_loading import LoadedSettings, load_settings
 
@@ -118,3 +120,31 @@ def test_a_secret_is_never_shown(tmp_path: Path) -> None:
     assert "sk-secret" not in f"{loaded!r} {loaded.settings.model_dump(mode='json')} {loaded.settings}"
     wrong = refusal(file=write(tmp_path, "embedding_api_key = 4711"))
     assert ("4711" in wrong, wrong.startswith("embedding_api_key in the file")) == (False, True)
+
+
+def test_all_secrets_among_the_settings_are_known_once() -> None:
+    environ = {
+        "KG_SEXTANT_ENDPOINT_USER": "ada",
+        "KG_SEXTANT_ENDPOINT_PASSWORD": "secret-1",
+        "KG_SEXTANT_ENDPOINT_TOKEN": "secret-2",
+        "OPENAI_API_KEY": "secret-3",
+        "OPENAI_BASE_URL": "https://bob:secret-4@example.org/v1",
+        "KG_SEXTANT_GRAPH": "mine://host?api_key=secret-5&database=wikidata",
+    }
+    settings = load_settings({}, environ).settings
+    assert settings.redactor == Redactor(
+        frozenset(f"secret-{number}" for number in range(1, 6)), frozenset({"ada", "bob"})
+    )
+    assert settings.redactor is settings.redactor
+
+
+def test_every_setting_that_is_secret_by_its_name_is_kept_as_a_secret() -> None:
+    named = {name for name in Settings.model_fields if re.search("key|password|secret|(?<!max_)token(?!s)", name)}
+    kept = {name for name, field in Settings.model_fields.items() if field.annotation == SecretStr | None}
+    assert named == kept
+
+
+def test_a_base_url_with_a_query_is_refused_without_showing_it() -> None:
+    said = refusal(environ={"KG_SEXTANT_LLM_BASE_URL": "https://ann:pass@example.org/v1?key=sesame"})
+    assert said.startswith("KG_SEXTANT_LLM_BASE_URL in the environment is 'https://…@example.org/v1?…': ")
+    assert "it must end before ? or #" in said

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from kg_adapters.errors import BackendError, InvalidRequest
+from kg_boundary.addresses import credentials_in_command
+from kg_boundary.secrets import Redactor
 from kg_server.commands.failures import ExitCode
 from kg_server.commands.invocation import invocation
 from kg_server.commands.run_view import RunView, run_view
@@ -51,7 +53,10 @@ def ask(
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON, and nothing else.")] = False,
 ) -> None:
     """Answer a question with ODA or Graph Counselor, showing every step."""
-    settings = invocation(context).load(graph=graph, llm=model, llm_base_url=base_url).settings
+    called = invocation(context)
+    if server is not None:
+        called.secrecy.redactor = secrets_of_server(server)
+    settings = called.load(graph=graph, llm=model, llm_base_url=base_url).settings
     if not question.strip():
         raise InvalidRequest("The question is blank.")
     if not all(each.strip() for each in entities or ()):
@@ -60,13 +65,14 @@ def ask(
         raise InvalidRequest(f"Graph Counselor needs a model. {SET_MODEL}")
     path = trace or _new_trace(settings.data_folder / TRACES, question)
     view = run_view(as_json=as_json)
+    redactor = called.secrecy.redactor
     if settings.llm is None:
         view.say(NO_MODEL)
     import anyio
 
     try:
         with view:
-            answer = anyio.run(_ask, settings, question, agent, tuple(entities or ()), server, path, view)
+            answer = anyio.run(_ask, settings, question, agent, tuple(entities or ()), server, path, view, redactor)
     except KeyboardInterrupt:
         print(f"Interrupted; the record until then is {printable(str(path))}.", file=sys.stderr)
         raise
@@ -99,16 +105,17 @@ async def _ask(
     server: str | None,
     path: Path,
     view: RunView,
+    redactor: Redactor,
 ) -> "AgentAnswer":
     from kg_agents.llm import AgentError
     from kg_agents.running import Question, run_question
     from kg_agents.trace import Trace
 
-    asked = Question(question, entities, agent, settings.graph if server is None else "")
-    llm, judge = _model(settings, settings.llm), _model(settings, settings.judge_llm)
+    asked = Question(question, entities, agent, redactor.message(settings.graph) if server is None else "")
+    llm, judge = (_model(settings, name, redactor) for name in (settings.llm, settings.judge_llm))
     try:
         with Trace(path) as trace:
-            async with _tools(settings, server) as tools:
+            async with _tools(settings, server, redactor) as tools:
                 return await run_question(asked, tools, llm, trace, judge=judge, watcher=_watcher(view))
     except AgentError as error:
         raise BackendError(printable(str(error))) from error
@@ -128,6 +135,11 @@ async def _replay(trace: Path, view: RunView) -> "tuple[AgentAnswer, bool]":
         raise InvalidRequest(printable(str(error))) from error
 
 
+def secrets_of_server(server: str) -> Redactor:
+    """Return what takes out the secrets in the URL or the command line of a server."""
+    return Redactor().also(credentials_in_command(server)).also_in(server)
+
+
 def _watcher(view: RunView) -> "Watcher":
     from kg_agents.watching import Watcher
 
@@ -135,12 +147,12 @@ def _watcher(view: RunView) -> "Watcher":
 
 
 @asynccontextmanager
-async def _tools(settings: Settings, server: str | None) -> "AsyncGenerator[Tools]":
+async def _tools(settings: Settings, server: str | None, redactor: Redactor) -> "AsyncGenerator[Tools]":
     """Open a session to a server of somebody else, or to one of our own in this process."""
     from kg_agents.sessions import connect_tools
 
     if server is not None:
-        async with connect_tools(server) as tools:
+        async with connect_tools(server, redactor=redactor) as tools:
             yield tools
         return
     from kg_server.app import build_server
@@ -150,7 +162,7 @@ async def _tools(settings: Settings, server: str | None) -> "AsyncGenerator[Tool
         yield tools
 
 
-def _model(settings: Settings, name: str | None) -> "OpenAiLlm | None":
+def _model(settings: Settings, name: str | None, redactor: Redactor) -> "OpenAiLlm | None":
     from kg_agents.openai_llm import OpenAiLlm, Prices
 
     if name is None:
@@ -162,6 +174,7 @@ def _model(settings: Settings, name: str | None) -> "OpenAiLlm | None":
         timeout_s=settings.llm_timeout_s,
         context_tokens=settings.llm_context_tokens,
         prices=Prices(settings.llm_prompt_price, settings.llm_reply_price),
+        redactor=redactor,
     )
 
 

@@ -2,7 +2,6 @@
 
 import json
 import platform
-import re
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -12,8 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 import typer
+from pydantic import SecretStr
 
 from kg_adapters.errors import KGError
+from kg_boundary.secret_forms import STRONG
 from kg_server.commands.failures import ExitCode
 from kg_server.commands.invocation import Invocation, invocation
 from kg_server.settings import APP, Settings
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 Grade: TypeAlias = Literal["ok", "warn", "fail"]
 
 PACKAGES: Final = (APP, "mcp", "pydantic", "pyoxigraph", "tantivy", "numpy", "onnxruntime", "tokenizers")
-USERINFO: Final = re.compile(r"(?<=://)[^/\s]*@")
-"""Who asks, in a URL, which may hold a password."""
 COLOURS: Final = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
@@ -64,7 +63,8 @@ async def _report(called: Invocation, loaded: LoadedSettings, deep: bool) -> Gra
     grades: set[Grade] = set()
     async for finding in _findings(called, loaded, deep):
         grades.add(finding.grade)
-        console.print(Text.assemble((f"{finding.grade:<5}", COLOURS[finding.grade]), USERINFO.sub("…@", finding.text)))
+        text = loaded.settings.redactor.message(finding.text)
+        console.print(Text.assemble((f"{finding.grade:<5}", COLOURS[finding.grade]), text))
     worst: Grade = "fail" if "fail" in grades else "warn" if "warn" in grades else "ok"
     summary = {"ok": "All is well.", "warn": "It works; see the warnings.", "fail": "Mend what failed, then run again."}
     console.print(Text(summary[worst], COLOURS[worst]))
@@ -102,6 +102,13 @@ def _settings(called: Invocation, loaded: LoadedSettings) -> Iterator[Finding]:
     yield Finding("ok", f"Settings file: {file}" if file else f"No settings file; it would be {config_path()}")
     for name, value in loaded.settings.model_dump(mode="json").items():
         yield Finding("ok", f"{name} = {json.dumps(value, ensure_ascii=False)}, from {loaded.origins[name]}")
+        secret: object = getattr(loaded.settings, name)
+        if isinstance(secret, SecretStr) and len(secret.get_secret_value()) < STRONG:
+            yield Finding(
+                "warn",
+                f"{name} has fewer than {STRONG} characters: where a service repeats it, it is hidden in messages as a "
+                "word, and cannot be told from words in answers; choose a longer one",
+            )
 
 
 def _folders(settings: Settings) -> Iterator[Finding]:

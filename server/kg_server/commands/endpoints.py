@@ -42,6 +42,7 @@ def endpoint_of(settings: Settings) -> "EndpointOptions | None":
             text_search=settings.endpoint_text_search,
             dialect=settings.endpoint_dialect,
             ca_file=settings.endpoint_ca_file,
+            redactor=settings.redactor,
         )
     except ValidationError as error:
         raise _wrong(error, "endpoint_", {"url": "graph"}) from error
@@ -77,6 +78,7 @@ def wikidata_of(settings: Settings) -> "WikidataOptions | None":
             replies_kept_s=settings.wikidata_replies_kept_s,
             with_qualifiers=settings.wikidata_qualifiers,
             with_external_ids=settings.wikidata_external_ids,
+            redactor=settings.redactor,
         )
     except ValidationError as error:
         raise _wrong(error, "wikidata_", {"languages": "languages"}) from error

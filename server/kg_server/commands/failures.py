@@ -3,10 +3,12 @@
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from enum import IntEnum
 from types import TracebackType
 
 from kg_adapters.errors import InvalidRequest, KGError
+from kg_boundary.addresses import masked
 
 
 class ExitCode(IntEnum):
@@ -33,10 +35,12 @@ class FailuresForPeople:
 
     Args:
         debug: Show the traceback too.
+        redacted: Takes the secrets out of what is shown.
     """
 
-    def __init__(self, *, debug: bool) -> None:
+    def __init__(self, *, debug: bool, redacted: Callable[[str], str] = masked) -> None:
         self._debug = debug
+        self._redacted = redacted
 
     def __enter__(self) -> None:
         return None
@@ -51,8 +55,8 @@ class FailuresForPeople:
         if isinstance(cause, SystemExit | KeyboardInterrupt):
             raise cause
         if self._debug:
-            traceback.print_exception(error)
-        print(sentence(cause), file=sys.stderr)
+            print(self._redacted("".join(traceback.format_exception(error))), end="", file=sys.stderr)
+        print(self._redacted(sentence(cause)), file=sys.stderr)
         raise SystemExit(exit_code(cause))
 
 

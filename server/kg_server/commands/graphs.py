@@ -12,6 +12,7 @@ from kg_adapters.errors import KGError
 from kg_adapters.progress import OnProgress
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.registry import OpenOptions, open_graph
+from kg_boundary.secrets import Redactor
 from kg_server.commands.endpoints import endpoint_of, wikidata_of
 from kg_server.commands.failures import sentence
 from kg_server.commands.progress import PlainProgress, StoppableProgress, shown_progress
@@ -61,7 +62,7 @@ async def opened_or_pending(settings: Settings, patience_s: float = PATIENCE_S) 
         with anyio.move_on_after(patience_s) as moment:
             await pending.settled()
         if moment.cancelled_caught:
-            tasks.start_soon(_say_if_it_fails, pending)
+            tasks.start_soon(_say_if_it_fails, pending, settings.redactor)
         try:
             yield pending if moment.cancelled_caught else pending.opened()
         finally:
@@ -89,12 +90,12 @@ async def _open_behind(pending: "PendingAdapter", settings: Settings) -> None:
         pending.take(graph)
 
 
-async def _say_if_it_fails(pending: "PendingAdapter") -> None:
+async def _say_if_it_fails(pending: "PendingAdapter", redactor: Redactor) -> None:
     await pending.settled()
     try:
         pending.opened()
     except KGError as error:
-        print(sentence(error), file=sys.stderr, flush=True)
+        print(redactor.message(sentence(error)), file=sys.stderr, flush=True)
 
 
 async def _open(settings: Settings, *told: OnProgress) -> KGAdapter:

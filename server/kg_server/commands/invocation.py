@@ -2,17 +2,33 @@
 
 import logging
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TextIO
 
 import typer
 
+from kg_boundary.secrets import RedactingFormatter, Redactor
 from kg_server.settings_loading import LoadedSettings, default_config_file, load_settings
 
 TELL_TOO_MUCH: Final = ("httpx2", "httpcore2")
 """Loggers that write whole addresses, in which a password may stand."""
+
+
+@dataclass
+class Secrecy:
+    """What a run keeps secret; it learns more when settings are read.
+
+    Args:
+        redactor: Takes out what is known now.
+    """
+
+    redactor: Redactor = field(default_factory=Redactor)
+
+    def message(self, text: str) -> str:
+        """Return a text without what is secret now."""
+        return self.redactor.message(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +38,12 @@ class Invocation:
     Args:
         environ: The environment variables.
         config: The settings file that was named; None for the one in the user's configuration folder.
+        secrecy: What the run keeps secret.
     """
 
     environ: Mapping[str, str]
     config: Path | None = None
+    secrecy: Secrecy = field(default_factory=Secrecy)
 
     @property
     def settings_file(self) -> Path | None:
@@ -39,7 +57,9 @@ class Invocation:
             InvalidRequest: A setting is unknown or has a wrong value.
         """
         loaded = load_settings(flags, self.environ, self.settings_file)
-        log_to(sys.stderr, loaded.settings.log_level)
+        redactor = loaded.settings.redactor
+        self.secrecy.redactor = redactor.also(self.secrecy.redactor.secrets, self.secrecy.redactor.users)
+        log_to(sys.stderr, loaded.settings.log_level, self.secrecy.message)
         return loaded
 
 
@@ -50,8 +70,10 @@ def invocation(context: typer.Context) -> Invocation:
     return found
 
 
-def log_to(stream: TextIO, level: str) -> None:
-    """Send the log to a stream; standard output belongs to the protocol."""
-    logging.basicConfig(stream=stream, level=level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+def log_to(stream: TextIO, level: str, redacted: Callable[[str], str]) -> None:
+    """Send the log to a stream, redacted; standard output belongs to the protocol."""
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(RedactingFormatter(redacted, "%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=level.upper(), handlers=[handler])
     for name in TELL_TOO_MUCH:
         logging.getLogger(name).setLevel(logging.WARNING)

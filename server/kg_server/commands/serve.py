@@ -111,7 +111,8 @@ async def _listen_to_http(server: "SextantServer", listener: socket.socket, sett
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
-            print(f"Serving {settings.graph} at {address}", file=sys.stderr, flush=True)
+            graph = settings.redactor.message(settings.graph)
+            print(f"Serving {graph} at {address}", file=sys.stderr, flush=True)
 
     await Announced(config).serve(sockets=[listener])
 

@@ -127,3 +127,13 @@ def test_a_service_that_refuses_the_key_fails(cli: CommandLine, tmp_path: Path) 
     (failure,) = graded(run.out)["fail"]
     assert (failure.startswith("The embedder openai fails: "), "Check the API key." in failure) == (True, True)
     assert "sk-secret" not in run.out + run.err
+
+
+def test_a_secret_that_is_too_short_to_be_hidden_everywhere_is_told(cli: CommandLine, tmp_path: Path) -> None:
+    environ = {
+        "KG_SEXTANT_EMBEDDER": "lexical",
+        "KG_SEXTANT_LLM_API_KEY": "k7",
+        "KG_SEXTANT_ENDPOINT_TOKEN": "long-enough",
+    }
+    warned = graded(cli.run("doctor", str(write_graph(tmp_path)), **environ).out)["warn"]
+    assert [line.partition(" characters")[0] for line in warned] == ["llm_api_key has fewer than 8"]
