@@ -11,6 +11,7 @@ from kg_adapters.progress import OnProgress, ignore_progress
 from kg_adapters.protocol import KGAdapter
 
 if TYPE_CHECKING:
+    from kg_adapters.local.sparql_pool import SparqlLimits
     from kg_adapters.sparql.options import EndpointOptions
     from kg_adapters.wikidata.options import WikidataOptions
 
@@ -35,6 +36,7 @@ class OpenOptions:
             1.1, when None.
         wikidata: How Wikidata is reached; without a contact when None.
         answers_kept_s: How many seconds the answers of an endpoint or of Wikidata are remembered; 0 for not at all.
+        sparql: How much of the machine SPARQL over files on it may take; what suits the machine when None.
     """
 
     cache_folder: Path
@@ -44,6 +46,7 @@ class OpenOptions:
     endpoint: "EndpointOptions | None" = None
     wikidata: "WikidataOptions | None" = None
     answers_kept_s: float = 600.0
+    sparql: "SparqlLimits | None" = None
 
 
 @runtime_checkable

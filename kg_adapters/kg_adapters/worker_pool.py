@@ -4,13 +4,16 @@ import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Self
 
 import anyio
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from kg_adapters.callers import current_caller
 from kg_adapters.errors import BackendError
+from kg_adapters.turns import MAX_WAITING, Turns
 
 _GRACE_S: Final = 2.0
 
@@ -24,29 +27,35 @@ class WorkerTimeout(Exception):
 
     Attributes:
         busy: Whether all workers were busy with others all the time.
+        gave_way: Whether it was stopped for shorter work, and had to begin again.
     """
 
-    def __init__(self, *, busy: bool) -> None:
+    def __init__(self, *, busy: bool, gave_way: bool = False) -> None:
         super().__init__("all workers were busy" if busy else "it took too long")
         self.busy = busy
+        self.gave_way = gave_way
 
 
 class WorkerPool:
     """Has lines answered by processes; none is started before the first.
 
     A worker that has answered is kept for the next line. One that is still busy when its caller's time is up, or when
-    the caller is cancelled, is killed. `worker_process.answer_lines` is the other end.
+    the caller is cancelled, is killed. `worker_process.answer_lines` is the other end. Who is next is for `Turns` to
+    say: a line must have the same answer when it is asked again.
 
     Args:
         command: What starts a worker.
         workers: The most processes at once; waiting for one counts against a deadline.
         max_line_bytes: A longer answer ends the worker.
+        max_waiting: The most lines that may wait for a worker.
     """
 
-    def __init__(self, command: Sequence[str], *, workers: int, max_line_bytes: int) -> None:
+    def __init__(
+        self, command: Sequence[str], *, workers: int, max_line_bytes: int, max_waiting: int = MAX_WAITING
+    ) -> None:
         self._command = tuple(command)
         self._max_line_bytes = max_line_bytes
-        self._slots = anyio.Semaphore(workers)
+        self._turns = Turns(workers, max_waiting=max_waiting)
         self._idle: list[_Worker] = []
         self._busy: set[_Worker] = set()
         self._closed = False
@@ -65,18 +74,17 @@ class WorkerPool:
         """Return the answer to a line that ends with a newline; the answer has none.
 
         Raises:
+            TooManyWait: Too many others wait for a worker.
             WorkerTimeout: There was none in time.
             WorkerEnded: The worker ended instead of answering.
             BackendError: No process could be started, or the pool is closed.
         """
-        waited = True
+        turn = self._turns.turn(current_caller())
         try:
             with anyio.fail_after(timeout_s):
-                async with self._slots:
-                    waited = False
-                    return await self._ask(line)
+                return await self._turns.run(turn, partial(self._ask, line))
         except TimeoutError:
-            raise WorkerTimeout(busy=waited) from None
+            raise WorkerTimeout(busy=not turn.begun, gave_way=turn.gave_way and not turn.called.is_set()) from None
 
     async def aclose(self) -> None:
         """End all workers; what they are still busy with fails."""

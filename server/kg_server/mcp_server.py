@@ -16,7 +16,9 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult, ToolAnnotations
 from mcp.types import Tool as ListedTool
 from pydantic import AnyUrl, ValidationError
+from starlette.requests import HTTPConnection
 
+from kg_adapters.callers import calling_as
 from kg_adapters.errors import KGError
 from kg_adapters.protocol import KGAdapter
 from kg_boundary.shown import clipped, in_quotes, visible_line, visible_lines
@@ -110,7 +112,10 @@ class SextantServer(MCPServer[None]):
             if argument not in known:
                 raise ToolError(_unknown_argument(name, argument, known))
         try:
-            with anyio.fail_after(None if name in self._unlimited else self._timeout_s):
+            with (
+                calling_as(_caller(context)),
+                anyio.fail_after(None if name in self._unlimited else self._timeout_s),
+            ):
                 return await super().call_tool(name, arguments, context)
         except TimeoutError as error:
             raise ToolError(
@@ -191,6 +196,14 @@ async def _closing(server: MCPServer[None]) -> AsyncGenerator[None]:
         if isinstance(server, SextantServer):
             with anyio.CancelScope(shield=True):
                 await server.aclose()
+
+
+def _caller(context: Context[None, Any] | None) -> str:
+    """Return who calls: over HTTP the other end of the connection; all of stdio is one caller."""
+    asked: object = None if context is None else context.request_context.request
+    if not isinstance(asked, HTTPConnection) or asked.client is None:
+        return ""
+    return f"{asked.client.host} {asked.client.port}"
 
 
 def _readable(name: str, error: ToolError) -> ToolError:

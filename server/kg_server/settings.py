@@ -71,6 +71,17 @@ class Settings(BaseModel):
     sparql_max_rows: int = Field(
         default=1_000, ge=1, le=100_000, description="The most rows that `Sparql` may ask for."
     )
+    sparql_workers: int | None = Field(
+        default=None, ge=1, le=64, description="Queries that run at once over local files; none: 2 to 4, by processors."
+    )
+    sparql_worker_mb: int | None = Field(
+        default=None,
+        ge=256,
+        description="Megabytes that each may take; none: half of the memory in all, up to 4,295.",
+    )
+    sparql_max_waiting: int = Field(
+        default=64, ge=1, le=10_000, description="How many queries may wait for their turn before others are refused."
+    )
     endpoint_dialect: Literal["standard", "virtuoso", "blazegraph", "qlever", "graphdb", "fuseki"] = Field(
         default="standard", description="The engine behind a SPARQL endpoint; `standard` suits all."
     )

@@ -10,7 +10,7 @@ import pytest
 from anyio.abc import Process
 
 from kg_adapters.errors import BackendError, BackendTimeout, InvalidRequest
-from kg_adapters.local.sparql_pool import SparqlPool
+from kg_adapters.local.sparql_pool import SparqlLimits, SparqlPool
 from kg_adapters.models import SparqlAnswer
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.protocol import SupportsSparql
@@ -37,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 async def pool(folder: Path) -> AsyncIterator[SparqlPool]:
-    pool = SparqlPool(folder, Prefixes({"x": "http://x/"}))
+    pool = SparqlPool(folder, Prefixes({"x": "http://x/"}), SparqlLimits(workers=2))
     yield pool
     await pool.aclose()
 
@@ -111,7 +111,7 @@ async def test_a_query_is_stopped_at_its_deadline_while_others_are_answered(pool
 
 
 async def test_waiting_for_a_worker_counts_against_the_deadline(folder: Path) -> None:
-    pool = SparqlPool(folder, Prefixes(), workers=1)
+    pool = SparqlPool(folder, Prefixes(), SparqlLimits(workers=1))
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(lambda: pool.select(BOMB, timeout_s=60, max_rows=10))
         await busy_process(pool)
@@ -133,7 +133,7 @@ async def test_a_cancelled_caller_takes_the_worker_along(pool: SparqlPool) -> No
 
 
 async def test_a_query_that_takes_too_much_memory_fails_alone(folder: Path) -> None:
-    pool = SparqlPool(folder, Prefixes({"x": "http://x/"}), memory_bytes=800 << 20)
+    pool = SparqlPool(folder, Prefixes({"x": "http://x/"}), SparqlLimits(worker_bytes=800 << 20))
     with pytest.raises(BackendError, match=r"^The process that ran the query ended before it answered") as caught:
         await pool.select(MEMORY_BOMB, timeout_s=60, max_rows=10)
     assert type(caught.value) is BackendError

@@ -20,7 +20,7 @@ from kg_adapters.local.path_search import find_paths_in_index
 from kg_adapters.local.schema_file import FILE as SCHEMA_FILE
 from kg_adapters.local.schema_file import read_schema
 from kg_adapters.local.seal import Damage
-from kg_adapters.local.sparql_pool import SparqlPool
+from kg_adapters.local.sparql_pool import SparqlLimits, SparqlPool
 from kg_adapters.local.sparql_store import ensure_sparql_store
 from kg_adapters.local.store import LocalStore
 from kg_adapters.local.store_names import StoreNames
@@ -55,12 +55,13 @@ class LocalAdapter:
 
     Args:
         store: An open store; it may be shared by any number of adapters.
+        sparql: How much of the machine SPARQL queries may take; what suits the machine when None.
 
     Attributes:
         store: The same.
     """
 
-    def __init__(self, store: LocalStore) -> None:
+    def __init__(self, store: LocalStore, sparql: SparqlLimits | None = None) -> None:
         self.store = store
         self._index = store.index
         self._dictionary = Dictionary(store.index)
@@ -68,7 +69,7 @@ class LocalAdapter:
         self._schema: GraphSchema | None = None
         self._names = StoreNames(store)
         self._vectors = StoreVectors(store)
-        self._sparql = SparqlPool(store.folder, store.info.prefixes)
+        self._sparql = SparqlPool(store.folder, store.info.prefixes, sparql)
         self._sparql_known = False
 
     @cached_property

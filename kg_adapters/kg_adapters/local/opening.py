@@ -23,7 +23,7 @@ def _open(name: str, options: OpenOptions) -> KGAdapter:
     from kg_adapters.local.adapter import LocalAdapter  # noqa: PLC0415 - see below
     from kg_adapters.local.store import open_store  # noqa: PLC0415 - heavy, and importing kg_adapters stays cheap
 
-    return LocalAdapter(open_store(_folder(name, options)))
+    return LocalAdapter(open_store(_folder(name, options)), options.sparql)
 
 
 def _folder(name: str, options: OpenOptions) -> Path:

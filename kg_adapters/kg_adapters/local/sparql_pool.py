@@ -1,18 +1,22 @@
 """SPARQL over one local store, in worker processes that are killed at the deadline."""
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from kg_adapters.errors import BackendError, BackendTimeout, InvalidRequest
+from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest
 from kg_adapters.local.sparql_messages import Request, read_answer
 from kg_adapters.local.store import OXIGRAPH_FOLDER
 from kg_adapters.models import SparqlAnswer
 from kg_adapters.prefixes import WELL_KNOWN, Prefixes
+from kg_adapters.turns import MAX_WAITING, TooManyWait
 from kg_adapters.worker_pool import WorkerEnded, WorkerPool, WorkerTimeout
+from kg_boundary.machine import memory_bytes, processor_count
 
 MAX_ANSWER_BYTES: Final = 2_000_000
-WORKER_MEMORY_BYTES: Final = 4 << 30
+MOST_WORKER_BYTES: Final = 4 << 30
+FEWEST_WORKERS, MOST_WORKERS = 2, 4
 # JSON may take six characters for one of the answer's.
 _MAX_LINE_BYTES: Final = 8 * MAX_ANSWER_BYTES
 _WORKER: Final = "kg_adapters.local.sparql_worker"
@@ -22,26 +26,48 @@ _ENDED: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class SparqlLimits:
+    """How much of the machine queries over one store may take.
+
+    Args:
+        workers: How many run at once; None for one per processor, but from 2 to 4. One of several is kept for queries
+            that are short.
+        worker_bytes: How much memory each may take; None for what keeps all of them together below half of the
+            machine's, but at most 4 GiB.
+        max_waiting: How many queries may wait for a worker.
+    """
+
+    workers: int | None = None
+    worker_bytes: int | None = None
+    max_waiting: int = MAX_WAITING
+
+    def on(self, processors: int, memory: int) -> tuple[int, int]:
+        """Return the number of workers and the bytes of memory for each, on a machine that has so much."""
+        workers = self.workers or max(FEWEST_WORKERS, min(MOST_WORKERS, processors))
+        return workers, self.worker_bytes or min(MOST_WORKER_BYTES, memory // 2 // workers)
+
+
 class SparqlPool:
     """Answers SPARQL from a store's `oxigraph` folder, in a `WorkerPool`.
 
     Args:
         folder: The store; `ensure_sparql_store` makes sure that it can answer.
         prefixes: What queries may use without declaring it, beside the well-known prefixes.
-        workers: The most processes at once; waiting for one counts against a query's deadline.
-        memory_bytes: How much memory a query may take.
+        limits: How much of the machine it may take; waiting for a worker counts against a query's deadline.
 
     Attributes:
         workers: The processes.
     """
 
-    def __init__(
-        self, folder: Path, prefixes: Prefixes, *, workers: int = 2, memory_bytes: int = WORKER_MEMORY_BYTES
-    ) -> None:
-        command = [sys.executable, "-P", "-m", _WORKER, str(folder / OXIGRAPH_FOLDER), str(memory_bytes)]
+    def __init__(self, folder: Path, prefixes: Prefixes, limits: SparqlLimits | None = None) -> None:
+        limits = limits or SparqlLimits()
+        self._most, worker_bytes = limits.on(processor_count(), memory_bytes())
+        command = [sys.executable, "-P", "-m", _WORKER, str(folder / OXIGRAPH_FOLDER), str(worker_bytes)]
         self._namespaces = {**WELL_KNOWN, **prefixes.namespaces}
-        self._most = workers
-        self.workers = WorkerPool(command, workers=workers, max_line_bytes=_MAX_LINE_BYTES)
+        self.workers = WorkerPool(
+            command, workers=self._most, max_line_bytes=_MAX_LINE_BYTES, max_waiting=limits.max_waiting
+        )
 
     async def select(self, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:
         """Run a query, as `SupportsSparql.select` promises.
@@ -49,6 +75,7 @@ class SparqlPool:
         Raises:
             InvalidRequest: The query is not SPARQL, does more than read this graph, or a bound makes no sense.
             BackendTimeout: It was stopped after `timeout_s` seconds.
+            BackendUnavailable: Too many other queries wait.
             BackendError: The engine failed, or the pool is closed.
         """
         if timeout_s <= 0 or max_rows < 1:
@@ -57,7 +84,11 @@ class SparqlPool:
         try:
             return read_answer(await self.workers.ask(request, timeout_s=timeout_s))
         except WorkerTimeout as error:
-            raise BackendTimeout(_timeout(timeout_s, self._most if error.busy else 0)) from None
+            raise BackendTimeout(self._late(timeout_s, error)) from None
+        except TooManyWait as error:
+            raise BackendUnavailable(
+                f"The server is busy: {error.waiting} queries wait for their turn already. Ask again in a moment."
+            ) from None
         except WorkerEnded as error:
             raise BackendError(_ENDED) from error
 
@@ -65,14 +96,18 @@ class SparqlPool:
         """End all workers; queries that are still running fail."""
         await self.workers.aclose()
 
-
-def _timeout(timeout_s: float, busy_workers: int) -> str:
-    if busy_workers:
+    def _late(self, timeout_s: float, error: WorkerTimeout) -> str:
+        if error.busy:
+            return (
+                f"The query did not start within {timeout_s:g} s: all {self._most} SPARQL workers were busy. "
+                "Try again, or with a larger timeout_s."
+            )
+        if error.gave_way:
+            return (
+                f"The query was not answered within {timeout_s:g} s: it took long, gave way to shorter ones, and other "
+                "long ones were before it. Make it more selective, or try again later."
+            )
         return (
-            f"The query did not start within {timeout_s:g} s: all {busy_workers} SPARQL workers were busy. "
-            "Try again, or with a larger timeout_s."
+            f"The query was stopped after {timeout_s:g} s. Add a LIMIT, make a pattern more selective (name an entity "
+            "or a relation), or ask with a larger timeout_s."
         )
-    return (
-        f"The query was stopped after {timeout_s:g} s. Add a LIMIT, make a pattern more selective (name an entity or a "
-        "relation), or ask with a larger timeout_s."
-    )

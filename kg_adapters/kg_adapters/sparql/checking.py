@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kg_adapters.errors import BackendError, InvalidRequest
+from kg_adapters.errors import BackendError, BackendUnavailable, InvalidRequest
 from kg_adapters.sparql.forms import Form
 from kg_adapters.terms import Iri
+from kg_adapters.turns import TooManyWait
 from kg_adapters.worker_pool import WorkerEnded, WorkerPool, WorkerTimeout
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class QueryChecker:
 
         Raises:
             InvalidRequest: It is not SPARQL, does more than read this graph, or cannot be checked in time.
+            BackendUnavailable: Too many other queries wait to be checked.
             BackendError: The process that checks ended, or the graph is closed.
         """
         question: Question = {
@@ -70,6 +72,10 @@ class QueryChecker:
             line = await self._workers.ask(json.dumps(question).encode() + b"\n", timeout_s=self._timeout_s)
         except WorkerTimeout:
             raise InvalidRequest(f"The query took more than {self._timeout_s:g} s to check. Simplify it.") from None
+        except TooManyWait as error:
+            raise BackendUnavailable(
+                f"The server is busy: {error.waiting} queries wait to be checked already. Ask again in a moment."
+            ) from None
         except WorkerEnded as error:
             raise BackendError("The process that checks queries ended. Ask again, or simplify the query.") from error
         answer: Passed | Refusal = json.loads(line)

@@ -99,7 +99,10 @@ async def _say_if_it_fails(pending: "PendingAdapter", redactor: Redactor) -> Non
 
 
 async def _open(settings: Settings, *told: OnProgress) -> KGAdapter:
+    from kg_adapters.local.sparql_pool import SparqlLimits
+
     progress = StoppableProgress(*told)
+    worker_mb = settings.sparql_worker_mb
     options = OpenOptions(
         cache_folder=settings.cache_folder,
         languages=settings.languages,
@@ -107,6 +110,11 @@ async def _open(settings: Settings, *told: OnProgress) -> KGAdapter:
         endpoint=endpoint_of(settings),
         wikidata=wikidata_of(settings),
         answers_kept_s=settings.endpoint_answers_kept_s,
+        sparql=SparqlLimits(
+            workers=settings.sparql_workers,
+            worker_bytes=None if worker_mb is None else worker_mb * 1_000_000,
+            max_waiting=settings.sparql_max_waiting,
+        ),
     )
     try:
         return await open_graph(settings.graph, options)
