@@ -206,6 +206,31 @@ def test_escaped_letters_are_replaced_and_escaped_syntax_is_refused() -> None:
         assert "is refused: write the character itself." in refusal(f'ASK {{ ?s ?p "{escape}" }}')
 
 
+@pytest.mark.parametrize(
+    ("escape", "character"),
+    [
+        ("\\u00a0", "\u00a0"),
+        ("\\u00A0", "\u00a0"),
+        ("\\uD7FF", "\ud7ff"),
+        ("\\ue000", "\ue000"),
+        ("\\U0010ffff", "\U0010ffff"),
+        ("\\U0001F600", "\U0001f600"),
+    ],
+)
+def test_an_escape_of_a_letter_or_sign_beyond_ascii_is_replaced(escape: str, character: str) -> None:
+    assert check_query(f'ASK {{ ?s ?p "{escape}" }}').text == f'ASK {{ ?s ?p "{character}" }}'
+
+
+@pytest.mark.parametrize("escape", ["\\u009f", "\\uD800", "\\udfff", "\\U00110000", "\\U0000007B"])
+def test_an_escape_of_syntax_or_of_no_character_is_refused(escape: str) -> None:
+    assert refusal(f'ASK {{ ?s ?p "{escape}" }}') == f"The escape {escape} is refused: write the character itself."
+
+
+@pytest.mark.parametrize("escape", ["\\U0001F60", "\\u00e", "\\u"])
+def test_an_unfinished_escape_is_refused(escape: str) -> None:
+    assert "is refused: write the character itself." in refusal(f'ASK {{ ?s ?p "{escape}" }}')
+
+
 @pytest.mark.parametrize("character", ["\x00", "\x0c", "\x1b", "\x7f", "\x85", "\ud800"])
 def test_control_characters_are_refused(character: str) -> None:
     assert refusal(f"ASK {{ ?s ?p '{character}' }}") == (
@@ -234,6 +259,68 @@ def test_an_empty_query_gets_an_example(query: str) -> None:
 )
 def test_queries_are_bounded(query: str, words: str) -> None:
     assert words in refusal(query)
+
+
+@pytest.mark.parametrize(
+    "brackets",
+    [
+        "(" * 39,
+        "[" * 20 + "{" * 19,
+        "()" * 60,
+        ")" * 5 + "(" * 39,
+        "(" * 39 + ")" * 5 + "(" * 5,
+    ],
+)
+def test_up_to_forty_open_brackets_pass_and_closed_ones_count_no_more(brackets: str) -> None:
+    assert check_query(f'ASK {{ ?s ?p "{brackets}" }}').form == "ASK"
+
+
+@pytest.mark.parametrize(
+    "brackets",
+    [
+        "(" * 40,
+        "([{" * 13 + "(",
+        "(" * 40 + ")" * 40 + "(",
+        ")" * 60 + "(" * 41,
+        "(" * 30 + ")" + "(" * 15,
+        "(" * 30 + ")" * 5 + "(" * 15,
+    ],
+)
+def test_no_closing_bracket_makes_room_for_more_than_itself(brackets: str) -> None:
+    assert "more than 40 deep" in refusal(f'ASK {{ ?s ?p "{brackets}" }}')
+
+
+def test_a_query_of_the_greatest_length_passes() -> None:
+    assert check_query("ASK { ?s ?p ?o }".ljust(MAX_QUERY_LENGTH)).form == "ASK"
+
+
+def test_forty_negations_are_too_many_and_thirty_nine_are_not() -> None:
+    assert "more than 40 deep" in refusal("ASK { FILTER(" + "! " * 40 + "1) }")
+    assert "more than 40 deep" not in refusal("ASK { FILTR(" + "! " * 39 + "1) }")
+
+
+def test_a_mistake_beside_the_word_service_is_not_called_a_service() -> None:
+    assert refusal("SELECT ?service { FILTR(1) ?service ?p ?o }").startswith(
+        "The query is not SPARQL at line 1, column "
+    )
+
+
+def test_a_mistake_without_a_place_is_told_where_the_check_could_not_read_the_query_either() -> None:
+    assert refusal('SELECT ?s { ?s ?p "it\\\'s" } GROUP BY ?x').startswith("The query is not SPARQL: with GROUP BY")
+
+
+def test_a_graph_with_an_undeclared_prefix_is_refused() -> None:
+    assert refusal("ASK FROM nope:g { ?s ?p ?o }").startswith("FROM this is refused")
+
+
+def test_the_empty_prefix_names_only_what_it_is_written_before() -> None:
+    assert named("PREFIX : <http://x/> SELECT (STR(?s) AS ?t) { ?s :p 'a'@en }") == ("http://x/p",)
+
+
+def test_of_many_known_prefixes_twelve_are_shown() -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        check_query("ASK { foo:x ?p ?o }", namespaces={f"n{number}": "http://x/" for number in range(20)})
+    assert "n11:)" in str(caught.value)
 
 
 FRAGMENTS = (
