@@ -9,6 +9,7 @@ KGError
 └── BackendError          the graph itself failed
     ├── BackendTimeout    it did not answer in time
     └── BackendUnavailable  it cannot be reached at all
+        └── ModelUnavailable  what compares meanings does not answer; letters can stand in
 
 A message is written for the model or the person who reads it: what was asked, what went wrong, what to try next.
 """
@@ -81,6 +82,10 @@ class BackendTimeout(BackendError):
 
 class BackendUnavailable(BackendError):
     """The graph cannot be reached."""
+
+
+class ModelUnavailable(BackendUnavailable):
+    """What compares meanings does not answer now; the graph does."""
 
 
 def _unknown(kind: str, asked: str, suggestions: Sequence[str], hint: str) -> str:

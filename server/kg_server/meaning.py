@@ -3,32 +3,61 @@
 import logging
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import anyio
 import anyio.to_thread
 
-from kg_adapters.embedding import AvailableEmbedder, CachedEmbedder, Embedder, OpenAiEmbedder, best_available
+from kg_adapters.embedding import (
+    AvailableEmbedder,
+    CachedEmbedder,
+    Embedder,
+    GuardedEmbedder,
+    MiniLmEmbedder,
+    OpenAiEmbedder,
+    best_available,
+)
+from kg_adapters.errors import ModelUnavailable
 from kg_adapters.models import Candidate
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node
 from kg_adapters.vectors import SupportsVectors
-from kg_server.observation.scoring import MeaningScorer, Scorer, SpellingScorer, Weights
+from kg_server.observation.scoring import AWAY, MeaningScorer, Scorer, SpellingScorer, Weights
 from kg_server.settings import Settings
 
 VECTORS_FOLDER: Final = "vectors"
 _SHORT_REASON: Final = "the embedding model does not run here; kg-sextant doctor says why"
+
+_SHARE: Final = 0.6
+"""What part of a call's time a model may have, so that letters can still stand in for it."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    """What is there once it was needed; without an embedder, letters have to do."""
+    """What is there once it was needed; without an embedder, letters have to do.
+
+    Args:
+        scorer: What ranks triples.
+        embedder: What embeds texts; None where it does not run, or none is wanted.
+        fingerprint: What vectors it gives, or would give; empty if none is wanted.
+        reason: Why it does not run.
+    """
 
     scorer: Scorer
-    embedder: Embedder | None
+    embedder: Embedder | None = None
+    fingerprint: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """The entities that are what a text says, best first; `missing` says why they could not be looked for."""
+
+    candidates: Sequence[Candidate] = field(default_factory=tuple[Candidate, ...])
+    missing: str = ""
 
 
 class Meaning:
@@ -50,19 +79,22 @@ class Meaning:
         """Return what ranks triples by a question."""
         return (await self._load()).scorer
 
-    async def candidates(self, text: str, *, limit: int, type: Node | None) -> Sequence[Candidate]:
-        """Return the entities that are what a text says, best first; none where no vectors of them are there.
-
-        Raises:
-            BackendError: A remote model failed.
-        """
-        if not isinstance(self._graph, SupportsVectors):
-            return ()
-        embedder = (await self._load()).embedder
-        if embedder is None:
-            return ()
-        vector = (await embedder.embed([text]))[0]
-        return await self._graph.search_vectors(vector, fingerprint=embedder.fingerprint, limit=limit, type=type)
+    async def candidates(self, text: str, *, limit: int, type: Node | None) -> Meant:
+        """Return the entities that are what a text says; none where no vectors of them are there."""
+        graph = self._graph
+        if not isinstance(graph, SupportsVectors):
+            return Meant()
+        loaded = await self._load()
+        if not loaded.fingerprint or await graph.label_vectors(loaded.fingerprint) is None:
+            return Meant()
+        if loaded.embedder is None:
+            return Meant(missing=loaded.reason)
+        try:
+            vector = (await loaded.embedder.embed([text]))[0]
+        except ModelUnavailable as error:
+            _log.warning("%s", error)
+            return Meant(missing=AWAY)
+        return Meant(await graph.search_vectors(vector, fingerprint=loaded.fingerprint, limit=limit, type=type))
 
     async def aclose(self) -> None:
         """Give back files and connections; what is needed again afterwards is loaded again."""
@@ -80,21 +112,30 @@ class Meaning:
 
     async def _open(self) -> _Loaded:
         if self._settings.embedder == "lexical":
-            return _Loaded(SpellingScorer(), None)
+            return _Loaded(SpellingScorer())
         available = await embedder_of(self._settings)
         if available.fallback_reason is not None:
             _log.warning("%s", available.fallback_reason)
-            return _Loaded(SpellingScorer(_SHORT_REASON), None)
+            fingerprint = MiniLmEmbedder().fingerprint
+            return _Loaded(SpellingScorer(_SHORT_REASON), fingerprint=fingerprint, reason=_SHORT_REASON)
         inner = available.embedder
         if isinstance(inner, OpenAiEmbedder):
             self._closing.push_async_callback(inner.aclose)
+            inner = guarded(inner, self._settings)
         path = self._settings.cache_folder / VECTORS_FOLDER / f"{inner.fingerprint}.sqlite3"
         embedder = CachedEmbedder(inner, path=path)
         self._closing.push_async_callback(embedder.aclose)
         graph = self._graph
         vectors = await graph.label_vectors(embedder.fingerprint) if isinstance(graph, SupportsVectors) else None
         weights = Weights(relation=self._settings.relation_weight, lexical=self._settings.lexical_weight)
-        return _Loaded(MeaningScorer(embedder, weights=weights, vectors=vectors), embedder)
+        scorer = MeaningScorer(embedder, weights=weights, vectors=vectors)
+        return _Loaded(scorer, embedder, embedder.fingerprint)
+
+
+def guarded(embedder: Embedder, settings: Settings) -> GuardedEmbedder:
+    """Return an embedder that is given up early enough for letters to stand in for it."""
+    timeout_s = min(settings.embedding_timeout_s, _SHARE * settings.timeout_s)
+    return GuardedEmbedder(embedder, timeout_s=timeout_s)
 
 
 async def embedder_of(settings: Settings) -> AvailableEmbedder:

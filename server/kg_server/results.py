@@ -49,6 +49,7 @@ class CandidatesResult(Result):
     """Entities that a text may name, best first."""
 
     candidates: list[list[str]] = Field(description="[id, label, description, types, score, how matched]")
+    missing: str | None = None
 
 
 class FeaturesResult(Result):

@@ -35,12 +35,13 @@ async def retrieval(
     if not wanted:
         raise InvalidRequest("The text is blank. Give a name, or words that describe what you look for.")
     kind = None if type is None else await require_entity(graph, type)
-    found = await _found(graph, meaning, wanted, limit, kind)
+    found, missing = await _found(graph, meaning, wanted, limit, kind)
     descriptions = await graph.describe([each.entity for each in found])
     types = [each for described in descriptions.values() for each in described.types[:MAX_TYPES]]
     names = await names_of(graph, (*(each.entity for each in found), *types, *([kind] if kind is not None else [])))
     hint = await _id_hint(graph, wanted)
     note = f" {graph.search_note}" if isinstance(graph, SupportsSearchNote) and graph.search_note else ""
+    note += f" Names alone were compared: {missing}." if missing else ""
     rows = [_row(each, descriptions.get(each.entity), names) for each in found]
     lines = [_line(each, row, names) for each, row in zip(found, rows, strict=True)]
 
@@ -49,17 +50,22 @@ async def retrieval(
             status="empty" if not rows else "ok" if shown >= len(rows) else "truncated",
             summary=_summary(wanted, len(rows[:shown]), kind, names) + hint + note,
             candidates=rows[:shown],
+            missing=missing or None,
         )
         return Answer(result, tuple(lines[:shown]))
 
     return fitted(build, len(rows), max_tokens)
 
 
-async def _found(graph: KGAdapter, meaning: Meaning, text: str, limit: int, type: Node | None) -> Sequence[Candidate]:
+async def _found(
+    graph: KGAdapter, meaning: Meaning, text: str, limit: int, type: Node | None
+) -> tuple[Sequence[Candidate], str]:
+    """Return what was found, and why nothing was looked for by meaning where that failed."""
     named = await graph.search(text, limit=limit, type=type)
     if named and _likeness(text, named[0]) >= SURE:
-        return named
-    return ranked(text, named, await meaning.candidates(text, limit=limit, type=type), limit)
+        return named, ""
+    meant = await meaning.candidates(text, limit=limit, type=type)
+    return ranked(text, named, meant.candidates, limit), meant.missing
 
 
 def ranked(text: str, named: Sequence[Candidate], meant: Sequence[Candidate], limit: int) -> Sequence[Candidate]:

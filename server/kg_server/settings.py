@@ -155,6 +155,9 @@ class Settings(BaseModel):
     embedding_format: Literal["float", "base64"] = Field(
         default="float", description="How its service sends vectors; some know only `float`."
     )
+    embedding_timeout_s: float = Field(
+        default=5.0, gt=0, le=600, description="Seconds that it may take in a tool call; then letters stand in for it."
+    )
     embedding_price: float = Field(default=0.0, ge=0, description="What a million tokens of it cost, for the log.")
     llm: str | None = Field(
         default=None, min_length=1, description="The model that `ask` answers with; none: no model."

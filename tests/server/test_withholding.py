@@ -29,7 +29,7 @@ class Telling(LocalAdapter):
     """A graph whose adapter repeats what it was told, in its answers and its errors."""
 
     def __init__(self, graph: LocalAdapter) -> None:
-        super().__init__(graph._store)
+        super().__init__(graph.store)
 
     async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:
         if text == "Osaka":

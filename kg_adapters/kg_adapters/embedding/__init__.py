@@ -5,6 +5,7 @@ Importing this package loads no model and none of the libraries that run one.
 
 from kg_adapters.embedding.cached import CachedEmbedder
 from kg_adapters.embedding.choice import AvailableEmbedder, best_available
+from kg_adapters.embedding.guarded import GuardedEmbedder
 from kg_adapters.embedding.lexical import LexicalEmbedder, LexicalScorer, lexical_scores
 from kg_adapters.embedding.minilm import MiniLmEmbedder
 from kg_adapters.embedding.openai_compatible import EmbeddingUsage, OpenAiEmbedder
@@ -15,6 +16,7 @@ __all__ = [
     "CachedEmbedder",
     "Embedder",
     "EmbeddingUsage",
+    "GuardedEmbedder",
     "LexicalEmbedder",
     "LexicalScorer",
     "MiniLmEmbedder",

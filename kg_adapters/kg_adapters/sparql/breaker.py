@@ -28,14 +28,14 @@ class CircuitBreaker:
     """Refuses queries after some have failed in a row; later lets one through to see, and all when that succeeds.
 
     Args:
-        host: Which server, for messages.
+        who: What it refuses to ask, as a sentence begins.
         failures_until_pause: How many failures in a row make it refuse.
         pause_s: For how many seconds it refuses before one query may try.
         timing: Where time comes from.
     """
 
-    def __init__(self, host: str, *, failures_until_pause: int, pause_s: float, timing: Timing) -> None:
-        self._host = host
+    def __init__(self, who: str, *, failures_until_pause: int, pause_s: float, timing: Timing) -> None:
+        self._who = who
         self._failures_until_pause = failures_until_pause
         self._pause_s = pause_s
         self._timing = timing
@@ -70,7 +70,7 @@ class CircuitBreaker:
             return True
         when = "One query is trying it now" if wait_s <= 0 else f"It is tried again at {self._timing.time_in(wait_s)}"
         raise BackendUnavailable(
-            f"The endpoint {self._host} has failed {self._failures} times in a row, so it is left alone for now. "
+            f"{self._who} has failed {self._failures} times in a row, so it is left alone for now. "
             f"{when}: ask again then. Last: {self._reason}"
         )
 

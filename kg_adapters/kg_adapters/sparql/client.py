@@ -48,7 +48,7 @@ class EndpointClient:
         self._slots = anyio.Semaphore(options.max_concurrency)
         self._backoff = Backoff(options.max_retries, options.backoff_s, options.max_backoff_s)
         self._breaker = CircuitBreaker(
-            options.host,
+            f"The endpoint {options.host}",
             failures_until_pause=options.failures_until_pause,
             pause_s=options.pause_s,
             timing=self._timing,

@@ -130,7 +130,7 @@ def _writable(folder: Path, kind: str) -> Finding:
 async def _comparing(settings: Settings) -> Finding:
     """Try what compares meanings; without it everything works, only less well."""
     from kg_adapters.embedding import OpenAiEmbedder
-    from kg_server.meaning import embedder_of
+    from kg_server.meaning import embedder_of, guarded
 
     if settings.embedder == "lexical":
         return Finding("ok", "Texts are compared by their letters, as the setting embedder says")
@@ -139,9 +139,9 @@ async def _comparing(settings: Settings) -> Finding:
         return Finding("warn", available.fallback_reason)
     embedder = available.embedder
     try:
-        await embedder.embed(["capital"])
+        await (guarded(embedder, settings) if isinstance(embedder, OpenAiEmbedder) else embedder).embed(["capital"])
     except KGError as error:
-        return Finding("fail", f"The embedder {settings.embedder} fails: {error}")
+        return Finding("fail", f"The embedder {settings.embedder} fails: {error} Until then letters stand in for it.")
     finally:
         if isinstance(embedder, OpenAiEmbedder):
             await embedder.aclose()

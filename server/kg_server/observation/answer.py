@@ -1,21 +1,25 @@
 """observe: the triples around entities that are most like a question."""
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+import anyio
 from pydantic import Field
 
-from kg_adapters.errors import InvalidRequest
+from kg_adapters.errors import InvalidRequest, ModelUnavailable
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node
 from kg_server.budget import BYTES_PER_TOKEN
 from kg_server.names import MAX_LABEL, Names
-from kg_server.observation.scoring import Scorer
+from kg_server.observation.scoring import AWAY, Scorer, SpellingScorer
 from kg_server.observation.search import Observation, Observed, OnHop, Reach, Seed, search
 from kg_server.observation.seeds import seeds_of
 from kg_server.observation.wording import question_about, spoken
 from kg_server.results import Answer, Result, Status, fitted
+
+_log = logging.getLogger(__name__)
 
 SHOWN_SEEDS: Final = 5
 SHOWN_HUBS: Final = 3
@@ -124,15 +128,37 @@ async def observation(
         raise InvalidRequest("The question is blank. Say in words what you want to know about the entities.")
     entity_labels = await seeds_of(graph, entities)
     seeds = [Seed(node, question_about(asked, spoken(node, label))) for node, label in entity_labels.items()]
-    seen = await search(graph, scorer, seeds, reach, on_hop)
+    seen, ranked_by = await _searched(graph, scorer, seeds, reach, on_hop)
     labels: Mapping[Node, str] = {
         **{node: label for node, label in entity_labels.items() if label is not None},
         **seen.labels,
     }
     # A small budget shortens labels, so that a fact fits into it.
     names = Names(graph.prefixes, labels, min(MAX_LABEL, max_tokens // 8))
-    report = _Report(tuple(entity_labels), reach, seen, names, scorer.name)
+    report = _Report(tuple(entity_labels), reach, seen, names, ranked_by)
     return report.answer(max_tokens)
+
+
+async def _searched(
+    graph: KGAdapter, scorer: Scorer, seeds: Sequence[Seed], reach: Reach, on_hop: OnHop
+) -> tuple[Observation, str]:
+    """Return what was seen, and what ranked it: letters, and from the first hop on, where the model is away."""
+    end = anyio.current_time() + reach.timeout_s
+    told = 0
+
+    async def on_new_hop(hop: int) -> None:
+        nonlocal told
+        if hop > told:
+            told = hop
+            await on_hop(hop)
+
+    try:
+        return await search(graph, scorer, seeds, reach, on_new_hop), scorer.name
+    except ModelUnavailable as error:
+        _log.warning("%s", error)
+    left = replace(reach, timeout_s=max(0.0, end - anyio.current_time()))
+    letters = SpellingScorer(AWAY)
+    return await search(graph, letters, seeds, left, on_new_hop), letters.name
 
 
 def _line(found: Observed, names: Names) -> str:

@@ -18,6 +18,8 @@ from kg_server.observation.pairs import Pairs, pairs_of, spoken_relations
 Floats: TypeAlias = npt.NDArray[np.float32]
 
 OUT_OF_THE_RUNNING: Final = np.float32(-np.inf)
+AWAY: Final = "the embedding service does not answer now; kg-sextant doctor says why"
+"""What is said where letters stand in for a service, in words that can stand in brackets."""
 _THREADED: Final = 4_000
 """From how many pairs on it is worth a thread to add up vectors."""
 _TEXTS_AT_ONCE: Final = 2_000
