@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMPS := .venv/stamps
 
-.PHONY: help demo test lint format bench docs sample constraints clean
+.PHONY: help demo test lint format conformance bench docs sample constraints clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
@@ -25,6 +25,9 @@ lint: $(STAMPS)/dev ## check formatting, lint and types
 format: $(STAMPS)/dev ## rewrite the code as ruff wants it
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
+
+conformance: $(STAMPS)/dev ## run the official conformance suite against the server (needs npm)
+	@$(BIN)/python tests/conformance/run.py
 
 bench: $(STAMPS)/dev ## measure against the targets, beside peers (needs ../shared/data)
 	@$(BIN)/python -m benchmarks
