@@ -54,13 +54,15 @@ class LimitedConfig(uvicorn.Config):
     """How uvicorn serves an application to connections with limits."""
 
     def __init__(self, app: ASGIApp, limits: ConnectionLimits) -> None:
-        # uvicorn's own logging would write its access log to standard output.
+        # uvicorn's own logging would write its access log to standard output; and a client that may name an address of
+        # its own (X-Forwarded-For) would get past every limit for one client.
         super().__init__(
             app,
             http=LimitedConnection,
             ws="none",
             log_config=None,
             access_log=False,
+            proxy_headers=False,
             backlog=BACKLOG,
             timeout_keep_alive=limits.idle_s,
             timeout_graceful_shutdown=SHUTDOWN_S,
