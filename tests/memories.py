@@ -4,6 +4,7 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from mcp import Client
@@ -12,12 +13,14 @@ from mcp.types import TextResourceContents
 from calls import Reply, reply_of, rows
 from kg_adapters.protocol import KGAdapter
 from kg_server.mcp_server import SextantServer
+from kg_server.memory.network import Network
 from kg_server.memory.sqlite_store import SqliteMemoryStore
-from kg_server.memory.store import MemoryLimits, MemoryStore
+from kg_server.memory.store import Contents, Holdings, MemoryLimits, MemoryStore
 from kg_server.memory.tool import MemoryTools
 from kg_server.settings import Settings
 
 FILE = "memories.sqlite3"
+CLIENT = "192.0.2.1"
 
 
 @dataclass
@@ -89,6 +92,21 @@ async def remembering(
         Client(memory_server(graph, store, limits, settings)) as client,
     ):
         yield Memory(client)
+
+
+def network_of(contents: Contents) -> Network:
+    """Return what a memory holds as the pure value, which is whole where nothing is damaged."""
+    assert contents.damage is None
+    paths = [tuple(place.fact for place in each) for _, each in groupby(contents.places, lambda place: place.path)]
+    network = Network(tuple(paths))
+    assert contents.places == tuple(network.places())
+    assert contents.holdings == Holdings(len(contents.places), len(paths), network_unverified(network))
+    return network
+
+
+def network_unverified(network: Network) -> int:
+    """Return how many facts of a network the graph was not seen to hold."""
+    return sum(not place.fact.verified for place in network.places())
 
 
 def files_in(folder: Path) -> list[str]:

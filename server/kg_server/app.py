@@ -68,6 +68,12 @@ def _memory_tools(graph: KGAdapter, settings: Settings, server: SextantServer) -
         facts=settings.memory_max_facts,
         memories=settings.memory_max_count,
         age_days=settings.memory_max_age_days,
+        abandoned_days=settings.memory_abandoned_days,
+        new_per_hour=settings.memory_new_per_hour,
+        client_share=settings.memory_client_share,
+        fact_bytes=settings.memory_max_fact_kb * 1_000,
+        memory_bytes=settings.memory_max_mb * 1_000_000,
+        store_bytes=settings.memory_file_max_mb * 1_000_000,
     )
     store = SqliteMemoryStore(settings.data_folder / MEMORY_FILE, limits)
     server.call_at_end(store.aclose)

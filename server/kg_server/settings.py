@@ -192,6 +192,20 @@ class Settings(BaseModel):
     memory_max_age_days: float = Field(
         default=30.0, gt=0, description="Days after its last append that a memory is forgotten."
     )
+    memory_abandoned_days: float = Field(
+        default=1.0, gt=0, description="Days without use after which one with a single append is forgotten."
+    )
+    memory_new_per_hour: int = Field(
+        default=1_000,
+        ge=1,
+        description="The most memories that one client, an address under HTTP, may begin in an hour.",
+    )
+    memory_client_share: float = Field(
+        default=0.25, gt=0, le=1, description="The most that one client may have of all memories and bytes, as 0.25."
+    )
+    memory_max_fact_kb: int = Field(default=64, ge=1, description="The most kilobytes of the texts of one fact.")
+    memory_max_mb: int = Field(default=16, ge=1, description="The most megabytes of the texts of one memory.")
+    memory_file_max_mb: int = Field(default=1_000, ge=1, description="The most megabytes of the file of all memories.")
     http_host: str = Field(default="127.0.0.1", min_length=1, description="The address to listen on under HTTP.")
     http_port: int = Field(
         default=8_000, ge=0, le=65_535, description="The port to listen on under HTTP; 0 takes a free one."

@@ -14,12 +14,12 @@ from kg_adapters.errors import BackendUnavailable
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.terms import Iri
 from kg_server.budget import token_count
-from kg_server.memory.network import Fact, Network
+from kg_server.memory.network import Fact
 from kg_server.memory.sqlite_store import SqliteMemoryStore
-from kg_server.memory.store import MemoryLimits
+from kg_server.memory.store import Contents, MemoryLimits
 from kg_server.memory.tool import RESOURCE_TOKENS
 from kg_server.settings import Settings
-from memories import FILE, Memory, facts_of, memory_server, remembering
+from memories import CLIENT, FILE, Memory, facts_of, memory_server, remembering
 
 WD, WDT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
 CAPITAL, LAND = ["Q1490", "P36", "Q179645"], ["Q1490", "P17", "Q17"]
@@ -29,7 +29,7 @@ CITY = ["Q1490", "P31", "Q515"]
 class Stuck(SqliteMemoryStore):
     """A store that never answers."""
 
-    async def read(self, handle: str, graph: str) -> Network:
+    async def read(self, handle: str, graph: str) -> Contents:
         await anyio.sleep_forever()
         raise AssertionError
 
@@ -37,7 +37,7 @@ class Stuck(SqliteMemoryStore):
 class Gone(SqliteMemoryStore):
     """A store behind which there is nothing any more."""
 
-    async def read(self, handle: str, graph: str) -> Network:
+    async def read(self, handle: str, graph: str) -> Contents:
         raise BackendUnavailable("The memory cannot be reached.")
 
 
@@ -79,7 +79,7 @@ def sizes(reply: Reply) -> Iterator[int]:
 
 async def keep(folder: Path, graph: LocalAdapter, facts: list[Fact]) -> str:
     async with aclosing(SqliteMemoryStore(folder / FILE, MemoryLimits())) as store:
-        handle = await store.create(graph.name)
+        handle = await store.create(graph.name, CLIENT)
         await store.append(handle, graph.name, facts)
     return handle
 
@@ -261,7 +261,7 @@ async def test_the_resource_of_a_guess_is_refused_like_the_tool(
 async def test_the_resource_of_a_store_that_fails_says_so(
     tokyo: LocalAdapter, tmp_path: Path, store: type[SqliteMemoryStore], message: str
 ) -> None:
-    server = memory_server(tokyo, store(tmp_path / FILE, MemoryLimits()), settings=Settings(timeout_s=0.05))
+    server = memory_server(tokyo, store(tmp_path / FILE, MemoryLimits()), settings=Settings(timeout_s=1))
     async with Client(server) as client:
         with pytest.raises(MCPError) as raised:
             await client.read_resource("kg-memory://mem_1")

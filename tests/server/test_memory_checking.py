@@ -9,11 +9,13 @@ from kg_adapters.terms import RDF_LANG_STRING, XSD, Iri, Literal, Node, Triple
 from kg_server.memory.checking import MAX_VALUES, Checked, check
 from kg_server.memory.network import Fact
 from kg_server.memory.presence import GLANCE, MAX_SCAN, SCAN_PAGE, Presence, presence_of
+from kg_server.memory.store import MemoryLimits
 
 WD, WDT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
 CAPITAL = Fact(Iri(f"{WD}Q1490"), Iri(f"{WDT}P36"), Iri(f"{WD}Q179645"))
 POPULATION = Fact(Iri(f"{WD}Q1490"), Iri(f"{WDT}P1082"), Literal("13960236", Iri(XSD + "integer")))
 
+LIMITS = MemoryLimits()
 VALUES = f"""
 @prefix wd: <http://www.wikidata.org/entity/> .
 @prefix wdt: <http://www.wikidata.org/prop/direct/> .
@@ -90,20 +92,20 @@ def hubs(graph_of: Callable[[str], LocalAdapter]) -> LocalAdapter:
 
 
 async def reasons(graph: LocalAdapter, *written: Sequence[str] | str) -> list[str]:
-    checked = await check(graph, written, allow_unverified=False)
+    checked = await check(graph, written, limits=LIMITS, allow_unverified=False)
     assert checked.facts == ()
     return [each.reason for each in checked.refused]
 
 
 async def test_triples_and_values_that_the_graph_holds_are_verified(tokyo: LocalAdapter) -> None:
     written = ["Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)", ["Q1490", "P1082", '"13960236"^^xsd:integer']]
-    assert await check(tokyo, written, allow_unverified=False) == Checked((CAPITAL, POPULATION), (), ())
+    assert await check(tokyo, written, limits=LIMITS, allow_unverified=False) == Checked((CAPITAL, POPULATION), (), ())
 
 
 async def test_a_call_costs_one_request_however_many_triples_it_holds(tokyo: LocalAdapter) -> None:
     graph = Counting(tokyo)
     written = [["Q1490", "P36", "Q179645"], ["Q1490", "P17", "Q17"], ["Q17", "P36", "Q1490"], ["Q999", "P17", "Q17"]]
-    checked = await check(graph, written, allow_unverified=False)
+    checked = await check(graph, written, limits=LIMITS, allow_unverified=False)
     assert (len(checked.facts), graph.asked) == (4, [("out", 3)])
 
 
@@ -150,11 +152,11 @@ async def test_what_would_take_too_long_to_find_is_left_unchecked(graph_of: Call
     assert await presence_of(graph, [absent]) == Presence(frozenset(), frozenset([absent]))
     assert len(graph.asked) == 2 + MAX_SCAN // SCAN_PAGE
     written = [["<http://ex.org/zealot>", "<http://ex.org/r>", "<http://ex.org/idol>"]]
-    refused = (await check(graph, written, allow_unverified=False)).refused
+    refused = (await check(graph, written, limits=LIMITS, allow_unverified=False)).refused
     assert [each.reason for each in refused] == [
         "it cannot be checked: both ends have more than 20,000 triples over this relation."
     ]
-    kept = await check(graph, written, allow_unverified=True)
+    kept = await check(graph, written, limits=LIMITS, allow_unverified=True)
     assert [fact.verified for fact in kept.facts] == [False]
 
 
@@ -220,7 +222,7 @@ async def test_a_long_list_of_what_there_is_is_cut(graph_of: Callable[[str], Loc
 async def test_a_value_is_known_by_the_form_in_which_results_show_it(
     graph_of: Callable[[str], LocalAdapter], written: str, tail: Literal
 ) -> None:
-    checked = await check(graph_of(VALUES), [["Q1", "P1", written]], allow_unverified=False)
+    checked = await check(graph_of(VALUES), [["Q1", "P1", written]], limits=LIMITS, allow_unverified=False)
     assert checked == Checked((Fact(Iri(f"{WD}Q1"), Iri(f"{WDT}P1"), tail),), (), ())
 
 
@@ -228,7 +230,7 @@ async def test_a_value_is_known_by_the_form_in_which_results_show_it(
 async def test_a_text_that_several_values_have_is_refused_with_all_of_them(
     graph_of: Callable[[str], LocalAdapter], allow_unverified: bool
 ) -> None:
-    checked = await check(graph_of(VALUES), [["Q1", "P1", '"same"']], allow_unverified=allow_unverified)
+    checked = await check(graph_of(VALUES), [["Q1", "P1", '"same"']], limits=LIMITS, allow_unverified=allow_unverified)
     assert [str(each) for each in checked.refused] == [
         'triple 1 (Q1 | P1 | "same"): several values have this text. Write the one that is meant whole: "same"@de or '
         '"same"@en.'
@@ -239,14 +241,14 @@ async def test_a_value_among_too_many_to_look_at_is_left_unchecked(graph_of: Cal
     values = " , ".join(f'"{number:04}"' for number in range(MAX_VALUES + 1))
     graph = graph_of(f"<http://ex.org/a> <http://ex.org/r> {values} .")
     first, last = (["<http://ex.org/a>", "<http://ex.org/r>", f'"{number:04}"'] for number in (0, MAX_VALUES))
-    assert (await check(graph, [first], allow_unverified=False)).facts[0].verified
+    assert (await check(graph, [first], limits=LIMITS, allow_unverified=False)).facts[0].verified
     assert await reasons(graph, last) == ["it cannot be checked: the head has more than 1,000 values of this feature."]
-    assert not (await check(graph, [last], allow_unverified=True)).facts[0].verified
+    assert not (await check(graph, [last], limits=LIMITS, allow_unverified=True)).facts[0].verified
 
 
 async def test_what_the_graph_does_not_hold_is_kept_with_a_mark_if_that_is_allowed(tokyo: LocalAdapter) -> None:
     written = [["Q1490", "P36", "Q179645"], ["Q1490", "P36", "Q17"], ["Q5", "P9", '"new"@en'], ["Tokyo", "P36", "Q17"]]
-    checked = await check(tokyo, written, allow_unverified=True)
+    checked = await check(tokyo, written, limits=LIMITS, allow_unverified=True)
     assert checked.facts == (
         CAPITAL,
         Fact(Iri(f"{WD}Q1490"), Iri(f"{WDT}P36"), Iri(f"{WD}Q17"), verified=False),
@@ -257,7 +259,7 @@ async def test_what_the_graph_does_not_hold_is_kept_with_a_mark_if_that_is_allow
 
 async def test_a_label_of_something_else_is_noted_and_the_id_counts(tokyo: LocalAdapter) -> None:
     written = ["Kyoto (Q1490) | mayor (P36) | SHINJUKU (Q179645)", ["Q1490", "P1082", '"13960236"']]
-    assert await check(tokyo, written, allow_unverified=False) == Checked(
+    assert await check(tokyo, written, limits=LIMITS, allow_unverified=False) == Checked(
         (CAPITAL, POPULATION),
         (),
         (

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_adapters.terms import Iri, Literal, Term
-from kg_server.memory.network import Fact, Network
+from kg_server.memory.network import Fact, Network, Place
 
 EXAMPLE = "http://example.org/"
 
@@ -75,9 +75,15 @@ def test_a_fact_about_itself_extends_its_own_path() -> None:
     assert Network().extended([loop, after]) == Network(((loop, after),))
 
 
-def test_a_network_counts_its_facts_and_those_that_are_unverified() -> None:
-    network = Network().extended([PARTNER, BIRTHPLACE, fact("x", "r", "y", verified=False)])
-    assert (network.size, network.unverified) == (3, 1)
+def test_a_network_gives_every_fact_its_place_and_the_ends_that_may_go_on() -> None:
+    network = Network().extended([PARTNER, DEATH, BIRTHPLACE])
+    places = [Place(0, 0, PARTNER), Place(0, 1, BIRTHPLACE), Place(1, 0, DEATH)]
+    assert (list(network.places()), list(network.ends())) == (places, [places[1]])
+
+
+def test_the_size_of_a_fact_is_that_of_its_texts() -> None:
+    assert fact("a", "r", "b").bytes == 3 * len(EXAMPLE) + 3
+    assert fact("a", "r", Literal("\u00e9", Iri(EXAMPLE), "de")).bytes == 3 * len(EXAMPLE) + 2 + 2 + 2
 
 
 def test_ten_thousand_paths_are_one_fact_each_and_the_first_is_extended() -> None:

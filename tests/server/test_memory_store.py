@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from kg_adapters.errors import BackendTimeout, BackendUnavailable, InvalidRequest, InvalidSource
 from kg_adapters.terms import RDF_LANG_STRING, XSD, BlankNode, Iri, Literal
 from kg_server.memory.handles import PREFIX
-from kg_server.memory.network import Fact, Network
-from kg_server.memory.sqlite_file import failures_of, open_file, transaction
+from kg_server.memory.network import Fact, Network, Place
+from kg_server.memory.sqlite_file import MemoryFile
 from kg_server.memory.sqlite_store import SqliteMemoryStore
-from kg_server.memory.store import Appended, MemoryLimits
-from memories import Clock
+from kg_server.memory.store import Appended, Contents, Holdings, MemoryLimits
+from memories import CLIENT, Clock, network_of
 
 A, B, C = (Iri(f"http://example.org/{name}") for name in "abc")
 R = Iri("http://example.org/r")
@@ -56,35 +56,36 @@ def write(path: Path, content: bytes) -> None:
 async def test_what_was_appended_is_read_by_another_store_on_the_same_file(
     store: SqliteMemoryStore, path: Path
 ) -> None:
-    handle = await store.create("graph")
-    appended = await store.append(handle, "graph", [AB, BC])
-    assert appended == Appended(Network(((AB, BC),)), (AB, BC))
+    handle = await store.create("graph", CLIENT)
+    appended = await store.append(handle, "graph", [AB, BC], whole=2)
+    held, places = Holdings(2, 1, 0), (Place(0, 0, AB), Place(0, 1, BC))
+    assert appended == Appended(held, places, Contents(held, places))
     async with aclosing(SqliteMemoryStore(path, MemoryLimits())) as other:
-        assert await other.read(handle, "graph") == appended.network
+        assert await other.read(handle, "graph") == appended.whole
 
 
 async def test_every_kind_of_term_comes_back_as_it_was(store: SqliteMemoryStore) -> None:
-    handle = await store.create("graph")
+    handle = await store.create("graph", CLIENT)
     await store.append(handle, "graph", ODD)
-    assert await store.read(handle, "graph") == Network(tuple((fact,) for fact in ODD))
+    assert network_of(await store.read(handle, "graph")) == Network(tuple((fact,) for fact in ODD))
 
 
 async def test_a_fact_that_is_there_is_not_kept_twice_and_not_called_new(store: SqliteMemoryStore) -> None:
-    handle = await store.create("graph")
+    handle = await store.create("graph", CLIENT)
     await store.append(handle, "graph", [AB])
     again = Fact(A, R, B, verified=False)
-    assert await store.append(handle, "graph", [again, BC, BC]) == Appended(Network(((AB, BC),)), (BC,))
+    assert await store.append(handle, "graph", [again, BC, BC]) == Appended(Holdings(2, 1), (Place(0, 1, BC),))
 
 
 async def test_memories_do_not_see_each_other(store: SqliteMemoryStore) -> None:
-    one, other = await store.create("graph"), await store.create("graph")
+    one, other = await store.create("graph", CLIENT), await store.create("graph", CLIENT)
     await store.append(one, "graph", [AB])
     await store.append(other, "graph", [AB, BC])
-    assert (await store.read(one, "graph")).size == 1
+    assert (await store.read(one, "graph")).holdings.facts == 1
 
 
 async def test_a_handle_cannot_be_guessed_and_the_file_does_not_hold_it(store: SqliteMemoryStore, path: Path) -> None:
-    handles = {await store.create("graph") for _ in range(20)}
+    handles = {await store.create("graph", CLIENT) for _ in range(20)}
     await store.aclose()
     assert len(handles) == 20
     assert all(handle.startswith(PREFIX) and len(handle) == len(PREFIX) + 24 for handle in handles)
@@ -97,7 +98,7 @@ async def test_a_handle_cannot_be_guessed_and_the_file_does_not_hold_it(store: S
 async def test_any_wrong_handle_gets_the_same_answer_which_does_not_repeat_it(
     store: SqliteMemoryStore, guess: str
 ) -> None:
-    await store.create("graph")
+    await store.create("graph", CLIENT)
     messages: list[str] = []
     for call in (store.read(guess, "graph"), store.append(guess, "graph", [AB])):
         with pytest.raises(InvalidRequest) as refused:
@@ -106,37 +107,39 @@ async def test_any_wrong_handle_gets_the_same_answer_which_does_not_repeat_it(
     assert (
         messages
         == [
-            "No memory has this handle, or its last append is more than 30 days ago. Pass the handle unchanged as "
-            "memory-append gave it, or call memory-append without one to begin a new memory."
+            "No memory has this handle, or its last append is more than 30 days ago, or it was not used again after a "
+            "single append and gave way. Pass the handle unchanged as memory-append gave it, or call memory-append "
+            "without one to begin a new memory."
         ]
         * 2
     )
 
 
 async def test_a_memory_of_another_graph_is_refused(store: SqliteMemoryStore) -> None:
-    handle = await store.create("wikidata")
+    handle = await store.create("wikidata", CLIENT)
     for call in (store.read(handle, "dbpedia"), store.append(handle, "dbpedia", [AB])):
         with pytest.raises(InvalidRequest, match="belongs to the graph 'wikidata'; this server answers from 'dbpedia'"):
             await call
-    assert await store.read(handle, "wikidata") == Network()
+    assert await store.read(handle, "wikidata") == Contents()
 
 
 async def test_an_append_that_would_grow_too_large_stores_nothing(path: Path) -> None:
     async with aclosing(SqliteMemoryStore(path, MemoryLimits(facts=2))) as store:
-        handle = await store.create("graph")
+        handle = await store.create("graph", CLIENT)
         await store.append(handle, "graph", [AB])
         with pytest.raises(InvalidRequest, match="holds 1 of at most 2 facts: 2 more do not fit, and nothing"):
             await store.append(handle, "graph", [BC, Fact(C, R, A)])
-        assert await store.append(handle, "graph", [AB, BC]) == Appended(Network(((AB, BC),)), (BC,))
+        assert await store.append(handle, "graph", [AB, BC]) == Appended(Holdings(2, 1), (Place(0, 1, BC),))
 
 
 async def test_a_memory_that_is_larger_than_may_be_since_can_be_read_and_takes_what_it_holds(
     store: SqliteMemoryStore, path: Path
 ) -> None:
-    handle = await store.create("graph")
-    whole = (await store.append(handle, "graph", [AB, BC])).network
+    handle = await store.create("graph", CLIENT)
+    await store.append(handle, "graph", [AB, BC])
+    whole = await store.read(handle, "graph")
     async with aclosing(SqliteMemoryStore(path, MemoryLimits(facts=1))) as strict:
-        assert await strict.append(handle, "graph", [AB]) == Appended(whole, ())
+        assert await strict.append(handle, "graph", [AB]) == Appended(whole.holdings, ())
         assert await strict.read(handle, "graph") == whole
         with pytest.raises(InvalidRequest, match="holds 2 of at most 1 facts: 1 more do not fit"):
             await strict.append(handle, "graph", [Fact(C, R, A)])
@@ -144,26 +147,27 @@ async def test_a_memory_that_is_larger_than_may_be_since_can_be_read_and_takes_w
 
 async def test_a_memory_is_forgotten_some_days_after_its_last_append(path: Path) -> None:
     clock = Clock()
-    async with aclosing(SqliteMemoryStore(path, MemoryLimits(age_days=2, memories=2), now=clock)) as store:
-        old, young = await store.create("graph"), await store.create("graph")
+    async with aclosing(
+        SqliteMemoryStore(path, MemoryLimits(age_days=2, memories=2, client_share=1), now=clock)
+    ) as store:
+        old, young = await store.create("graph", CLIENT), await store.create("graph", CLIENT)
+        await store.append(old, "graph", [AB])
         await store.append(old, "graph", [AB])
         clock.pass_days(1.5)
         await store.append(young, "graph", [AB])
-        with pytest.raises(InvalidRequest, match=r"There are 2 memories, as many as this server keeps"):
-            await store.create("graph")
         clock.pass_days(1)
         with pytest.raises(InvalidRequest, match="more than 2 days ago"):
             await store.read(old, "graph")
-        new = await store.create("graph")
-        assert (await store.read(young, "graph")).size == 1
-        assert await store.read(new, "graph") == Network()
+        new = await store.create("graph", CLIENT)
+        assert (await store.read(young, "graph")).holdings.facts == 1
+        assert await store.read(new, "graph") == Contents()
         await store.aclose()
     with closing(sqlite3.connect(path)) as file:
         assert file.execute("SELECT count(*) FROM facts").fetchone() == (1,)
 
 
 async def test_only_the_owner_may_read_the_files_and_their_folder(store: SqliteMemoryStore, path: Path) -> None:
-    await store.append(await store.create("graph"), "graph", [AB])
+    await store.append(await store.create("graph", CLIENT), "graph", [AB])
     modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in (path.parent, *path.parent.iterdir())}
     assert modes.pop("memory") == 0o700
     assert len(modes) >= 3, "the log and the shared memory of WAL stand beside the file"
@@ -173,7 +177,7 @@ async def test_only_the_owner_may_read_the_files_and_their_folder(store: SqliteM
 async def test_a_store_that_is_closed_leaves_one_clean_file_and_opens_again(
     store: SqliteMemoryStore, path: Path
 ) -> None:
-    handle = await store.create("graph")
+    handle = await store.create("graph", CLIENT)
     await store.append(handle, "graph", [AB])
     await store.aclose()
     await store.aclose()
@@ -181,32 +185,33 @@ async def test_a_store_that_is_closed_leaves_one_clean_file_and_opens_again(
     with closing(sqlite3.connect(path)) as file:
         assert file.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         assert file.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    assert (await store.read(handle, "graph")).size == 1
+    assert (await store.read(handle, "graph")).holdings.facts == 1
 
 
 async def test_two_stores_on_one_file_lose_nothing_when_all_append_at_once(
     store: SqliteMemoryStore, path: Path
 ) -> None:
     facts = [Fact(Iri(f"http://example.org/{number}"), R, A) for number in range(60)]
-    handle = await store.create("graph")
+    handle = await store.create("graph", CLIENT)
     async with aclosing(SqliteMemoryStore(path, MemoryLimits())) as other, anyio.create_task_group() as tasks:
         for number, fact in enumerate(facts):
             tasks.start_soon((store, other)[number % 2].append, handle, "graph", [fact, facts[0]])
-    network = await store.read(handle, "graph")
-    assert {fact for path_of in network.paths for fact in path_of} == set(facts)
-    assert network.size == 60
+    network = network_of(await store.read(handle, "graph"))
+    assert sorted(map(str, facts)) == sorted(str(place.fact) for place in network.places())
 
 
 async def test_a_file_that_is_no_database_is_named_and_left_alone(store: SqliteMemoryStore, path: Path) -> None:
     path.parent.mkdir()
     write(path, b"not a database at all" * 100)
-    with pytest.raises(InvalidSource, match=r"memories\.sqlite3 is damaged .* Nothing was deleted.* move it away"):
-        await store.create("graph")
+    with pytest.raises(
+        InvalidSource, match=r"memories\.sqlite3 is damaged .* Nothing was deleted.* move it out of the data folder"
+    ):
+        await store.create("graph", CLIENT)
     assert content_of(path) == b"not a database at all" * 100
 
 
 async def test_a_file_with_a_damaged_page_is_named_and_left_alone(store: SqliteMemoryStore, path: Path) -> None:
-    handle = await store.create("graph")
+    handle = await store.create("graph", CLIENT)
     await store.append(handle, "graph", [Fact(A, R, Literal(str(number) * 500)) for number in range(100)])
     await store.aclose()
     content = content_of(path)
@@ -219,7 +224,7 @@ async def test_a_file_with_a_damaged_page_is_named_and_left_alone(store: SqliteM
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("PRAGMA user_version = 7", "has format 7; this version reads 1. Nothing was changed"),
+        ("PRAGMA user_version = 7", "has format 7; this version reads 1 and 2. Nothing was changed"),
         ("CREATE TABLE recipes (name TEXT)", "is a database of another program. Nothing was changed"),
     ],
 )
@@ -229,43 +234,48 @@ async def test_a_file_of_others_is_refused(store: SqliteMemoryStore, path: Path,
         file.execute(statement)
     before = content_of(path)
     with pytest.raises(InvalidSource, match=message):
-        await store.create("graph")
+        await store.create("graph", CLIENT)
     assert content_of(path) == before
 
 
 async def test_a_file_that_others_keep_busy_is_a_timeout_and_nothing_is_kept(path: Path) -> None:
     async with aclosing(SqliteMemoryStore(path, MemoryLimits(), busy_s=0.01)) as store:
-        handle = await store.create("graph")
+        handle = await store.create("graph", CLIENT)
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             with pytest.raises(BackendTimeout, match="busy with other writers"):
                 await store.append(handle, "graph", [AB])
-            assert await store.read(handle, "graph") == Network()
-        assert (await store.append(handle, "graph", [AB])).added == (AB,)
+            assert await store.read(handle, "graph") == Contents()
+        assert (await store.append(handle, "graph", [AB])).added == (Place(0, 0, AB),)
 
 
 async def test_a_file_that_another_process_is_opening_for_too_long_is_a_timeout(path: Path) -> None:
     path.parent.mkdir()
     async with aclosing(SqliteMemoryStore(path, MemoryLimits(), busy_s=0.01)) as store:
         with FileLock(path.with_name(f".{path.name}.lock")), pytest.raises(BackendTimeout, match="busy"):
-            await store.create("graph")
-        await store.create("graph")
+            await store.create("graph", CLIENT)
+        await store.create("graph", CLIENT)
 
 
 async def test_a_folder_that_cannot_be_made_is_named_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     store = SqliteMemoryStore(tmp_path / "file" / "memories.sqlite3", MemoryLimits())
     with pytest.raises(BackendUnavailable, match=r"cannot be used: .*the setting data_folder names another"):
-        await store.create("graph")
+        await store.create("graph", CLIENT)
 
 
 def test_a_full_disk_is_an_error_and_leaves_no_half_transaction(path: Path) -> None:
-    with closing(open_file(path, busy_s=1)) as file:
-        file.execute("PRAGMA max_page_count = 1")
-        with pytest.raises(BackendUnavailable, match="is full"), failures_of(path), transaction(file, "IMMEDIATE"):
-            file.execute("INSERT INTO memories (digest, graph, touched) VALUES (zeroblob(100000), '', 0)")
-        assert not file.in_transaction
-        assert file.execute("SELECT count(*) FROM memories").fetchone() == (0,)
+    file = MemoryFile(path, busy_s=1)
+    try:
+        with file.transaction("DEFERRED") as connection:
+            connection.execute("PRAGMA max_page_count = 1")
+        with pytest.raises(BackendUnavailable, match="is full"), file.transaction("IMMEDIATE"):
+            connection.execute("CREATE TABLE large AS SELECT zeroblob(100000)")
+        assert not connection.in_transaction
+        with file.transaction("DEFERRED"):
+            assert connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'large'").fetchone() == (0,)
+    finally:
+        file.close()
 
 
 @given(batches=st.lists(FACTS, max_size=6))
@@ -276,9 +286,9 @@ def test_the_store_keeps_what_the_pure_network_is(
     async def keep() -> Network:
         path = tmp_path_factory.mktemp("any") / "memories.sqlite3"
         async with aclosing(SqliteMemoryStore(path, MemoryLimits())) as store:
-            handle = await store.create("graph")
+            handle = await store.create("graph", CLIENT)
             for batch in batches:
                 await store.append(handle, "graph", batch)
-            return await store.read(handle, "graph")
+            return network_of(await store.read(handle, "graph"))
 
     assert anyio.run(keep) == Network().extended(fact for batch in batches for fact in batch)

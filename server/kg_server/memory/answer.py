@@ -1,8 +1,8 @@
 """A memory as an answer: each path a line, both forms within the budget."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import islice
-from typing import Final, NamedTuple
+from bisect import bisect_left
+from collections.abc import Collection, Sequence
+from typing import Final
 
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.protocol import KGAdapter
@@ -10,11 +10,11 @@ from kg_adapters.terms import Iri, Literal, Node
 from kg_server.budget import fitting
 from kg_server.cursors import pack, unpack
 from kg_server.memory.checking import Checked, Refusal
-from kg_server.memory.network import Fact, Network
+from kg_server.memory.network import Fact, Place
 from kg_server.memory.result import AppendedResult, MemoryResult
-from kg_server.memory.store import Appended
+from kg_server.memory.store import Appended, Contents, Holdings
 from kg_server.names import Names, names_of
-from kg_server.results import Answer, fitted
+from kg_server.results import Answer, Status, fitted
 
 MAX_FACTS: Final = 200
 """The most facts in one answer."""
@@ -26,18 +26,11 @@ REFUSALS_SHARE: Final = 0.6
 """How much of the budget of an append may go to what it refused."""
 
 SHOWN_NOTES: Final = 3
-
-
-class Place(NamedTuple):
-    """Where a fact stands: the number of its path and its offset there, both from 0. It stays there for ever."""
-
-    path: int
-    offset: int
-    fact: Fact
+SHOWN_DAMAGED: Final = 10
 
 
 async def read_answer(
-    graph: KGAdapter, *, memory: str, network: Network, cursor: str | None, max_tokens: int
+    graph: KGAdapter, *, memory: str, contents: Contents, cursor: str | None, max_tokens: int
 ) -> Answer:
     """Return a page of a memory.
 
@@ -46,9 +39,10 @@ async def read_answer(
     Raises:
         InvalidRequest: The cursor is damaged, or belongs to another memory.
     """
-    path, offset = (0, 0) if cursor is None else _position(unpack(cursor, graph.name, memory))
-    most = _most(max_tokens)
-    places = list(islice(_places(network, path, offset), most + 1))
+    start = (0, 0) if cursor is None else _position(unpack(cursor, graph.name, memory))
+    most = most_shown(max_tokens)
+    first = bisect_left(contents.places, start, key=lambda place: place[:2])
+    places = contents.places[first : first + most + 1]
     names = await _names(graph, places[:most], max_tokens)
 
     def page(count: int) -> Answer:
@@ -56,12 +50,12 @@ async def read_answer(
         if count < len(places):
             following = pack(f"{places[count].path}.{places[count].offset}", graph.name, memory)
         result = MemoryResult(
-            status="empty" if not shown else "ok" if following is None else "truncated",
-            summary=_read_summary(network, count, cursor, following),
+            status=_status(contents, count, following),
+            summary=_read_summary(contents, count, cursor, following),
             facts=_rows(shown, names),
             labels=names.entity_labels(_entities(shown)),
             relations=names.relation_labels(_relations(shown)),
-            total=network.size,
+            total=contents.holdings.facts,
             cursor=following,
         )
         return Answer(result, _lines(shown, names))
@@ -73,14 +67,13 @@ async def append_answer(
     graph: KGAdapter, *, memory: str, appended: Appended, checked: Checked, max_tokens: int
 ) -> Answer:
     """Return a memory after an append: whole where it fits, otherwise what was appended."""
-    network = appended.network
-    changed = _changed(network, appended.added)
-    whole = list(_places(network, 0, 0)) if network.size <= _most(max_tokens) else []
+    changed = sorted(appended.added, key=lambda place: place[:2])
+    whole = () if appended.whole is None else appended.whole.places
     names = await _names(graph, [*whole, *changed], max_tokens)
     refused = shown_refusals(checked.refused, int(max_tokens * REFUSALS_SHARE))
 
     def answer(shown: Sequence[Place]) -> Answer:
-        complete = len(shown) == network.size
+        complete = len(shown) == appended.holdings.facts
         result = AppendedResult(
             status="ok" if complete else "truncated",
             summary=_append_summary(memory, appended, checked, shown=len(shown)),
@@ -117,28 +110,9 @@ def _position(text: str) -> tuple[int, int]:
     return int(path), int(offset)
 
 
-def _places(network: Network, path: int, offset: int) -> Iterator[Place]:
-    for number, facts in enumerate(network.paths[path:], path):
-        start = offset if number == path else 0
-        for place, fact in enumerate(facts[start:], start):
-            yield Place(number, place, fact)
-
-
-def _most(max_tokens: int) -> int:
+def most_shown(max_tokens: int) -> int:
     """Return how many facts an answer may show at most, whatever they are."""
     return min(MAX_FACTS, max_tokens // LEAST_TOKENS)
-
-
-def _changed(network: Network, added: Iterable[Fact]) -> list[Place]:
-    """Return where the facts of the last append stand: at the ends of their paths."""
-    new = {fact.statement for fact in added}
-    places: list[Place] = []
-    for number, facts in enumerate(network.paths):
-        start = len(facts)
-        while start and facts[start - 1].statement in new:
-            start -= 1
-        places.extend(Place(number, offset, fact) for offset, fact in enumerate(facts[start:], start))
-    return places
 
 
 async def _names(graph: KGAdapter, places: Sequence[Place], max_tokens: int) -> Names:
@@ -189,26 +163,50 @@ def _rows(places: Sequence[Place], names: Names) -> list[list[str]]:
     ]
 
 
-def _holdings(network: Network) -> str:
-    unverified = network.unverified
-    marked = f", {unverified:,} of them unverified" if unverified else ""
-    return f"{_counted(network.size, 'fact')} in {_counted(len(network.paths), 'path')}{marked}"
+def _holdings(holdings: Holdings) -> str:
+    marked = f", {holdings.unverified:,} of them unverified" if holdings.unverified else ""
+    return f"{_counted(holdings.facts, 'fact')} in {_counted(holdings.paths, 'path')}{marked}"
 
 
 def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _read_summary(network: Network, shown: int, cursor: str | None, following: str | None) -> str:
-    held = f"The memory holds {_holdings(network)}"
+def _lost(contents: Contents | None) -> int:
+    return 0 if contents is None or contents.damage is None else len(contents.damage.facts)
+
+
+def _damaged(contents: Contents | None) -> str:
+    """Return what is said of damage, after a sentence; nothing where there is none."""
+    if contents is None or contents.damage is None:
+        return ""
+    memory, facts = contents.damage.memory, contents.damage.facts
+    shown = ", ".join(str(each) for each in facts[:SHOWN_DAMAGED])
+    others = f" and {len(facts) - SHOWN_DAMAGED:,} more" if len(facts) > SHOWN_DAMAGED else ""
+    return (
+        f" Left out: {_counted(len(facts), 'fact')} damaged in the file (of memory {memory} there, in the order of "
+        f"appending: {shown}{others}). The others are as they were written."
+    )
+
+
+def _status(contents: Contents, shown: int, following: str | None) -> Status:
+    if following is not None or contents.damage is not None:
+        return "truncated"
+    return "ok" if shown else "empty"
+
+
+def _read_summary(contents: Contents, shown: int, cursor: str | None, following: str | None) -> str:
+    held = f"The memory holds {_holdings(contents.holdings)}"
     if following is not None:
-        return f'{held}; {shown} here. Next page: cursor="{following}".'
-    return f"{held}; the last {shown} here." if cursor is not None else f"{held}, all here."
+        return f'{held}; {shown} here. Next page: cursor="{following}".{_damaged(contents)}'
+    if cursor is not None:
+        return f"{held}; the last {shown} here.{_damaged(contents)}"
+    return f"{held}{'; ' + str(shown) + ' here' if contents.damage else ', all here'}.{_damaged(contents)}"
 
 
 def _append_summary(memory: str, appended: Appended, checked: Checked, *, shown: int) -> str:
-    added, network = len(appended.added), appended.network
-    parts = [f"Kept {_counted(added, 'new fact')}; memory {memory} holds {_holdings(network)}."]
+    added, held = len(appended.added), appended.holdings
+    parts = [f"Kept {_counted(added, 'new fact')}; memory {memory} holds {_holdings(held)}.{_damaged(appended.whole)}"]
     known = len(checked.facts) - added
     if known:
         parts.append(f"{known} of the triples {'was' if known == 1 else 'were'} there already.")
@@ -218,7 +216,7 @@ def _append_summary(memory: str, appended: Appended, checked: Checked, *, shown:
     others = len(checked.notes) - SHOWN_NOTES
     if others > 0:
         parts.append(f"{others} more ids have another label in this graph.")
-    if shown < network.size:
+    if shown < held.facts - _lost(appended.whole):
         new = "The new facts are here" if shown == added else f"{shown} of the new facts are here"
         parts.append(f"{new if added else 'They are not repeated here'}; memory-read shows all.")
     return " ".join(parts)

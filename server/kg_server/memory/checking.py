@@ -14,6 +14,8 @@ from kg_server.memory.explanation import Stated, reasons_for
 from kg_server.memory.network import Fact
 from kg_server.memory.presence import MAX_SCAN, presence_of
 from kg_server.memory.reading import Mention, Mentions, Reading, Value, echo, read_triple
+from kg_server.memory.refusals import heavy_fact
+from kg_server.memory.store import MemoryLimits
 from kg_server.names import MAX_LABEL, shown_literal
 
 MAX_VALUES: Final = 1_000
@@ -68,12 +70,15 @@ class _Look:
     unchecked: dict[int, str]
 
 
-async def check(graph: KGAdapter, written: Sequence[Sequence[str] | str], *, allow_unverified: bool) -> Checked:
+async def check(
+    graph: KGAdapter, written: Sequence[Sequence[str] | str], *, limits: MemoryLimits, allow_unverified: bool
+) -> Checked:
     """Read triples and look each of them up; a bad one does not harm the others.
 
     Args:
         graph: Where they should be.
         written: The triples as a model writes them.
+        limits: How long a fact may be: a value may be much longer than what was written of it.
         allow_unverified: Keep what the graph does not hold, marked; what cannot be read is refused all the same.
     """
     readings, refused = _read(written, graph.prefixes)
@@ -89,6 +94,8 @@ async def check(graph: KGAdapter, written: Sequence[Sequence[str] | str], *, all
         refused.update(look.unchecked)
         absent = {number: each for number, each in missing.items() if number not in look.unchecked}
         refused.update(zip(absent, await reasons_for(graph, list(absent.values()), described), strict=True))
+    refused.update(_too_long(facts, limits))
+    facts = {number: fact for number, fact in facts.items() if number not in refused}
     return Checked(
         facts=tuple(facts[number] for number in sorted(facts)),
         refused=tuple(_refusal(number, written[number], refused[number]) for number in sorted(refused)),
@@ -112,6 +119,11 @@ def _read(written: Sequence[Sequence[str] | str], prefixes: Prefixes) -> tuple[d
 def _fact(stated: Stated, tail: Term | None) -> Fact:
     """Return a fact with the tail that the graph has; without one, with the tail as it was written, unverified."""
     return Fact(stated.head.node, stated.relation_iri, stated.own_tail if tail is None else tail, tail is not None)
+
+
+def _too_long(facts: Mapping[int, Fact], limits: MemoryLimits) -> dict[int, str]:
+    sizes = {number: fact.bytes for number, fact in facts.items()}
+    return {number: heavy_fact(limits, size) for number, size in sizes.items() if size > limits.fact_bytes}
 
 
 def _nodes(reading: Reading) -> Sequence[Node]:

@@ -1,9 +1,9 @@
 """The network of paths that a memory is (ODA, section 2.3): a pure value that facts are appended to."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from kg_adapters.terms import Iri, Literal, Node, Term
 
@@ -31,6 +31,24 @@ class Fact:
         """What makes two facts the same."""
         return self.head, self.relation, self.tail
 
+    @property
+    def bytes(self) -> int:
+        """How long its texts are, in UTF-8."""
+        texts = [str(self.head), self.relation.value]
+        if isinstance(self.tail, Literal):
+            texts.extend((self.tail.value, self.tail.datatype.value, self.tail.language or ""))
+        else:
+            texts.append(str(self.tail))
+        return sum(len(text.encode()) for text in texts)
+
+
+class Place(NamedTuple):
+    """Where a fact stands: the number of its path and its offset there, both from 0. It stays there for ever."""
+
+    path: int
+    offset: int
+    fact: Fact
+
 
 FactPath: TypeAlias = tuple[Fact, ...]
 
@@ -41,15 +59,17 @@ class Network:
 
     paths: tuple[FactPath, ...] = ()
 
-    @property
-    def size(self) -> int:
-        """The number of facts."""
-        return sum(map(len, self.paths))
+    def places(self) -> Iterator[Place]:
+        """Give every fact with its place, path by path."""
+        for number, path in enumerate(self.paths):
+            for offset, fact in enumerate(path):
+                yield Place(number, offset, fact)
 
-    @property
-    def unverified(self) -> int:
-        """The number of facts that the graph was not seen to hold."""
-        return sum(not fact.verified for path in self.paths for fact in path)
+    def ends(self) -> Iterator[Place]:
+        """Give the last fact of every path that may go on: a value ends its path for good."""
+        for number, path in enumerate(self.paths):
+            if not isinstance(path[-1].tail, Literal):
+                yield Place(number, len(path) - 1, path[-1])
 
     def extended(self, facts: Iterable[Fact]) -> "Network":
         """Return the network with facts appended, one after the other (ODA, section 2.3).

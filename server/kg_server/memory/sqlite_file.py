@@ -1,85 +1,130 @@
-"""The file behind the SQLite store: how it is made and opened, and what its failures mean."""
+"""The file behind the SQLite store: how it is made, opened and given up, and what its failures mean."""
 
 import os
 import sqlite3
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from filelock import FileLock, Timeout
 
 from kg_adapters.errors import BackendTimeout, BackendUnavailable, InvalidSource
+from kg_server.memory.file_watch import Change, FileWatch, Moved, commits_of, count_commit
+from kg_server.memory.sqlite_schema import VERSION, create_tables, migrate
 
-VERSION: Final = 1
-SCHEMA: Final = (
-    """
-    CREATE TABLE memories (
-        number INTEGER PRIMARY KEY,
-        digest BLOB NOT NULL UNIQUE,
-        graph TEXT NOT NULL,
-        touched REAL NOT NULL
-    )
-    """,
-    "CREATE INDEX memories_by_age ON memories (touched)",
-    """
-    CREATE TABLE facts (
-        memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
-        position INTEGER NOT NULL,
-        head TEXT NOT NULL,
-        relation TEXT NOT NULL,
-        tail TEXT NOT NULL,
-        datatype TEXT NOT NULL,
-        language TEXT NOT NULL,
-        verified INTEGER NOT NULL,
-        PRIMARY KEY (memory, position),
-        UNIQUE (memory, head, relation, tail, datatype, language)
-    ) WITHOUT ROWID
-    """,
-    f"PRAGMA user_version = {VERSION}",
-)
+Kind: TypeAlias = Literal["DEFERRED", "IMMEDIATE"]
+
 _DAMAGE: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _BUSY: Final = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_LOG_BYTES: Final = 16_000_000
+"""How large the log stays once it was written back."""
+
+_SPARE_PAGES: Final = 64
+"""How many free pages are kept for what comes next."""
+
+_VACUUM_PAGES: Final = 2_000
+"""How many free pages are given back to the disk at once."""
+
+_HAPPENED: Final[dict[Change, str]] = {
+    "replaced": "was removed or replaced",
+    "overwritten": "was overwritten by another program",
+    "set back": "was set back to an older state",
+    "log": "lost its log (the file beside it that ends in -wal or -shm)",
+}
 
 
-def open_file(path: Path, *, busy_s: float) -> sqlite3.Connection:
-    """Open a memory file, made readable for its owner alone where it does not exist yet.
+class MemoryFile:
+    """One memory file, opened when it is first needed, and again when another one has taken its place.
 
-    The connection may move between threads, and begins transactions only where it is told to.
+    Its connection may move between threads, which take turns; texts come from it as bytes.
 
     Args:
-        path: The file; the folder around it is made too.
+        path: The file; it is made for its owner alone, and so is the folder around it.
         busy_s: How many seconds to wait for other processes.
-
-    Raises:
-        InvalidSource: The file is of another version, or not one of ours.
-        sqlite3.Error: It cannot be opened, or is damaged.
-        OSError: Its folder cannot be made or written to.
-        Timeout: Another process has been opening it for too long.
     """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # Two processes that switch a new file to WAL at once would fail without waiting for each other.
-    with FileLock(path.with_name(f".{path.name}.lock"), timeout=busy_s, mode=0o600):
-        # SQLite gives its other files the mode of this one.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        with ExitStack() as failing:
-            connection = sqlite3.connect(path, timeout=busy_s, isolation_level=None, check_same_thread=False)
+
+    def __init__(self, path: Path, busy_s: float) -> None:
+        self._path = path
+        self._busy_s = busy_s
+        # Two processes that switch a new file to WAL at once would fail without waiting for each other.
+        self._opening = FileLock(path.with_name(f".{path.name}.lock"), timeout=busy_s, mode=0o600)
+        self._open: tuple[sqlite3.Connection, FileWatch] | None = None
+        self.replaced = False
+        """Whether the file was once found to be another one than before."""
+
+    @contextmanager
+    def transaction(self, kind: Kind) -> Generator[sqlite3.Connection]:
+        """Run the block in one transaction: all of it happens in the file under the name, or the block fails.
+
+        Raises:
+            InvalidSource: The file is damaged, of another version, or not one of ours; nothing was deleted.
+            BackendTimeout: Others kept it busy for too long.
+            BackendUnavailable: It cannot be opened, read or written, or was removed, replaced or set back since it was
+                opened; the next transaction opens what is there then.
+        """
+        with failures_of(self._path):
+            connection, watch = self._open = self._open or self._opened()
+            try:
+                watch.check_names()
+                with _transaction(connection, kind):
+                    watch.check_content()
+                    yield connection
+                    if kind == "IMMEDIATE":
+                        count_commit(connection)
+                    commits = commits_of(connection)
+                watch.note(commits)
+                watch.check_names()
+            except Moved as moved:
+                self._let_go(watch, moved.change)
+                raise _moved(self._path, moved.change) from moved
+
+    def shrink(self) -> None:
+        """Give back to the disk some of what was deleted."""
+        with failures_of(self._path):
+            if self._open is not None:
+                connection = self._open[0]
+                if connection.execute("PRAGMA freelist_count").fetchone()[0] >= _SPARE_PAGES:
+                    # As a script, since it goes a page at each step and a cursor stops at the first.
+                    connection.executescript(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})")
+
+    def close(self) -> None:
+        """Close the file; it is opened again when it is needed."""
+        if self._open is None:
+            return
+        connection, watch = self._open
+        try:
+            watch.check_names()
+        except Moved as moved:
+            with failures_of(self._path):
+                self._let_go(watch, moved.change)
+        else:
+            self._open = None
+            connection.close()
+
+    def _let_go(self, watch: FileWatch, change: Change) -> None:
+        self._open, self.replaced = None, True
+        with ExitStack() as locked:
+            # The folder may be gone too.
+            with suppress(OSError):
+                locked.enter_context(self._opening)
+            watch.let_go(change)
+
+    def _opened(self) -> tuple[sqlite3.Connection, FileWatch]:
+        path = self._path
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self._opening, ExitStack() as failing:
+            # Only where there is none: closing a file that is there would give up the locks of the whole process.
+            # SQLite gives its other files the mode of this one.
+            with suppress(FileExistsError):
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+            connection = sqlite3.connect(path, timeout=self._busy_s, isolation_level=None, check_same_thread=False)
             failing.callback(connection.close)
+            connection.text_factory = bytes
             _prepare(connection, path)
+            watch = FileWatch(path, connection)
             failing.pop_all()
-    return connection
-
-
-@contextmanager
-def transaction(connection: sqlite3.Connection, kind: str) -> Generator[None]:
-    """Run the block in one transaction, `DEFERRED` or `IMMEDIATE`: all of it happens, or nothing."""
-    connection.execute(f"BEGIN {kind}")
-    try:
-        yield
-        connection.execute("COMMIT")
-    finally:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
+        return connection, watch
 
 
 @contextmanager
@@ -98,38 +143,64 @@ def failures_of(path: Path) -> Generator[None]:
     except sqlite3.Error as error:
         code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
         if code in _DAMAGE:
-            raise _damaged(path, error) from error
+            raise damaged(path, str(error)) from error
         raise _busy() if code in _BUSY else _unusable(path, str(error)) from error
+    except UnicodeDecodeError as error:
+        # SQLite names what is wrong by words of the damaged file.
+        raise damaged(path, "it holds bytes that are no text") from error
     except OSError as error:
         raise _unusable(path, error.strerror or str(error)) from error
 
 
+@contextmanager
+def _transaction(connection: sqlite3.Connection, kind: Kind) -> Generator[None]:
+    connection.execute(f"BEGIN {kind}")
+    try:
+        yield
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    connection.execute("PRAGMA foreign_keys = ON")
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version not in {0, VERSION}:
+    if version not in {0, 1, VERSION}:
         raise InvalidSource(
-            f"The memory file {path} has format {version}; this version reads {VERSION}. Nothing was changed. "
-            "Use the version of kg-sextant that wrote it, or set another data folder."
+            f"The memory file {path.name} has format {version}; this version reads 1 and {VERSION}. Nothing was "
+            "changed. Use the version of kg-sextant that wrote it, or set another data_folder."
         )
     if version == 0 and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         raise InvalidSource(
-            f"{path} is a database of another program. Nothing was changed. Set another data folder, or move it away."
+            f"{path.name} in the data folder is a database of another program. Nothing was changed. Set another "
+            "data_folder, or move it away."
         )
+    # Both come before the first table, so that what is deleted can be given back to the disk.
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
     # FULL syncs the log at every commit, so that what was answered outlives a power cut too; a process that is killed
     # loses nothing in any mode.
     connection.execute("PRAGMA synchronous = FULL")
-    if version == 0:
-        with transaction(connection, "IMMEDIATE"):
-            for statement in SCHEMA:
-                connection.execute(statement)
+    if version != VERSION:
+        with _transaction(connection, "IMMEDIATE"):
+            (create_tables if version == 0 else migrate)(connection)
+    if version == 1:
+        # Only a file that is written anew can shrink later on; where others are reading it, it stays as it is.
+        with suppress(sqlite3.OperationalError):
+            connection.execute("VACUUM")
+    if version != VERSION:
+        # From now on the file itself tells how many commits are in it.
+        connection.execute("PRAGMA wal_checkpoint").fetchall()
+    connection.execute("PRAGMA foreign_keys = ON")
 
 
-def _damaged(path: Path, error: sqlite3.Error) -> InvalidSource:
+def damaged(path: Path, reason: str) -> InvalidSource:
+    """Return the error for a file that is damaged as a whole."""
     return InvalidSource(
-        f"The memory file {path} is damaged ({error}). Nothing was deleted. Stop the servers that use it and move it "
-        f"away together with {path.name}-wal to begin anew; `sqlite3 {path.name} .recover` saves what can be read."
+        f"The memory file {path.name} is damaged ({reason}). Nothing was deleted. Stop the servers that use it and "
+        f"move it out of the data folder together with {path.name}-wal to begin anew; `sqlite3 {path.name} .recover` "
+        "saves what can be read."
     )
 
 
@@ -139,6 +210,20 @@ def _busy() -> BackendTimeout:
 
 def _unusable(path: Path, reason: str) -> BackendUnavailable:
     return BackendUnavailable(
-        f"The memory file {path} cannot be used: {reason}. Its folder has to be writable, with room on the disk; "
-        "the setting data_folder names another. The other tools still work."
+        f"The memory file {path.name} cannot be used: {reason}. The data folder has to be writable, with room on the "
+        "disk; the setting data_folder names another. The other tools still work."
+    )
+
+
+def _moved(path: Path, change: Change) -> BackendUnavailable:
+    after = (
+        "What was acknowledged is in the file as far as the log could be written back: see with memory-read whether "
+        "the last facts are there."
+        if change == "log"
+        else "What was kept before is where that file is now, and handles open only what the present one holds."
+    )
+    return BackendUnavailable(
+        f"The memory file {path.name} in the data folder {_HAPPENED[change]} while this server had it open, so that "
+        f"this call kept nothing for sure. {after} Call again: the server opens the file that is there, or begins a "
+        "new one. Stop the servers before a memory file is moved or restored."
     )

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from kg_adapters.errors import InvalidRequest
-from kg_server.memory.network import Fact, Network
+from kg_server.memory.network import Fact, Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,20 +16,76 @@ class MemoryLimits:
         facts: The most facts of one memory.
         memories: The most memories of one store.
         age_days: How many days after its last append a memory is forgotten.
+        abandoned_days: How many days after its last use one is forgotten that had no second append.
+        new_per_hour: The most memories that one client may begin in an hour.
+        client_share: The most that one client may have of all memories, and of all bytes.
+        fact_bytes: The most bytes of the texts of one fact.
+        memory_bytes: The most bytes of the texts of one memory.
+        store_bytes: The most bytes of the whole store.
     """
 
     triples_per_call: int = 15
     facts: int = 10_000
     memories: int = 10_000
     age_days: float = 30.0
+    abandoned_days: float = 1.0
+    new_per_hour: int = 1_000
+    client_share: float = 0.25
+    fact_bytes: int = 64_000
+    memory_bytes: int = 16_000_000
+    store_bytes: int = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """What a memory holds, in numbers.
+
+    Args:
+        facts: How many facts.
+        paths: How many paths they form.
+        unverified: How many of them the graph was not seen to hold.
+    """
+
+    facts: int = 0
+    paths: int = 0
+    unverified: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Facts that cannot be read any more.
+
+    Args:
+        memory: The number that the store has for the memory; a handle is never logged.
+        facts: Their numbers in the order in which they came, from 1.
+    """
+
+    memory: int
+    facts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """A whole memory: its facts by path, and those that are damaged."""
+
+    holdings: Holdings = Holdings()
+    places: tuple[Place, ...] = ()
+    damage: Damage | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """What an append left behind: the whole network, and the facts of it that are new."""
+    """What an append left behind.
 
-    network: Network
-    added: tuple[Fact, ...]
+    Args:
+        holdings: What the memory holds now.
+        added: The facts that are new, in the order in which they came.
+        whole: The memory, where it is small enough to be shown.
+    """
+
+    holdings: Holdings
+    added: tuple[Place, ...]
+    whole: Contents | None = None
 
 
 class MemoryStore(Protocol):
@@ -40,68 +95,49 @@ class MemoryStore(Protocol):
     network depends on nothing but the order in which appends were committed.
     """
 
-    async def create(self, graph: str) -> str:
+    async def create(self, graph: str, client: str) -> str:
         """Begin an empty memory for a graph and return its handle; forget those past their age.
 
+        Where there are too many, memories that nobody has used for an hour give way: the oldest of the client that has
+        the most, those with a single append first.
+
+        Args:
+            graph: The graph that it is bound to.
+            client: Who begins it, as an address or another name that a client cannot choose.
+
         Raises:
-            InvalidRequest: There are as many memories as there may be.
+            InvalidRequest: The client has begun too many, or all are in use.
             BackendError: The store failed to answer.
             InvalidSource: The store is damaged.
         """
         ...
 
-    async def append(self, handle: str, graph: str, facts: Sequence[Fact]) -> Appended:
+    async def append(self, handle: str, graph: str, facts: Sequence[Fact], *, whole: int = 0) -> Appended:
         """Append facts in order, all or none.
+
+        Args:
+            handle: The memory.
+            graph: The graph that it should be bound to.
+            facts: What is appended.
+            whole: How many facts it may hold for all of it to be returned.
 
         Raises:
             InvalidRequest: No memory has this handle, it is one of another graph, or it would grow too large.
             BackendError: The store failed to answer.
-            InvalidSource: The store is damaged.
+            InvalidSource: The store is damaged where the append would need it.
         """
         ...
 
-    async def read(self, handle: str, graph: str) -> Network:
-        """Return the network of a memory.
+    async def read(self, handle: str, graph: str) -> Contents:
+        """Return what a memory holds.
 
         Raises:
             InvalidRequest: No memory has this handle, or it is one of another graph.
             BackendError: The store failed to answer.
-            InvalidSource: The store is damaged.
+            InvalidSource: The store is damaged, or what it says of the memory as a whole.
         """
         ...
 
     async def aclose(self) -> None:
         """Give back everything that the store holds; calling it twice is harmless."""
         ...
-
-
-def unknown_memory(limits: MemoryLimits) -> InvalidRequest:
-    """Return the error for a handle that opens nothing, whatever is wrong with it; it does not repeat the handle."""
-    return InvalidRequest(
-        f"No memory has this handle, or its last append is more than {limits.age_days:g} days ago. Pass the handle "
-        "unchanged as memory-append gave it, or call memory-append without one to begin a new memory."
-    )
-
-
-def foreign_memory(graph: str, wanted: str) -> InvalidRequest:
-    """Return the error for a memory of another graph."""
-    return InvalidRequest(
-        f"This memory belongs to the graph {graph!r}; this server answers from {wanted!r}. "
-        "Call memory-append without a handle to begin a memory here."
-    )
-
-
-def full_memory(limits: MemoryLimits, held: int, coming: int) -> InvalidRequest:
-    """Return the error for facts that do not fit."""
-    return InvalidRequest(
-        f"This memory holds {held:,} of at most {limits.facts:,} facts: {coming:,} more do not fit, and nothing was "
-        "stored. Call memory-append without a handle to begin another memory."
-    )
-
-
-def too_many_memories(limits: MemoryLimits) -> InvalidRequest:
-    """Return the error for one memory too many."""
-    return InvalidRequest(
-        f"There are {limits.memories:,} memories, as many as this server keeps; each is forgotten {limits.age_days:g} "
-        "days after its last append. Go on with a memory that you have, or let the server keep more."
-    )

@@ -1,9 +1,10 @@
 """The tools and the resource that keep and show a memory."""
 
-from typing import Annotated, Final, TypeAlias
+import secrets
+from typing import Annotated, Any, Final, TypeAlias
 
 import anyio
-from mcp.server.mcpserver import ResourceSecurity
+from mcp.server.mcpserver import Context, ResourceSecurity
 from mcp.shared.exceptions import MCPError
 from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, ToolAnnotations
 from pydantic import Field
@@ -12,7 +13,8 @@ from kg_adapters.errors import InvalidRequest, KGError
 from kg_adapters.protocol import KGAdapter
 from kg_boundary.shown import visible_lines
 from kg_server.mcp_server import SextantServer, reading
-from kg_server.memory.answer import append_answer, read_answer, shown_refusals
+from kg_server.memory.answer import append_answer, most_shown, read_answer, shown_refusals
+from kg_server.memory.caller import client_of
 from kg_server.memory.checking import check
 from kg_server.memory.result import AppendedResult, MemoryResult
 from kg_server.memory.store import MemoryLimits, MemoryStore
@@ -35,7 +37,7 @@ class MemoryTools:
     Args:
         graph: What triples are checked against.
         store: Where memories are kept.
-        limits: How many triples one call may bring.
+        limits: How many triples one call may bring, and how long they may be.
         settings: How long an answer may be.
     """
 
@@ -44,6 +46,8 @@ class MemoryTools:
         self._store = store
         self._limits = limits
         self._settings = settings
+        # Whoever speaks to this process alone, over standard input, is one client.
+        self._process = f"process {secrets.token_hex(8)}"
 
     def provide(self, server: SextantServer) -> None:
         """Add both tools, and the resource of each memory."""
@@ -69,7 +73,11 @@ class MemoryTools:
         )(self.resource)
 
     async def append(
-        self, triples: WrittenTriples, memory: Handle | None = None, allow_unverified: bool = False
+        self,
+        triples: WrittenTriples,
+        context: Context[None, Any],
+        memory: Handle | None = None,
+        allow_unverified: bool = False,
     ) -> Annotated[CallToolResult, AppendedResult]:
         """Keep triples as evidence, each on the path that leads to its head; the first call gives a handle.
 
@@ -80,12 +88,17 @@ class MemoryTools:
                 f"One call takes 1 to {self._limits.triples_per_call} triples; these are {len(triples):,}. "
                 "Keep only those that help to answer the question."
             )
-        checked = await check(self._graph, triples, allow_unverified=allow_unverified)
+        checked = await check(self._graph, triples, limits=self._limits, allow_unverified=allow_unverified)
         if not checked.facts:
             reasons = shown_refusals(checked.refused, self._settings.max_tokens)
             raise InvalidRequest("\n".join(("No triple was kept, and no memory changed.", *reasons)))
-        handle = await self._store.create(self._graph.name) if memory is None else memory.strip()
-        appended = await self._store.append(handle, self._graph.name, checked.facts)
+        if memory is None:
+            handle = await self._store.create(self._graph.name, client_of(context) or self._process)
+        else:
+            handle = memory.strip()
+        appended = await self._store.append(
+            handle, self._graph.name, checked.facts, whole=most_shown(self._settings.max_tokens)
+        )
         answer = await append_answer(
             self._graph, memory=handle, appended=appended, checked=checked, max_tokens=self._settings.max_tokens
         )
@@ -94,9 +107,9 @@ class MemoryTools:
     async def read(self, memory: Handle, cursor: Cursor | None = None) -> Annotated[CallToolResult, MemoryResult]:
         """Show the paths of a memory."""
         handle = memory.strip()
-        network = await self._store.read(handle, self._graph.name)
+        contents = await self._store.read(handle, self._graph.name)
         answer = await read_answer(
-            self._graph, memory=handle, network=network, cursor=cursor, max_tokens=self._settings.max_tokens
+            self._graph, memory=handle, contents=contents, cursor=cursor, max_tokens=self._settings.max_tokens
         )
         return answer.to_mcp()
 
@@ -104,9 +117,9 @@ class MemoryTools:
         """What a memory holds: its first paths."""
         try:
             with anyio.fail_after(self._settings.timeout_s * 0.9):
-                network = await self._store.read(memory, self._graph.name)
+                contents = await self._store.read(memory, self._graph.name)
                 answer = await read_answer(
-                    self._graph, memory=memory, network=network, cursor=None, max_tokens=RESOURCE_TOKENS
+                    self._graph, memory=memory, contents=contents, cursor=None, max_tokens=RESOURCE_TOKENS
                 )
         except TimeoutError as error:
             raise MCPError(code=INTERNAL_ERROR, message="Reading the memory took too long. Read it again.") from error
