@@ -1,16 +1,29 @@
 """Which of an entity's texts is its label, and which its description."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from kg_adapters.terms import Iri, Literal
 
+_LANGUAGE_TAG: Final = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,7}")
 RDF_TYPE: Final = Iri("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 WIKIDATA_TYPES: Final = (
     Iri("http://www.wikidata.org/prop/direct/P31"),
     Iri("http://www.wikidata.org/prop/direct/P279"),
 )
+
+
+def language_tag(text: str) -> str:
+    """Return a language tag as it is, such as `en`, `pt-BR` or `zh-Hans`.
+
+    Raises:
+        ValueError: It does not have the form of BCP 47: letters, then parts of letters and digits behind hyphens.
+    """
+    if _LANGUAGE_TAG.fullmatch(text) is None:
+        raise ValueError(f"{text[:40]!r} is no language tag; write them like en, pt-BR or zh-Hans")
+    return text
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,13 @@ from typing import Annotated, Final, Literal, TypeAlias
 import platformdirs
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
+from kg_adapters.labels import language_tag
 from kg_boundary.addresses import base_url_problem
 from kg_boundary.secrets import Redactor
 
 APP: Final = "kg-sextant"
 ENVIRONMENT_PREFIX: Final = "KG_SEXTANT_"
+LanguageTag: TypeAlias = Annotated[str, AfterValidator(language_tag)]
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 EmbedderName: TypeAlias = Literal["minilm", "openai", "lexical"]
 
@@ -56,7 +58,7 @@ class Settings(BaseModel):
         default_factory=_cache_folder, description="Where imported files are kept; can be deleted at any time."
     )
     data_folder: Path = Field(default_factory=_data_folder, description="Where things that must last are kept.")
-    languages: Annotated[tuple[str, ...], BeforeValidator(_split), Field(min_length=1)] = Field(
+    languages: Annotated[tuple[LanguageTag, ...], BeforeValidator(_split), Field(min_length=1)] = Field(
         default=("en", "mul"), description="Languages of labels, the preferred first, as in `en,mul`."
     )
     max_tokens: int = Field(

@@ -132,4 +132,5 @@ def _invalid(error: ValidationError, entries: Mapping[str, _Entry]) -> str:
     entry = entries[str(first["loc"][0])]
     field = Settings.model_fields[entry.field]
     value = "wrong" if field.annotation == SecretStr | None else masked(repr(entry.value))
-    return f"{entry.written} in {entry.origin} is {value}: {first['msg']}. {field.description}"
+    problem = first["msg"].removeprefix("Value error, ")
+    return f"{entry.written} in {entry.origin} is {value}: {problem}. {field.description}"

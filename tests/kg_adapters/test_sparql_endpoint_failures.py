@@ -12,7 +12,7 @@ from kg_adapters.sparql.failures import Failure, FailureTeller, Refusal
 from kg_boundary.secrets import Redactor
 
 LESS = "Ask for less at once."
-TELLER = FailureTeller("example.org", Redactor(frozenset({"hunter2"})))
+TELLER = FailureTeller("The endpoint example.org", Redactor(frozenset({"hunter2"})))
 STACK = (
     "SPARQL-QUERY: queryStr=SELECT x\njava.util.concurrent.ExecutionException: "
     'org.openrdf.query.MalformedQueryException: Encountered "x" at line 1.\n'

@@ -132,7 +132,7 @@ async def test_everybody_leaves_the_endpoint_alone_as_long_as_it_asked_for() -> 
 
 async def test_a_server_that_asks_for_a_day_is_asked_again_after_ten_minutes() -> None:
     time = PlayedTime()
-    hold = SharedHold("example.org", time.timing)
+    hold = SharedHold("The endpoint example.org", time.timing)
     hold.hold(86_400)
     hold.hold(1)
     await hold.turn(1_000)

@@ -6,14 +6,25 @@ from pathlib import Path
 
 import anyio
 import pytest
+from pydantic import ValidationError
 
-from fault_endpoint import Script, answering, cutting_the_body, dropping, refusing, stalling, stalling_behind_headers
-from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable
+from fault_endpoint import (
+    Script,
+    answering,
+    cutting_the_body,
+    dropping,
+    redirecting,
+    refusing,
+    stalling,
+    stalling_behind_headers,
+)
+from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, KGError
 from kg_adapters.registry import OpenOptions
 from kg_adapters.sparql.timing import Timing
 from kg_adapters.terms import Iri
 from kg_adapters.wikidata.adapter import WikidataAdapter
 from kg_adapters.wikidata.opening import open_wikidata
+from kg_adapters.wikidata.options import WikidataOptions
 from kg_adapters.wikidata.pace import Rates
 from played_time import PlayedTime
 from wikidata_stand_in import WikidataStandIn, graph, running
@@ -106,3 +117,36 @@ async def test_a_stranger_is_told_how_to_be_allowed_more(tmp_path: Path) -> None
         with pytest.raises(BackendUnavailable, match=r"may be asked 10 times a minute"):
             await tails(wikidata)
         assert len(stand_in.endpoint.requests) == 10
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (refusing(404), r"failed \(HTTP 404\)\. There is no web API at this path: check the URL\.$"),
+        (refusing(400, "no"), r"says that the request is wrong \(HTTP 400\): no\. Change the request\.$"),
+        (answering("<html>Wikimedia</html>", media_type="text/html"), r"Check that the URL is that of the web API\.$"),
+        (redirecting("http://example.org/"), r"If that is the web API, set its URL\.$"),
+        (answering(b" " * 8_000_001, media_type="application/json"), "is larger than 8 MB and was not read further"),
+    ],
+)
+async def test_what_goes_wrong_with_names_is_told_of_the_web_api(tmp_path: Path, fault: Script, said: str) -> None:
+    async with opened(tmp_path, fault) as (wikidata, stand_in):
+        with pytest.raises(KGError, match=said) as caught:
+            await wikidata.search("Tokyo", limit=3)
+    assert f"he web API {stand_in.endpoint.host}" in str(caught.value)
+    assert "SPARQL" not in str(caught.value)
+
+
+async def test_a_web_api_that_is_down_is_left_alone_under_its_own_name(tmp_path: Path) -> None:
+    async with opened(tmp_path, refusing(500, "broken"), timing=PlayedTime().timing) as (wikidata, stand_in):
+        stand_in.endpoint.follow(refusing(500, "broken"))
+        for _ in range(5):
+            with pytest.raises(BackendError, match=f"The web API {stand_in.endpoint.host} failed"):
+                await wikidata.search("Tokyo", limit=3)
+        with pytest.raises(BackendUnavailable, match=r"^The web API \S+ has failed 5 times in a row"):
+            await wikidata.search("Tokyo", limit=3)
+
+
+def test_wikidata_takes_no_language_that_is_none() -> None:
+    with pytest.raises(ValidationError, match="is no language tag"):
+        WikidataOptions(languages=("en", "de|fr"))

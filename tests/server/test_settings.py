@@ -148,3 +148,16 @@ def test_a_base_url_with_a_query_is_refused_without_showing_it() -> None:
     said = refusal(environ={"KG_SEXTANT_LLM_BASE_URL": "https://ann:pass@example.org/v1?key=sesame"})
     assert said.startswith("KG_SEXTANT_LLM_BASE_URL in the environment is 'https://…@example.org/v1?…': ")
     assert "it must end before ? or #" in said
+
+
+@pytest.mark.parametrize(
+    "tag", ["e", "en_GB", "en gb", 'en") FILTER("', "en|de", "abcdefghi", "en-", "1en", "en\n", "日本"]
+)
+def test_what_is_no_language_tag_is_refused_before_it_reaches_a_query(tag: str) -> None:
+    said = refusal(flags={"languages": ("en", tag)})
+    assert f"{tag!r} is no language tag; write them like en, pt-BR or zh-Hans. Languages of labels" in said
+
+
+def test_language_tags_may_have_parts() -> None:
+    loaded = load_settings({"languages": "en, pt-BR,zh-Hans-CN ,mul,be-tarask"}, {})
+    assert loaded.settings.languages == ("en", "pt-BR", "zh-Hans-CN", "mul", "be-tarask")

@@ -43,12 +43,12 @@ class EndpointClient:
     def __init__(self, options: EndpointOptions, *, timing: Timing | None = None, pace: Pace | None = None) -> None:
         self._timing = timing or Timing()
         self._fair_s = options.timeout_s * _FAIR_SHARE
-        self._pace = pace or SharedHold(options.host, self._timing)
+        self._pace = pace or SharedHold(options.who, self._timing)
         self._exchange = Exchange(options, now=self._timing.now)
         self._slots = anyio.Semaphore(options.max_concurrency)
         self._backoff = Backoff(options.max_retries, options.backoff_s, options.max_backoff_s)
         self._breaker = CircuitBreaker(
-            f"The endpoint {options.host}",
+            options.who,
             failures_until_pause=options.failures_until_pause,
             pause_s=options.pause_s,
             timing=self._timing,

@@ -46,7 +46,7 @@ class SparqlEndpoint:
         self._timing = timing or Timing()
         self._client = EndpointClient(options, timing=self._timing, pace=pace)
         self._replies = replies or NoMemory()
-        self._teller = FailureTeller(options.host, redactor_of(options))
+        self._teller = FailureTeller(options.who, redactor_of(options), options.service)
 
     @property
     def options(self) -> EndpointOptions:

@@ -53,7 +53,7 @@ class Exchange:
         self._http: httpx2.AsyncClient | None = None
         self._closed = False
         self._redactor = redactor_of(options)
-        self.teller = FailureTeller(options.host, self._redactor)
+        self.teller = FailureTeller(options.who, self._redactor, options.service)
 
     async def send(
         self, request: HttpRequest, progress: Progress, watching: Watching = unwatched

@@ -10,6 +10,7 @@ import httpx2
 from pydantic import TypeAdapter, ValidationError
 
 from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest, KGError
+from kg_adapters.sparql.options import ServiceName
 from kg_boundary.secrets import Redactor
 
 MAX_QUOTED: Final = 300
@@ -33,9 +34,9 @@ _MAY_PASS: Final = frozenset({429, 502, 503, 504})
 _ADVICE: Final = {
     401: "Check the authentication in its settings.",
     403: "It allows this client too little: check the authentication and the user agent in its settings.",
-    404: "There is no SPARQL endpoint at this path: check the URL.",
-    405: "Check that the URL is that of the SPARQL endpoint.",
-    406: "It cannot answer in JSON; only endpoints with SPARQL JSON results work.",
+    404: "There is no {service} at this path: check the URL.",
+    405: "Check that the URL is that of the {service}.",
+    406: "It cannot answer in JSON, and only what answers in JSON works here.",
     407: "The proxy wants to know who asks: check the proxy's URL.",
     429: "Ask again later, and less often.",
     500: "Ask for less, or again later; if every query fails, its owner can find the reason in its log.",
@@ -83,23 +84,28 @@ class FailureTeller:
     """Tells the failures of one endpoint.
 
     Args:
-        host: The endpoint's host.
+        who: The endpoint, as a sentence begins.
         redactor: Takes out what must never be quoted, should the endpoint echo it.
+        service: What it should be.
     """
 
-    def __init__(self, host: str, redactor: Redactor) -> None:
-        self._who = f"The endpoint {host}"
+    def __init__(self, who: str, redactor: Redactor, service: ServiceName = "SPARQL endpoint") -> None:
+        self._who = who
+        self._service = service
+        self._asked = "query" if service == "SPARQL endpoint" else "request"
         self._redactor = redactor
 
     def refused(self, refusal: Refusal) -> Failure:
         """Return the failure behind an HTTP status."""
         status, said = refusal.status, self.quoted(refusal.text)
         if status in _QUERY_IS_WRONG:
-            what = "finds the query too long" if status in {413, 414} else "says that the query is wrong"
-            return Failure(InvalidRequest(f"{self._who} {what} (HTTP {status}){said} Change the query."))
+            what = (
+                f"finds the {self._asked} too long" if status in {413, 414} else f"says that the {self._asked} is wrong"
+            )
+            return Failure(InvalidRequest(f"{self._who} {what} (HTTP {status}){said} Change the {self._asked}."))
         if status in {500, 503} and _TIMED_OUT.search(refusal.text):
             return Failure(
-                BackendTimeout(f"{self._who} gave up on the query (HTTP {status}){said} Ask for less at once.")
+                BackendTimeout(f"{self._who} gave up on the {self._asked} (HTTP {status}){said} Ask for less at once.")
             )
         if status == 500 and _VIRTUOSO_REFUSAL.search(refusal.text):
             return Failure(BackendError(f"{self._who} refuses this query (HTTP 500){said} Change it, or ask for less."))
@@ -108,6 +114,7 @@ class FailureTeller:
     def _unserved(self, refusal: Refusal, said: str) -> Failure:
         status, seconds = refusal.status, refusal.retry_after_s
         advice = _ADVICE.get(status, "Ask again later." if status >= 500 else "Check its settings.")
+        advice = advice.format(service=self._service)
         if seconds is not None and status in _MAY_PASS:
             advice = f"It asks to be left alone for {seconds:.0f} s: ask again at {refusal.retry_at}."
         what = "is asked too often" if status == 429 else "cannot serve now" if status in _MAY_PASS else "failed"
@@ -178,19 +185,19 @@ class FailureTeller:
     def wrong_type(self, media_type: str, text: str) -> Failure:
         """Return the failure of an answer of another type than was asked for."""
         shown = self._brief(media_type, 80) or "an unnamed type"
-        step = "Check that the URL is that of the SPARQL endpoint."
+        step = f"Check that the URL is that of the {self._service}."
         return Failure(BackendError(f"{self._who} answered with {shown} instead of results{self.quoted(text)} {step}"))
 
     def unreadable(self, what: str, cause: Exception) -> Failure:
         """Return the failure of an answer that is not what its type promises; `what` is part of a sentence."""
-        step = "Ask again; if it repeats, ask for less, or tell the endpoint's owner."
+        step = f"Ask again; if it repeats, ask for less, or tell the {self._service.removeprefix('SPARQL ')}'s owner."
         shown = self._brief(what)
         return Failure(BackendError(f"{self._who} sent an answer that cannot be read: {shown}. {step}"), cause=cause)
 
     def redirected(self, origin: str) -> Failure:
         """Return the failure of an answer that leads elsewhere; `origin` is where, without path and credentials."""
         where = f"to {self._brief(origin)}" if origin else "to nowhere"
-        step = "If that is the endpoint, set its URL."
+        step = f"If that is the {self._service.removeprefix('SPARQL ')}, set its URL."
         return Failure(BackendError(f"{self._who} redirects {where}, and redirects are not followed there. {step}"))
 
     def quoted(self, text: str) -> str:

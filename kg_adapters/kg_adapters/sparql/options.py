@@ -126,6 +126,7 @@ class BearerAuthentication(_Settings):
 Authentication: TypeAlias = Annotated[
     BasicAuthentication | DigestAuthentication | BearerAuthentication, Field(discriminator="kind")
 ]
+ServiceName: TypeAlias = Choice["SPARQL endpoint", "web API"]
 GraphIri: TypeAlias = Annotated[str, AfterValidator(_graph)]
 
 
@@ -134,6 +135,7 @@ class EndpointOptions(_Settings):
 
     Args:
         url: Where queries go: http or https, without credentials, `?` or `#`.
+        service: What is there, for messages.
         default_graphs: IRIs of the graphs that patterns outside GRAPH match; the endpoint's own choice when empty.
         named_graphs: IRIs of the graphs that GRAPH may match; the endpoint's own choice when empty.
         authentication: How this client proves who it is; None for an open endpoint.
@@ -157,6 +159,7 @@ class EndpointOptions(_Settings):
     """
 
     url: Annotated[str, AfterValidator(endpoint_url)]
+    service: ServiceName = "SPARQL endpoint"
     default_graphs: tuple[GraphIri, ...] = ()
     named_graphs: tuple[GraphIri, ...] = ()
     authentication: Authentication | None = None
@@ -177,6 +180,11 @@ class EndpointOptions(_Settings):
     ca_file: Path | None = None
     use_environment_proxies: bool = False
     redactor: Redactor = Redactor()
+
+    @property
+    def who(self) -> str:
+        """The service, as a sentence begins."""
+        return f"The {self.service.removeprefix('SPARQL ')} {self.host}"
 
     @property
     def host(self) -> str:

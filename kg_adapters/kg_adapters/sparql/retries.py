@@ -70,12 +70,12 @@ class SharedHold:
     """Lets everybody send at once, but nobody while the server has asked to be left alone.
 
     Args:
-        host: Which server, for messages.
+        who: Which server, as a sentence begins.
         timing: Where time comes from.
     """
 
-    def __init__(self, host: str, timing: Timing) -> None:
-        self._host = host
+    def __init__(self, who: str, timing: Timing) -> None:
+        self._who = who
         self._timing = timing
         self._until = timing.clock()
 
@@ -84,7 +84,7 @@ class SharedHold:
         while (wait_s := self._until - self._timing.clock()) > 0:
             if wait_s > time_left_s:
                 raise BackendUnavailable(
-                    f"The endpoint {self._host} has asked to be left alone for {wait_s:.0f} s more. Ask again at "
+                    f"{self._who} has asked to be left alone for {wait_s:.0f} s more. Ask again at "
                     f"{self._timing.time_in(wait_s)}."
                 )
             await self._timing.sleep(wait_s)

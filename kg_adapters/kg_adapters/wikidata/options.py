@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from kg_adapters.labels import language_tag
 from kg_adapters.sparql.options import DialectName, EndpointOptions, endpoint_url
 from kg_boundary.secrets import Redactor
 
@@ -17,6 +18,8 @@ ANONYMOUS_PER_MINUTE: Final = 10
 KNOWN_PER_MINUTE: Final = 200
 """What Wikimedia allows a client that says who runs it (https://www.mediawiki.org/wiki/Wikimedia_APIs/Rate_limits)."""
 MAX_API_CONCURRENCY: Final = 3
+MAX_API_BYTES: Final = 8_000_000
+"""Fifty entities with their names in all languages are two or three; an answer of the web API is decoded at once."""
 WIKIMEDIA: Final = ".wikidata.org"
 LAST_LANGUAGES: Final = ("mul", "en")
 _CONTACT: Final = re.compile(r"[^@\s()]+@[^@\s()]+\.[^@\s()]+|https?://[^\s()]+")
@@ -66,7 +69,7 @@ class WikidataOptions(BaseModel):
     scholarly_url: Url | None = SCHOLARLY_URL
     api_url: Url = API_URL
     dialect: DialectName = "standard"
-    languages: Annotated[tuple[str, ...], Field(min_length=1)] = ("en",)
+    languages: Annotated[tuple[Annotated[str, AfterValidator(language_tag)], ...], Field(min_length=1)] = ("en",)
     requests_per_minute: Annotated[int, Field(ge=1)] | None = None
     max_concurrency: Annotated[int, Field(ge=1)] = 5
     timeout_s: Annotated[float, Field(gt=0)] = 10.0
@@ -117,7 +120,8 @@ class WikidataOptions(BaseModel):
     @property
     def api_endpoint(self) -> EndpointOptions:
         """How the web API is reached."""
-        return self._endpoint(self.api_url, min(MAX_API_CONCURRENCY, self.max_concurrency))
+        told = self._endpoint(self.api_url, min(MAX_API_CONCURRENCY, self.max_concurrency))
+        return told.model_copy(update={"service": "web API", "max_bytes": min(MAX_API_BYTES, self.max_bytes)})
 
     def _endpoint(self, url: str, max_concurrency: int) -> EndpointOptions:
         return EndpointOptions(
