@@ -7,7 +7,7 @@ could hide from people what models read. So the writer escapes, as N-Triples doe
 - controls and line breaks (`\n`, `\r`, `\t`, else `\u0085`), and every blank but the usual one;
 - marks that nobody sees: bidi controls, zero-width characters, soft hyphens, tags, fillers, lone surrogates, characters
   without a meaning (`\u202e`, `\U000e0041`);
-- what gives answers their form: `\|`, and the brackets and heads of arrows, as in `-\[capital]`;
+- what gives answers their form: `\|`, and what draws arrows, as in `-\[capital]\->`;
 - the backslash itself, `\\`, so that `read_back` returns the very text.
 
 Joiners (U+200C, U+200D) are escaped as well. Some names in Persian or Hindi, and some emoji, are written with them and
@@ -25,11 +25,11 @@ _FILLERS: Final = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\uffa0
 _SELECTORS: Final = "\ufe00-\ufe0d\U000e0100-\U000e01ef"
 _RISKY: Final = re.compile(rf"[\\|\[\]>{_FILLERS}{_SELECTORS}\ufe0e\ufe0f]")
 _HIDDEN: Final = re.compile(rf"[{_FILLERS}{_SELECTORS}]|(?<![^\ufe0e\ufe0f])[\ufe0e\ufe0f]")
-# A bracket that opens an arrow's relation or closes it, `-[`, `<-[`, `]->`, `]-`, and the head of `->`.
+# What draws the arrows of relations: the bracket of `-[` and `<-[`, the hyphen of `]->` and `]-`, the head of `->`.
 _FORM: Final = re.compile(
-    r"[\\|]|(?:(?<=\A-)|(?<=[ <]-))\[|\](?=->?(?: |\Z))|(?:(?<=\A-)|(?<= -))>(?= |\Z)",
+    r"[\\|]|(?:(?<=\A-)|(?<=[ <]-))\[|(?<=\])-(?=>?(?: |\Z))|(?:(?<=\A-)|(?<= -))>(?= |\Z)",
 )
-_ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U(000[0-9A-Fa-f]{5}|0010[0-9A-Fa-f]{4})|([\\|\[\]>\"'nrt]))")
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U(000[0-9A-Fa-f]{5}|0010[0-9A-Fa-f]{4})|([\\|\[>\"'nrt-]))")
 _UNIT: Final = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)|.", re.DOTALL)
 _LETTERS: Final = {"\n": "n", "\r": "r", "\t": "t"}
 _MARKS: Final = {letter: mark for mark, letter in _LETTERS.items()}

@@ -75,7 +75,7 @@ class Names:
         forms = self._shown.get((node, position))
         if forms is None:
             short = self.prefixes.shorten(node, position)
-            label = shown_within(self.labels[node], self.max_label) if node in self.labels else None
+            label = shown_label(self.labels[node], self.max_label) if node in self.labels else None
             forms = self._shown[node, position] = (short, self._named(node, short, label), label)
         return forms
 
@@ -106,6 +106,12 @@ def terms_of(triples: Iterable[Triple]) -> Iterable[Node]:
         yield triple.head
         yield triple.relation
         yield triple.tail
+
+
+def shown_label(text: str, most: int = MAX_LABEL) -> str:
+    """Return a label, shortened; one that begins with a quotation mark cannot pass for a literal."""
+    label = shown_within(text, most)
+    return f"\\{label}" if label.startswith('"') else label
 
 
 def shown_literal(literal: Literal, prefixes: Prefixes, most: int = MAX_VALUE) -> str:

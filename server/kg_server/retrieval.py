@@ -13,7 +13,7 @@ from kg_adapters.protocol import KGAdapter, SupportsSearchNote
 from kg_adapters.terms import Node
 from kg_boundary.shown import in_quotes, shown_within
 from kg_server.meaning import Meaning
-from kg_server.names import MAX_LABEL, Names, names_of
+from kg_server.names import MAX_LABEL, Names, names_of, shown_label
 from kg_server.resolve import require_entity
 from kg_server.results import Answer, CandidatesResult, fitted
 
@@ -103,7 +103,7 @@ def _row(candidate: Candidate, described: Description | None, names: Names) -> l
     types = described.types[:MAX_TYPES] if described is not None else ()
     return [
         names.entity_id(candidate.entity),
-        shown_within(names.labels.get(candidate.entity, candidate.entity.local_part), MAX_LABEL),
+        shown_label(names.labels.get(candidate.entity, candidate.entity.local_part)),
         shown_within((described.description if described is not None else None) or "", MAX_LABEL),
         ", ".join(names.entity(each) for each in types),
         f"{candidate.score:.2f}",

@@ -40,8 +40,8 @@ def test_a_label_cannot_pass_for_several_columns_nor_a_value_for_two() -> None:
 
 def test_a_label_cannot_add_a_step_to_a_path() -> None:
     names = Names(WIKIDATA, {TOKYO: "Ann -[killed]-> Bob", CAPITAL: "was]-> Bob -[is"})
-    assert names.entity(TOKYO) == r"Ann -\[killed\]-> Bob (Q1490)"
-    assert names.relation(CAPITAL) == r"was\]-> Bob -\[is (P36)"
+    assert names.entity(TOKYO) == r"Ann -\[killed]\-> Bob (Q1490)"
+    assert names.relation(CAPITAL) == r"was]\-> Bob -\[is (P36)"
 
 
 def test_a_datatype_or_language_is_shown_like_any_text() -> None:

@@ -13,9 +13,9 @@ from kg_adapters.errors import InvalidRequest
 from kg_adapters.models import EdgeDirection, GraphSchema
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node
-from kg_boundary.shown import in_quotes, shown_within
+from kg_boundary.shown import in_quotes
 from kg_server.compose.concurrency import all_of
-from kg_server.names import MAX_LABEL, Names, names_of
+from kg_server.names import MAX_LABEL, Names, names_of, shown_label
 
 Sort: TypeAlias = Choice["relation", "feature"]
 
@@ -224,7 +224,7 @@ def _close(text: str, names: Sequence[_Name]) -> list[_Name]:
 
 
 def _shown(name: _Name) -> str:
-    return f"{shown_within(name.label, MAX_LABEL)} ({name.short})" if name.label is not None else name.short
+    return f"{shown_label(name.label)} ({name.short})" if name.label is not None else name.short
 
 
 def _folded(text: str) -> str:
