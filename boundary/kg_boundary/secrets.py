@@ -14,6 +14,7 @@ from typing import Final
 from urllib.parse import quote
 
 from kg_boundary.addresses import MASK, credentials_in, masked
+from kg_boundary.log_lines import LogLines
 from kg_boundary.readings import readings
 from kg_boundary.secret_forms import STRONG, Form, forms_of, places
 
@@ -112,8 +113,8 @@ class Redactor:
         return _replaced(content, found) if found else None
 
 
-class RedactingFormatter(logging.Formatter):
-    """Formats a line of the log, with its traceback, and takes the secrets out.
+class RedactingFormatter(LogLines):
+    """Formats a line of the log, with its traceback, as `LogLines` does, and takes the secrets out.
 
     Args:
         redacted: Takes them out, as `Redactor.message` does.

@@ -76,12 +76,11 @@ class Prefixes:
             return shown(str(node))
         bare = self.entities if position == "entity" else self.relations
         # A bare id may hold any character, so it may read as something else: a prefixed name, a blank node.
-        if (
-            bare is not None
-            and (text := bare.shorten(node)) is not None
-            and ((text.isalnum() and text.isascii()) or (_is_clear(text) and self._read(text, position) == node))
-        ):
-            return text
+        if bare is not None and (text := bare.shorten(node)) is not None:
+            if not _is_clear(text):
+                return f"<{shown(node.value)}>"
+            if text.isalnum() or self._read(text, position) == node:
+                return text
         return self._prefixed(node, position) or f"<{shown(node.value)}>"
 
     def expand(self, text: str, position: Position = "entity") -> Node:
@@ -146,7 +145,7 @@ class Prefixes:
 
 def _is_clear(text: str) -> bool:
     """Say whether a bare id cannot pass for a label with its id, a literal, or a relation that is walked backwards."""
-    return is_plain(text) and " (" not in text and text[0] not in '"-'
+    return is_plain(text) and (text.isalnum() or (" (" not in text and text[0] not in '"-'))
 
 
 def is_prefix(text: str) -> bool:

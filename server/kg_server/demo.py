@@ -12,6 +12,7 @@ from mcp import Client, MCPError, StdioServerParameters
 from rich.console import Console
 from rich.text import Text
 
+from kg_boundary.shown import visible_line, visible_lines
 from kg_server.commands.failures import FailuresForPeople, only_cause
 from kg_server.commands.output import escape_what_cannot_be_shown
 from kg_server.compose.answer import ComposeResult
@@ -65,7 +66,7 @@ class Guide:
         self._console.print(
             Text.assemble(("   ▸ ", "cyan"), (tool, "bold cyan"), f" {written}  ", (f"{took_ms:.0f} ms", "dim"))
         )
-        self._console.print(Text(indent(text, " " * 5), "red" if result.is_error else "dim"))
+        self._console.print(Text(indent(visible_lines(text), " " * 5), "red" if result.is_error else "dim"))
         if result.is_error:
             raise CallRefused(f"{tool} was refused")
         return kind.model_validate(result.structured_content)
@@ -147,7 +148,7 @@ def main(options: Sequence[str]) -> int:
         cause = only_cause(error)
         if not isinstance(cause, CallRefused | MCPError):
             raise
-        console.print(Text(f"The demo failed: {cause}.", "bold red"))
+        console.print(Text(visible_lines(f"The demo failed: {cause}."), "bold red"))
         return 1
 
 
@@ -168,10 +169,10 @@ async def _answer(server: StdioServerParameters, console: Console) -> int:
         console.print(Text(f"Connected over stdio: {len(tools)} tools.", "dim"))
         guide = Guide(client, console)
         answers, evidence = await walk(guide)
-    console.print(Text.assemble("\n", ("Answer: ", "bold green"), ", ".join(answers)))
+    console.print(Text.assemble("\n", ("Answer: ", "bold green"), visible_line(", ".join(answers))))
     console.print(Text.assemble(("Evidence:", "bold")))
     for line in evidence:
-        console.print(f"  {line}")
+        console.print(Text(f"  {visible_line(line)}"))
     console.print(Text(f"{guide.calls} calls, {time.perf_counter() - started:.1f} s with the server's start.", "dim"))
     return 0
 

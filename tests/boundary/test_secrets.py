@@ -176,7 +176,7 @@ def test_a_line_of_the_log_holds_no_secret_nor_does_its_traceback() -> None:
         int(SECRET)
     info = (raised.type, raised.value, raised.tb)
     record = logging.LogRecord("x", logging.INFO, "", 1, "asked %s", (quote(SECRET),), info)
-    assert formatter.format(record).startswith("INFO asked …\nTraceback")
+    assert formatter.format(record).startswith("INFO asked …\n    Traceback")
     assert formatter.format(record).endswith("with base 10: '…'")
 
 

@@ -1,6 +1,5 @@
 """`kg-sextant ask` and `replay`: one question answered by a reference agent, and the same again from its record."""
 
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -13,10 +12,11 @@ import typer
 from kg_adapters.errors import BackendError, InvalidRequest
 from kg_boundary.addresses import credentials_in_command
 from kg_boundary.secrets import Redactor
+from kg_boundary.shown import visible_line
 from kg_server.commands.failures import ExitCode
 from kg_server.commands.invocation import invocation
+from kg_server.commands.output import warn
 from kg_server.commands.run_view import RunView, run_view
-from kg_server.commands.terminal_text import printable
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def ask(
         with view:
             answer = anyio.run(_ask, settings, question, agent, tuple(entities or ()), server, path, view, redactor)
     except KeyboardInterrupt:
-        print(f"Interrupted; the record until then is {printable(str(path))}.", file=sys.stderr)
+        warn(f"Interrupted; the record until then is {visible_line(str(path))}.")
         raise
     view.conclude(answer, path)
     if not answer.answers:
@@ -93,7 +93,7 @@ def replay(
         answer, same = anyio.run(_replay, trace, view)
     view.conclude(answer, trace)
     if not same:
-        print("The answer is not the one that was recorded.", file=sys.stderr)
+        warn("The answer is not the one that was recorded.")
         raise typer.Exit(ExitCode.REFUSED)
 
 
@@ -118,7 +118,7 @@ async def _ask(
             async with _tools(settings, server, redactor) as tools:
                 return await run_question(asked, tools, llm, trace, judge=judge, watcher=_watcher(view))
     except AgentError as error:
-        raise BackendError(printable(str(error))) from error
+        raise BackendError(visible_line(" ".join(str(error).split()))) from error
     finally:
         for each in (llm, judge):
             if each is not None:
@@ -132,7 +132,7 @@ async def _replay(trace: Path, view: RunView) -> "tuple[AgentAnswer, bool]":
     try:
         return await replay_question(trace, _watcher(view))
     except AgentError as error:
-        raise InvalidRequest(printable(str(error))) from error
+        raise InvalidRequest(visible_line(" ".join(str(error).split()))) from error
 
 
 def secrets_of_server(server: str) -> Redactor:

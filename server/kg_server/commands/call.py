@@ -2,7 +2,6 @@
 
 import difflib
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -11,8 +10,10 @@ import typer
 from pydantic import BaseModel, Field
 
 from kg_adapters.errors import InvalidRequest
+from kg_boundary.shown import in_quotes, json_text
 from kg_server.commands.failures import ExitCode
 from kg_server.commands.invocation import invocation
+from kg_server.commands.output import say, warn
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def call(
 
     result = anyio.run(_call, settings, tool, written)
     text = _structured(result) if as_json and not result.is_error else _text(result)
-    print(text, file=sys.stderr if result.is_error else sys.stdout)
+    (warn if result.is_error else say)(text)
     if result.is_error:
         raise typer.Exit(ExitCode.REFUSED)
 
@@ -63,9 +64,9 @@ def split_arguments(written: Sequence[str]) -> dict[str, str]:
     for text in written:
         key, equals, value = text.partition("=")
         if not equals or not key:
-            raise InvalidRequest(f"Arguments are written key=value, as in entity=Q1490; {text!r} is not.")
+            raise InvalidRequest(f"Arguments are written key=value, as in entity=Q1490; {in_quotes(text)} is not.")
         if key in split:
-            raise InvalidRequest(f"The argument {key!r} is given twice; give it once.")
+            raise InvalidRequest(f"The argument {in_quotes(key)} is given twice; give it once.")
         split[key] = value
     return split
 
@@ -109,7 +110,7 @@ def _find(tools: "Sequence[Tool]", name: str) -> "Tool":
     folded = {known.casefold(): known for known in by_name}
     close = difflib.get_close_matches(name.casefold(), folded, n=1)
     meant = f" Did you mean {folded[close[0]]}?" if close else ""
-    raise InvalidRequest(f"This graph has no tool {name!r}.{meant} Its tools are {', '.join(by_name)}.")
+    raise InvalidRequest(f"This graph has no tool {in_quotes(name)}.{meant} Its tools are {', '.join(by_name)}.")
 
 
 def _text(result: "CallToolResult") -> str:
@@ -117,4 +118,4 @@ def _text(result: "CallToolResult") -> str:
 
 
 def _structured(result: "CallToolResult") -> str:
-    return json.dumps(result.structured_content, ensure_ascii=False, indent=2)
+    return json_text(result.structured_content, indent=2)

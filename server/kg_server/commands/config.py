@@ -7,8 +7,10 @@ from typing import Annotated
 import typer
 
 from kg_adapters.errors import InvalidRequest
+from kg_boundary.shown import in_quotes
 from kg_server.clients import Host, Launch, block_for
 from kg_server.commands.invocation import Invocation, invocation
+from kg_server.commands.output import warn
 from kg_server.settings import APP, ENVIRONMENT_PREFIX
 
 
@@ -22,7 +24,7 @@ def config(
     settings = called.load(graph=graph).settings
     block = block_for(host, launch(called, settings.graph))
     _require_shown_as_it_is(block.text)
-    print(block.where, file=sys.stderr)
+    warn(block.where)
     print(block.text)
 
 
@@ -31,7 +33,7 @@ def _require_shown_as_it_is(text: str) -> None:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError as error:
         raise InvalidRequest(
-            f"The block holds {text[error.start]!r}, which output in {error.encoding} cannot. "
+            f"The block holds {in_quotes(text[error.start])}, which output in {error.encoding} cannot. "
             "Set PYTHONUTF8=1 in the environment and run it again."
         ) from error
 

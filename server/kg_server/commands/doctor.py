@@ -15,6 +15,7 @@ from pydantic import SecretStr
 
 from kg_adapters.errors import KGError
 from kg_boundary.secret_forms import STRONG
+from kg_boundary.shown import visible_line
 from kg_server.commands.failures import ExitCode
 from kg_server.commands.invocation import Invocation, invocation
 from kg_server.settings import APP, Settings
@@ -63,7 +64,7 @@ async def _report(called: Invocation, loaded: LoadedSettings, deep: bool) -> Gra
     grades: set[Grade] = set()
     async for finding in _findings(called, loaded, deep):
         grades.add(finding.grade)
-        text = loaded.settings.redactor.message(finding.text)
+        text = visible_line(loaded.settings.redactor.message(finding.text))
         console.print(Text.assemble((f"{finding.grade:<5}", COLOURS[finding.grade]), text))
     worst: Grade = "fail" if "fail" in grades else "warn" if "warn" in grades else "ok"
     summary = {"ok": "All is well.", "warn": "It works; see the warnings.", "fail": "Mend what failed, then run again."}

@@ -9,6 +9,7 @@ from types import TracebackType
 
 from kg_adapters.errors import InvalidRequest, KGError
 from kg_boundary.addresses import masked
+from kg_server.commands.output import warn
 
 
 class ExitCode(IntEnum):
@@ -55,8 +56,8 @@ class FailuresForPeople:
         if isinstance(cause, SystemExit | KeyboardInterrupt):
             raise cause
         if self._debug:
-            print(self._redacted("".join(traceback.format_exception(error))), end="", file=sys.stderr)
-        print(self._redacted(sentence(cause)), file=sys.stderr)
+            warn(self._redacted("".join(traceback.format_exception(error))).rstrip("\n"))
+        warn(self._redacted(sentence(cause)))
         raise SystemExit(exit_code(cause))
 
 

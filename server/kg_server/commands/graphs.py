@@ -1,6 +1,5 @@
 """A graph for the length of a command."""
 
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from kg_adapters.registry import OpenOptions, open_graph
 from kg_boundary.secrets import Redactor
 from kg_server.commands.endpoints import endpoint_of, wikidata_of
 from kg_server.commands.failures import sentence
+from kg_server.commands.output import warn
 from kg_server.commands.progress import PlainProgress, StoppableProgress, shown_progress
 from kg_server.settings import Settings
 
@@ -95,7 +95,7 @@ async def _say_if_it_fails(pending: "PendingAdapter", redactor: Redactor) -> Non
     try:
         pending.opened()
     except KGError as error:
-        print(redactor.message(sentence(error)), file=sys.stderr, flush=True)
+        warn(redactor.message(sentence(error)))
 
 
 async def _open(settings: Settings, *told: OnProgress) -> KGAdapter:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kg_adapters.errors import InvalidRequest
+from kg_boundary.shown import visible_line
 from kg_server.commands.invocation import invocation
+from kg_server.commands.output import say
 from kg_server.commands.progress import shown_progress
 from kg_server.settings import Settings
 
@@ -35,7 +37,7 @@ def import_(
     store = _store_of(files, settings) if embed and to is None else None
     if store is not None:
         _compute_vectors(store, settings)
-        print(f"{files[0]}: the vectors are complete.")
+        say(f"{files[0]}: the vectors are complete.")
         return
     if to is None:
         raise InvalidRequest("Say where the store is to be, as in --to FOLDER.")
@@ -53,7 +55,7 @@ def import_(
     _print_report(report)
     if embed:
         _compute_vectors(report.folder, settings)
-    print(f"Serve it: {shlex.join(['kg-sextant', 'serve', str(to)])}")
+    say(f"Serve it: {shlex.join(['kg-sextant', 'serve', str(to)])}")
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
@@ -65,9 +67,9 @@ def _print_report(report: "ImportReport") -> None:
     counts = report.counts
     triples, entities = counted(counts.triples, "triple"), counted(counts.entities, "entity", "entities")
     relations, literals = counted(counts.relations, "relation"), counted(counts.features, "literal")
-    print(f"{report.folder}: {triples} between {entities} over {relations}, and {literals}.", flush=True)
+    say(f"{report.folder}: {triples} between {entities} over {relations}, and {literals}.")
     if report.skipped:
-        print(f"Left out: {report.skipped:,}. The first of them:", *report.problems, sep="\n  ")
+        say("\n  ".join((f"Left out: {report.skipped:,}. The first of them:", *map(visible_line, report.problems))))
 
 
 def _store_of(files: Sequence[Path], settings: Settings) -> Path | None:
@@ -91,7 +93,7 @@ def _compute_vectors(store: Path, settings: Settings) -> None:
         try:
             cost = embed(store, settings, progress)
         except KeyboardInterrupt:
-            print(f"Interrupted; what was computed stays. Go on with: {again}")
+            say(f"Interrupted; what was computed stays. Go on with: {again}")
             raise
     if cost:
-        print(cost)
+        say(cost)

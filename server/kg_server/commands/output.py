@@ -1,7 +1,9 @@
-"""What standard output and standard error can take."""
+"""What standard output and standard error can take, and what people may be shown there."""
 
 import io
 import sys
+
+from kg_boundary.shown import visible_lines
 
 
 def escape_what_cannot_be_shown() -> None:
@@ -9,3 +11,13 @@ def escape_what_cannot_be_shown() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def say(text: str) -> None:
+    """Print lines on standard output; what a terminal obeys, and what nobody sees, is escaped."""
+    print(visible_lines(text), flush=True)
+
+
+def warn(text: str) -> None:
+    """Print lines on standard error, as `say` does."""
+    print(visible_lines(text), file=sys.stderr, flush=True)

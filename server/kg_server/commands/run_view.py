@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
-from kg_server.commands.terminal_text import json_text, printable
+from kg_boundary.shown import json_text, visible_line
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -99,7 +99,7 @@ class JsonView(RunView):
 
     def conclude(self, answer: "AgentAnswer", trace: Path) -> None:
         """See `RunView`."""
-        print(json_text(_report(answer, trace), sys.stdout.encoding))
+        print(json_text(_report(answer, trace), indent=2, ascii_only=not sys.stdout.encoding.lower().startswith("utf")))
 
 
 class PlainView(RunView):
@@ -120,11 +120,11 @@ class PlainView(RunView):
 
     def say(self, text: str) -> None:
         """See `RunView`."""
-        self._console.print(text, style="yellow", markup=False)
+        self._console.print(visible_line(text), style="yellow", markup=False)
 
     def linked(self, linked: "Sequence[Linked]") -> None:
         """See `RunView`."""
-        found = "; ".join(printable(str(each)) for each in linked) or "none was found"
+        found = "; ".join(visible_line(str(each)) for each in linked) or "none was found"
         self._console.print(f"Entities: {found}", markup=False)
 
     def begin(self, what: str) -> None:
@@ -137,25 +137,25 @@ class PlainView(RunView):
         """See `RunView`."""
         from rich.text import Text
 
-        found = f"  {printable(step.found.splitlines()[0])}" if step.found else ""
-        action = printable(step.action) or "·"
+        found = f"  {visible_line(step.found.splitlines()[0])}" if step.found else ""
+        action = visible_line(step.action) or "·"
         self._console.print(Text.assemble(f"{step.number}. ", (action, "bold cyan"), (found, "dim")))
         for line in step.thought.splitlines():
-            self._console.print(f"   {printable(line)}", style="dim", markup=False)
+            self._console.print(f"   {visible_line(line)}", style="dim", markup=False)
         for kept in step.kept:
-            self._console.print(f"   + {printable(kept)}", markup=False)
+            self._console.print(f"   + {visible_line(kept)}", markup=False)
 
     def conclude(self, answer: "AgentAnswer", trace: Path) -> None:
         """See `RunView`."""
-        print("\n".join(map(printable, answer.answers)) or "No answer was found.")
+        print("\n".join(map(visible_line, answer.answers)) or "No answer was found.")
         if answer.evidence:
-            print("\nEvidence:", *(printable(answer.labels.triple(fact)) for fact in answer.evidence), sep="\n  ")
+            print("\nEvidence:", *(visible_line(answer.labels.triple(fact)) for fact in answer.evidence), sep="\n  ")
         if answer.explanation:
-            print(f"\n{printable(answer.explanation)}")
+            print(f"\n{visible_line(' '.join(answer.explanation.split()))}")
         sys.stdout.flush()
         cost = f", cost {answer.usage.cost:.4f}" if answer.usage.cost else ""
         took = f"{_steps(len(answer.steps))}, {answer.usage.tokens:,} tokens{cost}, {answer.seconds:.1f} s"
-        self._console.print(f"\n{took}; trace: {printable(str(trace))}", style="dim", markup=False)
+        self._console.print(f"\n{took}; trace: {visible_line(str(trace))}", style="dim", markup=False)
 
 
 class LiveView(PlainView):
@@ -192,7 +192,7 @@ class LiveView(PlainView):
 
     def begin(self, what: str) -> None:
         """See `RunView`."""
-        self._doing = DOING.get(what) or f"Waiting for {printable(what)}"
+        self._doing = DOING.get(what) or f"Waiting for {visible_line(what)}"
         # Before the first call the graph may be imported, which draws a bar of its own.
         if not self._live.is_started:
             self._live.start()

@@ -4,14 +4,15 @@ import ipaddress
 import os
 import signal
 import socket
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from kg_adapters.errors import InvalidRequest
+from kg_boundary.shown import in_quotes
 from kg_server.commands.invocation import invocation
+from kg_server.commands.output import warn
 from kg_server.commands.unblocked import unblocked_standard_error
 from kg_server.settings import LogLevel, Settings
 
@@ -111,8 +112,7 @@ async def _listen_to_http(server: "SextantServer", listener: socket.socket, sett
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
-            graph = settings.redactor.message(settings.graph)
-            print(f"Serving {graph} at {address}", file=sys.stderr, flush=True)
+            warn(f"Serving {settings.redactor.message(settings.graph)} at {address}")
 
     await Announced(config).serve(sockets=[listener])
 
@@ -152,14 +152,14 @@ def parse_address(text: str) -> tuple[str | None, int | None]:
     if (not colon and not text.isdecimal()) or text.endswith("]"):
         host, port = text, ""
     if (port and not port.isdecimal()) or not text:
-        raise InvalidRequest(f"--http takes HOST:PORT, as in 127.0.0.1:8000; {text!r} is something else.")
+        raise InvalidRequest(f"--http takes HOST:PORT, as in 127.0.0.1:8000; {in_quotes(text)} is something else.")
     return host.strip("[]") or None, int(port) if port else None
 
 
 def _listen(host: str, port: int) -> socket.socket:
     if not _is_loopback(host):
         raise InvalidRequest(
-            f"HTTP is served on this machine only, and {host!r} may be reached from others. Use 127.0.0.1."
+            f"HTTP is served on this machine only, and {in_quotes(host)} may be reached from others. Use 127.0.0.1."
         )
     try:
         listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)

@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -10,8 +9,10 @@ import typer
 
 from kg_adapters.errors import BackendError
 from kg_adapters.progress import Progress
+from kg_boundary.shown import in_quotes
 from kg_server.commands.import_ import counted
 from kg_server.commands.invocation import invocation
+from kg_server.commands.output import say, warn
 from kg_server.commands.progress import shown_progress
 from kg_server.settings import Settings
 
@@ -69,7 +70,7 @@ def subgraph(
             Journal.beside(target).clear()
         report = _run(settings, order, target, progress)
     _print_report(report)
-    print(f"Serve it: {shlex.join(['kg-sextant', 'serve', str(out)])}")
+    say(f"Serve it: {shlex.join(['kg-sextant', 'serve', str(out)])}")
 
 
 def _run(settings: Settings, order: "Order", target: Path, progress: "OnEither") -> "ExtractionReport":
@@ -78,7 +79,7 @@ def _run(settings: Settings, order: "Order", target: Path, progress: "OnEither")
     try:
         return anyio.run(_extract, settings, order, target, progress)
     except KeyboardInterrupt:
-        print("Interrupted; what was fetched is kept. Run the same command again to go on.", file=sys.stderr)
+        warn("Interrupted; what was fetched is kept. Run the same command again to go on.")
         raise
 
 
@@ -99,16 +100,16 @@ def _print_report(report: "ExtractionReport") -> None:
     counts = report.counts
     triples, entities = counted(counts.triples, "triple"), counted(counts.entities, "entity", "entities")
     relations, literals = counted(counts.relations, "relation"), counted(counts.features, "literal")
-    print(f"{report.folder}: {triples} between {entities} over {relations}, and {literals}.")
+    say(f"{report.folder}: {triples} between {entities} over {relations}, and {literals}.")
     requests, more = counted(report.requests, "request"), f"{report.value_requests:,} for literals"
-    print(f"Around {counted(report.seeds, 'entity', 'entities')}, with {requests}, and {more}.")
+    say(f"Around {counted(report.seeds, 'entity', 'entities')}, with {requests}, and {more}.")
     _print_cut(report)
     if report.values_left_out.value:
-        print(f"Left out: {_number(report.values_left_out, 'literal')}.")
+        say(f"Left out: {_number(report.values_left_out, 'literal')}.")
     if report.unknown:
-        print(f"Lines that name no entity of this graph: {len(report.unknown):,}. The first of them:")
+        say(f"Lines that name no entity of this graph: {len(report.unknown):,}. The first of them:")
         for each in report.unknown[:MOST_SHOWN]:
-            print(f"  line {each.line}, {each.text!r}: {each.reason}")
+            say(f"  line {each.line}, {in_quotes(each.text)}: {each.reason}")
 
 
 def _print_cut(report: "ExtractionReport") -> None:
@@ -120,11 +121,11 @@ def _print_cut(report: "ExtractionReport") -> None:
             f"{report.prefixes.shorten(node_from_key(each.node))} ({each.total:,} triples)"
             for each in hubs[:HUBS_SHOWN]
         )
-        print(f"Not expanded: {counted(len(hubs), 'hub')}, the largest {largest}.")
+        say(f"Not expanded: {counted(len(hubs), 'hub')}, the largest {largest}.")
     if len(report.cut) > len(hubs):
-        print(f"Taken in part: the triples of {counted(len(report.cut) - len(hubs), 'entity', 'entities')}.")
+        say(f"Taken in part: the triples of {counted(len(report.cut) - len(hubs), 'entity', 'entities')}.")
     if report.cut:
-        print(f"Left out around these: {_number(report.triples_left_out, 'triple')}.")
+        say(f"Left out around these: {_number(report.triples_left_out, 'triple')}.")
 
 
 def _number(count: "Count", one: str) -> str:

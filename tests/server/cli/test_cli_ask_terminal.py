@@ -12,8 +12,8 @@ from kg_agents.answers import AgentAnswer, Step
 from kg_agents.graph_values import Candidate, Labels
 from kg_agents.linking import Linked
 from kg_agents.llm import Usage
+from kg_boundary.shown import visible_line
 from kg_server.commands.run_view import DOING, JsonView, LiveView, PlainView
-from kg_server.commands.terminal_text import json_text, printable
 from oda_runs import ENOUGH, NEIGHBORS, selecting
 from scripted_model import serving_model
 from story_graphs import TOKYO, write_story
@@ -24,6 +24,7 @@ REPLIES = (NEIGHBORS.format("Q1490"), selecting("Q1490,P36,Q179645"), ENOUGH, "A
 HIDE_CURSOR, SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
 ATTACK = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202eevil\r"
 """Names the window, empties the screen, colours, turns the order of letters round, and begins the line again."""
+ESCAPED = r"\u001b]0;owned\u0007\u001b[2J\u009b31m\u202eevil"
 
 
 def asked(folder: Path, *replies: str, term: str = "xterm") -> Shown:
@@ -73,7 +74,7 @@ def test_no_text_of_a_model_or_a_graph_gives_orders_to_the_terminal(tmp_path: Pa
     kept = re.sub(r"\x1b\[[\d;]*[mAKhl]|\x1b\[\?25[hl]", "", shown.sent)
     assert [mark for mark in ("\x1b", "\x07", "\x9b", "\u202e") if mark in kept] == []
     assert "\x1b[2J" not in shown.sent
-    assert "]0;owned [2J 31m evil" in [line.strip() for line in plain(shown.sent)]
+    assert ESCAPED in [line.strip() for line in plain(shown.sent)]
 
 
 ANSWER = AgentAnswer(
@@ -100,16 +101,16 @@ def test_every_line_of_a_plain_view_is_clean(capsys: pytest.CaptureFixture[str])
         view.step(Step(1, f"think\n{ATTACK}", f"Do[{ATTACK}]", f"found{ATTACK}\nmore", (f"kept{ATTACK}",)))
         view.step(Step(2, "", "", ""))
     view.conclude(ANSWER, Path("trace.jsonl"))
-    evil = " ]0;owned [2J 31m evil"
+    evil = rf"{ESCAPED}\r"
     assert capsys.readouterr().out.splitlines() == [
         *(f"a{evil}", "b", "", "Evidence:"),
         f'  one{evil} (Q1) | P1 | "x"',
-        *("", f"The end.{evil}"),
+        *("", f"The end.{ESCAPED}"),
     ]
     assert [line for line in errors.getvalue().splitlines() if "Entities" not in line] == [
-        f"1. Do[{evil} ]  found{evil}",
+        f"1. Do[{evil}]  found{ESCAPED}",
         "   think",
-        f"   {evil[1:]}",
+        f"   {ESCAPED}",
         f"   + kept{evil}",
         "2. ·",
         "",
@@ -125,7 +126,7 @@ def test_a_call_without_a_word_for_it_is_shown_by_its_name() -> None:
     with view:
         view.begin(f"GetNews{ATTACK}")
         view.used(Usage(5))
-    assert "Waiting for GetNews ]0;owned [2J 31m evil … (0 steps, 5 tokens, 3 s)" in "\n".join(plain(screen.getvalue()))
+    assert f"Waiting for GetNews{ESCAPED}\\r … (0 steps, 5 tokens, 3 s)" in "\n".join(plain(screen.getvalue()))
     assert set(DOING) >= {"observe", "Compose", "action", "plan", "judge"}
 
 
@@ -141,12 +142,17 @@ def test_json_escapes_what_a_terminal_obeys_and_reads_back_the_same(capsys: pyte
     text = capsys.readouterr().out
     assert all(mark == "\n" or mark.isprintable() for mark in text)
     assert json.loads(text)["answers"] == list(ANSWER.answers)
-    assert json.loads(json_text({"é": "日\ud800\U000e0001"}, "utf-8")) == {"é": "日\ud800\U000e0001"}
-    assert (json_text("é日", "UTF-8"), json_text("é日", "ascii")) == ('"é日"', '"\\u00e9\\u65e5"')
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"), [("", ""), ("two  words", "two  words"), ("a\x1b[31mb", "a [31mb"), ("\n a\tb\u2066 ", "a b")]
+    ("text", "shown"),
+    [
+        ("", ""),
+        ("two  words", "two  words"),
+        ("C:\\temp | x", "C:\\temp | x"),
+        ("a\x1b[31mb", r"a\u001b[31mb"),
+        ("\n a\tb\u2066 ", r"\n a\tb\u2066 "),
+    ],
 )
 def test_what_is_printed_stays_on_its_line(text: str, shown: str) -> None:
-    assert printable(text) == shown
+    assert visible_line(text) == shown
