@@ -16,15 +16,32 @@ A message is written for the model or the person who reads it: what was asked, w
 
 from collections.abc import Sequence
 
-from kg_boundary.shown import in_quotes
+from kg_boundary.shown import in_quotes, visible_line, visible_lines
 
 
 class KGError(Exception):
-    """Anything that this project raises on purpose."""
+    """Anything that this project raises on purpose.
+
+    Messages repeat what graphs, files and services say, so what cannot be seen is escaped in them, line breaks too.
+
+    Args:
+        message: What went wrong, in full sentences.
+    """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(self._seen(message))
+
+    @staticmethod
+    def _seen(message: str) -> str:
+        return visible_line(message)
 
 
 class InvalidRequest(KGError):
-    """The request itself is wrong, whatever the graph holds."""
+    """The request itself is wrong, whatever the graph holds. The message may have several lines, as to point at one."""
+
+    @staticmethod
+    def _seen(message: str) -> str:
+        return visible_lines(message)
 
 
 class UnknownEntity(KGError):

@@ -4,6 +4,7 @@ from typing import Final
 
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.models import PathRequest
+from kg_boundary.shown import in_quotes
 
 MAX_HOPS: Final = 4
 
@@ -20,6 +21,6 @@ def check_path_request(request: PathRequest) -> None:
         raise InvalidRequest(f"limit must be at least 1; it was {request.limit}.")
     if request.source == request.target:
         raise InvalidRequest(
-            f"Source and target are both {str(request.source)!r}. Name two different entities, or ask for the "
+            f"Source and target are both {in_quotes(str(request.source))}. Name two different entities, or ask for the "
             "neighbors of the one."
         )

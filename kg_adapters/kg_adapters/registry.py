@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 from kg_adapters.errors import InvalidRequest, Unsupported
 from kg_adapters.progress import OnProgress, ignore_progress
 from kg_adapters.protocol import KGAdapter
+from kg_boundary.shown import in_quotes
 
 if TYPE_CHECKING:
     from kg_adapters.local.sparql_pool import SparqlLimits
@@ -122,9 +123,11 @@ def _factory(point: EntryPoint) -> AdapterFactory:
     try:
         factory: object = point.load()
     except (ImportError, AttributeError) as error:
-        raise Unsupported(f"The adapter {point.name!r} cannot be loaded from {point.value}: {error}.") from error
+        raise Unsupported(
+            f"The adapter {in_quotes(point.name)} cannot be loaded from {point.value}: {error}."
+        ) from error
     if not isinstance(factory, AdapterFactory):
-        raise Unsupported(f"The adapter {point.name!r} is broken: {point.value} is no function.")
+        raise Unsupported(f"The adapter {in_quotes(point.name)} is broken: {point.value} is no function.")
     return factory
 
 

@@ -7,6 +7,8 @@ from typing import Final
 
 import pyoxigraph
 
+from kg_boundary.shown import in_quotes, visible_line
+
 _PLACE: Final = re.compile(r"error at (\d+):(\d+): expected (?:one of )?", re.DOTALL)
 _TOKEN: Final = re.compile(r'"((?:[^"\\]|\\.)+)"|\b([A-Z]{2,})\b')
 _CHARACTERS: Final = re.compile(r"\[[^\]]*\]")
@@ -40,8 +42,8 @@ class SyntaxProblem:
         column = self.at - start
         cut = max(0, column - _MAX_SHOWN // 2)
         number = text.count("\n", 0, start) + 1
-        shown = line[cut : cut + _MAX_SHOWN]
-        return f" at line {number}, column {column + 1}: {self.what}\n{shown}\n{' ' * (column - cut)}^"
+        before, behind = visible_line(line[cut:column]), visible_line(line[column : cut + _MAX_SHOWN])
+        return f" at line {number}, column {column + 1}: {self.what}\n{before}{behind}\n{' ' * len(before)}^"
 
 
 def engine_problem(text: str, namespaces: Mapping[str, str]) -> SyntaxProblem | None:
@@ -104,4 +106,4 @@ def _expected(text: str, at: int, symbols: list[str], keywords: list[str]) -> st
 def unexpected(text: str, at: int) -> SyntaxProblem:
     """Return the problem that what stands in a place does not belong there."""
     word = re.match(r"\s*([?$]?\w+|\S)", text[at : at + _MAX_SHOWN])
-    return SyntaxProblem(at, f"unexpected {'end of the query' if word is None else repr(word[1][:40])}")
+    return SyntaxProblem(at, f"unexpected {'end of the query' if word is None else in_quotes(word[1], 40)}")

@@ -147,7 +147,7 @@ def test_a_statement_that_is_too_long_ends_the_reading_of_a_document(tmp_path: P
 
 
 def test_an_error_is_fit_to_be_printed(tmp_path: Path) -> None:
-    with pytest.raises(InvalidSource, match=r"column 1: '\\x1b' is not allowed"):
+    with pytest.raises(InvalidSource, match=r"column 1: '\\u001b' is not allowed"):
         read(SourceReader(), write(tmp_path, "g.ttl", b"\x1b[31m"))
 
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.extraction.records import Answer, Plan, Request
+from kg_boundary.shown import in_quotes
 
 _PLAN: Final = "plan"
 _SUFFIXES: Final = frozenset({".json", ".part"})
@@ -132,7 +133,7 @@ class Journal:
 
 def _difference(begun: Request, now: Request) -> str:
     if begun.graph != now.graph:
-        return f"the graph {begun.graph!r}"
+        return f"the graph {in_quotes(begun.graph)}"
     if begun.bounds != now.bounds:
         was, wanted = begun.bounds.model_dump(), now.bounds.model_dump()
         flags = (f"--{name.replace('_', '-')} {was[name]}" for name in was if was[name] != wanted[name])

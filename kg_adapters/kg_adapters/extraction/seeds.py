@@ -14,6 +14,7 @@ from kg_adapters.extraction.records import Unknown
 from kg_adapters.local.store import SourceFile
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node, node_key
+from kg_boundary.shown import in_quotes
 
 FIELDS: Final = ("entity", "entities", "topic")
 """The fields of a JSON line that hold ids, unless others are named."""
@@ -92,8 +93,8 @@ async def find_seeds(graph: KGAdapter, content: bytes, fields: Sequence[str], *,
     unknown += [_unknown(each, "The graph has no such entity.") for node, each in meant.items() if node not in known]
     unknown.sort(key=lambda each: each.line)
     if not known:
-        first = f" Line {unknown[0].line}, {unknown[0].text!r}: {unknown[0].reason}" if unknown else ""
-        raise InvalidRequest(f"The file names no entity of the graph {graph.name!r}.{first}")
+        first = f" Line {unknown[0].line}, {in_quotes(unknown[0].text)}: {unknown[0].reason}" if unknown else ""
+        raise InvalidRequest(f"The file names no entity of the graph {in_quotes(graph.name)}.{first}")
     return Seeds(tuple(sorted(known, key=node_key)), tuple(unknown))
 
 

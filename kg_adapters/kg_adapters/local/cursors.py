@@ -10,6 +10,7 @@ from kg_adapters.errors import InvalidRequest
 from kg_adapters.local.neighborhood import Position
 from kg_adapters.models import Direction
 from kg_adapters.terms import Iri, Node
+from kg_boundary.shown import in_quotes
 
 _CURSOR: Final = re.compile(r"([0-9]{1,12})-([0-9]{1,12})-([0-9a-f]{16})")
 _HALF: Final = 8
@@ -52,8 +53,8 @@ def read_cursor(cursor: str, seal: str) -> Position:
         raise invalid_cursor(cursor, "is none of this graph")
     if parts[3][:_HALF] != seal[:_HALF]:
         raise InvalidRequest(
-            f"The cursor {cursor!r} goes with the graph as it was before it was imported anew. Ask without a cursor to "
-            "start again in the graph as it is now."
+            f"The cursor {in_quotes(cursor)} goes with the graph as it was before it was imported anew. "
+            "Ask without a cursor to start again in the graph as it is now."
         )
     if parts[3] != seal:
         raise invalid_cursor(cursor, "belongs to another question")

@@ -16,6 +16,7 @@ from kg_adapters.errors import InvalidSource
 from kg_adapters.labels import RDF_TYPE
 from kg_adapters.prefixes import WELL_KNOWN, BareIds
 from kg_adapters.terms import XSD
+from kg_boundary.shown import in_quotes
 
 NODE_NAMESPACE: Final = "urn:graph-json:node:"
 RELATION_NAMESPACE: Final = "urn:graph-json:relation:"
@@ -53,14 +54,17 @@ def read_graph_json(stream: IO[bytes], name: str, problem: Problem) -> Iterator[
         InvalidSource: The file is no JSON object of node types.
     """
     for section, nodes in _object(_parsed(stream, name), name, InvalidSource).items():
-        place = f"{name}, {section!r}"
+        place = f"{name}, {in_quotes(section)}"
         for node, content in _object(nodes, place, InvalidSource).items():
             try:
-                yield from _node(section, node, content, f"{place}, node {node!r}")
+                yield from _node(section, node, content, f"{place}, node {in_quotes(node)}")
             except _Misshapen as error:
                 problem(f"{error}.", error)
             except UnicodeEncodeError as error:
-                problem(f"{place}, node {node!r}: a text holds half of a surrogate pair, which is no character.", error)
+                problem(
+                    f"{place}, node {in_quotes(node)}: a text holds half of a surrogate pair, which is no character.",
+                    error,
+                )
 
 
 def _parsed(stream: IO[bytes], name: str) -> Json:
@@ -103,8 +107,8 @@ def _node(section: str, node: str, content: Json, place: str) -> list[ox.Quad]:
         quads.extend(ox.Quad(head, relation, literal) for literal in _literals(value))
     for name, ids in neighbors.items():
         relation = _named(_RELATIONS, name, place)
-        for tail in _ids(ids, f"{place}, neighbors {name!r}"):
-            quads.append(ox.Quad(head, relation, _named(_NODES, tail, f"{place}, neighbors {name!r}")))  # noqa: PERF401 - reads worse as one expression
+        for tail in _ids(ids, f"{place}, neighbors {in_quotes(name)}"):
+            quads.append(ox.Quad(head, relation, _named(_NODES, tail, f"{place}, neighbors {in_quotes(name)}")))  # noqa: PERF401 - reads worse as one expression
     return quads
 
 

@@ -27,6 +27,7 @@ from kg_adapters.prefixes import Prefixes
 from kg_adapters.progress import Progress
 from kg_adapters.surroundings import Surroundings
 from kg_adapters.terms import Iri, Node
+from kg_boundary.shown import in_quotes
 
 
 class PendingAdapter:
@@ -76,7 +77,8 @@ class PendingAdapter:
         if self._error is not None:
             raise self._error
         raise BackendUnavailable(
-            f"The graph {self._name!r} is still being imported{_extent(self._progress)}. Call again in a while."
+            f"The graph {in_quotes(self._name)} is still being imported{_extent(self._progress)}. "
+            "Call again in a while."
         )
 
     @property

@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 import pyoxigraph as ox
 
 from kg_adapters.local.sources import RDF_FORMATS, Source
+from kg_boundary.shown import visible_line
 
 # Called for everything that cannot be read, with the place and the reason; it raises, or lets the rest be read.
 Problem: TypeAlias = Callable[[str, BaseException], None]
@@ -68,7 +69,7 @@ class RdfLines:
 def syntax_reason(error: SyntaxError) -> str:
     """Return what the parser says about an error, without the place and fit to be printed."""
     reason = re.sub(r"^Parser error .*?: | \(line \d+\)$", "", error.msg).rstrip(".")
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in reason)
+    return visible_line(reason)
 
 
 def _behind_the_line(stream: io.BufferedReader) -> bytes:

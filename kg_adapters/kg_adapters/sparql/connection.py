@@ -14,6 +14,7 @@ from kg_adapters.sparql.options import (
     EndpointOptions,
 )
 from kg_boundary.secrets import Redactor
+from kg_boundary.shown import in_quotes
 
 
 class _Bearer(httpx2.Auth):
@@ -86,6 +87,6 @@ def _trusted(options: EndpointOptions) -> ssl.SSLContext:
         return ssl.create_default_context(cafile=options.ca_file)
     except OSError as error:
         raise InvalidSource(
-            f"The authorities in {str(options.ca_file)!r} cannot be read: {error.strerror or error}. "
+            f"The authorities in {in_quotes(str(options.ca_file), 200)} cannot be read: {error.strerror or error}. "
             "The setting ca_file names a file of certificates in PEM."
         ) from error

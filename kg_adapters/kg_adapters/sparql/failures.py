@@ -12,10 +12,10 @@ from pydantic import TypeAdapter, ValidationError
 from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest, KGError
 from kg_adapters.sparql.options import ServiceName
 from kg_boundary.secrets import Redactor
+from kg_boundary.shown import clipped, in_quotes, visible_line
 
 MAX_QUOTED: Final = 300
 _TAGS: Final = re.compile(r"<(script|style|head)\b.*?</\1\s*>|<[^<>]{0,500}>", re.IGNORECASE | re.DOTALL)
-_CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _MARKUP: Final = re.compile(r"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
 # Engines put what is wrong behind the query, or before it.
 _BEFORE: Final = re.compile(r"\A.*(?:MalformedQueryException|QueryParseException|VisitorException): ")
@@ -176,11 +176,8 @@ class FailureTeller:
 
     def unpackable(self, encoding: str) -> Failure:
         """Return the failure of an answer whose compression cannot be undone."""
-        return Failure(
-            BackendError(
-                f"{self._who} compressed its answer ({self._brief(encoding, 40)!r}) in a way that cannot be read."
-            )
-        )
+        named = in_quotes(self._brief(encoding, 40))
+        return Failure(BackendError(f"{self._who} compressed its answer ({named}) in a way that cannot be read."))
 
     def wrong_type(self, media_type: str, text: str) -> Failure:
         """Return the failure of an answer of another type than was asked for."""
@@ -240,7 +237,7 @@ def _plain(text: str) -> str:
         stripped = _said_in_json(stripped) or stripped
     elif _MARKUP.match(stripped):
         stripped = html.unescape(_TAGS.sub(" ", stripped))
-    return _BEHIND.sub("", _BEFORE.sub("", _on_one_line(stripped)))
+    return _BEHIND.sub("", _BEFORE.sub("", " ".join(stripped.split())))
 
 
 def _said_in_json(text: str) -> str | None:
@@ -253,9 +250,9 @@ def _said_in_json(text: str) -> str | None:
 
 
 def _on_one_line(text: str) -> str:
-    return " ".join(_CONTROLS.sub(" ", text).split())
+    return visible_line(" ".join(text.split()))
 
 
 def _shortened(text: str, most: int) -> str:
     words = _on_one_line(text)
-    return words if len(words) <= most else words[: most - 1] + "…"
+    return clipped(words, most)

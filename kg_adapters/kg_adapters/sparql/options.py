@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.terms import Iri
 from kg_boundary.secrets import Redactor
+from kg_boundary.shown import in_quotes
 
 TextSearch: TypeAlias = Choice["none", "virtuoso", "lucene", "qlever", "blazegraph"]
 """The full-text index that an endpoint has."""
@@ -83,7 +84,7 @@ def _user_agent(text: str) -> str:
 def _headers(headers: Mapping[str, SecretStr]) -> Mapping[str, SecretStr]:
     for name, value in headers.items():
         if _HEADER_NAME.fullmatch(name) is None or _HEADER_VALUE.fullmatch(value.get_secret_value()) is None:
-            raise ValueError(f"the header {name!r} cannot be sent")
+            raise ValueError(f"the header {in_quotes(name)} cannot be sent")
         if name.lower() in _OWN_HEADERS:
             raise ValueError(f"the header {name} cannot be set here; it has a setting of its own or none")
     return headers

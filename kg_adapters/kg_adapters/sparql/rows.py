@@ -12,6 +12,7 @@ from kg_adapters.sparql.queries.edges import EdgeQueries, Group, counted_apart
 from kg_adapters.sparql.queries.naming import TextChoice
 from kg_adapters.sparql.solutions import Solutions
 from kg_adapters.terms import XSD_STRING, BlankNode, Iri, Literal, Node, Term
+from kg_boundary.shown import in_quotes
 
 Texts = dict[Iri, Literal]
 """By relation, the one text of a term that its label or description may be."""
@@ -219,8 +220,7 @@ def _iri(name: str, term: Literal) -> Iri:
 
 
 def _unexpected(name: str, term: Term) -> BackendError:
-    shown = str(term)[:80]
     return BackendError(
-        f"The endpoint answered {shown!r} for ?{name}, which is not what was asked for. "
+        f"The endpoint answered {in_quotes(str(term))} for ?{name}, which is not what was asked for. "
         "It may not speak SPARQL 1.1 as it should: check the setting of its dialect."
     )

@@ -11,6 +11,7 @@ from pydantic import Field, StrictBool, TypeAdapter, ValidationError
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.sparql.forms import Form
 from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, BlankNode, Iri, Literal, Node, Term
+from kg_boundary.shown import in_quotes
 
 Row: TypeAlias = tuple[Term | None, ...]
 """One solution: a term for each variable, None where it is unbound."""
@@ -182,7 +183,7 @@ class _Terms:
         if kind == "triple":
             raise InvalidRequest("A quoted triple is no term here.")
         if not isinstance(value, str):
-            raise UnreadableAnswer(f"the value of a term of type {kind[:40]!r} is no text")
+            raise UnreadableAnswer(f"the value of a term of type {in_quotes(kind, 40)} is no text")
         match kind:
             case "uri":
                 return self._node(value)
@@ -192,7 +193,7 @@ class _Terms:
             case "bnode":
                 return BlankNode(blank_label(value))
             case _:
-                raise UnreadableAnswer(f"it holds a term of the unknown type {kind[:40]!r}")
+                raise UnreadableAnswer(f"it holds a term of the unknown type {in_quotes(kind, 40)}")
 
     def _node(self, value: str) -> Node:
         # Virtuoso says of some blank nodes that they are IRIs.
@@ -203,7 +204,7 @@ class _Terms:
             raise InvalidRequest("A lone surrogate is no character.")
         if language:
             if _LANGUAGE.fullmatch(language) is None:
-                raise InvalidRequest(f"{language[:80]!r} is no language tag.")
+                raise InvalidRequest(f"{in_quotes(language)} is no language tag.")
             return Literal(value, RDF_LANG_STRING, language)
         return Literal(value, self._iri(datatype) if datatype else XSD_STRING)
 

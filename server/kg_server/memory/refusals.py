@@ -4,6 +4,7 @@ from math import ceil
 from typing import Final
 
 from kg_adapters.errors import InvalidRequest
+from kg_boundary.shown import in_quotes
 from kg_server.memory.store import MemoryLimits
 
 MB: Final = 1_000_000
@@ -33,7 +34,7 @@ def unknown_memory(limits: MemoryLimits, *, replaced: bool = False) -> InvalidRe
 def foreign_memory(graph: str, wanted: str) -> InvalidRequest:
     """Return the error for a memory of another graph."""
     return InvalidRequest(
-        f"This memory belongs to the graph {graph!r}; this server answers from {wanted!r}. "
+        f"This memory belongs to the graph {in_quotes(graph)}; this server answers from {in_quotes(wanted)}. "
         "Call memory-append without a handle to begin a memory here."
     )
 

@@ -11,6 +11,7 @@ from kg_adapters.sparql.dialects import Dialect
 from kg_adapters.sparql.options import TextSearch
 from kg_adapters.sparql.queries import writing
 from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, Iri, Literal, Node
+from kg_boundary.shown import in_quotes
 
 MAX_NAME: Final = 300
 """The longest text, in characters, that is looked for as a whole name."""
@@ -127,7 +128,7 @@ class NameQueries:
         if index == "lucene":
             wanted = writing.text(" AND ".join(map(_wild, words)))
             return f"?m a {writing.iri(GRAPHDB_INDEX)} ; <{_GRAPHDB}query> {wanted} ; <{_GRAPHDB}entities> ?s ."
-        raise Unsupported(f"There is no full-text index called {index!r}.")
+        raise Unsupported(f"There is no full-text index called {in_quotes(index)}.")
 
 
 def _words(text: str) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Final
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.sparql.dialects import Dialect
 from kg_adapters.terms import XSD_STRING, BlankNode, Iri, Literal, Node, Term
+from kg_boundary.shown import in_quotes
 
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 _UNSENDABLE: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
@@ -23,7 +24,7 @@ def iri(value: Iri) -> str:
         InvalidRequest: It holds what would end them.
     """
     if _IN_IRI.fullmatch(value.value) is None:
-        raise InvalidRequest(f"{value.value[:80]!r} is not an IRI.")
+        raise InvalidRequest(f"{in_quotes(value.value)} is not an IRI.")
     return f"<{value.value}>"
 
 
@@ -59,7 +60,7 @@ def literal(value: Literal) -> str:
     """
     if value.language is not None:
         if _LANGUAGE.fullmatch(value.language) is None:
-            raise InvalidRequest(f"{value.language[:80]!r} is not a language tag.")
+            raise InvalidRequest(f"{in_quotes(value.language)} is not a language tag.")
         return f"{text(value.value)}@{value.language}"
     return text(value.value) if value.datatype == XSD_STRING else f"{text(value.value)}^^{iri(value.datatype)}"
 
