@@ -5,6 +5,7 @@ the answer. No line holds a key.
 """
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from kg_agents.llm import AgentError, Completion, Llm, LlmError, Message, PromptTooLong
 from kg_agents.texts import whole_characters
 from kg_agents.tool_calls import ToolCall, ToolError, Tools
+from kg_boundary.private_files import open_private, private_folder
 
 FORMAT: Final = 1
 
@@ -101,7 +103,7 @@ class InvalidTrace(AgentError):
 
 
 class Trace:
-    """Writes a record, line by line, so that what happened before a crash is there.
+    """Writes a record, line by line, so that what happened before a crash is there; only its owner may read it.
 
     Args:
         path: The file; it is written anew.
@@ -123,8 +125,8 @@ class Trace:
         """
         if self.path.is_fifo() or (self.path.is_file() and not _is_replaceable(self.path)):
             raise InvalidTrace(f"{self.path} holds no trace and is not overwritten. Choose another file.")
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = self.path.open("w", encoding="utf-8", errors="replace")
+        private_folder(self.path.parent)
+        self._file = os.fdopen(open_private(self.path), "w", encoding="utf-8", errors="replace")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

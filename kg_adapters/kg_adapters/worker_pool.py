@@ -14,6 +14,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from kg_adapters.callers import current_caller
 from kg_adapters.errors import BackendError
 from kg_adapters.turns import MAX_WAITING, Turns
+from kg_boundary.child_environment import child_environment
 
 _GRACE_S: Final = 2.0
 
@@ -137,7 +138,7 @@ class _Worker:
         try:
             # A start that is given up half-way would leave a process that nobody knows of.
             with anyio.CancelScope(shield=True):
-                started.append(await anyio.open_process(command, stderr=subprocess.DEVNULL))
+                started.append(await anyio.open_process(command, stderr=subprocess.DEVNULL, env=child_environment()))
         except OSError as error:
             raise BackendError(
                 f"No process could be started for SPARQL: {error}. Free some memory, then ask again."

@@ -20,6 +20,7 @@ from kg_server.commands.output import escape_what_cannot_be_shown
 from kg_server.commands.serve import serve
 from kg_server.commands.subgraph import subgraph
 from kg_server.settings import APP
+from kg_server.settings_loading import SECRET_VARIABLES
 
 app = typer.Typer(
     name=APP,
@@ -40,7 +41,11 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | No
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
-    called = Invocation(os.environ if environ is None else environ)
+    called = Invocation(dict(os.environ) if environ is None else environ)
+    if environ is None:
+        # What is started from here, such as a server of somebody else, need not know them.
+        for name in SECRET_VARIABLES:
+            os.environ.pop(name, None)
     escape_what_cannot_be_shown()
     with FailuresForPeople(debug=debug, redacted=called.secrecy.message):
         app([word for word in words if word != "--debug"], prog_name=APP, obj=called)

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -23,6 +23,7 @@ from kg_adapters.models import Candidate
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node
 from kg_adapters.vectors import SupportsVectors
+from kg_boundary.private_files import private_folder
 from kg_server.observation.scoring import AWAY, MeaningScorer, Scorer, SpellingScorer, Weights
 from kg_server.settings import Settings
 
@@ -122,7 +123,10 @@ class Meaning:
         if isinstance(inner, OpenAiEmbedder):
             self._closing.push_async_callback(inner.aclose)
             inner = guarded(inner, self._settings)
-        path = self._settings.cache_folder / VECTORS_FOLDER / f"{inner.fingerprint}.sqlite3"
+        folder = self._settings.cache_folder / VECTORS_FOLDER
+        with suppress(OSError):  # a folder that cannot be written costs time, and nothing else
+            private_folder(folder, ours=True)
+        path = folder / f"{inner.fingerprint}.sqlite3"
         embedder = CachedEmbedder(inner, path=path)
         self._closing.push_async_callback(embedder.aclose)
         graph = self._graph

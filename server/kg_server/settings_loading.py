@@ -20,6 +20,18 @@ OPENAI_VARIABLES: Final = {
 }
 """What the environment may hold for any program that speaks to OpenAI, and the settings that it stands for."""
 
+SECRET_VARIABLES: Final = frozenset(
+    {
+        *OPENAI_VARIABLES,
+        *(
+            f"{ENVIRONMENT_PREFIX}{name.upper()}"
+            for name, field in Settings.model_fields.items()
+            if field.annotation == SecretStr | None
+        ),
+    }
+)
+"""Variables that may hold a secret, which no process that is started here needs."""
+
 _WORDS: Final = {
     "graph": "the graph",
     "http_host": "--http",

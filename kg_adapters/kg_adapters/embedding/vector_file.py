@@ -10,6 +10,7 @@ import numpy as np
 from filelock import FileLock
 
 from kg_adapters.embedding.packing import PackedRows
+from kg_boundary.private_files import FILE_MODE, private_database, private_folder
 
 _BUSY_S: Final = 1.0
 _KEYS_AT_ONCE: Final = 500
@@ -40,9 +41,10 @@ class VectorFile:
         self._model = fingerprint.encode()
         self._dimensions = dimensions
         self._max_rows = max_rows
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(path.parent)
         # Two processes that switch a new file to WAL at once would not wait for each other.
-        with FileLock(path.with_name(f".{path.name}.lock"), timeout=_BUSY_S):
+        with FileLock(path.with_name(f".{path.name}.lock"), timeout=_BUSY_S, mode=FILE_MODE):
+            private_database(path)
             self._connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
             try:
                 for statement in _SET_UP:

@@ -5,6 +5,7 @@ import json
 import shutil
 import zipfile
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.resources import files
 from io import BytesIO
 from pathlib import Path
@@ -19,6 +20,7 @@ from kg_adapters.local.sources import Source, find_sources
 from kg_adapters.local.store import FORMAT, StoreInfo, is_store, open_store
 from kg_adapters.local.swap import exclusively, replacing
 from kg_adapters.progress import OnProgress, Progress, ignore_progress
+from kg_boundary.private_files import private_folder, write_private
 
 SAMPLE_FILE: Final = "sample.zip"
 _KEY_LENGTH: Final = 16
@@ -52,6 +54,7 @@ def cached_store(
     """
     sources = find_sources(paths)
     store = cache_folder.absolute() / _key(paths, options)
+    _keep_private(store.parent)
     if _fresh(store, sources):
         return store
     total = sum(source.path.stat().st_size for source in sources)
@@ -61,7 +64,8 @@ def cached_store(
             if not _same_content(store, sources):
                 _clear_ruins(store)
                 build_store(paths, store, options, progress)
-            _seen_file(store).write_text(seen.model_dump_json(), encoding="utf-8")
+            write_private(_seen_file(store), seen.model_dump_json().encode())
+    _keep_private(store)
     return store
 
 
@@ -73,12 +77,20 @@ def sample_store(cache_folder: Path) -> Path:
     """
     content = (files("kg_adapters.local") / SAMPLE_FILE).read_bytes()
     store = cache_folder.absolute() / f"sample-{hashlib.sha256(content).hexdigest()[:_KEY_LENGTH]}"
+    _keep_private(store.parent)
     if not _opens(store):
         with exclusively(store):
             if not _opens(store):
                 with replacing(store) as folder, zipfile.ZipFile(BytesIO(content)) as archive:
                     archive.extractall(folder)
     return store
+
+
+def _keep_private(folder: Path) -> None:
+    """Keep what was imported from other users, who may read its sources or may not."""
+    with suppress(OSError):
+        # The folder of a store is ours by its name; that around it may be anybody's.
+        private_folder(folder, ours=is_store(folder))
 
 
 def _key(paths: Sequence[Path], options: ImportOptions) -> str:

@@ -15,6 +15,7 @@ from filelock import FileLock, Timeout
 from pydantic import TypeAdapter
 
 from kg_adapters.sparql.messages import HttpReply, HttpRequest
+from kg_boundary.private_files import FILE_MODE, private_database, private_folder
 
 MAX_BODY_BYTES: Final = 2_000_000
 MAX_FILE_BYTES: Final = 200_000_000
@@ -144,9 +145,10 @@ class ReplyFile:
         return self._connection
 
     def _open(self) -> sqlite3.Connection:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(self.path.parent)
         # Two processes that switch a new file to WAL at once would not wait for each other.
-        with FileLock(self.path.with_name(f".{self.path.name}.lock"), timeout=_BUSY_S):
+        with FileLock(self.path.with_name(f".{self.path.name}.lock"), timeout=_BUSY_S, mode=FILE_MODE):
+            private_database(self.path)
             connection = sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
             try:
                 for statement in _SET_UP:

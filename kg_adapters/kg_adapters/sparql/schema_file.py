@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from secrets import token_hex
 from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
@@ -14,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.models import GraphSchema
 from kg_adapters.prefixes import Prefixes
+from kg_boundary.private_files import private_folder, write_private
 
 FORMAT: Final = 1
 FOLDER: Final = "endpoints"
@@ -92,12 +92,7 @@ class SchemaFile:
         return learned if learned.format == FORMAT else None
 
     def _write(self, learned: Learned) -> None:
-        building = self.path.with_name(f".{self.path.name}.{token_hex(4)}")
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            building.write_bytes(_LEARNED.dump_json(learned))
-            building.replace(self.path)
-        except OSError:
-            # A full or read-only disk costs the next start some seconds, and nothing else.
-            with suppress(OSError):
-                building.unlink(missing_ok=True)
+        # A full or read-only disk costs the next start some seconds, and nothing else.
+        with suppress(OSError):
+            private_folder(self.path.parent, ours=True)
+            write_private(self.path, _LEARNED.dump_json(learned))

@@ -1,5 +1,6 @@
 """`kg-sextant ask` and `replay`: one question answered by a reference agent, and the same again from its record."""
 
+import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -11,6 +12,7 @@ import typer
 
 from kg_adapters.errors import BackendError, InvalidRequest
 from kg_boundary.addresses import credentials_in_command
+from kg_boundary.private_files import open_private, private_folder
 from kg_boundary.secrets import Redactor
 from kg_boundary.shown import visible_line
 from kg_server.commands.failures import ExitCode
@@ -182,11 +184,11 @@ def _new_trace(folder: Path, question: str) -> Path:
     """Make an empty file for a record, which no other run has."""
     words = "-".join("".join(letter if letter.isalnum() else " " for letter in question.lower()).split())[:40]
     name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{words or 'question'}"
-    folder.mkdir(parents=True, exist_ok=True)
+    private_folder(folder, ours=True)
     for each in chain([name], (f"{name}-{number}" for number in count(2))):
         path = folder / f"{each}.jsonl"
         try:
-            path.touch(exist_ok=False)
+            os.close(open_private(path, new=True))
         except FileExistsError:
             continue
         return path

@@ -7,25 +7,48 @@ from typing import Annotated
 import typer
 
 from kg_adapters.errors import InvalidRequest
+from kg_boundary.secrets import Redactor
 from kg_boundary.shown import in_quotes
 from kg_server.clients import Host, Launch, block_for
 from kg_server.commands.invocation import Invocation, invocation
 from kg_server.commands.output import warn
 from kg_server.settings import APP, ENVIRONMENT_PREFIX
+from kg_server.settings_loading import SECRET_VARIABLES
 
 
 def config(
     context: typer.Context,
     host: Annotated[Host, typer.Argument(help="The host.")],
     graph: Annotated[str | None, typer.Argument(help="`sample`, RDF files, a store, or an endpoint's URL.")] = None,
+    show_secrets: Annotated[
+        bool, typer.Option("--show-secrets", help="Print passwords, tokens and keys, in place of their names.")
+    ] = False,
 ) -> None:
     """Print the block to paste into a host's configuration; where it goes is said on standard error."""
     called = invocation(context)
     settings = called.load(graph=graph).settings
-    block = block_for(host, launch(called, settings.graph))
+    whole = launch(called, settings.graph)
+    shown = whole if show_secrets else without_secrets(whole, settings.redactor)
+    block = block_for(host, shown)
     _require_shown_as_it_is(block.text)
     warn(block.where)
+    if left_out := _left_out(whole, shown):
+        warn(f"Not shown: {', '.join(left_out)}. Fill it in, or run this again with --show-secrets.")
     print(block.text)
+
+
+def without_secrets(whole: Launch, redactor: Redactor) -> Launch:
+    """Return how a host starts the server, with the names of variables in place of what is secret."""
+    environment = {
+        name: value if name not in SECRET_VARIABLES and redactor.message(value) == value else f"<{name}>"
+        for name, value in whole.environment.items()
+    }
+    return Launch(whole.command, tuple(map(redactor.message, whole.arguments)), environment)
+
+
+def _left_out(whole: Launch, shown: Launch) -> list[str]:
+    names = [name for name in whole.environment if whole.environment[name] != shown.environment[name]]
+    return [*names, *(["what stands in place of … in the arguments"] if whole.arguments != shown.arguments else [])]
 
 
 def _require_shown_as_it_is(text: str) -> None:

@@ -14,6 +14,7 @@ import typer
 from pydantic import SecretStr
 
 from kg_adapters.errors import KGError
+from kg_boundary.private_files import private_folder
 from kg_boundary.secret_forms import STRONG
 from kg_boundary.shown import visible_line
 from kg_server.commands.failures import ExitCode
@@ -119,7 +120,7 @@ def _folders(settings: Settings) -> Iterator[Finding]:
 
 def _writable(folder: Path, kind: str) -> Finding:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        private_folder(folder)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:

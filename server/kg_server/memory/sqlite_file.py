@@ -1,6 +1,5 @@
 """The file behind the SQLite store: how it is made, opened and given up, and what its failures mean."""
 
-import os
 import sqlite3
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager, suppress
@@ -10,6 +9,7 @@ from typing import Final, Literal, TypeAlias
 from filelock import FileLock, Timeout
 
 from kg_adapters.errors import BackendTimeout, BackendUnavailable, InvalidSource
+from kg_boundary.private_files import FILE_MODE, private_database, private_folder
 from kg_server.memory.file_watch import Change, FileWatch, Moved, commits_of, count_commit
 from kg_server.memory.sqlite_schema import VERSION, create_tables, migrate
 
@@ -48,7 +48,7 @@ class MemoryFile:
         self._path = path
         self._busy_s = busy_s
         # Two processes that switch a new file to WAL at once would fail without waiting for each other.
-        self._opening = FileLock(path.with_name(f".{path.name}.lock"), timeout=busy_s, mode=0o600)
+        self._opening = FileLock(path.with_name(f".{path.name}.lock"), timeout=busy_s, mode=FILE_MODE)
         self._open: tuple[sqlite3.Connection, FileWatch] | None = None
         self.replaced = False
         """Whether the file was once found to be another one than before."""
@@ -112,12 +112,10 @@ class MemoryFile:
 
     def _opened(self) -> tuple[sqlite3.Connection, FileWatch]:
         path = self._path
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(path.parent)
         with self._opening, ExitStack() as failing:
-            # Only where there is none: closing a file that is there would give up the locks of the whole process.
             # SQLite gives its other files the mode of this one.
-            with suppress(FileExistsError):
-                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+            private_database(path)
             connection = sqlite3.connect(path, timeout=self._busy_s, isolation_level=None, check_same_thread=False)
             failing.callback(connection.close)
             connection.text_factory = bytes

@@ -4,6 +4,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from cli_runs import COMMAND, CommandLine, write_graph
 
 
@@ -38,3 +40,28 @@ def test_the_sample_stays_a_name(cli: CommandLine, tmp_path: Path) -> None:
 def test_settings_from_the_environment_go_along_because_hosts_do_not_pass_theirs(cli: CommandLine) -> None:
     found = entry(cli, KG_SEXTANT_LANGUAGES="de", KG_SEXTANT_GRAPH="sample", HOME="/root")
     assert found["env"] == {"KG_SEXTANT_LANGUAGES": "de"}
+
+
+SECRETS = {
+    "KG_SEXTANT_ENDPOINT_USER": "ada",
+    "KG_SEXTANT_ENDPOINT_PASSWORD": "correct-horse",
+    "KG_SEXTANT_LLM_API_KEY": "k",
+    "KG_SEXTANT_LLM_BASE_URL": "https://bob:battery-staple@example.org/v1",
+}
+
+
+@pytest.mark.parametrize("host", ["claude", "cursor", "vscode", "codex"])
+def test_secrets_are_printed_only_when_asked_for(cli: CommandLine, host: str) -> None:
+    run = cli.run("config", host, "mine://ada:pin-code@example.org/?token=sesame", **SECRETS)
+    shown = run.out + run.err
+    told = [each for each in ("correct-horse", "battery-staple", "pin-code", "sesame", '"k"', "=k ") if each in shown]
+    assert (run.code, told) == (0, [])
+    assert "<KG_SEXTANT_ENDPOINT_PASSWORD>" in run.out
+    assert run.err.splitlines()[-1] == (
+        "Not shown: KG_SEXTANT_ENDPOINT_PASSWORD, KG_SEXTANT_LLM_API_KEY, KG_SEXTANT_LLM_BASE_URL, what stands in "
+        "place of … in the arguments. Fill it in, or run this again with --show-secrets."
+    )
+
+
+def test_secrets_are_printed_when_asked_for(cli: CommandLine) -> None:
+    assert entry(cli, "--show-secrets", **SECRETS)["env"] == SECRETS

@@ -1,0 +1,108 @@
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+from kg_boundary.private_files import open_private, private_database, private_file, private_folder, write_private
+
+
+@pytest.fixture(autouse=True)
+def _loose_umask() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction] - pytest calls it
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+def mode(path: Path) -> str:
+    return f"{path.stat().st_mode & 0o777:o}"
+
+
+def test_folders_that_are_missing_are_made_for_their_owner_and_others_stay_as_they_are(tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.mkdir(mode=0o777)
+    private_folder(theirs / "a" / "b")
+    private_folder(theirs)
+    assert [mode(each) for each in (theirs, theirs / "a", theirs / "a" / "b")] == ["777", "700", "700"]
+
+
+def test_a_folder_of_ours_that_is_there_is_tightened(tmp_path: Path) -> None:
+    ours = tmp_path / "traces"
+    ours.mkdir(mode=0o755)
+    private_folder(ours, ours=True)
+    assert mode(ours) == "700"
+    default = platformdirs.user_cache_path("kg-sextant", appauthor=False)
+    default.mkdir(mode=0o755, parents=True, exist_ok=True)
+    default.chmod(0o755)
+    private_folder(default / "vectors")
+    assert mode(default) == "700"
+
+
+def test_a_link_in_the_place_of_a_folder_of_ours_is_not_followed(tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.mkdir(mode=0o755)
+    (tmp_path / "traces").symlink_to(theirs)
+    with pytest.raises(OSError, match="traces"):
+        private_folder(tmp_path / "traces", ours=True)
+    assert mode(theirs) == "755"
+
+
+def test_a_file_is_made_or_tightened_and_keeps_what_it_holds(tmp_path: Path) -> None:
+    new, old = tmp_path / "new", tmp_path / "old"
+    old.write_text("kept", encoding="utf-8")
+    for path in (new, old):
+        private_file(path)
+        assert mode(path) == "600"
+    assert old.read_text(encoding="utf-8") == "kept"
+
+
+def test_what_sqlite_keeps_beside_a_database_is_tightened_with_it(tmp_path: Path) -> None:
+    names = ("x.sqlite3", "x.sqlite3-wal", "x.sqlite3-shm")
+    for name in names:
+        (tmp_path / name).write_bytes(b"")
+    private_database(tmp_path / "x.sqlite3")
+    assert sorted((path.name, mode(path)) for path in tmp_path.iterdir()) == sorted((name, "600") for name in names)
+
+
+@pytest.mark.parametrize("make", [private_file, private_database, open_private])
+def test_a_file_is_never_reached_through_a_link(tmp_path: Path, make: object) -> None:
+    theirs, link = tmp_path / "theirs", tmp_path / "link"
+    theirs.write_text("theirs", encoding="utf-8")
+    link.symlink_to(theirs)
+    assert callable(make)
+    with pytest.raises(OSError, match="link"):
+        make(link)
+    link.unlink()
+    link.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(OSError, match="link"):
+        make(link)
+    assert (theirs.read_text(encoding="utf-8"), mode(theirs)) == ("theirs", "666")
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_file_that_must_be_new_is_no_file_that_is_there(tmp_path: Path) -> None:
+    os.close(open_private(tmp_path / "x", new=True))
+    with pytest.raises(FileExistsError):
+        open_private(tmp_path / "x", new=True)
+
+
+def test_a_file_is_written_as_a_whole_in_the_place_of_what_is_there(tmp_path: Path) -> None:
+    theirs, path = tmp_path / "theirs", tmp_path / "x.json"
+    theirs.write_text("theirs", encoding="utf-8")
+    path.symlink_to(theirs)
+    write_private(path, b"new")
+    assert (path.read_bytes(), mode(path), theirs.read_text(encoding="utf-8")) == (b"new", "600", "theirs")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["theirs", "x.json"]
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError, match="folder"):
+        write_private(tmp_path / "folder", b"new")
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_opening_for_writing_begins_anew_and_leaves_devices_alone(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_text("old", encoding="utf-8")
+    os.close(open_private(path))
+    assert (path.read_bytes(), mode(path)) == (b"", "600")
+    os.close(open_private(Path(os.devnull)))
