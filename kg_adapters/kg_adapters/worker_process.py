@@ -1,6 +1,8 @@
 """What runs inside a worker of a `WorkerPool`."""
 
+import ctypes
 import os
+import signal
 import sys
 import threading
 import time
@@ -12,6 +14,7 @@ from typing import Final
 RECURSION_LIMIT: Final = 5_000
 """Enough for some 400 triple patterns in one block; rdflib's parser takes a dozen frames for each."""
 _GRACE_S: Final = 1.0
+_PR_SET_PDEATHSIG: Final = 1
 
 
 def answer_lines(reply: Callable[[bytes], bytes]) -> None:
@@ -35,6 +38,26 @@ def limit_memory(more_bytes: int) -> None:
     most = pages * resource.getpagesize() + more_bytes
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def end_with_parent(parent: int) -> None:
+    """End this process when another one does, its parent, however that ends; Ctrl-C is left to that one.
+
+    The parent holds the other end of standard input, and writes nothing.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform == "linux":
+        # A parser that does not let go of the interpreter would keep a thread from noticing.
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    def wait() -> None:
+        while os.read(sys.stdin.fileno(), 1):
+            pass
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def _listen() -> SimpleQueue[bytes]:

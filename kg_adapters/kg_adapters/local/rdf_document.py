@@ -1,6 +1,6 @@
 """Turtle, TriG, N3, RDF/XML and JSON-LD, where a statement may hang on all that stands before it."""
 
-import io
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -8,8 +8,11 @@ from typing import Final
 import pyoxigraph as ox
 
 from kg_adapters.local.rdf_lines import TOO_LONG, Problem, syntax_reason
-from kg_adapters.local.rdf_streams import NO_UTF_8, SalvagedText, XmlLines
+from kg_adapters.local.rdf_streams import NO_UTF_8, SalvagedText
 from kg_adapters.local.sources import RDF_FORMATS, Source
+from kg_adapters.local.watched_text import WatchedText
+from kg_adapters.local.xml_lines import XmlLines
+from kg_adapters.reading_limits import ReadingLimits
 
 # After a syntax error these go on behind the broken statement; in the others the rest of the file hangs on it.
 _RESUMABLE: Final = frozenset({ox.RdfFormat.TURTLE, ox.RdfFormat.TRIG, ox.RdfFormat.N3})
@@ -22,15 +25,21 @@ class RdfDocument:
         source: What the file is.
         stream: Its bytes.
         problem: Called for everything that cannot be read.
+        limits: How long a literal may be.
         salvage: Whether the rest is wanted of a file whose text is not UTF-8 throughout.
     """
 
-    def __init__(self, source: Source, stream: io.BufferedReader, problem: Problem, *, salvage: bool = False) -> None:
+    def __init__(
+        self, source: Source, stream: WatchedText, problem: Problem, limits: ReadingLimits, *, salvage: bool = False
+    ) -> None:
         self._source = source
+        self._stream = stream
         self._problem = problem
+        if stream.peek(len(BOM_UTF8)).startswith(BOM_UTF8):
+            stream.read(len(BOM_UTF8))
         form = RDF_FORMATS[source.ending]
         self._resumable = form in _RESUMABLE
-        self._xml = XmlLines(stream) if form == ox.RdfFormat.RDF_XML else None
+        self._xml = XmlLines(stream, limits) if form == ox.RdfFormat.RDF_XML else None
         self._salvaged = SalvagedText(stream) if salvage and self._resumable else None
         text = self._xml or self._salvaged
         # A buffer would read ahead of the line that an error is in.
@@ -57,7 +66,10 @@ class RdfDocument:
             except SyntaxError as error:
                 self._broken(error)
                 reading = self._resumable
+                self._stream.restart()
             except MemoryError as error:
+                if "buffer" not in str(error):
+                    raise
                 self._problem(f"{self._source.path}, after {self._statements:,} statements: {TOO_LONG}.", error)
                 reading = False
 

@@ -7,7 +7,9 @@ from typing import Final, TypeAlias
 
 import pyoxigraph as ox
 
+from kg_adapters.local.nesting import TOO_DEEP
 from kg_adapters.local.sources import RDF_FORMATS, Source
+from kg_adapters.reading_limits import MAX_DEPTH, ReadingLimits, setting
 from kg_boundary.shown import visible_line
 
 # Called for everything that cannot be read, with the place and the reason; it raises, or lets the rest be read.
@@ -18,6 +20,8 @@ LINE_FORMATS: Final = frozenset({ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS})
 LONGEST: Final = 1 << 24
 TOO_LONG: Final = f"a statement has over {LONGEST:,} bytes, which is more than can be read at once"
 _CHUNK: Final = 1 << 18
+_LONGEST_REASON: Final = 300
+_LITERAL: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
 
 
 class RdfLines:
@@ -26,38 +30,58 @@ class RdfLines:
     Args:
         source: What the file is.
         problem: Called for every line that cannot be read.
+        limits: How long a literal, and here a statement, may be.
     """
 
-    def __init__(self, source: Source, problem: Problem) -> None:
+    def __init__(self, source: Source, problem: Problem, limits: ReadingLimits) -> None:
         self._path = source.path
         self._form = RDF_FORMATS[source.ending]
         self._problem = problem
+        self._limits = limits
+        self._longest = min(LONGEST, limits.literal_bytes)
         self._line = 1
 
     def read(self, stream: io.BufferedReader) -> Iterator[ox.Quad]:
         """Yield the statements."""
-        rest = b""
+        rest: list[bytes] = []
+        length = 0
         while data := stream.read1(_CHUNK):
-            lines, end, rest = (rest + data).rpartition(b"\n")
+            lines, end, behind = data.rpartition(b"\n")
             if end:
+                lines = b"".join((*rest, lines))
                 yield from self._statements(lines)
                 self._line += lines.count(b"\n") + 1
-            if len(rest) > LONGEST:
-                self._problem(f"{self._path}, line {self._line}: {TOO_LONG}.", MemoryError())
-                rest = _behind_the_line(stream)
+                rest, length = [], 0
+            rest.append(behind)
+            length += len(behind)
+            if length > self._longest:
+                self._problem(f"{self._path}, line {self._line}: {self._too_long()}.", MemoryError())
+                rest = [_behind_the_line(stream)]
+                length = len(rest[0])
                 self._line += 1
-        yield from self._statements(rest)
+        yield from self._statements(b"".join(rest))
+
+    def _too_long(self) -> str:
+        if self._longest == LONGEST:
+            return TOO_LONG
+        return f"a statement has over {self._limits.literal_mb:,} MB; {setting('import_literal_mb')} allows more"
 
     def _statements(self, lines: bytes) -> Iterator[ox.Quad]:
         try:
-            quads = list(ox.parse(lines, format=self._form))
+            # The parser does not survive terms within terms within terms.
+            quads = None if b"<<" in lines else list(ox.parse(lines, format=self._form))
         except (SyntaxError, MemoryError):
-            for number, line in enumerate(lines.split(b"\n"), start=self._line):
-                yield from self._statement(line, number)
-        else:
+            quads = None
+        if quads is not None:
             yield from quads
+            return
+        for number, line in enumerate(lines.split(b"\n"), start=self._line):
+            yield from self._statement(line, number)
 
     def _statement(self, line: bytes, number: int) -> list[ox.Quad]:
+        if line.count(b"<<") > MAX_DEPTH and _LITERAL.sub(b"", line).count(b"<<") > MAX_DEPTH:
+            self._problem(f"{self._path}, line {number}: {TOO_DEEP}.", RecursionError())
+            return []
         try:
             return list(ox.parse(line, format=self._form))
         except SyntaxError as error:
@@ -69,7 +93,8 @@ class RdfLines:
 def syntax_reason(error: SyntaxError) -> str:
     """Return what the parser says about an error, without the place and fit to be printed."""
     reason = re.sub(r"^Parser error .*?: | \(line \d+\)$", "", error.msg).rstrip(".")
-    return visible_line(reason)
+    shown = visible_line(reason[:_LONGEST_REASON])
+    return shown if len(shown) <= _LONGEST_REASON else f"{shown[:_LONGEST_REASON]}…"
 
 
 def _behind_the_line(stream: io.BufferedReader) -> bytes:

@@ -4,7 +4,6 @@ import codecs
 import io
 import re
 from typing import Final
-from xml.parsers import expat
 
 # The last character that there is, for private use: where it stands instead of bytes that are not UTF-8, nothing
 # before or behind it is read in another way.
@@ -40,42 +39,3 @@ class SalvagedText(io.BytesIO):
         whole = _SURROGATES.sub(NO_UTF_8, text)
         self.mended |= whole != text
         return whole.encode()
-
-
-class XmlLines(io.BytesIO):
-    """XML as it is, line by line, so that a parser that asks for more is done with all lines before.
-
-    Args:
-        stream: The text as it is.
-
-    Attributes:
-        line: The number of the line that was handed out last; 0 before the first.
-        complete: Whether the first element was closed, as far as the text can be followed; known at the end.
-    """
-
-    def __init__(self, stream: io.BufferedReader) -> None:
-        super().__init__()
-        self._stream = stream
-        self._check: expat.XMLParserType | None = expat.ParserCreate()
-        self._ended = True
-        self.line = 0
-        self.complete = True
-
-    def read(self, size: int | None = None, /) -> bytes:
-        """Return at most `size` bytes of one line; none at the end."""
-        piece = self._stream.readline(size or -1)
-        if piece:
-            self.line += self._ended
-            self._ended = piece.endswith(b"\n")
-        self._follow(piece)
-        return piece
-
-    def _follow(self, piece: bytes) -> None:
-        if self._check is None:
-            return
-        try:
-            self._check.Parse(piece, not piece)
-        except expat.ExpatError:
-            # In the middle it is for the parser to judge what is wrong.
-            self._check = None
-            self.complete = bool(piece)

@@ -1,41 +1,44 @@
 """The statements of the files that a graph is made of."""
 
-import gzip
-import io
+import json
 import re
-import zlib
 from codecs import BOM_UTF8
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Final
 
 import pyoxigraph as ox
 
 from kg_adapters.errors import InvalidRequest, InvalidSource
-from kg_adapters.local.graph_json import read_graph_json
-from kg_adapters.local.rdf_document import RdfDocument
+from kg_adapters.local.documents import parsed_frames
 from kg_adapters.local.rdf_lines import LINE_FORMATS, RdfLines
+from kg_adapters.local.reading_frames import Frame, Kind, statements_of
+from kg_adapters.local.reading_process import BAD_FILE, Order
+from kg_adapters.local.source_bytes import SourceBytes, opened
 from kg_adapters.local.sources import GRAPH_JSON, RDF_FORMATS, Source
 from kg_adapters.prefixes import is_prefix
+from kg_adapters.reading_limits import ReadingLimits, Refused
 from kg_adapters.terms import BlankNode
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
 
 # What the parser calls nodes without a name is random; numbers make an import repeatable.
 _NAMELESS: Final = re.compile(r"[a-f][0-9a-f]{15,31}|anon-.*", re.DOTALL)
 _KEPT_PROBLEMS: Final = 10
 _KEPT_GRAPHS: Final = 1_000
-_BAD_FILE: Final = (OSError, EOFError, zlib.error)
 
 
 class SourceReader:
     """Reads the statements of one import, file by file, all merged into the default graph.
 
+    N-Triples and N-Quads are read here, line by line; every other format is parsed in a process of its own, which
+    tells its statements as N-Quads.
+
     Args:
         skip_errors: Count what cannot be read and go on, instead of raising.
         graphs: IRIs of the named graphs to read; all of them, and the default graph, when empty.
         several: Whether more than one file will be read; then blank node labels get the file's number.
+        limits: What one file may ask for.
+        on_wait: Called again and again while a file is parsed and gives nothing; what it raises ends the reading.
 
     Attributes:
         skipped: How many statements, or rests of files, were left out.
@@ -44,11 +47,21 @@ class SourceReader:
         graph_json: Whether one of the files was a `graph.json`.
     """
 
-    def __init__(self, *, skip_errors: bool = False, graphs: Sequence[str] = (), several: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        skip_errors: bool = False,
+        graphs: Sequence[str] = (),
+        several: bool = False,
+        limits: ReadingLimits | None = None,
+        on_wait: Callable[[], None] = lambda: None,
+    ) -> None:
         self._skip_errors = skip_errors
         self._graphs = _Graphs(graphs)
         self._terms = _Terms(several=several)
-        self._raw: io.BufferedReader | None = None
+        self._limits = limits or ReadingLimits()
+        self._on_wait = on_wait
+        self._content: SourceBytes | None = None
         self._read_bytes = 0
         self.skipped = 0
         self.problems: list[str] = []
@@ -58,28 +71,29 @@ class SourceReader:
     @property
     def position(self) -> int:
         """How many bytes of the current or last file were read."""
-        return self._read_bytes if self._raw is None else self._raw.tell()
+        return self._read_bytes if self._content is None else self._content.position
 
-    def read(self, source: Source) -> Iterator[ox.Quad]:
+    def read(self, source: Source) -> Generator[ox.Quad]:
         """Yield the statements of one file as quads of the default graph, no triple terms among them.
 
         Raises:
             InvalidSource: The file cannot be read to its end; the message names the place and what was expected.
         """
         self._terms.start_file()
-        self._read_bytes = 0
-        with ExitStack() as stack:
-            try:
-                raw = stack.enter_context(source.path.open("rb"))
-                self._raw = raw
-                stream = stack.enter_context(_unpacked(raw)) if source.gzipped else raw
-                yield from (
-                    self._graph_json(stream, source) if source.ending == GRAPH_JSON else self._rdf(stream, source)
-                )
-            except _BAD_FILE as error:
-                self._problem(f"{source.path} cannot be read to its end: {error}.", error)
-            finally:
-                self._read_bytes, self._raw = self.position, None
+        self._read_bytes, self._content = 0, None
+        self.graph_json |= source.ending == GRAPH_JSON
+        lines = RDF_FORMATS.get(source.ending) in LINE_FORMATS
+        try:
+            yield from self._plain(self._lines(source) if lines else self._document(source), source)
+        except Refused as error:
+            self._problem(f"{source.path}, {error}.", error)
+        except BAD_FILE as error:
+            self._problem(f"{source.path} cannot be read to its end: {error}.", error)
+
+    def leave_out(self, links: Sequence[Path]) -> None:
+        """Count links that are not followed."""
+        for link in links:
+            self._note(f"{link} is a link that leads outside of the folder. It is followed with --follow-links.")
 
     def check_graphs(self) -> None:
         """Make sure that every chosen graph was met.
@@ -89,23 +103,35 @@ class SourceReader:
         """
         self._graphs.check()
 
-    def _graph_json(self, stream: io.BufferedReader, source: Source) -> Iterator[ox.Quad]:
-        self.graph_json = True
-        yield from read_graph_json(stream, str(source.path), self._problem)
+    def _lines(self, source: Source) -> Iterator[ox.Quad]:
+        with opened(source, self._limits) as content:
+            self._content = content
+            if content.stream.peek(len(BOM_UTF8)).startswith(BOM_UTF8):
+                content.stream.read(len(BOM_UTF8))
+            yield from RdfLines(source, self._problem, self._limits).read(content.stream)
 
-    def _rdf(self, stream: io.BufferedReader, source: Source) -> Iterator[ox.Quad]:
-        if stream.peek(len(BOM_UTF8)).startswith(BOM_UTF8):
-            stream.read(len(BOM_UTF8))
-        form = RDF_FORMATS[source.ending]
-        if form in LINE_FORMATS:
-            yield from self._plain(RdfLines(source, self._problem).read(stream), source)
-            return
-        document = RdfDocument(source, stream, self._problem, salvage=self._skip_errors)
-        yield from self._plain(document.read(), source)
-        self._declare(document.prefixes)
+    def _document(self, source: Source) -> Iterator[ox.Quad]:
+        order = Order(source, self._limits, salvage=self._skip_errors)
+        with closing(parsed_frames(order, self._on_wait)) as frames:
+            for frame in frames:
+                self._read_bytes = frame.position
+                yield from self._heard(frame)
+
+    def _heard(self, frame: Frame) -> Iterator[ox.Quad]:
+        match frame.kind:
+            case Kind.STATEMENTS | Kind.LONG_STATEMENT:
+                yield from statements_of(frame)
+            case Kind.PROBLEM:
+                self._problem(frame.body.decode(), Refused())
+            case Kind.REFUSAL:
+                raise InvalidSource(frame.body.decode())
+            case Kind.END:
+                self._declare(json.loads(frame.body))
+            case Kind.TICK:
+                self._on_wait()
 
     def _plain(self, quads: Iterator[ox.Quad], source: Source) -> Iterator[ox.Quad]:
-        form = RDF_FORMATS[source.ending]
+        form = RDF_FORMATS.get(source.ending)
         for number, quad in enumerate(quads, start=1):
             try:
                 if self._graphs.wants(quad.graph_name, form):
@@ -123,20 +149,12 @@ class SourceReader:
             raise InvalidSource(
                 f"{message} Mend the file, or leave out what is wrong with kg-sextant import --skip-errors."
             ) from cause
+        self._note(message)
+
+    def _note(self, message: str) -> None:
         self.skipped += 1
         if len(self.problems) < _KEPT_PROBLEMS:
             self.problems.append(message)
-
-
-class _Piecemeal(gzip.GzipFile):
-    """An archive that gives what it has at once, so that nothing is lost which stands before a damage."""
-
-    def readinto(self, buffer: "WriteableBuffer") -> int:
-        return self.readinto1(buffer)
-
-
-def _unpacked(raw: io.BufferedReader) -> io.BufferedReader:
-    return io.BufferedReader(_Piecemeal(fileobj=raw))
 
 
 class _Graphs:
@@ -146,7 +164,7 @@ class _Graphs:
         self._chosen = frozenset(chosen)
         self._met: set[str] = set()
 
-    def wants(self, graph: ox.NamedNode | ox.BlankNode | ox.DefaultGraph, form: ox.RdfFormat) -> bool:
+    def wants(self, graph: ox.NamedNode | ox.BlankNode | ox.DefaultGraph, form: ox.RdfFormat | None) -> bool:
         """Say whether statements of a graph are to be read.
 
         Raises:
