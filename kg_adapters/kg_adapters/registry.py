@@ -1,7 +1,7 @@
 """Opens a graph by what people call it, and finds the adapters that other packages bring."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 from kg_adapters.errors import InvalidRequest, Unsupported
 from kg_adapters.progress import OnProgress, ignore_progress
 from kg_adapters.protocol import KGAdapter
+from kg_adapters.reading_limits import ReadingLimits
 from kg_boundary.shown import in_quotes
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class OpenOptions:
         wikidata: How Wikidata is reached; without a contact when None.
         answers_kept_s: How many seconds the answers of an endpoint or of Wikidata are remembered; 0 for not at all.
         sparql: How much of the machine SPARQL over files on it may take; what suits the machine when None.
+        reading: What a file may ask for while it is read.
     """
 
     cache_folder: Path
@@ -48,6 +50,7 @@ class OpenOptions:
     wikidata: "WikidataOptions | None" = None
     answers_kept_s: float = 600.0
     sparql: "SparqlLimits | None" = None
+    reading: ReadingLimits = field(default_factory=ReadingLimits)
 
 
 @runtime_checkable

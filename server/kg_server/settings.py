@@ -138,6 +138,23 @@ class Settings(BaseModel):
     )
     wikidata_qualifiers: bool = Field(default=False, description="Whether `Feature` shows qualifiers of statements.")
     wikidata_external_ids: bool = Field(default=False, description="Whether `Feature` shows ids in other databases.")
+    import_memory_mb: int | None = Field(
+        default=None,
+        ge=64,
+        description="The most memory that parsing a file takes; none: a quarter of the machine's, at most 2,048.",
+    )
+    import_stall_s: float = Field(
+        default=60.0, gt=0, description="Seconds after which the parsing of a file is ended that does not get ahead."
+    )
+    import_literal_mb: int = Field(
+        default=64, ge=1, le=1_024, description="The most megabytes of one literal or IRI in a file."
+    )
+    import_inflate_ratio: int = Field(
+        default=100, ge=1, description="How many times its size a `.gz` may inflate to; 10 MB are always allowed."
+    )
+    import_inflate_mb: int = Field(
+        default=32_768, ge=1, description="The most megabytes that one `.gz` may inflate to."
+    )
     hub_degree: int = Field(default=1_000, ge=2, description="Paths avoid nodes with more neighbours than this.")
     max_expansions: int = Field(default=2_000_000, ge=1, description="How many edges one path search may look at.")
     embedder: Annotated[EmbedderName, BeforeValidator(_lowered)] = Field(

@@ -14,6 +14,7 @@ from kg_adapters.local.cache import cached_store, sample_store
 from kg_adapters.local.store import FORMAT, open_store
 from kg_adapters.local.verifying import verify_store
 from kg_adapters.progress import Progress, Stage
+from kg_adapters.reading_limits import ReadingLimits
 
 EDGE = "<http://e/a> <http://e/p> <http://e/b> .\n"
 OPTIONS = ImportOptions(sparql=False)
@@ -150,3 +151,19 @@ def test_the_shipped_sample_is_what_an_import_of_its_source_makes(sample_source:
         file for file in fresh.files if file.path.startswith("index/")
     ]
     assert shipped.sources == fresh.sources
+
+
+def test_a_link_is_read_by_its_own_ending_though_another_led_to_the_same_file(tmp_path: Path) -> None:
+    (tmp_path / "blob").write_text("@prefix e: <http://e/> . e:a e:p e:b .", encoding="utf-8")
+    for name in ("g.ttl", "g.nt"):
+        (tmp_path / name).symlink_to("blob")
+    assert open_store(cached_store([tmp_path / "g.ttl"], tmp_path / "cache", ImportOptions())).info.counts.triples == 1
+    with pytest.raises(InvalidSource, match=r"blob, line 1, column 1: "):
+        cached_store([tmp_path / "g.nt"], tmp_path / "cache", ImportOptions())
+
+
+def test_other_limits_do_not_import_again(tmp_path: Path) -> None:
+    (tmp_path / "g.ttl").write_text("<http://e/a> <http://e/p> <http://e/b> .", encoding="utf-8")
+    limits = ImportOptions(limits=ReadingLimits(literal_mb=1))
+    stores = {cached_store([tmp_path / "g.ttl"], tmp_path / "cache", options) for options in (ImportOptions(), limits)}
+    assert len(stores) == 1

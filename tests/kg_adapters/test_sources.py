@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kg_adapters.errors import InvalidSource
-from kg_adapters.local.sources import Source, find_sources
+from kg_adapters.local.sources import Source, find_sources, gather_sources
 
 
 def touch(folder: Path, *names: str) -> None:
@@ -65,3 +65,48 @@ def test_a_folder_without_rdf_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "notes.txt.gz").write_bytes(gzip.compress(b"nothing"))
     with pytest.raises(InvalidSource, match="holds no RDF file"):
         find_sources([tmp_path])
+
+
+def name_sources(folder: Path, *, follow_links: bool = False) -> tuple[list[str], list[str]]:
+    found = gather_sources([folder], follow_links=follow_links)
+    return [source.name for source in found.files], [path.name for path in found.outside]
+
+
+def test_the_ending_of_a_link_is_that_of_the_name_that_was_given(tmp_path: Path) -> None:
+    touch(tmp_path, "blobs/4c1f", "data/readme.md")
+    (tmp_path / "g.nt.gz").symlink_to("blobs/4c1f")
+    (tmp_path / "link").symlink_to("data")
+    (tmp_path / "data" / "g.ttl").symlink_to("../data/.git/4c1f")
+    touch(tmp_path, "data/.git/4c1f")
+    named, in_folder = find_sources([tmp_path / "g.nt.gz"]), find_sources([tmp_path / "link"])
+    assert named == [Source(tmp_path / "blobs/4c1f", "g.nt.gz")]
+    assert (named[0].ending, named[0].gzipped) == (".nt", True)
+    assert in_folder == [Source(tmp_path / "data/.git/4c1f", "g.ttl")]
+
+
+def test_links_in_a_folder_are_followed_only_within_it_unless_asked_for(tmp_path: Path) -> None:
+    touch(tmp_path, "data/a.nt", "data/sub/b.nt", "data/.hidden/c.nt", "elsewhere/d.nt", "elsewhere/e.nt")
+    data = tmp_path / "data"
+    (data / "again").symlink_to("sub")
+    (data / "shown").symlink_to(".hidden")
+    (data / "d.nt").symlink_to(tmp_path / "elsewhere" / "d.nt")
+    (data / "out").symlink_to("../elsewhere")
+    (data / "notes.txt").symlink_to("/etc/hostname")
+    inside = ["a.nt", "shown/c.nt", "sub/b.nt"]
+    assert name_sources(data) == (inside, ["d.nt", "out"])
+    assert name_sources(data, follow_links=True) == (sorted([*inside, "d.nt", "out/e.nt"]), [])
+
+
+def test_links_in_a_circle_end(tmp_path: Path) -> None:
+    touch(tmp_path, "data/sub/a.nt")
+    for name, target in {"up": "..", "self.nt": "self.nt", "lost.nt": "nowhere", "further": "../.."}.items():
+        (tmp_path / "data" / "sub" / name).symlink_to(target)
+    for follow_links in (False, True):
+        assert name_sources(tmp_path / "data", follow_links=follow_links)[0] == ["sub/a.nt"]
+
+
+def test_a_folder_whose_links_all_lead_outside_says_how_to_read_them(tmp_path: Path) -> None:
+    touch(tmp_path, "blobs/a", "data/readme.md")
+    (tmp_path / "data" / "a.nt").symlink_to("../blobs/a")
+    with pytest.raises(InvalidSource, match=r"data holds no RDF file\..*/data/a\.nt, .*import --follow-links"):
+        find_sources([tmp_path / "data"])

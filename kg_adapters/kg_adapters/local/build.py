@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
@@ -22,7 +22,7 @@ from kg_adapters.local.namespaces import choose_prefixes
 from kg_adapters.local.reader import SourceReader
 from kg_adapters.local.schema_file import write_schema
 from kg_adapters.local.seal import file_sha256, seal_oxigraph
-from kg_adapters.local.sources import Source, find_sources
+from kg_adapters.local.sources import Source, Sources, gather_sources, look
 from kg_adapters.local.store import (
     FORMAT,
     INDEX_FOLDER,
@@ -37,6 +37,7 @@ from kg_adapters.local.store import (
 from kg_adapters.local.swap import exclusively, replacing
 from kg_adapters.local.text_index import build_text_index
 from kg_adapters.progress import OnProgress, Progress, Stage, ignore_progress
+from kg_adapters.reading_limits import ReadingLimits
 
 # Oxigraph sorts what it is given at once in memory: this many quads take about 100 MB.
 _BATCH: Final = 100_000
@@ -52,6 +53,8 @@ class ImportOptions:
         sparql: Whether to build the Oxigraph store now; without it, the first SPARQL query does.
         vocabulary: The relations and languages that labels and descriptions are chosen by.
         name: What to call the graph; the first file's name when None.
+        follow_links: Whether links in a folder are followed that lead outside of it.
+        limits: What one file may ask for while it is read; they leave the store as it is, so no store is named by them.
     """
 
     skip_errors: bool = False
@@ -59,6 +62,8 @@ class ImportOptions:
     sparql: bool = True
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     name: str | None = None
+    follow_links: bool = field(default=False, repr=False)
+    limits: ReadingLimits = field(default_factory=ReadingLimits, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +92,16 @@ def build_store(
         InvalidSource: A file cannot be read, `target` is something else than a store or an empty folder, or there is no
             room for the store.
     """
-    files = find_sources(sources)
+    found = gather_sources(sources, follow_links=options.follow_links)
     # What a link stands for is replaced, not the link.
     target = Path(os.path.realpath(target))
     check_target(target)
-    steps = _Steps(progress, sum(file.path.stat().st_size for file in files))
+    steps = _Steps(progress, sum(look(file.path).size for file in found.files))
     with exclusively(target, on_wait=lambda: steps.tell("waiting")):
         check_target(target)
         try:
             with replacing(target) as folder:
-                report = _Import(files, options, steps).build(folder)
+                report = _Import(found, options, steps).build(folder)
                 steps.tell("saving")
         except OSError as error:
             raise InvalidSource(
@@ -122,12 +127,19 @@ class _Steps:
 class _Import:
     """One import into an empty folder."""
 
-    def __init__(self, files: Sequence[Source], options: ImportOptions, steps: _Steps) -> None:
-        self._files = files
+    def __init__(self, found: Sources, options: ImportOptions, steps: _Steps) -> None:
+        self._files = files = found.files
         self._options = options
         self._steps = steps
-        self._states = {file.path: _state(file.path) for file in files}
-        self._reader = SourceReader(skip_errors=options.skip_errors, graphs=options.graphs, several=len(files) > 1)
+        self._states = {file.path: look(file.path) for file in files}
+        self._reader = SourceReader(
+            skip_errors=options.skip_errors,
+            graphs=options.graphs,
+            several=len(files) > 1,
+            limits=options.limits,
+            on_wait=self._wait,
+        )
+        self._reader.leave_out(found.outside)
 
     def build(self, folder: Path) -> ImportReport:
         counts = self._write_index(folder)
@@ -153,14 +165,15 @@ class _Import:
         store = ox.Store(folder / OXIGRAPH_FOLDER) if self._options.sparql else None
         for file in self._files:
             self._steps.tell("reading")
-            for batch in _batches(self._reader.read(file)):
-                for quad in batch:
-                    _add(builder, quad)
-                if store is not None:
-                    store.bulk_extend(batch)
-                self._steps.statements += len(batch)
-                self._steps.tell("reading", self._reader.position)
-            self._steps.done += file.path.stat().st_size
+            with closing(self._reader.read(file)) as quads:
+                for batch in _batches(quads):
+                    for quad in batch:
+                        _add(builder, quad)
+                    if store is not None:
+                        store.bulk_extend(batch)
+                    self._steps.statements += len(batch)
+                    self._steps.tell("reading", self._reader.position)
+            self._steps.done += self._states[file.path].size
         self._reader.check_graphs()
         if store is not None:
             store.optimize()
@@ -168,6 +181,9 @@ class _Import:
             del store
             seal_oxigraph(folder / OXIGRAPH_FOLDER)
         return builder
+
+    def _wait(self) -> None:
+        self._steps.tell("reading", self._reader.position)
 
     def _info(self, folder: Path, index: GraphIndex, counts: Counts) -> StoreInfo:
         return StoreInfo(
@@ -184,10 +200,12 @@ class _Import:
 
     def _fingerprint(self, file: Source) -> SourceFile:
         """Return the fingerprint of a file, which must be that of what was read."""
-        sha256 = file_sha256(file.path)
-        if _state(file.path) != self._states[file.path]:
+        seen = self._states[file.path]
+        # Whatever took its place may be waited for without end.
+        sha256 = file_sha256(file.path) if look(file.path) == seen else ""
+        if not sha256 or look(file.path) != seen:
             raise InvalidSource(f"{file.path} was changed while it was read. Import it again when it is complete.")
-        return SourceFile(name=file.name, size=file.path.stat().st_size, sha256=sha256)
+        return SourceFile(name=file.name, size=seen.size, sha256=sha256)
 
 
 def counts_of(index: GraphIndex) -> Counts:
@@ -198,11 +216,6 @@ def counts_of(index: GraphIndex) -> Counts:
         triples=len(index.out.neighbors),
         features=len(index.features.relations),
     )
-
-
-def _state(path: Path) -> tuple[int, int, int]:
-    at = path.stat()
-    return at.st_ino, at.st_size, at.st_mtime_ns
 
 
 def check_target(target: Path) -> None:

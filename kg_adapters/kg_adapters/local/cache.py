@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from kg_adapters.errors import InvalidSource
 from kg_adapters.local.build import ImportOptions, build_store
 from kg_adapters.local.seal import file_sha256
-from kg_adapters.local.sources import Source, find_sources
+from kg_adapters.local.sources import Source, gather_sources, look
 from kg_adapters.local.store import FORMAT, StoreInfo, is_store, open_store
 from kg_adapters.local.swap import exclusively, replacing
 from kg_adapters.progress import OnProgress, Progress, ignore_progress
@@ -52,12 +52,12 @@ def cached_store(
     Raises:
         InvalidSource: A file cannot be read, or the cache folder cannot be written to.
     """
-    sources = find_sources(paths)
+    sources = gather_sources(paths, follow_links=options.follow_links).files
     store = cache_folder.absolute() / _key(paths, options)
     _keep_private(store.parent)
     if _fresh(store, sources):
         return store
-    total = sum(source.path.stat().st_size for source in sources)
+    total = sum(look(source.path).size for source in sources)
     with exclusively(_seen_file(store), on_wait=lambda: progress(Progress("waiting", 0, total, 0))):
         if not _fresh(store, sources):
             seen = _look(sources)
@@ -94,7 +94,12 @@ def _keep_private(folder: Path) -> None:
 
 
 def _key(paths: Sequence[Path], options: ImportOptions) -> str:
-    identity = [FORMAT, [str(path.resolve()) for path in paths], repr(options)]
+    identity: list[object] = [FORMAT, [str(path.resolve()) for path in paths], repr(options)]
+    # Under another name a file may be of another format.
+    if any(path.is_symlink() for path in paths):
+        identity.append([path.name for path in paths])
+    if options.follow_links:
+        identity.append("links")
     name = paths[0].resolve().name.partition(".")[0][:40] or "graph"
     return f"{name}-{hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:_KEY_LENGTH]}"
 
@@ -104,10 +109,8 @@ def _seen_file(store: Path) -> Path:
 
 
 def _look(sources: Sequence[Source]) -> _Seen:
-    looks = [(source.path, source.path.stat()) for source in sources]
-    return _Seen(
-        files=tuple(_SeenFile(path=str(path), size=at.st_size, modified_ns=at.st_mtime_ns) for path, at in looks)
-    )
+    looks = [(source.path, look(source.path)) for source in sources]
+    return _Seen(files=tuple(_SeenFile(path=str(path), size=at.size, modified_ns=at.modified_ns) for path, at in looks))
 
 
 def _fresh(store: Path, sources: Sequence[Source]) -> bool:
@@ -124,9 +127,9 @@ def _same_content(store: Path, sources: Sequence[Source]) -> bool:
         return False
     was = [(file.name, file.size, file.sha256) for file in info.sources]
     # A different size settles it without reading anything.
-    if [size for _, size, _ in was] != [source.path.stat().st_size for source in sources]:
+    if [size for _, size, _ in was] != [look(source.path).size for source in sources]:
         return False
-    return was == [(source.name, source.path.stat().st_size, file_sha256(source.path)) for source in sources]
+    return was == [(source.name, look(source.path).size, file_sha256(source.path)) for source in sources]
 
 
 def _opens(store: Path) -> StoreInfo | None:

@@ -1,6 +1,8 @@
 """The files that a graph is made of."""
 
-from collections.abc import Collection, Sequence
+import os
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -21,6 +23,7 @@ RDF_FORMATS: Final = {
     ".jsonld": ox.RdfFormat.JSON_LD,
 }
 GRAPH_JSON: Final = ".json"
+_FOLLOW: Final = "kg-sextant import --follow-links"
 # Their names do not say that they hold a graph: taken when named, passed over in a folder.
 _ONLY_BY_NAME: Final = frozenset({".xml", GRAPH_JSON})
 
@@ -35,51 +38,140 @@ class Source:
     @property
     def ending(self) -> str:
         """The ending that tells the format, without `.gz`."""
-        return _ending(self.path)
+        return _ending(Path(self.name))
 
     @property
     def gzipped(self) -> bool:
         """Whether the file is compressed."""
-        return self.path.suffix.lower() == ".gz"
+        return Path(self.name).suffix.lower() == ".gz"
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The files to read.
+
+    Args:
+        files: Each of them once.
+        outside: Links in given folders that lead outside of them, and were not followed.
+    """
+
+    files: tuple[Source, ...]
+    outside: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """What tells a file from the same one after a change."""
+
+    inode: int
+    size: int
+    modified_ns: int
+
+
+def look(path: Path) -> FileState:
+    """Return the state of a file.
+
+    Raises:
+        InvalidSource: It is not there any more.
+    """
+    try:
+        at = path.stat()
+    except OSError as error:
+        raise InvalidSource(f"{path} cannot be read: {error.strerror or error}. Was it moved or deleted?") from error
+    return FileState(at.st_ino, at.st_size, at.st_mtime_ns)
 
 
 def find_sources(paths: Sequence[Path]) -> list[Source]:
+    """Return the files to read, as `gather_sources` does.
+
+    Raises:
+        InvalidSource: As there.
+    """
+    return list(gather_sources(paths).files)
+
+
+def gather_sources(paths: Sequence[Path], *, follow_links: bool = False) -> Sources:
     """Return the files to read: each path itself, or every RDF file under it, sorted, none twice.
+
+    Args:
+        paths: Files and folders; where they are links, those that they stand for.
+        follow_links: Whether links in a folder are followed that lead outside of it.
 
     Raises:
         InvalidSource: A path does not exist, a file's ending is unknown, or a folder holds no RDF file.
     """
     found: dict[Path, str] = {}
+    outside: list[Path] = []
     for path in paths:
-        for file in _files(path):
+        files, passed = _folder(path, follow_links=follow_links) if path.is_dir() else ([_file(path)], [])
+        outside.extend(passed)
+        for file in files:
             name = file.relative_to(path).as_posix() if path.is_dir() else file.name
             found.setdefault(file.resolve(), name.encode(errors="replace").decode())
     names = list(found.values())
-    return [
+    sources = (
         Source(file, name if names.count(name) == 1 else f"{number}/{name}")
         for number, (file, name) in enumerate(found.items(), start=1)
-    ]
+    )
+    return Sources(tuple(sources), tuple(outside))
 
 
-def _files(path: Path) -> list[Path]:
-    if path.is_dir():
-        wanted = RDF_FORMATS.keys() - _ONLY_BY_NAME
-        shown = (file for file in path.rglob("*") if not _is_hidden(file.relative_to(path)))
-        files = sorted(file for file in shown if file.is_file() and _ending(file) in wanted)
-        if not files:
-            raise InvalidSource(f"{path} holds no RDF file. Expected names that end in {_endings(wanted)}.")
-        return files
+def _file(path: Path) -> Path:
     if not path.exists():
         raise InvalidSource(f"There is no file or folder {path}. Check the spelling; paths start at {Path.cwd()}.")
     if not path.is_file():
         raise InvalidSource(f"{path} is neither a file nor a folder. Write what it gives into a file first.")
     if _ending(path) not in {*RDF_FORMATS, GRAPH_JSON}:
         raise InvalidSource(f"{path} has an ending that is not known. Expected {_endings({*RDF_FORMATS, GRAPH_JSON})}.")
-    return [path]
+    return path
 
 
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
+def _folder(path: Path, *, follow_links: bool) -> tuple[list[Path], list[Path]]:
+    """Return the RDF files under a folder, and the links that are not followed, both sorted."""
+    wanted = RDF_FORMATS.keys() - _ONLY_BY_NAME
+    files: list[Path] = []
+    outside: list[Path] = []
+    for file, leads_outside in _below(path, follow_links=follow_links):
+        if leads_outside and (file.is_dir() or _ending(file) in wanted):
+            outside.append(file)
+        elif not leads_outside and _ending(file) in wanted and file.is_file():
+            files.append(file)
+    if not files:
+        links = f" Links that lead outside of it, such as {outside[0]}, are read with {_FOLLOW}." if outside else ""
+        raise InvalidSource(f"{path} holds no RDF file. Expected names that end in {_endings(wanted)}.{links}")
+    return sorted(files), sorted(outside)
+
+
+def _below(folder: Path, *, follow_links: bool) -> Iterator[tuple[Path, bool]]:
+    """Yield what is below a folder and not hidden, and whether it is a link that is not to be followed."""
+    root = folder.resolve()
+    walked: set[Path] = set()
+    # Folders come before links to folders, so that each goes by its own name; no folder comes twice.
+    folders, links = deque([folder]), deque[Path]()
+    while folders or links:
+        current = folders.popleft() if folders else links.popleft()
+        if (real := current.resolve()) in walked:
+            continue
+        walked.add(real)
+        for path in _entries(current):
+            leads_outside = path.is_symlink() and not follow_links and not _real(path).is_relative_to(root)
+            if leads_outside or not path.is_dir():
+                yield path, leads_outside
+            else:
+                (links if path.is_symlink() else folders).append(path)
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return [path for path in folder.iterdir() if not path.name.startswith(".")]
+    except OSError:
+        # It may not be read, or is gone.
+        return []
+
+
+def _real(path: Path) -> Path:
+    # A link to itself leads nowhere, which is for whoever opens it to find out.
+    return Path(os.path.realpath(path))
 
 
 def _ending(path: Path) -> str:

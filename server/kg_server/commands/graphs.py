@@ -10,6 +10,7 @@ import anyio
 from kg_adapters.errors import KGError
 from kg_adapters.progress import OnProgress
 from kg_adapters.protocol import KGAdapter
+from kg_adapters.reading_limits import ReadingLimits
 from kg_adapters.registry import OpenOptions, open_graph
 from kg_boundary.secrets import Redactor
 from kg_server.commands.endpoints import endpoint_of, wikidata_of
@@ -98,6 +99,17 @@ async def _say_if_it_fails(pending: "PendingAdapter", redactor: Redactor) -> Non
         warn(redactor.message(sentence(error)))
 
 
+def reading_limits_of(settings: Settings) -> ReadingLimits:
+    """Return what a file may ask for while it is read."""
+    return ReadingLimits(
+        memory_mb=settings.import_memory_mb,
+        stall_s=settings.import_stall_s,
+        literal_mb=settings.import_literal_mb,
+        inflate_ratio=settings.import_inflate_ratio,
+        inflate_mb=settings.import_inflate_mb,
+    )
+
+
 async def _open(settings: Settings, *told: OnProgress) -> KGAdapter:
     from kg_adapters.local.sparql_pool import SparqlLimits
 
@@ -115,6 +127,7 @@ async def _open(settings: Settings, *told: OnProgress) -> KGAdapter:
             worker_bytes=None if worker_mb is None else worker_mb * 1_000_000,
             max_waiting=settings.sparql_max_waiting,
         ),
+        reading=reading_limits_of(settings),
     )
     try:
         return await open_graph(settings.graph, options)

@@ -27,6 +27,9 @@ def import_(
         list[str] | None, typer.Option("--graph-name", metavar="IRI", help="Only this named graph; may be repeated.")
     ] = None,
     name: Annotated[str | None, typer.Option("--name", help="What to call the graph.")] = None,
+    follow_links: Annotated[
+        bool, typer.Option("--follow-links", help="Follow links in folders that lead outside of them.")
+    ] = False,
     languages: Annotated[str | None, typer.Option(help="Languages of labels, the preferred first: en,mul.")] = None,
     embed: Annotated[
         bool, typer.Option("--embed", help="Compute vectors too; with a store or `sample` as FILE, nothing else.")
@@ -43,12 +46,15 @@ def import_(
         raise InvalidRequest("Say where the store is to be, as in --to FOLDER.")
     from kg_adapters.labels import Vocabulary
     from kg_adapters.local.build import ImportOptions, build_store
+    from kg_server.commands.graphs import reading_limits_of
 
     options = ImportOptions(
         skip_errors=skip_errors,
         graphs=tuple(graph_names or ()),
         vocabulary=Vocabulary(languages=settings.languages),
         name=name,
+        follow_links=follow_links,
+        limits=reading_limits_of(settings),
     )
     with shown_progress() as progress:
         report = build_store(files, to, options, progress)

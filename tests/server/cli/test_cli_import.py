@@ -89,3 +89,16 @@ def test_nothing_is_shown_when_there_is_nothing_to_report(cli: CommandLine) -> N
     with shown_progress():
         pass
     assert cli.capture.readouterr() == ("", "")
+
+
+def test_links_that_lead_outside_of_a_folder_are_counted_and_followed_when_asked_for(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    (tmp_path / "data").mkdir()
+    write_graph(tmp_path / "data")
+    (tmp_path / "other.nt").write_text("<http://e/a> <http://e/p> <http://e/b> .", encoding="utf-8")
+    (tmp_path / "data" / "link.nt").symlink_to("../other.nt")
+    words = ["import", str(tmp_path / "data"), "--to", str(tmp_path / "store")]
+    assert "link.nt is a link that leads outside of the folder" in cli.run(*words).out
+    followed = cli.run(*words, "--follow-links")
+    assert ("3 triples between 4 entities" in followed.out, "Left out" in followed.out) == (True, False)
