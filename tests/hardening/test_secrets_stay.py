@@ -1,0 +1,238 @@
+"""No secret is written or sent, whatever services repeat: every command and tool, at the log level debug."""
+
+import base64
+import html
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import ClassVar
+from urllib.parse import quote, quote_plus
+
+import pytest
+
+from cli_runs import COMMAND, write_graph
+
+PASSWORD = 'correct "horse"/bat+tery & <staple>'
+KEY, EMBEDDING_KEY, URL_PASSWORD = "sk-llm-5f3a9c/key+of?mine", "sk-emb-7d2b1e-key-of-mine", "staple-of-bob"
+SERVER_TOKEN = "token-of-a-server"
+SECRETS = (PASSWORD, KEY, EMBEDDING_KEY, URL_PASSWORD, SERVER_TOKEN)
+RESULTS = "application/sparql-results+json"
+
+RUN = """
+import json, sys
+from kg_server.cli import main
+told = json.load(sys.stdin)
+for words in told["commands"]:
+    print("RUN", words[0], flush=True)
+    try:
+        main(words, told["environ"])
+    except SystemExit as ended:
+        print("ENDED", ended.code, flush=True)
+"""
+
+
+class Echo(BaseHTTPRequestHandler):
+    """Answers every request with all that came with it, in the way that the path names."""
+
+    protocol_version = "HTTP/1.1"
+    seen: ClassVar[set[str]] = set()
+
+    def do_GET(self) -> None:
+        self._echo(b"")
+
+    def do_POST(self) -> None:
+        self._echo(self.rfile.read(int(self.headers["Content-Length"])))
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+    def _echo(self, body: bytes) -> None:
+        said = "".join(f"{name}: {value}\n" for name, value in self.headers.items())
+        packed = self.headers.get("Authorization", "").partition(" ")[2]
+        with suppress(ValueError):
+            said += base64.b64decode(packed, validate=True).decode() + "\n"
+        everything = f"{said}{quote(said)}\n{body.decode(errors='replace')[:100]}"
+        mode = self.path.partition("?")[0].strip("/").split("/")[0]
+        type(self).seen.add(mode)
+        rows = {"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "literal", "value": everything}}]}}
+        chat = {"choices": [{"index": 0, "message": {"role": "assistant", "content": everything}}]}
+        answers: dict[str, tuple[int, str, str]] = {
+            "rows": (200, RESULTS, json.dumps(rows)),
+            "page": (200, "text/html", f"<html><body>{html.escape(everything)}</body></html>"),
+            "refused": (401, "text/plain", everything),
+            "forbidden": (
+                403,
+                "application/json",
+                json.dumps({"error": {"message": everything}, "message": everything}),
+            ),
+            "failed": (500, "text/html", f"<html><body>{html.escape(everything)}</body></html>"),
+            "wrong": (400, "text/plain", "x" * 280 + everything),
+            "broken": (200, RESULTS, "{" + everything),
+            "moved": (302, "text/plain", everything),
+            "chat": (200, "application/json", json.dumps(chat)),
+        }
+        status, kind, text = answers[mode]
+        content = text.encode()
+        self.send_response(status)
+        if mode == "moved":
+            self.send_header("Location", f"http://ada:{quote(PASSWORD, safe='')}@example.org/?key={quote(PASSWORD)}")
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        with suppress(ConnectionError):
+            self.end_headers()
+            self.wfile.write(content)
+
+
+@contextmanager
+def echoing() -> Generator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def forms_of(secret: str) -> Iterator[bytes]:
+    """Yield what may be found of a secret; written down here without the code that is tested."""
+    yield from (
+        each.encode()
+        for each in (secret, quote(secret), quote(secret, safe=""), quote(secret, safe="").lower(), quote_plus(secret))
+    )
+    yield from (json.dumps(secret)[1:-1].encode(), html.escape(secret).encode(), repr(secret)[1:-1].encode())
+    yield json.dumps(json.dumps(secret)[1:-1])[1:-1].encode()
+    for before, first in enumerate((0, 2, 3)):
+        length = (before + len(secret.encode())) * 8 // 6
+        yield base64.b64encode(b"\0" * before + secret.encode())[first:length]
+        yield base64.urlsafe_b64encode(b"\0" * before + secret.encode())[first:length]
+
+
+def told(content: bytes) -> list[str]:
+    return sorted({secret for secret in SECRETS for form in forms_of(secret) if form in content})
+
+
+def commands(host: str, folder: Path) -> list[list[str]]:
+    """Return every command, over services that echo what they are sent."""
+    graph, entities = str(write_graph(folder)), folder / "entities.txt"
+    entities.write_text("http://example.org/a\n", encoding="utf-8")
+    model = ["--model", "m", "--base-url"]
+    base = f"http://bob:{URL_PASSWORD}@{host}"
+    facts = json.dumps([["wd:Q17", "wdt:P36", "wd:Q1490"]])
+    select = "text=SELECT ?x WHERE { ?x ?y ?z }"
+    found = [
+        ["import", graph, "--to", str(folder / "store")],
+        ["import", graph, "--to", str(folder / "store"), "--embed"],
+        ["config", "claude", graph],
+        ["--debug", "config", "codex", f"mine://bob:{URL_PASSWORD}@{host}/?token={quote(SERVER_TOKEN)}"],
+        ["--debug", "call", "Retrieve", "text=x", "--graph", f"http://ada:{quote(PASSWORD, safe='')}@{host}/rows"],
+        ["call", "memory-append", f"triples={facts}", "--graph", graph],
+        ["call", "observe", "question=capital", 'entities=["Q17"]', "--graph", graph],
+        ["call", "Schema", "--graph", graph],
+        ["doctor", graph],
+        ["subgraph", "--entities", str(entities), "--out", str(folder / "part"), "--graph", f"http://{host}/rows"],
+        ["--debug", "ask", "Who?", "--server", f"http://bob:{URL_PASSWORD}@{host}/refused?token={SERVER_TOKEN}"],
+        ["--debug", "ask", "Who?", "--server", f"no-such-program --token {SERVER_TOKEN}"],
+    ]
+    for mode in ("rows", "page", "refused", "forbidden", "failed", "wrong", "broken", "moved"):
+        url = f"http://{host}/{mode}"
+        found.append(["--debug", "call", "Sparql", select, "--graph", url])
+        found.append(["call", "Retrieve", "text=x", "--graph", url])
+    found.extend(["doctor", f"http://{host}/{mode}"] for mode in ("refused", "moved"))
+    for agent in ("oda", "graph-counselor"):
+        about = ["ask", "Where is it?", "--entity", "Q17", "--agent", agent, "--graph", graph, *model]
+        found.extend([*about, f"{base}/{mode}"] for mode in ("chat", "refused", "forbidden", "wrong", "page"))
+    return found
+
+
+def served(graph: str, environ: dict[str, str]) -> bytes:
+    """Return all that a server writes while a client calls its tools over stdio."""
+    opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    calls: list[tuple[str, dict[str, str]]] = [
+        ("Retrieve", {"text": "x"}),
+        ("GetNeighbor", {"entity": "http://example.org/a"}),
+        ("Schema", {}),
+    ]
+    lines = [
+        {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": opening},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        *(
+            {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+            for number, (name, arguments) in enumerate(calls, start=1)
+        ),
+    ]
+    words = [*COMMAND, "serve", graph]
+    with subprocess.Popen(
+        words, env={**os.environ, **environ}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("".join(json.dumps(line) + "\n" for line in lines).encode())
+        process.stdin.flush()
+        written, waiting = b"", {f'"id":{number}'.encode() for number in range(len(calls) + 1)}
+        for line in process.stdout:
+            written += line
+            waiting = {each for each in waiting if each not in line}
+            if not waiting:
+                break
+        process.stdin.close()
+        return written + process.stdout.read()
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    return {
+        "KG_SEXTANT_CACHE_FOLDER": str(tmp_path / "home" / "cache"),
+        "KG_SEXTANT_DATA_FOLDER": str(tmp_path / "home" / "data"),
+        "KG_SEXTANT_ENDPOINT_USER": "ada",
+        "KG_SEXTANT_ENDPOINT_PASSWORD": PASSWORD,
+        "KG_SEXTANT_ENDPOINT_MAX_RETRIES": "0",
+        "KG_SEXTANT_LLM_API_KEY": KEY,
+        "KG_SEXTANT_EMBEDDING_API_KEY": EMBEDDING_KEY,
+        "KG_SEXTANT_EMBEDDER": "openai",
+        "KG_SEXTANT_LOG_LEVEL": "debug",
+    }
+
+
+def test_every_form_of_a_secret_is_searched_for() -> None:
+    packed = base64.b64encode(f"ada:{PASSWORD}".encode())
+    assert told(b"x" + packed) == [PASSWORD]
+    assert told(json.dumps({"a": PASSWORD}).encode() + quote(KEY).encode()) == sorted([PASSWORD, KEY])
+
+
+def test_no_command_writes_a_secret_anywhere(environ: dict[str, str], tmp_path: Path) -> None:
+    with echoing() as host:
+        environ["KG_SEXTANT_EMBEDDING_BASE_URL"] = f"http://bob:{URL_PASSWORD}@{host}/forbidden"
+        environ["KG_SEXTANT_WIKIDATA_QUERY_URL"] = f"http://bob:{URL_PASSWORD}@{host}/rows"
+        order = json.dumps({"commands": commands(host, tmp_path), "environ": environ})
+        before = os.umask(0)
+        try:
+            ran = subprocess.run(
+                [sys.executable, "-c", RUN], input=order.encode(), capture_output=True, cwd=tmp_path, check=False
+            )
+            server = served(f"http://{host}/refused", environ) + served(f"http://{host}/rows", environ)
+        finally:
+            os.umask(before)
+    out = ran.stdout + ran.stderr
+    assert (ran.returncode, out.count(b"ENDED")) == (0, out.count(b"RUN "))
+    assert b" DEBUG " in ran.stderr
+    assert Echo.seen == {"rows", "page", "refused", "forbidden", "failed", "wrong", "broken", "moved", "chat"}
+    where = {line: told(line) for line in (*out.splitlines(), *server.splitlines())}
+    assert {line: found for line, found in where.items() if found} == {}
+    kept = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {str(path): found for path in kept if (found := told(path.read_bytes()))} == {}
+    assert any(path.suffix == ".jsonl" for path in kept)
+    assert any(path.name == "memories.sqlite3" for path in kept)
+    ours = [tmp_path / "home" / "cache", tmp_path / "home" / "data", tmp_path / "home" / "data" / "traces"]
+    assert [str(each) for each in ours if each.stat().st_mode & 0o077] == []
+    records = [*(tmp_path / "home" / "data").rglob("*"), *(tmp_path / "home" / "cache").glob("vectors/*")]
+    assert [str(each) for each in records if each.stat().st_mode & 0o077] == []
