@@ -282,6 +282,14 @@ async def test_few_bytes_do_not_become_many_rows(body: bytes, problem: str, kilo
             await endpoint.query(QUERY)
 
 
+async def test_few_rows_of_many_variables_are_many_cells_too() -> None:
+    names = b",".join(b'"v%d"' % number for number in range(10_000))
+    body = b'{"head":{"vars":[%b]},"results":{"bindings":[%b]}}' % (names, b",".join([b"{}"] * 300))
+    assert len(body) > SMALL_BYTES
+    with pytest.raises(UnreadableAnswer, match="more rows or variables than so few bytes can mean"):
+        await Arrival("SELECT", None).read(reply(body), no_result)
+
+
 async def test_a_row_that_is_as_long_as_an_answer_is_refused() -> None:
     long = json.dumps({"x": {"type": "literal", "value": "a" * 5_000_000}}).encode()
     async with serving(answering(START + long + END)) as server, opened(server) as endpoint:
