@@ -193,3 +193,9 @@ async def test_a_secret_is_found_where_an_answer_comes_in_slices(form: str, size
 
     shown = b"".join([part async for part in REDACTOR.in_slices(slices())]).decode()
     assert shown.replace(f"{USER}:", "") == f"{filling}… {filling}… end"
+
+
+def test_a_secret_is_found_in_the_alphabet_of_base64_for_urls() -> None:
+    secret = "???>>>~~~???>>>"
+    assert "_" in urlsafe(secret)
+    assert Redactor(frozenset({secret})).message(f"Got {urlsafe(secret)}") == "Got …"
