@@ -57,6 +57,22 @@ class Hostile:
     values: Sequence[str]
 
 
+SPOOF = "b)\nAnn (a) | killed | Bob (b"
+MURDER = Hostile(
+    ids=("a", SPOOF, "b) | killed | Bob (b", "Bob (b)", "b"),
+    relations=("knows", "likes\nAnn (a) | killed | Bob (b)"),
+    feature="note\n|",
+    kind="person | x",
+    labels=("Ann", None, None, None, "Bob"),
+    values=("x\ny", '"@en', "\\", " | ", "\u202ea\u202c"),
+)
+
+
+def assert_seen(text: str) -> None:
+    """Require that every character of a text can be seen."""
+    assert text.replace("\n", "").isprintable(), text
+
+
 @st.composite
 def hostile(draw: st.DrawFn) -> Hostile:
     """Draw the texts of a graph."""

@@ -9,6 +9,7 @@ from kg_agents.dialogue import Dialogue, FailedReply, Task, Unreadable, fitting
 from kg_agents.graph_values import Candidate
 from kg_agents.knowledge import Direction, KnowledgeGraph
 from kg_agents.tool_calls import ToolError, ToolRefusal
+from kg_boundary.shown import in_quotes
 from kg_prompts import render
 from kg_prompts.oda import MentionsPrompt
 
@@ -36,7 +37,7 @@ class Linked:
     entity: Candidate
 
     def __str__(self) -> str:
-        return f"{self.mention!r} is {self.entity.label} ({self.entity.id})"
+        return f"{in_quotes(self.mention)} is {self.entity.label} ({self.entity.id})"
 
 
 async def link_given(graph: KnowledgeGraph, texts: Sequence[str]) -> tuple[Linked, ...]:
@@ -126,7 +127,7 @@ async def _by_name(graph: KnowledgeGraph, text: str, refusal: ToolRefusal) -> Ca
     if not near:
         raise refusal
     names = " or ".join(f"{each.label} ({each.id})" for each in near)
-    raise ToolError(f"Nothing in the graph is called {text!r}. Did you mean {names}?") from refusal
+    raise ToolError(f"Nothing in the graph is called {in_quotes(text)}. Did you mean {names}?") from refusal
 
 
 def _is_exact(candidate: Candidate) -> bool:

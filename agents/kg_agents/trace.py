@@ -4,7 +4,6 @@ The first line says what was asked and how; then come `llm` and `tool` lines in 
 the answer. No line holds a key.
 """
 
-import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from kg_agents.llm import AgentError, Completion, Llm, LlmError, Message, Prompt
 from kg_agents.texts import whole_characters
 from kg_agents.tool_calls import ToolCall, ToolError, Tools
 from kg_boundary.private_files import open_private, private_folder
+from kg_boundary.shown import json_text
 
 FORMAT: Final = 1
 
@@ -142,7 +142,7 @@ class Trace:
     def write(self, line: RunLine | LlmLine | ToolLine | AnswerLine) -> None:
         """Add a line."""
         assert self._file is not None, "a trace is written inside its `with` block"  # noqa: S101 - a mistake of ours
-        self._file.write(json.dumps(line.model_dump(mode="json"), ensure_ascii=False) + "\n")
+        self._file.write(json_text(line.model_dump(mode="json")) + "\n")
         self._file.flush()
 
 

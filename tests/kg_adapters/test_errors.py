@@ -3,7 +3,16 @@
 import pytest
 
 from kg_adapters import errors
-from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, KGError, UnknownEntity, UnknownRelation
+from kg_adapters.errors import (
+    BackendError,
+    BackendTimeout,
+    BackendUnavailable,
+    InvalidRequest,
+    InvalidSource,
+    KGError,
+    UnknownEntity,
+    UnknownRelation,
+)
 
 
 def test_every_error_belongs_to_one_tree() -> None:
@@ -22,6 +31,15 @@ def test_an_unknown_id_is_named_with_suggestions_and_the_next_step(
         f"This graph has no {kind} 'Q0'. Did you mean Tokyo (Q1490) or Kyoto (Q34600)? Retrieve finds the id of a name."
     )
     assert caught.suggestions == ("Tokyo (Q1490)", "Kyoto (Q34600)")
+
+
+def test_a_message_stays_on_its_line_and_holds_nothing_unseen() -> None:
+    assert str(InvalidSource("a\nb\u202e.ttl is damaged.")) == r"a\nb\u202e.ttl is damaged."
+    assert str(BackendError("a\x1b[2J\u2028b")) == r"a\u001b[2J\u2028b"
+
+
+def test_only_a_wrong_request_is_pointed_at_on_several_lines() -> None:
+    assert str(InvalidRequest("Here:\n\u202ex\n^")) == "Here:\n\\u202ex\n^"
 
 
 def test_an_unknown_id_without_suggestions_says_only_that() -> None:
