@@ -6,6 +6,7 @@ from typing import Final
 from kg_adapters.protocol import KGAdapter, SupportsSparql
 from kg_boundary.shown import in_quotes
 from kg_server.compose.tool import ComposeTool
+from kg_server.file_names import FileNames, NamingFiles
 from kg_server.mcp_server import SextantServer
 from kg_server.meaning import Meaning
 from kg_server.memory.sqlite_store import SqliteMemoryStore
@@ -51,6 +52,7 @@ def build_server(graph: KGAdapter, settings: Settings) -> SextantServer:
     )
     if settings.redactor.secrets:
         server.middleware.append(WithholdingSecrets(settings.redactor))
+    server.middleware.append(NamingFiles(FileNames((settings.data_folder, settings.cache_folder))))
     meaning = Meaning(graph, settings)
     server.call_at_end(meaning.aclose)
     ObserveTool(graph, settings, meaning.scorer, shortlist=settings.observe_shortlist or None).provide(server)
