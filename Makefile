@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMPS := .venv/stamps
 
-.PHONY: help demo test lint format conformance bench docs sample constraints clean
+.PHONY: help demo test lint format conformance fuzz bench docs sample constraints clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
@@ -28,6 +28,9 @@ format: $(STAMPS)/dev ## rewrite the code as ruff wants it
 
 conformance: $(STAMPS)/dev ## run the official conformance suite against the server (needs npm)
 	@$(BIN)/python tests/conformance/run.py
+
+fuzz: $(STAMPS)/dev ## make 10,000 generated calls, where make test makes fewer
+	@$(BIN)/python -m pytest --quiet --generated-calls=10000 tests/hardening/test_generated_calls.py
 
 bench: $(STAMPS)/dev ## measure against the targets, beside peers (needs ../shared/data)
 	@$(BIN)/python -m benchmarks
