@@ -49,6 +49,7 @@ def build_server(graph: KGAdapter, settings: Settings) -> SextantServer:
         version=version(DISTRIBUTION),
         instructions=instructions_for(graph),
         timeout_s=settings.timeout_s,
+        graph=graph,
     )
     if settings.redactor.secrets:
         server.middleware.append(WithholdingSecrets(settings.redactor))

@@ -22,6 +22,7 @@ from kg_adapters.callers import calling_as
 from kg_adapters.errors import KGError
 from kg_adapters.protocol import KGAdapter
 from kg_boundary.shown import clipped, in_quotes, visible_line, visible_lines
+from kg_server.consistency import consistently
 from kg_server.listing import listed
 from kg_server.resolve import closest
 from kg_server.stdio import Answers, Messages, StdioLimits, Turns, standard_streams
@@ -46,9 +47,12 @@ class SextantServer(MCPServer[None]):
         version: Its version.
         instructions: How a model should use it.
         timeout_s: How many seconds a call may take, unless its tool keeps a deadline of its own.
+        graph: What is asked, so that each call is answered by one state of it; None where it never changes.
     """
 
-    def __init__(self, name: str, *, version: str, instructions: str, timeout_s: float) -> None:
+    def __init__(
+        self, name: str, *, version: str, instructions: str, timeout_s: float, graph: KGAdapter | None = None
+    ) -> None:
         super().__init__(
             name,
             title="KG Sextant",
@@ -57,6 +61,7 @@ class SextantServer(MCPServer[None]):
             log_level="WARNING",
             lifespan=_closing,
         )
+        self._graph = graph
         self._closers: list[Callable[[], Awaitable[None]]] = []
         self._timeout_s = timeout_s
         self._arguments: dict[str, frozenset[str]] = {}
@@ -116,7 +121,9 @@ class SextantServer(MCPServer[None]):
                 calling_as(_caller(context)),
                 anyio.fail_after(None if name in self._unlimited else self._timeout_s),
             ):
-                return await super().call_tool(name, arguments, context)
+                return await consistently(
+                    self._graph, lambda: super(SextantServer, self).call_tool(name, arguments, context)
+                )
         except TimeoutError as error:
             raise ToolError(
                 f"{name} took longer than {self._timeout_s:g} seconds and was stopped. "
@@ -142,7 +149,7 @@ class SextantServer(MCPServer[None]):
             )
         try:
             with anyio.fail_after(self._timeout_s):
-                return await super().read_resource(uri, context)
+                return await consistently(self._graph, lambda: super(SextantServer, self).read_resource(uri, context))
         except TimeoutError as error:
             raise ResourceError(f"Reading it took longer than {self._timeout_s:g} seconds and was stopped.") from error
         except ResourceNotFoundError as error:

@@ -22,7 +22,7 @@ from kg_adapters.errors import ModelUnavailable
 from kg_adapters.models import Candidate
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node
-from kg_adapters.vectors import SupportsVectors
+from kg_adapters.vectors import LabelVectors, SupportsVectors
 from kg_boundary.private_files import private_folder
 from kg_server.observation.scoring import AWAY, MeaningScorer, Scorer, SpellingScorer, Weights
 from kg_server.settings import Settings
@@ -41,7 +41,7 @@ class _Loaded:
     """What is there once it was needed; without an embedder, letters have to do.
 
     Args:
-        scorer: What ranks triples.
+        scorer: What ranks triples without an embedder.
         embedder: What embeds texts; None where it does not run, or none is wanted.
         fingerprint: What vectors it gives, or would give; empty if none is wanted.
         reason: Why it does not run.
@@ -74,11 +74,20 @@ class Meaning:
         self._settings = settings
         self._loading = anyio.Lock()
         self._loaded: _Loaded | None = None
+        self._scorer: tuple[LabelVectors | None, Scorer] | None = None
         self._closing = AsyncExitStack()
 
     async def scorer(self) -> Scorer:
         """Return what ranks triples by a question."""
-        return (await self._load()).scorer
+        loaded, graph = await self._load(), self._graph
+        if loaded.embedder is None:
+            return loaded.scorer
+        # Asked for each time, as they go with the graph as it is now.
+        vectors = await graph.label_vectors(loaded.fingerprint) if isinstance(graph, SupportsVectors) else None
+        if self._scorer is None or self._scorer[0] is not vectors:
+            weights = Weights(relation=self._settings.relation_weight, lexical=self._settings.lexical_weight)
+            self._scorer = vectors, MeaningScorer(loaded.embedder, weights=weights, vectors=vectors)
+        return self._scorer[1]
 
     async def candidates(self, text: str, *, limit: int, type: Node | None) -> Meant:
         """Return the entities that are what a text says; none where no vectors of them are there."""
@@ -100,7 +109,7 @@ class Meaning:
     async def aclose(self) -> None:
         """Give back files and connections; what is needed again afterwards is loaded again."""
         async with self._loading:
-            self._loaded = None
+            self._loaded = self._scorer = None
             closing, self._closing = self._closing, AsyncExitStack()
             await closing.aclose()
 
@@ -129,11 +138,7 @@ class Meaning:
         path = folder / f"{inner.fingerprint}.sqlite3"
         embedder = CachedEmbedder(inner, path=path)
         self._closing.push_async_callback(embedder.aclose)
-        graph = self._graph
-        vectors = await graph.label_vectors(embedder.fingerprint) if isinstance(graph, SupportsVectors) else None
-        weights = Weights(relation=self._settings.relation_weight, lexical=self._settings.lexical_weight)
-        scorer = MeaningScorer(embedder, weights=weights, vectors=vectors)
-        return _Loaded(scorer, embedder, embedder.fingerprint)
+        return _Loaded(SpellingScorer(), embedder, embedder.fingerprint)
 
 
 def guarded(embedder: Embedder, settings: Settings) -> GuardedEmbedder:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from kg_adapters.errors import InvalidRequest, InvalidSource, Unsupported
-from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.build import ImportOptions, build_store
+from kg_adapters.local.reloading import ReloadingAdapter
 from kg_adapters.registry import OpenOptions, open_graph
 from kg_adapters.terms import Iri
 
@@ -117,7 +117,7 @@ async def test_an_installed_adapter_opens_what_its_name_stands_for(source: Path,
 
 
 async def test_the_local_adapter_can_be_named(source: Path, options: OpenOptions) -> None:
-    assert isinstance(await open_graph(f"local:{source}", options), LocalAdapter)
+    assert isinstance(await open_graph(f"local:{source}", options), ReloadingAdapter)
 
 
 @pytest.mark.usefixtures("installed")

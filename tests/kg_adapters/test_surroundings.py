@@ -33,7 +33,8 @@ STATEMENTS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 2), st.integer
 
 
 def by_index(index: GraphIndex, entities: Sequence[Node], per_relation: int, per_entity: int) -> Surroundings:
-    return surroundings_in_index(index, Dictionary(index), entities, per_relation=per_relation, per_entity=per_entity)
+    limits = {"per_relation": per_relation, "per_entity": per_entity}
+    return surroundings_in_index(index, Dictionary(index), entities, **limits, telling=lambda make: make)
 
 
 def rdflib_adapter(statements: Sequence[str]) -> RdflibAdapter:

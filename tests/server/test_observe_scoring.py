@@ -117,7 +117,9 @@ class KnownRows:
 @pytest.mark.parametrize("friends", [50, 5_000])
 async def test_vectors_of_labels_choose_the_shortlist_without_a_look_at_any_text(friends: int) -> None:
     index = index_of([*LIFE, *(f"goethe friend friend{number}" for number in range(friends))])
-    seen = surroundings_in_index(index, Dictionary(index), [iri("goethe")], per_relation=9_999, per_entity=9_999)
+    seen = surroundings_in_index(
+        index, Dictionary(index), [iri("goethe")], per_relation=9_999, per_entity=9_999, telling=lambda make: make
+    )
     nodes, relations = [
         [table[number].rpartition("/")[2] for number in range(len(table))] for table in (index.nodes, index.relations)
     ]

@@ -14,7 +14,7 @@ from kg_adapters.labels import Vocabulary
 from kg_adapters.local.cursors import Question, invalid_cursor, read_cursor, write_cursor
 from kg_adapters.local.degrees import count_neighbors
 from kg_adapters.local.dictionary import Dictionary
-from kg_adapters.local.intact import intact
+from kg_adapters.local.intact import intact, telling
 from kg_adapters.local.neighborhood import START, Edge, Neighborhood, Position
 from kg_adapters.local.path_search import find_paths_in_index
 from kg_adapters.local.schema_file import FILE as SCHEMA_FILE
@@ -59,6 +59,7 @@ class LocalAdapter:
 
     Attributes:
         store: The same.
+        sparql: What answers SPARQL.
     """
 
     def __init__(self, store: LocalStore, sparql: SparqlLimits | None = None) -> None:
@@ -69,7 +70,7 @@ class LocalAdapter:
         self._schema: GraphSchema | None = None
         self._names = StoreNames(store)
         self._vectors = StoreVectors(store)
-        self._sparql = SparqlPool(store.folder, store.info.prefixes, sparql)
+        self.sparql = SparqlPool(store.folder, store.info.prefixes, sparql)
         self._sparql_known = False
 
     @cached_property
@@ -173,9 +174,8 @@ class LocalAdapter:
 
     @intact
     async def surroundings(self, entities: Sequence[Node], *, per_relation: int, per_entity: int) -> Surroundings:
-        return surroundings_in_index(
-            self._index, self._dictionary, entities, per_relation=per_relation, per_entity=per_entity
-        )
+        limits = {"per_relation": per_relation, "per_entity": per_entity}
+        return surroundings_in_index(self._index, self._dictionary, entities, **limits, telling=telling(self.store))
 
     @intact
     async def label_vectors(self, fingerprint: str) -> LabelVectors | None:
@@ -208,12 +208,12 @@ class LocalAdapter:
         self.store.require_current()
         await ensure_sparql_store(self.store.folder, self._index, sizes_only=self._sparql_known)
         self._sparql_known = True
-        answer = await self._sparql.select(query, timeout_s=timeout_s, max_rows=max_rows)
+        answer = await self.sparql.select(query, timeout_s=timeout_s, max_rows=max_rows)
         self.store.require_current()
         return answer
 
     async def aclose(self) -> None:
-        await self._sparql.aclose()
+        await self.sparql.aclose()
 
     def _ids(self, relations: Collection[Iri]) -> frozenset[int]:
         found = (self._dictionary.relation_id(relation) for relation in relations)

@@ -8,6 +8,7 @@ import anyio.to_thread
 
 from kg_adapters.local.seal import Damage
 from kg_adapters.local.store import LocalStore
+from kg_adapters.local.surroundings import Telling
 
 
 class OverStore(Protocol):
@@ -35,6 +36,22 @@ def intact(method: M) -> M:
     """
     # The type checkers have different names for what an async method returns; it stays what it was.
     return _checked(method)  # type: ignore[arg-type, return-value]  # pyright: ignore[reportArgumentType, reportReturnType]
+
+
+def telling(store: LocalStore) -> Telling:
+    """Return what makes a look-up in a store, which comes after the answer, say that the store is damaged."""
+
+    def told(make: Callable[[int], R]) -> Callable[[int], R]:
+        def look_up(place: int) -> R:
+            try:
+                store.check.require_whole()
+                return make(place)
+            except Damage as problem:
+                raise store.damaged(problem) from problem
+
+        return look_up
+
+    return told
 
 
 def _checked(method: Callable[Concatenate[S, P], Awaitable[R]]) -> Callable[Concatenate[S, P], Awaitable[R]]:

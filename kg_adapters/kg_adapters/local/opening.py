@@ -20,10 +20,10 @@ async def open_local(rest: str, options: OpenOptions) -> KGAdapter:
 
 
 def _open(name: str, options: OpenOptions) -> KGAdapter:
-    from kg_adapters.local.adapter import LocalAdapter  # noqa: PLC0415 - see below
+    from kg_adapters.local.reloading import ReloadingAdapter  # noqa: PLC0415 - see below
     from kg_adapters.local.store import open_store  # noqa: PLC0415 - heavy, and importing kg_adapters stays cheap
 
-    return LocalAdapter(open_store(_folder(name, options)), options.sparql)
+    return ReloadingAdapter(open_store(_folder(name, options)), options.sparql)
 
 
 def _folder(name: str, options: OpenOptions) -> Path:

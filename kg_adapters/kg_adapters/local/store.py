@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 
 from kg_adapters.errors import GraphReplaced, InvalidRequest, InvalidSource
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.array_files import ArrayFiles
+from kg_adapters.local.array_files import COPIED_BYTES, ArrayFiles
 from kg_adapters.local.checking import IndexCheck
 from kg_adapters.local.index import GraphIndex, open_index
 from kg_adapters.local.seal import Damage, SealedFile, find_cut, require_sealed, sealed_files
@@ -99,6 +99,7 @@ class LocalStore:
         index: The graph; not to be used before `check` had nothing to say about it.
         check: What is known about the state of the index.
         stamp: What tells the store from another one that takes its place.
+        copied_bytes: How much of each of its folders is read into memory rather than mapped.
     """
 
     folder: Path
@@ -106,6 +107,7 @@ class LocalStore:
     index: GraphIndex
     check: IndexCheck
     stamp: Stamp | None
+    copied_bytes: int = COPIED_BYTES
 
     @property
     def content(self) -> str:
@@ -127,7 +129,7 @@ class LocalStore:
 
     def files_of(self, folder: str) -> ArrayFiles:
         """Return the sealed files of one of its folders."""
-        return ArrayFiles(self.folder, folder, self.info.files)
+        return ArrayFiles(self.folder, folder, self.info.files, copied_bytes=self.copied_bytes)
 
     def read(self, path: str) -> bytes:
         """Return the content of a small file.
@@ -153,8 +155,12 @@ def is_store(folder: Path) -> bool:
     return any((folder / name).is_file() for name in (STORE_FILE, _FIRST_ARRAY))
 
 
-def open_store(folder: Path) -> LocalStore:
+def open_store(folder: Path, *, copied_bytes: int = COPIED_BYTES) -> LocalStore:
     """Open a store for reading; any number of processes may do so at once, even while it is replaced by another one.
+
+    Args:
+        folder: Where it is.
+        copied_bytes: How much of each of its folders is read into memory, the smallest files first; the rest is mapped.
 
     Raises:
         InvalidSource: It is no store, of another format version, or a file is missing or cut off.
@@ -164,7 +170,7 @@ def open_store(folder: Path) -> LocalStore:
             recover(folder)
         stamp = store_stamp(folder)
         try:
-            store = _open(folder, stamp)
+            store = _open(folder, stamp, copied_bytes)
         except InvalidSource:
             if stamp == store_stamp(folder):
                 raise
@@ -173,19 +179,19 @@ def open_store(folder: Path) -> LocalStore:
                 return store
 
 
-def _open(folder: Path, stamp: Stamp | None) -> LocalStore:
+def _open(folder: Path, stamp: Stamp | None, copied_bytes: int) -> LocalStore:
     info = read_store_info(folder)
     if (problem := find_cut(folder, info.files)) is not None:
         raise damaged(folder, problem)
     try:
-        files = ArrayFiles(folder, INDEX_FOLDER, info.files)
+        files = ArrayFiles(folder, INDEX_FOLDER, info.files, copied_bytes=copied_bytes)
         index = open_index(files)
         check = IndexCheck(index, files)
         if not files.mapped:
             check.run()
     except (OSError, Damage) as error:
         raise damaged(folder, str(error)) from error
-    return LocalStore(folder, info, index, check, stamp)
+    return LocalStore(folder, info, index, check, stamp, copied_bytes)
 
 
 def store_stamp(folder: Path) -> Stamp | None:

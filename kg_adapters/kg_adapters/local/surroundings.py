@@ -1,7 +1,8 @@
 """Surroundings straight from the adjacency index, without a triple in between."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -10,6 +11,8 @@ from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.index import EdgeTable, GraphIndex, Ints, Longs
 from kg_adapters.surroundings import Flags, Lazy, StoreIds, Surroundings
 from kg_adapters.terms import Node
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +29,22 @@ class _Edges:
         return _Edges(self.near[kept], self.relation[kept], self.far[kept], self.rank[kept])
 
 
+class Telling(Protocol):
+    """What makes a look-up by place tell of damage as the readers of `Surroundings` understand it."""
+
+    def __call__(self, make: Callable[[int], T], /) -> Callable[[int], T]:
+        """Return the look-up with that added."""
+        ...
+
+
 def surroundings_in_index(
-    index: GraphIndex, dictionary: Dictionary, entities: Sequence[Node], *, per_relation: int, per_entity: int
+    index: GraphIndex,
+    dictionary: Dictionary,
+    entities: Sequence[Node],
+    *,
+    per_relation: int,
+    per_entity: int,
+    telling: Telling,
 ) -> Surroundings:
     """Return the edges around entities, as `gather_surroundings` does.
 
@@ -37,6 +54,7 @@ def surroundings_in_index(
         entities: What to look around.
         per_relation: The most edges of one entity over one relation in one direction.
         per_entity: The most edges of one entity, taken from its relations in turns.
+        telling: For what is only looked up when somebody reads it.
 
     Raises:
         InvalidRequest: A limit is below 1.
@@ -62,9 +80,9 @@ def surroundings_in_index(
         relation=relation.astype(np.int32),
         far=far.astype(np.int32),
         relations=[dictionary.relation(number) for number in relations],
-        far_nodes=Lazy(len(nodes), lambda place: dictionary.node(nodes[place])),
+        far_nodes=Lazy(len(nodes), telling(lambda place: dictionary.node(nodes[place]))),
         relation_labels=[None if number < 0 else dictionary.label(number) for number in said],
-        far_labels=Lazy(len(nodes), lambda place: dictionary.label(nodes[place])),
+        far_labels=Lazy(len(nodes), telling(lambda place: dictionary.label(nodes[place]))),
         sampled=tuple(around[place] for place in sampled),
         ids=StoreIds(relation_ids, far_ids),
     )

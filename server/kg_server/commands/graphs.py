@@ -80,14 +80,14 @@ def _is_path(graph: str) -> bool:
 
 
 async def _open_behind(pending: "PendingAdapter", settings: Settings) -> None:
-    from kg_adapters.local.adapter import LocalAdapter
+    from kg_adapters.local.reloading import ReloadingAdapter
 
     try:
         graph = await _open(settings, PlainProgress(), pending.note)
     except KGError as error:
         pending.fail(error)
     else:
-        assert isinstance(graph, LocalAdapter)  # noqa: S101 - what a path names is local
+        assert isinstance(graph, ReloadingAdapter)  # noqa: S101 - what a path names is local
         pending.take(graph)
 
 

@@ -1,0 +1,139 @@
+"""A store that may be imported again while it is served: each call is answered by the old graph or by the new one."""
+# ruff: noqa: D102 - what an adapter's methods do is documented on the protocol
+
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+
+from kg_adapters.errors import GraphReplaced, InvalidSource
+from kg_adapters.labels import Vocabulary
+from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.local.forwarding import ForwardingAdapter, LocalGraph
+from kg_adapters.local.sparql_pool import SparqlLimits
+from kg_adapters.local.store import LocalStore, Stamp, open_store, store_stamp
+from kg_adapters.local.verifying import verify_index
+from kg_adapters.prefixes import Prefixes
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+
+
+class _Opened:
+    """One state of the graph, and how many snapshots of it are in use."""
+
+    def __init__(self, store: LocalStore, sparql: SparqlLimits | None) -> None:
+        self.graph = LocalAdapter(store, sparql)
+        self.stamp = store.stamp
+        self.users = 0
+
+
+class ReloadingAdapter(ForwardingAdapter):
+    """Answers from the store that is in a folder now, and looks with every question whether it is still the same.
+
+    Once the folder holds another store, that one is opened, checked and asked from then on. Questions that are under
+    way end with the old one, which is closed after the last. A new store that cannot be used leaves the old one in
+    its place.
+
+    Args:
+        store: The store as it was opened.
+        sparql: How many queries run and wait, and with how much memory.
+    """
+
+    def __init__(self, store: LocalStore, sparql: SparqlLimits | None = None) -> None:
+        self._sparql = sparql
+        self._folder = store.folder
+        self._current = _Opened(store, sparql)
+        self._refused: Stamp | None = None
+        self._opening = anyio.Lock()
+
+    @property
+    def name(self) -> str:
+        return self._asked.graph.name
+
+    @property
+    def prefixes(self) -> Prefixes:
+        return self._asked.graph.prefixes
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return self._asked.graph.vocabulary
+
+    @asynccontextmanager
+    async def snapshot(self, *, newest: bool = False) -> AsyncGenerator[None]:
+        opened = await self._latest(wait=newest)
+        opened.users += 1
+        token = _pinned.set((self, opened))
+        try:
+            yield
+        finally:
+            _pinned.reset(token)
+            opened.users -= 1
+            await self._close_if_unused(opened)
+
+    async def ask(self, question: Callable[[LocalGraph], Awaitable[T]]) -> T:
+        pinned = _pinned.get()
+        if pinned is not None and pinned[0] is self:
+            return await question(pinned[1].graph)
+        try:
+            async with self.snapshot():
+                return await question(self._asked.graph)
+        except GraphReplaced:
+            async with self.snapshot(newest=True):
+                return await question(self._asked.graph)
+
+    async def aclose(self) -> None:
+        await self._current.graph.aclose()
+
+    @property
+    def _asked(self) -> _Opened:
+        pinned = _pinned.get()
+        return pinned[1] if pinned is not None and pinned[0] is self else self._current
+
+    async def _latest(self, *, wait: bool) -> _Opened:
+        stamp = store_stamp(self._folder)
+        if stamp in (self._current.stamp, self._refused) and stamp is not None:
+            return self._current
+        if not wait and (stamp is None or self._opening.locked()):
+            # Whoever noticed first is opening it; meanwhile, and where there is nothing new, the old one answers.
+            return self._current
+        async with self._opening:
+            stamp = store_stamp(self._folder)
+            if stamp not in (self._current.stamp, self._refused) or stamp is None:
+                await self._reload(stamp)
+        return self._current
+
+    async def _reload(self, stamp: Stamp | None) -> None:
+        try:
+            store = await anyio.to_thread.run_sync(partial(_open_checked, self._folder), abandon_on_cancel=True)
+        except InvalidSource as error:
+            self._refused = stamp
+            _log.warning(
+                "The store %s goes on as it was before, as what is there now is no use: %s", self._folder, error
+            )
+            return
+        old, self._current = self._current, _Opened(store, self._sparql)
+        _log.warning("The store %s was imported anew, and is answered from as it is now.", self._folder)
+        await self._close_if_unused(old)
+
+    async def _close_if_unused(self, opened: _Opened) -> None:
+        if opened is not self._current and not opened.users:
+            with anyio.CancelScope(shield=True):
+                await opened.graph.aclose()
+
+
+_pinned: ContextVar[tuple[ReloadingAdapter, _Opened] | None] = ContextVar("_pinned", default=None)
+"""Which state of which graph everything asked by this task is answered by."""
+
+
+def _open_checked(folder: Path) -> LocalStore:
+    store = open_store(folder)
+    verify_index(store)
+    return store
