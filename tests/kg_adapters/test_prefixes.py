@@ -165,6 +165,31 @@ def test_an_iri_whose_escapes_are_not_ours_is_not_shown_as_a_bare_id() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "local"),
+    [
+        ("Bob (b)", "Bob%20(b)"),
+        ('"x"@en', "%22x%22@en"),
+        ("-capital", "-capital"),
+        ("a|b", "a%7Cb"),
+        ("a\\b", "a%5Cb"),
+        ("a\nb", "a%0Ab"),
+        ("a\u202eb", "a%E2%80%AEb"),
+    ],
+)
+def test_a_bare_id_that_could_pass_for_something_else_gives_way_to_its_iri(text: str, local: str) -> None:
+    node = NAMES.expand(text)
+    assert NAMES.shorten(node) == f"<http://graph.example/node/{local}>"
+    assert NAMES.expand(NAMES.shorten(node)) == node
+
+
+def test_an_iri_with_an_unseen_mark_is_told_from_the_one_that_is_percent_encoded() -> None:
+    unseen, encoded = Iri("http://example.org/a\u202eb"), Iri("http://example.org/a%E2%80%AEb")
+    assert NAMES.shorten(unseen) == r"<http://example.org/a\u202eb>"
+    assert NAMES.shorten(encoded) == "ex:a%E2%80%AEb"
+    assert [NAMES.expand(NAMES.shorten(each)) for each in (unseen, encoded)] == [unseen, encoded]
+
+
+@pytest.mark.parametrize(
     ("text", "claim"),
     [("ex", True), ("", True), ("a1-b.c", True), ("ｅx", False), ("a.", False), ("1a", False), ("a b", False)],  # noqa: RUF001 - a letter that only looks like one of ASCII
 )
