@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import ClassVar
 from urllib.parse import quote, quote_plus
 
+import httpx2
 import pytest
 
 from cli_runs import COMMAND, write_graph
+from server_processes import address_of, started
 
 PASSWORD = 'correct "horse"/bat+tery & <staple>'
 KEY, EMBEDDING_KEY, URL_PASSWORD = "sk-llm-5f3a9c/key+of?mine", "sk-emb-7d2b1e-key-of-mine", "staple-of-bob"
@@ -154,21 +156,40 @@ def commands(host: str, folder: Path) -> list[list[str]]:
     return found
 
 
+def tool_calls() -> dict[str, dict[str, object]]:
+    """Return a call of every tool, about what the graph behind the echo may or may not have."""
+    entity, other = "http://example.org/a", "http://example.org/b"
+    return {
+        "observe": {"question": "Where is it?", "entities": [entity]},
+        "GetNeighbor": {"entity": entity},
+        "GetPath": {"source": entity, "target": other},
+        "Retrieve": {"text": "x"},
+        "Feature": {"entity": entity},
+        "Degree": {"entity": entity},
+        "Compose": {"expression": f"Count[Neighbor[<{entity}>, <http://example.org/p>]]"},
+        "memory-append": {"triples": [[entity, "http://example.org/p", other]], "allow_unverified": True},
+        "memory-read": {"memory": "no such memory"},
+        "Schema": {},
+        "Sparql": {"query": "SELECT ?x WHERE { ?x ?y ?z }"},
+    }
+
+
+def call_lines() -> list[dict[str, object]]:
+    called = tool_calls().items()
+    return [
+        {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+        for number, (name, arguments) in enumerate(called, start=1)
+    ]
+
+
 def served(graph: str, environ: dict[str, str]) -> bytes:
     """Return all that a server writes while a client calls its tools over stdio."""
     opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
-    calls: list[tuple[str, dict[str, str]]] = [
-        ("Retrieve", {"text": "x"}),
-        ("GetNeighbor", {"entity": "http://example.org/a"}),
-        ("Schema", {}),
-    ]
     lines = [
         {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": opening},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        *(
-            {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
-            for number, (name, arguments) in enumerate(calls, start=1)
-        ),
+        *({**line} for line in call_lines()),
+        {"jsonrpc": "2.0", "id": 1_000, "method": "tools/list"},
     ]
     words = [*COMMAND, "serve", graph]
     with subprocess.Popen(
@@ -178,14 +199,31 @@ def served(graph: str, environ: dict[str, str]) -> bytes:
         assert process.stdout is not None
         process.stdin.write("".join(json.dumps(line) + "\n" for line in lines).encode())
         process.stdin.flush()
-        written, waiting = b"", {f'"id":{number}'.encode() for number in range(len(calls) + 1)}
+        written, waiting = b"", {f'"id":{number}' for number in (*range(len(call_lines()) + 1), 1_000)}
+        listed: list[str] = []
         for line in process.stdout:
             written += line
-            waiting = {each for each in waiting if each not in line}
+            waiting = {each for each in waiting if f"{each},".encode() not in line and f"{each}}}".encode() not in line}
+            if b'"id":1000' in line:
+                listed = [tool["name"] for tool in json.loads(line)["result"]["tools"]]
             if not waiting:
                 break
         process.stdin.close()
+        assert sorted(listed) == sorted(tool_calls())
         return written + process.stdout.read()
+
+
+def served_over_http(graph: str, environ: dict[str, str]) -> bytes:
+    """Return all that a server answers and logs while its tools are called over HTTP."""
+    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
+    with started(environ, graph) as process:
+        address = address_of(process)
+        answers = [httpx2.post(address, json=line, headers=headers, timeout=60) for line in call_lines()]
+        process.terminate()
+        assert process.stderr is not None
+        logged = process.stderr.read()
+    assert {answer.status_code for answer in answers} == {200}
+    return b"\n".join([*(answer.content for answer in answers), logged.encode()])
 
 
 @pytest.fixture
@@ -219,11 +257,23 @@ def test_no_command_writes_a_secret_anywhere(environ: dict[str, str], tmp_path: 
             ran = subprocess.run(
                 [sys.executable, "-c", RUN], input=order.encode(), capture_output=True, cwd=tmp_path, check=False
             )
-            server = served(f"http://{host}/refused", environ) + served(f"http://{host}/rows", environ)
+            server = b"\n".join(
+                [
+                    served(f"http://{host}/refused", environ),
+                    served(f"http://{host}/rows", environ),
+                    served_over_http(f"http://{host}/forbidden", environ),
+                ]
+            )
+            replayed = [["replay", str(path)] for path in (tmp_path / "home" / "data" / "traces").rglob("*.jsonl")]
+            again = json.dumps({"commands": replayed, "environ": environ})
+            replays = subprocess.run(
+                [sys.executable, "-c", RUN], input=again.encode(), capture_output=True, cwd=tmp_path, check=False
+            )
         finally:
             os.umask(before)
-    out = ran.stdout + ran.stderr
-    assert (ran.returncode, out.count(b"ENDED")) == (0, out.count(b"RUN "))
+    out = ran.stdout + ran.stderr + replays.stdout + replays.stderr
+    assert (ran.returncode, replays.returncode, out.count(b"ENDED")) == (0, 0, out.count(b"RUN "))
+    assert replays.stdout.count(b"RUN ") > 0
     assert b" DEBUG " in ran.stderr
     assert Echo.seen == {"rows", "page", "refused", "forbidden", "failed", "wrong", "broken", "moved", "chat"}
     where = {line: told(line) for line in (*out.splitlines(), *server.splitlines())}

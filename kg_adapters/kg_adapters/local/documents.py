@@ -15,6 +15,7 @@ from kg_adapters.errors import InvalidSource
 from kg_adapters.local.reading_frames import Frame, Kind, read_frames
 from kg_adapters.local.reading_process import OUT_OF_MEMORY, Order
 from kg_adapters.reading_limits import Refused, setting
+from kg_boundary.child_environment import child_environment
 
 _PROCESS: Final = "kg_adapters.local.reading_process"
 _AHEAD: Final = 8
@@ -67,7 +68,11 @@ def _started(order: Order) -> "Generator[subprocess.Popen[bytes]]":
     command = [sys.executable, "-P", "-m", _PROCESS, str(os.getpid()), *order.arguments()]
     try:
         process = subprocess.Popen(  # noqa: S603 - a module of ours
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=child_environment(),
         )
     except OSError as error:
         raise InvalidSource(f"No process could be started to read {order.source.path}: {error}.") from error
