@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Final
 
 NEVER: Final = "(?!)"
@@ -21,7 +22,7 @@ _PAIRS: Final = (
 _OPPOSITES: Final[dict[type[ast.AST], type[ast.AST]]] = {
     one: other for pair in _PAIRS for one, other in (pair, pair[::-1])
 }
-_WIDTH: Final = 100
+_WIDTH: Final = 90
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +34,11 @@ class Mutation:
     after: ast.AST
 
     def __str__(self) -> str:
-        """Return the change for people."""
-        return f"{_shown(self.before)}  ->  {_shown(self.after)}"
+        """Return the change for people: the parts that differ, and a little before them."""
+        before, after = (" ".join(ast.unparse(node).split()) for node in (self.before, self.after))
+        alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
+        start = max(0, alike - _WIDTH // 3)
+        return "  ->  ".join(f"{'…' * (start > 0)}{text[start : start + _WIDTH]}" for text in (before, after))
 
 
 def mutations(tree: ast.Module, within: Sequence[str] = ()) -> list[Mutation]:
@@ -165,7 +169,3 @@ def _with(node: ast.AST, **parts: object) -> ast.AST:
     for name, part in parts.items():
         setattr(changed, name, part)
     return changed
-
-
-def _shown(node: ast.AST) -> str:
-    return " ".join(ast.unparse(node).split())[:_WIDTH]

@@ -10,6 +10,7 @@ Importing this module takes a fifth of a second (rdflib): do it where queries ar
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from itertools import count
 from types import MappingProxyType
 from typing import Final, TypeAlias
 from typing import Literal as Choice
@@ -149,7 +150,7 @@ class _Masked:
 
 
 def _without_service(text: str, namespaces: Mapping[str, str]) -> _Masked:
-    word = next(word for number in range(len(text) + 1) if (word := f"q{number:06}") not in text)
+    word = next(word for number in count() if (word := f"q{number:06}") not in text)
     renamed = {_SERVICE_WORD.sub(word, prefix): name for prefix, name in namespaces.items()}
     return _Masked(_SERVICE_WORD.sub(word, text), renamed, word)
 

@@ -199,3 +199,15 @@ def test_a_secret_is_found_in_the_alphabet_of_base64_for_urls() -> None:
     secret = "???>>>~~~???>>>"
     assert "_" in urlsafe(secret)
     assert Redactor(frozenset({secret})).message(f"Got {urlsafe(secret)}") == "Got …"
+
+
+@pytest.mark.parametrize("end", [*" \n\t\"'<>,;&"])
+def test_credentials_that_nobody_told_of_end_where_a_value_ends(end: str) -> None:
+    said = Redactor().text(f"Authorization: Basic dXNlcjpwYXNz{end}and more")
+    assert said == f"Authorization: Basic …{end}and more"
+
+
+@pytest.mark.parametrize("scheme", ["Basic", "BEARER", "digest", "Negotiate", "token", "ApiKey"])
+@pytest.mark.parametrize("gap", [" ", "\n", "+", "%20", "  "])
+def test_credentials_of_every_scheme_are_taken_out(scheme: str, gap: str) -> None:
+    assert Redactor().text(f"proxy-authorization={scheme}{gap}abc.def") == f"proxy-authorization={scheme}{gap}…"

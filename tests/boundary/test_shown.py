@@ -53,6 +53,14 @@ def test_a_text_is_cut_between_escapes_and_never_inside_one(text: str, most: int
     assert clipped(cut, most) == cut
 
 
+@pytest.mark.parametrize("text", ["\u202e" * 9, "\U000e0041" * 9, "\n" * 20, "a\\" * 20])
+@pytest.mark.parametrize("most", range(3, 30))
+def test_what_is_shown_already_is_cut_between_escapes(text: str, most: int) -> None:
+    kept = clipped(shown(text), most).removesuffix("…")
+    assert text.startswith(read_back(kept))
+    assert kept == shown(read_back(kept))
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [
@@ -128,4 +136,6 @@ def test_json_shows_no_invisible_character_and_keeps_the_text(text: str, indent:
 
 
 def test_a_backslash_that_begins_no_escape_stands_for_itself() -> None:
+    assert read_back(r"\u202E\U0001F600\U0010FFFF") == "\u202e\U0001f600\U0010ffff"
+    assert [read_back("\\" + mark) for mark in "\\|[>-\"'nrt"] == [*"\\|[>-\"'\n\r\t"]
     assert read_back(r"\d+ \U00110000 \u12 \ ") == r"\d+ \U00110000 \u12 " + "\\ "

@@ -30,6 +30,7 @@ NAMES = Prefixes(
         ("P36", "relation", CAPITAL),
         ("wdt:P36", "entity", CAPITAL),
         ("urn:isbn:1", "entity", Iri("urn:isbn:1")),
+        *((text, "entity", Iri(text)) for text in ("URN:x", "uRN:x", "h2:x", "a+b:x", "a.b:x", "a-b:x")),
         ("_:b0", "entity", BlankNode("b0")),
     ],
 )
@@ -159,6 +160,27 @@ def test_any_text_is_an_id_or_refused(text: str, position: Position) -> None:
     assert NAMES.expand(NAMES.shorten(node, position), position) == node
 
 
+@pytest.mark.parametrize(
+    ("iri", "text"),
+    [
+        ("http://www.wikidata.xxx/entity/Q1490", "<http://www.wikidata.xxx/entity/Q1490>"),
+        ("http://www.wikidata.org/entity/Statement1", "wd:Statement1"),
+        ("http://www.wikidata.org/entity/Q1490x", "wd:Q1490x"),
+    ],
+)
+def test_only_what_a_bare_id_stands_for_is_shown_as_one(iri: str, text: str) -> None:
+    assert WIKIDATA.shorten(Iri(iri)) == text
+
+
+@pytest.mark.parametrize("local", ["Ann%20(Q42", "%22Ann%22", "-a", "a%E2%80%AEb"])
+def test_what_could_pass_for_something_else_is_no_bare_id(local: str) -> None:
+    assert NAMES.shorten(Iri(f"http://graph.example/node/{local}")) == f"<http://graph.example/node/{local}>"
+
+
+def test_a_graph_without_bare_ids_shows_prefixed_names() -> None:
+    assert Prefixes({"ex": "http://example.org/"}).shorten(Iri("http://example.org/a")) == "ex:a"
+
+
 def test_an_iri_whose_escapes_are_not_ours_is_not_shown_as_a_bare_id() -> None:
     assert NAMES.shorten(Iri("http://graph.example/node/%41")) == "<http://graph.example/node/%41>"
     assert NAMES.shorten(Iri("http://graph.example/node/%FF")) == "<http://graph.example/node/%FF>"
@@ -191,7 +213,18 @@ def test_an_iri_with_an_unseen_mark_is_told_from_the_one_that_is_percent_encoded
 
 @pytest.mark.parametrize(
     ("text", "claim"),
-    [("ex", True), ("", True), ("a1-b.c", True), ("ｅx", False), ("a.", False), ("1a", False), ("a b", False)],  # noqa: RUF001 - a letter that only looks like one of ASCII
+    [
+        ("ex", True),
+        ("", True),
+        ("Ex", True),
+        ("a-", True),
+        ("a1-b.c", True),
+        ("-a", False),
+        ("ｅx", False),  # noqa: RUF001 - a letter that only looks like one of ASCII
+        ("a.", False),
+        ("1a", False),
+        ("a b", False),
+    ],
 )
 def test_a_prefix_is_what_turtle_takes_for_one(text: str, claim: bool) -> None:
     assert is_prefix(text) is claim

@@ -92,6 +92,10 @@ def test_an_update_is_refused_by_name(update: str) -> None:
     )
 
 
+def test_a_word_that_only_begins_like_an_update_is_none() -> None:
+    assert refusal("LOADING <http://example.org/>").startswith("The query is not SPARQL at line 1")
+
+
 def test_an_update_behind_a_query_is_a_syntax_error() -> None:
     assert refusal("ASK { ?s ?p ?o } ; DROP ALL") == (
         "The query is not SPARQL at line 1, column 18: unexpected ';'\nASK { ?s ?p ?o } ; DROP ALL\n                 ^"
