@@ -10,6 +10,7 @@ KGError
     ├── BackendTimeout    it did not answer in time
     └── BackendUnavailable  it cannot be reached at all
         └── ModelUnavailable  what compares meanings does not answer; letters can stand in
+            └── ModelBusy     it works here, for others
 
 A message is written for the model or the person who reads it: what was asked, what went wrong, what to try next.
 """
@@ -103,6 +104,10 @@ class BackendUnavailable(BackendError):
 
 class ModelUnavailable(BackendUnavailable):
     """What compares meanings does not answer now; the graph does."""
+
+
+class ModelBusy(ModelUnavailable):
+    """What compares meanings has more to do than it can in time."""
 
 
 def _unknown(kind: str, asked: str, suggestions: Sequence[str], hint: str) -> str:

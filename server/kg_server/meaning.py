@@ -16,6 +16,7 @@ from kg_adapters.embedding import (
     GuardedEmbedder,
     MiniLmEmbedder,
     OpenAiEmbedder,
+    QueuedEmbedder,
     best_available,
 )
 from kg_adapters.errors import ModelUnavailable
@@ -32,6 +33,9 @@ _SHORT_REASON: Final = "the embedding model does not run here; kg-sextant doctor
 
 _SHARE: Final = 0.6
 """What part of a call's time a model may have, so that letters can still stand in for it."""
+
+_WAITING_SHARE: Final = 0.2
+"""What part of it one hop of `observe` may wait while others have the model here; there are three hops by default."""
 
 _log = logging.getLogger(__name__)
 
@@ -131,7 +135,7 @@ class Meaning:
         inner = available.embedder
         if isinstance(inner, OpenAiEmbedder):
             self._closing.push_async_callback(inner.aclose)
-            inner = guarded(inner, self._settings)
+        inner = shared(inner, self._settings)
         folder = self._settings.cache_folder / VECTORS_FOLDER
         with suppress(OSError):  # a folder that cannot be written costs time, and nothing else
             private_folder(folder, ours=True)
@@ -145,6 +149,13 @@ def guarded(embedder: Embedder, settings: Settings) -> GuardedEmbedder:
     """Return an embedder that is given up early enough for letters to stand in for it."""
     timeout_s = min(settings.embedding_timeout_s, _SHARE * settings.timeout_s)
     return GuardedEmbedder(embedder, timeout_s=timeout_s)
+
+
+def shared(embedder: Embedder, settings: Settings) -> Embedder:
+    """Return an embedder that many calls may use at once, so that letters stand in early where it cannot serve all."""
+    if isinstance(embedder, OpenAiEmbedder):
+        return guarded(embedder, settings)
+    return QueuedEmbedder(embedder, wait_s=_WAITING_SHARE * settings.timeout_s)
 
 
 async def embedder_of(settings: Settings) -> AvailableEmbedder:

@@ -81,24 +81,6 @@ async def test_a_short_call_does_not_wait_for_a_long_one(model: MiniLmEmbedder) 
     assert finished == ["short", "long"]
 
 
-async def test_short_calls_wait_for_one_long_call_at_a_time_however_many_there_are(model: MiniLmEmbedder) -> None:
-    finished: list[str] = []
-
-    async def long_call(caller: int) -> None:
-        await model.embed([f"{caller} {number}" for number in range(48)])
-        finished.append("long")
-
-    async with anyio.create_task_group() as tasks:
-        for caller in range(8):
-            tasks.start_soon(long_call, caller)
-        while finished.count("long") < 8:
-            await model.embed(["short"])
-            finished.append("short")
-
-    # Were the long calls to take turns batch by batch, a short one would wait for all of them, and two would be done.
-    assert finished.count("short") >= 8
-
-
 async def test_a_cancelled_call_leaves_the_model_to_others(model: MiniLmEmbedder) -> None:
     finished: list[str] = []
 

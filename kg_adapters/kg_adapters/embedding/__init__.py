@@ -10,6 +10,7 @@ from kg_adapters.embedding.lexical import LexicalEmbedder, LexicalScorer, lexica
 from kg_adapters.embedding.minilm import MiniLmEmbedder
 from kg_adapters.embedding.openai_compatible import EmbeddingUsage, OpenAiEmbedder
 from kg_adapters.embedding.protocol import Embedder, Vectors
+from kg_adapters.embedding.queued import QueuedEmbedder
 
 __all__ = [
     "AvailableEmbedder",
@@ -21,6 +22,7 @@ __all__ = [
     "LexicalScorer",
     "MiniLmEmbedder",
     "OpenAiEmbedder",
+    "QueuedEmbedder",
     "Vectors",
     "best_available",
     "lexical_scores",

@@ -2,16 +2,15 @@
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Final, Protocol
 
 import anyio
+import anyio.to_thread
 import numpy as np
 import numpy.typing as npt
-from anyio import to_thread
 
 from kg_adapters.embedding.protocol import Vectors, encodable, is_blank, unit_rows
 from kg_adapters.errors import Unsupported
@@ -27,8 +26,6 @@ _MAX_TOKENS: Final = 128
 _MAX_CHARACTERS: Final = 2_000
 _BATCH: Final = 16
 _TOKENIZED_AT_ONCE: Final = 4_096
-# What observe compares closely in a turn is less: it is done in one go.
-_LONG_TURN: Final = 256
 # Batches are small: more threads would wait for each other.
 _MOST_THREADS: Final = 8
 
@@ -36,9 +33,9 @@ _MOST_THREADS: Final = 8
 class MiniLmEmbedder:
     """Embeds with the shipped model; it is loaded by the first call, which takes a quarter of a second.
 
-    One batch runs at a time. A call of one batch waits for the batches of one longer call at most, however many there
-    are: these take turns of 256 texts among themselves, so that each is done as early as it can be. A cancelled call
-    ends after its current batch.
+    One batch runs at a time, and callers take turns batch by batch, so that a long call does not hold up a short one;
+    where many long ones may come at once, `QueuedEmbedder` puts them in a row. A cancelled call ends after its current
+    batch.
 
     Args:
         folder: Where the two files of the model lie.
@@ -49,7 +46,6 @@ class MiniLmEmbedder:
         self._folder = folder
         self._threads = threads or min(_cores(), _MOST_THREADS)
         self._turn = anyio.CapacityLimiter(1)
-        self._long = anyio.Lock()
         self._model: _Model | None = None
 
     @property
@@ -80,15 +76,12 @@ class MiniLmEmbedder:
 
     async def _embed_into(self, vectors: Vectors, texts: Sequence[str], places: Sequence[int]) -> None:
         chosen = [encodable(texts[place][:_MAX_CHARACTERS]) for place in places]
-        tokens = await to_thread.run_sync(self._tokenize, chosen, limiter=self._turn)
+        tokens = await anyio.to_thread.run_sync(self._tokenize, chosen, limiter=self._turn)
         order = sorted(range(len(chosen)), key=lambda number: len(tokens[number]))
-        for first in range(0, len(order), _LONG_TURN):
-            async with self._long if len(chosen) > _BATCH else nullcontext():
-                for batch in _batches(order[first : first + _LONG_TURN]):
-                    found = await to_thread.run_sync(
-                        self._run, [tokens[number] for number in batch], limiter=self._turn
-                    )
-                    vectors[[places[number] for number in batch]] = found
+        for first in range(0, len(order), _BATCH):
+            batch = order[first : first + _BATCH]
+            found = await anyio.to_thread.run_sync(self._run, [tokens[number] for number in batch], limiter=self._turn)
+            vectors[[places[number] for number in batch]] = found
 
     def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
         return self._loaded().tokenize(texts)
@@ -143,10 +136,6 @@ class _Model:
             ids[row, : len(numbers)] = numbers
             mask[row, : len(numbers)] = 1
         return unit_rows(self._session.run(["v"], {"input_ids": ids, "attention_mask": mask})[0])
-
-
-def _batches(order: Sequence[int]) -> Iterator[Sequence[int]]:
-    return (order[first : first + _BATCH] for first in range(0, len(order), _BATCH))
 
 
 def _content(path: Path, sha256: str) -> bytes:

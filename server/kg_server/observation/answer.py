@@ -8,12 +8,12 @@ from typing import Final
 import anyio
 from pydantic import Field
 
-from kg_adapters.errors import InvalidRequest, ModelUnavailable
+from kg_adapters.errors import InvalidRequest, ModelBusy, ModelUnavailable
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node
 from kg_server.budget import BYTES_PER_TOKEN
 from kg_server.names import MAX_LABEL, Names
-from kg_server.observation.scoring import AWAY, Scorer, SpellingScorer
+from kg_server.observation.scoring import AWAY, BUSY, Scorer, SpellingScorer
 from kg_server.observation.search import Observation, Observed, OnHop, Reach, Seed, search
 from kg_server.observation.seeds import seeds_of
 from kg_server.observation.wording import question_about, spoken
@@ -142,7 +142,7 @@ async def observation(
 async def _searched(
     graph: KGAdapter, scorer: Scorer, seeds: Sequence[Seed], reach: Reach, on_hop: OnHop
 ) -> tuple[Observation, str]:
-    """Return what was seen, and what ranked it: letters, and from the first hop on, where the model is away."""
+    """Return what was seen, and what ranked it: letters, from the first hop on, where the model is away or busy."""
     end = anyio.current_time() + reach.timeout_s
     told = 0
 
@@ -154,10 +154,13 @@ async def _searched(
 
     try:
         return await search(graph, scorer, seeds, reach, on_new_hop), scorer.name
+    except ModelBusy:
+        reason = BUSY
     except ModelUnavailable as error:
         _log.warning("%s", error)
+        reason = AWAY
     left = replace(reach, timeout_s=max(0.0, end - anyio.current_time()))
-    letters = SpellingScorer(AWAY)
+    letters = SpellingScorer(reason)
     return await search(graph, letters, seeds, left, on_new_hop), letters.name
 
 

@@ -20,6 +20,8 @@ Floats: TypeAlias = npt.NDArray[np.float32]
 OUT_OF_THE_RUNNING: Final = np.float32(-np.inf)
 AWAY: Final = "the embedding service does not answer now; kg-sextant doctor says why"
 """What is said where letters stand in for a service, in words that can stand in brackets."""
+BUSY: Final = "the embedding model is busy now; the same question a little later compares meanings"
+"""What is said where they stand in because others have the model."""
 _THREADED: Final = 4_000
 """From how many pairs on it is worth a thread to add up vectors."""
 _TEXTS_AT_ONCE: Final = 2_000

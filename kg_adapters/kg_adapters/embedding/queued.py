@@ -1,0 +1,56 @@
+"""An embedder for many callers at once: the long calls wait for one another, but not for long."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import anyio
+
+from kg_adapters.embedding.protocol import Embedder, Vectors
+from kg_adapters.errors import ModelBusy
+
+SHORT: Final = 16
+"""How many texts a short call has at most: one batch of the shipped model."""
+
+
+class QueuedEmbedder:
+    """Wraps an embedder that computes here, where more may be asked than the processors can do.
+
+    Short calls pass at once. Longer ones are done one after the other, so that those that are begun are finished; were
+    they all done together, all would be too late. Who has waited for `wait_s` seconds is told that the model is busy.
+
+    Args:
+        embedder: The embedder.
+        wait_s: How many seconds a longer call waits for its turn.
+    """
+
+    def __init__(self, embedder: Embedder, *, wait_s: float) -> None:
+        self._embedder = embedder
+        self._wait_s = wait_s
+        self._turn = anyio.Lock()
+
+    @property
+    def fingerprint(self) -> str:
+        """See `Embedder`."""
+        return self._embedder.fingerprint
+
+    @property
+    def dimensions(self) -> int:
+        """See `Embedder`."""
+        return self._embedder.dimensions
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        """See `Embedder`.
+
+        Raises:
+            ModelBusy: Others had their turn for too long.
+        """
+        if len(texts) <= SHORT:
+            return await self._embedder.embed(texts)
+        with anyio.move_on_after(self._wait_s) as waiting:
+            await self._turn.acquire()
+        if waiting.cancelled_caught:
+            raise ModelBusy("The embedding model is busy with others. Ask again in a moment.")
+        try:
+            return await self._embedder.embed(texts)
+        finally:
+            self._turn.release()

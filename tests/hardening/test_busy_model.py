@@ -1,0 +1,85 @@
+"""However many observe at once, each is answered in time: by meaning, or by letters and with a word about it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+import numpy as np
+
+from kg_adapters.embedding import (
+    CachedEmbedder,
+    GuardedEmbedder,
+    MiniLmEmbedder,
+    OpenAiEmbedder,
+    QueuedEmbedder,
+    Vectors,
+)
+from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.testing import EXAMPLE
+from kg_server.meaning import shared
+from kg_server.observation.answer import observation
+from kg_server.observation.scoring import MeaningScorer
+from kg_server.observation.search import Reach
+from kg_server.settings import Settings
+from small_graphs import store_of
+
+# Each hub has texts of its own: who asks for the very texts that are being embedded waits for these.
+STARS = "\n".join(
+    f"<{EXAMPLE}{hub}> <{EXAMPLE}knows> <{EXAMPLE}{hub}{number}> ." for hub in ("ann", "bob") for number in range(40)
+)
+
+
+class HeldEmbedder:
+    """Embeds a single text at once, and more when it is let."""
+
+    fingerprint = "held"
+    dimensions = 4
+
+    def __init__(self) -> None:
+        self.go_on = anyio.Event()
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        if len(texts) > 1:
+            await self.go_on.wait()
+        return np.full((len(texts), self.dimensions), 0.5, dtype=np.float32)
+
+
+async def test_who_would_wait_too_long_for_the_model_is_answered_by_letters(tmp_path: Path) -> None:
+    model = HeldEmbedder()
+    scorer = MeaningScorer(CachedEmbedder(QueuedEmbedder(model, wait_s=0.01), path=None))
+    graph = LocalAdapter(store_of(tmp_path, STARS))
+    said: list[str] = []
+
+    async def observe(hub: str) -> None:
+        answer = await observation(
+            graph,
+            scorer,
+            question="Who is a friend?",
+            entities=[f"<{EXAMPLE}{hub}>"],
+            reach=Reach(timeout_s=600),
+            max_tokens=2_000,
+            on_hop=_not_told,
+        )
+        said.append(answer.text.partition("\n")[0])
+
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(observe, "ann")
+            await anyio.wait_all_tasks_blocked()
+            await observe("bob")
+            model.go_on.set()
+    assert [line.partition(", by ")[2].partition(";")[0] for line in said] == [
+        "spelling alone (the embedding model is busy now",
+        "meaning and spelling",
+    ]
+
+
+def test_the_model_of_the_package_is_shared_in_a_queue_and_a_service_is_guarded() -> None:
+    settings = Settings(timeout_s=10)
+    assert isinstance(shared(MiniLmEmbedder(), settings), QueuedEmbedder)
+    service = OpenAiEmbedder(model="m", dimensions=4, api_key=None, base_url="http://127.0.0.1:9/v1")
+    assert isinstance(shared(service, settings), GuardedEmbedder)
+
+
+async def _not_told(hop: int) -> None:
+    del hop
