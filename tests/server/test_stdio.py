@@ -10,7 +10,7 @@ from mcp.types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
 from kg_server.stdio import Answers, Messages, StdioLimits, Turns
 
-LIMITS = StdioLimits(requests=2, message_bytes=100, held_bytes=100)
+LIMITS = StdioLimits(requests=2, message_bytes=100, held_bytes=1_000)
 
 
 class Wire:
