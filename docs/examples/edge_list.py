@@ -81,6 +81,9 @@ class EdgeListAdapter:
     ) -> Mapping[kg.Node, kg.Degree]:
         return {entity: self._degree(entity, direction, relations) for entity in entities if entity in self._nodes}
 
+    async def contains(self, triples: Collection[kg.Triple]) -> frozenset[kg.Triple]:
+        return frozenset(each for each in triples if each in self._edges.get(each.relation, ()))
+
     async def features(self, entity: kg.Node, *, relation: kg.Iri | None = None, limit: int = 200) -> kg.FeaturePage:
         found = [each for each in self._features.get(entity, ()) if relation in {None, each.relation}]
         return kg.FeaturePage(tuple(found[:limit]), kg.Count(len(found)))

@@ -10,7 +10,6 @@ import anyio
 
 from kg_adapters.errors import KGError
 from kg_adapters.partial import note_partial, watching_completeness
-from kg_adapters.terms import Node
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -123,11 +122,11 @@ class AnswerCache(Generic[K, V]):
 async def each(
     cache: AnswerCache[Question, Kept[V]],
     question: Question,
-    nodes: Iterable[Node],
-    ask: Callable[[Sequence[Node]], Awaitable[Mapping[Node, V]]],
-) -> dict[Node, V]:
-    """Return the answers about nodes, of which only those that are not known are asked about."""
-    keys: dict[Question, Node] = {(*question, node): node for node in nodes}
+    things: Iterable[K],
+    ask: Callable[[Sequence[K]], Awaitable[Mapping[K, V]]],
+) -> dict[K, V]:
+    """Return the answers about nodes or triples, of which only those that are not known are asked about."""
+    keys: dict[Question, K] = {(*question, thing): thing for thing in things}
     if not keys:
         return dict(await ask(()))
 

@@ -77,6 +77,7 @@ class CachingAdapter:
         self._descriptions = AnswerCache[Question, Kept[Description]](*size)
         self._pages = AnswerCache[Question, Kept[NeighborPage]](*size)
         self._degrees = AnswerCache[Question, Kept[Degree]](*size)
+        self._contained = AnswerCache[Question, Kept[bool]](*size)
         self._features = AnswerCache[Question, FeaturePage](*size)
         self._found = AnswerCache[Question, tuple[Candidate, ...]](*size)
         self._schemas = AnswerCache[Question, GraphSchema](*size)
@@ -142,6 +143,12 @@ class CachingAdapter:
             return await self._adapter.degrees(missing, direction=direction, relations=wanted)
 
         return await each(self._degrees, (direction, wanted), entities, ask)
+
+    async def contains(self, triples: Collection[Triple]) -> frozenset[Triple]:
+        async def ask(missing: Sequence[Triple]) -> Mapping[Triple, bool]:
+            return dict.fromkeys(await self._adapter.contains(missing), True)
+
+        return frozenset(await each(self._contained, (), triples, ask))
 
     async def features(self, entity: Node, *, relation: Iri | None = None, limit: int = 200) -> FeaturePage:
         async def ask() -> FeaturePage:

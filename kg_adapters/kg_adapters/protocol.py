@@ -22,7 +22,7 @@ from kg_adapters.models import (
     SparqlAnswer,
 )
 from kg_adapters.prefixes import Prefixes
-from kg_adapters.terms import Iri, Node
+from kg_adapters.terms import Iri, Node, Triple
 
 
 @runtime_checkable
@@ -99,6 +99,14 @@ class KGAdapter(Protocol):
         """Return the number of distinct neighbours of each entity that the graph mentions, in all and by relation.
 
         The relations come in the order of the groups of `neighbors`; only those with neighbours are listed.
+        """
+        ...
+
+    async def contains(self, triples: Collection[Triple]) -> frozenset[Triple]:
+        """Return those of some triples that the graph holds, however many neighbours their ends have.
+
+        Raises:
+            BackendError: The graph answered only a part, which leaves others open.
         """
         ...
 

@@ -34,6 +34,7 @@ from kg_adapters.rdflib_survey import Survey
 from kg_adapters.rdflib_terms import RdflibStatements
 from kg_adapters.terms import Iri, Literal, Node, Triple, node_key
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 
@@ -116,6 +117,10 @@ class RdflibAdapter:
         found = await self._each(partial(self._reader.degree, direction, wanted), entities)
         return {entity: degree for entity, degree in found.items() if degree is not None}
 
+    async def contains(self, triples: Collection[Triple]) -> frozenset[Triple]:  # noqa: D102
+        found = await self._each(self._reader.has, triples)
+        return frozenset(triple for triple, there in found.items() if there)
+
     async def features(self, entity: Node, *, relation: Iri | None = None, limit: int = 200) -> FeaturePage:  # noqa: D102
         found = await self._run(partial(self._reader.features, entity, relation))
         return FeaturePage(found[:limit], Count(len(found)))
@@ -134,9 +139,9 @@ class RdflibAdapter:
     async def aclose(self) -> None:  # noqa: D102
         await self._run(self._reader.forget)
 
-    async def _each(self, answer: Callable[[Node], T], nodes: Iterable[Node]) -> dict[Node, T]:
-        asked = dict.fromkeys(nodes)
-        return await self._run(lambda: {node: answer(node) for node in asked})
+    async def _each(self, answer: Callable[[K], T], things: Iterable[K]) -> dict[K, T]:
+        asked = dict.fromkeys(things)
+        return await self._run(lambda: {thing: answer(thing) for thing in asked})
 
     async def _run(self, work: Callable[[], T]) -> T:
         try:
@@ -208,6 +213,9 @@ class _Reader:
         ends = {node for group in groups.values() for triple in group for node in (triple.head, triple.tail)}
         counts = (RelationCount(relation, side, Count(len(group))) for (side, relation), group in groups.items())
         return Degree(Count(len(ends - {entity})), tuple(counts))
+
+    def has(self, triple: Triple) -> bool:
+        return any(True for _ in self._statements.match(triple.head, triple.relation, triple.tail))
 
     def features(self, entity: Node, relation: Iri | None) -> tuple[Feature, ...]:
         found = {

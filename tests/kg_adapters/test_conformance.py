@@ -18,7 +18,7 @@ from kg_adapters.models import (
 )
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.rdflib_adapter import RdflibAdapter
-from kg_adapters.terms import Iri, Node
+from kg_adapters.terms import Iri, Node, Triple
 from kg_adapters.testing import KGAdapterContract
 
 EMPTY = NeighborPage((), Count(0), truncated=False)
@@ -118,6 +118,14 @@ class CountsItself(RdflibAdapter):
         }
 
 
+class Believes(RdflibAdapter):
+    """Takes every triple between entities that it knows for one of its own."""
+
+    async def contains(self, triples: Collection[Triple]) -> frozenset[Triple]:
+        known = await self.describe([end for triple in triples for end in (triple.head, triple.tail)])
+        return frozenset(triple for triple in triples if triple.head in known and triple.tail in known)
+
+
 class Careless(RdflibAdapter):
     """Is wrong about texts, search and schema."""
 
@@ -160,6 +168,8 @@ FAULTS: list[tuple[type[RdflibAdapter], str]] = [
     (KnowsEveryone, "test_a_cursor_with_several_entities_is_refused"),
     (CountsItself, "test_a_neighbor_over_several_relations_counts_once_in_all_and_once_for_each"),
     (CountsItself, "test_an_entity_is_not_among_its_own_neighbors_in_all"),
+    (Believes, "test_of_several_triples_those_are_returned_that_are_there"),
+    (Believes, "test_every_triple_of_a_tangle_is_there_and_no_other"),
     (Careless, "test_a_description_has_label_text_sorted_types_and_roles"),
     (Careless, "test_a_limit_cuts_the_features_and_the_total_says_so"),
     (Careless, "test_a_type_leaves_only_its_instances"),

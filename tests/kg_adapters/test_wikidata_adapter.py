@@ -188,6 +188,25 @@ async def test_what_was_merged_answers_with_what_the_new_entity_has(tmp_path: Pa
         assert len(stand_in.asked(API)) == asked + 1
 
 
+async def test_a_triple_is_there_under_an_old_id_and_at_the_scholarly_endpoint_too(tmp_path: Path) -> None:
+    there = [
+        Triple(GOETHE, wdt("P31"), HUMAN),
+        Triple(OLD_GOETHE, wdt("P17"), GERMANY),
+        Triple(wd("Q2000"), wdt("P737"), OLD_GOETHE),
+        Triple(wd("Q55001"), wdt("P50"), GOETHE),
+    ]
+    absent = [
+        Triple(HUMAN, wdt("P31"), GOETHE),
+        Triple(wd("Q77"), wdt("P31"), HUMAN),
+        Triple(GOETHE, Iri("http://www.w3.org/2000/01/rdf-schema#seeAlso"), GERMANY),
+    ]
+    async with opened(tmp_path) as (wikidata, stand_in):
+        assert await wikidata.contains([*there, *absent]) == frozenset(there)
+        asked = len(stand_in.asked(QUERY)), len(stand_in.asked(API))
+        assert await wikidata.contains(there) == frozenset(there)
+        assert (len(stand_in.asked(QUERY)), len(stand_in.asked(API))) == (asked[0] + 1, asked[1])
+
+
 async def test_what_was_deleted_is_unknown(tmp_path: Path) -> None:
     async with opened(tmp_path) as (wikidata, stand_in):
         gone = wd("Q77")

@@ -16,7 +16,7 @@ from kg_adapters.local.store import LocalStore, open_store
 from kg_adapters.models import EdgeDirection, NeighborPage
 from kg_adapters.registry import OpenOptions
 from kg_adapters.surroundings import gather_surroundings
-from kg_adapters.terms import Iri, Node
+from kg_adapters.terms import Iri, Node, Triple
 from kg_adapters.wikidata.adapter import WikidataAdapter
 from kg_adapters.wikidata.opening import open_wikidata
 from kg_adapters.wikidata.pace import Rates
@@ -101,6 +101,13 @@ async def test_a_hub_shows_as_many_neighbours_of_each_relation(
 ) -> None:
     mine, theirs = [(await graph.neighbors([hub], direction="both", limit=200))[hub] for graph in (here, there)]
     assert (groups(theirs, hub), theirs.total, theirs.truncated) == (groups(mine, hub), mine.total, mine.truncated)
+
+
+async def test_the_same_triples_are_there(here: LocalAdapter, there: WikidataAdapter, entities: Sequence[Node]) -> None:
+    pages = (await here.neighbors(entities[:20], direction="both", limit=5)).values()
+    held = [triple for page in pages for triple in page.triples]
+    turned = [Triple(triple.tail, triple.relation, triple.head) for triple in held]
+    assert await there.contains([*held, *turned]) == await here.contains([*held, *turned])
 
 
 async def test_names_and_types_are_the_same(

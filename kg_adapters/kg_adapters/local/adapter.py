@@ -15,7 +15,7 @@ from kg_adapters.local.cursors import Question, invalid_cursor, read_cursor, wri
 from kg_adapters.local.degrees import count_neighbors
 from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.intact import intact, telling
-from kg_adapters.local.neighborhood import START, Edge, Neighborhood, Position
+from kg_adapters.local.neighborhood import START, Edge, Neighborhood, Position, has_edge
 from kg_adapters.local.path_search import find_paths_in_index
 from kg_adapters.local.schema_file import FILE as SCHEMA_FILE
 from kg_adapters.local.schema_file import read_schema
@@ -33,7 +33,6 @@ from kg_adapters.models import (
     Degree,
     Description,
     Direction,
-    Feature,
     FeaturePage,
     GraphSchema,
     NeighborPage,
@@ -45,7 +44,7 @@ from kg_adapters.models import (
 )
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.surroundings import Surroundings
-from kg_adapters.terms import Iri, Literal, Node, Triple
+from kg_adapters.terms import Iri, Node, Triple
 
 _MAX_TYPES: Final = 100
 
@@ -148,6 +147,11 @@ class LocalAdapter:
         return {node: self._degree(number, direction, wanted) for node, number in numbers if number is not None}
 
     @intact
+    async def contains(self, triples: Collection[Triple]) -> frozenset[Triple]:
+        numbers = ((triple, self._dictionary.triple_ids(triple)) for triple in triples)
+        return frozenset(each for each, ids in numbers if ids is not None and has_edge(self._index.out, *ids))
+
+    @intact
     async def features(self, entity: Node, *, relation: Iri | None = None, limit: int = 200) -> FeaturePage:
         _require_positive(limit)
         number = self._dictionary.node_id(entity)
@@ -160,7 +164,7 @@ class LocalAdapter:
             first = bisect_left(table.relations, wanted, first, last)
             last = bisect_left(table.relations, wanted + 1, first, last)
         shown = range(first, min(last, first + limit))
-        return FeaturePage(tuple(self._feature(row) for row in shown), Count(last - first))
+        return FeaturePage(tuple(self._dictionary.feature(row) for row in shown), Count(last - first))
 
     @intact
     async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:
@@ -258,12 +262,6 @@ class LocalAdapter:
             for group in Neighborhood(self._index, number, direction, relations).groups
         )
         return Degree(Count(count_neighbors(self._index, number, direction, relations)), counts)
-
-    def _feature(self, row: int) -> Feature:
-        table, language = self._index.features, int(self._index.features.languages[row])
-        datatype = Iri(self._index.datatypes[int(table.datatypes[row])])
-        tag = None if language < 0 else self._index.languages[language]
-        return Feature(self._dictionary.relation(int(table.relations[row])), Literal(table.values[row], datatype, tag))
 
     def _instances(self, type: Node) -> Callable[[int], bool]:
         """Return what says whether a node is an instance of a type."""

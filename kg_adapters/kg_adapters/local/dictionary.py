@@ -3,14 +3,15 @@
 from typing import Final
 
 from kg_adapters.local.index import GraphIndex, stored_node, stored_relation
-from kg_adapters.terms import Iri, Node, node_key
+from kg_adapters.models import Feature
+from kg_adapters.terms import Iri, Literal, Node, Triple, node_key
 
 _MOST_KEPT: Final = 50_000
 _MAX_KEPT_LABEL: Final = 200
 
 
 class Dictionary:
-    """The nodes, relations and labels of one index.
+    """The nodes, relations, labels and literals of one index.
 
     Args:
         index: The graph.
@@ -61,6 +62,12 @@ class Dictionary:
         """Return the id of a relation, or None where no statement of the graph has it."""
         return self._index.relations.find(relation.value) if isinstance(relation, Iri) else None
 
+    def triple_ids(self, triple: Triple) -> tuple[int, int, int] | None:
+        """Return the ids of a triple's head, relation and tail, or None where the graph mentions not all of them."""
+        head, tail = self.node_id(triple.head), self.node_id(triple.tail)
+        relation = self.relation_id(triple.relation)
+        return None if head is None or relation is None or tail is None else (head, relation, tail)
+
     def label(self, number: int) -> str | None:
         """Return the label of the node with this id, or None."""
         label = self._labels.get(number)
@@ -75,6 +82,13 @@ class Dictionary:
     def description(self, number: int) -> str | None:
         """Return the description of the node with this id, or None."""
         return self._text(int(self._index.descriptions[number]))
+
+    def feature(self, row: int) -> Feature:
+        """Return the literal in this row of the index, with its relation."""
+        table, language = self._index.features, int(self._index.features.languages[row])
+        datatype = Iri(self._index.datatypes[int(table.datatypes[row])])
+        tag = None if language < 0 else self._index.languages[language]
+        return Feature(self.relation(int(table.relations[row])), Literal(table.values[row], datatype, tag))
 
     def _text(self, row: int) -> str | None:
         return None if row < 0 else self._index.features.values[row]

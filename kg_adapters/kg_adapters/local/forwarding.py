@@ -20,7 +20,7 @@ from kg_adapters.models import (
 )
 from kg_adapters.protocol import KGAdapter, SupportsPaths, SupportsSparql
 from kg_adapters.surroundings import SupportsSurroundings, Surroundings
-from kg_adapters.terms import Iri, Node
+from kg_adapters.terms import Iri, Node, Triple
 from kg_adapters.vectors import LabelVectors, SupportsVectors
 
 T = TypeVar("T")
@@ -76,6 +76,9 @@ class ForwardingAdapter(ABC):
         self, entities: Sequence[Node], *, direction: Direction = "both", relations: Collection[Iri] | None = None
     ) -> Mapping[Node, Degree]:
         return await self.ask(lambda graph: graph.degrees(entities, direction=direction, relations=relations))
+
+    async def contains(self, triples: Collection[Triple]) -> frozenset[Triple]:
+        return await self.ask(lambda graph: graph.contains(triples))
 
     async def features(self, entity: Node, *, relation: Iri | None = None, limit: int = 200) -> FeaturePage:
         return await self.ask(lambda graph: graph.features(entity, relation=relation, limit=limit))

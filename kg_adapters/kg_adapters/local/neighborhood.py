@@ -106,6 +106,17 @@ class Neighborhood:
         return Edge(group.relation, group.neighbor(table, rank), group.outgoing)
 
 
+def has_edge(table: EdgeTable, node: int, relation: int, neighbor: int) -> bool:
+    """Say whether a node has a neighbour over a relation."""
+    first, last = int(table.groups[node]), int(table.groups[node + 1])
+    group = bisect_left(table.relations, relation, first, last)
+    if group == last or table.relations[group] != relation:
+        return False
+    start, end = int(table.starts[group]), int(table.starts[group + 1])
+    place = bisect_left(table.neighbors, neighbor, start, end)
+    return place < end and bool(table.neighbors[place] == neighbor)
+
+
 def _groups(table: EdgeTable, node: int, relations: Collection[int] | None, *, outgoing: bool) -> Iterator[Group]:
     first, last = int(table.groups[node]), int(table.groups[node + 1])
     starts: list[int] = table.starts[first : last + 1].tolist()

@@ -32,7 +32,7 @@ from kg_adapters.sparql.schema import SurveyLimits, Surveyor
 from kg_adapters.sparql.schema_file import SchemaFile
 from kg_adapters.sparql.search import EndpointSearch, NameSearch
 from kg_adapters.surroundings import Surroundings
-from kg_adapters.terms import Iri, Node
+from kg_adapters.terms import Iri, Node, Triple
 
 TIMEOUT_S: Final = 10.0
 
@@ -135,6 +135,9 @@ class SparqlAdapter:
         return await self._edges.degrees(
             entities, Scope(direction, None if relations is None else frozenset(relations))
         )
+
+    async def contains(self, triples: Collection[Triple]) -> frozenset[Triple]:
+        return await self._edges.contains(triples)
 
     async def surroundings(self, entities: Sequence[Node], *, per_relation: int, per_entity: int) -> Surroundings:
         return await self._edges.surroundings(entities, NeighborQuery("both", None, per_relation, per_entity))

@@ -14,12 +14,13 @@ import pytest
 pytest.register_assert_rewrite(
     *(
         f"{__name__}.{part}_contract"
-        for part in ("neighbor", "paging", "degree", "description", "search", "schema", "path", "sparql")
+        for part in ("neighbor", "paging", "degree", "containment", "description", "search", "schema", "path", "sparql")
     )
 )
 
 # Only modules that are imported after this line show the values in a failed assert.
-from kg_adapters.testing.degree_contract import DegreeContract  # noqa: E402 - see above
+from kg_adapters.testing.containment_contract import ContainmentContract  # noqa: E402 - see above
+from kg_adapters.testing.degree_contract import DegreeContract  # noqa: E402
 from kg_adapters.testing.description_contract import DescriptionContract  # noqa: E402
 from kg_adapters.testing.graphs import (  # noqa: E402
     BLANKS,
@@ -81,6 +82,7 @@ class KGAdapterContract(
     NeighborContract,
     PagingContract,
     DegreeContract,
+    ContainmentContract,
     DescriptionContract,
     SearchContract,
     SchemaContract,

@@ -20,7 +20,7 @@ from kg_adapters.models import (
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.sparql.adapter import SparqlAdapter
 from kg_adapters.surroundings import Surroundings, gather_surroundings
-from kg_adapters.terms import Iri, Node
+from kg_adapters.terms import Iri, Node, Triple
 from kg_adapters.wikidata.api import WikidataApi
 from kg_adapters.wikidata.features import FeatureReader
 from kg_adapters.wikidata.names import WikidataNames, target
@@ -126,6 +126,25 @@ class WikidataAdapter:
             entities,
             lambda service, nodes: service.graph.degrees(nodes, direction=direction, relations=relations),
         )
+
+    async def contains(self, triples: Collection[Triple]) -> frozenset[Triple]:
+        found = await self._holding(triples)
+        missing = {triple: self._places.placed(triple) for triple in triples if triple not in found}
+        ends = dict.fromkeys(end for triple in missing for end in (triple.head, triple.tail))
+        await self._wherever(ends, lambda service, nodes: service.graph.describe(nodes))
+        # What turned out to have another id, or to stand at the other endpoint, is asked for once more.
+        moved = [triple for triple, place in missing.items() if self._places.placed(triple) != place]
+        return found | await self._holding(moved)
+
+    async def _holding(self, triples: Collection[Triple]) -> frozenset[Triple]:
+        """Return the triples that stand where their ends are known to be."""
+        placed = {triple: self._places.placed(triple) for triple in triples}
+        found: set[Triple] = set()
+        for service, at_scholarly in ((self._main, False), (self._scholarly, True)):
+            there = [now for now, is_scholarly in placed.values() if is_scholarly == at_scholarly]
+            if service is not None and there:
+                found |= await service.graph.contains(there)
+        return frozenset(triple for triple, (now, _) in placed.items() if now in found)
 
     async def surroundings(self, entities: Sequence[Node], *, per_relation: int, per_entity: int) -> Surroundings:
         around = tuple(dict.fromkeys(entities))

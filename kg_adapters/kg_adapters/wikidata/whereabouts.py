@@ -44,6 +44,11 @@ class Whereabouts:
         """Say whether a node is known to stand at the scholarly endpoint."""
         return self.current(node) in self._scholarly
 
+    def placed(self, triple: Triple) -> tuple[Triple, bool]:
+        """Return a triple between what its ends are part of now, and whether it stands at the scholarly endpoint."""
+        now = Triple(self.current(triple.head), triple.relation, self.current(triple.tail))
+        return now, self.is_scholarly(triple.head)
+
     def answers(self, nodes: Iterable[Node], found: Mapping[Node, T]) -> dict[Node, T]:
         """Return by node what was found of the entity that it is part of."""
         return {node: found[self.current(node)] for node in nodes if self.current(node) in found}

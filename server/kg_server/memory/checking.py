@@ -12,7 +12,6 @@ from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_boundary.shown import clipped, shown_within, visible_line
 from kg_server.memory.explanation import Stated, reasons_for
 from kg_server.memory.network import Fact
-from kg_server.memory.presence import MAX_SCAN, presence_of
 from kg_server.memory.reading import Mention, Mentions, Reading, Value, echo, read_triple
 from kg_server.memory.refusals import heavy_fact
 from kg_server.memory.store import MemoryLimits
@@ -24,7 +23,6 @@ MAX_VALUES: Final = 1_000
 _MAX_REASON: Final = 400
 _MIN_CUT: Final = 20
 _MAX_NOTED: Final = 60
-_TOO_LARGE: Final = f"it cannot be checked: both ends have more than {MAX_SCAN:,} triples over this relation."
 _TOO_MANY_VALUES: Final = f"it cannot be checked: the head has more than {MAX_VALUES:,} values of this feature."
 
 
@@ -142,12 +140,8 @@ def _stated(reading: Reading, described: Mapping[Node, Description]) -> Stated:
 async def _look(graph: KGAdapter, stated: Mapping[int, Stated], described: Mapping[Node, Description]) -> _Look:
     known = {number: each for number, each in stated.items() if each.head.node in described}
     edges = {number: each.triple for number, each in known.items() if each.triple is not None}
-    presence = await presence_of(graph, frozenset(edges.values()))
-    look = _Look(
-        tails={number: triple.tail for number, triple in edges.items() if triple in presence.present},
-        unclear={},
-        unchecked={number: _TOO_LARGE for number, triple in edges.items() if triple in presence.unchecked},
-    )
+    held = await graph.contains(frozenset(edges.values()))
+    look = _Look({number: triple.tail for number, triple in edges.items() if triple in held}, {}, {})
     pages: dict[tuple[Node, Iri], FeaturePage] = {}
     for number, each in known.items():
         if isinstance(each.tail, Value):

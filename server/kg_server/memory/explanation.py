@@ -8,7 +8,6 @@ from kg_adapters.errors import KGError
 from kg_adapters.models import Degree, Description, NeighborPage, Role
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Literal, Node, Term, Triple
-from kg_server.memory.presence import presence_of
 from kg_server.memory.reading import Mention, Value
 from kg_server.names import Names, names_of
 from kg_server.resolve import relation_of, unknown_entity
@@ -57,6 +56,8 @@ async def reasons_for(
     graph: KGAdapter, missing: Sequence[Stated], described: Mapping[Node, Description]
 ) -> Sequence[str]:
     """Return for each triple that was not found why it was not, a full sentence that names what there is."""
+    if not missing:
+        return ()
     reasons = [await _unknown(graph, each, described) for each in missing]
     known = [each for each, reason in zip(missing, reasons, strict=True) if reason is None]
     instead = await _around(graph, known)
@@ -87,7 +88,7 @@ def _serves_as(node: Node, role: Role, described: Mapping[Node, Description]) ->
 
 async def _around(graph: KGAdapter, known: Sequence[Stated]) -> _Instead:
     triples = [each.triple for each in known if each.triple is not None]
-    presence = await presence_of(graph, frozenset(_turned(triple) for triple in triples))
+    reversed_ones = await graph.contains(frozenset(_turned(triple) for triple in triples))
     tails = await _tails(graph, known)
     bare = list(dict.fromkeys(each.head.node for each in known if not tails[each.head.node, each.relation_iri]))
     degrees: Mapping[Node, Degree] = await graph.degrees(bare, direction="out") if bare else {}
@@ -95,7 +96,7 @@ async def _around(graph: KGAdapter, known: Sequence[Stated]) -> _Instead:
         node: [each.relation for each in sorted(degree.relations, key=lambda each: (-each.count.value, each.relation))]
         for node, degree in degrees.items()
     }
-    return _Instead(presence.present, tails, relations)
+    return _Instead(reversed_ones, tails, relations)
 
 
 async def _tails(graph: KGAdapter, known: Sequence[Stated]) -> Mapping[_Edge, Sequence[Term]]:
