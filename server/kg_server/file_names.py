@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-from mcp.shared.exceptions import MCPError
+from mcp.server.context import HandlerResult
 from pydantic import BaseModel, TypeAdapter
+
+from kg_server.last_look import LastLook, as_json, is_refusal
 
 logger = logging.getLogger(__name__)
 
@@ -41,8 +42,8 @@ class FileNames:
         return self._path.sub(r"\1", text)
 
 
-class NamingFiles:
-    """Middleware that lets refusals name files without their folders; the log has the whole text.
+class NamingFiles(LastLook):
+    """Lets refusals name files without their folders; the log has the whole text.
 
     Args:
         names: What shortens them.
@@ -51,29 +52,20 @@ class NamingFiles:
     def __init__(self, names: FileNames) -> None:
         self._names = names
 
-    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Pass a message on, and look at its refusal.
-
-        Raises:
-            MCPError: The error that the message is answered with.
-        """
-        try:
-            result = await call_next(ctx)
-        except MCPError as error:
-            shown = self._shown(error.error.message)
-            raise MCPError(code=error.error.code, message=shown, data=error.error.data) from error
-        if isinstance(result, BaseModel) and getattr(result, "is_error", False):
-            result = result.model_dump(by_alias=True, mode="json", exclude_none=True)
-        if not isinstance(result, dict) or not result.get("isError"):
+    def answer(self, result: BaseModel | dict[str, Any]) -> HandlerResult:
+        """Return a refusal in which files are named without their folders, and any other answer as it is."""
+        if not is_refusal(result):
             return result
-        return {**result, "content": [self._block(each) for each in _BLOCKS.validate_python(result["content"])]}
+        refusal = as_json(result)
+        return {**refusal, "content": [self._block(each) for each in _BLOCKS.validate_python(refusal["content"])]}
 
-    def _block(self, block: dict[str, object]) -> dict[str, object]:
-        text = block.get("text")
-        return {**block, "text": self._shown(text)} if isinstance(text, str) else block
-
-    def _shown(self, text: str) -> str:
+    def text(self, text: str) -> str:
+        """Return a text in which files are named without their folders."""
         shown = self._names.shown(text)
         if shown != text:
             logger.warning("A client was told this without its folders: %s", text)
         return shown
+
+    def _block(self, block: dict[str, object]) -> dict[str, object]:
+        text = block.get("text")
+        return {**block, "text": self.text(text)} if isinstance(text, str) else block

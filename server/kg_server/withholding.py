@@ -4,24 +4,17 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-from mcp.shared.exceptions import MCPError
+from mcp.server.context import HandlerResult
 from pydantic import BaseModel, TypeAdapter
 
 from kg_boundary.secrets import Redactor
-
-
-class _Refusal(BaseModel):
-    """What is looked at of an answer."""
-
-    isError: bool = False  # noqa: N815 - this is how the protocol writes it
-
+from kg_server.last_look import LastLook, as_json, is_refusal
 
 _ANSWER: TypeAdapter[dict[str, object]] = TypeAdapter(dict[str, object])
 
 
-class WithholdingSecrets:
-    """Middleware that takes secrets out of every answer; of refusals also those that are words.
+class WithholdingSecrets(LastLook):
+    """Takes secrets out of every answer; of refusals also those that are words.
 
     Args:
         redactor: Takes them out.
@@ -30,27 +23,17 @@ class WithholdingSecrets:
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
 
-    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Pass a message on, and look at the answer.
-
-        Raises:
-            MCPError: The error that the message is answered with.
-        """
-        try:
-            result = await call_next(ctx)
-        except MCPError as error:
-            shown = self._redactor.text(error.error.message)
-            raise MCPError(code=error.error.code, message=shown, data=error.error.data) from error
-        if isinstance(result, BaseModel):
-            result = result.model_dump(by_alias=True, mode="json", exclude_none=True)
-        return None if result is None else self._shown(result)
-
-    def _shown(self, result: dict[str, Any]) -> dict[str, object]:
-        written = json.dumps(result, ensure_ascii=False).encode(errors="replace")
+    def answer(self, result: BaseModel | dict[str, Any]) -> HandlerResult:
+        """Return an answer without secrets."""
+        written = json.dumps(as_json(result), ensure_ascii=False).encode(errors="replace")
         without = _ANSWER.validate_json(self._redactor.data(written))
-        if _Refusal.model_validate(result).isError:
+        if is_refusal(result):
             without["content"] = _in_texts(without.get("content"), self._redactor.text)
         return without
+
+    def text(self, text: str) -> str:
+        """Return a text of an error without secrets."""
+        return self._redactor.text(text)
 
 
 def _in_texts(value: object, shown: Callable[[str], str]) -> object:
