@@ -52,6 +52,9 @@ def test_an_id_is_read_in_each_of_its_forms(text: str, position: Position, node:
         ("<", "entity"),
         ("<>", "entity"),
         ("<Tokyo>", "entity"),
+        ("<urn:ab", "entity"),
+        ("aurn:x>", "entity"),
+        ("wd", "entity"),
         ("wd:a b", "entity"),
         ("_:", "entity"),
         ("_:b0", "relation"),
@@ -83,6 +86,18 @@ def test_a_text_too_long_for_an_id_is_refused_without_repeating_it() -> None:
     with pytest.raises(InvalidRequest) as caught:
         WIKIDATA.expand("Q" * 1_000_000)
     assert str(caught.value) == "An id has at most 2,000 characters; this one has 1,000,000."
+
+
+def test_an_id_of_the_greatest_length_is_one() -> None:
+    assert WIKIDATA.expand("urn:".ljust(2_000, "x")) == Iri("urn:".ljust(2_000, "x"))
+
+
+def test_blank_nodes_that_change_their_names_are_refused_and_nothing_else_is_called_one() -> None:
+    renamed = Prefixes(blank_nodes=False)
+    for text, position, is_blank in (("_:b0", "entity", True), ("_:b0", "relation", False), ("Tokyo", "entity", False)):
+        with pytest.raises(InvalidRequest) as caught:
+            renamed.expand(text, "entity" if position == "entity" else "relation")
+        assert ("is a blank node, which this graph names anew" in str(caught.value)) is is_blank
 
 
 def test_a_refused_text_is_shortened_in_the_message() -> None:
