@@ -34,8 +34,9 @@ _SHORT_REASON: Final = "the embedding model does not run here; kg-sextant doctor
 _SHARE: Final = 0.6
 """What part of a call's time a model may have, so that letters can still stand in for it."""
 
-_WAITING_SHARE: Final = 0.2
-"""What part of it one hop of `observe` may wait while others have the model here; there are three hops by default."""
+_WAITING_SHARE: Final = 0.05
+"""What part of it one hop of `observe` may wait while others have the model here: where processors have too much to do,
+all that follows takes longer as well, and letters need time too."""
 
 _log = logging.getLogger(__name__)
 
