@@ -106,3 +106,11 @@ def test_opening_for_writing_begins_anew_and_leaves_devices_alone(tmp_path: Path
     os.close(open_private(path))
     assert (path.read_bytes(), mode(path)) == (b"", "600")
     os.close(open_private(Path(os.devnull)))
+
+
+@pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal"])
+def test_a_link_that_leads_nowhere_beside_a_database_is_refused(tmp_path: Path, ending: str) -> None:
+    (tmp_path / f"x.sqlite3{ending}").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(OSError, match="symbolic links"):
+        private_database(tmp_path / "x.sqlite3")
+    assert not (tmp_path / "nowhere").exists()
