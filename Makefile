@@ -2,8 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMPS := .venv/stamps
+PYTEST := $(BIN)/python -m pytest --quiet --numprocesses=auto --dist=loadgroup
 
-.PHONY: help demo test lint format conformance fuzz bench docs sample constraints clean
+.PHONY: help demo test engines hardening lint format conformance fuzz bench docs sample constraints clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
@@ -11,9 +12,17 @@ help: ## list the commands
 demo: $(STAMPS)/run ## start the server on the bundled graph and walk one question through its tools
 	@$(BIN)/python -m kg_server.demo
 
-test: lint ## run lint, types and tests with coverage
+test: lint ## run lint, types and tests with coverage; engines and hardening run the slow ones
 	@echo "Testing …"
-	@$(BIN)/python -m pytest --quiet --numprocesses=auto --dist=loadgroup --cov --cov-report=term
+	@$(PYTEST) --ignore=tests/engines --ignore=tests/hardening --cov --cov-report=term
+
+engines: $(STAMPS)/dev ## test over real SPARQL engines (Virtuoso: tools/install_engines.sh)
+	@echo "Testing over engines …"
+	@$(PYTEST) tests/engines
+
+hardening: $(STAMPS)/dev ## probe with hostile graphs, damaged stores, lost services and floods
+	@echo "Probing …"
+	@$(PYTEST) tests/hardening
 
 lint: $(STAMPS)/dev ## check formatting, lint and types
 	@echo "Checking format, lint and types …"
@@ -29,7 +38,7 @@ format: $(STAMPS)/dev ## rewrite the code as ruff wants it
 conformance: $(STAMPS)/dev ## run the official conformance suite against the server (needs npm)
 	@$(BIN)/python tests/conformance/run.py
 
-fuzz: $(STAMPS)/dev ## make 10,000 generated calls, where make test makes fewer
+fuzz: $(STAMPS)/dev ## make 10,000 generated calls, where make hardening makes fewer
 	@$(BIN)/python -m pytest --quiet --generated-calls=10000 tests/hardening/test_generated_calls.py
 
 bench: $(STAMPS)/dev ## measure against the targets, beside peers (needs ../shared/data)
