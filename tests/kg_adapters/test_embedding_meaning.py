@@ -1,5 +1,6 @@
 """Entities are found by what they are, however many there are."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,8 @@ from kg_adapters.labels import Vocabulary
 from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.meaning import MeaningIndex, build_meaning_index, entity_texts, pack_bytes
 from kg_adapters.local.nearest import NearestRows, link_rows
-from kg_adapters.local.vectors import vector_folder
+from kg_adapters.local.seal import Damage, write_seal
+from kg_adapters.local.vectors import ENTITIES, seal_name, vector_folder
 from kg_adapters.progress import EmbeddingProgress
 from kg_adapters.testing import iri
 from small_graphs import index_of
@@ -141,6 +143,12 @@ async def test_an_index_is_built_once_and_only_opened_when_it_is_finished(tmp_pa
     assert inner.calls == []
 
 
+def seal_again(store: Path) -> None:
+    """Note the files of an index as they are now."""
+    folder = vector_folder(store, MODEL)
+    write_seal(folder / seal_name(ENTITIES), store, [*folder.glob("entit*.npy"), *folder.glob("*.usearch")])
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [
@@ -151,8 +159,8 @@ async def test_an_index_is_built_once_and_only_opened_when_it_is_finished(tmp_pa
         ("entity-scales.npy", None),
     ],
 )
-async def test_an_index_that_does_not_fit_is_left_unused_with_a_warning(
-    tmp_path: Path, name: str, content: npt.NDArray[np.generic] | None, caplog: pytest.LogCaptureFixture
+async def test_an_index_that_does_not_fit_is_damage_whether_its_seal_says_so_or_not(
+    tmp_path: Path, name: str, content: npt.NDArray[np.generic] | None
 ) -> None:
     index = index_of(GRAPH)
     await built(tmp_path, index)
@@ -160,12 +168,15 @@ async def test_an_index_that_does_not_fit_is_left_unused_with_a_warning(
     path.unlink()
     if content is not None:
         np.save(path, content)
-    assert MeaningIndex.open(tmp_path, index, MODEL) is None
-    assert f"The vectors in {path.parent} are left unused" in caplog.text
+    with pytest.raises(Damage, match=re.escape(f"vectors/{MODEL}/{name}")):
+        MeaningIndex.open(tmp_path, index, MODEL)
+    seal_again(tmp_path)
+    with pytest.raises((Damage, FileNotFoundError), match=f"vectors/{MODEL}/entit"):
+        MeaningIndex.open(tmp_path, index, MODEL)
 
 
 @pytest.mark.parametrize("damage", ["garbage", "cut off", "another matrix"])
-async def test_damaged_links_are_replaced_by_a_look_at_each(
+async def test_damaged_links_are_damage_and_under_a_seal_of_their_own_replaced_by_a_look_at_each(
     tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     index = cities(200)
@@ -178,9 +189,13 @@ async def test_damaged_links_are_replaced_by_a_look_at_each(
         await link_rows(path, pack_bytes(np.eye(64, dtype=np.float32)), lambda _: None)
     else:
         path.write_bytes(b"x" * len(content) if damage == "garbage" else content[:1_000])
+    with pytest.raises(Damage, match=re.escape(f"vectors/{MODEL}/entities.usearch")):
+        MeaningIndex.open(tmp_path, index, MODEL)
+    seal_again(tmp_path)
     slow = MeaningIndex.open(tmp_path, index, MODEL)
     assert slow is not None
     (vector,) = await RecordingEmbedder().embed(["city number 7"])
+    # What the first one has open was deleted, which makes it no less whole.
     assert slow.search(vector, 1) == whole.search(vector, 1)
     assert "Searches by meaning are slow" in caplog.text
 

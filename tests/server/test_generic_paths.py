@@ -194,5 +194,5 @@ async def test_a_graph_without_one_is_searched_step_by_step() -> None:
 @pytest.mark.parametrize(("source", "target"), [("Q5879", "Q937"), ("Q30", "Q45765"), ("Q1490", "Q5"), ("Q30", "Q183")])
 async def test_both_searches_agree_on_real_entities(sample: LocalAdapter, source: str, target: str, hops: int) -> None:
     ends = sample.prefixes.expand(source), sample.prefixes.expand(target)
-    request = PathRequest(*ends, max_hops=hops, limit=50)
+    request = PathRequest(*ends, max_hops=hops, limit=50, timeout_s=120)
     assert await find_paths(sample, request) == await sample.paths(request)
