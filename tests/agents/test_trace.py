@@ -1,6 +1,7 @@
 """A run is kept line by line, and runs again from what was kept."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,31 @@ def test_a_file_that_is_no_trace_is_refused(tmp_path: Path, content: bytes, mess
 def test_a_trace_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InvalidTrace, match="cannot be read: No such file"):
         read_trace(tmp_path / "none.jsonl")
+
+
+@pytest.mark.parametrize("content", [b"dear diary\n", b"{}", ENDED.model_dump_json().encode(), b"\n", b"\xff"])
+def test_a_file_that_is_no_trace_is_not_overwritten(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "diary"
+    path.write_bytes(content)
+    with pytest.raises(InvalidTrace, match="diary holds no trace and is not overwritten"), Trace(path):
+        raise AssertionError("it was opened")
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("content", [b"", begun().model_dump_json().encode() + b"\ncut off"])
+def test_an_empty_file_and_a_trace_are_written_anew(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "one.jsonl"
+    path.write_bytes(content)
+    with Trace(path) as trace:
+        trace.write(begun())
+        assert read_trace(path) == [begun()]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="only POSIX has named pipes")
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InvalidTrace, match="pipe holds no trace"), Trace(tmp_path / "pipe"):
+        raise AssertionError("it was opened")
 
 
 async def test_a_script_can_answer_by_purpose_and_comes_to_its_end() -> None:

@@ -1,12 +1,13 @@
 """Which files an import reads."""
 
 import gzip
+import os
 from pathlib import Path
 
 import pytest
 
 from kg_adapters.errors import InvalidSource
-from kg_adapters.local.sources import Source, find_sources, gather_sources
+from kg_adapters.local.sources import Source, find_sources, gather_sources, look
 
 
 def touch(folder: Path, *names: str) -> None:
@@ -59,6 +60,20 @@ def test_an_unknown_ending_is_an_error_that_lists_the_known_ones(tmp_path: Path,
 def test_a_missing_path_is_an_error_that_names_it(tmp_path: Path) -> None:
     with pytest.raises(InvalidSource, match=r"There is no file or folder .*nowhere\.nt"):
         find_sources([tmp_path / "nowhere.nt"])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="only POSIX has named pipes")
+def test_a_pipe_is_no_file_whether_it_is_named_or_found_in_a_folder(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "g.nt")
+    with pytest.raises(InvalidSource, match=r"g\.nt is neither a file nor a folder"):
+        find_sources([tmp_path / "g.nt"])
+    touch(tmp_path, "h.nt")
+    assert [source.name for source in find_sources([tmp_path])] == ["h.nt"]
+
+
+def test_a_file_that_went_away_has_no_state(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSource, match=r"gone\.nt cannot be read: No such file.*moved or deleted"):
+        look(tmp_path / "gone.nt")
 
 
 def test_a_folder_without_rdf_is_an_error(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from kg_adapters.models import Candidate, GraphSchema
 from kg_adapters.terms import Node
 from kg_server.app import build_server
 from kg_server.commands.serve import server_of
-from kg_server.file_names import FileNames
+from kg_server.file_names import FileNames, NamingFiles
 from kg_server.settings import Settings
 
 LIBRARY = Path(pytest.__file__)
@@ -49,6 +49,28 @@ class Revealing(LocalAdapter):
 )
 def test_a_path_becomes_the_name_at_its_end_and_an_iri_stays(text: str, shown: str | None) -> None:
     assert FileNames((Path("/data of ada"),)).shown(text) == (text if shown is None else shown)
+
+
+def test_a_known_folder_behind_a_link_is_known_by_both_of_its_paths(tmp_path: Path) -> None:
+    (tmp_path / "data of ada").mkdir()
+    (tmp_path / "a link").symlink_to("data of ada")
+    names = FileNames((tmp_path / "a link",))
+    for folder in ("data of ada", "a link"):
+        assert names.shown(f"The memory file {tmp_path / folder}/m.sqlite3 is damaged.") == (
+            "The memory file m.sqlite3 is damaged."
+        )
+
+
+def test_a_known_folder_within_a_known_folder_is_no_part_of_a_name() -> None:
+    names = FileNames((Path("/data of ada"), Path("/data of ada/cache of bo")))
+    assert names.shown("/data of ada/cache of bo/x.npy and /data of ada/y.json") == "x.npy and y.json"
+
+
+def test_of_a_refusal_only_texts_are_changed() -> None:
+    image = {"type": "image", "data": "/usr/a/b", "mimeType": "image/png"}
+    refusal = {"isError": True, "content": [{"type": "text", "text": "No /tmp/a/b.ttl."}, image]}
+    shown = NamingFiles(FileNames(())).answer(refusal)
+    assert shown == {"isError": True, "content": [{"type": "text", "text": "No b.ttl."}, image]}
 
 
 async def test_tools_and_resources_name_files_and_the_log_has_their_paths(

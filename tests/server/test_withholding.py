@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mcp import Client, MCPError
 from mcp.server import MCPServer
-from mcp.types import INTERNAL_ERROR
+from mcp.types import INTERNAL_ERROR, CallToolResult, ReadResourceResult, TextContent, TextResourceContents
 from pydantic import SecretStr
 
 from calls import reply_of
@@ -16,7 +16,7 @@ from kg_adapters.errors import BackendError
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.models import Candidate
 from kg_adapters.terms import Node
-from kg_boundary.secrets import Redactor
+from kg_boundary.secrets import LARGE, Redactor
 from kg_server.app import build_server
 from kg_server.settings import Settings
 from kg_server.withholding import WithholdingSecrets
@@ -81,3 +81,22 @@ async def test_an_error_of_the_protocol_holds_no_secret() -> None:
         read = await client.read_resource("told://it")
     assert SECRET not in said
     assert [getattr(each, "text", "") for each in read.contents] == ["Got …"]
+
+
+def test_a_secret_without_a_letter_of_english_is_found_in_a_large_answer() -> None:
+    secret = "лошадь-батарея"
+    look = WithholdingSecrets(Redactor(frozenset({secret})))
+    assert look.answer({"text": f"{'x' * LARGE} {secret} {'x' * LARGE}"}) == {"text": f"{'x' * LARGE} … {'x' * LARGE}"}
+
+
+def test_an_answer_is_looked_at_as_it_is_sent_whether_it_is_written_yet_or_not() -> None:
+    look = WithholdingSecrets(Redactor(frozenset({SECRET, "hunter"})))
+    refusal = CallToolResult(content=[TextContent(type="text", text=f"pin hunter, {SECRET}")], is_error=True)
+    answer = ReadResourceResult(contents=[TextResourceContents(uri="told://it", text=f"a hunter, {SECRET}")])
+    refused, read = look.answer(refusal), look.answer(answer)
+    assert refused == look.answer(refusal.model_dump(by_alias=True, mode="json", exclude_none=True))
+    assert isinstance(refused, dict)
+    assert isinstance(read, dict)
+    assert (refused["isError"], refused["content"]) == (True, [{"type": "text", "text": "pin …, …"}])
+    assert read["contents"] == [{"uri": "told://it", "text": "a hunter, …"}]
+    assert "content" not in read

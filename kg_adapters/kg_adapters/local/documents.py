@@ -29,12 +29,15 @@ class ReadingEnded(Refused):
     """The process that parses a file was ended, or ended by itself, before it had told everything."""
 
 
-def parsed_frames(order: Order, on_wait: Callable[[], None]) -> Generator[Frame]:
+def parsed_frames(
+    order: Order, on_wait: Callable[[], None], clock: Callable[[], float] = time.monotonic
+) -> Generator[Frame]:
     """Yield what a process tells about a file.
 
     Args:
         order: What to read.
         on_wait: Called again and again while nothing comes; if it raises, the process is ended.
+        clock: Seconds, from any beginning.
 
     Raises:
         ReadingEnded: It made no progress in the time that the limits give, or ended before all was told.
@@ -43,9 +46,9 @@ def parsed_frames(order: Order, on_wait: Callable[[], None]) -> Generator[Frame]
     with _started(order) as process, _listening(process) as frames:
         position, ticks, waited_s, told = 0, 0, 0.0, False
         while True:
-            since = time.monotonic()
+            since = clock()
             frame = _next(frames)
-            waited_s += time.monotonic() - since
+            waited_s += clock() - since
             if frame is None:
                 on_wait()
             elif isinstance(frame, Frame):
