@@ -19,7 +19,7 @@ _QUERY: Final = re.compile(r"\?[^#]+")
 _ASSIGNMENT: Final = re.compile(r"#[^#]*=.*")
 _SECRET_NAME: Final = re.compile(r"key|token|secret|pass|pwd|auth|credential|signature|\bsig\b|cookie", re.IGNORECASE)
 _HEADER: Final = re.compile(r"(?:bearer|basic|token)\s+(\S+)|(?:key|token|secret|cookie):\s*(\S+)", re.IGNORECASE)
-_CLOSING: Final = re.compile(r"[.,:;)\]}]*$")
+_CLOSING: Final = ".,:;)]}"
 
 
 def masked(text: str) -> str:
@@ -81,9 +81,8 @@ def credentials_in_command(line: str) -> Iterator[str]:
 
 
 def _masked(address: str) -> str:
-    closing = _CLOSING.search(address)
-    end = closing[0] if closing else ""
-    shown = address.removesuffix(end) if end else address
+    shown = address.rstrip(_CLOSING)
+    end = address[len(shown) :]
     user = _USER_WITH_ANYTHING.match(shown) or _USER.match(shown)
     if user:
         shown = f"{MASK}@{shown[user.end() :]}"

@@ -20,7 +20,7 @@ FOLDER_MODE: Final = 0o700
 FILE_MODE: Final = 0o600
 _APP: Final = "kg-sextant"
 _OTHERS: Final = 0o077
-_NOT_THROUGH_LINKS: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_NOT_THROUGH_LINKS: Final = getattr(os, "O_NOFOLLOW", 0)
 _BESIDE_SQLITE: Final = ("-wal", "-shm", "-journal")
 
 
@@ -103,7 +103,7 @@ def write_private(path: Path, content: bytes) -> None:
         building.replace(path)
     except OSError:
         with suppress(OSError):
-            building.unlink(missing_ok=True)
+            building.unlink()
         raise
 
 

@@ -21,10 +21,33 @@ from kg_boundary.addresses import base_url_problem, credentials_in, credentials_
         ("http://u:p@h/x?k=v http://h", "http://…@h/x?… http://h"),
         ("someone@example.org asks why?", "someone@example.org asks why?"),
         ("http://…@h/x?…", "http://…@h/x?…"),
+        # An @ in a query or a fragment ends no user: what stands behind it would be shown.
+        ("http://h?mail=a@b&key=k", "http://h?…"),
+        ("http://h?at=a:b@c&key=k", "http://h?…"),
+        ("http://h:80?mail=a@b&key=k", "http://h:80?…"),
+        ("http://h#mail=a@b&key=k", "http://h#…"),
+        ("http://h#at=a:b@c&key=k", "http://h#…"),
+        ("http://h:80#mail=a@b&key=k", "http://h:80#…"),
+        ("http://h/a:b@c", "http://h/a:b@c"),
     ],
 )
 def test_what_may_be_secret_in_an_address_is_masked(text: str, shown: str) -> None:
     assert masked(text) == shown
+
+
+@pytest.mark.parametrize("end", [*".,:;)]}", "", ").", "]};", " and", "\n", '"', "'", "<", ">"])
+def test_what_stands_behind_an_address_stays(end: str) -> None:
+    asked = [f"see http://h?k=v{end}", f"see 'http://h?k=v'{end}"]
+    assert [masked(each) for each in asked] == [f"see http://h?…{end}", f"see 'http://h?…'{end}"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["API-KEY", "token", "client_secret", "passphrase", "pwd", "auth", "credential", "X-Signature", "sig", "cookie"],
+)
+def test_what_is_secret_by_its_name_is_known(name: str) -> None:
+    assert list(credentials_in(f"https://h/x?design=a&{name}=k&b=c")) == [("", "k")]
+    assert list(credentials_in_command(f"server --design a --{name} k1 {name}=k2")) == ["k1", "k2"]
 
 
 @pytest.mark.parametrize(
@@ -39,7 +62,9 @@ def test_what_may_be_secret_in_an_address_is_masked(text: str, shown: str) -> No
         ("https://h:80/x", []),
         ("no address", []),
         ("http://[", []),
-        ("/a/path?b=c", []),
+        ("/a/path?token=c", []),
+        ("//h?token=c", []),
+        ("mailto:a?token=c", []),
     ],
 )
 def test_the_secrets_of_an_address_are_found(text: str, found: list[tuple[str, str]]) -> None:

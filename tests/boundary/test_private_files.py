@@ -1,5 +1,5 @@
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import platformdirs
@@ -32,11 +32,62 @@ def test_a_folder_of_ours_that_is_there_is_tightened(tmp_path: Path) -> None:
     ours.mkdir(mode=0o755)
     private_folder(ours, ours=True)
     assert mode(ours) == "700"
-    default = platformdirs.user_cache_path("kg-sextant", appauthor=False)
-    default.mkdir(mode=0o755, parents=True, exist_ok=True)
-    default.chmod(0o755)
-    private_folder(default / "vectors")
-    assert mode(default) == "700"
+
+
+@pytest.mark.parametrize("default", [platformdirs.user_cache_path, platformdirs.user_data_path])
+@pytest.mark.parametrize("inside", ["", "vectors"])
+def test_a_folder_where_things_are_kept_by_default_is_tightened(default: Callable[..., Path], inside: str) -> None:
+    folder = default("kg-sextant", appauthor=False)
+    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+    folder.chmod(0o755)
+    private_folder(folder / inside)
+    assert mode(folder) == "700"
+
+
+def test_a_file_in_the_place_of_a_folder_of_ours_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "traces"
+    file.write_text("theirs", encoding="utf-8")
+    with pytest.raises(NotADirectoryError):
+        private_folder(file, ours=True)
+    assert mode(file) == "666"
+
+
+@pytest.mark.parametrize("others", [0o001, 0o004, 0o010, 0o020, 0o077])
+def test_every_right_of_others_is_taken_and_those_of_the_owner_stay(tmp_path: Path, others: int) -> None:
+    file, folder = tmp_path / "x", tmp_path / "traces"
+    file.touch()
+    file.chmod(0o400 | others)
+    folder.mkdir()
+    folder.chmod(0o700 | others)
+    private_file(file)
+    private_folder(folder, ours=True)
+    assert (mode(file), mode(folder)) == ("400", "700")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_what_belongs_to_another_user_stays_as_it_is(tmp_path: Path) -> None:
+    file, folder = tmp_path / "x", tmp_path / "traces"
+    file.write_text("theirs", encoding="utf-8")
+    folder.mkdir(mode=0o755)
+    for path in (file, folder):
+        os.chown(path, 65534, -1)
+    private_file(file)
+    private_folder(folder, ours=True)
+    assert (mode(file), mode(folder)) == ("666", "755")
+
+
+def test_no_descriptor_stays_open(tmp_path: Path) -> None:
+    def lowest_free() -> int:
+        descriptor = os.open(os.devnull, os.O_RDONLY)
+        os.close(descriptor)
+        return descriptor
+
+    (tmp_path / "traces").mkdir()
+    before = lowest_free()
+    private_folder(tmp_path / "traces", ours=True)
+    private_file(tmp_path / "x")
+    write_private(tmp_path / "y", b"new")
+    assert lowest_free() <= before
 
 
 def test_a_link_in_the_place_of_a_folder_of_ours_is_not_followed(tmp_path: Path) -> None:
@@ -101,11 +152,17 @@ def test_a_file_is_written_as_a_whole_in_the_place_of_what_is_there(tmp_path: Pa
 
 
 def test_opening_for_writing_begins_anew_and_leaves_devices_alone(tmp_path: Path) -> None:
-    path = tmp_path / "x"
+    path, device = tmp_path / "x", tmp_path / "device"
     path.write_text("old", encoding="utf-8")
     os.close(open_private(path))
     assert (path.read_bytes(), mode(path)) == (b"", "600")
-    os.close(open_private(Path(os.devnull)))
+    # A pipe stands for any device: were the rule broken, a run as root would change the device itself.
+    os.mkfifo(device, 0o666)
+    reader = os.open(device, os.O_RDONLY | os.O_NONBLOCK)
+    os.close(open_private(device))
+    os.close(reader)
+    private_file(device)
+    assert mode(device) == "666"
 
 
 @pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal"])
