@@ -91,5 +91,10 @@ def test_two_letters_are_trace_enough_of_a_secret_in_a_large_answer() -> None:
     assert hiding(secret).data(f"{filling}{written}{filling}".encode()).decode() == f'{filling}"…"{filling}'
 
 
+def test_a_secret_at_the_beginning_of_a_large_answer_is_found() -> None:
+    filling = "y " * LARGE
+    assert hiding("correct-horse").data(f"correct-horse {filling}".encode()).decode() == f"… {filling}"
+
+
 def test_a_redactor_is_written_without_what_it_hides() -> None:
     assert repr(hiding("correct-horse", "ann")) == "Redactor()"
