@@ -143,6 +143,22 @@ def test_a_file_that_is_no_trace_is_refused(tmp_path: Path, content: bytes, mess
         read_trace(path)
 
 
+@pytest.mark.parametrize(("lines", "number"), [((begun(), begun(), ENDED), 2), ((begun(), ENDED, ENDED), 2)])
+def test_two_runs_in_one_file_are_refused(tmp_path: Path, lines: tuple[RunLine | AnswerLine, ...], number: int) -> None:
+    path = tmp_path / "two.jsonl"
+    path.write_text("\n".join(line.model_dump_json() for line in lines), encoding="utf-8")
+    with pytest.raises(InvalidTrace, match=f"line {number}: this belongs to another run"):
+        read_trace(path)
+    path.write_text("\n".join(line.model_dump_json() for line in (begun(), ENDED)), encoding="utf-8")
+    assert read_trace(path) == [begun(), ENDED]
+
+
+def test_the_folder_of_a_trace_is_its_owners_alone(tmp_path: Path) -> None:
+    with Trace(tmp_path / "new" / "one.jsonl") as trace:
+        trace.write(begun())
+    assert os.name == "nt" or (tmp_path / "new").stat().st_mode & 0o077 == 0
+
+
 def test_a_trace_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InvalidTrace, match="cannot be read: No such file"):
         read_trace(tmp_path / "none.jsonl")
