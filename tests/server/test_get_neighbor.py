@@ -102,6 +102,11 @@ async def test_a_relation_by_its_name_is_answered_with_its_id(tokyo: LocalAdapte
     assert text == "'capitol' is not the id of a relation. Did you mean capital (P36)?"
 
 
+async def test_an_entity_given_as_relation_is_no_relation_of_the_graph(tokyo: LocalAdapter) -> None:
+    text = await refusal(tokyo, "GetNeighbor", entity="Q1490", relation="wd:Q17")
+    assert text.startswith("This graph has no relation 'wd:Q17'.")
+
+
 async def test_an_unknown_relation_is_told_apart_from_a_missing_combination(tokyo: LocalAdapter) -> None:
     unknown = await refusal(tokyo, "GetNeighbor", entity="Q1490", relation="P9999")
     combination = await call(tokyo, "GetNeighbor", entity="Q515", relation="P36")
