@@ -68,6 +68,11 @@ class Vocabulary:
         """The relations that path search leaves out when it avoids hubs."""
         return frozenset((*self.types, *self.subclasses))
 
+    @property
+    def texts(self) -> frozenset[Iri]:
+        """The relations that name and describe: what they say is no fact like others."""
+        return frozenset((*self.labels, *self.descriptions, *self.aliases))
+
     def label(self, texts: Mapping[Iri, Iterable[Literal]]) -> Literal | None:
         """Return the label among an entity's texts by relation, or None."""
         return self._first(self.labels, texts)

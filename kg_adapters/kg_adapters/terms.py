@@ -83,11 +83,24 @@ Term: TypeAlias = Node | Literal
 
 @dataclass(frozen=True, slots=True)
 class Triple:
-    """An edge of the graph: `head` relates to `tail`. Statements with a literal are features, not triples."""
+    """An edge of the graph: `head` relates to `tail`. A statement with a literal is an `Attribute`."""
 
     head: Node
     relation: Iri
     tail: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A statement about an entity that ends in a value: a date, a number, a text."""
+
+    head: Node
+    relation: Iri
+    tail: Literal
+
+
+Fact: TypeAlias = Triple | Attribute
+"""Whatever a graph says, be it an edge or a value."""
 
 
 def node_key(node: Node) -> str:
@@ -98,3 +111,8 @@ def node_key(node: Node) -> str:
 def node_from_key(key: str) -> Node:
     """Return the node whose `node_key` is `key`."""
     return BlankNode(key[2:]) if key.startswith("_:") else Iri(key)
+
+
+def literal_key(literal: Literal) -> tuple[str, str, str]:
+    """Return what orders literals: their text, then their language (none first), then their datatype."""
+    return literal.value, literal.language or "", literal.datatype.value
