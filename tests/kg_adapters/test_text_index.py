@@ -201,3 +201,13 @@ def test_a_damaged_index_is_not_opened(tmp_path: Path, index: GraphIndex) -> Non
     (tmp_path / "text" / "nodes.rows.npy").unlink()
     with pytest.raises(FileNotFoundError):
         TextIndex.open(tmp_path, index)
+
+
+def test_the_same_names_make_the_same_files(tmp_path: Path) -> None:
+    made: list[dict[str, bytes]] = []
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        build_fuzzy_names(["kyoto", "tokyo", "tokyo tower"], tmp_path / name)
+        made.append({file.name: file.read_bytes() for file in (tmp_path / name).iterdir()})
+    assert made[0] == made[1]
+    assert len(made[0]) > 3

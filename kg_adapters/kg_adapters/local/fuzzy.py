@@ -1,13 +1,17 @@
 """Fuzzy look-up of names: the tantivy index of their trigrams and words."""
 
+import hashlib
+import json
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
+from uuid import UUID
 
 import tantivy
 
 from kg_adapters.local.folding import bare_words
+from kg_adapters.local.seal import file_sha256
 
 # One thread keeps the build small and its result the same every time; the heap is what it may hold in memory.
 _HEAP: Final = 64_000_000
@@ -18,6 +22,7 @@ _COMMON: Final = 0.02
 _GRAMS_KEPT_ANYWAY: Final = 6
 _WORDS_KEPT_ANYWAY: Final = 1
 _WORD_WEIGHT: Final = 2.0
+_SEGMENT_FILES: Final = "?" * 32 + ".*"
 
 
 class FuzzyNames:
@@ -95,6 +100,23 @@ def _build(names: Iterable[str], folder: Path) -> None:
         writer.add_document(document)
     writer.commit()
     writer.wait_merging_threads()
+    _name_by_content(folder)
+
+
+def _name_by_content(folder: Path) -> None:
+    """Call the segments, whose names tantivy draws, by what they hold: the same names make the same files."""
+    meta = folder / "meta.json"
+    text = meta.read_text(encoding="utf-8")
+    for drawn in {file.stem for file in folder.glob(_SEGMENT_FILES)}:
+        parts = sorted(folder.glob(f"{drawn}.*"))
+        content = hashlib.sha256("".join(file_sha256(part) for part in parts).encode()).digest()
+        named = UUID(bytes=content[:16])
+        for part in parts:
+            part.rename(part.with_name(named.hex + part.suffix))
+        text = text.replace(str(UUID(drawn)), str(named))
+    meta.write_text(text, encoding="utf-8")
+    kept = sorted(file.name for file in folder.iterdir() if not file.name.startswith("."))
+    (folder / ".managed.json").write_text(json.dumps(kept), encoding="utf-8")
 
 
 def _schema() -> tantivy.Schema:
