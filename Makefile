@@ -47,8 +47,8 @@ bench: $(STAMPS)/dev ## measure against the targets, beside peers (needs ../shar
 docs: $(STAMPS)/dev ## write what the pages take from the code: outputs, examples, settings
 	@$(BIN)/python tools/update_docs.py
 
-sample: $(STAMPS)/dev ## build the bundled graph again (needs ../shared/data)
-	@$(BIN)/python tools/build_sample.py ../shared/data/wikidata-15k.nt.gz
+sample: $(STAMPS)/dev ## build the bundled graphs again (needs ../shared/data)
+	@$(BIN)/python tools/build_sample.py
 
 constraints: ## pin the newest versions that work together in constraints.txt
 	@$(PYTHON) tools/update_constraints.py

@@ -1,13 +1,14 @@
-"""Build the sample graph that ships in the wheel, from the slice of Wikidata.
+"""Build the sample graphs that ship in the wheel: a slice of Wikidata, and a fictional world with dates and numbers.
 
-    python tools/build_sample.py PATH/TO/wikidata-15k.nt.gz
+    python tools/build_sample.py [--data PATH/TO/shared/data] [NAME …]
 
-Entries are sorted and times are fixed; only the files of the full-text index get other names in every build.
+Entries are sorted, times are fixed, and files are named by what they hold: the same source makes the same bytes.
 """
 
 import argparse
 import tempfile
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -15,44 +16,84 @@ import anyio
 
 from kg_adapters.embedding import MiniLmEmbedder
 from kg_adapters.local.build import ImportOptions, build_store
+from kg_adapters.local.cache import sample_file
 from kg_adapters.local.meaning import build_meaning_index
 from kg_adapters.local.store import open_store
 from kg_adapters.local.vectors import build_relation_vectors
 
-TARGET: Final = Path(__file__).parents[1] / "kg_adapters" / "kg_adapters" / "local" / "sample.zip"
-MAX_BYTES: Final = 10_000_000
+ROOT: Final = Path(__file__).parents[1]
+TARGET: Final = ROOT / "kg_adapters" / "kg_adapters" / "local"
+DATA: Final = ROOT.parent / "shared" / "data"
 FIXED_TIME: Final = (1980, 1, 1, 0, 0, 0)
-NOTE: Final = """\
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A graph to ship.
+
+    Args:
+        source: Its RDF, as an absolute path or below the folder of shared data.
+        note: What `SOURCE.txt` says in its store: what it is, where it comes from, under which licence.
+        max_bytes: What its archive may weigh.
+    """
+
+    source: Path
+    note: str
+    max_bytes: int
+
+
+SAMPLES: Final = {
+    "sample": Sample(
+        Path("wikidata-15k.nt.gz"),
+        """\
 The sample graph of KG Sextant: 149,827 statements between 15,777 entities of Wikidata, with English labels,
 descriptions and aliases.
 
 Facts and labels come from Wikidata (https://www.wikidata.org), which gives them to the public domain (CC0 1.0). They
 were collected from CoDEx (MIT), WD50K (CC BY 4.0), ILPC22 (MIT), SimpleQuestionsWikidata (CC BY) and the label mapping
 of villmow/datasets_knowledge_embedding (MIT).
-"""
+""",
+        10_000_000,
+    ),
+    "sample:world": Sample(
+        ROOT / "benchmarks" / "world" / "graph.ttl.gz",
+        """\
+The second sample graph of KG Sextant: a generated, fictional world of people, companies, towns, bridges, ships, books,
+films and matches, with dates, numbers and career entries. No model can know its facts.
+
+It is in the public domain (CC0 1.0).
+""",
+        4_000_000,
+    ),
+}
 
 
 def main() -> None:
-    """Build the archive and say how large it is."""
+    """Build the archives and say how large they are."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("source", type=Path)
-    parser.add_argument("--to", type=Path, default=TARGET)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{' or '.join(SAMPLES)}; all when none is given")
+    parser.add_argument("--data", type=Path, default=DATA, help="the folder of shared data")
+    parser.add_argument("--to", type=Path, default=TARGET, help="the folder of the archives")
     arguments = parser.parse_args()
-    source: Path = arguments.source
-    target: Path = arguments.to
-    size = build_sample(source, target)
-    print(f"{target}: {size:,} bytes")
-    if size > MAX_BYTES:
-        raise SystemExit(f"The sample must stay under {MAX_BYTES:,} bytes.")
+    names: list[str] = arguments.names or list(SAMPLES)
+    data: Path = arguments.data
+    folder: Path = arguments.to
+    for name in names:
+        sample = SAMPLES[name]
+        target = folder / sample_file(name)
+        size = build_sample(name, data / sample.source, target, sample.note)
+        print(f"{target}: {size:,} bytes")
+        if size > sample.max_bytes:
+            raise SystemExit(f"{name} must stay under {sample.max_bytes:,} bytes.")
 
 
-def build_sample(source: Path, target: Path) -> int:
+def build_sample(name: str, source: Path, target: Path, note: str) -> int:
     """Write the archive of the store that `source` makes, and return its size in bytes."""
     with tempfile.TemporaryDirectory() as scratch:
         store = Path(scratch, "store")
-        build_store([source], store, ImportOptions(sparql=False, name="sample"))
+        build_store([source], store, ImportOptions(sparql=False, name=name))
         anyio.run(_embed, store)
-        (store / "SOURCE.txt").write_text(NOTE, encoding="utf-8")
+        (store / "SOURCE.txt").write_text(note, encoding="utf-8")
         with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
             for path in sorted(path for path in store.rglob("*") if path.is_file()):
                 entry = zipfile.ZipInfo(path.relative_to(store).as_posix(), FIXED_TIME)

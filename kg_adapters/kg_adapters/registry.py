@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 ENTRY_POINTS: Final = "kg_sextant.adapters"
 SAMPLE: Final = "sample"
+SAMPLES: Final = (SAMPLE, f"{SAMPLE}:world")
 WIKIDATA: Final = "wikidata"
 URLS: Final = ("http://", "https://")
 _LONGEST_NAME: Final = 4_096
@@ -69,15 +70,15 @@ class AdapterFactory(Protocol):
 async def open_graph(name: str, options: OpenOptions) -> KGAdapter:
     """Open the graph called `name`.
 
-    It is `sample`, a file, a folder, a store, the URL of a SPARQL endpoint, `wikidata`, `wikidata:URL` for a mirror of
-    it, or `SCHEME:REST` of an installed adapter.
+    It is `sample`, `sample:world`, a file, a folder, a store, the URL of a SPARQL endpoint, `wikidata`, `wikidata:URL`
+    for a mirror of it, or `SCHEME:REST` of an installed adapter.
 
     Raises:
         InvalidRequest: The name is none of these.
         InvalidSource: A file or store cannot be read.
         Unsupported: An installed adapter cannot be loaded.
     """
-    if name == SAMPLE or _exists(name):
+    if name in SAMPLES or _exists(name):
         from kg_adapters.local import open_local  # noqa: PLC0415 - numpy and Oxigraph load only where they are needed
 
         return await open_local(name, options)
@@ -138,7 +139,7 @@ def _expected(name: str, installed: Mapping[str, EntryPoint]) -> str:
     shown = repr(name if len(name) <= 80 else name[:80] + "…")
     schemes = "".join(f", {scheme}:…" for scheme in sorted(installed) if scheme != "local")
     return (
-        f"There is no graph {shown}. Expected {SAMPLE}, the path of an RDF file (.ttl .nt .nq .trig .rdf .jsonld .n3, "
-        "also .gz), of a folder of such files or of a store that kg-sextant import built, the URL of a SPARQL "
-        f"endpoint, {WIKIDATA}{schemes}."
+        f"There is no graph {shown}. Expected {', '.join(SAMPLES)}, the path of an RDF file (.ttl .nt .nq .trig .rdf "
+        ".jsonld .n3, also .gz), of a folder of such files or of a store that kg-sextant import built, the URL of a "
+        f"SPARQL endpoint, {WIKIDATA}{schemes}."
     )

@@ -52,7 +52,7 @@ class Settings(BaseModel):
     graph: str = Field(
         default="sample",
         min_length=1,
-        description="The graph: `sample`, files, a store, an endpoint's URL, `wikidata`, or `SCHEME:REST`.",
+        description="`sample`, `sample:world`, files, a store, an endpoint's URL, `wikidata` or `SCHEME:REST`.",
     )
     cache_folder: Path = Field(
         default_factory=_cache_folder, description="Where imported files are kept; can be deleted at any time."

@@ -1,8 +1,11 @@
-"""RDF files are imported once, and the sample is unpacked once."""
+"""RDF files are imported once, and a sample is unpacked once."""
 
+import json
 import os
 import shutil
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -10,14 +13,17 @@ import pytest
 from kg_adapters.errors import InvalidSource
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.build import ImportOptions, build_store
-from kg_adapters.local.cache import cached_store, sample_store
+from kg_adapters.local.cache import cached_store, sample_file, sample_store
 from kg_adapters.local.store import FORMAT, open_store
 from kg_adapters.local.verifying import verify_store
 from kg_adapters.progress import Progress, Stage
 from kg_adapters.reading_limits import ReadingLimits
+from kg_adapters.registry import SAMPLES
 
 EDGE = "<http://e/a> <http://e/p> <http://e/b> .\n"
 OPTIONS = ImportOptions(sparql=False)
+WORLD = "sample:world"
+WORLD_SOURCE = Path(__file__).parents[2] / "benchmarks" / "world" / "graph.ttl.gz"
 
 
 class Imports:
@@ -119,14 +125,23 @@ def test_a_cache_that_cannot_be_written_is_an_error(source: Path) -> None:
         sample_store(source / "cache")
 
 
-def test_the_sample_is_unpacked_once_and_whole(tmp_path: Path) -> None:
-    store = sample_store(tmp_path)
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_sample_is_unpacked_once_and_whole(name: str, tmp_path: Path) -> None:
+    store = sample_store(tmp_path, name)
     made = store.stat().st_ino
-    assert sample_store(tmp_path) == store
+    assert sample_store(tmp_path, name) == store
     assert store.stat().st_ino == made
     assert "CC0" in (store / "SOURCE.txt").read_text(encoding="utf-8")
     info = verify_store(store).info
-    assert (info.format, info.name, info.skipped) == (FORMAT, "sample", 0)
+    assert (info.format, info.name, info.skipped) == (FORMAT, name, 0)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_what_is_shipped_has_the_format_of_a_store_today(name: str) -> None:
+    """After a change of the format, `make sample` builds both again."""
+    archive = Path(str(files("kg_adapters.local") / sample_file(name)))
+    with zipfile.ZipFile(archive) as packed:
+        assert json.loads(packed.read("store.json"))["format"] == FORMAT
 
 
 def test_a_damaged_sample_is_unpacked_again(tmp_path: Path) -> None:
@@ -151,6 +166,12 @@ def test_the_shipped_sample_is_what_an_import_of_its_source_makes(sample_source:
         file for file in fresh.files if file.path.startswith("index/")
     ]
     assert shipped.sources == fresh.sources
+
+
+def test_the_shipped_world_is_byte_for_byte_what_an_import_of_its_source_makes(tmp_path: Path) -> None:
+    shipped = open_store(sample_store(tmp_path / "cache", WORLD)).info
+    report = build_store([WORLD_SOURCE], tmp_path / "store", ImportOptions(sparql=False, name=WORLD))
+    assert open_store(report.folder).info == shipped
 
 
 def test_a_link_is_read_by_its_own_ending_though_another_led_to_the_same_file(tmp_path: Path) -> None:

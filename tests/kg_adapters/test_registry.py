@@ -79,6 +79,10 @@ async def test_the_sample_opens_by_its_name(options: OpenOptions) -> None:
     assert await label("sample", options, "http://www.wikidata.org/entity/Q1490") == "Tokyo"
 
 
+async def test_the_world_opens_by_its_name(options: OpenOptions) -> None:
+    assert await label("sample:world", options, "http://world.example/E3553") == "Turnov Bridge"
+
+
 async def test_a_file_opens_through_the_cache(source: Path, options: OpenOptions) -> None:
     assert await label(source, options) == "Tokyo"
     assert len([path for path in options.cache_folder.iterdir() if path.is_dir()]) == 1
@@ -123,7 +127,9 @@ async def test_the_local_adapter_can_be_named(source: Path, options: OpenOptions
 @pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize("name", ["", "nowhere.nt", "unknown:thing", "Tokyo", "x" * 9_000, "a\0b", "samples"])
 async def test_any_other_name_is_an_error_that_lists_what_is_possible(name: str, options: OpenOptions) -> None:
-    with pytest.raises(InvalidRequest, match=r"There is no graph .* Expected sample, the path of .*, strange:…\."):
+    with pytest.raises(
+        InvalidRequest, match=r"There is no graph .* Expected sample, sample:world, the path of .*, strange:…\."
+    ):
         await open_graph(name, options)
 
 

@@ -20,9 +20,9 @@ from kg_adapters.local.sources import Source, gather_sources, look
 from kg_adapters.local.store import FORMAT, StoreInfo, is_store, open_store
 from kg_adapters.local.swap import exclusively, replacing
 from kg_adapters.progress import OnProgress, Progress, ignore_progress
+from kg_adapters.registry import SAMPLE
 from kg_boundary.private_files import private_folder, write_private
 
-SAMPLE_FILE: Final = "sample.zip"
 _KEY_LENGTH: Final = 16
 
 
@@ -69,14 +69,19 @@ def cached_store(
     return store
 
 
-def sample_store(cache_folder: Path) -> Path:
-    """Return the store of the graph that is shipped with the package, unpacked now or earlier.
+def sample_file(name: str) -> str:
+    """Return the name of the archive that holds one of the graphs that are shipped with the package."""
+    return f"{name.replace(':', '-')}.zip"
+
+
+def sample_store(cache_folder: Path, name: str = SAMPLE) -> Path:
+    """Return the store of a graph that is shipped with the package, one of `SAMPLES`, unpacked now or earlier.
 
     Raises:
         InvalidSource: The cache folder cannot be written to.
     """
-    content = (files("kg_adapters.local") / SAMPLE_FILE).read_bytes()
-    store = cache_folder.absolute() / f"sample-{hashlib.sha256(content).hexdigest()[:_KEY_LENGTH]}"
+    content = (files("kg_adapters.local") / sample_file(name)).read_bytes()
+    store = cache_folder.absolute() / f"{name.replace(':', '-')}-{hashlib.sha256(content).hexdigest()[:_KEY_LENGTH]}"
     _keep_private(store.parent)
     if not _opens(store):
         with exclusively(store):

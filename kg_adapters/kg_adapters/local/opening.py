@@ -1,4 +1,4 @@
-"""Opens local graphs by name: the sample, a store, or RDF files that are imported into the cache."""
+"""Opens local graphs by name: a sample, a store, or RDF files that are imported into the cache."""
 
 from dataclasses import replace
 from functools import partial
@@ -7,11 +7,11 @@ from pathlib import Path
 from anyio import to_thread
 
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.registry import SAMPLE, OpenOptions
+from kg_adapters.registry import SAMPLES, OpenOptions
 
 
 async def open_local(rest: str, options: OpenOptions) -> KGAdapter:
-    """Open `sample`, a store folder, or an RDF file or folder; the import runs in a thread.
+    """Open `sample`, `sample:world`, a store folder, or an RDF file or folder; the import runs in a thread.
 
     Raises:
         InvalidSource: The file or store cannot be read.
@@ -32,8 +32,8 @@ def _folder(name: str, options: OpenOptions) -> Path:
     from kg_adapters.local.store import is_store  # noqa: PLC0415 - see above
     from kg_adapters.local.swap import recover  # noqa: PLC0415 - see above
 
-    if name == SAMPLE:
-        return sample_store(options.cache_folder)
+    if name in SAMPLES:
+        return sample_store(options.cache_folder, name)
     path = Path(name)
     if not path.exists():
         recover(path)

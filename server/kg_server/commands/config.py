@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from kg_adapters.errors import InvalidRequest
+from kg_adapters.registry import SAMPLES
 from kg_boundary.secrets import Redactor
 from kg_boundary.shown import in_quotes
 from kg_server.clients import Host, Launch, block_for
@@ -67,7 +68,7 @@ def launch(called: Invocation, graph: str) -> Launch:
     start = [str(beside)] if beside.is_file() else [sys.executable, "-m", "kg_server.cli"]
     file = ["--config", str(called.config.resolve())] if called.config is not None else []
     graph_path = Path(graph)
-    where = str(graph_path.resolve()) if graph_path.exists() and graph != "sample" else graph
+    where = str(graph_path.resolve()) if graph_path.exists() and graph not in SAMPLES else graph
     environment = {key: value for key, value in sorted(called.environ.items()) if key.startswith(ENVIRONMENT_PREFIX)}
     environment.pop(f"{ENVIRONMENT_PREFIX}GRAPH", None)
     return Launch(start[0], (*start[1:], *file, "serve", where), environment)

@@ -212,10 +212,10 @@ def _store(settings: Settings) -> Path | None:
     """Return the folder of the store that the graph's name stands for, or None where it stands for something else."""
     from kg_adapters.local.cache import sample_store
     from kg_adapters.local.store import is_store
-    from kg_adapters.registry import SAMPLE
+    from kg_adapters.registry import SAMPLES
 
-    if settings.graph == SAMPLE:
-        return sample_store(settings.cache_folder)
+    if settings.graph in SAMPLES:
+        return sample_store(settings.cache_folder, settings.graph)
     return Path(settings.graph) if is_store(Path(settings.graph)) else None
 
 

@@ -32,7 +32,7 @@ def import_(
     ] = False,
     languages: Annotated[str | None, typer.Option(help="Languages of labels, the preferred first: en,mul.")] = None,
     embed: Annotated[
-        bool, typer.Option("--embed", help="Compute vectors too; with a store or `sample` as FILE, nothing else.")
+        bool, typer.Option("--embed", help="Compute vectors too; with a store or a sample as FILE, nothing else.")
     ] = False,
 ) -> None:
     """Import files into a store that opens at once; an interrupted import leaves the old store as it was."""
@@ -82,12 +82,12 @@ def _store_of(files: Sequence[Path], settings: Settings) -> Path | None:
     """Return the store that is meant where no store is to be built."""
     from kg_adapters.local.cache import sample_store
     from kg_adapters.local.store import is_store
-    from kg_adapters.registry import SAMPLE
+    from kg_adapters.registry import SAMPLES
 
     if len(files) != 1:
         return None
-    if str(files[0]) == SAMPLE:
-        return sample_store(settings.cache_folder)
+    if str(files[0]) in SAMPLES:
+        return sample_store(settings.cache_folder, str(files[0]))
     return files[0] if is_store(files[0]) else None
 
 

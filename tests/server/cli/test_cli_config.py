@@ -34,7 +34,9 @@ def test_the_executable_and_the_graph_stand_there_by_absolute_path(tmp_path: Pat
 
 
 def test_the_sample_stays_a_name(cli: CommandLine, tmp_path: Path) -> None:
-    assert entry(cli)["args"] == ["--config", str(tmp_path / "config.toml"), "serve", "sample"]
+    for name in ("sample", "sample:world"):
+        args = entry(cli, KG_SEXTANT_GRAPH=name)["args"]
+        assert args == ["--config", str(tmp_path / "config.toml"), "serve", name]
 
 
 def test_settings_from_the_environment_go_along_because_hosts_do_not_pass_theirs(cli: CommandLine) -> None:

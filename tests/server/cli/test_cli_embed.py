@@ -73,3 +73,9 @@ def test_letters_need_no_vectors_and_an_import_needs_a_place(cli: CommandLine, t
     for words in ((source,), (source, "--embed"), (source, source, "--embed")):
         run = cli.run("import", *words)
         assert (run.code, run.err) == (2, "kg-sextant: Say where the store is to be, as in --to FOLDER.\n")
+
+
+def test_the_world_is_a_store_with_its_vectors_too(cli: CommandLine) -> None:
+    run = cli.run("doctor", "sample:world", "--deep")
+    assert (run.code, run.err) == (0, "")
+    assert "compared: 40,512 triples, 8,041 entities, 0 skipped at import" in run.out
