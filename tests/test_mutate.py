@@ -26,10 +26,10 @@ def test_depth() -> None:
 """
 
 
-def run(folder: Path, test: str) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, test: str, *options: str) -> subprocess.CompletedProcess[str]:
     (folder / "depth.py").write_text(MODULE, encoding="utf-8")
     (folder / "test_depth.py").write_text(test, encoding="utf-8")
-    words = [sys.executable, str(SCRIPT), "depth.py", "test_depth.py"]
+    words = [sys.executable, str(SCRIPT), *options, "depth.py", "test_depth.py"]
     return subprocess.run(words, cwd=folder, check=False, capture_output=True, text=True)
 
 
@@ -44,6 +44,15 @@ def test_changes_that_no_test_notices_are_listed_with_their_place(tmp_path: Path
         "depth.py: 4 of 7 changes go unnoticed",
     ]
     assert ended.returncode == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it forks")
+def test_a_run_that_was_interrupted_goes_on_at_the_change_that_is_named(tmp_path: Path) -> None:
+    ended = run(tmp_path, TEST, "--from", "5")
+    assert ended.stdout.splitlines() == [
+        "depth.py:8: depth > 3  ->  depth >= 3  (--change 6)",
+        "depth.py: 1 of 2 changes go unnoticed",
+    ]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it forks")

@@ -75,6 +75,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("file", type=Path, help="the module to change")
     parser.add_argument("tests", nargs="+", help="the tests that should notice")
     parser.add_argument("--within", action="append", default=[], metavar="NAME", help="only this function or class")
+    parser.add_argument("--from", type=int, default=0, dest="first", help="start at this change, to go on after a break")
     parser.add_argument("--timeout-s", type=float, default=120.0, help="how long a run of the tests may take (120)")
     parser.add_argument("--change", type=int, help="run the tests with this one change, and show what they say")
     given = parser.parse_args(words)
@@ -86,7 +87,8 @@ def main(words: Sequence[str] | None = None) -> int:
         return 2
     survivors = 0
     count = len(mutations(ast.parse(file.read_bytes()), given.within))
-    for number in range(count) if given.change is None else [given.change]:
+    numbers = range(given.first, count) if given.change is None else [given.change]
+    for number in numbers:
         tree = ast.parse(file.read_bytes())
         change = mutations(tree, given.within)[number]
         code = compile(mutated(tree, change), str(file), "exec")
@@ -95,7 +97,7 @@ def main(words: Sequence[str] | None = None) -> int:
         if not is_noticed(file, code, given.tests, given.timeout_s):
             survivors += 1
             print(f"{given.file}:{change.line}: {change}  (--change {number})", flush=True)
-    print(f"{given.file}: {survivors} of {count} changes go unnoticed", flush=True)
+    print(f"{given.file}: {survivors} of {len(numbers)} changes go unnoticed", flush=True)
     return min(survivors, 1)
 
 
