@@ -75,7 +75,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("file", type=Path, help="the module to change")
     parser.add_argument("tests", nargs="+", help="the tests that should notice")
     parser.add_argument("--within", action="append", default=[], metavar="NAME", help="only this function or class")
-    parser.add_argument("--from", type=int, default=0, dest="first", help="start at this change, to go on after a break")
+    parser.add_argument("--from", type=int, default=0, dest="first", help="start at this change, to go on")
     parser.add_argument("--timeout-s", type=float, default=120.0, help="how long a run of the tests may take (120)")
     parser.add_argument("--change", type=int, help="run the tests with this one change, and show what they say")
     given = parser.parse_args(words)

@@ -8,6 +8,7 @@ from kg_adapters.models import SparqlAnswer
 from kg_adapters.protocol import KGAdapter, SupportsSparql
 from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_boundary.shown import shown, shown_within
+from kg_server.budget import until_full
 from kg_server.names import MAX_VALUE, Names, names_of
 from kg_server.results import Answer, SparqlResult, Status, fitted
 
@@ -33,9 +34,11 @@ async def sparql_query(
             "Name those that you need after SELECT."
         )
     cell = max(MIN_CELL, min(MAX_VALUE, max_tokens // max(1, columns)))
-    terms = {term for row in answer.rows for term in row if isinstance(term, Iri)}
+    # A row takes a token at least.
+    possible = answer.rows[:max_tokens]
+    terms = {term for row in possible for term in row if isinstance(term, Iri)}
     names = await names_of(graph, terms, max_tokens=4 * cell)
-    lines = [" | ".join(_cell(term, names, cell) for term in row) for row in answer.rows]
+    lines = until_full((" | ".join(_cell(term, names, cell) for term in row) for row in possible), max_tokens)
     variables = [shown(variable) for variable in answer.variables]
     header = " | ".join(f"?{variable}" for variable in variables)
     nothing = await _unknown_terms(graph, answer.named) if not answer.rows and not answer.truth else ""

@@ -2,7 +2,7 @@
 
 import gzip
 import json
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,8 +43,9 @@ from kg_adapters.sparql.opening import open_sparql
 from kg_adapters.sparql.options import EndpointOptions
 from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql.reply_file import ReplyFile
-from kg_adapters.sparql.solutions import Solutions, UnreadableAnswer
-from kg_adapters.terms import Iri
+from kg_adapters.sparql.solutions import Row, Solutions, UnreadableAnswer
+from kg_adapters.sparql.turns import ROWS_AT_ONCE
+from kg_adapters.terms import RDF_LANG_STRING, XSD, Iri, Literal
 from kg_boundary.bodies import SLICE_BYTES, TooLarge, body_slices
 from kg_server.app import build_server
 from kg_server.settings import Settings
@@ -93,6 +94,10 @@ def flooding(start: bytes, unit: Callable[[int], bytes], media_type: str = JSON_
 
 ENDLESS_ROWS = flooding(START + row(0), lambda number: b"," + row(number + 1))
 ENDLESS_TRIPLES = flooding(triple(0), lambda number: triple(number + 1), "application/n-triples")
+ENDLESS_TURTLE = flooding(
+    f"@prefix e: <{NAME}> . e:0 e:p [ e:q e:o0".encode(), lambda number: b" , e:o%d" % (number + 1), "text/turtle"
+)
+"""One statement, which never ends."""
 
 
 async def test_reading_ends_with_the_rows_that_were_asked_for() -> None:
@@ -110,6 +115,34 @@ async def test_reading_ends_with_the_triples_that_were_asked_for() -> None:
         await server.until(lambda: server.open_connections == 0)
     assert (len(found.rows), found.rows[-1][0], found.truncated) == (1_500, Iri(f"{NAME}1499"), True)
     assert server.bytes_sent < SOME_BYTES
+
+
+async def test_reading_turtle_ends_with_the_triples_that_were_asked_for() -> None:
+    async with serving(ENDLESS_TURTLE) as server:
+        async with opened(server, max_bytes=2 * FLOOD_BYTES) as endpoint:
+            found = await endpoint.query("CONSTRUCT WHERE { ?s ?p ?o }", max_rows=30_000)
+        await server.until(lambda: server.open_connections == 0)
+    assert (len(found.rows), found.rows[-1][2], found.truncated) == (30_000, Iri(f"{NAME}o29999"), True)
+    assert server.bytes_sent < SOME_BYTES
+
+
+async def test_turtle_that_is_none_is_not_read_to_its_end() -> None:
+    async with serving(flooding(b"e:undeclared ", lambda _: b"nonsense ", "text/turtle")) as server:
+        async with opened(server, max_bytes=2 * FLOOD_BYTES) as endpoint:
+            with pytest.raises(BackendError, match="it is not turtle"):
+                await endpoint.query("CONSTRUCT WHERE { ?s ?p ?o }", max_rows=5)
+        await server.until(lambda: server.open_connections == 0)
+    assert server.bytes_sent < SOME_BYTES
+
+
+@pytest.mark.parametrize("filler", range(SLICE_BYTES - 50, SLICE_BYTES))
+async def test_it_does_not_matter_where_turtle_is_cut_on_its_way(filler: int) -> None:
+    start, statement = f"@prefix e: <{NAME}> . #", 'e:0 e:p e:0, 1.5, "ä. "@en ; e:q e:1 . # as it is'
+    body = reply(f"{start:#<{filler}}\n{statement}".encode(), "text/turtle")
+    wanted = Iri(f"{NAME}0"), Literal("1.5", Iri(f"{XSD}decimal")), Literal("ä. ", RDF_LANG_STRING, "en")
+    for most, truncated in ((3, True), (4, False)):
+        found = await Arrival("CONSTRUCT", most).read(body, no_result)
+        assert (tuple(row[2] for row in found.rows[:3]), found.truncated) == (wanted, truncated)
 
 
 async def test_a_yes_needs_one_row() -> None:
@@ -252,6 +285,47 @@ async def test_reading_a_large_answer_ends_with_the_time_of_its_call(form: Form,
         tasks.start_soon(Turns(tasks.cancel_scope, stop_at=5).take)
         await read()
     assert ended == []
+
+
+class Answerer:
+    """Gives one answer at once, without a turn for anybody."""
+
+    def __init__(self, *rows: Row) -> None:
+        self._rows = rows
+
+    async def query(
+        self, text: str, *, timeout_s: float | None = None, max_rows: int | None = None, parameters: object = None
+    ) -> Solutions:
+        del text, timeout_s, max_rows, parameters
+        return Solutions(("e", "d", "p", "n", "t", "a", "label"), self._rows)
+
+    async def aclose(self) -> None:
+        pass
+
+
+async def turns_while(work: Callable[[], Awaitable[object]]) -> int:
+    taken = 0
+    async with anyio.create_task_group() as tasks:
+        turns = Turns(tasks.cancel_scope)
+        tasks.start_soon(turns.take)
+        await work()
+        taken = turns.count
+        tasks.cancel_scope.cancel()
+    return taken
+
+
+async def test_others_have_their_turn_while_rows_are_made_sense_of() -> None:
+    entity, one = Iri(f"{NAME}e"), Literal("1", Iri(f"{XSD}integer"))
+    counts = (
+        (entity, Literal("out"), Iri(f"{NAME}p{number}"), one, None, None, None) for number in range(10 * ROWS_AT_ONCE)
+    )
+    text = (None, None, None, None, entity, Iri(f"{NAME}label"), Literal("en|text"))
+    queries = Queries.of(DIALECTS["standard"], Vocabulary())
+    reading = SparqlAdapter(Parts("counts", Answerer(*counts), queries, Prefixes()))
+    naming = SparqlAdapter(Parts("texts", Answerer(*[text] * 10 * ROWS_AT_ONCE), queries, Prefixes()))
+    # The blank nodes of an answer are marked as its own before it is read: twice as many turns.
+    assert await turns_while(lambda: reading.degrees([entity])) > 15
+    assert await turns_while(lambda: naming.labels([entity])) > 15
 
 
 async def test_a_call_whose_time_runs_out_while_it_reads_says_so() -> None:

@@ -1,4 +1,4 @@
-from kg_server.budget import fitting, token_count
+from kg_server.budget import fitting, token_count, until_full
 
 
 def test_tokens_are_estimated_from_above_by_bytes() -> None:
@@ -10,3 +10,10 @@ def test_only_whole_lines_fit() -> None:
     assert fitting(["1" * 100], max_tokens=4) == 0
     assert fitting([], max_tokens=4) == 0
     assert fitting(["1", "2"], max_tokens=4) == 2
+
+
+def test_lines_are_made_until_one_is_too_many() -> None:
+    lines = iter(["12345", "12345", "12345", "12345"])
+    assert until_full(lines, max_tokens=4) == ["12345", "12345", "12345"]
+    assert list(lines) == ["12345"]
+    assert until_full([], max_tokens=4) == []

@@ -1,8 +1,13 @@
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
 
 from calls import call, refusal, rows
 from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.models import SparqlAnswer
+from kg_adapters.terms import Iri, Node
 from kg_server.budget import token_count
+from kg_server.settings import Settings
+from small_graphs import store_of
 
 WIDE = "@prefix e: <http://e.org/> . " + " ".join(f'e:a e:p{number} "{"x" * 900}" .' for number in range(60))
 
@@ -34,6 +39,30 @@ async def test_rows_that_do_not_fit_are_counted_and_said_to_be_missing(sample: L
     assert few.summary.startswith("at least 3 rows; 3 here.")
     assert many.summary.startswith("419 rows; ")
     assert token_count(many.text) <= 2_000
+
+
+class Endless(LocalAdapter):
+    """Has as many rows as are asked for, and counts whose labels are wanted."""
+
+    labelled = 0
+
+    async def select(self, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:
+        del query, timeout_s
+        found = tuple((Iri(f"http://e.org/{number}"),) for number in range(max_rows))
+        return SparqlAnswer("SELECT", ("x",), found, truncated=True, truth=None, named=())
+
+    async def labels(self, terms: Collection[Node]) -> Mapping[Node, str]:
+        self.labelled += len(terms)
+        return await super().labels(terms)
+
+
+async def test_rows_that_cannot_fit_are_neither_named_nor_written(tmp_path: Path) -> None:
+    graph = Endless(store_of(tmp_path, "<http://a> <http://b> <http://c> ."))
+    settings = Settings(max_tokens=500, sparql_max_rows=100_000)
+    reply = await call(graph, "Sparql", settings, query="SELECT ?x { ?x ?y ?z }", max_rows=100_000)
+    assert reply.summary.startswith("at least 100000 rows; ")
+    assert len(rows(reply.data["rows"])) > 40
+    assert graph.labelled <= 500
 
 
 async def test_many_columns_share_the_budget(graph_of: Callable[[str], LocalAdapter]) -> None:

@@ -5,6 +5,7 @@ their turn and the deadline is looked at: nobody waits for somebody else's 24 MB
 """
 
 from collections.abc import AsyncIterator, Callable
+from io import BytesIO
 from typing import Final, Protocol
 
 import anyio.lowlevel
@@ -23,7 +24,8 @@ from kg_adapters.sparql.solutions import (
     solutions_of,
     too_many_cells,
 )
-from kg_adapters.sparql.triples import GRAPH_VARIABLES, RdfSyntax, read_graph, read_triples
+from kg_adapters.sparql.triples import GRAPH_VARIABLES, Beginning, RdfSyntax, read_graph, read_triples
+from kg_adapters.sparql.turns import in_turns
 from kg_boundary.bodies import SLICE_BYTES
 
 SMALL_BYTES: Final = SLICE_BYTES
@@ -94,12 +96,12 @@ class _Patient:
         self._seen = bytearray()
         self._small = True
 
-    def take(self, part: bytes) -> bool:
+    async def take(self, part: bytes) -> bool:
         if not self._small:
-            return self._rows.take(part)
+            return await self._rows.take(part)
         self._seen += part
         self._small = len(self._seen) <= SMALL_BYTES
-        return not self._small and self._rows.take(bytes(self._seen))
+        return not self._small and await self._rows.take(bytes(self._seen))
 
 
 class _Results:
@@ -119,7 +121,7 @@ class _Results:
         self._bytes = 0
         self._problem: UnreadableAnswer | None = None
 
-    def take(self, part: bytes) -> bool:
+    async def take(self, part: bytes) -> bool:
         self._bytes += len(part)
         try:
             self._keep(self._json.feed(part))
@@ -175,7 +177,7 @@ class _Lines:
         self._rows: list[Row | None] = []
         self._problem: UnreadableAnswer | None = None
 
-    def take(self, part: bytes) -> bool:
+    async def take(self, part: bytes) -> bool:
         self._rest += part
         try:
             self._read_whole_lines(len(part))
@@ -203,29 +205,51 @@ class _Lines:
 
 
 class _Turtle:
-    """The triples of Turtle, of which no part can be read by itself: it is read when it has come."""
+    """The triples of Turtle, of which no part can be read by itself.
+
+    The beginning is read anew whenever twice as much has come: in all that takes no more than twice the time.
+    """
 
     def __init__(self, max_rows: int | None) -> None:
         self._max_rows = max_rows
+        self._begun = bytearray()
+        self._wanted_bytes = 0
+        self._rows: list[Row | None] = []
+        self._problem: UnreadableAnswer | None = None
 
-    def take(self, part: bytes) -> bool:
-        del part
-        return False
+    async def take(self, part: bytes) -> bool:
+        if self._max_rows is None:
+            return False
+        self._begun += part
+        if len(self._begun) >= self._wanted_bytes:
+            self._wanted_bytes = 2 * len(self._begun)
+            try:
+                await self._read(Beginning(self._begun))
+            except UnreadableAnswer as error:
+                self._problem = error
+        return self._problem is not None or self._has_enough()
 
     async def solutions(self, body: bytes) -> Solutions:
-        rows: list[Row | None] = []
-        for row in read_triples(body, "turtle"):
-            rows.append(row)
-            if self._max_rows is not None and len(rows) > self._max_rows:
-                break
-            if len(rows) % _TRIPLES_AT_ONCE == 0:
-                await anyio.lowlevel.checkpoint()
-        return solutions_of(GRAPH_VARIABLES, iter(rows), self._max_rows)
+        if self._problem is not None:
+            raise self._problem
+        if not self._has_enough():
+            await self._read(BytesIO(body))
+        return solutions_of(GRAPH_VARIABLES, iter(self._rows), self._max_rows)
+
+    async def _read(self, document: BytesIO) -> None:
+        self._rows = []
+        async for rows in in_turns(read_triples(document, "turtle"), _TRIPLES_AT_ONCE):
+            self._rows += rows
+            if self._has_enough():
+                return
+
+    def _has_enough(self) -> bool:
+        return self._max_rows is not None and len(self._rows) > self._max_rows
 
 
 async def _replay(body: bytes, rows: _Rows) -> None:
     async for part in _sliced(body):
-        if rows.take(part):
+        if await rows.take(part):
             return
 
 

@@ -8,7 +8,8 @@ from typing import Protocol
 from kg_adapters.errors import BackendTimeout
 from kg_adapters.sparql.dialects import Dialect
 from kg_adapters.sparql.queries.writing import is_askable
-from kg_adapters.sparql.solutions import Solutions
+from kg_adapters.sparql.solutions import Row, Solutions
+from kg_adapters.sparql.turns import in_turns
 from kg_adapters.terms import BlankNode, Node, Term
 
 
@@ -57,7 +58,10 @@ class Asker:
         if self.dialect.blank_nodes is not None:
             return found
         mark = f"a{next(self._answers)}-"
-        return replace(found, rows=tuple(tuple(_marked(term, mark) for term in row) for row in found.rows))
+        rows: list[Row] = []
+        async for some in in_turns(found.rows):
+            rows += [tuple([_marked(term, mark) for term in row]) for row in some]
+        return replace(found, rows=tuple(rows))
 
     async def ask_whole(self, query: str, *, timeout_s: float | None = None) -> Solutions:
         """Return the answer like `ask`, for questions to which silence is an answer too.

@@ -37,7 +37,7 @@ class DescriptionReader:
         """Return labels, as `KGAdapter.labels` does."""
         known = self._memory.recall(dict.fromkeys(terms))
         for batch in self._batches(term for term in dict.fromkeys(terms) if term not in known):
-            texts = read_texts(await self._asker.ask_whole(self._queries.labels(batch)), self._queries.texts)
+            texts = await read_texts(await self._asker.ask_whole(self._queries.labels(batch)), self._queries.texts)
             found: dict[Node, str | None] = {term: self._queries.texts.label(texts.get(term, {})) for term in batch}
             self._memory.learn(found)
             known |= found

@@ -190,7 +190,7 @@ async def _watched(body_parts: AsyncGenerator[bytes], reply: HttpReply, watching
     async with aclosing(body_parts) as parts:
         async for part in parts:
             body += part
-            if watch.take(part):
+            if await watch.take(part):
                 return replace(reply, body=bytes(body), cut=True)
     return replace(reply, body=bytes(body))
 

@@ -51,7 +51,7 @@ class HttpReply:
 class BodyWatch(Protocol):
     """What looks at a body while it comes."""
 
-    def take(self, part: bytes) -> bool:
+    async def take(self, part: bytes) -> bool:
         """Look at the next part, of at most `SLICE_BYTES`, and say whether the rest is not wanted."""
         ...
 
@@ -61,7 +61,7 @@ Watching: TypeAlias = Callable[[HttpReply], BodyWatch]
 
 
 class _TakesAll:
-    def take(self, part: bytes) -> bool:
+    async def take(self, part: bytes) -> bool:
         del part
         return False
 

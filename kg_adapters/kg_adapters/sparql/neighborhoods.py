@@ -69,7 +69,7 @@ class EdgeReader:
         degrees: dict[Node, Degree] = {}
         for batch in self._batches(dict.fromkeys(entities)):
             answer = await self._asker.ask(self._queries.degrees(batch, scope))
-            found = read_around(answer, batch, self._queries)
+            found = await read_around(answer, batch, self._queries)
             _check_silence(answer, found, batch)
             degrees |= {entity: _degree(found, entity, scope) for entity in batch if _is_known(found, entity)}
         return degrees
@@ -126,7 +126,7 @@ class EdgeReader:
 
     async def _read(self, query: str, batch: Sequence[Node], *, labelled: bool, about_all: bool = False) -> Around:
         answer = await self._asker.ask(query)
-        found = read_around(answer, batch, self._queries)
+        found = await read_around(answer, batch, self._queries)
         if about_all:
             _check_silence(answer, found, batch)
         if labelled:

@@ -11,6 +11,7 @@ from kg_adapters.sparql.queries import writing
 from kg_adapters.sparql.queries.edges import EdgeQueries, Group, counted_apart
 from kg_adapters.sparql.queries.naming import TextChoice
 from kg_adapters.sparql.solutions import Solutions
+from kg_adapters.sparql.turns import in_turns
 from kg_adapters.terms import XSD_STRING, BlankNode, Iri, Literal, Node, Term
 from kg_boundary.shown import in_quotes
 
@@ -132,7 +133,7 @@ class Around:
         )
 
 
-def read_around(solutions: Solutions, asked: Sequence[Node], queries: EdgeQueries) -> Around:
+async def read_around(solutions: Solutions, asked: Sequence[Node], queries: EdgeQueries) -> Around:
     """Return what the answer to one of `EdgeQueries` says.
 
     Args:
@@ -146,10 +147,11 @@ def read_around(solutions: Solutions, asked: Sequence[Node], queries: EdgeQuerie
     found = Around(complete=not solutions.truncated)
     # Virtuoso forgets that a constant is an IRI when it groups: known by its text it is still the same.
     entities = {name: entity for entity in asked for name in writing.names(entity, queries.dialect)}
-    for row in rows(solutions):
-        entity = entities.get(str(row.term("e")))
-        if entity is not None:
-            _read_edge_row(row, entity, found, queries.texts)
+    async for some in in_turns(rows(solutions)):
+        for row in some:
+            entity = entities.get(str(row.term("e")))
+            if entity is not None:
+                _read_edge_row(row, entity, found, queries.texts)
     return found if queries.most_counted is None else _marked(found, asked, queries.most_counted)
 
 
@@ -191,17 +193,17 @@ def _read_edge_row(row: Row, entity: Node, found: Around, texts: TextChoice) -> 
         _read_text(row, named, found.texts, texts)
 
 
-def read_texts(solutions: Solutions, texts: TextChoice) -> dict[Node, Texts]:
+async def read_texts(solutions: Solutions, texts: TextChoice) -> dict[Node, Texts]:
     """Return the texts of terms by rows `?t` term, `?a` relation, `?label` key.
 
     Raises:
         BackendError: A value is not of the kind that was asked for.
     """
     found: defaultdict[Node, Texts] = defaultdict(dict)
-    for row in rows(solutions):
-        term = row.node("t")
-        if term is not None:
-            _read_text(row, term, found, texts)
+    async for some in in_turns(rows(solutions)):
+        for row in some:
+            if (term := row.node("t")) is not None:
+                _read_text(row, term, found, texts)
     return dict(found)
 
 

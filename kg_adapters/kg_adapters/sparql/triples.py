@@ -1,6 +1,7 @@
 """The answers to CONSTRUCT and DESCRIBE, as terms."""
 
 from collections.abc import Iterator, Mapping
+from io import BytesIO
 from typing import Final, TypeAlias
 from typing import Literal as Choice
 
@@ -43,8 +44,23 @@ def read_graph(body: bytes, syntax: RdfSyntax, *, max_rows: int | None = None) -
     return solutions_of(GRAPH_VARIABLES, read_triples(body, syntax), max_rows)
 
 
-def read_triples(body: bytes, syntax: RdfSyntax) -> Iterator[Row | None]:
-    """Yield the triples of an RDF document, None for one that holds what is no RDF term.
+class Beginning(BytesIO):
+    """The beginning of a document, whose triples are read as far as they go."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Return the next bytes.
+
+        Raises:
+            BlockingIOError: There are no more as yet.
+        """
+        part = super().read(size)
+        if not part:
+            raise BlockingIOError
+        return part
+
+
+def read_triples(body: bytes | BytesIO, syntax: RdfSyntax) -> Iterator[Row | None]:
+    """Yield the triples of an RDF document, or of the `Beginning` of one, None for one that holds what is no RDF term.
 
     Raises:
         UnreadableAnswer: The document does not have this syntax, or writes few terms out at great length.
@@ -58,6 +74,8 @@ def read_triples(body: bytes, syntax: RdfSyntax) -> Iterator[Row | None]:
             if room < 0:
                 raise UnreadableAnswer(f"written out it has more than {_MOST_CHARACTERS:,} characters")
             yield row
+    except BlockingIOError:
+        return
     except SyntaxError as error:
         raise UnreadableAnswer(f"it is not {syntax}: {error.msg}") from error
 
