@@ -9,6 +9,7 @@ from typing import TypeAlias, TypeVar
 import kg_adapters as kg
 from kg_adapters.name_index import Name, NameIndex
 from kg_adapters.paging import NeighborQuery, in_turns
+from kg_adapters.relation_index import RelationIndex, RelationName, own_name
 from kg_adapters.terms import node_key
 
 Statement: TypeAlias = tuple[kg.Node, kg.Iri, kg.Term]
@@ -49,6 +50,7 @@ class EdgeListAdapter:
         # A relation with nothing but a label of its own is no entity that anybody looks for.
         self._entities = {node for node in self._nodes if node in self._groups or node not in self._relations}
         self._index = NameIndex(self._names())
+        self._relation_index = RelationIndex(self._relation_names())
 
     async def labels(self, terms: Collection[kg.Node]) -> Mapping[kg.Node, str]:
         found = {term: self.vocabulary.label(self._texts(term)) for term in terms}
@@ -90,6 +92,9 @@ class EdgeListAdapter:
 
     async def search(self, text: str, *, limit: int, type: kg.Node | None = None) -> Sequence[kg.Candidate]:
         return self._index.search(text, limit, lambda node: type is None or type in self._types(node))
+
+    async def find_relations(self, text: str, *, limit: int) -> Sequence[kg.RelationCandidate]:
+        return self._relation_index.find(text, limit)
 
     async def schema(self) -> kg.GraphSchema:
         classes: defaultdict[kg.Node, set[kg.Node]] = defaultdict(set)
@@ -159,6 +164,18 @@ class EdgeListAdapter:
             aliases = [text.value for relation in self.vocabulary.aliases for text in texts.get(relation, ())]
             yield from (Name(node, text, alias=True) for text in aliases)
             yield from (Name(node, text, alias=False) for text in labels or ([] if aliases else [node.local_part]))
+
+    def _relation_names(self) -> Iterator[RelationName]:
+        uses = {each: (*self._edges.get(each, ()), *self._values.get(each, ())) for each in self._relations}
+        for relation, *_ in _largest(uses):
+            texts = self._texts(relation)
+            named = (
+                (kind, kind in self.vocabulary.aliases) for kind in (*self.vocabulary.labels, *self.vocabulary.aliases)
+            )
+            yield from (
+                RelationName(relation, text.value, alias) for kind, alias in named for text in texts.get(kind, ())
+            )
+            yield own_name(relation)
 
 
 def _order(statement: Statement) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from kg_adapters.models import (
     NeighborPage,
     PathRequest,
     PathsFound,
+    RelationCandidate,
     SparqlAnswer,
 )
 from kg_adapters.prefixes import Prefixes
@@ -80,6 +81,7 @@ class CachingAdapter:
         self._contained = AnswerCache[Question, Kept[bool]](*size)
         self._features = AnswerCache[Question, FeaturePage](*size)
         self._found = AnswerCache[Question, tuple[Candidate, ...]](*size)
+        self._relations = AnswerCache[Question, tuple[RelationCandidate, ...]](*size)
         self._schemas = AnswerCache[Question, GraphSchema](*size)
         self._arounds = AnswerCache[Question, Kept[_Around]](*size)
         self._paths = AnswerCache[Question, PathsFound](*size)
@@ -161,6 +163,12 @@ class CachingAdapter:
             return tuple(await self._adapter.search(text, limit=limit, type=type))
 
         return await one(self._found, (text, limit, type), ask)
+
+    async def find_relations(self, text: str, *, limit: int) -> Sequence[RelationCandidate]:
+        async def ask() -> tuple[RelationCandidate, ...]:
+            return tuple(await self._adapter.find_relations(text, limit=limit))
+
+        return await one(self._relations, (text, limit), ask)
 
     async def schema(self) -> GraphSchema:
         return await one(self._schemas, (), self._adapter.schema)

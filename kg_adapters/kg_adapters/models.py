@@ -93,6 +93,20 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class RelationCandidate:
+    """A relation or feature that a text may name: `score` from 0 to 1, and which of its names matched in what way.
+
+    It is matched by `label` or `alias` where the text is exactly this name, and by `text` where it is like it. The
+    local part of its IRI counts as an alias.
+    """
+
+    relation: Iri
+    score: float
+    matched_by: Match
+    matched_text: str
+
+
+@dataclass(frozen=True, slots=True)
 class ClassSummary:
     """A class, with the number of its instances and one of them."""
 

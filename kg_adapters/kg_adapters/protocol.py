@@ -19,6 +19,7 @@ from kg_adapters.models import (
     NeighborPage,
     PathRequest,
     PathsFound,
+    RelationCandidate,
     SparqlAnswer,
 )
 from kg_adapters.prefixes import Prefixes
@@ -119,6 +120,15 @@ class KGAdapter(Protocol):
 
     async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:
         """Return the entities that `text` may name, best first, at most `limit`, only instances of `type` if given."""
+        ...
+
+    async def find_relations(self, text: str, *, limit: int) -> Sequence[RelationCandidate]:
+        """Return the relations and features that `text` may name, best first, each once, at most `limit`.
+
+        Names are labels, aliases and the local part of the IRI. They match as a whole, but for case, accents, blanks
+        and punctuation, or else word by word: some words of the name, in any order, long ones even a little misspelt,
+        but never by letters that different words share. Of the same name labels come before aliases.
+        """
         ...
 
     async def schema(self) -> GraphSchema:

@@ -23,6 +23,7 @@ from kg_adapters.models import (
     FeaturePage,
     GraphSchema,
     NeighborPage,
+    RelationCandidate,
     RelationCount,
     Role,
 )
@@ -32,6 +33,7 @@ from kg_adapters.paging import NeighborQuery, in_turns
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.rdflib_survey import Survey
 from kg_adapters.rdflib_terms import RdflibStatements
+from kg_adapters.relation_index import RelationIndex
 from kg_adapters.terms import Iri, Literal, Node, Triple, node_key
 
 K = TypeVar("K")
@@ -128,6 +130,9 @@ class RdflibAdapter:
     async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:  # noqa: D102
         return await self._run(partial(self._reader.search, text, limit, type))
 
+    async def find_relations(self, text: str, *, limit: int) -> Sequence[RelationCandidate]:  # noqa: D102
+        return await self._run(lambda: self._reader.relation_index.find(text, limit))
+
     async def schema(self) -> GraphSchema:  # noqa: D102
         survey = await self._run(lambda: self._reader.survey)
         return survey.schema(self._prefixes)
@@ -165,8 +170,12 @@ class _Reader:
     def _name_index(self) -> NameIndex:
         return NameIndex(self.survey.names())
 
+    @cached_property
+    def relation_index(self) -> RelationIndex:
+        return RelationIndex(self.survey.relation_names())
+
     def forget(self) -> None:
-        for built in ("survey", "_name_index"):
+        for built in ("survey", "_name_index", "relation_index"):
             self.__dict__.pop(built, None)
 
     def label(self, term: Node) -> str | None:

@@ -10,6 +10,7 @@ from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema,
 from kg_adapters.name_index import Name
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.rdflib_terms import RdflibStatements, Statement
+from kg_adapters.relation_index import RelationName, own_name
 from kg_adapters.terms import Iri, Literal, Node, Triple, node_key
 
 MAX_CLASSES: Final = 2_000
@@ -49,6 +50,15 @@ class Survey:
         for node in sorted(entities - named, key=node_key):
             if isinstance(node, Iri):
                 yield Name(node, unquote(node.local_part).replace("_", " "), alias=False)
+
+    def relation_names(self) -> Iterator[RelationName]:
+        """Yield labels, aliases and local parts of relations and features, those of the most used ones first."""
+        names: defaultdict[Node, list[Name]] = defaultdict(list)
+        for name in self._names:
+            names[name.bearer].append(name)
+        for relation, _ in _largest(self._triples + self._features):
+            yield from (RelationName(relation, name.text, name.alias) for name in names[relation])
+            yield own_name(relation)
 
     def schema(self, prefixes: Prefixes) -> GraphSchema:
         """Return the definition of the graph."""

@@ -129,6 +129,7 @@ async def test_single_questions_are_remembered() -> None:
     for _ in range(2):
         await memory.features(iri("hermit"))
         await memory.search("hermit", limit=2)
+        await memory.find_relations("country", limit=2)
         await memory.schema()
         assert isinstance(memory, SupportsSparql)
         await memory.select("SELECT ?s { ?s ?p ?o }", timeout_s=9, max_rows=2)

@@ -8,7 +8,6 @@ from kg_adapters.errors import GraphReplaced, InvalidRequest, InvalidSource
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.dictionary import Dictionary
-from kg_adapters.models import Candidate
 from kg_adapters.protocol import KGAdapter, SupportsPaths, SupportsSparql
 from kg_adapters.terms import BlankNode
 from kg_adapters.testing import HUB, SEARCHABLE, TOWNS, iri, ntriples
@@ -77,13 +76,6 @@ async def test_no_more_than_a_hundred_types_are_described(tmp_path: Path) -> Non
     assert described.types == tuple(iri(f"Class{number:03}") for number in range(100))
 
 
-async def test_relations_are_searched_by_name(tmp_path: Path) -> None:
-    graph = adapter(tmp_path, *SEARCHABLE, "earth orbits sun", 'orbits label "revolves around"@en')
-    assert await graph.search_relations("Revolves around", limit=1) == [
-        Candidate(iri("orbits"), 1.0, "label", "revolves around")
-    ]
-
-
 async def test_a_store_without_its_text_index_says_what_to_do(tmp_path: Path) -> None:
     graph = adapter(tmp_path, *SEARCHABLE)
     shutil.rmtree(tmp_path / "store" / "text")
@@ -108,7 +100,7 @@ async def test_a_store_that_was_replaced_is_not_mixed_with_the_index_of_the_old_
     store_of(tmp_path, ntriples(TOWNS))
     for ask in (
         lambda: graph.search("Mercury", limit=1),
-        lambda: graph.search_relations("orbits", limit=1),
+        lambda: graph.find_relations("orbits", limit=1),
         lambda: graph.label_vectors("model"),
         graph.schema,
         lambda: graph.select("ASK { ?s ?p ?o }", timeout_s=10, max_rows=1),

@@ -6,7 +6,7 @@ import pytest
 
 from kg_adapters.errors import BackendTimeout, BackendUnavailable
 from kg_adapters.labels import Vocabulary
-from kg_adapters.models import Candidate
+from kg_adapters.models import Candidate, RelationCandidate
 from kg_adapters.sparql.asking import Asker
 from kg_adapters.sparql.dialects import DIALECTS, Dialect
 from kg_adapters.sparql.options import TextSearch
@@ -51,6 +51,18 @@ async def test_the_exact_name_comes_before_names_that_hold_it() -> None:
     assert candidates[0] == Candidate(iri("q1"), 1.0, "label", "Tokyo")
     assert ("q2", "text") in found_by(candidates)
     assert len(endpoint.asked) == 2
+
+
+async def test_relations_are_found_by_all_names_of_the_surveyed_ones_which_are_asked_for_once() -> None:
+    endpoint = endpoint_of((*CITIES, 'near2 altLabel "next door"@en'))
+    graph = adapter_over(endpoint)
+    await graph.schema()
+    surveyed = len(endpoint.asked)
+    assert await graph.find_relations("Next Door", limit=1) == [
+        RelationCandidate(iri("near2"), 1.0, "alias", "next door")
+    ]
+    assert [each.relation for each in await graph.find_relations("Tokyo, near", limit=9)] == [iri("near"), iri("near2")]
+    assert len(endpoint.asked) == surveyed + 1
 
 
 async def test_exact_names_alone_cost_one_request_where_no_more_are_wanted() -> None:

@@ -6,6 +6,7 @@ from kg_adapters.labels import Vocabulary
 from kg_adapters.local.fuzzy import FuzzyNames, build_fuzzy_names
 from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.text_index import Hit, TextIndex, build_text_index
+from kg_adapters.models import RelationCandidate
 from kg_adapters.testing import EXAMPLE, iri
 from small_graphs import index_of
 
@@ -127,15 +128,8 @@ def test_only_accepted_entities_are_found(index: GraphIndex, names: TextIndex) -
 
 def test_relations_are_found_apart_from_entities(index: GraphIndex, names: TextIndex) -> None:
     assert names.search("is close to", limit=5) == []
-    close = index.relations.find(iri("near").value)
-    assert close is not None
-    assert names.search_relations("Is close to", 1) == [Hit(close, 1.0, "label", "is close to")]
-    assert names.search_relations("adjacent", 1) == [Hit(close, 1.0, "alias", "adjacent")]
-    assert names.search_relations("near", 1) == [Hit(close, 1.0, "alias", "near")]
-    misspelt = names.search_relations("cuontry", 1)
-    assert [(index.relations[hit.bearer], hit.matched_by, hit.matched_text) for hit in misspelt] == [
-        (iri("country").value, "text", "country")
-    ]
+    assert names.relations.find("Is close to", 1) == [RelationCandidate(iri("near"), 1.0, "label", "is close to")]
+    assert names.relations.find("adjacent", 1) == [RelationCandidate(iri("near"), 1.0, "alias", "adjacent")]
 
 
 def test_a_relation_that_edges_are_about_is_found_as_entity(tmp_path: Path) -> None:
@@ -148,7 +142,7 @@ def test_a_relation_that_edges_are_about_is_found_as_entity(tmp_path: Path) -> N
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_any_text_may_be_searched_for(names: TextIndex, text: str) -> None:
     assert len(names.search(text, limit=3)) <= 3
-    assert len(names.search_relations(text, 3)) <= 3
+    assert len(names.relations.find(text, 3)) <= 3
 
 
 def test_a_limit_is_kept_however_many_bear_a_name(tmp_path: Path) -> None:
@@ -157,7 +151,7 @@ def test_a_limit_is_kept_however_many_bear_a_name(tmp_path: Path) -> None:
     names = TextIndex.open(tmp_path, index)
     assert [hit.bearer for hit in names.search("john smith", limit=4)] == [0, 1, 2, 3]
     assert names.search("john smith", limit=0) == []
-    assert names.search_relations("label", 0) == []
+    assert names.relations.find("label", 0) == []
     assert len(names.search("john smith", limit=1_000_000)) == 2_000
     assert names.search("john smith", limit=5, accept=lambda number: number == 2_999) == []
 
@@ -166,7 +160,7 @@ def test_a_graph_without_names_finds_nothing(tmp_path: Path) -> None:
     index = index_of([])
     build_text_index(tmp_path, index, Vocabulary())
     names = TextIndex.open(tmp_path, index)
-    assert (names.search("x", limit=5), names.search_relations("x", 5)) == ([], [])
+    assert (names.search("x", limit=5), names.relations.find("x", 5)) == ([], [])
 
 
 def test_a_name_that_cannot_be_folded_is_left_out(tmp_path: Path) -> None:

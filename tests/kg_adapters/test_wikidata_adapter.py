@@ -7,7 +7,17 @@ from pathlib import Path
 import pytest
 
 from kg_adapters.errors import InvalidRequest
-from kg_adapters.models import Candidate, Count, Degree, Description, Feature, FeaturePage, NeighborPage, RelationCount
+from kg_adapters.models import (
+    Candidate,
+    Count,
+    Degree,
+    Description,
+    Feature,
+    FeaturePage,
+    NeighborPage,
+    RelationCandidate,
+    RelationCount,
+)
 from kg_adapters.protocol import KGAdapter, SupportsFeatureNote, SupportsSearchNote, SupportsSparql
 from kg_adapters.registry import OpenOptions, open_graph
 from kg_adapters.surroundings import SupportsSurroundings
@@ -168,6 +178,17 @@ async def test_entities_and_relations_are_described(tmp_path: Path) -> None:
             GOETHE: Description("Goethe", "German writer", (HUMAN,), frozenset({"entity"})),
             wdt("P17"): Description("country", None, (), frozenset({"relation"})),
         }
+
+
+async def test_properties_are_found_by_name_whatever_their_values_are(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (wikidata, stand_in):
+        assert await wikidata.find_relations("Date of Birth", limit=3) == [
+            RelationCandidate(wdt("P569"), 1.0, "label", "date of birth")
+        ]
+        assert [each.relation for each in await wikidata.find_relations("country", limit=3)] == [wdt("P17")]
+        assert await wikidata.find_relations("c", limit=3) == []
+        assert [asked.parameters["type"] for asked in stand_in.asked(API)] == [["property"]] * 3
+        assert stand_in.asked(QUERY) == []
 
 
 async def test_what_was_merged_answers_with_what_the_new_entity_has(tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ from kg_adapters.models import (
     NeighborPage,
     PathRequest,
     PathsFound,
+    RelationCandidate,
     RelationCount,
     Role,
     SparqlAnswer,
@@ -172,9 +173,8 @@ class LocalAdapter:
         return await anyio.to_thread.run_sync(self._search, text, limit, accept)
 
     @intact
-    async def search_relations(self, text: str, *, limit: int) -> Sequence[Candidate]:
-        """Return the relations that `text` may name by label, alias or local part, best first, at most `limit`."""
-        return await anyio.to_thread.run_sync(self._search_relations, text, limit)
+    async def find_relations(self, text: str, *, limit: int) -> Sequence[RelationCandidate]:
+        return await anyio.to_thread.run_sync(self._names.relations, text, limit)
 
     @intact
     async def surroundings(self, entities: Sequence[Node], *, per_relation: int, per_entity: int) -> Surroundings:
@@ -287,9 +287,6 @@ class LocalAdapter:
     def _meant(self, number: int, cosine: float) -> Candidate:
         label = self._dictionary.label(number)
         return Candidate(self._dictionary.node(number), min(max(cosine, 0.0), 1.0), "meaning", label or "")
-
-    def _search_relations(self, text: str, limit: int) -> list[Candidate]:
-        return [hit.candidate(self._dictionary.relation(hit.bearer)) for hit in self._names.relations(text, limit)]
 
 
 def _require_positive(limit: int) -> None:

@@ -16,6 +16,7 @@ from kg_adapters.models import (
     NeighborPage,
     PathRequest,
     PathsFound,
+    RelationCandidate,
     SparqlAnswer,
 )
 from kg_adapters.protocol import KGAdapter, SupportsPaths, SupportsSparql
@@ -28,10 +29,6 @@ T = TypeVar("T")
 
 class LocalGraph(KGAdapter, SupportsPaths, SupportsSparql, SupportsVectors, SupportsSurroundings, Protocol):
     """All that a graph on this machine can do."""
-
-    async def search_relations(self, text: str, *, limit: int) -> Sequence[Candidate]:
-        """Return the relations that `text` may name by label, alias or local part, best first, at most `limit`."""
-        ...
 
 
 class ForwardingAdapter(ABC):
@@ -86,8 +83,8 @@ class ForwardingAdapter(ABC):
     async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:
         return await self.ask(lambda graph: graph.search(text, limit=limit, type=type))
 
-    async def search_relations(self, text: str, *, limit: int) -> Sequence[Candidate]:
-        return await self.ask(lambda graph: graph.search_relations(text, limit=limit))
+    async def find_relations(self, text: str, *, limit: int) -> Sequence[RelationCandidate]:
+        return await self.ask(lambda graph: graph.find_relations(text, limit=limit))
 
     async def surroundings(self, entities: Sequence[Node], *, per_relation: int, per_entity: int) -> Surroundings:
         return await self.ask(

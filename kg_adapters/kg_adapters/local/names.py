@@ -96,9 +96,13 @@ def bare_relations(index: GraphIndex) -> npt.NDArray[np.bool_]:
 
 def edges_by_relation(index: GraphIndex) -> Longs:
     """Return the number of triples of each relation; shape [m]."""
-    counts = np.zeros(len(index.relations), dtype=np.int64)
-    np.add.at(counts, index.out.relations, np.diff(index.out.starts))
-    return counts
+    counts = np.bincount(index.out.relations, np.diff(index.out.starts), minlength=len(index.relations))
+    return counts.astype(np.int64)
+
+
+def uses_of_relations(index: GraphIndex) -> Longs:
+    """Return the number of statements of each relation, to entities and to literals; shape [m]."""
+    return edges_by_relation(index) + np.bincount(index.features.relations, minlength=len(index.relations))
 
 
 def save_names(table: NameTable, folder: Path, kind: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from kg_adapters.local.seal import Damage
 from kg_adapters.local.store import LocalStore
 from kg_adapters.local.text_index import FOLDER, Hit, TextIndex
+from kg_adapters.models import RelationCandidate
 
 
 class StoreNames:
@@ -29,14 +30,14 @@ class StoreNames:
         """
         return self._index().search(text, limit=limit, accept=accept)
 
-    def relations(self, text: str, limit: int) -> list[Hit]:
-        """Return the relations that a text may name, best first, at most `limit`.
+    def relations(self, text: str, limit: int) -> list[RelationCandidate]:
+        """Return the relations that a text may name, as `KGAdapter.find_relations` does.
 
         Raises:
             Damage: A file of the text index is not what the import wrote.
             GraphReplaced: The names of another store lie there by now.
         """
-        return self._index().search_relations(text, limit)
+        return self._index().relations.find(text, limit)
 
     def _index(self) -> TextIndex:
         with self._opening:

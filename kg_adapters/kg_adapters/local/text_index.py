@@ -1,6 +1,6 @@
 """The search for names: exactly as folded, then by shared letters and words."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,11 +23,13 @@ from kg_adapters.local.names import (
     name_relations,
     open_names,
     save_names,
+    uses_of_relations,
     written,
 )
 from kg_adapters.local.seal import Damage
 from kg_adapters.models import Candidate, Match
-from kg_adapters.terms import Node
+from kg_adapters.relation_index import RelationIndex, RelationName
+from kg_adapters.terms import Iri, Node
 
 Floats: TypeAlias = npt.NDArray[np.float32]
 
@@ -38,7 +40,6 @@ _CANDIDATES: Final = 100
 _FILTERED_CANDIDATES: Final = 400
 _MAX_CANDIDATES: Final = 1_000
 _MAX_BEARERS: Final = 2_000
-_MAX_SCANNED_NAMES: Final = 20_000
 _LEAST_SCORE: Final = 0.55
 # What the same words in another order are worth, and the parts of the worth of a name that holds all the words and
 # more: that it does, how alike the letters are, and how well connected its first bearer is.
@@ -49,7 +50,7 @@ _MOST_CONNECTED: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A node or relation id that a text may name; `score` from 0 to 1, and the name as it is written."""
+    """A node id that a text may name; `score` from 0 to 1, and the name as it is written."""
 
     bearer: int
     score: float
@@ -57,7 +58,7 @@ class Hit:
     matched_text: str
 
     def candidate(self, entity: Node) -> Candidate:
-        """Return it as what is said of the entity, or relation, with this id."""
+        """Return it as what is said of the entity with this id."""
         return Candidate(entity, self.score, self.matched_by, self.matched_text)
 
 
@@ -82,8 +83,6 @@ class TextIndex:
         self._nodes = nodes
         self._relations = relations
         self._fuzzy = fuzzy
-        # Relations rank by their names alone: how many triples one has says nothing about what was meant.
-        self._unlinked = np.zeros(len(index.relations) + 1, dtype=np.int64)
 
     @classmethod
     def open(cls, folder: Path, index: GraphIndex, files: ArrayFiles | None = None) -> "TextIndex":
@@ -134,31 +133,31 @@ class TextIndex:
             if max(similar, default=0) >= max(len(self._nodes.names), 1):
                 raise Damage(f"{FOLDER}/{_FUZZY} holds a name that stands for nothing")
             search.take_similar(folded, similar)
-        return [self._hit(self._nodes, self._index.nodes, *found) for found in search.found]
-
-    def search_relations(self, text: str, limit: int) -> list[Hit]:
-        """Return the relations that a text may name by label, alias or local part, best first, each once."""
-        folded = fold(text)
-        if not folded or limit < 1:
-            return []
-        search = _Search(self._relations, self._unlinked, limit, None)
-        search.take_exact(folded)
-        if not search.full:
-            search.take_similar(folded, range(len(self._relation_names)), self._relation_names)
-        return [self._hit(self._relations, self._index.relations, *found) for found in search.found]
+        return [self._hit(*found) for found in search.found]
 
     @cached_property
-    def _relation_names(self) -> Sequence[str]:
-        count = min(len(self._relations.names), _MAX_SCANNED_NAMES)
-        return tuple(written(self._relations.names, np.arange(count)))
+    def relations(self) -> RelationIndex:
+        """The names of the relations, those of the most used ones first."""
+        return RelationIndex(self._relation_names())
 
-    def _hit(self, table: NameTable, keys: StringTable, place: int, score: float, exact: bool) -> Hit:
-        bearer, row = int(table.bearers[place]), int(table.rows[place])
-        name = local_name(keys[bearer]) if row < 0 else self._index.features.values[row]
+    def _relation_names(self) -> Iterator[RelationName]:
+        table, keys = self._relations, self._index.relations
+        order = np.lexsort((table.bearers, -uses_of_relations(self._index)[table.bearers]))
+        for place in order.tolist():
+            relation, alias = Iri(keys[int(table.bearers[place])]), bool(table.aliases[place])
+            yield RelationName(relation, self._written(table, keys, place), alias)
+
+    def _hit(self, place: int, score: float, exact: bool) -> Hit:
+        table = self._nodes
         matched_by: Match = "text"
         if exact:
             matched_by = "alias" if table.aliases[place] else "label"
-        return Hit(bearer, score, matched_by, name)
+        return Hit(int(table.bearers[place]), score, matched_by, self._written(table, self._index.nodes, place))
+
+    def _written(self, table: NameTable, keys: StringTable, place: int) -> str:
+        """Return a name as it stands in the graph."""
+        row = int(table.rows[place])
+        return local_name(keys[int(table.bearers[place])]) if row < 0 else self._index.features.values[row]
 
 
 class _Search:
@@ -183,9 +182,9 @@ class _Search:
         if name is not None:
             self._take(name, 1.0, exact=True)
 
-    def take_similar(self, folded: str, numbers: Sequence[int], names: Sequence[str] | None = None) -> None:
+    def take_similar(self, folded: str, numbers: Sequence[int]) -> None:
         """Collect those whose name is like this one, from the names of these numbers."""
-        texts = [self._table.names[number] for number in numbers] if names is None else names
+        texts = [self._table.names[number] for number in numbers]
         firsts = self._table.bearers[self._table.starts[np.asarray(numbers, dtype=np.int64)]]
         scores = _similarity(folded, texts, self._links[firsts + 1] - self._links[firsts])
         order: list[int] = np.argsort(-scores, kind="stable").tolist()

@@ -17,6 +17,7 @@ from kg_adapters.models import (
     FeaturePage,
     GraphSchema,
     NeighborPage,
+    RelationCandidate,
     SparqlAnswer,
 )
 from kg_adapters.paging import NeighborQuery
@@ -28,6 +29,7 @@ from kg_adapters.sparql.label_memory import LabelMemory
 from kg_adapters.sparql.neighborhoods import EdgeReader
 from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql.queries.edges import Scope
+from kg_adapters.sparql.relation_search import RelationSearch
 from kg_adapters.sparql.schema import SurveyLimits, Surveyor
 from kg_adapters.sparql.schema_file import SchemaFile
 from kg_adapters.sparql.search import EndpointSearch, NameSearch
@@ -83,6 +85,7 @@ class SparqlAdapter:
         self._edges = EdgeReader(asker, queries.edges, parts.memory)
         self._descriptions = DescriptionReader(asker, queries.descriptions, parts.memory)
         self._search = parts.search or EndpointSearch(asker, queries.names)
+        self._relations = RelationSearch(asker, queries.names)
         self._surveyor = Surveyor(asker, queries.survey, parts.survey)
         self._checker = QueryChecker({**WELL_KNOWN, **parts.prefixes.namespaces}, parts.graphs)
         self._schema: GraphSchema | None = None
@@ -149,6 +152,9 @@ class SparqlAdapter:
 
     async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:
         return await self._search.search(text, limit=limit, type=type)
+
+    async def find_relations(self, text: str, *, limit: int) -> Sequence[RelationCandidate]:
+        return await self._relations.find(await self.schema(), text, limit)
 
     async def schema(self) -> GraphSchema:
         async with self._surveying:

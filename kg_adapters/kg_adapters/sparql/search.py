@@ -7,6 +7,7 @@ from typing import Final, Protocol
 import anyio.to_thread
 
 from kg_adapters.errors import BackendTimeout
+from kg_adapters.labels import Vocabulary
 from kg_adapters.models import Candidate
 from kg_adapters.name_index import Name, NameIndex
 from kg_adapters.sparql.asking import Asker
@@ -87,16 +88,17 @@ class EndpointSearch:
     async def _names(self, query: str | None, *, timeout_s: float | None = None) -> list[Name]:
         if query is None:
             return []
-        aliases = self.queries.vocabulary.aliases
-        return [
-            Name(bearer, name.value, relation in aliases)
-            for bearer, relation, name in _triples(await self.asker.ask(query, timeout_s=timeout_s))
-        ]
+        return read_names(await self.asker.ask(query, timeout_s=timeout_s), self.queries.vocabulary)
 
 
-def _triples(answer: Solutions) -> list[tuple[Node, Node | None, Literal]]:
+def read_names(answer: Solutions, vocabulary: Vocabulary) -> list[Name]:
+    """Return the names in an answer to one of `NameQueries`."""
     found = ((row.node("s"), row.iri("a"), row.term("l")) for row in rows(answer))
-    return [(s, a, name) for s, a, name in found if s is not None and isinstance(name, Literal)]
+    return [
+        Name(bearer, name.value, relation in vocabulary.aliases)
+        for bearer, relation, name in found
+        if bearer is not None and isinstance(name, Literal)
+    ]
 
 
 def _ranked(names: Sequence[Name], text: str, limit: int) -> list[Candidate]:

@@ -14,7 +14,10 @@ import pytest
 pytest.register_assert_rewrite(
     *(
         f"{__name__}.{part}_contract"
-        for part in ("neighbor", "paging", "degree", "containment", "description", "search", "schema", "path", "sparql")
+        for part in (
+            *("neighbor", "paging", "degree", "containment", "description", "search", "relation", "schema", "path"),
+            "sparql",
+        )
     )
 )
 
@@ -24,6 +27,7 @@ from kg_adapters.testing.degree_contract import DegreeContract  # noqa: E402
 from kg_adapters.testing.description_contract import DescriptionContract  # noqa: E402
 from kg_adapters.testing.graphs import (  # noqa: E402
     BLANKS,
+    CALLED,
     CROWD,
     DESCRIBED,
     EXAMPLE,
@@ -48,12 +52,14 @@ from kg_adapters.testing.graphs import (  # noqa: E402
 from kg_adapters.testing.neighbor_contract import NeighborContract  # noqa: E402
 from kg_adapters.testing.paging_contract import PagingContract  # noqa: E402
 from kg_adapters.testing.path_contract import PathContract  # noqa: E402
+from kg_adapters.testing.relation_contract import RelationContract  # noqa: E402
 from kg_adapters.testing.schema_contract import SchemaContract  # noqa: E402
 from kg_adapters.testing.search_contract import SearchContract  # noqa: E402
 from kg_adapters.testing.sparql_contract import SparqlContract  # noqa: E402
 
 __all__ = [
     "BLANKS",
+    "CALLED",
     "CROWD",
     "DESCRIBED",
     "EXAMPLE",
@@ -85,6 +91,7 @@ class KGAdapterContract(
     ContainmentContract,
     DescriptionContract,
     SearchContract,
+    RelationContract,
     SchemaContract,
     PathContract,
     SparqlContract,

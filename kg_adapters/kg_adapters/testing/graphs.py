@@ -195,6 +195,36 @@ SEARCHABLE: Final = (
 )
 """Two entities of one name and different types, an alias, and a name full of syntax."""
 
+CALLED: Final = (
+    'father label "father"@en',
+    'father altLabel "dad"@en',
+    'inLaw label "father-in-law"@en',
+    'feathers label "feathers"@en',
+    'weather label "the arts"@en',
+    'birthPlace label "place of birth"@en',
+    'deathPlace label "place of death"@en',
+    'born label "date of birth"@en',
+    'capital label "capital"@en',
+    'seat label "capital"@en',
+    'seat altLabel "seat of power"@en',
+    'mayor label "head of government"@en',
+    'head label "mayor"@en',
+    "ann father bob",
+    "ann inLaw carl",
+    "ann birthPlace kyoto",
+    "bob birthPlace kyoto",
+    "ann deathPlace kyoto",
+    "kyoto weather fine",
+    "kyoto mayor bob",
+    "kyoto head carl",
+    "japan capital tokyo",
+    "japan seat tokyo",
+    "france seat paris",
+    'ann born "1952-01-17"^^<http://www.w3.org/2001/XMLSchema#date>',
+    'owl feathers "brown"',
+)
+"""Relations and features with labels and aliases, two of one label, and one called as another one's IRI says."""
+
 SUMMED: Final = (
     "kyoto type City",
     "osaka type City",

@@ -15,6 +15,7 @@ from kg_adapters.models import (
     FeaturePage,
     GraphSchema,
     NeighborPage,
+    RelationCandidate,
     SparqlAnswer,
 )
 from kg_adapters.prefixes import Prefixes
@@ -25,6 +26,7 @@ from kg_adapters.wikidata.api import WikidataApi
 from kg_adapters.wikidata.features import FeatureReader
 from kg_adapters.wikidata.names import WikidataNames, target
 from kg_adapters.wikidata.namespaces import DIRECT
+from kg_adapters.wikidata.search import find_properties
 from kg_adapters.wikidata.whereabouts import Whereabouts, renamed
 
 EXTERNAL_IDS: Final = "Ids in other databases are left out; name their property to read one."
@@ -171,6 +173,9 @@ class WikidataAdapter:
 
     async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:
         return await self._main.graph.search(text, limit=limit, type=type)
+
+    async def find_relations(self, text: str, *, limit: int) -> Sequence[RelationCandidate]:
+        return await find_properties(self._api, text, limit=limit)
 
     async def schema(self) -> GraphSchema:
         found = await self._main.graph.schema()

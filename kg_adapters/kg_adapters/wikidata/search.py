@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from kg_adapters.local.folding import fold
-from kg_adapters.models import Candidate
+from kg_adapters.models import Candidate, RelationCandidate
+from kg_adapters.relation_index import RelationIndex, RelationName
 from kg_adapters.sparql.asking import Asker
 from kg_adapters.sparql.rows import rows
-from kg_adapters.terms import Node
+from kg_adapters.terms import Iri, Node
 from kg_adapters.wikidata.api import BATCH, ApiMatch, WikidataApi
-from kg_adapters.wikidata.namespaces import entity
+from kg_adapters.wikidata.namespaces import DIRECT, entity
 from kg_adapters.wikidata.queries import ValueQueries
 
 _LIKE: Final = 0.9
@@ -47,6 +48,16 @@ class WikidataSearch:
             instances = {row.node("s") for row in rows(answer)}
             found = [each for each in found if each.entity in instances]
         return found[:limit]
+
+
+async def find_properties(api: WikidataApi, text: str, *, limit: int) -> Sequence[RelationCandidate]:
+    """Return the properties that a text may name, as `KGAdapter.find_relations` does.
+
+    Only names that begin like the text are known here; what merely shares letters with it is left out.
+    """
+    matches = await api.search(text, limit=BATCH, kind="property")
+    names = [RelationName(Iri(DIRECT + match.id), match.text, match.is_alias) for match in matches]
+    return RelationIndex(names).find(text, limit)
 
 
 def _candidates(text: str, matches: Sequence[ApiMatch]) -> list[Candidate]:

@@ -64,6 +64,12 @@ class NameQueries:
         values = writing.values("l", literals, self.dialect).removesuffix("}") + f"{typed} }}"
         return self._entities(f"{values} {self._names()} {self._instances(kind)}", limit)
 
+    def of(self, bearers: Sequence[Node], limit: int) -> str:
+        """Return the query for all names of some terms."""
+        return (
+            f"SELECT DISTINCT ?s ?a ?l {{ {writing.values('s', bearers, self.dialect)} {self._names()} }} LIMIT {limit}"
+        )
+
     def scan(self, text: str, kind: Node | None, *, scanned: int, limit: int) -> str | None:
         """Return the query for names that share letters with a text, among the first `scanned` names.
 
