@@ -14,7 +14,7 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.vectors import build_label_vectors
 from kg_adapters.vectors import LabelVectors
 from kg_server.observation.answer import observation
-from kg_server.observation.scoring import MeaningScorer, Scorer, SpellingScorer
+from kg_server.observation.scoring import RelationFirstScorer, Scorer, SpellingScorer
 from kg_server.observation.search import Reach
 
 Asked: TypeAlias = tuple[str, str]
@@ -50,14 +50,16 @@ async def measure_observe(bench: Bench) -> Section:
 
 async def _cold(bench: Bench, model: MiniLmEmbedder, vectors: LabelVectors, cases: Sequence[Asked]) -> Line:
     async def ours(case: Asked) -> object:
-        return await _observe(bench.adapter, MeaningScorer(CachedEmbedder(model, path=None), vectors=vectors), case)
+        return await _observe(
+            bench.adapter, RelationFirstScorer(CachedEmbedder(model, path=None), vectors=vectors), case
+        )
 
     targets = (Target("median", 0.5), Target("p90", 0.8), Target("worst", 1.5))
     return line_of("observe, cold", await race({"ours": ours}, cases, budget_s=120), targets=targets)
 
 
 async def _warm(adapter: LocalAdapter, model: MiniLmEmbedder, vectors: LabelVectors, cases: Sequence[Asked]) -> Line:
-    scorer = MeaningScorer(CachedEmbedder(model, memory_rows=500_000, path=None), vectors=vectors)
+    scorer = RelationFirstScorer(CachedEmbedder(model, memory_rows=500_000, path=None), vectors=vectors)
     for case in cases:
         await _observe(adapter, scorer, case)
 
@@ -79,7 +81,9 @@ async def _plain(bench: Bench, model: MiniLmEmbedder, vectors: LabelVectors, cas
     peer = next(peer for peer in bench.peers if isinstance(peer, RdflibPeer))
 
     async def ours(case: Asked) -> object:
-        return await _observe(bench.adapter, MeaningScorer(CachedEmbedder(model, path=None), vectors=vectors), case)
+        return await _observe(
+            bench.adapter, RelationFirstScorer(CachedEmbedder(model, path=None), vectors=vectors), case
+        )
 
     async def plain(case: Asked) -> object:
         return await plain_observe(peer, model, *case, HOPS)

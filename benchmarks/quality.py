@@ -21,7 +21,7 @@ from benchmarks.quality_questions import QUESTIONS, Quality, Question, RandomSco
 from kg_adapters.embedding import CachedEmbedder, MiniLmEmbedder
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.store import LocalStore, open_store
-from kg_server.observation.scoring import PAPER_WEIGHTS, MeaningScorer, Scorer, SpellingScorer, Weights
+from kg_server.observation.scoring import PaperScorer, RelationFirstScorer, Scorer, SpellingScorer
 
 HOPS: Final = (1, 3)
 DEFAULT: Final = "meaning and spelling, the default"
@@ -79,9 +79,8 @@ async def _questions(
 ) -> dict[int, dict[str, Quality]]:
     async with aclosing(CachedEmbedder(MiniLmEmbedder(), path=cache / "vectors.sqlite")) as model:
         scorers: dict[str, Scorer] = {
-            DEFAULT: MeaningScorer(model),
-            "the same without the relation alone": MeaningScorer(model, weights=Weights(relation=0)),
-            "meaning alone, as in the paper": MeaningScorer(model, weights=PAPER_WEIGHTS),
+            DEFAULT: RelationFirstScorer(model),
+            "the pair alone, as in the paper": PaperScorer(model),
             "spelling alone": SpellingScorer(),
             "dice": RandomScorer(),
         }

@@ -15,6 +15,7 @@ from kg_adapters.surroundings import Longs, Surroundings
 from kg_server.observation.answer import ObserveResult, observation
 from kg_server.observation.scoring import Floats, Scorer
 from kg_server.observation.search import Reach
+from kg_server.observation.wording import Inquiry
 
 QUESTIONS: Final = Path(__file__).parents[2] / "shared" / "data" / "simplequestions-dev.jsonl"
 ANSWER_TOKENS: Final = 2_000
@@ -79,9 +80,9 @@ class RandomScorer:
     def __init__(self) -> None:
         self._dice = random.Random(7)  # noqa: S311 - the same order every time is the point
 
-    async def score(self, question: str, around: Surroundings, edges: Longs, *, shortlist: int | None) -> Floats:
+    async def score(self, asked: Inquiry, around: Surroundings, edges: Longs, *, looks: int) -> Floats:
         """See `Scorer`."""
-        del question, around, shortlist
+        del asked, around, looks
         return np.array([self._dice.random() for _ in edges], dtype=np.float32)
 
 

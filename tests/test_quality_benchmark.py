@@ -7,7 +7,7 @@ from benchmarks.quality_questions import Outcome, Quality, Question, RandomScore
 
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.store import LocalStore
-from kg_server.observation.scoring import PAPER_WEIGHTS, MeaningScorer
+from kg_server.observation.scoring import PaperScorer
 from observers import WordModel
 from small_graphs import store_of
 
@@ -45,7 +45,7 @@ async def test_a_question_is_answered_by_any_edge_over_its_relation_in_its_direc
         question("which town", "P2", "in"),
         question("which town", "P1", "in"),
     ]
-    scorer = MeaningScorer(WordModel(), weights=PAPER_WEIGHTS)
+    scorer = PaperScorer(WordModel())
     quality = await ask_all(LocalAdapter(store), scorer, questions, hops=1, told=told_to(calls))
     assert quality == Quality((Outcome(1, True), Outcome(3, True), Outcome(None, False)))
     assert len(calls) == 3

@@ -56,7 +56,7 @@ def build_server(graph: KGAdapter, settings: Settings) -> SextantServer:
     server.middleware.append(NamingFiles(FileNames((settings.data_folder, settings.cache_folder))))
     meaning = Meaning(graph, settings)
     server.call_at_end(meaning.aclose)
-    ObserveTool(graph, settings, meaning.scorer, shortlist=settings.observe_shortlist or None).provide(server)
+    ObserveTool(graph, settings, meaning.scorer).provide(server)
     Tools(graph, settings, meaning).provide(server)
     ComposeTool(graph, settings).provide(server)
     _memory_tools(graph, settings, server).provide(server)

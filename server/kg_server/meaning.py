@@ -25,7 +25,7 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node
 from kg_adapters.vectors import LabelVectors, SupportsVectors
 from kg_boundary.private_files import private_folder
-from kg_server.observation.scoring import AWAY, MeaningScorer, Scorer, SpellingScorer, Weights
+from kg_server.observation.scoring import AWAY, PaperScorer, RelationFirstScorer, Scorer, SpellingScorer
 from kg_server.settings import Settings
 
 VECTORS_FOLDER: Final = "vectors"
@@ -71,7 +71,7 @@ class Meaning:
 
     Args:
         graph: What is compared with.
-        settings: Which embedder, and what counts how much.
+        settings: Which embedder, and which score.
     """
 
     def __init__(self, graph: KGAdapter, settings: Settings) -> None:
@@ -87,11 +87,12 @@ class Meaning:
         loaded, graph = await self._load(), self._graph
         if loaded.embedder is None:
             return loaded.scorer
+        if self._settings.observe_score == "paper":
+            return PaperScorer(loaded.embedder)
         # Asked for each time, as they go with the graph as it is now.
         vectors = await graph.label_vectors(loaded.fingerprint) if isinstance(graph, SupportsVectors) else None
         if self._scorer is None or self._scorer[0] is not vectors:
-            weights = Weights(relation=self._settings.relation_weight, lexical=self._settings.lexical_weight)
-            self._scorer = vectors, MeaningScorer(loaded.embedder, weights=weights, vectors=vectors)
+            self._scorer = vectors, RelationFirstScorer(loaded.embedder, vectors=vectors)
         return self._scorer[1]
 
     async def candidates(self, text: str, *, limit: int, type: Node | None) -> Meant:

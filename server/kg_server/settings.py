@@ -16,6 +16,7 @@ ENVIRONMENT_PREFIX: Final = "KG_SEXTANT_"
 LanguageTag: TypeAlias = Annotated[str, AfterValidator(language_tag)]
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 EmbedderName: TypeAlias = Literal["minilm", "openai", "lexical"]
+ObserveScore: TypeAlias = Literal["relation-first", "paper"]
 
 
 def _cache_folder() -> Path:
@@ -194,14 +195,9 @@ class Settings(BaseModel):
     judge_llm: str | None = Field(
         default=None, min_length=1, description="Another model of the service, to judge answers and to reflect."
     )
-    lexical_weight: float = Field(
-        default=0.4, ge=0, le=10, description="What spelling counts in `observe`, beside 1 for meaning; 0 as in ODA."
-    )
-    relation_weight: float = Field(
-        default=0.5, ge=0, le=10, description="What the relation alone counts in `observe` once more; 0 as in ODA."
-    )
-    observe_shortlist: int = Field(
-        default=192, ge=0, description="How many triples of a hop `observe` compares closely; 0 for all, which is slow."
+    observe_score: ObserveScore = Field(
+        default="relation-first",
+        description="What `observe` ranks by: `relation-first`, or `paper`, which is ODA's and slow.",
     )
     memory_triples_per_call: int = Field(
         default=15, ge=1, le=1_000, description="The most triples that one `memory-append` takes."

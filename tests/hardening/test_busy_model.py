@@ -18,7 +18,7 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.testing import EXAMPLE
 from kg_server.meaning import shared
 from kg_server.observation.answer import observation
-from kg_server.observation.scoring import MeaningScorer
+from kg_server.observation.scoring import RelationFirstScorer
 from kg_server.observation.search import Reach
 from kg_server.settings import Settings
 from small_graphs import store_of
@@ -46,7 +46,7 @@ class HeldEmbedder:
 
 async def test_who_would_wait_too_long_for_the_model_is_answered_by_letters(tmp_path: Path) -> None:
     model = HeldEmbedder()
-    scorer = MeaningScorer(CachedEmbedder(QueuedEmbedder(model, wait_s=0.01), path=None))
+    scorer = RelationFirstScorer(CachedEmbedder(QueuedEmbedder(model, wait_s=0.01), path=None))
     graph = LocalAdapter(store_of(tmp_path, STARS))
     said: list[str] = []
 

@@ -8,12 +8,12 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.protocol import KGAdapter
 from kg_server.budget import token_count
 from kg_server.mcp_server import SextantServer
-from kg_server.observation.scoring import PAPER_WEIGHTS, MeaningScorer, Scorer, SpellingScorer
+from kg_server.observation.scoring import PaperScorer, Scorer, SpellingScorer
 from kg_server.observation.tool import ObserveTool
 from kg_server.settings import Settings
 from observers import CountingGraph, SlowGraph, WordModel
 
-PAPER = MeaningScorer(WordModel(), weights=PAPER_WEIGHTS)
+PAPER = PaperScorer(WordModel())
 
 
 def server_of(graph: KGAdapter, scorer: Scorer) -> SextantServer:
@@ -39,13 +39,14 @@ async def refusal(graph: KGAdapter, **arguments: object) -> str:
 async def test_the_triples_most_like_the_question_come_first_in_their_real_direction(tokyo: LocalAdapter) -> None:
     reply = await observe(tokyo, question="What is the capital of Tokyo?", entities=["Q1490"], hops=1)
     summary = (
-        "5 of 5 triples looked at within 1 hop of Tokyo (Q1490), the most like the question first, by meaning; "
+        "5 of 5 triples looked at within 1 hop of Tokyo (Q1490), the most like the question first, by meaning, as "
+        "in the ODA paper; "
         "each with its score and hop."
     )
     assert reply.text == (
         f"{summary}\n"
-        "Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645) | 0.71 | hop 1\n"
-        "Japan (Q17) | capital (P36) | Tokyo (Q1490) | 0.71 | hop 1\n"
+        "Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645) | 0.50 | hop 1\n"
+        "Japan (Q17) | capital (P36) | Tokyo (Q1490) | 0.50 | hop 1\n"
         "Tokyo (Q1490) | country (P17) | Japan (Q17) | 0.00 | hop 1\n"
         "Tokyo (Q1490) | instance of (P31) | city (Q515) | 0.00 | hop 1\n"
         "Shinjuku (Q179645) | located in (P131) | Tokyo (Q1490) | 0.00 | hop 1"
@@ -54,8 +55,8 @@ async def test_the_triples_most_like_the_question_come_first_in_their_real_direc
         "status": "ok",
         "summary": summary,
         "triples": [
-            ["Q1490", "P36", "Q179645", "0.71", "1"],
-            ["Q17", "P36", "Q1490", "0.71", "1"],
+            ["Q1490", "P36", "Q179645", "0.50", "1"],
+            ["Q17", "P36", "Q1490", "0.50", "1"],
             ["Q1490", "P17", "Q17", "0.00", "1"],
             ["Q1490", "P31", "Q515", "0.00", "1"],
             ["Q179645", "P131", "Q1490", "0.00", "1"],
@@ -64,7 +65,7 @@ async def test_the_triples_most_like_the_question_come_first_in_their_real_direc
         "relations": {"P36": "capital", "P17": "country", "P31": "instance of", "P131": "located in"},
         "found": 5,
         "sampled": [],
-        "scorer": "meaning",
+        "scorer": "meaning, as in the ODA paper",
     }
 
 

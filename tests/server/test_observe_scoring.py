@@ -1,4 +1,5 @@
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,13 +10,14 @@ from kg_adapters.surroundings import Ints, Surroundings, gather_surroundings
 from kg_adapters.testing import iri
 from kg_server.observation.pairs import pairs_of
 from kg_server.observation.scoring import (
-    OUT_OF_THE_RUNNING,
-    PAPER_WEIGHTS,
     Floats,
-    MeaningScorer,
+    PaperScorer,
+    RelationFirstScorer,
+    Scorer,
     SpellingScorer,
     Weights,
 )
+from kg_server.observation.wording import Inquiry, inquiry
 from observers import CountingGraph, WordModel, names
 from small_graphs import index_of
 
@@ -37,42 +39,62 @@ def every_edge(seen: Surroundings) -> "np.ndarray[tuple[int], np.dtype[np.int64]
     return np.arange(len(seen))
 
 
+async def score(scorer: Scorer, question: str, seen: Surroundings, looks: int = 99) -> Floats:
+    return await scorer.score(inquiry(question, ""), seen, every_edge(seen), looks=looks)
+
+
 def by_far_end(seen: Surroundings, scores: Floats) -> Mapping[str, float]:
     places: list[int] = seen.far.tolist()
     far = names([seen.far_nodes[place] for place in places])
     return dict(zip(far, np.round(scores.astype(float), 3).tolist(), strict=True))
 
 
-async def test_the_score_of_the_paper_is_the_cosine_of_question_and_edge() -> None:
+async def test_the_score_of_the_paper_is_the_cosine_of_the_question_as_asked_and_each_edge_as_a_text() -> None:
+    crowd = [f"goethe friend friend{number}" for number in range(600)]
+    seen = await around("goethe", [*LIFE, *crowd])
+    model, asked = WordModel(), Inquiry("what did goethe write, faust", "what did it write, faust")
+    scores = await PaperScorer(model).score(asked, seen, every_edge(seen), looks=1)
+    assert by_far_end(seen, scores) == await plainly(asked.text, seen)
+    assert model.asked[0] == [asked.text]
+    assert PaperScorer(model).name == "meaning, as in the ODA paper"
+
+
+async def plainly(question: str, seen: Surroundings) -> Mapping[str, float]:
+    """Return the score of the paper, worked out one edge at a time."""
+    scores: dict[str, float] = {}
+    for place in range(len(seen)):
+        triple, inverse = seen.triple(place), bool(seen.inverse[place])
+        far = (triple.head if inverse else triple.tail).local_part
+        text = f"{'inverse of ' if inverse else ''}{triple.relation.local_part} {far}"
+        asked, said = (await WordModel().embed([question, text])).astype(float)
+        scores[far] = round(sum(one * other for one, other in zip(asked, said, strict=True)), 3)
+    return scores
+
+
+async def test_the_relation_comes_first_and_the_far_end_counts_less() -> None:
     seen = await around("goethe")
-    scorer = MeaningScorer(WordModel(), weights=PAPER_WEIGHTS)
-    scores = await scorer.score(QUESTION, seen, every_edge(seen), shortlist=None)
-    # "birth frankfurt" shares one of its two words with the question, which has one that counts.
-    assert by_far_end(seen, scores) == {
-        "frankfurt": 0.707,
+    scores = by_far_end(seen, await score(RelationFirstScorer(WordModel()), "where was it born or faust", seen))
+    assert sorted(scores, key=lambda far: -scores[far])[:2] == ["frankfurt", "faust"]
+    assert scores["faust"] > scores["werther"]
+
+
+async def test_each_part_of_a_score_counts_by_its_weight() -> None:
+    seen = await around("goethe")
+    relation = Weights(relation_letters=0, far=0, far_letters=0, pair=0)
+    assert by_far_end(seen, await score(RelationFirstScorer(WordModel(), weights=relation), QUESTION, seen)) == {
+        "frankfurt": 1.0,
         "christiane": 0.0,
         "faust": 0.0,
         "werther": 0.0,
         "prometheus": 0.0,
     }
-    assert scorer.name == "meaning"
-
-
-async def test_the_relation_alone_and_the_spelling_count_by_their_weights() -> None:
-    seen = await around("goethe")
-    relation = await MeaningScorer(WordModel(), weights=Weights(relation=1, lexical=0)).score(
-        QUESTION, seen, every_edge(seen), shortlist=None
-    )
-    assert by_far_end(seen, relation)["frankfurt"] == pytest.approx((0.7071 + 1) / 2, abs=1e-3)
-    asked = "what faust"
-    meaning, both = [
-        by_far_end(
-            seen, await MeaningScorer(WordModel(), weights=weights).score(asked, seen, every_edge(seen), shortlist=None)
-        )
-        for weights in (PAPER_WEIGHTS, Weights(relation=0, lexical=1))
-    ]
-    spelling = by_far_end(seen, await SpellingScorer().score(asked, seen, every_edge(seen), shortlist=None))
-    assert both["faust"] == pytest.approx((meaning["faust"] + spelling["faust"]) / 2, abs=1e-3)
+    pair = replace(relation, pair=1)
+    scores = by_far_end(seen, await score(RelationFirstScorer(WordModel(), weights=pair), QUESTION, seen))
+    # "birth frankfurt" shares one of its two words with the question, which has one that counts.
+    assert scores["frankfurt"] == pytest.approx((1 + 0.7071) / 2, abs=1e-3)
+    letters = replace(relation, far_letters=1)
+    scores = by_far_end(seen, await score(RelationFirstScorer(WordModel(), weights=letters), "what faust", seen))
+    assert scores["faust"] > scores["frankfurt"] == 0
 
 
 async def test_edges_with_one_text_are_compared_once_and_score_the_same() -> None:
@@ -83,20 +105,20 @@ async def test_edges_with_one_text_are_compared_once_and_score_the_same() -> Non
         per_entity=99,
     )
     model = WordModel()
-    scores = await MeaningScorer(model).score(QUESTION, seen, every_edge(seen), shortlist=None)
+    scores = await score(RelationFirstScorer(model), QUESTION, seen)
     assert model.asked[-1].count("birth frankfurt") == 1
     born = [places for places in range(len(seen)) if seen.triple(places).relation == iri("birth")]
     assert len(born) == 2
     assert len(set(scores[born].tolist())) == 1
 
 
-async def test_only_a_shortlist_is_looked_at_closely_and_the_best_is_on_it() -> None:
+async def test_only_the_best_are_looked_at_closely() -> None:
     crowd = [*LIFE, *(f"goethe friend friend{number}" for number in range(50))]
     seen = await around("goethe", crowd)
     model = WordModel()
-    scores = await MeaningScorer(model).score(QUESTION, seen, every_edge(seen), shortlist=5)
+    scores = await score(RelationFirstScorer(model), QUESTION, seen, looks=5)
     assert len(model.asked[-1]) == 5
-    assert np.count_nonzero(scores != OUT_OF_THE_RUNNING) == 5
+    assert "birth frankfurt" in model.asked[-1]
     assert by_far_end(seen, scores)["frankfurt"] == max(by_far_end(seen, scores).values())
 
 
@@ -115,7 +137,7 @@ class KnownRows:
 
 
 @pytest.mark.parametrize("friends", [50, 5_000])
-async def test_vectors_of_labels_choose_the_shortlist_without_a_look_at_any_text(friends: int) -> None:
+async def test_vectors_of_labels_leave_only_the_question_and_the_best_pairs_to_embed(friends: int) -> None:
     index = index_of([*LIFE, *(f"goethe friend friend{number}" for number in range(friends))])
     seen = surroundings_in_index(
         index, Dictionary(index), [iri("goethe")], per_relation=9_999, per_entity=9_999, telling=lambda make: make
@@ -127,25 +149,26 @@ async def test_vectors_of_labels_choose_the_shortlist_without_a_look_at_any_text
     # What has no vector is no reason to fail: this label was not among those that were computed.
     rows[nodes.index("christiane")] = 0
     model, question = WordModel(), "is frankfurt where it was born"
-    scores = await MeaningScorer(model, vectors=KnownRows(rows, await WordModel().embed(relations))).score(
-        question, seen, every_edge(seen), shortlist=1
-    )
+    known = KnownRows(rows, await WordModel().embed(relations))
+    scores = await score(RelationFirstScorer(model, vectors=known), question, seen, looks=1)
     assert model.asked == [[question], ["birth frankfurt"]]
-    assert [far for far, score in by_far_end(seen, scores).items() if np.isfinite(score)] == ["frankfurt"]
+    assert by_far_end(seen, scores)["frankfurt"] == max(by_far_end(seen, scores).values())
 
 
 async def test_without_a_model_the_spelling_decides_and_the_name_says_why() -> None:
     seen = await around("goethe")
     scorer = SpellingScorer("onnxruntime is missing")
-    scores = by_far_end(seen, await scorer.score("what birthplace", seen, every_edge(seen), shortlist=1))
+    scores = by_far_end(seen, await score(scorer, "what birthplace", seen))
     assert max(scores, key=lambda far: scores[far]) == "frankfurt"
+    named = by_far_end(seen, await score(scorer, "what about faust", seen))
+    assert named["faust"] > named["werther"]
     assert (scorer.name, SpellingScorer().name) == ("spelling alone (onnxruntime is missing)", "spelling alone")
 
 
 async def test_no_edges_have_no_scores() -> None:
     seen = await around("nobody")
-    for scorer in (MeaningScorer(WordModel()), SpellingScorer()):
-        assert (await scorer.score(QUESTION, seen, every_edge(seen), shortlist=5)).shape == (0,)
+    for scorer in (RelationFirstScorer(WordModel()), PaperScorer(WordModel()), SpellingScorer()):
+        assert (await score(scorer, QUESTION, seen)).shape == (0,)
 
 
 async def test_pairs_tell_the_directions_of_a_relation_apart() -> None:

@@ -2,7 +2,7 @@ import anyio
 import pytest
 
 from kg_adapters.testing import iri
-from kg_server.observation.scoring import PAPER_WEIGHTS, MeaningScorer, SpellingScorer
+from kg_server.observation.scoring import PaperScorer, RelationFirstScorer, SpellingScorer
 from kg_server.observation.search import (
     DISTANCE_WEIGHT,
     FEWEST_EDGES,
@@ -13,6 +13,7 @@ from kg_server.observation.search import (
     Seed,
     search,
 )
+from kg_server.observation.wording import inquiry
 from observers import CountingGraph, Ending, SlowGraph, WordModel, names, statements_of
 
 GOETHE = [
@@ -30,8 +31,8 @@ QUESTION = "partner birth"
 async def observe(
     graph: CountingGraph, *entities: str, question: str = QUESTION, reach: Reach | None = None
 ) -> Observation:
-    seeds = [Seed(iri(entity), question) for entity in entities]
-    return await search(graph, MeaningScorer(WordModel(), weights=PAPER_WEIGHTS), seeds, reach or Reach(), ignore)
+    seeds = [Seed(iri(entity), inquiry(question, "")) for entity in entities]
+    return await search(graph, PaperScorer(WordModel()), seeds, reach or Reach(), ignore)
 
 
 async def ignore(hop: int) -> None:
@@ -96,6 +97,13 @@ async def test_every_hop_away_a_score_weighs_less() -> None:
     )
 
 
+async def test_in_the_paper_a_score_weighs_the_same_at_every_distance() -> None:
+    graph = CountingGraph(["start birth x1", "x1 birth x2", "x2 birth x3"])
+    seen = await observe(graph, "start", question="birth", reach=Reach(distance_weight=1))
+    assert len(seen.found) == 3
+    assert {each.score for each in seen.found} == {seen.found[0].score}
+
+
 async def test_a_triple_found_again_from_its_other_end_keeps_the_better_score() -> None:
     graph = CountingGraph(["a near b", "a birth c", "c near b"])
     reach = Reach(hops=2, top_n=2, top_percent=100)
@@ -118,7 +126,9 @@ async def test_equal_scores_stand_in_the_order_of_their_ids_and_so_do_equal_tail
 
 async def test_the_same_question_is_answered_the_same_way_again() -> None:
     graph, scorer = CountingGraph(GOETHE), SpellingScorer()
-    runs = [await search(graph, scorer, [Seed(iri("goethe"), QUESTION)], Reach(), ignore) for _ in range(2)]
+    runs = [
+        await search(graph, scorer, [Seed(iri("goethe"), inquiry(QUESTION, ""))], Reach(), ignore) for _ in range(2)
+    ]
     assert runs[0] == runs[1]
 
 
@@ -141,12 +151,10 @@ async def test_a_wide_frontier_leaves_each_entity_a_smaller_share() -> None:
 
 
 def test_many_seeds_share_what_a_turn_may_expand_and_look_at() -> None:
-    wide = Reach(top_n=200, top_percent=100, shortlist=256)
+    wide = Reach(top_n=200, top_percent=100, looks=32)
     assert [wide.width(seeds) for seeds in (1, 20)] == [200, MAX_EXPANDED // 20]
-    assert [wide.seed_shortlist(seeds) for seeds in (1, 20)] == [256, 200]
+    assert [wide.seed_looks(seeds) for seeds in (1, 4, 20)] == [32, 8, 4]
     assert Reach(top_n=3, top_percent=1).width(1) == 1
-    assert Reach(shortlist=None).seed_shortlist(7) is None
-    assert Reach(shortlist=256).seed_shortlist(4) == 64
 
 
 async def test_progress_is_told_after_every_turn() -> None:
@@ -156,8 +164,8 @@ async def test_progress_is_told_after_every_turn() -> None:
         told.append(hop)
 
     graph = CountingGraph(GOETHE)
-    seeds = [Seed(iri("goethe"), QUESTION)]
-    await search(graph, MeaningScorer(WordModel()), seeds, Reach(hops=2), tell)
+    seeds = [Seed(iri("goethe"), inquiry(QUESTION, ""))]
+    await search(graph, RelationFirstScorer(WordModel()), seeds, Reach(hops=2), tell)
     assert told == [1, 2]
 
 

@@ -16,7 +16,7 @@ from kg_server.names import MAX_LABEL, Names
 from kg_server.observation.scoring import AWAY, BUSY, Scorer, SpellingScorer
 from kg_server.observation.search import Observation, Observed, OnHop, Reach, Seed, search
 from kg_server.observation.seeds import seeds_of
-from kg_server.observation.wording import question_about, spoken
+from kg_server.observation.wording import inquiry, spoken
 from kg_server.results import Answer, Result, Status, fitted
 
 _log = logging.getLogger(__name__)
@@ -127,7 +127,7 @@ async def observation(
     if not asked:
         raise InvalidRequest("The question is blank. Say in words what you want to know about the entities.")
     entity_labels = await seeds_of(graph, entities)
-    seeds = [Seed(node, question_about(asked, spoken(node, label))) for node, label in entity_labels.items()]
+    seeds = [Seed(node, inquiry(asked, spoken(node, label))) for node, label in entity_labels.items()]
     seen, ranked_by = await _searched(graph, scorer, seeds, reach, on_hop)
     labels: Mapping[Node, str] = {
         **{node: label for node, label in entity_labels.items() if label is not None},

@@ -53,6 +53,12 @@ def spoken_relations(around: Surroundings) -> list[str]:
     return [spoken(relation, label) for relation, label in zip(around.relations, around.relation_labels, strict=True)]
 
 
+def far_texts(around: Surroundings, far: Longs) -> list[str]:
+    """Return far nodes, given by their places, in words; shape [far]."""
+    places: list[int] = far.tolist()
+    return [_far_text(around, place) for place in places]
+
+
 def _far_text(around: Surroundings, far: int) -> str:
     label = around.far_labels[far]
     return label if label is not None else spoken(around.far_nodes[far], None)

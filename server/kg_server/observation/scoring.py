@@ -13,43 +13,42 @@ from kg_adapters.embedding.lexical import lexical_scores
 from kg_adapters.embedding.protocol import Embedder, products
 from kg_adapters.surroundings import Longs, StoreIds, Surroundings
 from kg_adapters.vectors import LabelVectors
-from kg_server.observation.pairs import Pairs, pairs_of, spoken_relations
+from kg_server.observation.pairs import far_texts, pairs_of, spoken_relations
+from kg_server.observation.wording import Inquiry
 
 Floats: TypeAlias = npt.NDArray[np.float32]
 
-OUT_OF_THE_RUNNING: Final = np.float32(-np.inf)
 AWAY: Final = "the embedding service does not answer now; kg-sextant doctor says why"
 """What is said where letters stand in for a service, in words that can stand in brackets."""
 BUSY: Final = "the embedding model is busy now; the same question a little later compares meanings"
 """What is said where they stand in because others have the model."""
 _THREADED: Final = 4_000
-"""From how many pairs on it is worth a thread to add up vectors."""
+"""From how many far ends on it is worth a thread to add up vectors."""
 _TEXTS_AT_ONCE: Final = 2_000
-_FIRST_LOOK_SPELLING: Final = 0.6
-"""What the spelling of an edge counts at the first look, where its far label has no vector."""
+_SPELT: Final = 512
+"""Of how many pairs the far labels are compared by their letters, where their vectors choose the pairs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What counts how much in a score, beside the likeness of the whole edge to the question, which counts 1.
+    """What counts how much in a score, beside the likeness of the relation to the question, which counts 1.
 
     Args:
-        relation: The likeness of the relation alone: the edges of one relation differ in their far ends only, and a
-            question asks for a far end without naming it.
-        lexical: The likeness of the spelling.
+        relation_letters: The spelling of the relation.
+        far: The likeness of the far label.
+        far_letters: The spelling of the far label.
+        pair: The likeness of relation and far label as one text, for the pairs that are looked at closely.
     """
 
-    relation: float = 0.5
-    lexical: float = 0.4
+    relation_letters: float = 0.4
+    far: float = 0.1
+    far_letters: float = 0.2
+    pair: float = 0.3
 
     @property
     def total(self) -> float:
         """The highest sum of weighted likenesses."""
-        return 1 + self.relation + self.lexical
-
-
-PAPER_WEIGHTS: Final = Weights(relation=0.0, lexical=0.0)
-"""The cosine of the edge alone, as in the ODA paper."""
+        return 1 + self.relation_letters + self.far + self.far_letters + self.pair
 
 
 class Scorer(Protocol):
@@ -60,25 +59,26 @@ class Scorer(Protocol):
         """What it goes by, in words for readers."""
         ...
 
-    async def score(self, question: str, around: Surroundings, edges: Longs, *, shortlist: int | None) -> Floats:
+    async def score(self, asked: Inquiry, around: Surroundings, edges: Longs, *, looks: int) -> Floats:
         """Return the scores of some edges, at most 1, the higher the more alike; shape [edges].
 
         Args:
-            question: What is asked about the near ends.
+            asked: What is asked about the near ends.
             around: Where the edges are.
             edges: Places in `around`; shape [edges].
-            shortlist: How many distinct texts to look at closely. The others score `OUT_OF_THE_RUNNING`, minus
-                infinity. None looks closely at all.
+            looks: How many distinct texts may be looked at closely.
         """
         ...
 
 
 class SpellingScorer:
-    """Compares the spelling: needs no model.
+    """Compares the spelling of the relation and of the far label: needs no model.
 
     Args:
         reason: Why there is no model, in words that can stand in brackets; empty if none was wanted.
     """
+
+    _FAR: Final = 0.6
 
     def __init__(self, reason: str = "") -> None:
         self._reason = reason
@@ -88,16 +88,21 @@ class SpellingScorer:
         """What it goes by, and why."""
         return f"spelling alone ({self._reason})" if self._reason else "spelling alone"
 
-    async def score(self, question: str, around: Surroundings, edges: Longs, *, shortlist: int | None) -> Floats:
+    async def score(self, asked: Inquiry, around: Surroundings, edges: Longs, *, looks: int) -> Floats:
         """See `Scorer`; every text is looked at."""
-        del shortlist
+        del looks
         pairs = pairs_of(around, edges)
-        scores = await _spelling(question, pairs.texts(around, np.arange(len(pairs))))
+        relations = await _spelling(asked.about, spoken_relations(around))
+        scores: Floats = relations[pairs.relation]
+        scores += self._FAR * await _far_spelling(asked.about, around, pairs.far)
+        scores /= 1 + self._FAR
         return scores[pairs.of]
 
 
-class MeaningScorer:
-    """Compares the meaning by the vectors of a model, and the spelling.
+class RelationFirstScorer:
+    """Compares the meaning and the spelling of the relation first: a question asks for a far end without naming it.
+
+    Relations and labels have vectors that are computed once; only the best pairs are embedded as texts of their own.
 
     Args:
         embedder: The model.
@@ -115,61 +120,82 @@ class MeaningScorer:
     @property
     def name(self) -> str:
         """What it goes by."""
-        return "meaning and spelling" if self._weights.lexical else "meaning"
+        return "meaning and spelling"
 
-    async def score(self, question: str, around: Surroundings, edges: Longs, *, shortlist: int | None) -> Floats:
-        """See `Scorer`; the shortlist is chosen by vectors of labels, or by relation and spelling."""
-        pairs = pairs_of(around, edges)
-        asked = (await self._embedder.embed([question]))[0]
-        by_relation: Floats = products(await self._relations(around), asked)[pairs.relation]
-        chosen = np.arange(len(pairs))
-        if shortlist is not None and len(pairs) > shortlist:
-            chosen = _best(await self._first_look(question, asked, around, pairs, by_relation), shortlist)
-        texts = pairs.texts(around, chosen)
-        sums = products(await self._embedder.embed(texts), asked) + self._weights.relation * by_relation[chosen]
-        if self._weights.lexical:
-            sums += self._weights.lexical * await _spelling(question, texts)
-        scores: Floats = np.full(len(pairs), OUT_OF_THE_RUNNING, dtype=np.float32)
-        scores[chosen] = sums / self._weights.total
+    async def score(self, asked: Inquiry, around: Surroundings, edges: Longs, *, looks: int) -> Floats:
+        """See `Scorer`; letters stand in for the far labels that have no vector."""
+        weights, pairs = self._weights, pairs_of(around, edges)
+        vector = (await self._embedder.embed([asked.about]))[0]
+        relations = spoken_relations(around)
+        by_relation = products(await self._relations(around, relations), vector)
+        by_relation += weights.relation_letters * await _spelling(asked.about, relations)
+        scores: Floats = by_relation[pairs.relation]
+        if self._vectors is None or around.ids is None:
+            scores += weights.far_letters * await _far_spelling(asked.about, around, pairs.far)
+        else:
+            scores += weights.far * await _far_cosines(self._vectors, around.ids, pairs.far, vector)
+            spelt = _best(scores, _SPELT)
+            scores[spelt] += weights.far_letters * await _far_spelling(asked.about, around, pairs.far[spelt])
+        close = _best(scores, looks)
+        cosines = products(await self._embedder.embed(pairs.texts(around, close)), vector)
+        scores[close] += weights.pair * np.maximum(cosines, 0)
+        scores /= weights.total
         return scores[pairs.of]
 
-    async def _relations(self, around: Surroundings) -> Floats:
+    async def _relations(self, around: Surroundings, spoken: Sequence[str]) -> Floats:
         """Return the vectors of the relations; shape [relations, dimensions]."""
         if self._vectors is not None and around.ids is not None:
             return self._vectors.relations(around.ids.relations)
-        return await self._embedder.embed(spoken_relations(around))
-
-    async def _first_look(
-        self, question: str, asked: Floats, around: Surroundings, pairs: Pairs, by_relation: Floats
-    ) -> Floats:
-        """Return a score for every pair that needs no vector of the pair."""
-        far: Floats = np.full(len(pairs), np.nan, dtype=np.float32)
-        if self._vectors is not None and around.ids is not None:
-            far = await _far_cosines(self._vectors, around.ids, pairs, asked)
-        unknown = np.flatnonzero(np.isnan(far))
-        far[unknown] = _FIRST_LOOK_SPELLING * await _spelling(question, pairs.texts(around, unknown))
-        scores: Floats = (far + (1 + self._weights.relation) * by_relation).astype(np.float32, copy=False)
-        return scores
+        return await self._embedder.embed(spoken)
 
 
-async def _far_cosines(vectors: LabelVectors, ids: StoreIds, pairs: Pairs, asked: Floats) -> Floats:
-    """Return the cosines of the question and the far labels alone, nan for what has no vector; shape [pairs]."""
-    if len(pairs) < _THREADED:
-        return _far_cosines_now(vectors, ids, pairs, asked)
-    return await anyio.to_thread.run_sync(_far_cosines_now, vectors, ids, pairs, asked)
+class PaperScorer:
+    """Compares as the ODA paper does (section 2.1): the cosine of the question and of relation and far label.
+
+    Args:
+        embedder: The model.
+    """
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+
+    @property
+    def name(self) -> str:
+        """What it goes by."""
+        return "meaning, as in the ODA paper"
+
+    async def score(self, asked: Inquiry, around: Surroundings, edges: Longs, *, looks: int) -> Floats:
+        """See `Scorer`; every text is looked at, and the question is compared as it was asked."""
+        del looks
+        pairs = pairs_of(around, edges)
+        vector = (await self._embedder.embed([asked.text]))[0]
+        texts = pairs.texts(around, np.arange(len(pairs)))
+        return products(await self._embedder.embed(texts), vector)[pairs.of]
 
 
-def _far_cosines_now(vectors: LabelVectors, ids: StoreIds, pairs: Pairs, asked: Floats) -> Floats:
-    present, of = np.unique(pairs.far, return_inverse=True)
-    rows = vectors.nodes(ids.far[present])
-    cosines = products(rows, asked)
-    cosines[~rows.any(axis=1)] = np.nan
-    return cosines[of]
+async def _far_cosines(vectors: LabelVectors, ids: StoreIds, far: Longs, vector: Floats) -> Floats:
+    """Return the cosines of a question and the labels of far nodes, 0 for what has no vector; shape [far]."""
+    if len(far) < _THREADED:
+        return _far_cosines_now(vectors, ids, far, vector)
+    return await anyio.to_thread.run_sync(_far_cosines_now, vectors, ids, far, vector)
+
+
+def _far_cosines_now(vectors: LabelVectors, ids: StoreIds, far: Longs, vector: Floats) -> Floats:
+    present, of = np.unique(far, return_inverse=True)
+    return products(vectors.nodes(ids.far[present]), vector)[of]
 
 
 def _best(scores: Floats, most: int) -> Longs:
     """Return the places of the best scores in ascending order; of equal ones the first."""
+    if len(scores) <= most:
+        return np.arange(len(scores))
     return np.sort(np.argsort(-np.round(scores, 4), kind="stable")[:most])
+
+
+async def _far_spelling(question: str, around: Surroundings, far: Longs) -> Floats:
+    """Return how alike the question and the labels of far nodes are spelt; shape [far]."""
+    present, of = np.unique(far, return_inverse=True)
+    return (await _spelling(question, far_texts(around, present)))[of]
 
 
 async def _spelling(question: str, texts: Sequence[str]) -> Floats:

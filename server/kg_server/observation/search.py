@@ -13,12 +13,14 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.surroundings import Longs, Surroundings, surroundings
 from kg_adapters.terms import Node, Triple, node_key
 from kg_server.observation.scoring import Scorer
+from kg_server.observation.wording import Inquiry
 
 OnHop: TypeAlias = Callable[[int], Awaitable[None]]
 
-SHORTLIST: Final = 192
-"""How many texts of a turn are scored closely: of the best 20 triples 97 % are those that scoring all would give, and a
-turn that knows no vector yet takes a fifth of a second."""
+LOOKS: Final = 32
+"""How many texts of a turn are looked at closely: more of them change next to nothing, and take their time."""
+FEWEST_LOOKS: Final = 4
+"""How many of them each seed has at least."""
 PER_RELATION: Final = 200
 PER_ENTITY: Final = 2_000
 MAX_EDGES: Final = 20_000
@@ -33,10 +35,10 @@ MAX_EXPANDED: Final = 400
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """An entity to start from, and the question as it is asked about this entity."""
+    """An entity to start from, and what is asked about it."""
 
     entity: Node
-    question: str
+    asked: Inquiry
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,24 +49,25 @@ class Reach:
         hops: How many turns to take; D in the paper.
         top_n: How many triples of each turn and seed to keep; N in the paper.
         top_percent: From what share of these the next turn goes on; P in the paper.
-        shortlist: How many texts of a turn to score closely, all seeds together, but never fewer than `top_n` for a
-            seed; None for all.
+        looks: How many texts of a turn to look at closely, all seeds together.
+        distance_weight: What a score keeps of itself with each hop after the first; 1 in the paper.
         timeout_s: After how many seconds to stop with what was found.
     """
 
     hops: int = 3
     top_n: int = 50
     top_percent: float = 10.0
-    shortlist: int | None = SHORTLIST
+    looks: int = LOOKS
+    distance_weight: float = DISTANCE_WEIGHT
     timeout_s: float = 10.0
 
     def width(self, seeds: int) -> int:
         """Return from how many triples of one seed the next turn goes on."""
         return max(1, min(int(self.top_n * self.top_percent / 100), MAX_EXPANDED // seeds))
 
-    def seed_shortlist(self, seeds: int) -> int | None:
-        """Return how many texts of one seed to score closely in a turn; None for all."""
-        return None if self.shortlist is None else max(self.top_n, self.shortlist // seeds)
+    def seed_looks(self, seeds: int) -> int:
+        """Return how many texts of one seed to look at closely in a turn."""
+        return max(FEWEST_LOOKS, self.looks // seeds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +147,11 @@ class _SeedSearch:
     """The search from one seed: its frontier, what was expanded, and what was kept."""
 
     def __init__(self, seed: Seed, reach: Reach, seeds: int) -> None:
-        self._question = seed.question
+        self._asked = seed.asked
         self._top_n = reach.top_n
         self._width = reach.width(seeds)
-        self._shortlist = reach.seed_shortlist(seeds)
+        self._looks = reach.seed_looks(seeds)
+        self._distance_weight = reach.distance_weight
         self._expanded: set[Node] = set()
         self.frontier: tuple[Node, ...] = (seed.entity,)
         self.found: dict[Triple, Observed] = {}
@@ -157,13 +161,12 @@ class _SeedSearch:
         """Keep the best edges around the frontier, and go on from the best of these."""
         edges = self._own_edges(around)
         self._expanded.update(self.frontier)
-        scores = await scorer.score(self._question, around, edges, shortlist=self._shortlist)
+        scores = await scorer.score(self._asked, around, edges, looks=self._looks)
         # The edges are in the order of their ids, so that a stable sort leaves equal ones in it. Rounded, the scores do
         # not depend on the order in which a processor adds.
         rounded = np.round(scores.astype(np.float64), 4)
         order = np.argsort(-rounded, kind="stable")
-        order = order[np.isfinite(rounded[order])]
-        weight = DISTANCE_WEIGHT ** (hop - 1)
+        weight = self._distance_weight ** (hop - 1)
         weighted = np.where(rounded > 0, rounded * weight, rounded)[order]
         fresh = self._keep(around, edges[order].tolist(), weighted.tolist(), hop)
         best = (around.far_nodes[int(around.far[edge])] for edge in fresh[: self._width])

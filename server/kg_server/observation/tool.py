@@ -11,7 +11,7 @@ from kg_adapters.protocol import KGAdapter
 from kg_server.mcp_server import SextantServer, reading
 from kg_server.observation.answer import ObserveResult, observation
 from kg_server.observation.scoring import Scorer
-from kg_server.observation.search import SHORTLIST, Reach
+from kg_server.observation.search import DISTANCE_WEIGHT, Reach
 from kg_server.settings import Settings
 from kg_server.tools import EntityId, Hops, Text, Tokens
 
@@ -26,7 +26,6 @@ class ObserveTool:
         graph: Where the triples come from.
         settings: Limits and defaults.
         scorer: Gives what ranks.
-        shortlist: How many texts a hop scores closely; None for all, however long it takes.
     """
 
     def __init__(
@@ -34,13 +33,10 @@ class ObserveTool:
         graph: KGAdapter,
         settings: Settings,
         scorer: Callable[[], Awaitable[Scorer]],
-        *,
-        shortlist: int | None = SHORTLIST,
     ) -> None:
         self._graph = graph
         self._settings = settings
         self._scorer = scorer
-        self._shortlist = shortlist
 
     def provide(self, server: SextantServer) -> None:
         """Add the tool."""
@@ -65,7 +61,7 @@ class ObserveTool:
             hops=hops,
             top_n=top_n,
             top_percent=top_percent,
-            shortlist=self._shortlist,
+            distance_weight=1.0 if self._settings.observe_score == "paper" else DISTANCE_WEIGHT,
             timeout_s=self._settings.timeout_s * _SEARCHING_SHARE,
         )
 

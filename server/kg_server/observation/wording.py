@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 from urllib.parse import unquote
 
@@ -18,6 +19,24 @@ _WORD: Final = re.compile(r"\w+")
 _PARENTHESES: Final = re.compile(r"\s*\([^()]*\)\s*$")
 
 _Place: TypeAlias = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """What is asked about one entity.
+
+    Args:
+        text: The question as it was asked.
+        about: The question with a pronoun in place of the entity's name.
+    """
+
+    text: str
+    about: str
+
+
+def inquiry(question: str, name: str) -> Inquiry:
+    """Return what a question asks about an entity of this name."""
+    return Inquiry(question, question_about(question, name))
 
 
 def spoken(node: Node, label: str | None) -> str:
