@@ -14,8 +14,8 @@ from kg_adapters.sparql.dialects import DIALECTS, Dialect
 from kg_adapters.sparql.options import DialectName, TextSearch
 from kg_adapters.sparql.queries import Queries, writing
 from kg_adapters.sparql.queries.edges import Fill, Group, Scope, Span
-from kg_adapters.sparql.queries.names import cleaned
 from kg_adapters.sparql.queries.naming import TextChoice
+from kg_adapters.sparql.queries.spelling import cleaned
 from kg_adapters.sparql_tree import read_query
 from kg_adapters.terms import RDF_LANG_STRING, BlankNode, Iri, Literal
 from kg_adapters.testing import iri, typed
@@ -195,8 +195,8 @@ def test_names_are_cleaned_and_odd_ones_are_not_looked_for() -> None:
         ("virtuoso", "virtuoso", "?l <bif:contains> \"'mercury*' AND 'ii'\" ."),
         ("blazegraph", "blazegraph", '?l <http://www.bigdata.com/rdf/search#search> "mercury* ii" .'),
         ("qlever", "qlever", 'contains-word> "mercury* ii" .'),
-        ("lucene", "fuseki", '?s <http://jena.apache.org/text#query> ("mercury* AND ii" 7) .'),
-        ("lucene", "graphdb", '<http://www.ontotext.com/connectors/lucene#query> "mercury* AND ii" ;'),
+        ("lucene", "fuseki", '?s <http://jena.apache.org/text#query> ("(mercury* OR mercury~1) AND ii" 2000) .'),
+        ("lucene", "graphdb", '<http://www.ontotext.com/connectors/lucene#query> "(mercury* OR mercury~1) AND ii" ;'),
     ],
 )
 def test_each_full_text_index_is_asked_in_its_own_way(index: TextSearch, dialect: DialectName, expected: str) -> None:

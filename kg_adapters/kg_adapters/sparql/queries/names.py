@@ -1,6 +1,5 @@
 """Queries for the bearers of names; rows `?s` entity, `?a` relation, `?l` name."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -10,18 +9,14 @@ from kg_adapters.labels import Vocabulary
 from kg_adapters.sparql.dialects import Dialect
 from kg_adapters.sparql.options import TextSearch
 from kg_adapters.sparql.queries import writing
+from kg_adapters.sparql.queries.spelling import WILD_FROM, beginning, cleaned, intact, pieces, spelled_alike, words
 from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, Iri, Literal, Node
 from kg_boundary.shown import in_quotes
 
 MAX_NAME: Final = 300
 """The longest text, in characters, that is looked for as a whole name."""
-_MAX_WORDS: Final = 8
-_MAX_WORD: Final = 60
-_LONG, _SHORT = 6, 4
-_WORD: Final = re.compile(r"\w+")
-_BLANK: Final = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
-# Wildcards need a few letters before them.
-_WILD_FROM: Final = 4
+_MATCHED: Final = 2_000
+"""How many names that hold the same words are compared with a text."""
 _JENA_TEXT: Final = Iri("http://jena.apache.org/text#query")
 _GRAPHDB: Final = "http://www.ontotext.com/connectors/lucene#"
 GRAPHDB_INDEX: Final = Iri("http://www.ontotext.com/connectors/lucene/instance#labels")
@@ -31,11 +26,6 @@ _QLEVER: Final = "http://qlever.cs.uni-freiburg.de/builtin-functions/"
 _IS_ENTITY: Final = (
     "FILTER(!EXISTS { ?s1 ?s ?o1 } || EXISTS { ?s ?p2 ?o2 FILTER(!isLiteral(?o2)) } || EXISTS { ?s3 ?p3 ?s })"
 )
-
-
-def cleaned(text: str) -> str:
-    """Return a text with single blanks in place of blanks and control characters."""
-    return _BLANK.sub(" ", text).strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,33 +63,47 @@ class NameQueries:
     def scan(self, text: str, kind: Node | None, *, scanned: int, limit: int) -> str | None:
         """Return the query for names that share letters with a text, among the first `scanned` names.
 
-        One slip of the pen leaves one half of a word as it was, so halves of words are what names must share. The names
-        that share most come first, then those of about the same length.
+        The same name but for accents comes first, then those that share most of its parts, then those of about its
+        length: one slip of the pen leaves most parts of a name as they were.
         """
-        pieces = list(dict.fromkeys(piece for word in _words(text) for piece in _halves(word)))
-        if not pieces:
+        shared = pieces(text[: 4 * MAX_NAME])
+        if not shared:
             return None
-        named = f"SELECT ?s ?a ?l {{ {self._names()} {self._instances(kind)} }} LIMIT {scanned}"
-        shares = [f"CONTAINS(LCASE(STR(?l)), {writing.text(piece)})" for piece in pieces]
-        shared = " + ".join(f"IF({share}, 1, 0)" for share in shares)
-        order = f"ORDER BY DESC({shared}) ABS(STRLEN(STR(?l)) - {len(cleaned(text))}) STR(?s)"
-        found = f"SELECT ?s ?a ?l {{ {{ {named} }} FILTER({' || '.join(shares)}) }} {order} LIMIT {limit}"
-        return f"SELECT ?s ?a ?l {{ {{ {found} }} {_IS_ENTITY} }}"
+        named = f"SELECT ?s ?a ?l (LCASE(STR(?l)) AS ?t) {{ {self._names()} {self._instances(kind)} }} LIMIT {scanned}"
+        return self._closest(f"{{ {named} }}", text, shared, limit)
 
     def indexed(self, text: str, kind: Node | None, index: TextSearch, limit: int) -> str | None:
         """Return the query for names that a full-text index finds; None where there is no word to look for.
 
+        Names with all words are looked for, and those with all but one, which may be misspelled. They come in the order
+        of `scan`.
+
         Raises:
             Unsupported: The engine is not known to have such an index.
         """
-        words = _words(text)
-        if not words:
+        wanted = words(text[: 4 * MAX_NAME])
+        if not wanted:
             return None
-        parts = [self._match(words, index, limit), self._names()]
+        found = writing.union(
+            f"{{ SELECT ?s ?a ?l (LCASE(STR(?l)) AS ?t) {{ {self._matching(each, index, kind)} }} LIMIT {_MATCHED} }}"
+            for each in _ways(wanted, index)
+        )
+        return self._closest(found, text, pieces(text[: 4 * MAX_NAME]), limit)
+
+    def _closest(self, found: str, text: str, shared: Sequence[str], limit: int) -> str:
+        """Return the query for the names `?t` that are most like a text among those found."""
+        number = " + ".join(f"IF(CONTAINS(?t, {writing.text(piece)}), 1, 0)" for piece in shared)
+        same = f"REGEX(?t, {writing.text(spelled_alike(text))})"
+        order = f"ORDER BY DESC({same}) DESC(?n) ABS(STRLEN(?t) - {len(cleaned(text))}) STR(?s)"
+        chosen = f"SELECT DISTINCT ?s ?a ?l ?t ?n {{ {found} BIND({number} AS ?n) FILTER(?n > 0) }}"
+        return f"SELECT ?s ?a ?l {{ {{ SELECT ?s ?a ?l {{ {{ {chosen} }} }} {order} LIMIT {limit} }} {_IS_ENTITY} }}"
+
+    def _matching(self, wanted: Sequence[str], index: TextSearch, kind: Node | None) -> str:
+        parts = [self._match(wanted, index), self._names()]
         if index == "virtuoso":
             # Its compiler wants what is matched to be bound in front of the match.
             parts.reverse()
-        return self._entities(f"{' '.join(parts)} {self._instances(kind)}", limit)
+        return f"{' '.join(parts)} {self._instances(kind)}"
 
     def _entities(self, found: str, limit: int) -> str:
         return f"SELECT ?s ?a ?l {{ {{ SELECT DISTINCT ?s ?a ?l {{ {found} }} LIMIT {limit} }} {_IS_ENTITY} }}"
@@ -118,38 +122,37 @@ class NameQueries:
         for language in self.vocabulary.languages:
             yield Literal(spelling, RDF_LANG_STRING, language)
 
-    def _match(self, words: Sequence[str], index: TextSearch, limit: int) -> str:
+    def _match(self, wanted: Sequence[str], index: TextSearch) -> str:
         if index == "virtuoso":
-            wanted = " AND ".join(f"'{_wild(word)}'" for word in words)
-            return f"?l <bif:contains> {writing.text(wanted)} ."
+            phrase = " AND ".join(f"'{word}'" for word in wanted)
+            return f"?l <bif:contains> {writing.text(phrase)} ."
         if index == "blazegraph":
-            search = f"?l <{_BLAZEGRAPH}search> {writing.text(' '.join(map(_wild, words)))} ."
-            return f'{search} ?l <{_BLAZEGRAPH}matchAllTerms> "true" . ?l <{_BLAZEGRAPH}maxRecords> "{limit}" .'
+            search = f"?l <{_BLAZEGRAPH}search> {writing.text(' '.join(wanted))} ."
+            return f'{search} ?l <{_BLAZEGRAPH}matchAllTerms> "true" . ?l <{_BLAZEGRAPH}maxRecords> "{_MATCHED}" .'
         if index == "qlever":
-            wanted = writing.text(" ".join(map(_wild, words)))
-            return f"?m <{_QLEVER}contains-word> {wanted} . ?m <{_QLEVER}contains-entity> ?l ."
+            phrase = writing.text(" ".join(wanted))
+            return f"?m <{_QLEVER}contains-word> {phrase} . ?m <{_QLEVER}contains-entity> ?l ."
         if index == "lucene" and self.dialect.name == "fuseki":
-            wanted = " AND ".join(map(_wild, words))
-            return f"?s {writing.iri(_JENA_TEXT)} ({writing.text(wanted)} {limit}) ."
+            phrase = " AND ".join(wanted)
+            return f"?s {writing.iri(_JENA_TEXT)} ({writing.text(phrase)} {_MATCHED}) ."
         if index == "lucene":
-            wanted = writing.text(" AND ".join(map(_wild, words)))
-            return f"?m a {writing.iri(GRAPHDB_INDEX)} ; <{_GRAPHDB}query> {wanted} ; <{_GRAPHDB}entities> ?s ."
+            phrase = writing.text(" AND ".join(wanted))
+            return f"?m a {writing.iri(GRAPHDB_INDEX)} ; <{_GRAPHDB}query> {phrase} ; <{_GRAPHDB}entities> ?s ."
         raise Unsupported(f"There is no full-text index called {in_quotes(index)}.")
 
 
-def _words(text: str) -> list[str]:
-    """Return the longest words of a text, in lower case; only letters and digits, in which no index reads syntax."""
-    found = dict.fromkeys(
-        word for word in _WORD.findall(cleaned(text[: 4 * MAX_NAME]).lower()) if len(word) <= _MAX_WORD
-    )
-    return sorted(found, key=len, reverse=True)[:_MAX_WORDS]
-
-
-def _halves(word: str) -> tuple[str, ...]:
-    if len(word) >= _LONG:
-        return word[: len(word) // 2], word[len(word) // 2 :]
-    return (word[:3], word[-3:]) if len(word) >= _SHORT else (word,)
+def _ways(wanted: Sequence[str], index: TextSearch) -> Iterator[Sequence[str]]:
+    """Yield the words, as an index reads them, that a name must hold for each way in which it may be meant."""
+    if index == "lucene":
+        # It knows slips of the pen by itself.
+        yield [f"({word}* OR {word}~1)" if len(word) >= WILD_FROM else word for word in wanted]
+        return
+    yield [_wild(word) for word in wanted]
+    for kept in intact(wanted):
+        yield [_wild(word) for word in kept]
+    if len(wanted) == 1 and (begun := beginning(wanted[0])) is not None:
+        yield [f"{begun}*"]
 
 
 def _wild(word: str) -> str:
-    return f"{word}*" if len(word) >= _WILD_FROM else word
+    return f"{word}*" if len(word) >= WILD_FROM else word
