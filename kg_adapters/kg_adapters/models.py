@@ -10,7 +10,7 @@ from kg_adapters.terms import Iri, Literal, Node, Term, Triple
 
 EdgeDirection: TypeAlias = Choice["out", "in"]
 Direction: TypeAlias = Choice["out", "in", "both"]
-Match: TypeAlias = Choice["label", "alias", "text", "meaning"]
+Match: TypeAlias = Choice["id", "label", "alias", "text", "meaning"]
 Role: TypeAlias = Choice["entity", "relation"]
 
 

@@ -1,23 +1,19 @@
 """Search by name, held in memory: for graphs that bring no search of their own."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
-from rapidfuzz import fuzz, process
+import numpy.typing as npt
 
+from kg_adapters.likeness import LEAST, likeness
 from kg_adapters.local.folding import bare_words, fold
 from kg_adapters.models import Candidate, Match
 from kg_adapters.terms import Node, node_key
 
-_LEAST_SCORE: Final = 0.55
-# What a name is worth that only begins like the text, that has the same words in another order, and that shares words.
-_BEGINS: Final = 0.8
-_REORDERED: Final = 0.97
-_WORDS, _LETTERS = 0.75, 0.2
-# Between a name that is the same but for case and accents, and one that is merely like it.
-_LIKE_AT_MOST: Final = 0.99
+SHORTLIST: Final = 1_000
+"""How many names are compared with a text, of those that share most pairs of letters with it."""
 
 
 class Name(NamedTuple):
@@ -29,10 +25,7 @@ class Name(NamedTuple):
 
 
 class NameIndex:
-    """Finds the bearers of names: exactly but for case and accents, by beginning, by words, and with slips of the pen.
-
-    A search that is not exact compares the text with every name: a few milliseconds for ten thousand.
-    """
+    """Finds the bearers of names: the same but for case and accents, by words, by beginning, and with slips."""
 
     def __init__(self, names: Iterable[Name]) -> None:
         bearers: defaultdict[str, set[Name]] = defaultdict(set)
@@ -45,6 +38,7 @@ class NameIndex:
         }
         self._folded = list(self._bearers)
         self._words = [bare_words(folded) for folded in self._folded]
+        self._pairs = _LetterPairs(self._words)
 
     def search(self, text: str, limit: int, accept: Callable[[Node], bool]) -> list[Candidate]:
         """Return at most `limit` of the entities that `text` may name and that `accept` allows, best first."""
@@ -60,24 +54,44 @@ class NameIndex:
     def _ranked(self, folded: str) -> Iterator[tuple[Name, float]]:
         for name in self._bearers.get(folded, ()):
             yield name, 1.0
-        scores = self._similarity(folded)
-        for place in np.argsort(-scores, kind="stable").tolist():
-            if scores[place] < _LEAST_SCORE:
-                return
-            for name in self._bearers[self._folded[place]]:
-                yield name, min(float(scores[place]), _LIKE_AT_MOST)
-
-    def _similarity(self, folded: str) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-        """Return how alike each name is, from 0 to 1; shape [number of names]."""
         text = bare_words(folded)
-        letters, order, words = (
-            np.asarray(process.cdist([text], self._words, scorer=scorer), dtype=np.float64).reshape(-1) / 100
-            for scorer in (fuzz.ratio, fuzz.token_sort_ratio, fuzz.token_set_ratio)
-        )
-        begins = np.fromiter((name.startswith(text) for name in self._words), dtype=np.float64, count=len(self._words))
-        alike = np.maximum(letters, _REORDERED * order)
-        partly = np.maximum(_WORDS * words + _LETTERS * letters, begins * (_BEGINS + (1 - _BEGINS) * letters))
-        return np.maximum(alike, partly)
+        places = self._pairs.shortlist(text)
+        scores = likeness(text, [self._words[place] for place in places])
+        for best in np.argsort(-scores, kind="stable").tolist():
+            if scores[best] < LEAST:
+                return
+            for name in self._bearers[self._folded[places[best]]]:
+                yield name, float(scores[best])
+
+
+class _LetterPairs:
+    """Finds the names that share most pairs of neighbouring letters with a text, blanks at both ends counted.
+
+    Args:
+        names: The names, words alone.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        places: defaultdict[str, list[int]] = defaultdict(list)
+        for place, name in enumerate(names):
+            for pair in _pairs(name):
+                places[pair].append(place)
+        self._places = {pair: np.array(found, dtype=np.int32) for pair, found in places.items()}
+        self._sizes = np.fromiter((len(name) + 1 for name in names), dtype=np.int32, count=len(names))
+
+    def shortlist(self, text: str) -> list[int]:
+        """Return at most `SHORTLIST` places, in their order; of names that share as much the shorter ones."""
+        every: list[npt.NDArray[np.int32]] = [self._places[pair] for pair in _pairs(text) if pair in self._places]
+        if not every:
+            return []
+        shared = np.bincount(np.concatenate(every), minlength=len(self._sizes))
+        order = np.lexsort((self._sizes, -shared))[:SHORTLIST]
+        return sorted(order[shared[order] > 0].tolist())
+
+
+def _pairs(name: str) -> set[str]:
+    text = f" {name} "
+    return {text[start : start + 2] for start in range(len(text) - 1)}
 
 
 def _candidate(name: Name, score: float) -> Candidate:

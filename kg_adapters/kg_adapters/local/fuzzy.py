@@ -23,6 +23,9 @@ _GRAMS_KEPT_ANYWAY: Final = 6
 _WORDS_KEPT_ANYWAY: Final = 1
 _WORD_WEIGHT: Final = 2.0
 _SEGMENT_FILES: Final = "?" * 32 + ".*"
+# Of how many letters words that no name has are also looked for with one slip, and what such a word is worth.
+_MISSPELT: Final = range(3, 24)
+_MISSPELT_WEIGHT: Final = 5.0
 
 
 class FuzzyNames:
@@ -57,11 +60,21 @@ class FuzzyNames:
         self._searcher = index.searcher()
 
     def _queries(self, folded: str) -> Iterator[tantivy.Query]:
+        words = bare_words(folded).split()
+        unknown = (word for word in words[:_MAX_WORDS] if not self._searcher.doc_freq("words", word))
+        yield from (self._misspelt(word) for word in unknown if len(word) in _MISSPELT)
         for gram in self._rarest("grams", _grams(folded), _MAX_GRAMS, _GRAMS_KEPT_ANYWAY):
             yield tantivy.Query.term_query(self._schema, "grams", gram, "basic")
-        for word in self._rarest("words", bare_words(folded).split(), _MAX_WORDS, _WORDS_KEPT_ANYWAY):
+        for word in self._rarest("words", words, _MAX_WORDS, _WORDS_KEPT_ANYWAY):
             query = tantivy.Query.term_query(self._schema, "words", word, "basic")
             yield tantivy.Query.boost_query(query, _WORD_WEIGHT)
+
+    def _misspelt(self, word: str) -> tantivy.Query:
+        """Return the query for words one slip away: a short one may have no three letters in a row with them."""
+        query = tantivy.Query.fuzzy_term_query(
+            self._schema, "words", word, distance=1, transposition_cost_one=True, prefix=False
+        )
+        return tantivy.Query.boost_query(query, _MISSPELT_WEIGHT)
 
     def _rarest(self, field: str, terms: Iterable[str], limit: int, kept_anyway: int) -> list[str]:
         """Return the terms that tell names apart: what nearly every name has costs time and says nothing."""

@@ -4,13 +4,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
-from rapidfuzz import fuzz, process
 
 from kg_adapters.labels import Vocabulary
+from kg_adapters.likeness import LEAST, Floats, likeness
 from kg_adapters.local.array_files import ArrayFiles
 from kg_adapters.local.folding import bare_words, fold
 from kg_adapters.local.fuzzy import FuzzyNames, build_fuzzy_names
@@ -31,8 +30,6 @@ from kg_adapters.models import Candidate, Match
 from kg_adapters.relation_index import RelationIndex, RelationName
 from kg_adapters.terms import Iri, Node
 
-Floats: TypeAlias = npt.NDArray[np.float32]
-
 FOLDER: Final = "text"
 _FUZZY: Final = "fuzzy"
 _CANDIDATES: Final = 100
@@ -40,11 +37,6 @@ _CANDIDATES: Final = 100
 _FILTERED_CANDIDATES: Final = 400
 _MAX_CANDIDATES: Final = 1_000
 _MAX_BEARERS: Final = 2_000
-_LEAST_SCORE: Final = 0.55
-# What the same words in another order are worth, and the parts of the worth of a name that holds all the words and
-# more: that it does, how alike the letters are, and how well connected its first bearer is.
-_REORDERED: Final = 0.97
-_CONTAINED, _LETTERS, _CONNECTED = 0.75, 0.15, 0.1
 _MOST_CONNECTED: Final = 10_000
 
 
@@ -189,9 +181,9 @@ class _Search:
         scores = _similarity(folded, texts, self._links[firsts + 1] - self._links[firsts])
         order: list[int] = np.argsort(-scores, kind="stable").tolist()
         for place in order:
-            if self.full or scores[place] < _LEAST_SCORE:
+            if self.full or scores[place] < LEAST:
                 return
-            self._take(numbers[place], min(float(scores[place]), 0.99), exact=False)
+            self._take(numbers[place], float(scores[place]), exact=False)
 
     def _take(self, name: int, score: float, *, exact: bool) -> None:
         for place in range(int(self._table.starts[name]), int(self._table.starts[name + 1])):
@@ -206,12 +198,5 @@ class _Search:
 
 def _similarity(folded: str, names: Sequence[str], neighbors: Longs) -> Floats:
     """Return how alike each name is, from 0 to 1, given the neighbours of its bearers; shape [number of names]."""
-    text, words = bare_words(folded), [bare_words(name) for name in names]
-    letters, order, contained = (
-        np.asarray(process.cdist([text], words, scorer=scorer, dtype=np.float32), dtype=np.float32)[0] / 100
-        for scorer in (fuzz.ratio, fuzz.token_sort_ratio, fuzz.token_set_ratio)
-    )
     connected = np.minimum(np.log1p(neighbors) / np.log1p(_MOST_CONNECTED), 1).astype(np.float32)
-    partly = _CONTAINED * contained + _LETTERS * letters + _CONNECTED * connected
-    best: Floats = np.maximum(np.maximum(letters, _REORDERED * order), partly)
-    return best
+    return likeness(bare_words(folded), [bare_words(name) for name in names], connected)

@@ -1,0 +1,146 @@
+"""What a text names: one verdict for every tool, prompt and agent.
+
+A text names something exactly (it is its id, label or alias, without regard to case and accents), closely (it is a
+plausible misspelling of one name, and of nothing else), loosely (it shares words with names, or is near in meaning) or
+not at all. The verdict rests on a fixed number of candidates, so that it does not depend on how many are shown.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, TypeAlias
+from typing import Literal as Choice
+
+from kg_adapters.errors import InvalidRequest
+from kg_adapters.local.folding import fold
+from kg_adapters.models import Candidate
+from kg_adapters.protocol import KGAdapter
+from kg_adapters.terms import Node
+from kg_server.compose.concurrency import all_of
+from kg_server.misspelling import SMALL_WORDS, Slips, apart, slips_between, words_of
+
+Verdict: TypeAlias = Choice["exact", "close", "loose", "none"]
+
+POOL: Final = 50
+"""How many candidates a verdict rests on."""
+
+AT_ONCE: Final = 8
+"""How many texts are looked for at a time."""
+
+_ALIKE: Final = 0.75
+_MEANT: Final = 0.5
+"""How near in meaning something has to be to be worth mentioning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What one text names.
+
+    Args:
+        text: The text.
+        match: The verdict.
+        named: Those who bear the name, where the match is `exact` or `close`: several are namesakes.
+        near: What else is like it, best first.
+    """
+
+    text: str
+    match: Verdict
+    named: tuple[Candidate, ...] = ()
+    near: tuple[Candidate, ...] = ()
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The entities that the text names."""
+        return tuple(each.entity for each in self.named)
+
+
+async def identify(graph: KGAdapter, texts: Sequence[str], *, type: Node | None = None) -> list[Identity]:
+    """Return what texts name, in their order; among the instances of a type where one is given.
+
+    Args:
+        graph: The graph.
+        texts: Ids or names.
+        type: Only what has this type counts.
+    """
+    ids = await entities_of_ids(graph, texts if type is None else ())
+    distinct = list(dict.fromkeys(texts))
+    found = await all_of([partial(_identity, graph, text, ids.get(text), type) for text in distinct], at_once=AT_ONCE)
+    by_text = dict(zip(distinct, found, strict=True))
+    return [by_text[text] for text in texts]
+
+
+async def entities_of_ids(graph: KGAdapter, texts: Sequence[str]) -> Mapping[str, Node]:
+    """Return the entities of those texts that are ids of them, asked for in one batch."""
+    expanded: dict[str, Node] = {}
+    for text in texts:
+        try:
+            expanded[text] = graph.prefixes.expand(text)
+        except InvalidRequest:
+            continue
+    if not expanded:
+        return {}
+    known = await graph.describe(list(expanded.values()))
+    return {text: node for text, node in expanded.items() if node in known and "entity" in known[node].roles}
+
+
+def judged(text: str, near: Sequence[Candidate]) -> Verdict:
+    """Return `loose` where something shares a word with a text or is near in letters or meaning, else `none`."""
+    words = words_of(text)
+    wanted = frozenset(words) - SMALL_WORDS
+
+    def is_near(candidate: Candidate) -> bool:
+        if candidate.matched_by == "meaning":
+            return candidate.score >= _MEANT
+        name = words_of(candidate.matched_text)
+        longest = max(len(" ".join(words)), len(" ".join(name)))
+        return not wanted.isdisjoint(name) or apart(words, name) <= (1 - _ALIKE) * longest
+
+    return "loose" if any(map(is_near, near)) else "none"
+
+
+async def _identity(graph: KGAdapter, text: str, node: Node | None, type: Node | None) -> Identity:
+    if node is not None:
+        return Identity(text, "exact", (Candidate(node, 1.0, "id", text),))
+    folded = fold(text)
+    pool = await graph.search(text, limit=POOL, type=type) if folded else ()
+    same = tuple(each for each in pool if fold(each.matched_text) == folded)
+    if same:
+        return Identity(text, "exact", same, _without(pool, same))
+    close = await _close(graph, text, pool)
+    if close:
+        return Identity(text, "close", close, _without(pool, close))
+    return Identity(text, judged(text, pool), near=tuple(pool))
+
+
+async def _close(graph: KGAdapter, text: str, pool: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """Return those whose name a text misspells; none where another name is as near, or where it is a word of others."""
+    words = words_of(text)
+    names = {each.entity: words_of(each.matched_text) for each in pool}
+    slips = {node: slip for node, name in names.items() if (slip := slips_between(words, name)) is not None}
+    if not slips:
+        return ()
+    best: Slips = min(slips.values(), key=lambda slip: slip.count)
+    meant = {names[node] for node, slip in slips.items() if slip.count == best.count}
+    chosen = tuple(each for each in pool if names[each.entity] in meant)
+    bearers = frozenset(each.entity for each in chosen)
+    rivals = [name for node, name in names.items() if node not in bearers and apart(words, name) <= best.count]
+    if len(meant) > 1 or rivals:
+        return ()
+    for word in slips[chosen[0].entity].words:
+        if await _is_word(graph, word, pool, bearers):
+            return ()
+    return chosen
+
+
+async def _is_word(graph: KGAdapter, word: str, pool: Sequence[Candidate], bearers: frozenset[Node]) -> bool:
+    """Say whether others have a word in their names: then it is no misspelling."""
+
+    def in_others(found: Sequence[Candidate]) -> bool:
+        return any(each.entity not in bearers and word in words_of(each.matched_text) for each in found)
+
+    return in_others(pool) or in_others(await graph.search(word, limit=POOL))
+
+
+def _without(pool: Sequence[Candidate], named: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    bearers = {each.entity for each in named}
+    return tuple(each for each in pool if each.entity not in bearers)

@@ -1,0 +1,182 @@
+"""One verdict says what a text names: exactly, closely, loosely or not at all."""
+
+from collections.abc import Sequence
+
+import pytest
+from rdflib import Graph
+
+from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.rdflib_adapter import RdflibAdapter
+from kg_server.identity import Identity, identify
+from kg_server.misspelling import Slips, slips_between, words_of
+
+PREFIXES = """
+@prefix e: <http://example.org/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+"""
+
+
+def graph_of(*names: str, more: str = "") -> RdflibAdapter:
+    """Return a graph whose entities e:n0, e:n1, … have labels; what follows a slash is an alias."""
+    lines = [PREFIXES, more]
+    for number, name in enumerate(names):
+        label, _, alias = name.partition("/")
+        also = f' ; skos:altLabel "{alias}"@en' if alias else ""
+        lines.append(f'e:n{number} rdfs:label "{label}"@en{also} ; e:about e:topic .')
+    return RdflibAdapter(Graph().parse(data="\n".join(lines), format="turtle"))
+
+
+async def verdict(text: str, *names: str) -> tuple[str, list[str]]:
+    (found,) = await identify(graph_of(*names), [text])
+    return found.match, ids(found)
+
+
+def ids(found: Identity) -> list[str]:
+    return [str(node).rpartition("/")[2] for node in found.nodes]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("litminster", ["Litminster"]),
+        ("  ZDULEDA ", ["Zdüleda"]),
+        ("Edo", ["Tokyo/Edo"]),
+        ("<http://example.org/n0>", ["Tokyo"]),
+    ],
+)
+async def test_a_label_an_alias_and_an_id_name_exactly(text: str, names: Sequence[str]) -> None:
+    assert await verdict(text, *names) == ("exact", ["n0"])
+
+
+async def test_namesakes_are_all_named() -> None:
+    found = await verdict("Saint Maulkov", "Saint Maulkov", "Saint Malov", "Saint Maulkov", "Maul/saint maulkov")
+    assert found == ("exact", ["n0", "n2", "n3"])
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Litmintser", "Litminster"),
+        ("The Salt Moutain", "The Salt Mountain"),
+        ("MV Velvet Shdow", "MV Velvet Shadow"),
+        ("Gürninger's Strnager", "Gürninger's Stranger"),
+        ("The Invisiible Island of Skochšuminster", "The Invisible Island of Skochšuminster"),
+        ("Teh Salt Mountain", "The Salt Mountain"),
+        ("Albrt Einstien", "Albert Einstein"),
+        ("Sal tMountain", "Salt Mountain"),
+        ("SaltxMountain", "Salt Mountain"),
+        ("Surninger and Hromann Pres", "Surninger & Hromann Press"),
+        ("Roem", "Rome"),
+    ],
+)
+async def test_one_misspelling_and_two_in_a_long_name_are_close(text: str, name: str) -> None:
+    assert await verdict(text, name, "Something Else") == ("close", ["n0"])
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Henry VII", ["Henry VIII"]),
+        ("Apollo 12", ["Apollo 11"]),
+        ("Louis XI", ["Louis XII"]),
+        ("TS Bitter Island", ["SS Bitter Island"]),
+        ("Festschie M. Čolkmann", ["Festschie K. Čolkmann"]),
+        ("Hreito Vlamann", ["Hreito N. Vlamann"]),
+        ("The Borrowed Archive of Zotzauov", ["The Borrowed Archive", "The Borrowed Archive of New Stechdastad"]),
+        ("The Velvet Shadow", ["Velvet Shadow", "MV Velvet Shadow"]),
+        ("Tim Hanks", ["Tom Hanks"]),
+        ("Iraq", ["Iran"]),
+        ("Australia", ["Austria"]),
+        ("Kumov", ["Rumov"]),
+        ("Zdanka II", ["Zdanka III", "Zdanka I"]),
+        ("Salt on Sea", ["Salt in Sea"]),
+        ("Aachen Bridge 2", ["Aachen Bridge"]),
+        ("Christmas music", ["Christian music"]),
+    ],
+)
+async def test_a_number_an_initial_a_word_or_another_short_word_makes_another_name(
+    text: str, names: Sequence[str]
+) -> None:
+    match, nodes = await verdict(text, *names)
+    assert (match in {"loose", "none"}, nodes) == (True, [])
+
+
+async def test_what_misspells_two_names_is_neither() -> None:
+    assert await verdict("Vuhaven", "Vehaven", "Vohaven") == ("loose", [])
+    # The first letter alone makes another name, and yet nobody can say which was meant.
+    assert await verdict("Vuhaven", "Vehaven", "Muhaven") == ("loose", [])
+
+
+async def test_the_nearer_of_two_is_close() -> None:
+    assert await verdict("Great Norhern Railwy", "Great Northern Railway", "Great Northern Railways") == (
+        "close",
+        ["n0"],
+    )
+
+
+async def test_a_word_that_others_have_in_their_names_is_no_misspelling() -> None:
+    towns = ("Wirna Tončák", "Rascha Tončiák")
+    assert await verdict("Wirna Tončiák", *towns) == ("loose", [])
+    assert await verdict("Wirna Tončiák", *towns[:1]) == ("close", ["n0"])
+
+
+async def test_namesakes_of_a_misspelt_name_are_all_named() -> None:
+    assert await verdict("Litmintser", "Litminster", "Litminster") == ("close", ["n0", "n1"])
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [("Lakers", "loose"), ("The of and", "none"), ("Zochdaaru", "none"), ("", "none"), ("\x00 ", "none")],
+)
+async def test_shared_words_are_loose_and_nothing_is_none(text: str, match: str) -> None:
+    assert await verdict(text, "Los Angeles Lakers", "The Lake of Gold") == (match, [])
+
+
+async def test_whole_words_come_before_letters() -> None:
+    (found,) = await identify(graph_of("lake", "Quakers", "Los Angeles Lakers"), ["Lakers"])
+    assert found.near[0].matched_text == "Los Angeles Lakers"
+
+
+async def test_a_type_leaves_only_its_instances() -> None:
+    graph = graph_of("Mercury", "Mercury", more='e:n1 a e:Planet . e:Planet rdfs:label "planet"@en .')
+    (found,) = await identify(graph, ["Mercury"], type=graph.prefixes.expand("<http://example.org/Planet>"))
+    assert (found.match, ids(found)) == ("exact", ["n1"])
+
+
+async def test_several_texts_are_answered_in_their_order() -> None:
+    texts = ["Litmintser", "Tokyo", "Tokyo", "nowhere at all"]
+    found = await identify(graph_of("Tokyo", "Litminster"), texts)
+    assert [(each.text, each.match) for each in found] == list(
+        zip(texts, ["close", "exact", "exact", "none"], strict=True)
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("Kazuo Ishiguro", "Kazuhiko Inoue"),
+        ("European Union", "member state of the European Union"),
+        ("NBA", "2003 NBA Draft"),
+        ("Lakers", "Minneapolis Lakers"),
+    ],
+)
+async def test_no_neighbor_of_a_missing_name_is_taken_for_it(sample: LocalAdapter, text: str, near: str) -> None:
+    (found,) = await identify(sample, [text])
+    assert found.match in {"loose", "none"}
+    assert (found.nodes, near in [each.matched_text for each in found.near]) == ((), True)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "slips"),
+    [
+        ("Litmintser", "Litminster", Slips(1, ("litmintser",))),
+        ("St. Johns", "St Johns", Slips(0)),
+        ("O'Brien", "OBrien", Slips(0)),
+        ("C#", "C", None),
+        ("C++", "C#", None),
+        ("", "Rome", None),
+    ],
+)
+def test_slips_are_counted_where_they_leave_the_name_the_same(text: str, name: str, slips: Slips | None) -> None:
+    assert slips_between(words_of(text), words_of(name)) == slips
