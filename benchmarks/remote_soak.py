@@ -136,8 +136,8 @@ def _questions(work: Workload, timeout_s: float) -> list[tuple[str, Mapping[str,
     for entity, other in zip(entities, [*entities[1:], entities[0]], strict=True):
         asked += [
             ("GetNeighbor", {"entity": entity, "direction": "both"}),
-            ("Degree", {"node": entity}),
-            ("Feature", {"node": entity}),
+            ("Degree", {"entity": entity}),
+            ("Feature", {"entity": entity}),
             ("GetPath", {"source": entity, "target": other, "max_hops": 2}),
             ("observe", {"question": _QUESTION, "entities": [entity], "hops": 1}),
             ("Compose", {"expression": f"Count[Neighbor[{entity}]], Degree[{entity}]"}),
@@ -146,7 +146,7 @@ def _questions(work: Workload, timeout_s: float) -> list[tuple[str, Mapping[str,
     for hub in work.hubs[:2]:
         asked += [
             ("GetNeighbor", {"entity": f"<{hub}>", "direction": "in", "limit": 20}),
-            ("Degree", {"node": f"<{hub}>"}),
+            ("Degree", {"entity": f"<{hub}>"}),
         ]
     return [*asked, ("GetNeighbor", {"entity": _NOBODY})]
 

@@ -108,8 +108,8 @@ def _about(entity: str, other: str, question: str) -> list[Question]:
     query = f"SELECT ?l {{ {entity} ?p ?o . ?o <{_LABEL}> ?l }} ORDER BY ?l LIMIT 20"
     return [
         Question("GetNeighbor", "GetNeighbor", {"entity": entity, "direction": "both"}),
-        Question("Degree", "Degree", {"node": entity}),
-        Question("Feature", "Feature", {"node": entity}),
+        Question("Degree", "Degree", {"entity": entity}),
+        Question("Feature", "Feature", {"entity": entity}),
         Question("observe", "observe", {"question": question, "entities": [entity]}),
         Question("Compose", "Compose", {"expression": composed}),
         Question("Sparql", "Sparql", {"query": query}),

@@ -32,6 +32,8 @@ logger = logging.getLogger(__name__)
 MAX_ECHO: Final = 80
 """How many characters of a refused value an error repeats."""
 MAX_URI: Final = 4_000
+OTHER_NAMES: Final = {"node": "entity"}
+"""Names of arguments that are accepted, though others are listed: those of the papers."""
 
 
 def reading(graph: KGAdapter) -> ToolAnnotations:
@@ -113,6 +115,7 @@ class SextantServer(MCPServer[None]):
         known = self._arguments.get(name)
         if known is None:
             raise MCPError(code=INVALID_PARAMS, message=_unknown("tool", name, self._arguments))
+        arguments = _by_listed_names(arguments, known)
         for argument in arguments:
             if argument not in known:
                 raise ToolError(_unknown_argument(name, argument, known))
@@ -193,6 +196,12 @@ class SextantServer(MCPServer[None]):
         return (
             f"There is no resource {in_quotes(uri, MAX_ECHO)}. There are {', '.join(known)}, with ids percent-encoded."
         )
+
+
+def _by_listed_names(arguments: dict[str, Any], known: frozenset[str]) -> dict[str, Any]:
+    """Return arguments by the names that are listed; others that they may come by stay what they are when both come."""
+    old = {old: new for old, new in OTHER_NAMES.items() if old not in known and new in known and new not in arguments}
+    return {old.get(name, name): value for name, value in arguments.items()}
 
 
 @asynccontextmanager

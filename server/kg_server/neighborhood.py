@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kg_adapters.errors import InvalidRequest
 from kg_adapters.models import Count, Degree, Direction, NeighborPage, RelationCount
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node, Triple
 from kg_server.budget import fitting, token_count
 from kg_server.cursors import pack, unpack
 from kg_server.names import Names, names_of, terms_of
-from kg_server.resolve import entity_of, relation_of, unknown_entity
+from kg_server.relation_resolution import Chosen, relation_of
+from kg_server.resolve import entity_of, unknown_entity
 from kg_server.results import Answer, NeighborsResult
 
 ADJECTIVES: Final = {"out": "outgoing", "in": "incoming", "both": "neighbouring"}
@@ -36,10 +36,21 @@ class _Query:
     """One call of GetNeighbor, with terms in place of ids."""
 
     entity: Node
-    relation: Iri | None
+    chosen: Chosen | None
     direction: Direction
     limit: int
     position: str | None
+
+    @property
+    def relation(self) -> Iri | None:
+        return None if self.chosen is None else self.chosen.relation
+
+    @property
+    def read(self) -> Sequence[Iri]:
+        return () if self.chosen is None else self.chosen.terms
+
+    def said(self, names: Names) -> str:
+        return "" if self.chosen is None else self.chosen.said(names)
 
     @property
     def question(self) -> tuple[str, str, str]:
@@ -64,17 +75,21 @@ async def neighborhood(
         UnknownRelation: No triple has the relation.
     """
     node = await entity_of(graph, entity)
-    edge = None if relation is None else await _relation(graph, relation, node)
-    query = _Query(node, edge, direction, limit, None)
+    chosen = (
+        None
+        if relation is None
+        else await relation_of(graph, relation, around=[node], direction=direction, trusting=graph.remote)
+    )
+    query = _Query(node, chosen, direction, limit, None)
     if cursor is not None:
         query = replace(query, position=unpack(cursor, graph.name, *query.question))
     page = await _page(graph, query, entity)
     if not page.triples and query.position is None:
-        if relation is not None:
-            await relation_of(graph, relation, around=node)
+        if relation is not None and graph.remote:
+            await relation_of(graph, relation, around=[node])
         return await _nothing(graph, query, max_tokens)
     counts = await _counts(graph, query, page)
-    shown_terms = (node, *terms_of(page.triples), *(each.relation for each in counts))
+    shown_terms = (node, *query.read, *terms_of(page.triples), *(each.relation for each in counts))
     names = await names_of(graph, shown_terms, max_tokens=max_tokens)
     if not page.truncated:
         answer = _answer(graph, query, page, RelationTable(tuple(counts), (), len(counts)), names)
@@ -126,14 +141,6 @@ def _table_line(adjective: str, parts: Sequence[str], rest: Sequence[RelationCou
         return line
     triples = Count(sum(each.count.value for each in rest))
     return f"{line}; and {len(rest)} more with {triples} triples, which Degree lists"
-
-
-async def _relation(graph: KGAdapter, text: str, node: Node) -> Iri:
-    try:
-        relation = graph.prefixes.expand(text, "relation")
-    except InvalidRequest:
-        return await relation_of(graph, text, around=node)
-    return relation if isinstance(relation, Iri) else await relation_of(graph, text, around=node)
 
 
 async def _page(graph: KGAdapter, query: _Query, asked: str) -> NeighborPage:
@@ -195,7 +202,7 @@ def _ends(triples: Sequence[Triple]) -> Iterator[Node]:
 
 def _summary(query: _Query, page: NeighborPage, relations: int, names: Names, cursor: str | None) -> str:
     noun = "triple" if page.total.value == 1 else "triples"
-    subject = f"{names.entity(query.entity)} has {page.total} {ADJECTIVES[query.direction]} {noun}"
+    subject = f"{query.said(names)}{names.entity(query.entity)} has {page.total} {ADJECTIVES[query.direction]} {noun}"
     if query.relation is not None:
         subject += f" with {names.relation(query.relation)}"
     elif relations > 1:
@@ -210,8 +217,9 @@ def _summary(query: _Query, page: NeighborPage, relations: int, names: Names, cu
 async def _nothing(graph: KGAdapter, query: _Query, max_tokens: int) -> Answer:
     degree = (await graph.degrees([query.entity]))[query.entity]
     counts = degree.relations
-    asked = [] if query.relation is None else [query.relation]
-    names = await names_of(graph, [query.entity, *asked, *(each.relation for each in counts)], max_tokens=max_tokens)
+    names = await names_of(
+        graph, [query.entity, *query.read, *(each.relation for each in counts)], max_tokens=max_tokens
+    )
     table = relation_table(names, counts, min(800, max_tokens // 3))
     outgoing, incoming = by_direction(table.counts)
     result = NeighborsResult(
@@ -228,7 +236,9 @@ async def _nothing(graph: KGAdapter, query: _Query, max_tokens: int) -> Answer:
 
 
 def _absence(query: _Query, degree: Degree, names: Names) -> str:
-    subject = f"{names.entity(query.entity)} is known, but has no {ADJECTIVES[query.direction]} triples"
+    subject = (
+        f"{query.said(names)}{names.entity(query.entity)} is known, but has no {ADJECTIVES[query.direction]} triples"
+    )
     if query.relation is not None:
         subject += f" with {names.relation(query.relation)}, which is known too"
     if not degree.relations:

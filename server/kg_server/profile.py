@@ -2,22 +2,22 @@
 
 from collections.abc import Sequence
 
-from kg_adapters.errors import InvalidRequest, UnknownRelation
 from kg_adapters.models import Degree, Direction, Feature, FeaturePage
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.protocol import KGAdapter, SupportsFeatureNote
-from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, Iri, Literal, Node
-from kg_boundary.shown import in_quotes, shown, shown_within
+from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, Literal, Node
+from kg_boundary.shown import shown, shown_within
 from kg_server.names import MAX_VALUE, Names, names_of, shown_datatype
 from kg_server.neighborhood import ADJECTIVES, by_direction
-from kg_server.resolve import relation_of, require_entity
+from kg_server.relation_resolution import Chosen, relation_of
+from kg_server.resolve import require_entity
 from kg_server.results import Answer, DegreeResult, FeaturesResult, fitted
 
 MAX_FEATURES = 500
 SHOWN_FEATURES = 10
 
 
-async def features_of(graph: KGAdapter, *, node: str, feature: str | None, max_tokens: int) -> Answer:
+async def features_of(graph: KGAdapter, *, entity: str, feature: str | None, max_tokens: int) -> Answer:
     """Answer Feature.
 
     Raises:
@@ -25,28 +25,30 @@ async def features_of(graph: KGAdapter, *, node: str, feature: str | None, max_t
         UnknownEntity: The graph does not mention the entity.
         UnknownRelation: Nothing in the graph has the feature.
     """
-    entity = await require_entity(graph, node)
-    relation = None if feature is None else await _feature(graph, feature, entity)
-    page = await graph.features(entity, relation=relation, limit=MAX_FEATURES)
+    node = await require_entity(graph, entity)
+    chosen = None if feature is None else await relation_of(graph, feature, "feature", around=[node])
+    relation = None if chosen is None else chosen.relation
+    page = await graph.features(node, relation=relation, limit=MAX_FEATURES)
     if not page.features:
-        return await _no_features(graph, entity, relation)
-    names = await names_of(graph, (entity, *(each.relation for each in page.features)))
+        return await _no_features(graph, node, chosen)
+    read = () if chosen is None else chosen.terms
+    names = await names_of(graph, (node, *read, *(each.relation for each in page.features)))
     lines = [
-        f"{names.entity(entity)} | {names.relation(each.relation)} | {names.literal(each.value)}"
+        f"{names.entity(node)} | {names.relation(each.relation)} | {names.literal(each.value)}"
         for each in page.features
     ]
 
     note = f" {graph.feature_note}" if relation is None and isinstance(graph, SupportsFeatureNote) else ""
 
     def build(shown: int) -> Answer:
-        result = _features(entity, relation, page, page.features[:shown], names, note.rstrip())
+        result = _features(node, chosen, page, page.features[:shown], names, note.rstrip())
         return Answer(result, tuple(lines[:shown]))
 
     return fitted(build, len(lines), max_tokens)
 
 
 async def degree_of(
-    graph: KGAdapter, *, node: str, relation: str | None, direction: Direction, max_tokens: int
+    graph: KGAdapter, *, entity: str, relation: str | None, direction: Direction, max_tokens: int
 ) -> Answer:
     """Answer Degree.
 
@@ -55,11 +57,12 @@ async def degree_of(
         UnknownEntity: The graph does not mention the entity.
         UnknownRelation: No triple has the relation.
     """
-    entity = await require_entity(graph, node)
-    edge = None if relation is None else await relation_of(graph, relation, around=entity)
-    degrees = await graph.degrees([entity], direction=direction, relations=None if edge is None else [edge])
-    degree = degrees[entity]
-    names = await names_of(graph, (entity, *(each.relation for each in degree.relations), *([edge] if edge else [])))
+    node = await require_entity(graph, entity)
+    chosen = None if relation is None else await relation_of(graph, relation, around=[node], direction=direction)
+    degrees = await graph.degrees([node], direction=direction, relations=None if chosen is None else [chosen.relation])
+    degree = degrees[node]
+    read = () if chosen is None else chosen.terms
+    names = await names_of(graph, (node, *(each.relation for each in degree.relations), *read))
     ordered = sorted(degree.relations, key=lambda each: (each.direction == "in", -each.count.value, each.relation))
     lines = [f"{each.direction} | {names.relation(each.relation)} | {each.count}" for each in ordered]
 
@@ -67,7 +70,7 @@ async def degree_of(
         outgoing, incoming = by_direction(ordered[:shown])
         result = DegreeResult(
             status="empty" if not ordered else "ok" if shown >= len(ordered) else "truncated",
-            summary=_degree_summary(entity, edge, direction, degree, len(ordered) - shown, names),
+            summary=_degree_summary(node, chosen, direction, degree, len(ordered) - shown, names),
             neighbors=degree.neighbors.value,
             exact=degree.neighbors.exact,
             outgoing=names.counts(outgoing),
@@ -79,21 +82,6 @@ async def degree_of(
     return fitted(build, len(lines), max_tokens)
 
 
-async def _feature(graph: KGAdapter, text: str, entity: Node) -> Iri:
-    try:
-        return await relation_of(graph, text, around=entity)
-    except UnknownRelation as error:
-        known = await _feature_names(graph, entity)
-        hint = "Feature without a feature lists all values."
-        raise UnknownRelation(text, suggestions=known, hint=hint) from error
-    except InvalidRequest as error:
-        known = await _feature_names(graph, entity)
-        raise InvalidRequest(
-            f"{in_quotes(text)} is not the id of a feature. This entity has {', '.join(known) or 'none'}; "
-            "Feature without a feature shows their values."
-        ) from error
-
-
 async def _feature_names(graph: KGAdapter, entity: Node) -> Sequence[str]:
     page = await graph.features(entity, limit=MAX_FEATURES)
     relations = list(dict.fromkeys(each.relation for each in page.features))[:SHOWN_FEATURES]
@@ -102,15 +90,15 @@ async def _feature_names(graph: KGAdapter, entity: Node) -> Sequence[str]:
 
 
 def _features(
-    entity: Node, relation: Iri | None, page: FeaturePage, shown: Sequence[Feature], names: Names, note: str
+    entity: Node, chosen: Chosen | None, page: FeaturePage, shown: Sequence[Feature], names: Names, note: str
 ) -> FeaturesResult:
     cut = len(shown) < page.total.value
-    others = "name a feature to see more of it" if relation is None else "the others do not fit into an answer"
+    others = "name a feature to see more of it" if chosen is None else "the others do not fit into an answer"
     extent = f"the first {len(shown)} are here; {others}." if cut else "all here."
     values = "value" if page.total.value == 1 else "values"
     return FeaturesResult(
         status="truncated" if cut else "ok",
-        summary=f"{names.entity(entity)} has {page.total} {values}; {extent}{note}",
+        summary=f"{_said(chosen, names)}{names.entity(entity)} has {page.total} {values}; {extent}{note}",
         features=[[names.relation_id(each.relation), *_value(each.value, names.prefixes)] for each in shown],
         relations=names.relation_labels(dict.fromkeys(each.relation for each in shown)),
         total=page.total.value,
@@ -124,12 +112,12 @@ def _value(value: Literal, prefixes: Prefixes) -> tuple[str, str]:
     return shown_within(value.value, MAX_VALUE), kind
 
 
-async def _no_features(graph: KGAdapter, entity: Node, relation: Iri | None) -> Answer:
-    names = await names_of(graph, (entity, *([relation] if relation else [])))
-    summary = f"{names.entity(entity)} is known, but has no values"
-    if relation is not None:
+async def _no_features(graph: KGAdapter, entity: Node, chosen: Chosen | None) -> Answer:
+    names = await names_of(graph, (entity, *(chosen.terms if chosen is not None else ())))
+    summary = f"{_said(chosen, names)}{names.entity(entity)} is known, but has no values"
+    if chosen is not None:
         existing = await _feature_names(graph, entity)
-        summary += f" of {names.relation(relation)}, which is known too"
+        summary += f" of {names.relation(chosen.relation)}, which is known too"
         summary += f". It has {', '.join(existing)}" if existing else ". It has no values at all"
     result = FeaturesResult(
         status="empty", summary=f"{summary}. GetNeighbor shows its triples.", features=[], relations={}, total=0
@@ -137,14 +125,20 @@ async def _no_features(graph: KGAdapter, entity: Node, relation: Iri | None) -> 
     return Answer(result, ())
 
 
+def _said(chosen: Chosen | None, names: Names) -> str:
+    return "" if chosen is None else chosen.said(names)
+
+
 def _degree_summary(
-    entity: Node, edge: Iri | None, direction: Direction, degree: Degree, hidden: int, names: Names
+    entity: Node, chosen: Chosen | None, direction: Direction, degree: Degree, hidden: int, names: Names
 ) -> str:
     side = "" if direction == "both" else f" {ADJECTIVES[direction]}"
     many = "relation" if len(degree.relations) == 1 else "relations"
-    over = f" over {names.relation(edge)}" if edge is not None else f" over {len(degree.relations):,} {many}"
+    over = (
+        f" over {names.relation(chosen.relation)}" if chosen is not None else f" over {len(degree.relations):,} {many}"
+    )
     noun = "neighbour" if degree.neighbors.value == 1 else "neighbours"
-    summary = f"{names.entity(entity)} has {degree.neighbors} distinct{side} {noun}{over}."
+    summary = f"{_said(chosen, names)}{names.entity(entity)} has {degree.neighbors} distinct{side} {noun}{over}."
     return (
         f"{summary} The {hidden:,} rarest relations are left out; name one to count it, or search Schema(about=…)."
         if hidden > 0

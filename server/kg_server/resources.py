@@ -44,7 +44,7 @@ class Resources:
     async def entity(self, id: str) -> str:
         """An entity's values, and the first of its triples in both directions."""
         try:
-            values = await features_of(self._graph, node=id, feature=None, max_tokens=MAX_TOKENS // 2)
+            values = await features_of(self._graph, entity=id, feature=None, max_tokens=MAX_TOKENS // 2)
             triples = await neighborhood(
                 self._graph,
                 entity=id,

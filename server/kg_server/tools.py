@@ -32,8 +32,8 @@ MAX_QUERY: Final = 20_000
 
 EntityId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000, description="Id")]
 ClassId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000)]
-RelationId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000, description="Id, from Degree")]
-FeatureId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000, description="Id, from Schema")]
+RelationId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000, description="Id or label")]
+FeatureId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000, description="Id or label")]
 Limit: TypeAlias = Annotated[int, Field(ge=1, le=200)]
 Hops: TypeAlias = Annotated[int, Field(ge=1, le=4)]
 Tokens: TypeAlias = Annotated[int | None, Field(ge=500, le=50_000)]
@@ -135,21 +135,21 @@ class Tools:
         return answer.to_mcp()
 
     async def feature(
-        self, node: EntityId, feature: FeatureId | None = None
+        self, entity: EntityId, feature: FeatureId | None = None
     ) -> Annotated[CallToolResult, FeaturesResult]:
         """Show an entity's literal values, such as dates and numbers, or those of one feature."""
-        answer = await features_of(self._graph, node=node, feature=feature, max_tokens=self._settings.max_tokens)
+        answer = await features_of(self._graph, entity=entity, feature=feature, max_tokens=self._settings.max_tokens)
         return answer.to_mcp()
 
     async def degree(
-        self, node: EntityId, relation: RelationId | None = None, direction: Direction = "both"
+        self, entity: EntityId, relation: RelationId | None = None, direction: Direction = "both"
     ) -> Annotated[CallToolResult, DegreeResult]:
         """Count an entity's distinct neighbours, in all and by relation.
 
         Use it for "how many", and to choose a relation.
         """
         answer = await degree_of(
-            self._graph, node=node, relation=relation, direction=direction, max_tokens=self._settings.max_tokens
+            self._graph, entity=entity, relation=relation, direction=direction, max_tokens=self._settings.max_tokens
         )
         return answer.to_mcp()
 

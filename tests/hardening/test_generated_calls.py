@@ -206,5 +206,5 @@ def test_no_call_whatsoever_breaks_the_server(asking: Asking, request: pytest.Fi
             assert token_count(answer) <= budget_of(asked), (token_count(answer), answer)
 
     check()
-    plain = asking.ask(Asked("tools/call", "Degree", {"node": "Q5879"}))
+    plain = asking.ask(Asked("tools/call", "Degree", {"entity": "Q5879"}))
     assert plain.startswith("Johann Wolfgang von Goethe (Q5879) has 40 distinct neighbours")

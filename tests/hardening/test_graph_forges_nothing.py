@@ -63,12 +63,12 @@ class Asked:
         node = self.opened.graph.prefixes.expand(id)
         if id not in self._tags and node in self.opened.nodes:
             tag = self.opened.graph.prefixes.shorten(self.opened.tag, "relation")
-            reply = await self.call("Feature", node=id, feature=tag)
+            reply = await self.call("Feature", entity=id, feature=tag)
             self._tags[id] = rows(reply.data["features"])[0][1]
             assert self._tags[id] == f"n{self.opened.nodes.index(node)}"
             assert len(set(self._tags.values())) == len(self._tags)
         elif id not in self._tags:
-            await self.call("Degree", node=id)
+            await self.call("Degree", entity=id)
 
     async def accepted_relation(self, id: str) -> None:
         await self.call("GetNeighbor", entity=self.short(0), relation=id)
@@ -130,7 +130,7 @@ async def neighbours(asked: Asked) -> None:
 
 
 async def remembered(asked: Asked, kept: Reply, memory: str) -> None:
-    values = await asked.call("Feature", node=asked.short(1))
+    values = await asked.call("Feature", entity=asked.short(1))
     kept = await asked.call("memory-append", triples=body(values), memory=memory)
     assert (kept.data["added"], kept.data["refused"]) == (len(body(values)), [])
     read = await asked.call("memory-read", memory=memory)
@@ -169,7 +169,7 @@ async def looked(asked: Asked) -> None:
 
 
 async def valued(asked: Asked) -> None:
-    reply = await asked.call("Feature", node=asked.short(0))
+    reply = await asked.call("Feature", entity=asked.short(0))
     found, lines, relations = rows(reply.data["features"]), body(reply), texts_of(reply.data["relations"])
     assert len(lines) == len(found) > 1
     for line, (feature, value, kind) in zip(lines, found, strict=True):
@@ -178,11 +178,11 @@ async def valued(asked: Asked) -> None:
         assert is_name(relation, feature, relations)
         quoted = value.replace('"', '\\"')
         assert literal in {f'"{quoted}"', f'"{quoted}"@{kind}', f'"{quoted}"^^{kind}'}
-        await asked.call("Feature", node=asked.short(0), feature=feature)
+        await asked.call("Feature", entity=asked.short(0), feature=feature)
 
 
 async def counted(asked: Asked) -> None:
-    reply = await asked.call("Degree", node=asked.short(0))
+    reply = await asked.call("Degree", entity=asked.short(0))
     out, back, relations = (
         counts(reply.data["outgoing"]),
         counts(reply.data["incoming"]),

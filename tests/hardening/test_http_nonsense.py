@@ -18,7 +18,7 @@ from stdio_processes import request
 
 HOST = b"host: localhost\r\n"
 JSON = b"content-type: application/json\r\naccept: application/json, text/event-stream\r\n"
-CALL = request(8, "tools/call", name="Degree", arguments={"node": "Q1490"})
+CALL = request(8, "tools/call", name="Degree", arguments={"entity": "Q1490"})
 NONSENSE = (
     b"\r\n\r\n\r\n",
     b"\x00" * 100,

@@ -30,7 +30,7 @@ CALLS: Mapping[str, dict[str, object]] = {
     "Retrieve": {"text": "hub"},
     "GetNeighbor": {"entity": HUB, "direction": "in", "limit": 20},
     "Schema": {},
-    "Feature": {"node": HUB},
+    "Feature": {"entity": HUB},
     "observe": {"question": "What belongs to it?", "entities": [HUB], "hops": 2},
     "Sparql": {
         "query": f"SELECT ?s ?l {{ ?s ?p <{HUB}> . ?s <http://www.w3.org/2000/01/rdf-schema#label> ?l }} LIMIT 20"

@@ -11,7 +11,7 @@ from protocol_nonsense import NONSENSE
 from server_processes import address_of, started
 from stdio_processes import Spoken, request, spoken_to
 
-CALL = request(8, "tools/call", name="Degree", arguments={"node": "Q1490"})
+CALL = request(8, "tools/call", name="Degree", arguments={"entity": "Q1490"})
 HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 MODERN = {**HEADERS, "mcp-protocol-version": "2026-07-28", "mcp-method": "ping"}
 

@@ -12,7 +12,7 @@ from stdio_processes import Spoken, request, spoken_to
 REQUESTS = 6_000
 STOPPED_S = 1.0
 """After how many seconds without taking anything a server has stopped reading."""
-CALL = request(8, "tools/call", name="Degree", arguments={"node": "Q1490"})
+CALL = request(8, "tools/call", name="Degree", arguments={"entity": "Q1490"})
 
 
 def test_a_client_that_does_not_read_answers_is_not_read_either(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from kg_adapters.local.store import open_store
 from kg_prompts import examples_for
 from kg_server.compose.answer import composition
 from kg_server.compose.evaluation import Limits
-from kg_server.compose.relation_names import RelationNames
 
 
 async def test_selected_triples_and_observations_are_facts(tmp_path: Path) -> None:
@@ -23,6 +22,6 @@ async def test_selected_triples_and_observations_are_facts(tmp_path: Path) -> No
     worked = re.findall(r"^Action \d: ((?!Finish).*)\nObservation \d: (.*)$", actions, re.MULTILINE)
     assert len(worked) == 2
     for expression, observation in worked:
-        answer = await composition(graph, RelationNames(graph), expression, limits=Limits(), max_tokens=2_000)
+        answer = await composition(graph, expression, limits=Limits(), max_tokens=2_000)
         assert [each for each in observation.split(", ") if each not in answer.text] == []
     await graph.aclose()

@@ -11,7 +11,6 @@ from expression_trees import NOWHERE, combined, entity
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_server.compose.evaluation import Limits, evaluate
 from kg_server.compose.outcomes import Part
-from kg_server.compose.relation_names import RelationNames
 from kg_server.compose.syntax import EntityRef, NeighborCall, Operand, SetCall, SetFunction, Words
 
 EX = "http://ex.org/"
@@ -74,7 +73,7 @@ def worked_out(edges: Edges, operand: Operand, limits: Limits) -> Part:
     call = combined("Union", operand, operand) if isinstance(operand, EntityRef) else operand
 
     async def work() -> Part:
-        (part,) = await evaluate(graph, RelationNames(graph), "", [call], limits)
+        (part,) = await evaluate(graph, "", [call], limits)
         return part
 
     return anyio.run(work)

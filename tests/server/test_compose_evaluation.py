@@ -17,7 +17,6 @@ from kg_adapters.terms import XSD, Iri, Literal, Node
 from kg_server.compose.answer import composition
 from kg_server.compose.evaluation import Limits
 from kg_server.compose.outcomes import Outcome, Over, identity
-from kg_server.compose.relation_names import RelationNames
 from kg_server.compose.walking import any_backwards, measure, walk
 from kg_server.results import Answer
 
@@ -90,7 +89,7 @@ def star(graph_of: Callable[[str], LocalAdapter]) -> Watched:
 
 
 async def answered(graph: KGAdapter, expression: str, limits: Limits) -> Answer:
-    return await composition(graph, RelationNames(graph), expression, limits=limits, max_tokens=2_000)
+    return await composition(graph, expression, limits=limits, max_tokens=2_000)
 
 
 async def results(graph: KGAdapter, expression: str, limits: Limits) -> list[list[str]]:

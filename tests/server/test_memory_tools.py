@@ -163,7 +163,7 @@ async def test_a_value_ends_its_path(goethe: LocalAdapter, tmp_path: Path) -> No
 
 async def test_lines_and_rows_of_any_answer_can_be_copied(tokyo: LocalAdapter, tmp_path: Path) -> None:
     neighbors = await call(tokyo, "GetNeighbor", entity="Q1490", direction="both")
-    features = await call(tokyo, "Feature", node="Q1490")
+    features = await call(tokyo, "Feature", entity="Q1490")
     lines = [line for line in neighbors.lines if line.count(" | ") == 2]
     async with remembering(tokyo, tmp_path) as memory:
         from_lines = await memory.append(*lines, *features.lines)

@@ -54,10 +54,10 @@ async def test_a_call_that_takes_too_long_is_stopped_while_others_go_on(tokyo: L
     async with Client(build_server(graph, Settings(timeout_s=0.2))) as client, anyio.create_task_group() as tasks:
 
         async def stall() -> None:
-            replies.append(reply_of(await client.call_tool("Feature", {"node": "Q1490"})).text)
+            replies.append(reply_of(await client.call_tool("Feature", {"entity": "Q1490"})).text)
 
         tasks.start_soon(stall)
-        others.extend([reply_of(await client.call_tool("Degree", {"node": "Q1490"})) for _ in range(20)])
+        others.extend([reply_of(await client.call_tool("Degree", {"entity": "Q1490"})) for _ in range(20)])
         await graph.stopped.wait()
     assert not any(other.is_error for other in others)
     assert replies == [
@@ -84,7 +84,7 @@ async def test_a_long_search_gives_signs_of_life(tokyo: LocalAdapter) -> None:
 
 
 async def test_a_bug_is_hidden_from_the_model_and_logged(tokyo: LocalAdapter, caplog: pytest.LogCaptureFixture) -> None:
-    reply = await call(Crashing(tokyo), "Degree", node="Q1490")
+    reply = await call(Crashing(tokyo), "Degree", entity="Q1490")
     assert reply.is_error
     assert reply.text == (
         "Degree failed for a reason of its own, which is in the server's log. Other calls still work."

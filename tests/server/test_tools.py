@@ -50,8 +50,8 @@ async def test_retrieve_without_a_match_says_what_to_try(tokyo: LocalAdapter) ->
 
 
 async def test_feature_shows_values_with_language_and_datatype(tokyo: LocalAdapter) -> None:
-    reply = await call(tokyo, "Feature", node="Q1490")
-    one = await call(tokyo, "Feature", node="Q1490", feature="P1082")
+    reply = await call(tokyo, "Feature", entity="Q1490")
+    one = await call(tokyo, "Feature", entity="Q1490", feature="P1082")
     assert reply.lines == [
         'Tokyo (Q1490) | schema:description | "capital of Japan"@en',
         'Tokyo (Q1490) | rdfs:label | "Tokyo"@en',
@@ -62,13 +62,13 @@ async def test_feature_shows_values_with_language_and_datatype(tokyo: LocalAdapt
 
 
 async def test_feature_that_an_entity_lacks_names_those_it_has(tokyo: LocalAdapter) -> None:
-    reply = await call(tokyo, "Feature", node="Q17", feature="P1082")
+    reply = await call(tokyo, "Feature", entity="Q17", feature="P1082")
     assert reply.data["status"] == "empty"
     assert "rdfs:label" in reply.summary
 
 
 async def test_degree_counts_distinct_neighbours_by_relation(tokyo: LocalAdapter) -> None:
-    reply = await call(tokyo, "Degree", node="Q1490")
+    reply = await call(tokyo, "Degree", entity="Q1490")
     assert reply.text == (
         "Tokyo (Q1490) has 3 distinct neighbours over 5 relations.\n"
         "out | country (P17) | 1\n"
@@ -81,7 +81,7 @@ async def test_degree_counts_distinct_neighbours_by_relation(tokyo: LocalAdapter
 
 
 async def test_degree_of_one_relation_in_one_direction(sample: LocalAdapter) -> None:
-    reply = await call(sample, "Degree", node="Q30", relation="P27", direction="in")
+    reply = await call(sample, "Degree", entity="Q30", relation="P27", direction="in")
     assert reply.data["neighbors"] == counts(reply.data["incoming"])["P27"]
 
 
@@ -132,18 +132,18 @@ async def test_an_unknown_tool_is_a_protocol_error(tokyo: LocalAdapter) -> None:
 
 
 async def test_a_wrong_argument_is_named_with_what_is_valid(tokyo: LocalAdapter) -> None:
-    assert await refusal(tokyo, "Degree", entity="Q1490") == (
-        "Degree has no argument 'entity'. Its arguments are direction, node, relation."
+    assert await refusal(tokyo, "Degree", entiti="Q1490") == (
+        "Degree has no argument 'entiti'. Did you mean entity? Its arguments are direction, entity, relation."
     )
-    assert await refusal(tokyo, "Degree") == "Degree was called with wrong arguments: node is missing."
-    assert "direction='up'" in await refusal(tokyo, "Degree", node="Q1490", direction="up")
+    assert await refusal(tokyo, "Degree") == "Degree was called with wrong arguments: entity is missing."
+    assert "direction='up'" in await refusal(tokyo, "Degree", entity="Q1490", direction="up")
     assert "limit=0" in await refusal(tokyo, "Retrieve", text="x", limit=0)
     assert "text=''" in await refusal(tokyo, "Retrieve", text="")
 
 
 async def test_a_megabyte_of_text_is_refused_without_being_echoed(tokyo: LocalAdapter) -> None:
     huge = "x" * 1_000_000
-    for tool, argument in (("Retrieve", "text"), ("GetNeighbor", "entity"), ("Feature", "node"), ("Sparql", "query")):
+    for tool, argument in (("Retrieve", "text"), ("GetNeighbor", "entity"), ("Feature", "entity"), ("Sparql", "query")):
         assert len(await refusal(tokyo, tool, **{argument: huge})) < 500
 
 
@@ -152,8 +152,8 @@ async def test_hostile_text_gets_an_answer_or_a_clear_refusal(tokyo: LocalAdapte
     for tool, argument in (
         ("Retrieve", "text"),
         ("GetNeighbor", "entity"),
-        ("Degree", "node"),
-        ("Feature", "node"),
+        ("Degree", "entity"),
+        ("Feature", "entity"),
         ("Schema", "about"),
         ("Sparql", "query"),
     ):
@@ -213,8 +213,8 @@ async def test_every_answer_keeps_to_its_budget_in_both_of_its_forms(sample: Loc
         ("GetNeighbor", {"entity": "Q30", "direction": "both", "limit": 200}),
         ("GetNeighbor", {"entity": "Q6581097"}),
         ("GetPath", {"source": "Q60", "target": "Q38", "limit": 100}),
-        ("Feature", {"node": "Q30"}),
-        ("Degree", {"node": "Q30"}),
+        ("Feature", {"entity": "Q30"}),
+        ("Degree", {"entity": "Q30"}),
         ("Schema", {}),
         ("Schema", {"about": "country"}),
         ("Sparql", {"query": "SELECT * { ?s ?p ?o } LIMIT 500", "max_rows": 500}),

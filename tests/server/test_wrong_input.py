@@ -9,9 +9,9 @@ LONG_ID = "http://example.org/" + "x" * 1_900
 
 
 async def test_a_wrong_value_is_repeated_as_the_caller_wrote_it(tokyo: LocalAdapter) -> None:
-    assert "node=null:" in await refusal(tokyo, "Degree", node=None)
-    assert "node=true:" in await refusal(tokyo, "Degree", node=True)
-    assert 'node={"a": ["b"]}:' in await refusal(tokyo, "Degree", node={"a": ["b"]})
+    assert "entity=null:" in await refusal(tokyo, "Degree", node=None)
+    assert "entity=true:" in await refusal(tokyo, "Degree", node=True)
+    assert 'entity={"a": ["b"]}:' in await refusal(tokyo, "Degree", node={"a": ["b"]})
     assert "limit='many':" in await refusal(tokyo, "GetNeighbor", entity="Q1490", limit="many")
 
 
@@ -22,9 +22,9 @@ async def test_a_wrong_value_is_repeated_as_the_caller_wrote_it(tokyo: LocalAdap
         ("GetNeighbor", {"entity": "Q1490", "relation": LONG_ID}),
         ("GetNeighbor", {"entity": "Q1490", "relation": "x" * 1_999}),
         ("GetPath", {"source": LONG_ID, "target": "Q17"}),
-        ("Feature", {"node": "Q1490", "feature": LONG_ID}),
-        ("Feature", {"node": "Q1490", "feature": "x" * 1_999}),
-        ("Degree", {"node": LONG_ID}),
+        ("Feature", {"entity": "Q1490", "feature": LONG_ID}),
+        ("Feature", {"entity": "Q1490", "feature": "x" * 1_999}),
+        ("Degree", {"entity": LONG_ID}),
         ("Retrieve", {"text": "Tokyo", "type": LONG_ID}),
     ],
 )
@@ -32,12 +32,12 @@ async def test_a_long_id_is_not_echoed_at_length(tokyo: LocalAdapter, tool: str,
     assert len(await refusal(tokyo, tool, **arguments)) < 400
 
 
-async def test_a_feature_by_its_name_is_answered_with_those_that_exist(tokyo: LocalAdapter) -> None:
-    assert await refusal(tokyo, "Feature", node="Q17", feature="label") == (
-        "'label' is not the id of a feature. This entity has rdfs:label; Feature without a feature shows their values."
+async def test_an_unknown_feature_is_answered_with_those_that_exist(tokyo: LocalAdapter) -> None:
+    assert await refusal(tokyo, "Feature", entity="Q17", feature="popullation") == (
+        "No feature of this graph is called 'popullation'. Did you mean population (P1082)? Japan (Q17) has rdfs:label."
     )
-    assert await refusal(tokyo, "Feature", node="Q17", feature="P9999") == (
-        "This graph has no relation 'P9999'. Did you mean rdfs:label? Feature without a feature lists all values."
+    assert await refusal(tokyo, "Feature", entity="Q17", feature="P9999") == (
+        "This graph has no relation 'P9999'. Feature without a feature lists all values."
     )
 
 
@@ -45,8 +45,8 @@ async def test_an_entity_without_any_value_is_told_apart_from_an_unknown_one(
     graph_of: Callable[[str], LocalAdapter],
 ) -> None:
     graph = graph_of('@prefix e: <http://e.org/> . e:a e:r e:b . e:c e:name "C" .')
-    bare = await call(graph, "Feature", node="e:a")
-    named = await call(graph, "Feature", node="e:a", feature="e:name")
+    bare = await call(graph, "Feature", entity="e:a")
+    named = await call(graph, "Feature", entity="e:a", feature="e:name")
     assert bare.summary == "e:a is known, but has no values. GetNeighbor shows its triples."
     assert named.summary == (
         "e:a is known, but has no values of e:name, which is known too. It has no values at all. "
@@ -63,7 +63,7 @@ async def test_an_iri_of_a_relation_in_the_place_of_an_entity_is_told_where_it_b
     graph_of: Callable[[str], LocalAdapter],
 ) -> None:
     graph = graph_of("@prefix e: <http://e.org/> . e:a e:capital e:b .")
-    assert await refusal(graph, "Degree", node="e:capital") == (
+    assert await refusal(graph, "Degree", entity="e:capital") == (
         "This graph has no entity 'e:capital'. e:capital is a relation: give it as the relation."
     )
 
@@ -71,7 +71,7 @@ async def test_an_iri_of_a_relation_in_the_place_of_an_entity_is_told_where_it_b
 async def test_an_unknown_id_with_a_known_name_in_it_suggests_that(graph_of: Callable[[str], LocalAdapter]) -> None:
     graph = graph_of("@prefix e: <http://e.org/> . e:Tokyo e:capital e:Shinjuku .")
     text = await refusal(graph, "GetNeighbor", entity="http://other.org/Tokyo")
-    relation = await refusal(graph, "Degree", node="e:Tokyo", relation="e:capitol")
+    relation = await refusal(graph, "Degree", entity="e:Tokyo", relation="e:capitol")
     assert text == (
         "This graph has no entity 'http://other.org/Tokyo'. Did you mean e:Tokyo? Retrieve finds the id of a name."
     )
@@ -83,10 +83,13 @@ async def test_an_unknown_id_with_a_known_name_in_it_suggests_that(graph_of: Cal
 
 async def test_a_relation_that_resembles_none_around_is_looked_for_in_the_whole_graph(tokyo: LocalAdapter) -> None:
     assert await refusal(tokyo, "GetNeighbor", entity="Q17", relation="located") == (
-        "'located' is not the id of a relation. Did you mean located in (P131)?"
+        "No relation of this graph is called 'located'. Did you mean located in (P131)? "
+        "Japan (Q17) has country (P17), capital (P36)."
     )
-    assert (await refusal(tokyo, "GetNeighbor", entity="Q17", relation="zzzz")).startswith("'zzzz' is not an id.")
-    assert "is not an id" in await refusal(tokyo, "GetNeighbor", entity="Q17", relation="_:b1")
+    for text in ("zzzz", "_:b1"):
+        assert await refusal(tokyo, "GetNeighbor", entity="Q17", relation=text) == (
+            f"No relation of this graph is called '{text}'. Japan (Q17) has country (P17), capital (P36)."
+        )
 
 
 async def test_a_blank_text_and_an_id_are_answered_by_retrieve(tokyo: LocalAdapter) -> None:
@@ -102,8 +105,8 @@ async def test_relations_and_values_that_do_not_fit_are_said_to_be_missing_with_
 ) -> None:
     facts = " ".join(f'e:a e:r{number:04} e:b ; e:f{number:04} "{"x" * 50}" .' for number in range(400))
     graph = graph_of(f"@prefix e: <http://e.org/> . {facts}")
-    degree = await call(graph, "Degree", node="e:a")
-    values = await call(graph, "Feature", node="e:a")
+    degree = await call(graph, "Degree", entity="e:a")
+    values = await call(graph, "Feature", entity="e:a")
     assert degree.data["status"] == values.data["status"] == "truncated"
     assert "rarest relations are left out; name one to count it" in degree.summary
     assert "name a feature to see more of it" in values.summary

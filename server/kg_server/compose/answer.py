@@ -26,7 +26,6 @@ from kg_server.compose.lines import (
 )
 from kg_server.compose.outcomes import Part
 from kg_server.compose.parser import parse
-from kg_server.compose.relation_names import RelationNames
 from kg_server.names import Names, names_of
 from kg_server.results import Answer, Result, Status
 
@@ -66,9 +65,7 @@ class ComposeResult(Result):
     relations: dict[str, str]
 
 
-async def composition(
-    graph: KGAdapter, names: RelationNames, expression: str, *, limits: Limits, max_tokens: int
-) -> Answer:
+async def composition(graph: KGAdapter, expression: str, *, limits: Limits, max_tokens: int) -> Answer:
     """Answer Compose.
 
     Raises:
@@ -76,7 +73,7 @@ async def composition(
         KGError: There is one part, and it fails for this reason.
     """
     calls = parse(expression, max_depth=limits.depth, max_calls=limits.calls)
-    parts = await evaluate(graph, names, expression, calls, limits)
+    parts = await evaluate(graph, expression, calls, limits)
     if all(part.failure is not None for part in parts):
         raise _refusal(parts)
     lines = list(_lines(parts, expression, graph, max_tokens))

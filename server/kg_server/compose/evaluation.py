@@ -7,7 +7,7 @@ from typing import Final
 
 import anyio
 
-from kg_adapters.errors import BackendTimeout, InvalidRequest, KGError
+from kg_adapters.errors import BackendTimeout, InvalidRequest, KGError, UnknownRelation
 from kg_adapters.models import Candidate, Count
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node
@@ -15,7 +15,7 @@ from kg_boundary.shown import in_quotes, shown_within
 from kg_server.compose.concurrency import all_of, together
 from kg_server.compose.outcomes import Fact, Failure, Note, Outcome, Over, Part, Step
 from kg_server.compose.pointing import MisreadExpression
-from kg_server.compose.relation_names import Chosen, RelationNames
+from kg_server.compose.relation_names import chosen
 from kg_server.compose.sets import combine
 from kg_server.compose.syntax import (
     Call,
@@ -34,6 +34,7 @@ from kg_server.compose.syntax import (
 )
 from kg_server.compose.walking import any_backwards, measure, read, walk
 from kg_server.names import MAX_LABEL
+from kg_server.relation_resolution import Chosen, Sort
 from kg_server.resolve import entity_of, unknown_entity
 
 SEARCHED: Final = 20
@@ -58,19 +59,16 @@ class Limits:
     timeout_s: float = 9.0
 
 
-async def evaluate(
-    graph: KGAdapter, names: RelationNames, text: str, calls: Sequence[Call], limits: Limits
-) -> tuple[Part, ...]:
+async def evaluate(graph: KGAdapter, text: str, calls: Sequence[Call], limits: Limits) -> tuple[Part, ...]:
     """Work out calls side by side; one that fails keeps its reason and does not stop the others.
 
     Args:
         graph: The graph.
-        names: Its relations and features.
         text: The text of the expression, for errors that point into it.
         calls: The calls.
         limits: What they may cost.
     """
-    parts = [_Evaluation(graph, names, text, limits, call) for call in calls]
+    parts = [_Evaluation(graph, text, limits, call) for call in calls]
     with anyio.move_on_after(limits.timeout_s):
         entities = await _entities(graph, calls)
         await together([partial(part.run, entities) for part in parts], at_once=AT_ONCE)
@@ -94,9 +92,8 @@ async def _entities(graph: KGAdapter, calls: Sequence[Call]) -> Mapping[str, Nod
 class _Evaluation:
     """Works out one of the calls that stand side by side, and remembers its steps."""
 
-    def __init__(self, graph: KGAdapter, names: RelationNames, text: str, limits: Limits, call: Call) -> None:
+    def __init__(self, graph: KGAdapter, text: str, limits: Limits, call: Call) -> None:
         self._graph = graph
-        self._names = names
         self._text = text
         self._limits = limits
         self._call = call
@@ -199,29 +196,29 @@ class _Evaluation:
 
     async def _values(self, call: FeatureCall, nodes: Outcome) -> Step:
         sources, notes = self._sources(nodes)
-        chosen = await self._chosen(call.feature, sources, backwards=None)
-        over = Over(chosen.relation)
+        found = await self._chosen(call.feature, "feature", sources)
+        over = Over(found.relation)
         outcome = await read(self._graph, sources, over, most=self._limits.nodes, all_nodes=_all(nodes, sources))
-        return Step(call, _with_failures(outcome, nodes), (*notes, *_choice(chosen, over)))
+        return Step(call, _with_failures(outcome, nodes), (*notes, *_choice(found, over)))
 
     async def _neighbors(self, call: NeighborCall, nodes: Outcome) -> Step:
         sources, notes = self._sources(nodes)
-        chosen = await self._chosen(call.relation, sources, backwards=call.backwards)
-        over = Over(chosen.relation, call.backwards)
+        found = await self._chosen(call.relation, "relation", sources, backwards=call.backwards)
+        over = Over(found.relation, call.backwards)
         outcome = await walk(self._graph, sources, over, most=self._limits.nodes, all_nodes=_all(nodes, sources))
         if not outcome.facts and await any_backwards(self._graph, outcome):
             notes = (*notes, ("only the other way round: ", Over(over.relation, not over.backwards)))
-        return Step(call, _with_failures(outcome, nodes), (*notes, *_choice(chosen, over)))
+        return Step(call, _with_failures(outcome, nodes), (*notes, *_choice(found, over)))
 
     async def _degrees(self, call: DegreeCall, nodes: Outcome) -> Step:
         sources, notes = self._sources(nodes)
         if call.relation is None:
             outcome = await measure(self._graph, sources, None, in_all=nodes.total)
             return Step(call, _with_failures(outcome, nodes), (*notes, ("over all relations, both ways",)))
-        chosen = await self._chosen(call.relation, sources, backwards=call.backwards)
-        over = Over(chosen.relation, call.backwards)
+        found = await self._chosen(call.relation, "relation", sources, backwards=call.backwards)
+        over = Over(found.relation, call.backwards)
         outcome = await measure(self._graph, sources, over, in_all=nodes.total)
-        return Step(call, _with_failures(outcome, nodes), (*notes, *_choice(chosen, over)))
+        return Step(call, _with_failures(outcome, nodes), (*notes, *_choice(found, over)))
 
     def _sources(self, nodes: Outcome) -> tuple[tuple[Node, ...], tuple[Note, ...]]:
         """Return the nodes that a step starts from, and a note where they are not all."""
@@ -231,12 +228,10 @@ class _Evaluation:
             return sources, ()
         return sources, ((f"from {len(sources):,} of {nodes.total} nodes",),)
 
-    async def _chosen(self, words: Words, nodes: Sequence[Node], *, backwards: bool | None) -> Chosen:
+    async def _chosen(self, words: Words, sort: Sort, nodes: Sequence[Node], *, backwards: bool = False) -> Chosen:
         try:
-            if backwards is None:
-                return await self._names.feature(words.text, nodes)
-            return await self._names.relation(words.text, nodes, backwards=backwards)
-        except InvalidRequest as error:
+            return await chosen(self._graph, words.text, sort, nodes, "in" if backwards else "out")
+        except (InvalidRequest, UnknownRelation) as error:
             raise self._misread(words.span, str(error)) from error
 
     def _misread(self, span: Span, problem: str) -> MisreadExpression:
@@ -263,10 +258,10 @@ def _exact(candidate: Candidate) -> bool:
     return candidate.matched_by in {"label", "alias"}
 
 
-def _choice(chosen: Chosen, over: Over) -> tuple[Note, ...]:
-    if not chosen.others:
+def _choice(found: Chosen, over: Over) -> tuple[Note, ...]:
+    if not found.others:
         return ()
     pieces: list[str | Node | Over] = ["taken because only it occurs here: ", over, "; others of that name:"]
-    for other in chosen.others[:LISTED_TIES]:
-        pieces.extend((" " if other == chosen.others[0] else ", ", Over(other)))
+    for other in found.others[:LISTED_TIES]:
+        pieces.extend((" " if other == found.others[0] else ", ", Over(other)))
     return (tuple(pieces),)

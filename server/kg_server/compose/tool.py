@@ -9,7 +9,6 @@ from pydantic import Field
 from kg_adapters.protocol import KGAdapter
 from kg_server.compose.answer import ComposeResult, composition
 from kg_server.compose.evaluation import Limits
-from kg_server.compose.relation_names import RelationNames
 from kg_server.mcp_server import SextantServer, reading
 from kg_server.progress import reporting
 from kg_server.settings import Settings
@@ -30,7 +29,6 @@ class ComposeTool:
     def __init__(self, graph: KGAdapter, settings: Settings) -> None:
         self._graph = graph
         self._settings = settings
-        self._names = RelationNames(graph)
 
     def provide(self, server: SextantServer) -> None:
         """Add the tool."""
@@ -49,7 +47,6 @@ class ComposeTool:
         async with reporting(context, "working out the expression", self._settings.timeout_s):
             answer = await composition(
                 self._graph,
-                self._names,
                 expression,
                 limits=Limits(timeout_s=timeout_s),
                 max_tokens=self._settings.max_tokens,

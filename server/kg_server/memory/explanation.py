@@ -10,7 +10,8 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Literal, Node, Term, Triple
 from kg_server.memory.reading import Mention, Value
 from kg_server.names import Names, names_of
-from kg_server.resolve import relation_of, unknown_entity
+from kg_server.relation_resolution import relation_of
+from kg_server.resolve import unknown_entity
 
 SHOWN_TAILS: Final = 3
 SHOWN_RELATIONS: Final = 5
@@ -76,7 +77,7 @@ async def _unknown(graph: KGAdapter, stated: Stated, described: Mapping[Node, De
     if _serves_as(stated.relation.node, "relation", described):
         return None
     try:
-        await relation_of(graph, graph.prefixes.shorten(stated.relation.node, "relation"), around=stated.head.node)
+        await relation_of(graph, graph.prefixes.shorten(stated.relation.node, "relation"), around=[stated.head.node])
     except KGError as error:
         return str(error)
     return None

@@ -88,7 +88,7 @@ def test_ctrl_c_ends_a_server_that_waits_for_input_at_once(spoken: subprocess.Po
 async def test_a_client_gets_an_answer_over_http(served: tuple[subprocess.Popen[str], str]) -> None:
     _, address = served
     async with Client(address) as client:
-        result = await client.call_tool("Degree", {"node": "Q17"})
+        result = await client.call_tool("Degree", {"entity": "Q17"})
     assert not result.is_error
 
 

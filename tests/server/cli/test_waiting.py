@@ -30,8 +30,8 @@ CALLS: dict[str, dict[str, object]] = {
     "Retrieve": {"text": "Tokyo"},
     "GetNeighbor": {"entity": "wd:Q17"},
     "GetPath": {"source": "wd:Q17", "target": "wd:Q1490"},
-    "Feature": {"node": "wd:Q1490"},
-    "Degree": {"node": "wd:Q17"},
+    "Feature": {"entity": "wd:Q1490"},
+    "Degree": {"entity": "wd:Q17"},
     "Schema": {},
     "Sparql": {"query": "SELECT ?x { wd:Q17 wdt:P36 ?x }"},
     "Compose": {"expression": "Count[Neighbor[wd:Q17, wdt:P36]]"},
@@ -118,7 +118,7 @@ async def test_a_call_that_waits_is_answered_as_soon_as_the_graph_is_open(tmp_pa
     ):
 
         async def ask() -> None:
-            summaries.append(reply_of(await client.call_tool("Degree", {"node": "http://a"})).summary)
+            summaries.append(reply_of(await client.call_tool("Degree", {"entity": "http://a"})).summary)
 
         tasks.start_soon(ask)
         await anyio.wait_all_tasks_blocked()

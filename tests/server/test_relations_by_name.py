@@ -1,0 +1,118 @@
+"""Relations and features by id or by name: the same rules in every tool, and the first line says what was read."""
+
+from collections.abc import Callable
+
+import pytest
+from mcp import Client
+
+from calls import Reply, call, refusal
+from compositions import composed
+from kg_adapters.local.adapter import LocalAdapter
+from kg_server.app import build_server
+from kg_server.settings import Settings
+
+FAMILY = """
+@prefix ex: <http://ex.org/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+ex:father rdfs:label "father"@en ; skos:altLabel "dad"@en .
+ex:inLaw rdfs:label "father-in-law"@en .
+ex:birthPlace rdfs:label "place of birth"@en .
+ex:seat rdfs:label "capital"@en .
+ex:money rdfs:label "capital"@en .
+ex:worth rdfs:label "value"@en .
+ex:price rdfs:label "value"@en .
+ex:ann rdfs:label "Ann"@en ; ex:father ex:bob ; ex:inLaw ex:carl ; ex:birthPlace ex:kyoto .
+ex:bob rdfs:label "Bob"@en ; ex:worth 7 .
+ex:japan rdfs:label "Japan"@en ; ex:seat ex:kyoto .
+ex:firm ex:money ex:bank ; ex:seat ex:kyoto ; ex:price 3 ; ex:worth 2 .
+"""
+
+
+@pytest.fixture
+def family(graph_of: Callable[[str], LocalAdapter]) -> LocalAdapter:
+    """A family, with an alias and two pairs of relations of one label."""
+    return graph_of(FAMILY)
+
+
+async def asked(graph: LocalAdapter, entity: str, relation: str) -> list[Reply]:
+    return [
+        await call(graph, "GetNeighbor", entity=entity, relation=relation),
+        await call(graph, "Degree", entity=entity, relation=relation, direction="out"),
+    ]
+
+
+@pytest.mark.parametrize("text", ["ex:father", "<http://ex.org/father>", "father", "FATHER", "EX:Father"])
+async def test_a_label_stands_for_the_id_of_its_relation(family: LocalAdapter, text: str) -> None:
+    neighbors, degree = await asked(family, "ex:ann", text)
+    assert neighbors.lines == ["Ann (ex:ann) | father (ex:father) | Bob (ex:bob)"]
+    assert neighbors.summary == "Ann (ex:ann) has 1 outgoing triple with father (ex:father), all here."
+    assert degree.summary == "Ann (ex:ann) has 1 distinct outgoing neighbour over father (ex:father)."
+    assert (await composed(family, f'Neighbor[ex:ann, "{text}"]')).data["results"] == [
+        ["1", "ex:ann", "ex:father", "ex:bob", "node"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "relation"),
+    [
+        ("Dad", "dad", "father (ex:father)"),
+        ("birth place", "birthPlace", "place of birth (ex:birthPlace)"),
+    ],
+)
+async def test_another_name_is_said_to_be_read_as_its_relation(
+    family: LocalAdapter, text: str, name: str, relation: str
+) -> None:
+    for reply in await asked(family, "ex:ann", text):
+        assert reply.summary.startswith(f"'{name}' is read as {relation}. Ann (ex:ann) has 1 ")
+
+
+async def test_features_are_read_by_the_same_rules(family: LocalAdapter) -> None:
+    by_id = await call(family, "Feature", entity="ex:firm", feature="ex:price")
+    by_label = await call(family, "Feature", entity="ex:bob", feature="Value")
+    assert by_id.lines == ['ex:firm | value (ex:price) | "3"^^xsd:integer']
+    assert by_label.data["features"] == [["ex:worth", "7", "xsd:integer"]]
+    assert by_label.summary.startswith(
+        "'value' is read as value (ex:worth), which alone occurs here; others of that name: value (ex:price). Bob ("
+    )
+
+
+async def test_of_relations_with_one_name_the_entity_decides_or_the_candidates_come_back(family: LocalAdapter) -> None:
+    for reply in await asked(family, "ex:japan", "capital"):
+        assert reply.summary.startswith(
+            "'capital' is read as capital (ex:seat), which alone occurs here; "
+            "others of that name: capital (ex:money). Japan (ex:japan) has 1 "
+        )
+    both = "2 relations are called 'capital': capital (ex:seat), capital (ex:money), and the nodes have "
+    for tool in ("GetNeighbor", "Degree"):
+        assert await refusal(family, tool, entity="ex:firm", relation="capital") == (
+            f"{both}more than one of them. Name one by its id."
+        )
+        assert await refusal(family, tool, entity="ex:ann", relation="capital") == (
+            f"{both}none of them. Name one by its id."
+        )
+    assert (await refusal(family, "Feature", entity="ex:firm", feature="value")).startswith(
+        "2 features are called 'value': value (ex:worth), value (ex:price), and the nodes have more than one of them."
+    )
+
+
+async def test_what_only_shares_words_is_suggested_and_never_taken(family: LocalAdapter) -> None:
+    for tool in ("GetNeighbor", "Degree"):
+        assert await refusal(family, tool, entity="ex:ann", relation="father in") == (
+            "No relation of this graph is called 'father in'. Did you mean father (ex:father) or "
+            "father-in-law (ex:inLaw)? Ann (ex:ann) has place of birth (ex:birthPlace), father (ex:father), "
+            "father-in-law (ex:inLaw)."
+        )
+
+
+async def test_node_is_still_taken_for_entity_and_not_listed(tokyo: LocalAdapter) -> None:
+    async with Client(build_server(tokyo, Settings())) as client:
+        listed = {tool.name: set(tool.input_schema["properties"]) for tool in (await client.list_tools()).tools}
+    assert [name for name, arguments in listed.items() if "node" in arguments] == []
+    for tool in ("Feature", "Degree", "GetNeighbor"):
+        assert "entity" in listed[tool]
+        assert (await call(tokyo, tool, node="Q1490")).text == (await call(tokyo, tool, entity="Q1490")).text
+    assert await refusal(tokyo, "Degree", node="Q17", entity="Q1490") == (
+        "Degree has no argument 'node'. Its arguments are direction, entity, relation."
+    )
+    assert "no argument 'node'" in await refusal(tokyo, "GetPath", node="Q17", source="Q17", target="Q1490")
