@@ -29,6 +29,7 @@ from benchmarks.paths import measure_paths
 from benchmarks.remote import measure_remote
 from benchmarks.scaling import measure_scaling
 from benchmarks.table import print_section, print_verdict
+from benchmarks.world.measure import measure_world
 
 RESULTS: Final = Path(__file__).parent / "results"
 _PLAIN_WIDTH: Final = 160
@@ -47,6 +48,7 @@ SECTIONS: Final[Mapping[str, Measure]] = {
     "clients": measure_clients,
     "start": measure_start,
     "remote": measure_remote,
+    "world": measure_world,
 }
 
 

@@ -6,7 +6,7 @@ from typing import Final, Literal, TypeAlias
 
 from benchmarks.timing import Timings
 
-Unit: TypeAlias = Literal["s", "MB", "calls/s"]
+Unit: TypeAlias = Literal["s", "MB", "calls/s", "share", "tokens"]
 Aspect: TypeAlias = Literal["median", "p90", "p95", "worst", "ratio"]
 
 TIMES: Final = "\N{MULTIPLICATION SIGN}"
@@ -32,10 +32,21 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What the median, a percentile, the longest or the ratio to the base may be at most, in the figure's unit."""
+    """What the median, a percentile, the longest or the ratio to the base may be, in the figure's unit.
+
+    Args:
+        aspect: Which of them.
+        limit: The most that it may be, or the least.
+        least: Whether it is the least, as with a share of right answers.
+    """
 
     aspect: Aspect
-    at_most: float
+    limit: float
+    least: bool = False
+
+    def holds(self, reached: float) -> bool:
+        """Whether a figure is on the right side of the limit."""
+        return reached >= self.limit if self.least else reached <= self.limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +87,7 @@ class Line:
     @property
     def met(self) -> bool | None:
         """Whether every target holds; None where there is none."""
-        return all(self.reached(target) <= target.at_most for target in self.targets) if self.targets else None
+        return all(target.holds(self.reached(target)) for target in self.targets) if self.targets else None
 
     def reached(self, target: Target) -> float:
         """Return what was measured of the aspect that a target is about."""

@@ -42,6 +42,10 @@ def amount(value: float, unit: Unit) -> str:
         return f"{value:,.0f} MB"
     if unit == "calls/s":
         return f"{value:,.0f}/s"
+    if unit == "share":
+        return f"{100 * value:.1f} %"
+    if unit == "tokens":
+        return f"{value:,.0f} tokens"
     if value < 1e-3:
         return f"{_digits(value * 1e6)} µs"
     return f"{_digits(value * 1e3)} ms" if value < 1 else f"{_digits(value)} s"
@@ -72,9 +76,9 @@ def _ratio(line: Line) -> str:
     """Return what the figure is measured against, or else how much of its targets it takes."""
     if line.base is not None:
         return f"{line.base.ratio:.2f} {TIMES} {line.base.name} {_median(line.base.figure)}"
-    if not line.targets:
+    if not line.targets or line.ours.unit == "share":
         return _MISSING
-    return f"{max(line.reached(target) / target.at_most for target in line.targets):.2f} {TIMES} target"
+    return f"{max(line.reached(target) / target.limit for target in line.targets):.2f} {TIMES} target"
 
 
 def _peer(peer: Peer | None) -> str | Text:
@@ -88,9 +92,10 @@ def _mark(line: Line) -> Text:
 
 
 def _wish(line: Line, target: Target) -> str:
+    sign = "≥" if target.least else "≤"
     if target.aspect == "ratio":
-        return f"≤ {target.at_most:g} {TIMES}"
-    limit = f"≤ {amount(target.at_most, line.ours.unit)}"
+        return f"{sign} {target.limit:g} {TIMES}"
+    limit = f"{sign} {amount(target.limit, line.ours.unit)}"
     return limit if target.aspect == "median" else f"{target.aspect} {limit}"
 
 

@@ -111,6 +111,8 @@ def test_a_ratio_counts_only_the_cases_that_both_did() -> None:
         (Target("p95", 3.9), False),
         (Target("ratio", 2.0), True),
         (Target("ratio", 1.9), False),
+        (Target("median", 1.0, least=True), True),
+        (Target("median", 1.1, least=True), False),
     ],
 )
 def test_a_target_is_met_up_to_its_limit(target: Target, met: bool) -> None:
@@ -143,6 +145,8 @@ def test_a_table_shows_figures_targets_and_peers() -> None:
         (Figure(4.2e-6), "4.20 µs"),
         (Figure(1234.4, "MB"), "1,234 MB"),
         (Figure(1290.2, "calls/s"), "1,290/s"),
+        (Figure(0.9545, "share"), "95.5 %"),
+        (Figure(1976.0, "tokens"), "1,976 tokens"),
     ],
 )
 def test_quantities_are_written_as_people_write_them(figure: Figure, text: str) -> None:
