@@ -9,6 +9,7 @@ from typing import TypeAlias, TypeVar
 import kg_adapters as kg
 from kg_adapters.name_index import Name, NameIndex
 from kg_adapters.paging import NeighborQuery, in_turns
+from kg_adapters.profiling import profile_of
 from kg_adapters.relation_index import RelationIndex, RelationName, own_name
 from kg_adapters.terms import node_key
 
@@ -36,7 +37,8 @@ class EdgeListAdapter:
         self._features: defaultdict[kg.Node, list[kg.Feature]] = defaultdict(list)
         self._edges: defaultdict[kg.Iri, list[kg.Triple]] = defaultdict(list)
         self._values: defaultdict[kg.Iri, list[kg.Literal]] = defaultdict(list)
-        for head, relation, tail in sorted(set(statements), key=_order):
+        self._statements = sorted(set(statements), key=_order)
+        for head, relation, tail in self._statements:
             if isinstance(tail, kg.Literal):
                 self._features[head].append(kg.Feature(relation, tail))
                 self._values[relation].append(tail)
@@ -109,6 +111,10 @@ class EdgeListAdapter:
             tuple(kg.FeatureSummary(each, names.get(each), n, example) for each, n, example in _largest(self._values)),
             self.prefixes,
         )
+
+    async def profile(self) -> kg.GraphProfile:
+        names = await self.labels([*self._nodes, *self._relations])
+        return profile_of(self._statements, self.vocabulary, entities=self._entities, label=names.get)
 
     async def aclose(self) -> None:
         pass

@@ -42,6 +42,15 @@ from kg_adapters.models import (
     SparqlAnswer,
 )
 from kg_adapters.prefixes import BareIds, Prefixes
+from kg_adapters.profile import (
+    ClassProfile,
+    Coverage,
+    GraphProfile,
+    InverseRelations,
+    PropertyProfile,
+    ValueCount,
+    ValueRange,
+)
 from kg_adapters.protocol import KGAdapter, SupportsFeatureNote, SupportsPaths, SupportsSearchNote, SupportsSparql
 from kg_adapters.terms import BlankNode, Iri, Literal, Node, Term, Triple
 
@@ -52,8 +61,10 @@ __all__ = [
     "BareIds",
     "BlankNode",
     "Candidate",
+    "ClassProfile",
     "ClassSummary",
     "Count",
+    "Coverage",
     "Degree",
     "Description",
     "Direction",
@@ -61,10 +72,12 @@ __all__ = [
     "Feature",
     "FeaturePage",
     "FeatureSummary",
+    "GraphProfile",
     "GraphReplaced",
     "GraphSchema",
     "InvalidRequest",
     "InvalidSource",
+    "InverseRelations",
     "Iri",
     "KGAdapter",
     "KGError",
@@ -78,6 +91,7 @@ __all__ = [
     "PathRequest",
     "PathsFound",
     "Prefixes",
+    "PropertyProfile",
     "RelationCandidate",
     "RelationCount",
     "RelationSummary",
@@ -92,5 +106,7 @@ __all__ = [
     "UnknownEntity",
     "UnknownRelation",
     "Unsupported",
+    "ValueCount",
+    "ValueRange",
     "Vocabulary",
 ]

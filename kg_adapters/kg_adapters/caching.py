@@ -26,6 +26,7 @@ from kg_adapters.models import (
     SparqlAnswer,
 )
 from kg_adapters.prefixes import Prefixes
+from kg_adapters.profile import GraphProfile
 from kg_adapters.protocol import KGAdapter, SupportsFeatureNote, SupportsPaths, SupportsSearchNote, SupportsSparql
 from kg_adapters.surroundings import SupportsSurroundings, Surroundings, surroundings_of
 from kg_adapters.terms import Iri, Node, Triple
@@ -83,6 +84,7 @@ class CachingAdapter:
         self._found = AnswerCache[Question, tuple[Candidate, ...]](*size)
         self._relations = AnswerCache[Question, tuple[RelationCandidate, ...]](*size)
         self._schemas = AnswerCache[Question, GraphSchema](*size)
+        self._profiles = AnswerCache[Question, GraphProfile](*size)
         self._arounds = AnswerCache[Question, Kept[_Around]](*size)
         self._paths = AnswerCache[Question, PathsFound](*size)
         self._answers = AnswerCache[Question, SparqlAnswer](*size)
@@ -172,6 +174,9 @@ class CachingAdapter:
 
     async def schema(self) -> GraphSchema:
         return await one(self._schemas, (), self._adapter.schema)
+
+    async def profile(self) -> GraphProfile:
+        return await one(self._profiles, (), self._adapter.profile)
 
     async def aclose(self) -> None:
         await self._adapter.aclose()

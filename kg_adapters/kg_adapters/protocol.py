@@ -23,6 +23,7 @@ from kg_adapters.models import (
     SparqlAnswer,
 )
 from kg_adapters.prefixes import Prefixes
+from kg_adapters.profile import GraphProfile
 from kg_adapters.terms import Iri, Node, Triple
 
 
@@ -133,6 +134,14 @@ class KGAdapter(Protocol):
 
     async def schema(self) -> GraphSchema:
         """Return the definition of the graph."""
+        ...
+
+    async def profile(self) -> GraphProfile:
+        """Return which facts the classes of the graph have and how often, and which relations are inverse.
+
+        Every adapter counts alike: an instance of a class is one of its subclasses too, and has a relation in one
+        direction where at least one edge or value says so. Where less is known, the profile says so by `complete`.
+        """
         ...
 
     async def aclose(self) -> None:

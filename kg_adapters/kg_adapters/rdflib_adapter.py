@@ -31,6 +31,7 @@ from kg_adapters.name_index import NameIndex
 from kg_adapters.namespaces import prefixes_in_use
 from kg_adapters.paging import NeighborQuery, in_turns
 from kg_adapters.prefixes import Prefixes
+from kg_adapters.profile import GraphProfile
 from kg_adapters.rdflib_survey import Survey
 from kg_adapters.rdflib_terms import RdflibStatements
 from kg_adapters.relation_index import RelationIndex
@@ -44,9 +45,9 @@ class RdflibAdapter:
     """Answers from an rdflib graph; for a dataset from all its graphs together.
 
     The graph stays the caller's: it may change between two calls, and neighbours, labels and features follow at once,
-    while search and schema read the whole graph once, when first asked, and again after `refresh`. A cursor holds only
-    as long as the entity's edges stay. Do not change the graph during a call: the store is read in a worker thread, by
-    one call at a time.
+    while search, schema and profile read the whole graph once, when first asked, and again after `refresh`. A cursor
+    holds only as long as the entity's edges stay. Do not change the graph during a call: the store is read in a worker
+    thread, by one call at a time.
 
     There is no SPARQL here, because rdflib cannot stop a query at a deadline. Statements that are not RDF, such as
     those with a blank in an IRI, are skipped.
@@ -137,8 +138,11 @@ class RdflibAdapter:
         survey = await self._run(lambda: self._reader.survey)
         return survey.schema(self._prefixes)
 
+    async def profile(self) -> GraphProfile:  # noqa: D102
+        return await self._run(lambda: self._reader.survey.profile)
+
     async def refresh(self) -> None:
-        """Read the whole graph anew for search and schema, after it changed."""
+        """Read the whole graph anew for search, schema and profile, after it changed."""
         await self._run(self._reader.forget)
 
     async def aclose(self) -> None:  # noqa: D102

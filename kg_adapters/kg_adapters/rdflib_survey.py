@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Final, TypeVar
 from urllib.parse import unquote
 
@@ -9,6 +10,8 @@ from kg_adapters.labels import Vocabulary
 from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
 from kg_adapters.name_index import Name
 from kg_adapters.prefixes import Prefixes
+from kg_adapters.profile import GraphProfile
+from kg_adapters.profiling import profile_of
 from kg_adapters.rdflib_terms import RdflibStatements, Statement
 from kg_adapters.relation_index import RelationName, own_name
 from kg_adapters.terms import Iri, Literal, Node, Triple, node_key
@@ -23,6 +26,7 @@ class Survey:
     """The names and counts of a graph, read once."""
 
     def __init__(self, statements: RdflibStatements, vocabulary: Vocabulary) -> None:
+        self._statements = statements
         self._vocabulary = vocabulary
         self._names: list[Name] = []
         self._texts: defaultdict[Node, defaultdict[Iri, list[Literal]]] = defaultdict(lambda: defaultdict(list))
@@ -59,6 +63,11 @@ class Survey:
         for relation, _ in _largest(self._triples + self._features):
             yield from (RelationName(relation, name.text, name.alias) for name in names[relation])
             yield own_name(relation)
+
+    @cached_property
+    def profile(self) -> GraphProfile:
+        """The profile of the graph, for which it is read once more."""
+        return profile_of(self._statements.distinct(), self._vocabulary, entities=self._entities(), label=self._label)
 
     def schema(self, prefixes: Prefixes) -> GraphSchema:
         """Return the definition of the graph."""

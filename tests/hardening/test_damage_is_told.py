@@ -66,6 +66,7 @@ CALLS: Mapping[str, tuple[str, dict[str, object]]] = {
 READERS: Mapping[str, frozenset[str]] = {
     "text/": frozenset({"exact name", "like a name"}),
     "schema.json": frozenset({"schema"}),
+    "profile.json": frozenset(),
     "vectors/": frozenset(),
     "oxigraph/": frozenset({"sparql", "sparql labels"}),
     "index/": frozenset(CALLS) - {"sparql", "sparql labels"},

@@ -15,6 +15,7 @@ from kg_adapters.local.arrays import IndexBuilder
 from kg_adapters.local.build import counts_of, own_version
 from kg_adapters.local.index import GraphIndex, save_index
 from kg_adapters.local.neighborhood import Neighborhood
+from kg_adapters.local.profile_file import write_profile
 from kg_adapters.local.schema_file import write_schema
 from kg_adapters.local.store import FORMAT, INDEX_FOLDER, Counts, StoreInfo, stored_files, write_store_info
 from kg_adapters.local.swap import replacing
@@ -97,6 +98,7 @@ class _Writing:
         self._step("searching")
         build_text_index(folder, index, self._vocabulary)
         write_schema(folder, index, self._vocabulary)
+        write_profile(folder, index, self._vocabulary)
         self._step("saving")
         plan, counts = self._collected.plan, counts_of(index)
         info = StoreInfo(

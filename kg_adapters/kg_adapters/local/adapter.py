@@ -12,14 +12,12 @@ from kg_adapters.embedding.protocol import Vectors
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.cursors import Question, invalid_cursor, read_cursor, write_cursor
+from kg_adapters.local.definition import StoreDefinition
 from kg_adapters.local.degrees import count_neighbors
 from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.intact import intact, telling
 from kg_adapters.local.neighborhood import START, Edge, Neighborhood, Position, has_edge
 from kg_adapters.local.path_search import find_paths_in_index
-from kg_adapters.local.schema_file import FILE as SCHEMA_FILE
-from kg_adapters.local.schema_file import read_schema
-from kg_adapters.local.seal import Damage
 from kg_adapters.local.sparql_pool import SparqlLimits, SparqlPool
 from kg_adapters.local.sparql_store import ensure_sparql_store
 from kg_adapters.local.store import LocalStore
@@ -44,6 +42,7 @@ from kg_adapters.models import (
     SparqlAnswer,
 )
 from kg_adapters.prefixes import Prefixes
+from kg_adapters.profile import GraphProfile
 from kg_adapters.surroundings import Surroundings
 from kg_adapters.terms import Iri, Node, Triple
 
@@ -67,7 +66,7 @@ class LocalAdapter:
         self._index = store.index
         self._dictionary = Dictionary(store.index)
         self._content = store.content
-        self._schema: GraphSchema | None = None
+        self._definition = StoreDefinition(store)
         self._names = StoreNames(store)
         self._vectors = StoreVectors(store)
         self.sparql = SparqlPool(store.folder, store.info.prefixes, sparql)
@@ -195,9 +194,11 @@ class LocalAdapter:
 
     @intact
     async def schema(self) -> GraphSchema:
-        if self._schema is None:
-            self._schema = await anyio.to_thread.run_sync(self._read_schema)
-        return self._schema
+        return await self._definition.schema()
+
+    @intact
+    async def profile(self) -> GraphProfile:
+        return await self._definition.profile()
 
     @intact
     async def paths(self, request: PathRequest) -> PathsFound:
@@ -273,13 +274,6 @@ class LocalAdapter:
             return any(place < end and into.neighbors[place] == node for place, end in places)
 
         return accept
-
-    def _read_schema(self) -> GraphSchema:
-        try:
-            return read_schema(self.store.read(SCHEMA_FILE), self.prefixes)
-        except (OSError, Damage) as error:
-            self.store.require_current()
-            raise error if isinstance(error, Damage) else Damage(f"{SCHEMA_FILE} cannot be read") from error
 
     def _search(self, text: str, limit: int, accept: Callable[[int], bool] | None) -> list[Candidate]:
         return [hit.candidate(self._dictionary.node(hit.bearer)) for hit in self._names.entities(text, limit, accept)]

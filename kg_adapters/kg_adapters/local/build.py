@@ -19,6 +19,7 @@ from kg_adapters.local.arrays import IndexBuilder
 from kg_adapters.local.index import GraphIndex, open_index, save_index
 from kg_adapters.local.names import bare_relations, edges_by_relation
 from kg_adapters.local.namespaces import choose_prefixes
+from kg_adapters.local.profile_file import write_profile
 from kg_adapters.local.reader import SourceReader
 from kg_adapters.local.schema_file import write_schema
 from kg_adapters.local.seal import file_sha256, seal_oxigraph
@@ -147,6 +148,7 @@ class _Import:
         self._steps.tell("searching")
         build_text_index(folder, index, self._options.vocabulary)
         write_schema(folder, index, self._options.vocabulary)
+        write_profile(folder, index, self._options.vocabulary)
         self._steps.tell("saving")
         write_store_info(folder, self._info(folder, index, counts))
         return ImportReport(folder, counts, self._reader.skipped, tuple(self._reader.problems))

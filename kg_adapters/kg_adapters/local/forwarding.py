@@ -19,6 +19,7 @@ from kg_adapters.models import (
     RelationCandidate,
     SparqlAnswer,
 )
+from kg_adapters.profile import GraphProfile
 from kg_adapters.protocol import KGAdapter, SupportsPaths, SupportsSparql
 from kg_adapters.surroundings import SupportsSurroundings, Surroundings
 from kg_adapters.terms import Iri, Node, Triple
@@ -103,6 +104,9 @@ class ForwardingAdapter(ABC):
 
     async def schema(self) -> GraphSchema:
         return await self.ask(lambda graph: graph.schema())
+
+    async def profile(self) -> GraphProfile:
+        return await self.ask(lambda graph: graph.profile())
 
     async def paths(self, request: PathRequest) -> PathsFound:
         return await self.ask(lambda graph: graph.paths(request))

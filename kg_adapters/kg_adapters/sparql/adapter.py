@@ -22,6 +22,7 @@ from kg_adapters.models import (
 )
 from kg_adapters.paging import NeighborQuery
 from kg_adapters.prefixes import WELL_KNOWN, Prefixes
+from kg_adapters.profile import GraphProfile, unknown_profile
 from kg_adapters.sparql.asking import Asker, QueryAnswerer, part_of_an_answer
 from kg_adapters.sparql.checking import QueryChecker
 from kg_adapters.sparql.descriptions import DescriptionReader
@@ -155,6 +156,9 @@ class SparqlAdapter:
 
     async def find_relations(self, text: str, *, limit: int) -> Sequence[RelationCandidate]:
         return await self._relations.find(await self.schema(), text, limit)
+
+    async def profile(self) -> GraphProfile:
+        return unknown_profile()
 
     async def schema(self) -> GraphSchema:
         async with self._surveying:

@@ -15,8 +15,8 @@ pytest.register_assert_rewrite(
     *(
         f"{__name__}.{part}_contract"
         for part in (
-            *("neighbor", "paging", "degree", "containment", "description", "search", "relation", "schema", "path"),
-            "sparql",
+            *("neighbor", "paging", "degree", "containment", "description", "search", "relation", "schema"),
+            *("profile", "path", "sparql"),
         )
     )
 )
@@ -52,6 +52,7 @@ from kg_adapters.testing.graphs import (  # noqa: E402
 from kg_adapters.testing.neighbor_contract import NeighborContract  # noqa: E402
 from kg_adapters.testing.paging_contract import PagingContract  # noqa: E402
 from kg_adapters.testing.path_contract import PathContract  # noqa: E402
+from kg_adapters.testing.profile_contract import ProfileContract  # noqa: E402
 from kg_adapters.testing.relation_contract import RelationContract  # noqa: E402
 from kg_adapters.testing.schema_contract import SchemaContract  # noqa: E402
 from kg_adapters.testing.search_contract import SearchContract  # noqa: E402
@@ -93,6 +94,7 @@ class KGAdapterContract(
     SearchContract,
     RelationContract,
     SchemaContract,
+    ProfileContract,
     PathContract,
     SparqlContract,
 ):

@@ -20,6 +20,8 @@ NAMES: Final[Mapping[str, Iri]] = {
     "prefLabel": Iri("http://www.w3.org/2004/02/skos/core#prefLabel"),
     "altLabel": Iri("http://www.w3.org/2004/02/skos/core#altLabel"),
     "description": Iri("http://schema.org/description"),
+    "subClassOf": Iri("http://www.w3.org/2000/01/rdf-schema#subClassOf"),
+    "inverseOf": Iri("http://www.w3.org/2002/07/owl#inverseOf"),
 }
 
 

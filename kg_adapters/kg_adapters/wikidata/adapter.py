@@ -19,6 +19,7 @@ from kg_adapters.models import (
     SparqlAnswer,
 )
 from kg_adapters.prefixes import Prefixes
+from kg_adapters.profile import GraphProfile, unknown_profile
 from kg_adapters.sparql.adapter import SparqlAdapter
 from kg_adapters.surroundings import Surroundings, gather_surroundings
 from kg_adapters.terms import Iri, Node, Triple
@@ -176,6 +177,9 @@ class WikidataAdapter:
 
     async def find_relations(self, text: str, *, limit: int) -> Sequence[RelationCandidate]:
         return await find_properties(self._api, text, limit=limit)
+
+    async def profile(self) -> GraphProfile:
+        return unknown_profile()
 
     async def schema(self) -> GraphSchema:
         found = await self._main.graph.schema()

@@ -1,0 +1,86 @@
+"""Sums by key over arrays that come in parts, in memory for the keys alone."""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from kg_adapters.local.index import Longs
+
+_MOST_PENDING: Final = 4_000_000
+
+
+class Sums:
+    """Adds up numbers by key."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[Longs, Longs]] = []
+        self._pending = 0
+
+    def add(self, keys: Longs, numbers: Longs | None = None) -> None:
+        """Add numbers to their keys; 1 to each when None."""
+        self._parts.append(_summed(keys, numbers))
+        self._pending += len(self._parts[-1][0])
+        if self._pending > _MOST_PENDING:
+            self._parts = [self.result()]
+            self._pending = 0
+
+    def result(self) -> tuple[Longs, Longs]:
+        """Return the keys, sorted, and their sums."""
+        if not self._parts:
+            empty = np.zeros(0, dtype=np.int64)
+            return empty, empty
+        keys, numbers = (np.concatenate(column) for column in zip(*self._parts, strict=True))
+        return _summed(keys, numbers)
+
+
+def _summed(keys: Longs, numbers: Longs | None) -> tuple[Longs, Longs]:
+    if numbers is None:
+        found = np.sort(keys)
+        firsts = first_of_each(found)
+        return found[firsts], np.diff(np.append(firsts, len(found)))
+    order = np.argsort(keys, kind="stable")
+    firsts = first_of_each(keys[order])
+    totals = np.add.reduceat(numbers[order], firsts) if len(firsts) else numbers
+    return keys[order][firsts], totals
+
+
+def first_of_each(numbers: Longs) -> Longs:
+    """Return the places where another number begins among sorted ones; much faster than `np.unique`."""
+    fresh = np.ones(len(numbers), dtype=np.bool_)
+    fresh[1:] = numbers[1:] != numbers[:-1]
+    return np.flatnonzero(fresh)
+
+
+class Extremes:
+    """Keeps for every key the row with the least number and the row with the greatest, the first of equal ones."""
+
+    def __init__(self) -> None:
+        empty = np.zeros(0, dtype=np.int64)
+        self._least = (empty, np.zeros(0), empty)
+        self._greatest = self._least
+
+    def add(self, keys: Longs, numbers: npt.NDArray[np.float64], rows: Longs) -> None:
+        """Compare numbers that belong to keys."""
+        self._least = _firsts(self._least, (keys, numbers, rows))
+        self._greatest = _firsts(self._greatest, (keys, -numbers, rows))
+
+    def result(self) -> tuple[Longs, Longs, Longs]:
+        """Return the keys, sorted, with the row of the least and of the greatest number."""
+        return self._least[0], self._least[2], self._greatest[2]
+
+    def numbers(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Return the least and the greatest numbers, in the order of `result`."""
+        return self._least[1], -self._greatest[1]
+
+
+_Column = tuple[Longs, npt.NDArray[np.float64], Longs]
+
+
+def _firsts(one: _Column, other: _Column) -> _Column:
+    keys = np.concatenate((one[0], other[0]))
+    numbers = np.concatenate((one[1], other[1]))
+    rows = np.concatenate((one[2], other[2]))
+    order = np.lexsort((rows, numbers, keys))
+    chosen = order[first_of_each(keys[order])]
+    return keys[chosen], numbers[chosen], rows[chosen]

@@ -1,0 +1,252 @@
+"""What a graph knows of its classes: which facts their instances have, how many of them, and which values."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+from typing import Literal as Choice
+
+from kg_adapters.models import EdgeDirection
+from kg_adapters.terms import XSD, XSD_STRING, Iri, Literal, Node
+
+ValueKind: TypeAlias = Choice["date", "number", "boolean", "coordinates", "text"]
+MAX_CLASSES: Final = 300
+MAX_PROPERTIES: Final = 400
+"""The most properties that are listed of one class, outgoing and incoming together."""
+MAX_RELATIONS: Final = 10_000
+"""The same of the whole graph."""
+MAX_TARGETS: Final = 3
+VALUE_KINDS: Final[tuple[ValueKind, ...]] = ("date", "number", "boolean", "coordinates", "text")
+COMPARED: Final[tuple[ValueKind, ...]] = ("date", "number")
+"""The kinds of values that have a least and a greatest one."""
+
+_DATES: Final = frozenset({"date", "dateTime", "dateTimeStamp", "gYear", "gYearMonth", "gMonthDay", "gMonth", "gDay"})
+_NUMBERS: Final = frozenset(
+    {
+        *("integer", "decimal", "double", "float", "int", "long", "short", "byte"),
+        *("nonNegativeInteger", "positiveInteger", "nonPositiveInteger", "negativeInteger"),
+        *("unsignedInt", "unsignedLong", "unsignedShort", "unsignedByte"),
+    }
+)
+_COORDINATES: Final = "http://www.opengis.net/ont/geosparql#wktLiteral"
+
+
+@dataclass(frozen=True, slots=True)
+class ValueRange:
+    """The values of a property: their datatypes, the most frequent first, and the least and greatest that compare.
+
+    `unit` is what the label of the property says in its last brackets, as in `length (km)`.
+    """
+
+    datatypes: tuple[Iri, ...]
+    least: Literal | None = None
+    greatest: Literal | None = None
+    unit: str | None = None
+
+    @property
+    def kinds(self) -> tuple[ValueKind, ...]:
+        """What kinds of values these are, in the order of `VALUE_KINDS`."""
+        found = {kind_of(datatype) for datatype in self.datatypes}
+        return tuple(kind for kind in VALUE_KINDS if kind in found)
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyProfile:
+    """How often the instances of a class have one relation, in one direction.
+
+    Args:
+        relation: The relation.
+        direction: `out` where the instances are heads; `in` where they are tails.
+        label: The label of the relation.
+        instances: How many instances have it.
+        facts: How many edges and values there are over it.
+        targets: The classes of what the edges lead to (the heads where `direction` is `in`), with the number of
+            edges, the most frequent first, then by id; at most `MAX_TARGETS`.
+        values: What its values are like; None where there are only edges.
+    """
+
+    relation: Iri
+    direction: EdgeDirection
+    label: str | None
+    instances: int
+    facts: int
+    targets: tuple[tuple[Node, int], ...] = ()
+    values: ValueRange | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClassProfile:
+    """What the instances of a class are known by.
+
+    Args:
+        iri: The class; None where all entities of the graph are meant.
+        label: Its label.
+        instances: How many it has, those of its subclasses included.
+        direct: How many of them are said to be of this very class.
+        broader: The classes that it is said to be a subclass of, by id.
+        properties: Outgoing before incoming, what most instances have first, then by IRI.
+        complete: Whether all properties are listed.
+    """
+
+    iri: Node | None
+    label: str | None
+    instances: int
+    direct: int
+    broader: tuple[Node, ...]
+    properties: tuple[PropertyProfile, ...]
+    complete: bool = True
+
+    def property(self, relation: Iri, direction: EdgeDirection = "out") -> PropertyProfile | None:
+        """Return what is known of a relation; None where no instance has it, or it is not listed."""
+        found = (each for each in self.properties if each.relation == relation and each.direction == direction)
+        return next(found, None)
+
+    def coverage(self, relation: Iri, direction: EdgeDirection = "out") -> "Coverage | None":
+        """Return how many instances have a relation; None where that is not known."""
+        known = self.property(relation, direction)
+        if known is None and not self.complete:
+            return None
+        having = 0 if known is None else known.instances
+        return Coverage(self.iri, self.label, relation, direction, self.instances, having)
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Of how many instances of a class how many have a relation: `having` of `instances`.
+
+    `owner` is None where all entities of the graph are meant.
+    """
+
+    owner: Node | None
+    label: str | None
+    relation: Iri
+    direction: EdgeDirection
+    instances: int
+    having: int
+
+    @property
+    def share(self) -> float:
+        """The part that has it, from 0 to 1."""
+        return self.having / self.instances if self.instances else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class InverseRelations:
+    """Two relations that say the same in opposite directions; a symmetric one is its own inverse.
+
+    Args:
+        relation: One of them, the first by IRI.
+        inverse: The other, or the same.
+        declared: Whether the graph says so; otherwise so many pairs are stored both ways that it must be.
+        both: How many pairs of entities are stored both ways.
+        only_relation: How many only over `relation`; of a symmetric one, how many in one direction only.
+        only_inverse: How many only over `inverse`; 0 of a symmetric one.
+    """
+
+    relation: Iri
+    inverse: Iri
+    declared: bool
+    both: int
+    only_relation: int
+    only_inverse: int
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the relation is its own inverse."""
+        return self.relation == self.inverse
+
+    @property
+    def partial(self) -> bool:
+        """Whether some pairs are stored in one direction only."""
+        return self.only_relation > 0 or self.only_inverse > 0
+
+
+@dataclass(frozen=True, slots=True)
+class ValueCount:
+    """How many values of one kind the graph holds, names and descriptions left out."""
+
+    kind: ValueKind
+    values: int
+
+
+@dataclass(frozen=True, slots=True)
+class GraphProfile:
+    """What kinds of facts a graph has, and how many of its entities have them.
+
+    Args:
+        everything: What all entities are known by, as of one class.
+        classes: Those with instances, the largest first, then by id.
+        inverses: Which relations are each other's inverse, by the IRI of the first.
+        values: The kinds of values, in the order of `VALUE_KINDS`; names and descriptions are none.
+        complete: Whether every class with instances is listed.
+    """
+
+    everything: ClassProfile
+    classes: tuple[ClassProfile, ...]
+    inverses: tuple[InverseRelations, ...]
+    values: tuple[ValueCount, ...]
+    complete: bool = True
+    _classes: dict[Node | None, ClassProfile] = field(init=False, repr=False, compare=False)
+    _inverses: dict[Iri, InverseRelations] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        inverses = {iri: each for each in self.inverses for iri in (each.relation, each.inverse)}
+        object.__setattr__(self, "_classes", {each.iri: each for each in (self.everything, *self.classes)})
+        object.__setattr__(self, "_inverses", inverses)
+
+    def profile_of(self, owner: Node | None) -> ClassProfile | None:
+        """Return the profile of a class, of all entities for None; None where it has no instances or is not listed."""
+        return self._classes.get(owner)
+
+    def coverage(self, owner: Node | None, relation: Iri, direction: EdgeDirection = "out") -> Coverage | None:
+        """Return how many instances of a class have a relation, or how many of all entities where `owner` is None.
+
+        None where that is not known: the class is not listed, or neither is the relation and the list is cut.
+        """
+        known = self.profile_of(owner)
+        return None if known is None else known.coverage(relation, direction)
+
+    def inverse_of(self, relation: Iri) -> Iri | None:
+        """Return the relation that says the same backwards: the same one if it is symmetric, None if there is none."""
+        pair = self._inverses.get(relation)
+        if pair is None:
+            return None
+        return pair.inverse if pair.relation == relation else pair.relation
+
+    def inverses_of(self, relation: Iri) -> InverseRelations | None:
+        """Return what is known of a relation and its inverse, or None where it has none."""
+        return self._inverses.get(relation)
+
+
+def unknown_profile() -> GraphProfile:
+    """Return the profile of a graph of which nothing is known."""
+    return GraphProfile(ClassProfile(None, None, 0, 0, (), (), complete=False), (), (), (), complete=False)
+
+
+def kind_of(datatype: Iri) -> ValueKind:
+    """Return what kind of values a datatype has; `text` where it is none of those that are known."""
+    if datatype.value == _COORDINATES:
+        return "coordinates"
+    if not datatype.value.startswith(XSD) or datatype == XSD_STRING:
+        return "text"
+    name = datatype.value.removeprefix(XSD)
+    if name in _DATES:
+        return "date"
+    if name in _NUMBERS:
+        return "number"
+    return "boolean" if name == "boolean" else "text"
+
+
+def compared_kind(datatypes: Iterable[Iri]) -> ValueKind | None:
+    """Return the kind of values of which there is a least and a greatest one: dates or numbers, if not both."""
+    found = {kind_of(datatype) for datatype in datatypes}
+    if ("date" in found) == ("number" in found):
+        return None
+    return "date" if "date" in found else "number"
+
+
+def unit_in(label: str | None) -> str | None:
+    """Return the unit that a label names in brackets at its end: `km` for `length (km)`, or None."""
+    if label is None or not label.endswith(")"):
+        return None
+    _, opened, unit = label[:-1].rpartition("(")
+    return unit.strip() or None if opened else None

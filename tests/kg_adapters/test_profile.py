@@ -1,0 +1,211 @@
+"""Profiles: what is looked up in them, how values are ordered, and that arrays and statements are counted alike."""
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kg_adapters.labels import Vocabulary
+from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.local.cache import sample_store
+from kg_adapters.local.dictionary import Dictionary
+from kg_adapters.local.index import GraphIndex
+from kg_adapters.local.names import bare_relations
+from kg_adapters.local.profile_file import read_profile, write_profile
+from kg_adapters.local.profiling import profile_of_index
+from kg_adapters.local.seal import Damage
+from kg_adapters.local.store import open_store
+from kg_adapters.profile import (
+    MAX_CLASSES,
+    MAX_PROPERTIES,
+    ClassProfile,
+    Coverage,
+    GraphProfile,
+    InverseRelations,
+    PropertyProfile,
+    ValueRange,
+    kind_of,
+    unit_in,
+    unknown_profile,
+)
+from kg_adapters.profiling import Statement, profile_of
+from kg_adapters.terms import XSD, XSD_STRING, Iri, Literal, Node
+from kg_adapters.testing import iri, typed
+from kg_adapters.value_order import order_of
+from small_graphs import index_of
+
+FILM, DIRECTOR = iri("Film"), iri("director")
+WORLD = "http://world.example/"
+
+
+def film(*, complete: bool = True) -> ClassProfile:
+    director = PropertyProfile(DIRECTOR, "out", "director", instances=90, facts=120)
+    return ClassProfile(FILM, "film", 100, 100, (), (director,), complete=complete)
+
+
+def counted(index: GraphIndex) -> GraphProfile:
+    """Return the profile of an index as the plain counting of its statements gives it."""
+    names = Dictionary(index)
+    entities = {names.node(number) for number in np.flatnonzero(~bare_relations(index)).tolist()}
+
+    def label(node: Node) -> str | None:
+        number = names.node_id(node)
+        return None if number is None else names.label(number)
+
+    return profile_of(statements_of(index), Vocabulary(), entities=entities, label=label)
+
+
+def statements_of(index: GraphIndex) -> Iterator[Statement]:
+    names, out = Dictionary(index), index.out
+    for head in range(len(index.nodes)):
+        for group in range(int(out.groups[head]), int(out.groups[head + 1])):
+            for tail in out.neighbors[int(out.starts[group]) : int(out.starts[group + 1])].tolist():
+                yield names.node(head), names.relation(int(out.relations[group])), names.node(tail)
+        for row in range(int(index.features.starts[head]), int(index.features.starts[head + 1])):
+            feature = names.feature(row)
+            yield names.node(head), feature.relation, feature.value
+
+
+def any_graph(seed: int) -> list[str]:
+    """Return a small graph with classes above and below each other, in cycles too, and values of many forms."""
+    chance = random.Random(seed)  # noqa: S311 - a test graph is no secret
+    things, classes = [f"n{number}" for number in range(24)], [f"C{number}" for number in range(6)]
+    numbers = ("7", "-3.5", "1e3", "007", "7.0", "lots", "1e999", "INF", "9" * 40, "")
+    dates = ("1987-03-01", "1987", "-0044-03-15", "12000-01-01", "1987-03-01T10:00:00Z", "1987-13-99", "soon", "198x")
+    graph = [f"{chance.choice(things)} type {chance.choice(classes)}" for _ in range(30)]
+    graph += [f"{chance.choice(classes)} subClassOf {chance.choice(classes)}" for _ in range(6)]
+    graph += [f"{chance.choice(things)} r{chance.randrange(4)} {chance.choice(things)}" for _ in range(90)]
+    graph += [f'{chance.choice(things)} v0 "{chance.choice(numbers)}"^^<{XSD}decimal>' for _ in range(20)]
+    graph += [f'{chance.choice(things)} v1 "{chance.choice(dates)}"^^<{XSD}date>' for _ in range(20)]
+    graph += [f'{chance.choice(things)} r0 "{chance.choice(dates)}"^^<{XSD}gYear>' for _ in range(5)]
+    graph += [f'{chance.choice(things)} v1 "{chance.choice(numbers)}"' for _ in range(5)]
+    return [*graph, 'r0 label "a relation (km)"', "r1 inverseOf r2", 'C1 label "class"@en']
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_arrays_and_single_statements_give_the_same_profile(seed: int) -> None:
+    index = index_of(any_graph(seed))
+    assert profile_of_index(index, Vocabulary()) == counted(index)
+
+
+def test_a_profile_is_read_as_it_was_written(tmp_path: Path) -> None:
+    index = index_of(any_graph(3))
+    write_profile(tmp_path, index, Vocabulary())
+    assert read_profile((tmp_path / "profile.json").read_bytes()) == profile_of_index(index, Vocabulary())
+
+
+@pytest.mark.parametrize("text", [b"", b"{}", b"[]", b"\xff\xfe"])
+def test_a_damaged_profile_is_told(text: bytes) -> None:
+    with pytest.raises(Damage, match=r"profile\.json cannot be read"):
+        read_profile(text)
+
+
+def test_a_profile_that_names_no_term_is_damaged(tmp_path: Path) -> None:
+    write_profile(tmp_path, index_of(["a knows b"]), Vocabulary())
+    text = (tmp_path / "profile.json").read_bytes()
+    changed = text.replace(b'"terms":["http://example.org/knows"]', b'"terms":[]')
+    assert changed != text
+    with pytest.raises(Damage, match=r"profile\.json cannot be read"):
+        read_profile(changed)
+
+
+def test_a_profile_of_many_classes_says_that_it_lists_only_the_largest() -> None:
+    crowd = [f"n{number} type C{number}" for number in range(MAX_CLASSES + 5)]
+    found = profile_of_index(index_of([*crowd, "extra type C7"]), Vocabulary())
+    assert (len(found.classes), found.complete) == (MAX_CLASSES, False)
+    assert (found.classes[0].iri, found.classes[0].instances) == (iri("C7"), 2)
+
+
+def test_a_class_with_many_relations_says_that_it_lists_only_the_most_frequent() -> None:
+    wide = [f"thing r{number} other" for number in range(MAX_PROPERTIES + 5)]
+    known = profile_of_index(index_of(["thing type C", *wide]), Vocabulary()).profile_of(iri("C"))
+    assert known is not None
+    assert (len(known.properties), known.complete) == (MAX_PROPERTIES, False)
+    assert known.coverage(iri("never")) is None
+
+
+def test_coverage_counts_who_has_a_relation_and_is_none_where_that_is_not_known() -> None:
+    profile = GraphProfile(film(), (film(),), (), ())
+    assert profile.coverage(FILM, DIRECTOR) == Coverage(FILM, "film", DIRECTOR, "out", 100, 90)
+    assert profile.coverage(FILM, iri("captain")) == Coverage(FILM, "film", iri("captain"), "out", 100, 0)
+    assert GraphProfile(film(), (film(complete=False),), (), ()).coverage(FILM, iri("captain")) is None
+    assert unknown_profile().coverage(None, DIRECTOR) is None
+
+
+def test_the_share_of_no_instances_is_nothing() -> None:
+    assert Coverage(None, None, DIRECTOR, "out", 0, 0).share == 0.0
+    assert Coverage(None, None, DIRECTOR, "out", 4, 1).share == 0.25
+
+
+def test_an_inverse_is_found_from_either_side() -> None:
+    pair = InverseRelations(iri("child"), iri("parent"), True, 3, 1, 0)
+    profile = GraphProfile(film(), (), (pair,), ())
+    assert (profile.inverse_of(iri("child")), profile.inverse_of(iri("parent"))) == (iri("parent"), iri("child"))
+    assert profile.inverses_of(iri("parent")) is pair
+    assert (pair.symmetric, pair.partial) == (False, True)
+    assert profile.inverse_of(DIRECTOR) is None
+
+
+@pytest.mark.parametrize(
+    ("datatype", "kind"),
+    [
+        (Iri(XSD + "gYear"), "date"),
+        (Iri(XSD + "integer"), "number"),
+        (Iri(XSD + "boolean"), "boolean"),
+        (Iri(XSD + "anyURI"), "text"),
+        (XSD_STRING, "text"),
+        (Iri("http://www.opengis.net/ont/geosparql#wktLiteral"), "coordinates"),
+    ],
+)
+def test_datatypes_have_kinds(datatype: Iri, kind: str) -> None:
+    assert kind_of(datatype) == kind
+
+
+def test_the_kinds_of_a_range_are_named_once_and_in_order() -> None:
+    assert ValueRange((XSD_STRING, Iri(XSD + "date"), Iri(XSD + "gYear"))).kinds == ("date", "text")
+
+
+@pytest.mark.parametrize(
+    ("label", "unit"),
+    [
+        ("length (km)", "km"),
+        ("turnover (million krunock)", "million krunock"),
+        ("(m)", "m"),
+        ("area", None),
+        (None, None),
+        ("odd ()", None),
+        ("a)", None),
+    ],
+)
+def test_the_unit_stands_in_the_last_brackets_of_a_label(label: str | None, unit: str | None) -> None:
+    assert unit_in(label) == unit
+
+
+def test_dates_and_numbers_are_ordered_and_other_values_are_not() -> None:
+    dates = ["-0044-03-15", "-0043", "0000", "1987", "1987-03", "1987-03-01", "1987-03-01T00:00:01Z", "12000-01-01"]
+    orders = [order_of(typed(date, "date")) for date in dates]
+    known = [order for order in orders if order is not None]
+    assert (len(known), known) == (len(dates), sorted(known))
+    assert [order_of(typed(number, "decimal")) for number in ("+7", ".5", "1e3")] == [7.0, 0.5, 1000.0]
+    assert order_of(Literal("7")) is None
+    assert [order_of(typed(text, "integer")) for text in ("seven", "1_000", "1e999", "7" * 33)] == [None] * 4
+
+
+async def test_the_profile_of_the_fictional_world_knows_lengths_inverses_and_what_no_bridge_has(tmp_path: Path) -> None:
+    graph = LocalAdapter(open_store(sample_store(tmp_path, "sample:world")))
+    profile = await graph.profile()
+    bridge = profile.profile_of(Iri(f"{WORLD}K64"))
+    assert bridge is not None
+    length = bridge.property(Iri(f"{WORLD}R140"))
+    assert length is not None
+    assert (bridge.label, bridge.instances, length.instances) == ("bridge", 120, 120)
+    assert length.values == ValueRange(
+        (Iri(XSD + "decimal"),), typed("27.4", "decimal"), typed("1397.3", "decimal"), "m"
+    )
+    assert bridge.coverage(Iri(f"{WORLD}R42")) == Coverage(bridge.iri, "bridge", Iri(f"{WORLD}R42"), "out", 120, 0)
+    assert profile.inverses_of(Iri(f"{WORLD}R57")) == InverseRelations(
+        Iri(f"{WORLD}R198"), Iri(f"{WORLD}R57"), True, both=49, only_relation=82, only_inverse=74
+    )
+    assert await graph.profile() is profile
