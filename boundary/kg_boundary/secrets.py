@@ -152,7 +152,7 @@ def _near(content: bytes, forms: tuple[Form, ...], *, cut: bool) -> list[tuple[i
     parts = [(len(content) - _MARGIN, len(content))] if cut else []
     for form in forms:
         spans = (found.span() for found in _trace(form.value).finditer(content))
-        parts.extend((max(0, start - _MARGIN), min(len(content), end + _MARGIN)) for start, end in spans)
+        parts.extend((max(0, start - _MARGIN), end + _MARGIN) for start, end in spans)
     return _merged(sorted(parts))
 
 

@@ -9,7 +9,7 @@ import pyoxigraph
 
 from kg_boundary.shown import in_quotes, visible_line
 
-_PLACE: Final = re.compile(r"error at (\d+):(\d+): expected (?:one of )?", re.DOTALL)
+_PLACE: Final = re.compile(r"error at (\d+):(\d+): expected (?:one of )?")
 _TOKEN: Final = re.compile(r'"((?:[^"\\]|\\.)+)"|\b([A-Z]{2,})\b')
 _CHARACTERS: Final = re.compile(r"\[[^\]]*\]")
 _NOTES: Final[Mapping[str, str]] = {

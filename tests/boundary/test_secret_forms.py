@@ -96,5 +96,19 @@ def test_a_secret_at_the_beginning_of_a_large_answer_is_found() -> None:
     assert hiding("correct-horse").data(f"correct-horse {filling}".encode()).decode() == f"… {filling}"
 
 
+@pytest.mark.parametrize("secret", ["p&ss-word/then", "&first%then-last&", "first\nsecond"])
+def test_marks_between_letters_may_be_escaped_or_not_in_a_large_answer(secret: str) -> None:
+    filling = "y " * LARGE
+    for written in (secret, quote(secret, safe="")):
+        assert hiding(secret).data(f"{filling}{written} {filling}".encode()).decode() == f"{filling}… {filling}"
+
+
+def test_secrets_that_share_letters_touch_or_hold_one_another_are_hidden_as_one() -> None:
+    redactor = Redactor(frozenset({"correct-horse-battery", "horse-battery-staple", "rse-bat", "=and=so=on"}))
+    assert redactor.message("First correct-horse-battery, then a word.") == "First …, then a word."
+    assert redactor.message("First correct-horse-battery-staple, then a word.") == "First …, then a word."
+    assert redactor.message("Last rse-bat, correct-horse-battery=and=so=on, now.") == "Last …, …, now."
+
+
 def test_a_redactor_is_written_without_what_it_hides() -> None:
     assert repr(hiding("correct-horse", "ann")) == "Redactor()"
