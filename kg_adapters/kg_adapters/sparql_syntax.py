@@ -63,7 +63,7 @@ def read_engine_error(text: str, message: str) -> SyntaxProblem:
     """Translate Oxigraph's message about a query that it cannot read."""
     place = _PLACE.match(message)
     if place is None:
-        return SyntaxProblem(None, message.split("\n", 1)[0][:_MAX_SHOWN])
+        return SyntaxProblem(None, message.partition("\n")[0][:_MAX_SHOWN])
     expected = message[place.end() :]
     at = _offset(text, int(place[1]), int(place[2]))
     if _UNBOUND in expected:

@@ -19,13 +19,21 @@ from kg_adapters.embedding import (
     QueuedEmbedder,
     best_available,
 )
-from kg_adapters.errors import ModelUnavailable
+from kg_adapters.errors import ModelBusy, ModelUnavailable
 from kg_adapters.models import Candidate
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node
-from kg_adapters.vectors import LabelVectors, SupportsVectors
+from kg_adapters.vectors import SupportsVectors
 from kg_boundary.private_files import private_folder
-from kg_server.observation.scoring import AWAY, PaperScorer, RelationFirstScorer, Scorer, SpellingScorer
+from kg_server.observation.scoring import (
+    AWAY,
+    BUSY,
+    HurriedScorer,
+    PaperScorer,
+    RelationFirstScorer,
+    Scorer,
+    SpellingScorer,
+)
 from kg_server.settings import Settings
 
 VECTORS_FOLDER: Final = "vectors"
@@ -33,6 +41,10 @@ _SHORT_REASON: Final = "the embedding model does not run here; kg-sextant doctor
 
 _SHARE: Final = 0.6
 """What part of a call's time a model may have, so that letters can still stand in for it."""
+
+_MODEL_SHARE: Final = 0.4
+"""What part of it all hops of `observe` together may spend on scores by the model here. Whatever else keeps them from
+being ready in time, letters then have as long, on a machine that has too much to do."""
 
 _WAITING_SHARE: Final = 0.05
 """What part of it one hop of `observe` may wait while others have the model here: where processors have too much to do,
@@ -79,11 +91,10 @@ class Meaning:
         self._settings = settings
         self._loading = anyio.Lock()
         self._loaded: _Loaded | None = None
-        self._scorer: tuple[LabelVectors | None, Scorer] | None = None
         self._closing = AsyncExitStack()
 
     async def scorer(self) -> Scorer:
-        """Return what ranks triples by a question."""
+        """Return what ranks triples by one question."""
         loaded, graph = await self._load(), self._graph
         if loaded.embedder is None:
             return loaded.scorer
@@ -91,9 +102,8 @@ class Meaning:
             return PaperScorer(loaded.embedder)
         # Asked for each time, as they go with the graph as it is now.
         vectors = await graph.label_vectors(loaded.fingerprint) if isinstance(graph, SupportsVectors) else None
-        if self._scorer is None or self._scorer[0] is not vectors:
-            self._scorer = vectors, RelationFirstScorer(loaded.embedder, vectors=vectors)
-        return self._scorer[1]
+        scorer = RelationFirstScorer(loaded.embedder, vectors=vectors)
+        return scorer if self._settings.embedder == "openai" else hurried(scorer, self._settings)
 
     async def candidates(self, text: str, *, limit: int, type: Node | None) -> Meant:
         """Return the entities that are what a text says; none where no vectors of them are there."""
@@ -107,6 +117,8 @@ class Meaning:
             return Meant(missing=loaded.reason)
         try:
             vector = (await loaded.embedder.embed([text]))[0]
+        except ModelBusy:
+            return Meant(missing=BUSY)
         except ModelUnavailable as error:
             _log.warning("%s", error)
             return Meant(missing=AWAY)
@@ -115,7 +127,7 @@ class Meaning:
     async def aclose(self) -> None:
         """Give back files and connections; what is needed again afterwards is loaded again."""
         async with self._loading:
-            self._loaded = self._scorer = None
+            self._loaded = None
             closing, self._closing = self._closing, AsyncExitStack()
             await closing.aclose()
 
@@ -157,7 +169,13 @@ def shared(embedder: Embedder, settings: Settings) -> Embedder:
     """Return an embedder that many calls may use at once, so that letters stand in early where it cannot serve all."""
     if isinstance(embedder, OpenAiEmbedder):
         return guarded(embedder, settings)
-    return QueuedEmbedder(embedder, wait_s=_WAITING_SHARE * settings.timeout_s)
+    shares = _WAITING_SHARE * settings.timeout_s, _MODEL_SHARE * settings.timeout_s
+    return QueuedEmbedder(embedder, wait_s=shares[0], timeout_s=shares[1])
+
+
+def hurried(scorer: Scorer, settings: Settings) -> Scorer:
+    """Return a scorer whose model is here with the time that it may have for one question."""
+    return HurriedScorer(scorer, _MODEL_SHARE * settings.timeout_s)
 
 
 async def embedder_of(settings: Settings) -> AvailableEmbedder:

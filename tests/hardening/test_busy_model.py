@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import numpy as np
+import pytest
 
 from kg_adapters.embedding import (
     CachedEmbedder,
@@ -14,12 +16,15 @@ from kg_adapters.embedding import (
     QueuedEmbedder,
     Vectors,
 )
+from kg_adapters.errors import ModelBusy
 from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.surroundings import Longs, Surroundings, surroundings_of
 from kg_adapters.testing import EXAMPLE
-from kg_server.meaning import shared
+from kg_server.meaning import hurried, shared
 from kg_server.observation.answer import observation
-from kg_server.observation.scoring import RelationFirstScorer
+from kg_server.observation.scoring import Floats, HurriedScorer, RelationFirstScorer
 from kg_server.observation.search import Reach
+from kg_server.observation.wording import Inquiry
 from kg_server.settings import Settings
 from small_graphs import store_of
 
@@ -46,7 +51,7 @@ class HeldEmbedder:
 
 async def test_who_would_wait_too_long_for_the_model_is_answered_by_letters(tmp_path: Path) -> None:
     model = HeldEmbedder()
-    scorer = RelationFirstScorer(CachedEmbedder(QueuedEmbedder(model, wait_s=0.01), path=None))
+    scorer = RelationFirstScorer(CachedEmbedder(QueuedEmbedder(model, wait_s=0.01, timeout_s=600), path=None))
     graph = LocalAdapter(store_of(tmp_path, STARS))
     said: list[str] = []
 
@@ -72,6 +77,56 @@ async def test_who_would_wait_too_long_for_the_model_is_answered_by_letters(tmp_
         "spelling alone (the embedding model is busy now",
         "meaning and spelling",
     ]
+
+
+class NeverEmbedder(HeldEmbedder):
+    """Comes to no end, however little it is asked for."""
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        await self.go_on.wait()
+        return await super().embed(texts)
+
+
+async def test_whatever_holds_up_the_model_letters_stand_in_while_there_is_time(tmp_path: Path) -> None:
+    graph, settings = LocalAdapter(store_of(tmp_path, STARS)), Settings(timeout_s=1)
+    answer = await observation(
+        graph,
+        hurried(RelationFirstScorer(NeverEmbedder()), settings),
+        question="Who is a friend?",
+        entities=[f"<{EXAMPLE}ann>"],
+        reach=Reach(timeout_s=600),
+        max_tokens=2_000,
+        on_hop=_not_told,
+    )
+    assert "by spelling alone (the embedding model is busy now" in answer.text
+    assert answer.result.status == "ok"
+
+
+class SlowScorer:
+    """Takes long for the first scores, and never gives the event loop a turn before the second are asked for."""
+
+    name = "slow"
+
+    def __init__(self, busy_s: float) -> None:
+        self._busy_s = busy_s
+
+    async def score(self, asked: Inquiry, around: Surroundings, edges: Longs, *, looks: int) -> Floats:
+        del asked, around, looks
+        end = anyio.current_time() + self._busy_s
+        while anyio.current_time() < end:
+            pass
+        if self._busy_s == 0:
+            await anyio.lowlevel.checkpoint()
+        self._busy_s = 0
+        return np.ones(len(edges), dtype=np.float32)
+
+
+async def test_all_hops_of_a_question_share_the_time_of_the_model() -> None:
+    scorer, nothing = HurriedScorer(SlowScorer(0.02), 0.01), surroundings_of((), {}, {})
+    edges = np.zeros(1, dtype=np.int64)
+    assert len(await scorer.score(Inquiry("Who?", "Who?"), nothing, edges, looks=1)) == 1
+    with pytest.raises(ModelBusy):
+        await scorer.score(Inquiry("Who?", "Who?"), nothing, edges, looks=1)
 
 
 def test_the_model_of_the_package_is_shared_in_a_queue_and_a_service_is_guarded() -> None:

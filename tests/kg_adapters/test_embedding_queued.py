@@ -38,7 +38,7 @@ class SlowEmbedder:
 
 async def test_long_calls_are_done_one_after_the_other_and_a_short_one_passes_them() -> None:
     inner = SlowEmbedder()
-    queued = QueuedEmbedder(inner, wait_s=NEVER_S)
+    queued = QueuedEmbedder(inner, wait_s=NEVER_S, timeout_s=NEVER_S)
     async with anyio.create_task_group() as tasks:
         for _ in range(3):
             tasks.start_soon(queued.embed, LONG)
@@ -51,7 +51,7 @@ async def test_long_calls_are_done_one_after_the_other_and_a_short_one_passes_th
 
 async def test_who_has_waited_too_long_is_told_so_and_the_others_go_on() -> None:
     inner = SlowEmbedder()
-    queued = QueuedEmbedder(inner, wait_s=0.01)
+    queued = QueuedEmbedder(inner, wait_s=0.01, timeout_s=NEVER_S)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(queued.embed, LONG)
         await anyio.wait_all_tasks_blocked()
@@ -62,9 +62,19 @@ async def test_who_has_waited_too_long_is_told_so_and_the_others_go_on() -> None
     assert (await queued.embed(LONG)).shape == (17, 2)
 
 
+@pytest.mark.parametrize("count", [2, 17])
+async def test_a_call_that_takes_too_long_is_given_up_and_leaves_its_turn(count: int) -> None:
+    inner = SlowEmbedder()
+    queued = QueuedEmbedder(inner, wait_s=NEVER_S, timeout_s=0.01)
+    with pytest.raises(ModelBusy, match="is busy with others"):
+        await queued.embed(["text"] * count)
+    inner.go_on.set()
+    assert (await queued.embed(LONG)).shape == (17, 2)
+
+
 async def test_a_call_that_is_given_up_while_it_works_leaves_its_turn_to_the_next() -> None:
     inner = SlowEmbedder()
-    queued = QueuedEmbedder(inner, wait_s=NEVER_S)
+    queued = QueuedEmbedder(inner, wait_s=NEVER_S, timeout_s=NEVER_S)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(queued.embed, LONG)
         await anyio.wait_all_tasks_blocked()
@@ -74,5 +84,5 @@ async def test_a_call_that_is_given_up_while_it_works_leaves_its_turn_to_the_nex
 
 
 async def test_it_is_the_embedder_that_it_wraps() -> None:
-    queued = QueuedEmbedder(SlowEmbedder(), wait_s=NEVER_S)
+    queued = QueuedEmbedder(SlowEmbedder(), wait_s=NEVER_S, timeout_s=NEVER_S)
     assert (queued.fingerprint, queued.dimensions) == ("slow", 2)

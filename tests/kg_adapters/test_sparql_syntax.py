@@ -17,6 +17,7 @@ QUERY = "ASK {\n?s ?p ?o .\n?x ?y }"
         ("error at 2:7: expected one of FROM, ASK", SyntaxProblem(8, "unexpected '?p'")),
         ("error at 1:2: expected one of SELECT, ASK", SyntaxProblem(0, "unexpected 'ASK'")),
         ('error at 2:7: expected one of "{", WHERE', SyntaxProblem(12, "unexpected '?o'; expected one of { WHERE")),
+        (r'error at 1:5: expected one of "\"", "{"', SyntaxProblem(4, "unexpected '{'; expected one of \" {")),
         # No place is behind the end.
         ('error at 3:99: expected "}"', SyntaxProblem(24, "unexpected end of the query; expected one of }")),
         ("error at 1:9: expected The SELECT contains a variable that is unbound", None),
@@ -58,4 +59,5 @@ def test_the_text_as_a_whole_has_no_place() -> None:
 
 def test_the_first_line_begins_with_the_first_character() -> None:
     assert SyntaxProblem(0, "odd").describe("?ask\n") == " at line 1, column 1: odd\n?ask\n^"
+    assert SyntaxProblem(0, "odd").describe("\n?ask") == " at line 1, column 1: odd\n\n^"
     assert SyntaxProblem(1, "odd").describe("\n?ask") == " at line 2, column 1: odd\n?ask\n^"

@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
+from threading import Lock
 from typing import Final
 
 import anyio
@@ -19,6 +20,8 @@ from kg_adapters.embedding.vector_memory import VectorMemory
 MEMORY_ROWS: Final = 65_536
 FILE_ROWS: Final = 2_000_000
 _LONGEST_NAME: Final = 256
+# One works on the file while the others wait for it in their threads: the next begins however busy the event loop is.
+_CALLS_AT_ONCE: Final = 4
 
 _log = logging.getLogger(__name__)
 
@@ -45,7 +48,8 @@ class CachedEmbedder:
         self._path = path
         self._file_rows = file_rows
         self._file: VectorFile | None = None
-        self._turn = anyio.CapacityLimiter(1)
+        self._turn = Lock()
+        self._calls = anyio.CapacityLimiter(_CALLS_AT_ONCE)
         self._pending: dict[str, anyio.Event] = {}
 
     @property
@@ -69,7 +73,7 @@ class CachedEmbedder:
 
     async def aclose(self) -> None:
         """Close the file; calling it twice is harmless. The embedder inside is its owner's to close."""
-        await anyio.to_thread.run_sync(self._close_file, limiter=self._turn)
+        await anyio.to_thread.run_sync(self._close_file, limiter=self._calls)
 
     async def _rows(self, wanted: Mapping[str, str]) -> dict[str, PackedRows]:
         """Return the row of each text, given the texts by name."""
@@ -95,7 +99,7 @@ class CachedEmbedder:
         done = anyio.Event()
         self._pending.update(dict.fromkeys(wanted, done))
         try:
-            rows = await anyio.to_thread.run_sync(self._read, list(wanted), limiter=self._turn)
+            rows = await anyio.to_thread.run_sync(self._read, list(wanted), limiter=self._calls)
             new = [name for name in wanted if name not in rows]
             fresh = await self._embed([wanted[name] for name in new])
             rows.update(zip(new, fresh, strict=True))
@@ -105,7 +109,7 @@ class CachedEmbedder:
                 del self._pending[name]
             done.set()
         if new:
-            await anyio.to_thread.run_sync(self._write, new, fresh, limiter=self._turn)
+            await anyio.to_thread.run_sync(self._write, new, fresh, limiter=self._calls)
         return rows
 
     async def _embed(self, texts: Sequence[str]) -> PackedRows:
@@ -116,17 +120,19 @@ class CachedEmbedder:
 
     def _read(self, names: Sequence[str]) -> dict[str, PackedRows]:
         try:
-            file = self._open_file()
-            return {} if file is None else file.read(names)
+            with self._turn:
+                file = self._open_file()
+                return {} if file is None else file.read(names)
         except (sqlite3.Error, OSError) as error:
             self._give_up_file(error)
             return {}
 
     def _write(self, names: Sequence[str], rows: PackedRows) -> None:
         try:
-            file = self._open_file()
-            if file is not None:
-                file.write(names, rows)
+            with self._turn:
+                file = self._open_file()
+                if file is not None:
+                    file.write(names, rows)
         except (sqlite3.Error, OSError) as error:
             self._give_up_file(error)
 
@@ -142,9 +148,10 @@ class CachedEmbedder:
         self._close_file()
 
     def _close_file(self) -> None:
-        file, self._file, self._path = self._file, None, None
-        if file is not None:
-            file.close()
+        with self._turn:
+            file, self._file, self._path = self._file, None, None
+            if file is not None:
+                file.close()
 
 
 def _name(text: str) -> str:

@@ -2,9 +2,10 @@
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
+from threading import Event
 from typing import Final, Protocol
 
 import anyio
@@ -12,6 +13,7 @@ import anyio.to_thread
 import numpy as np
 import numpy.typing as npt
 
+from kg_adapters.embedding.fair_lock import FairLock
 from kg_adapters.embedding.protocol import Vectors, encodable, is_blank, unit_rows
 from kg_adapters.errors import Unsupported
 
@@ -25,6 +27,8 @@ _MAX_TOKENS: Final = 128
 # No 128 tokens of written language are longer, and the tokenizer reads a text to its end before it cuts.
 _MAX_CHARACTERS: Final = 2_000
 _BATCH: Final = 16
+# So many threads wait for the model at most; further calls wait outside.
+_CALLS_AT_ONCE: Final = 8
 _TOKENIZED_AT_ONCE: Final = 4_096
 # Batches are small: more threads would wait for each other.
 _MOST_THREADS: Final = 8
@@ -34,8 +38,8 @@ class MiniLmEmbedder:
     """Embeds with the shipped model; it is loaded by the first call, which takes a quarter of a second.
 
     One batch runs at a time, and callers take turns batch by batch, so that a long call does not hold up a short one;
-    where many long ones may come at once, `QueuedEmbedder` puts them in a row. A cancelled call ends after its current
-    batch.
+    where many long ones may come at once, `QueuedEmbedder` puts them in a row. The next batch begins when one ends,
+    however busy the event loop is. Who cancels a call goes on at once; at most a batch of it is computed in vain.
 
     Args:
         folder: Where the two files of the model lie.
@@ -45,7 +49,8 @@ class MiniLmEmbedder:
     def __init__(self, *, folder: Path = MODEL_FOLDER, threads: int | None = None) -> None:
         self._folder = folder
         self._threads = threads or min(_cores(), _MOST_THREADS)
-        self._turn = anyio.CapacityLimiter(1)
+        self._turn = FairLock()
+        self._calls = anyio.CapacityLimiter(_CALLS_AT_ONCE)
         self._model: _Model | None = None
 
     @property
@@ -68,26 +73,34 @@ class MiniLmEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """See `Embedder`."""
+        given_up = Event()
+        try:
+            return await anyio.to_thread.run_sync(
+                self._embed, texts, given_up, abandon_on_cancel=True, limiter=self._calls
+            )
+        finally:
+            given_up.set()
+
+    def _embed(self, texts: Sequence[str], given_up: Event) -> Vectors:
         vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
         places = [place for place, text in enumerate(texts) if not is_blank(text)]
         for first in range(0, len(places), _TOKENIZED_AT_ONCE):
-            await self._embed_into(vectors, texts, places[first : first + _TOKENIZED_AT_ONCE])
+            for part, found in self._batches(texts, places[first : first + _TOKENIZED_AT_ONCE]):
+                if given_up.is_set():
+                    return vectors
+                vectors[part] = found
         return vectors
 
-    async def _embed_into(self, vectors: Vectors, texts: Sequence[str], places: Sequence[int]) -> None:
-        chosen = [encodable(texts[place][:_MAX_CHARACTERS]) for place in places]
-        tokens = await anyio.to_thread.run_sync(self._tokenize, chosen, limiter=self._turn)
-        order = sorted(range(len(chosen)), key=lambda number: len(tokens[number]))
+    def _batches(self, texts: Sequence[str], places: Sequence[int]) -> Iterator[tuple[Sequence[int], Vectors]]:
+        """Yield the vectors of some places, batch by batch."""
+        with self._turn:
+            tokens = self._loaded().tokenize([encodable(texts[place][:_MAX_CHARACTERS]) for place in places])
+        order = sorted(range(len(places)), key=lambda number: len(tokens[number]))
         for first in range(0, len(order), _BATCH):
             batch = order[first : first + _BATCH]
-            found = await anyio.to_thread.run_sync(self._run, [tokens[number] for number in batch], limiter=self._turn)
-            vectors[[places[number] for number in batch]] = found
-
-    def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
-        return self._loaded().tokenize(texts)
-
-    def _run(self, tokens: Sequence[Sequence[int]]) -> Vectors:
-        return self._loaded().run(tokens)
+            with self._turn:
+                found = self._loaded().run([tokens[number] for number in batch])
+            yield [places[number] for number in batch], found
 
     def _loaded(self) -> "_Model":
         if self._model is None:

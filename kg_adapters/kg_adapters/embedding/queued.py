@@ -8,6 +8,7 @@ import anyio
 from kg_adapters.embedding.protocol import Embedder, Vectors
 from kg_adapters.errors import ModelBusy
 
+_BUSY: Final = "The embedding model is busy with others. Ask again in a moment."
 SHORT: Final = 16
 """How many texts a short call has at most: one batch of the shipped model."""
 
@@ -16,16 +17,18 @@ class QueuedEmbedder:
     """Wraps an embedder that computes here, where more may be asked than the processors can do.
 
     Short calls pass at once. Longer ones are done one after the other, so that those that are begun are finished; were
-    they all done together, all would be too late. Who has waited for `wait_s` seconds is told that the model is busy.
+    they all done together, all would be too late. Who has waited too long is told that the model is busy.
 
     Args:
         embedder: The embedder.
         wait_s: How many seconds a longer call waits for its turn.
+        timeout_s: How many seconds any call may take, with its turn or without one.
     """
 
-    def __init__(self, embedder: Embedder, *, wait_s: float) -> None:
+    def __init__(self, embedder: Embedder, *, wait_s: float, timeout_s: float) -> None:
         self._embedder = embedder
         self._wait_s = wait_s
+        self._timeout_s = timeout_s
         self._turn = anyio.Lock()
 
     @property
@@ -45,12 +48,20 @@ class QueuedEmbedder:
             ModelBusy: Others had their turn for too long.
         """
         if len(texts) <= SHORT:
-            return await self._embedder.embed(texts)
+            return await self._in_time(texts)
         with anyio.move_on_after(self._wait_s) as waiting:
             await self._turn.acquire()
         if waiting.cancelled_caught:
-            raise ModelBusy("The embedding model is busy with others. Ask again in a moment.")
+            raise ModelBusy(_BUSY)
         try:
-            return await self._embedder.embed(texts)
+            return await self._in_time(texts)
         finally:
             self._turn.release()
+
+    async def _in_time(self, texts: Sequence[str]) -> Vectors:
+        vectors: Vectors | None = None
+        with anyio.move_on_after(self._timeout_s):
+            vectors = await self._embedder.embed(texts)
+        if vectors is None:
+            raise ModelBusy(_BUSY)
+        return vectors

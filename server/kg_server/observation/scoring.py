@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
+import anyio
 import anyio.lowlevel
 import anyio.to_thread
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from kg_adapters.embedding.lexical import lexical_scores
 from kg_adapters.embedding.protocol import Embedder, products
+from kg_adapters.errors import ModelBusy
 from kg_adapters.surroundings import Longs, StoreIds, Surroundings
 from kg_adapters.vectors import LabelVectors
 from kg_server.observation.pairs import far_texts, pairs_of, spoken_relations
@@ -97,6 +99,39 @@ class SpellingScorer:
         scores += self._FAR * await _far_spelling(asked.about, around, pairs.far)
         scores /= 1 + self._FAR
         return scores[pairs.of]
+
+
+class HurriedScorer:
+    """Gives another scorer some time, for all that it scores together.
+
+    Args:
+        scorer: What compares.
+        time_s: How many seconds it has.
+    """
+
+    def __init__(self, scorer: Scorer, time_s: float) -> None:
+        self._scorer = scorer
+        self._left_s = time_s
+
+    @property
+    def name(self) -> str:
+        """What the other goes by."""
+        return self._scorer.name
+
+    async def score(self, asked: Inquiry, around: Surroundings, edges: Longs, *, looks: int) -> Floats:
+        """See `Scorer`.
+
+        Raises:
+            ModelBusy: The time is up.
+        """
+        scores: Floats | None = None
+        began = anyio.current_time()
+        with anyio.move_on_after(self._left_s):
+            scores = await self._scorer.score(asked, around, edges, looks=looks)
+        self._left_s -= anyio.current_time() - began
+        if scores is None:
+            raise ModelBusy("The embedding model does not come to an end in time. Ask again in a moment.")
+        return scores
 
 
 class RelationFirstScorer:
