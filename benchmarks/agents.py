@@ -14,6 +14,7 @@ from benchmarks.quality_questions import QUESTIONS, Question, read_questions
 from benchmarks.timing import Timings, race, time_once
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.store import open_store
+from kg_adapters.requests import SurroundingsRequest
 from kg_agents.answers import AgentAnswer
 from kg_agents.knowledge import KnowledgeGraph, connect
 from kg_agents.oda import ODA, OdaSettings, OdaWithoutModel
@@ -77,7 +78,9 @@ async def _by_words(store: Path, questions: Sequence[Question]) -> tuple[float, 
     async with aclosing(LocalAdapter(open_store(store))) as graph:
         for question in questions:
             topic = graph.prefixes.expand(question.topic)
-            around = await graph.surroundings([topic], per_relation=MOST_EDGES, per_entity=MOST_EDGES)
+            around = await graph.surroundings(
+                SurroundingsRequest((topic,), per_relation=MOST_EDGES, per_entity=MOST_EDGES)
+            )
             right: list[tuple[float, bool]] = []
             for edge in range(len(around)):
                 relation, far = int(around.relation[edge]), int(around.far[edge])

@@ -16,6 +16,7 @@ from time import perf_counter
 from typing import Final
 
 from benchmarks.sources import opened
+from kg_adapters.requests import NeighborRequest
 
 _STATUS: Final = Path("/proc/self/status")
 _KIB_PER_MB: Final = 1_000_000 / 1_024
@@ -79,7 +80,7 @@ def open_ours(store: str, entity: str) -> Callable[[], object]:
 
     def job() -> object:
         adapter = LocalAdapter(open_store(Path(store)))
-        asyncio.run(adapter.neighbors([Iri(entity)], direction="both", limit=50))
+        asyncio.run(adapter.neighbors(NeighborRequest((Iri(entity),))))
         return adapter
 
     return job

@@ -10,6 +10,7 @@ from benchmarks.peers.answers import Degrees, PeerGraph
 from benchmarks.timing import differing, race
 from benchmarks.workload import Workload
 from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Iri
 
 Ask: TypeAlias = Callable[[str], Awaitable[object]]
@@ -78,13 +79,13 @@ async def search_line(how: str, adapter: LocalAdapter, texts: Sequence[str]) -> 
 async def labelled(adapter: LocalAdapter, entity: str, limit: int) -> int:
     """List triples around an entity with the labels of all terms, and return how many."""
     node = Iri(entity)
-    triples = (await adapter.neighbors([node], direction="both", limit=limit))[node].triples
+    triples = (await adapter.neighbors(NeighborRequest((node,), limit=limit)))[node].triples
     await adapter.labels({term for triple in triples for term in (triple.head, triple.relation, triple.tail)})
     return len(triples)
 
 
 async def _triples(adapter: LocalAdapter, entity: str) -> object:
-    return await adapter.neighbors([Iri(entity)], direction="both", limit=PAGE)
+    return await adapter.neighbors(NeighborRequest((Iri(entity),), limit=PAGE))
 
 
 async def _degrees(adapter: LocalAdapter, entity: str) -> Degrees:

@@ -1,7 +1,7 @@
 """Extractions of small graphs, and a graph that counts what it is asked and can fail or be killed in the middle."""
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from kg_adapters.extraction.extract import ExtractionReport, Order, extract
@@ -10,10 +10,11 @@ from kg_adapters.extraction.seeds import FIELDS
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.store import LocalStore, SourceFile, open_store
 from kg_adapters.local.swap import exclusively
-from kg_adapters.models import Description, Direction, FeaturePage, NeighborPage
+from kg_adapters.models import Description, FeaturePage, NeighborPage
 from kg_adapters.progress import OnExtraction, ignore_extraction
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.terms import Iri, Node
+from kg_adapters.requests import FeatureRequest, NeighborRequest
+from kg_adapters.terms import Node
 
 
 class WatchedGraph(LocalAdapter):
@@ -43,33 +44,17 @@ class WatchedGraph(LocalAdapter):
         """Return what the calls of one kind were about."""
         return [entities for kind, entities in self.asked if kind == call]
 
-    async def neighbors(
-        self,
-        entities: Sequence[Node],
-        *,
-        direction: Direction,
-        relations: Collection[Iri] | None = None,
-        limit_per_relation: int | None = None,
-        limit: int,
-        cursor: str | None = None,
-    ) -> Mapping[Node, NeighborPage]:
-        self.note("neighbors" if relations is None else "types", entities)
-        return await super().neighbors(
-            entities,
-            direction=direction,
-            relations=relations,
-            limit_per_relation=limit_per_relation,
-            limit=limit,
-            cursor=cursor,
-        )
+    async def neighbors(self, request: NeighborRequest) -> Mapping[Node, NeighborPage]:
+        self.note("neighbors" if request.relations is None else "types", request.entities)
+        return await super().neighbors(request)
 
     async def describe(self, terms: Collection[Node]) -> Mapping[Node, Description]:
         self.note("describe", terms)
         return await super().describe(terms)
 
-    async def features(self, entity: Node, *, relation: Iri | None = None, limit: int = 200) -> FeaturePage:
-        self.note("features", [entity])
-        return await super().features(entity, relation=relation, limit=limit)
+    async def features(self, request: FeatureRequest) -> Mapping[Node, FeaturePage]:
+        self.note("features", request.entities)
+        return await super().features(request)
 
 
 def order_for(*lines: str, bounds: Bounds | None = None, values: ValueChoice = "all") -> Order:

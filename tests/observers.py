@@ -10,9 +10,10 @@ import rdflib
 
 from kg_adapters.embedding.protocol import Vectors, unit_rows
 from kg_adapters.errors import BackendTimeout
-from kg_adapters.models import Direction, NeighborPage
+from kg_adapters.models import NeighborPage
 from kg_adapters.rdflib_adapter import RdflibAdapter
-from kg_adapters.terms import Iri, Node
+from kg_adapters.requests import NeighborRequest
+from kg_adapters.terms import Node
 from kg_adapters.testing import ntriples
 from kg_server.observation.search import Observation
 
@@ -51,28 +52,12 @@ class CountingGraph(RdflibAdapter):
         self.limits: list[int] = []
         self.requests = 0
 
-    async def neighbors(
-        self,
-        entities: Sequence[Node],
-        *,
-        direction: Direction,
-        relations: Collection[Iri] | None = None,
-        limit_per_relation: int | None = None,
-        limit: int,
-        cursor: str | None = None,
-    ) -> Mapping[Node, NeighborPage]:
+    async def neighbors(self, request: NeighborRequest) -> Mapping[Node, NeighborPage]:
         """See `KGAdapter`."""
-        self.frontiers.append(names(entities))
-        self.limits.append(limit)
+        self.frontiers.append(names(request.entities))
+        self.limits.append(request.limit)
         self.requests += 1
-        return await super().neighbors(
-            entities,
-            direction=direction,
-            relations=relations,
-            limit_per_relation=limit_per_relation,
-            limit=limit,
-            cursor=cursor,
-        )
+        return await super().neighbors(request)
 
     async def labels(self, terms: Collection[Node]) -> Mapping[Node, str]:
         """See `KGAdapter`."""
@@ -88,25 +73,14 @@ class SlowGraph(CountingGraph):
         self.reached = anyio.Event()
         self._ending = ending
 
-    async def neighbors(
-        self,
-        entities: Sequence[Node],
-        *,
-        direction: Direction,
-        relations: Collection[Iri] | None = None,
-        limit_per_relation: int | None = None,
-        limit: int,
-        cursor: str | None = None,
-    ) -> Mapping[Node, NeighborPage]:
+    async def neighbors(self, request: NeighborRequest) -> Mapping[Node, NeighborPage]:
         """See `KGAdapter`."""
         if len(self.frontiers) == 1:
             self.reached.set()
             if self._ending == "timeout":
                 raise BackendTimeout("The endpoint did not answer within 1 s.")
             await anyio.sleep_forever()
-        return await super().neighbors(
-            entities, direction=direction, limit_per_relation=limit_per_relation, limit=limit
-        )
+        return await super().neighbors(request)
 
 
 def names(nodes: Sequence[Node]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TypeAlias, TypeVar
 
 import kg_adapters as kg
 from kg_adapters.name_index import Name, NameIndex
-from kg_adapters.paging import NeighborQuery, in_turns
+from kg_adapters.paging import cursor_at, in_turns, offset_of
 from kg_adapters.profiling import profile_of
 from kg_adapters.relation_index import RelationIndex, RelationName, own_name
 from kg_adapters.terms import node_key
@@ -61,20 +61,9 @@ class EdgeListAdapter:
     async def describe(self, terms: Collection[kg.Node]) -> Mapping[kg.Node, kg.Description]:
         return {term: self._description(term) for term in terms if term in self._nodes or term in self._relations}
 
-    async def neighbors(
-        self,
-        entities: Sequence[kg.Node],
-        *,
-        direction: kg.Direction,
-        relations: Collection[kg.Iri] | None = None,
-        limit_per_relation: int | None = None,
-        limit: int,
-        cursor: str | None = None,
-    ) -> Mapping[kg.Node, kg.NeighborPage]:
-        wanted = None if relations is None else frozenset(relations)
-        query = NeighborQuery(direction, wanted, limit_per_relation, limit)
-        offset = query.offset(frozenset(entities), cursor)
-        return {entity: self._page(query, offset, entity) for entity in entities if entity in self._nodes}
+    async def neighbors(self, request: kg.NeighborRequest) -> Mapping[kg.Node, kg.NeighborPage]:
+        offset = offset_of(request, self.name)
+        return {entity: self._page(request, offset, entity) for entity in request.entities if entity in self._nodes}
 
     async def degrees(
         self,
@@ -85,12 +74,16 @@ class EdgeListAdapter:
     ) -> Mapping[kg.Node, kg.Degree]:
         return {entity: self._degree(entity, direction, relations) for entity in entities if entity in self._nodes}
 
-    async def contains(self, triples: Collection[kg.Triple]) -> frozenset[kg.Triple]:
-        return frozenset(each for each in triples if each in self._edges.get(each.relation, ()))
+    async def contains(self, facts: Collection[kg.Fact]) -> frozenset[kg.Fact]:
+        return frozenset(each for each in facts if each in self._edges.get(each.relation, ()))
 
-    async def features(self, entity: kg.Node, *, relation: kg.Iri | None = None, limit: int = 200) -> kg.FeaturePage:
-        found = [each for each in self._features.get(entity, ()) if relation in {None, each.relation}]
-        return kg.FeaturePage(tuple(found[:limit]), kg.Count(len(found)))
+    async def features(self, request: kg.FeatureRequest) -> Mapping[kg.Node, kg.FeaturePage]:
+        found = {entity: self._asked_features(entity, request.relations) for entity in request.entities}
+        return {
+            entity: kg.FeaturePage(tuple(features[: request.limit]), kg.Count(len(features)))
+            for entity, features in found.items()
+            if features
+        }
 
     async def search(self, text: str, *, limit: int, type: kg.Node | None = None) -> Sequence[kg.Candidate]:
         return self._index.search(text, limit, lambda node: type is None or type in self._types(node))
@@ -119,13 +112,16 @@ class EdgeListAdapter:
     async def aclose(self) -> None:
         pass
 
-    def _page(self, query: NeighborQuery, offset: int, entity: kg.Node) -> kg.NeighborPage:
-        groups = self._chosen(entity, query.direction, query.relations)
-        kept = [group[: query.limit_per_relation] for group in groups.values()]
-        total, shown, end = sum(map(len, groups.values())), sum(map(len, kept)), offset + query.limit
-        triples = tuple(islice(in_turns(kept), offset, end))
-        cursor = query.cursor(entity, end) if end < shown else None
-        return kg.NeighborPage(triples, kg.Count(total), truncated=end < shown or shown < total, cursor=cursor)
+    def _page(self, request: kg.NeighborRequest, offset: int, entity: kg.Node) -> kg.NeighborPage:
+        groups = self._chosen(entity, request.direction, request.relations)
+        kept = [group[: request.limit_per_relation] for group in groups.values()]
+        total, shown, end = sum(map(len, groups.values())), sum(map(len, kept)), offset + request.limit
+        facts = tuple(islice(in_turns(kept), offset, end))
+        cursor = cursor_at(end, request, entity, self.name) if end < shown else None
+        return kg.NeighborPage(facts, kg.Count(total), truncated=end < shown or shown < total, cursor=cursor)
+
+    def _asked_features(self, entity: kg.Node, relations: Collection[kg.Iri] | None) -> list[kg.Feature]:
+        return [each for each in self._features.get(entity, ()) if relations is None or each.relation in relations]
 
     def _degree(self, entity: kg.Node, direction: kg.Direction, relations: Collection[kg.Iri] | None) -> kg.Degree:
         groups = self._chosen(entity, direction, relations)

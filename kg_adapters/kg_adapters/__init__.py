@@ -52,9 +52,11 @@ from kg_adapters.profile import (
     ValueRange,
 )
 from kg_adapters.protocol import KGAdapter, SupportsFeatureNote, SupportsPaths, SupportsSearchNote, SupportsSparql
-from kg_adapters.terms import BlankNode, Iri, Literal, Node, Term, Triple
+from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
+from kg_adapters.terms import Attribute, BlankNode, Fact, Iri, Literal, Node, Term, Triple
 
 __all__ = [
+    "Attribute",
     "BackendError",
     "BackendTimeout",
     "BackendUnavailable",
@@ -69,8 +71,10 @@ __all__ = [
     "Description",
     "Direction",
     "EdgeDirection",
+    "Fact",
     "Feature",
     "FeaturePage",
+    "FeatureRequest",
     "FeatureSummary",
     "GraphProfile",
     "GraphReplaced",
@@ -86,6 +90,7 @@ __all__ = [
     "ModelBusy",
     "ModelUnavailable",
     "NeighborPage",
+    "NeighborRequest",
     "Node",
     "Path",
     "PathRequest",
@@ -101,6 +106,7 @@ __all__ = [
     "SupportsPaths",
     "SupportsSearchNote",
     "SupportsSparql",
+    "SurroundingsRequest",
     "Term",
     "Triple",
     "UnknownEntity",

@@ -4,7 +4,7 @@
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
@@ -28,8 +28,9 @@ from kg_adapters.models import (
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.profile import GraphProfile
 from kg_adapters.protocol import KGAdapter, SupportsFeatureNote, SupportsPaths, SupportsSearchNote, SupportsSparql
+from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
 from kg_adapters.surroundings import SupportsSurroundings, Surroundings, surroundings_of
-from kg_adapters.terms import Iri, Node, Triple
+from kg_adapters.terms import Fact, Iri, Node, Triple
 from kg_adapters.vectors import LabelVectors, SupportsVectors
 
 MAX_ENTRIES: Final = 20_000
@@ -80,7 +81,7 @@ class CachingAdapter:
         self._pages = AnswerCache[Question, Kept[NeighborPage]](*size)
         self._degrees = AnswerCache[Question, Kept[Degree]](*size)
         self._contained = AnswerCache[Question, Kept[bool]](*size)
-        self._features = AnswerCache[Question, FeaturePage](*size)
+        self._features = AnswerCache[Question, Kept[FeaturePage]](*size)
         self._found = AnswerCache[Question, tuple[Candidate, ...]](*size)
         self._relations = AnswerCache[Question, tuple[RelationCandidate, ...]](*size)
         self._schemas = AnswerCache[Question, GraphSchema](*size)
@@ -111,32 +112,19 @@ class CachingAdapter:
     async def describe(self, terms: Collection[Node]) -> Mapping[Node, Description]:
         return await each(self._descriptions, (), terms, self._adapter.describe)
 
-    async def neighbors(
-        self,
-        entities: Sequence[Node],
-        *,
-        direction: Direction,
-        relations: Collection[Iri] | None = None,
-        limit_per_relation: int | None = None,
-        limit: int,
-        cursor: str | None = None,
-    ) -> Mapping[Node, NeighborPage]:
-        wanted = None if relations is None else frozenset(relations)
-
+    async def neighbors(self, request: NeighborRequest) -> Mapping[Node, NeighborPage]:
         async def ask(missing: Sequence[Node]) -> Mapping[Node, NeighborPage]:
-            return await self._adapter.neighbors(
-                missing,
-                direction=direction,
-                relations=wanted,
-                limit_per_relation=limit_per_relation,
-                limit=limit,
-                cursor=cursor,
-            )
+            return await self._adapter.neighbors(replace(request, entities=tuple(missing)))
 
-        asked = dict.fromkeys(entities)
-        if cursor is not None and len(asked) != 1:
-            return await ask(list(asked))
-        return await each(self._pages, (direction, wanted, limit_per_relation, limit, cursor), asked, ask)
+        question = (
+            request.direction,
+            request.relations,
+            request.limit_per_relation,
+            request.limit,
+            request.values,
+            request.cursor,
+        )
+        return await each(self._pages, question, request.entities, ask)
 
     async def degrees(
         self, entities: Sequence[Node], *, direction: Direction = "both", relations: Collection[Iri] | None = None
@@ -148,17 +136,17 @@ class CachingAdapter:
 
         return await each(self._degrees, (direction, wanted), entities, ask)
 
-    async def contains(self, triples: Collection[Triple]) -> frozenset[Triple]:
-        async def ask(missing: Sequence[Triple]) -> Mapping[Triple, bool]:
+    async def contains(self, facts: Collection[Fact]) -> frozenset[Fact]:
+        async def ask(missing: Sequence[Fact]) -> Mapping[Fact, bool]:
             return dict.fromkeys(await self._adapter.contains(missing), True)
 
-        return frozenset(await each(self._contained, (), triples, ask))
+        return frozenset(await each(self._contained, (), facts, ask))
 
-    async def features(self, entity: Node, *, relation: Iri | None = None, limit: int = 200) -> FeaturePage:
-        async def ask() -> FeaturePage:
-            return await self._adapter.features(entity, relation=relation, limit=limit)
+    async def features(self, request: FeatureRequest) -> Mapping[Node, FeaturePage]:
+        async def ask(missing: Sequence[Node]) -> Mapping[Node, FeaturePage]:
+            return await self._adapter.features(replace(request, entities=tuple(missing)))
 
-        return await one(self._features, (entity, relation, limit), ask)
+        return await each(self._features, (request.relations, request.limit), request.entities, ask)
 
     async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:
         async def ask() -> tuple[Candidate, ...]:
@@ -227,17 +215,17 @@ class _CachedVectors(CachingAdapter):
 
 
 class _CachedSurroundings(CachingAdapter):
-    async def surroundings(self, entities: Sequence[Node], *, per_relation: int, per_entity: int) -> Surroundings:
-        adapter, asked = self._adapter, tuple(dict.fromkeys(entities))
+    async def surroundings(self, request: SurroundingsRequest) -> Surroundings:
+        adapter, asked = self._adapter, tuple(dict.fromkeys(request.entities))
         assert isinstance(adapter, SupportsSurroundings)  # noqa: S101 - as above
         if isinstance(adapter, SupportsVectors):
             # The numbers in its surroundings go with its vectors, and are its own to give.
-            return await adapter.surroundings(asked, per_relation=per_relation, per_entity=per_entity)
+            return await adapter.surroundings(request)
 
         async def ask(missing: Sequence[Node]) -> Mapping[Node, _Around]:
-            return _parts(await adapter.surroundings(missing, per_relation=per_relation, per_entity=per_entity))
+            return _parts(await adapter.surroundings(replace(request, entities=tuple(missing))))
 
-        found = await each(self._arounds, (per_relation, per_entity), asked, ask)
+        found = await each(self._arounds, (request.per_relation, request.per_entity, request.values), asked, ask)
         labels = {term: label for around in found.values() for term, label in around.labels.items()}
         return surroundings_of(asked, {entity: around.page for entity, around in found.items()}, labels)
 

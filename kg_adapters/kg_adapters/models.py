@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final, TypeAlias, TypeGuard
 from typing import Literal as Choice
-from typing import TypeAlias
 
 from kg_adapters.prefixes import Prefixes
-from kg_adapters.terms import Iri, Literal, Node, Term, Triple
+from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term, Triple
 
 EdgeDirection: TypeAlias = Choice["out", "in"]
 Direction: TypeAlias = Choice["out", "in", "both"]
@@ -37,16 +37,23 @@ class Description:
 
 @dataclass(frozen=True, slots=True)
 class NeighborPage:
-    """One entity's neighbouring triples, in the order that `KGAdapter.neighbors` promises.
+    """The facts around one entity, in the order that `KGAdapter.neighbors` promises.
 
-    `total` counts every triple that was asked for, shown or not. `cursor` continues behind the last triple; it is
-    None at the end. `truncated` is true when triples are missing from this page, behind a cursor or by sampling.
+    `total` counts every fact that was asked for, shown or not. `cursor` continues behind the last one; it is None at
+    the end. `truncated` is true when facts are missing from this page, behind a cursor or by sampling.
     """
 
-    triples: tuple[Triple, ...]
+    facts: tuple[Fact, ...]
     total: Count
     truncated: bool
     cursor: str | None = None
+
+    @property
+    def triples(self) -> tuple[Triple, ...]:
+        """The edges among the facts."""
+        if _are_edges(self.facts):
+            return self.facts
+        return tuple(fact for fact in self.facts if isinstance(fact, Triple))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +87,9 @@ class FeaturePage:
 
     features: tuple[Feature, ...]
     total: Count
+
+
+NO_FEATURES: Final = FeaturePage((), Count(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,3 +239,7 @@ def path_order(path: Path) -> tuple[int, int, Sequence[str]]:
     """Return the key that sorts paths as `PathsFound` promises."""
     ids = [text for triple in path.triples for text in (str(triple.head), triple.relation.value, str(triple.tail))]
     return len(path.triples), path.inner_degree, ids
+
+
+def _are_edges(facts: tuple[Fact, ...]) -> TypeGuard[tuple[Triple, ...]]:
+    return Attribute not in map(type, facts)

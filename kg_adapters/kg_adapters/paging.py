@@ -1,19 +1,14 @@
 """Pages of one entity's neighbours: groups taken in turns, and the cursor that continues them."""
 
-import re
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
-from hashlib import blake2b
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import Final, TypeVar
+from typing import TypeVar
 
-from kg_adapters.errors import InvalidRequest
-from kg_adapters.models import Direction
-from kg_adapters.terms import Iri, Node, node_key
+from kg_adapters.cursors import read_cursor, write_cursor
+from kg_adapters.requests import NeighborRequest
+from kg_adapters.terms import Node, node_key
 
 T = TypeVar("T")
-
-_CURSOR: Final = re.compile(r"([1-9][0-9]{0,11})\.([0-9a-f]{16})")
 
 
 def in_turns(groups: Sequence[Sequence[T]]) -> Iterator[T]:
@@ -23,43 +18,23 @@ def in_turns(groups: Sequence[Sequence[T]]) -> Iterator[T]:
             yield from places
 
 
-@dataclass(frozen=True, slots=True)
-class NeighborQuery:
-    """What is asked about neighbours beside the entity itself; see `KGAdapter.neighbors`.
+def cursor_at(offset: int, request: NeighborRequest, entity: Node, graph: str) -> str:
+    """Return the cursor that continues behind the first `offset` facts of an entity of a graph."""
+    return write_cursor((offset,), question_about(entity, request), graph)
+
+
+def offset_of(request: NeighborRequest, graph: str) -> int:
+    """Return how many facts were shown before: what the cursor of a request says, 0 without one.
 
     Raises:
-        InvalidRequest: A limit is below 1.
+        InvalidRequest: The cursor is damaged, or belongs to another question or graph.
     """
+    if request.cursor is None:
+        return 0
+    return read_cursor(request.cursor, 1, question_about(request.entities[0], request), graph)[0]
 
-    direction: Direction
-    relations: frozenset[Iri] | None
-    limit_per_relation: int | None
-    limit: int
 
-    def __post_init__(self) -> None:
-        if self.limit < 1 or (self.limit_per_relation is not None and self.limit_per_relation < 1):
-            raise InvalidRequest("A limit must be at least 1.")
-
-    def cursor(self, entity: Node, offset: int) -> str:
-        """Return the cursor that continues behind the first `offset` triples."""
-        return f"{offset}.{self._mark(entity)}"
-
-    def offset(self, entities: Collection[Node], cursor: str | None) -> int:
-        """Return how many triples were shown already.
-
-        Raises:
-            InvalidRequest: The cursor is not of this question, or not with a single entity.
-        """
-        if cursor is None:
-            return 0
-        if len(entities) != 1:
-            raise InvalidRequest("A cursor continues the list of one entity. Ask for that entity alone.")
-        found = _CURSOR.fullmatch(cursor)
-        if found is None or found[2] != self._mark(next(iter(entities))):
-            raise InvalidRequest("This cursor does not continue this question. Ask again without a cursor.")
-        return int(found[1])
-
-    def _mark(self, entity: Node) -> str:
-        relations = None if self.relations is None else sorted(iri.value for iri in self.relations)
-        asked = repr((node_key(entity), self.direction, relations, self.limit_per_relation))
-        return blake2b(asked.encode(), digest_size=8).hexdigest()
+def question_about(entity: Node, request: NeighborRequest) -> tuple[object, ...]:
+    """Return what a cursor is sealed to: all that a request asks about one entity, but for the size of the page."""
+    relations = None if request.relations is None else sorted(iri.value for iri in request.relations)
+    return node_key(entity), request.direction, relations, request.limit_per_relation, request.values

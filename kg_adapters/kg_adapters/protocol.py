@@ -24,7 +24,8 @@ from kg_adapters.models import (
 )
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.profile import GraphProfile
-from kg_adapters.terms import Iri, Node, Triple
+from kg_adapters.requests import FeatureRequest, NeighborRequest
+from kg_adapters.terms import Fact, Iri, Node
 
 
 @runtime_checkable
@@ -63,35 +64,17 @@ class KGAdapter(Protocol):
         """
         ...
 
-    async def neighbors(
-        self,
-        entities: Sequence[Node],
-        *,
-        direction: Direction,
-        relations: Collection[Iri] | None = None,
-        limit_per_relation: int | None = None,
-        limit: int,
-        cursor: str | None = None,
-    ) -> Mapping[Node, NeighborPage]:
-        """Return up to `limit` neighbouring triples for each entity, one page for every entity that the graph mentions.
+    async def neighbors(self, request: NeighborRequest) -> Mapping[Node, NeighborPage]:
+        """Return up to `limit` facts around each entity, one page for every entity that the graph mentions.
 
-        The order is total and never changes. A group is a direction and a relation: outgoing groups before incoming,
-        relations by IRI. Inside a group the neighbours are sorted by `node_key`. A page takes the first of every group,
-        then the second of every group, and so on, so that a rare relation is seen beside one with a million edges.
-        With `both`, a triple from an entity to itself is listed once, as outgoing.
-
-        Args:
-            entities: What to look around; order and repeats do not matter.
-            direction: Triples whose head is the entity (`out`), whose tail it is (`in`), or both.
-            relations: Only these relations; None for all.
-            limit_per_relation: Keep only the first so many of each group; what is dropped still counts in `total`.
-            limit: The most triples of one entity in this page, at least 1.
-            cursor: Where to go on, from the page before this one; only with a single entity and with the other
-                arguments (but `limit`) unchanged.
+        The order is total and never changes. A group is a direction, a relation and a kind: outgoing groups before
+        incoming, relations by IRI, the edges of a relation before its values. Inside a group the neighbours are sorted
+        by `node_key`, values by `literal_key`. A page takes the first of every group, then the second of every group,
+        and so on, so that a rare relation is seen beside one with a million edges. With `both`, a triple from an entity
+        to itself is listed once, as outgoing.
 
         Raises:
-            InvalidRequest: `limit` is below 1, or the cursor is not one of this adapter's or comes with several
-                entities.
+            InvalidRequest: The cursor is damaged, or belongs to another question or graph.
         """
         ...
 
@@ -104,18 +87,18 @@ class KGAdapter(Protocol):
         """
         ...
 
-    async def contains(self, triples: Collection[Triple]) -> frozenset[Triple]:
-        """Return those of some triples that the graph holds, however many neighbours their ends have.
+    async def contains(self, facts: Collection[Fact]) -> frozenset[Fact]:
+        """Return those of some facts that the graph holds, however many neighbours their ends have.
 
         Raises:
             BackendError: The graph answered only a part, which leaves others open.
         """
         ...
 
-    async def features(self, entity: Node, *, relation: Iri | None = None, limit: int = 200) -> FeaturePage:
-        """Return an entity's literal-valued attributes, sorted by relation, then value, then language and datatype.
+    async def features(self, request: FeatureRequest) -> Mapping[Node, FeaturePage]:
+        """Return the literal-valued attributes of entities, one page for every entity that has any of those asked for.
 
-        An entity without any, or one that the graph does not mention, has an empty page.
+        They are sorted by relation, then value, then language and datatype.
         """
         ...
 

@@ -10,7 +10,8 @@ import anyio
 import anyio.to_thread
 import rdflib
 
-from kg_adapters.errors import BackendError, InvalidRequest
+from kg_adapters.cursors import past_the_end
+from kg_adapters.errors import BackendError
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import (
     Candidate,
@@ -29,13 +30,14 @@ from kg_adapters.models import (
 )
 from kg_adapters.name_index import NameIndex
 from kg_adapters.namespaces import prefixes_in_use
-from kg_adapters.paging import NeighborQuery, in_turns
+from kg_adapters.paging import cursor_at, in_turns, offset_of
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.profile import GraphProfile
 from kg_adapters.rdflib_survey import Survey
 from kg_adapters.rdflib_terms import RdflibStatements
 from kg_adapters.relation_index import RelationIndex
-from kg_adapters.terms import Iri, Literal, Node, Triple, node_key
+from kg_adapters.requests import FeatureRequest, NeighborRequest
+from kg_adapters.terms import Fact, Iri, Literal, Node, Triple, node_key
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -97,20 +99,9 @@ class RdflibAdapter:
         found = await self._each(self._reader.description, terms)
         return {term: description for term, description in found.items() if description is not None}
 
-    async def neighbors(  # noqa: D102
-        self,
-        entities: Sequence[Node],
-        *,
-        direction: Direction,
-        relations: Collection[Iri] | None = None,
-        limit_per_relation: int | None = None,
-        limit: int,
-        cursor: str | None = None,
-    ) -> Mapping[Node, NeighborPage]:
-        wanted = None if relations is None else frozenset(relations)
-        query = NeighborQuery(direction, wanted, limit_per_relation, limit)
-        offset = query.offset(frozenset(entities), cursor)
-        found = await self._each(partial(self._reader.page, query, offset), entities)
+    async def neighbors(self, request: NeighborRequest) -> Mapping[Node, NeighborPage]:  # noqa: D102
+        page = partial(self._reader.page, request, offset_of(request, self._name), self._name)
+        found = await self._each(page, request.entities)
         return {entity: page for entity, page in found.items() if page is not None}
 
     async def degrees(  # noqa: D102
@@ -120,13 +111,17 @@ class RdflibAdapter:
         found = await self._each(partial(self._reader.degree, direction, wanted), entities)
         return {entity: degree for entity, degree in found.items() if degree is not None}
 
-    async def contains(self, triples: Collection[Triple]) -> frozenset[Triple]:  # noqa: D102
-        found = await self._each(self._reader.has, triples)
-        return frozenset(triple for triple, there in found.items() if there)
+    async def contains(self, facts: Collection[Fact]) -> frozenset[Fact]:  # noqa: D102
+        found = await self._each(self._reader.has, facts)
+        return frozenset(fact for fact, there in found.items() if there)
 
-    async def features(self, entity: Node, *, relation: Iri | None = None, limit: int = 200) -> FeaturePage:  # noqa: D102
-        found = await self._run(partial(self._reader.features, entity, relation))
-        return FeaturePage(found[:limit], Count(len(found)))
+    async def features(self, request: FeatureRequest) -> Mapping[Node, FeaturePage]:  # noqa: D102
+        found = await self._each(partial(self._reader.features, request.relations), request.entities)
+        return {
+            entity: FeaturePage(features[: request.limit], Count(len(features)))
+            for entity, features in found.items()
+            if features
+        }
 
     async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:  # noqa: D102
         return await self._run(partial(self._reader.search, text, limit, type))
@@ -201,22 +196,20 @@ class _Reader:
             self.label(term), None if text is None else text.value, tuple(sorted(types, key=node_key)), roles
         )
 
-    def page(self, query: NeighborQuery, offset: int, entity: Node) -> NeighborPage | None:
-        groups = self._groups(entity, query.direction, query.relations)
+    def page(self, request: NeighborRequest, offset: int, graph: str, entity: Node) -> NeighborPage | None:
+        groups = self._groups(entity, request.direction, request.relations)
         if not groups and not self._statements.mentions(entity):
             return None
-        kept = [sorted(group, key=_far_end(entity))[: query.limit_per_relation] for group in groups.values()]
+        kept = [sorted(group, key=_far_end(entity))[: request.limit_per_relation] for group in groups.values()]
         total, shown = sum(map(len, groups.values())), sum(map(len, kept))
         if offset and offset >= shown:
-            raise InvalidRequest(
-                "This cursor points behind the end: the graph has changed. Ask again without a cursor."
-            )
-        end = offset + query.limit
+            raise past_the_end()
+        end = offset + request.limit
         return NeighborPage(
             tuple(islice(in_turns(kept), offset, end)),
             Count(total),
             truncated=end < shown or shown < total,
-            cursor=query.cursor(entity, end) if end < shown else None,
+            cursor=cursor_at(end, request, entity, graph) if end < shown else None,
         )
 
     def degree(self, direction: Direction, relations: frozenset[Iri] | None, entity: Node) -> Degree | None:
@@ -227,12 +220,16 @@ class _Reader:
         counts = (RelationCount(relation, side, Count(len(group))) for (side, relation), group in groups.items())
         return Degree(Count(len(ends - {entity})), tuple(counts))
 
-    def has(self, triple: Triple) -> bool:
-        return any(True for _ in self._statements.match(triple.head, triple.relation, triple.tail))
+    def has(self, fact: Fact) -> bool:
+        if isinstance(fact, Triple):
+            return any(True for _ in self._statements.match(fact.head, fact.relation, fact.tail))
+        # Asked for by its value, rdflib would find a literal that is written in another way.
+        return any(tail == fact.tail for _, _, tail in self._statements.match(fact.head, fact.relation))
 
-    def features(self, entity: Node, relation: Iri | None) -> tuple[Feature, ...]:
+    def features(self, relations: frozenset[Iri] | None, entity: Node) -> tuple[Feature, ...]:
         found = {
             Feature(about, value)
+            for relation in ((None,) if relations is None else relations)
             for _, about, value in self._statements.match(head=entity, relation=relation)
             if isinstance(value, Literal)
         }

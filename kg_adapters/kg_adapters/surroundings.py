@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from kg_adapters.models import NeighborPage
 from kg_adapters.protocol import KGAdapter
+from kg_adapters.requests import NeighborRequest, SurroundingsRequest
 from kg_adapters.terms import Iri, Node, Triple, node_key
 
 Ints: TypeAlias = npt.NDArray[np.int32]
@@ -107,40 +108,23 @@ class Surroundings:
 class SupportsSurroundings(Protocol):
     """A graph that knows the edges around many entities without making triples of them."""
 
-    async def surroundings(self, entities: Sequence[Node], *, per_relation: int, per_entity: int) -> Surroundings:
+    async def surroundings(self, request: SurroundingsRequest) -> Surroundings:
         """Return what `gather_surroundings` would: the same edges in the same order."""
         ...
 
 
-async def surroundings(
-    graph: KGAdapter, entities: Sequence[Node], *, per_relation: int, per_entity: int
-) -> Surroundings:
-    """Return the edges around entities, by the graph's own way where it has one.
-
-    Args:
-        graph: The graph.
-        entities: What to look around; repeats do not matter, and what the graph does not mention has no edges.
-        per_relation: The most edges of one entity over one relation in one direction, at least 1.
-        per_entity: The most edges of one entity, at least 1; taken from its relations in turns.
-
-    Raises:
-        InvalidRequest: A limit is below 1.
-    """
+async def surroundings(graph: KGAdapter, request: SurroundingsRequest) -> Surroundings:
+    """Return the edges around entities, by the graph's own way where it has one."""
     if isinstance(graph, SupportsSurroundings):
-        return await graph.surroundings(entities, per_relation=per_relation, per_entity=per_entity)
-    return await gather_surroundings(graph, entities, per_relation=per_relation, per_entity=per_entity)
+        return await graph.surroundings(request)
+    return await gather_surroundings(graph, request)
 
 
-async def gather_surroundings(
-    graph: KGAdapter, entities: Sequence[Node], *, per_relation: int, per_entity: int
-) -> Surroundings:
-    """Return the edges around entities from one request for neighbours and one for labels.
-
-    Raises:
-        InvalidRequest: A limit is below 1.
-    """
-    around = tuple(dict.fromkeys(entities))
-    pages = await graph.neighbors(around, direction="both", limit_per_relation=per_relation, limit=per_entity)
+async def gather_surroundings(graph: KGAdapter, request: SurroundingsRequest) -> Surroundings:
+    """Return the edges around entities from one request for neighbours and one for labels."""
+    around = tuple(dict.fromkeys(request.entities))
+    asked = NeighborRequest(around, limit_per_relation=request.per_relation, limit=request.per_entity)
+    pages = await graph.neighbors(asked)
     edges = (_row(0, entity, triple) for entity, page in pages.items() for triple in page.triples)
     wanted: set[Node] = {term for *_, relation, far in edges for term in (relation, far)}
     return surroundings_of(around, pages, await graph.labels(wanted) if wanted else {})

@@ -7,9 +7,9 @@ from typing import Final
 
 from kg_adapters.models import Count, Degree, Direction, NeighborPage, RelationCount
 from kg_adapters.protocol import KGAdapter
+from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Iri, Node, Triple
 from kg_server.budget import fitting, token_count
-from kg_server.cursors import pack, unpack
 from kg_server.names import Names, names_of, terms_of
 from kg_server.relation_resolution import Chosen, relation_of
 from kg_server.resolve import entity_of, unknown_entity
@@ -52,10 +52,6 @@ class _Query:
     def said(self, names: Names) -> str:
         return "" if self.chosen is None else self.chosen.said(names)
 
-    @property
-    def question(self) -> tuple[str, str, str]:
-        return (str(self.entity), str(self.relation), self.direction)
-
 
 async def neighborhood(
     graph: KGAdapter,
@@ -80,9 +76,7 @@ async def neighborhood(
         if relation is None
         else await relation_of(graph, relation, around=[node], direction=direction, trusting=graph.remote)
     )
-    query = _Query(node, chosen, direction, limit, None)
-    if cursor is not None:
-        query = replace(query, position=unpack(cursor, graph.name, *query.question))
+    query = _Query(node, chosen, direction, limit, cursor)
     page = await _page(graph, query, entity)
     if not page.triples and query.position is None:
         if relation is not None and graph.remote:
@@ -92,7 +86,7 @@ async def neighborhood(
     shown_terms = (node, *query.read, *terms_of(page.triples), *(each.relation for each in counts))
     names = await names_of(graph, shown_terms, max_tokens=max_tokens)
     if not page.truncated:
-        answer = _answer(graph, query, page, RelationTable(tuple(counts), (), len(counts)), names)
+        answer = _answer(query, page, RelationTable(tuple(counts), (), len(counts)), names)
         if answer.tokens <= max_tokens:
             return answer
     table = relation_table(names, counts, int((max_tokens - SUMMARY_TOKENS) * TABLE_SHARE))
@@ -101,7 +95,7 @@ async def neighborhood(
     while True:
         if fits < len(page.triples):
             page = await _page(graph, replace(query, limit=fits), entity)
-        answer = _answer(graph, query, page, table, names)
+        answer = _answer(query, page, table, names)
         if fits == 1 or answer.tokens <= max_tokens:
             return answer
         fits = max(1, min(fits - 1, fits * max_tokens // answer.tokens))
@@ -145,11 +139,13 @@ def _table_line(adjective: str, parts: Sequence[str], rest: Sequence[RelationCou
 
 async def _page(graph: KGAdapter, query: _Query, asked: str) -> NeighborPage:
     pages = await graph.neighbors(
-        [query.entity],
-        direction=query.direction,
-        relations=None if query.relation is None else [query.relation],
-        limit=query.limit,
-        cursor=query.position,
+        NeighborRequest(
+            (query.entity,),
+            direction=query.direction,
+            relations=None if query.relation is None else frozenset({query.relation}),
+            limit=query.limit,
+            cursor=query.position,
+        )
     )
     if query.entity not in pages:
         raise await unknown_entity(graph, query.entity, asked)
@@ -173,8 +169,7 @@ def _counted(entity: Node, triples: Sequence[Triple]) -> list[RelationCount]:
     return [RelationCount(relation, "in" if inward else "out", Count(n)) for (inward, relation), n in found.items()]
 
 
-def _answer(graph: KGAdapter, query: _Query, page: NeighborPage, table: RelationTable, names: Names) -> Answer:
-    cursor = None if page.cursor is None else pack(page.cursor, graph.name, *query.question)
+def _answer(query: _Query, page: NeighborPage, table: RelationTable, names: Names) -> Answer:
     grouped = sorted(page.triples, key=lambda triple: (triple.head != query.entity, triple.relation))
     outgoing, incoming = by_direction(table.counts)
     ids = [
@@ -182,14 +177,14 @@ def _answer(graph: KGAdapter, query: _Query, page: NeighborPage, table: Relation
     ]
     result = NeighborsResult(
         status="truncated" if page.truncated else "ok",
-        summary=_summary(query, page, table.relations, names, cursor),
+        summary=_summary(query, page, table.relations, names),
         triples=ids,
         labels=names.entity_labels(dict.fromkeys(_ends(grouped))),
         relations=names.relation_labels(dict.fromkeys(triple.relation for triple in grouped)),
         outgoing=names.counts(outgoing),
         incoming=names.counts(incoming),
         total=page.total.value,
-        cursor=cursor,
+        cursor=page.cursor,
     )
     return Answer(result, (*table.lines, *(names.triple(triple) for triple in grouped)))
 
@@ -200,15 +195,15 @@ def _ends(triples: Sequence[Triple]) -> Iterator[Node]:
         yield triple.tail
 
 
-def _summary(query: _Query, page: NeighborPage, relations: int, names: Names, cursor: str | None) -> str:
+def _summary(query: _Query, page: NeighborPage, relations: int, names: Names) -> str:
     noun = "triple" if page.total.value == 1 else "triples"
     subject = f"{query.said(names)}{names.entity(query.entity)} has {page.total} {ADJECTIVES[query.direction]} {noun}"
     if query.relation is not None:
         subject += f" with {names.relation(query.relation)}"
     elif relations > 1:
         subject += f" over {relations:,} relations"
-    if cursor is not None:
-        return f'{subject}; {len(page.triples)} here, sampled across relations. Next page: cursor="{cursor}".'
+    if page.cursor is not None:
+        return f'{subject}; {len(page.triples)} here, sampled across relations. Next page: cursor="{page.cursor}".'
     if query.position is not None:
         return f"{subject}; the last {len(page.triples)} here."
     return f"{subject}, all here."

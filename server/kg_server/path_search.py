@@ -21,6 +21,7 @@ from kg_adapters.local.path_search import UNKNOWN_DEGREE, find_paths_in_index
 from kg_adapters.models import Count, Degree, NeighborPage, PathRequest, PathsFound
 from kg_adapters.paths import check_path_request
 from kg_adapters.protocol import KGAdapter, SupportsPaths
+from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Iri, Node, Triple, node_key
 
 _PAGE: Final = 5_000
@@ -132,7 +133,7 @@ class _Surroundings:
     async def _pages(self, nodes: Sequence[Node], cursor: str | None = None) -> dict[Node, NeighborPage]:
         await anyio.lowlevel.checkpoint()
         limit = max(1, min(_PAGE, self._remaining()))
-        pages = await self._graph.neighbors(nodes, direction="both", limit=limit, cursor=cursor)
+        pages = await self._graph.neighbors(NeighborRequest(tuple(nodes), limit=limit, cursor=cursor))
         for page in pages.values():
             self._spent += len(page.triples)
             for triple in page.triples:

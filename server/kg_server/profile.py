@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from kg_adapters.models import Degree, Direction, Feature, FeaturePage
+from kg_adapters.models import NO_FEATURES, Degree, Direction, Feature, FeaturePage
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.protocol import KGAdapter, SupportsFeatureNote
+from kg_adapters.requests import FeatureRequest
 from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, Literal, Node
 from kg_boundary.shown import shown, shown_within
 from kg_server.names import MAX_VALUE, Names, names_of, shown_datatype
@@ -28,8 +29,9 @@ async def features_of(graph: KGAdapter, *, entity: str, feature: str | None, max
     node = await require_entity(graph, entity)
     chosen = None if feature is None else await relation_of(graph, feature, "feature", around=[node])
     relation = None if chosen is None else chosen.relation
-    page = await graph.features(node, relation=relation, limit=MAX_FEATURES)
-    if not page.features:
+    relations = None if relation is None else frozenset({relation})
+    page = (await graph.features(FeatureRequest((node,), relations, MAX_FEATURES))).get(node)
+    if page is None:
         return await _no_features(graph, node, chosen)
     read = () if chosen is None else chosen.terms
     names = await names_of(graph, (node, *read, *(each.relation for each in page.features)))
@@ -83,7 +85,7 @@ async def degree_of(
 
 
 async def _feature_names(graph: KGAdapter, entity: Node) -> Sequence[str]:
-    page = await graph.features(entity, limit=MAX_FEATURES)
+    page = (await graph.features(FeatureRequest((entity,), limit=MAX_FEATURES))).get(entity, NO_FEATURES)
     relations = list(dict.fromkeys(each.relation for each in page.features))[:SHOWN_FEATURES]
     names = await names_of(graph, relations)
     return [names.relation(each) for each in relations]

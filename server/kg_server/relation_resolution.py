@@ -14,6 +14,7 @@ from kg_adapters.errors import InvalidRequest, UnknownRelation
 from kg_adapters.models import Direction, RelationCandidate
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.relation_index import RelationIndex, RelationName, own_name
+from kg_adapters.requests import FeatureRequest
 from kg_adapters.terms import Iri, Node
 from kg_boundary.shown import in_quotes
 from kg_server.names import MAX_LABEL, Names, names_of
@@ -127,8 +128,8 @@ async def _had_by(graph: KGAdapter, nodes: Sequence[Node], sort: Sort) -> Sequen
             for each in degree.relations:
                 counts[each.relation] += each.count.value
     if sort == "feature":
-        for node in nodes:
-            counts.update(feature.relation for feature in (await graph.features(node)).features)
+        for page in (await graph.features(FeatureRequest(tuple(nodes)))).values():
+            counts.update(feature.relation for feature in page.features)
     return sorted(counts, key=lambda iri: (-counts[iri], iri))
 
 

@@ -11,9 +11,11 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.store import LocalStore
 from kg_adapters.models import Direction, NeighborPage, PathRequest, PathsFound
 from kg_adapters.protocol import KGAdapter
+from kg_adapters.requests import NeighborRequest, SurroundingsRequest
 from kg_adapters.sparql.adapter import SparqlAdapter
 from kg_adapters.surroundings import Surroundings, surroundings
 from kg_adapters.terms import Iri, Node, Triple
+from kg_adapters.testing import feature_page
 from kg_server.path_search import search_paths
 
 pytestmark = pytest.mark.xdist_group("engines")
@@ -41,7 +43,9 @@ async def walked(graph: KGAdapter, entity: Node, direction: Direction) -> list[N
     pages: list[NeighborPage] = []
     cursor: str | None = None
     while not pages or cursor:
-        page = (await graph.neighbors([entity], direction=direction, limit=900, cursor=cursor))[entity]
+        page = (await graph.neighbors(NeighborRequest((entity,), direction=direction, limit=900, cursor=cursor)))[
+            entity
+        ]
         cursor = page.cursor
         pages.append(without_cursor(page))
     return pages
@@ -61,7 +65,8 @@ async def test_neighbors_and_their_counts_are_the_same(
     sample: LocalAdapter, remote_sample: SparqlAdapter, entities: Sequence[Node], direction: Direction
 ) -> None:
     first, theirs = [
-        shown(await graph.neighbors(entities, direction=direction, limit=50)) for graph in (sample, remote_sample)
+        shown(await graph.neighbors(NeighborRequest(tuple(entities), direction=direction)))
+        for graph in (sample, remote_sample)
     ]
     assert len(first) == SIZE
     assert theirs == first
@@ -73,7 +78,8 @@ async def test_an_entity_alone_has_the_same_neighbors(
 ) -> None:
     for entity in [*entities[:30], NOBODY]:
         mine, theirs = [
-            shown(await graph.neighbors([entity], direction=direction, limit=5)) for graph in (sample, remote_sample)
+            shown(await graph.neighbors(NeighborRequest((entity,), direction=direction, limit=5)))
+            for graph in (sample, remote_sample)
         ]
         assert theirs == mine
         assert (entity in mine) == (entity is not NOBODY)
@@ -86,7 +92,11 @@ async def test_chosen_relations_have_the_same_neighbors(
     for relations in ([COUNTRY], [COUNTRY, INSTANCE_OF], [UNHEARD_OF], []):
         for asked in (entities[:1], entities[:40]):
             mine, theirs = [
-                shown(await graph.neighbors(asked, direction=direction, relations=relations, limit=7))
+                shown(
+                    await graph.neighbors(
+                        NeighborRequest(tuple(asked), direction=direction, relations=frozenset(relations), limit=7)
+                    )
+                )
                 for graph in (sample, remote_sample)
             ]
             assert theirs == mine
@@ -99,7 +109,7 @@ async def test_a_sample_of_each_relation_is_the_same(
     sample: LocalAdapter, remote_sample: SparqlAdapter, entities: Sequence[Node], direction: Direction
 ) -> None:
     mine, theirs = [
-        await graph.neighbors(entities, direction=direction, limit_per_relation=3, limit=10_000)
+        await graph.neighbors(NeighborRequest(tuple(entities), direction=direction, limit_per_relation=3, limit=10_000))
         for graph in (sample, remote_sample)
     ]
     assert len(mine) == SIZE
@@ -137,9 +147,9 @@ async def test_features_are_the_same(
     sample: LocalAdapter, remote_sample: SparqlAdapter, entities: Sequence[Node]
 ) -> None:
     async def features(entity: Node) -> None:
-        mine = await sample.features(entity)
+        mine = await feature_page(sample, entity)
         assert mine.features
-        assert await remote_sample.features(entity) == mine
+        assert await feature_page(remote_sample, entity) == mine
 
     await side_by_side(features, [(entity,) for entity in entities])
 
@@ -148,7 +158,8 @@ async def test_what_observe_looks_at_is_the_same_where_it_is_not_too_much(
     sample: LocalAdapter, remote_sample: SparqlAdapter, entities: Sequence[Node]
 ) -> None:
     mine, theirs = [
-        await surroundings(graph, entities, per_relation=50, per_entity=400) for graph in (sample, remote_sample)
+        await surroundings(graph, SurroundingsRequest(tuple(entities), per_relation=50, per_entity=400))
+        for graph in (sample, remote_sample)
     ]
     assert theirs.sampled == mine.sampled
     assert set(HUBS) < set(mine.sampled)

@@ -23,6 +23,7 @@ from kg_adapters.local.build import ImportOptions, build_store
 from kg_adapters.local.embed import embed_store
 from kg_adapters.local.store import open_store, read_store_info, stored_files, write_store_info
 from kg_adapters.protocol import KGAdapter
+from kg_adapters.requests import SurroundingsRequest
 from kg_adapters.surroundings import StoreIds
 from kg_adapters.testing import iri, ntriples
 from kg_server.app import build_server
@@ -130,7 +131,9 @@ async def meanings(graph: LocalAdapter) -> dict[str, tuple[bool, str]]:
     """Return what comes from vectors, and whether it is an error."""
     said: dict[str, tuple[bool, str]] = {}
     (vector,) = await RecordingEmbedder().embed(["Kyōto: city"])
-    ids = (await graph.surroundings([iri("tokyo")], per_relation=9, per_entity=9)).ids or StoreIds(NOTHING, NOTHING)
+    ids = (
+        await graph.surroundings(SurroundingsRequest((iri("tokyo"),), per_relation=9, per_entity=9))
+    ).ids or StoreIds(NOTHING, NOTHING)
     try:
         vectors = await graph.label_vectors(MODEL)
         assert vectors is not None
@@ -218,16 +221,19 @@ import anyio
 from kg_adapters.errors import InvalidSource
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.store import open_store
+from kg_adapters.requests import FeatureRequest
 from kg_adapters.testing import iri
+
+TOKYO = FeatureRequest((iri("tokyo"),))
 
 async def main(folder):
     for path in sorted((folder / "index").iterdir()):
         content = path.read_bytes()
         graph = LocalAdapter(open_store(folder, copied_bytes=0))
-        before = await graph.degrees([iri("tokyo")]), await graph.features(iri("tokyo"))
+        before = await graph.degrees([iri("tokyo")]), await graph.features(TOKYO)
         path.write_bytes(b"") if path.name < "n" else path.open("r+b").truncate(len(content) // 2)
         try:
-            assert (await graph.degrees([iri("tokyo")]), await graph.features(iri("tokyo"))) == before
+            assert (await graph.degrees([iri("tokyo")]), await graph.features(TOKYO)) == before
             print("unnoticed", path.name)
         except InvalidSource as error:
             assert "was cut off to" in str(error), error

@@ -15,9 +15,10 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.models import PathRequest
 from kg_adapters.protocol import KGAdapter, SupportsPaths, SupportsSearchNote, SupportsSparql
 from kg_adapters.rdflib_adapter import RdflibAdapter
+from kg_adapters.requests import NeighborRequest, SurroundingsRequest
 from kg_adapters.surroundings import SupportsSurroundings
 from kg_adapters.terms import Node
-from kg_adapters.testing import NAMED, TANGLE, TOWNS, KGAdapterContract, iri, ntriples
+from kg_adapters.testing import NAMED, TANGLE, TOWNS, KGAdapterContract, feature_page, iri, ntriples
 from kg_adapters.vectors import SupportsVectors
 from small_graphs import store_of
 from sparql_stand_in import StandInEndpoint, adapter_over, endpoint_of
@@ -85,11 +86,11 @@ async def test_neighbors_degrees_and_descriptions_are_remembered_entity_by_entit
     endpoint = endpoint_of(TANGLE)
     memory = over(endpoint)
     two, three = [iri("n1"), iri("n2")], [iri("n2"), iri("atlantis"), iri("n1")]
-    pages = await memory.neighbors(two, direction="both", limit=5)
+    pages = await memory.neighbors(NeighborRequest(tuple(two), limit=5))
     degrees = await memory.degrees(two)
     described = await memory.describe(two)
     asked = len(endpoint.asked)
-    assert await memory.neighbors(three, direction="both", limit=5) == pages
+    assert await memory.neighbors(NeighborRequest(tuple(three), limit=5)) == pages
     assert await memory.degrees(three) == degrees
     assert await memory.describe(three) == described
     assert len(endpoint.asked) == asked + 3
@@ -99,42 +100,42 @@ async def test_neighbors_degrees_and_descriptions_are_remembered_entity_by_entit
 async def test_another_question_about_the_same_entity_is_asked() -> None:
     endpoint = endpoint_of(TANGLE)
     memory = over(endpoint)
-    for limit, relations in ((5, None), (6, None), (5, [iri("r1")]), (5, [iri("r1")])):
-        await memory.neighbors([iri("n1")], direction="both", relations=relations, limit=limit)
+    for limit, relations in ((5, None), (6, None), (5, frozenset({iri("r1")})), (5, frozenset({iri("r1")}))):
+        await memory.neighbors(NeighborRequest((iri("n1"),), relations=relations, limit=limit))
     assert len(endpoint.asked) == 3
 
 
 async def test_pages_behind_a_cursor_are_remembered_and_bad_cursors_refused() -> None:
     endpoint = endpoint_of(TANGLE)
     memory = over(endpoint)
-    first = (await memory.neighbors([iri("n1")], direction="both", limit=4))[iri("n1")]
+    first = (await memory.neighbors(NeighborRequest((iri("n1"),), limit=4)))[iri("n1")]
     assert first.cursor is not None
     for _ in range(2):
-        second = await memory.neighbors([iri("n1")], direction="both", limit=4, cursor=first.cursor)
+        second = await memory.neighbors(NeighborRequest((iri("n1"),), limit=4, cursor=first.cursor))
         assert not set(second[iri("n1")].triples) & set(first.triples)
     assert len(endpoint.asked) == 2
     for entities in ([], [iri("n1"), iri("n2")]):
         with pytest.raises(InvalidRequest):
-            await memory.neighbors(entities, direction="both", limit=4, cursor=first.cursor)
+            await memory.neighbors(NeighborRequest(tuple(entities), limit=4, cursor=first.cursor))
 
 
 async def test_what_cannot_be_answered_is_refused_even_about_nobody() -> None:
     with pytest.raises(InvalidRequest):
-        await over(endpoint_of(TANGLE)).neighbors([], direction="both", limit=0)
+        await over(endpoint_of(TANGLE)).neighbors(NeighborRequest((), limit=0))
 
 
 async def test_single_questions_are_remembered() -> None:
     endpoint = endpoint_of(TOWNS)
     memory = over(endpoint)
     for _ in range(2):
-        await memory.features(iri("hermit"))
+        await feature_page(memory, iri("hermit"))
         await memory.search("hermit", limit=2)
         await memory.find_relations("country", limit=2)
         await memory.schema()
         assert isinstance(memory, SupportsSparql)
         await memory.select("SELECT ?s { ?s ?p ?o }", timeout_s=9, max_rows=2)
     once = len(endpoint.asked)
-    await over(endpoint).features(iri("hermit"))
+    await feature_page(over(endpoint), iri("hermit"))
     await over(endpoint).search("hermit", limit=2)
     assert len(set(endpoint.asked[:once])) == once
 
@@ -143,19 +144,21 @@ async def test_surroundings_are_remembered_entity_by_entity_and_equal() -> None:
     endpoint = endpoint_of([*TANGLE, 'n1 label "one"@en', 'r1 label "relation"@en'])
     graph, memory = adapter_over(endpoint), over(endpoint)
     assert isinstance(memory, SupportsSurroundings)
-    await memory.surroundings([iri("n1"), iri("n2")], per_relation=2, per_entity=5)
+    await memory.surroundings(SurroundingsRequest((iri("n1"), iri("n2")), per_relation=2, per_entity=5))
     endpoint.asked.clear()
     around = [iri("n3"), iri("n1"), iri("atlantis"), iri("n2")]
-    found = await memory.surroundings(around, per_relation=2, per_entity=5)
+    found = await memory.surroundings(SurroundingsRequest(tuple(around), per_relation=2, per_entity=5))
     assert len(endpoint.asked) == 1
     assert iri("n1").value + ">" not in endpoint.asked[0]
-    assert everything(found) == everything(await graph.surroundings(around, per_relation=2, per_entity=5))
+    assert everything(found) == everything(
+        await graph.surroundings(SurroundingsRequest(tuple(around), per_relation=2, per_entity=5))
+    )
 
 
 async def test_a_store_gives_its_own_numbers_with_its_surroundings(tmp_path: Path) -> None:
     memory = cached(LocalAdapter(store_of(tmp_path, ntriples(TANGLE))))
     assert isinstance(memory, SupportsSurroundings)
-    found = await memory.surroundings([iri("n1")], per_relation=2, per_entity=5)
+    found = await memory.surroundings(SurroundingsRequest((iri("n1"),), per_relation=2, per_entity=5))
     assert found.ids is not None
 
 

@@ -14,8 +14,22 @@ from kg_adapters.models import Count, Feature, FeaturePage
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.progress import ExtractionProgress, Progress
 from kg_adapters.protocol import KGAdapter
+from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import XSD_STRING, Literal, Node, Triple, node_from_key, node_key
-from kg_adapters.testing import BLANKS, DESCRIBED, LOOPS, NAMED, TANGLE, TOWNS, UNICODE, VALUES, edges, iri, ntriples
+from kg_adapters.testing import (
+    BLANKS,
+    DESCRIBED,
+    LOOPS,
+    NAMED,
+    TANGLE,
+    TOWNS,
+    UNICODE,
+    VALUES,
+    edges,
+    feature_page,
+    iri,
+    ntriples,
+)
 from small_graphs import store_of
 from sparql_stand_in import adapter_over, endpoint_of
 
@@ -37,7 +51,7 @@ def names(folder: Path) -> list[str]:
 
 
 async def triples_of(graph: KGAdapter, *names: str) -> set[Triple]:
-    pages = await graph.neighbors([iri(name) for name in names], direction="both", limit=10_000)
+    pages = await graph.neighbors(NeighborRequest(tuple(iri(name) for name in names), limit=10_000))
     return {triple for page in pages.values() for triple in page.triples}
 
 
@@ -46,8 +60,8 @@ async def said_of(graph: KGAdapter, terms: list[Node]) -> list[object]:
     return [
         await graph.labels(terms),
         await graph.describe(terms),
-        await graph.neighbors(terms, direction="both", limit=1_000),
-        [await graph.features(term) for term in terms],
+        await graph.neighbors(NeighborRequest(tuple(terms), limit=1_000)),
+        [await feature_page(graph, term) for term in terms],
         await graph.degrees(terms),
     ]
 
@@ -83,7 +97,7 @@ async def test_what_lies_outermost_has_its_types_labels_descriptions_and_literal
     )
     terms: list[Node] = [iri("tokyo"), iri("City"), iri("country"), iri("kobe")]
     assert await graph.describe(terms) == await source.describe(terms)
-    assert await graph.features(iri("tokyo")) == await source.features(iri("tokyo"))
+    assert await feature_page(graph, iri("tokyo")) == await feature_page(source, iri("tokyo"))
 
 
 async def test_an_entity_of_the_last_hop_is_not_looked_around(tmp_path: Path) -> None:
@@ -145,8 +159,8 @@ async def test_literals_are_read_of_those_that_were_chosen(tmp_path: Path, value
     assert sorted(source.calls("features")) == [(iri(name),) for name in asked]
     graph = offline(report.folder)
     assert await graph.labels([iri("c"), iri("near")]) == {iri("c"): "C", iri("near"): "near"}
-    found = await graph.features(iri("c"))
-    literal = Literal("C", (await source.features(iri("c"))).features[0].value.datatype, "de")
+    found = await feature_page(graph, iri("c"))
+    literal = Literal("C", (await feature_page(source, iri("c"))).features[0].value.datatype, "de")
     plain = Literal("C", XSD_STRING)
     assert found == FeaturePage((Feature(iri("label"), literal if values == "all" else plain),), Count(1))
 

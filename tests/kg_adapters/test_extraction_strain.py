@@ -1,6 +1,6 @@
 """A graph that cannot answer for a whole batch is asked for less at once."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,8 +10,9 @@ from extractions import WatchedGraph, content_of, extracted, order_for
 from kg_adapters.errors import BackendTimeout
 from kg_adapters.extraction.records import Bounds
 from kg_adapters.local.store import LocalStore
-from kg_adapters.models import Count, Direction, NeighborPage
-from kg_adapters.terms import Iri, Node
+from kg_adapters.models import Count, NeighborPage
+from kg_adapters.requests import NeighborRequest
+from kg_adapters.terms import Node
 from kg_adapters.testing import iri, ntriples
 from small_graphs import store_of
 
@@ -24,25 +25,9 @@ class SlowGraph(WatchedGraph):
 
     most = 2
 
-    async def neighbors(
-        self,
-        entities: Sequence[Node],
-        *,
-        direction: Direction,
-        relations: Collection[Iri] | None = None,
-        limit_per_relation: int | None = None,
-        limit: int,
-        cursor: str | None = None,
-    ) -> Mapping[Node, NeighborPage]:
-        pages = await super().neighbors(
-            entities,
-            direction=direction,
-            relations=relations,
-            limit_per_relation=limit_per_relation,
-            limit=limit,
-            cursor=cursor,
-        )
-        return pages if relations is not None or len(pages) <= self.most else self.too_much(pages)
+    async def neighbors(self, request: NeighborRequest) -> Mapping[Node, NeighborPage]:
+        pages = await super().neighbors(request)
+        return pages if request.relations is not None or len(pages) <= self.most else self.too_much(pages)
 
     def too_much(self, pages: Mapping[Node, NeighborPage]) -> Mapping[Node, NeighborPage]:
         """Answer about too many."""
@@ -54,7 +39,7 @@ class CutGraph(SlowGraph):
 
     def too_much(self, pages: Mapping[Node, NeighborPage]) -> Mapping[Node, NeighborPage]:
         return {
-            node: replace(page, triples=page.triples[1:], total=Count(len(page.triples) - 1, exact=False))
+            node: replace(page, facts=page.triples[1:], total=Count(len(page.triples) - 1, exact=False))
             for node, page in pages.items()
         }
 

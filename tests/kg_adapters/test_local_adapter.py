@@ -9,8 +9,9 @@ from kg_adapters.labels import Vocabulary
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.protocol import KGAdapter, SupportsPaths, SupportsSparql
+from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import BlankNode
-from kg_adapters.testing import HUB, SEARCHABLE, TOWNS, iri, ntriples
+from kg_adapters.testing import HUB, SEARCHABLE, TOWNS, feature_page, iri, ntriples
 from small_graphs import index_of, store_of
 
 
@@ -29,32 +30,32 @@ async def test_it_can_do_everything_that_an_adapter_may(tmp_path: Path) -> None:
 async def test_a_cursor_does_not_outlive_its_graph(tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     graph, changed = adapter(tmp_path, *HUB), adapter(tmp_path / "new", *HUB, "person0000 citizenOf atlantis")
-    cursor = (await graph.neighbors([iri("japan")], direction="in", limit=3))[iri("japan")].cursor
-    with pytest.raises(InvalidRequest, match="goes with the graph as it was before it was imported anew"):
-        await changed.neighbors([iri("japan")], direction="in", limit=3, cursor=cursor)
+    cursor = (await graph.neighbors(NeighborRequest((iri("japan"),), direction="in", limit=3)))[iri("japan")].cursor
+    with pytest.raises(InvalidRequest, match="as it was before it was imported anew"):
+        await changed.neighbors(NeighborRequest((iri("japan"),), direction="in", limit=3, cursor=cursor))
 
 
 @pytest.mark.parametrize("position", ["0-9", "999999999999-0", "1-0"])
 async def test_a_cursor_that_points_nowhere_is_refused(tmp_path: Path, position: str) -> None:
     graph = adapter(tmp_path, *HUB)
-    cursor = (await graph.neighbors([iri("japan")], direction="in", limit=3))[iri("japan")].cursor
+    cursor = (await graph.neighbors(NeighborRequest((iri("japan"),), direction="in", limit=3)))[iri("japan")].cursor
     assert cursor is not None
-    forged = re.sub(r"^\d+-\d+", position, cursor)
+    forged = re.sub(r"\d+-\d+$", position, cursor)
     with pytest.raises(InvalidRequest, match="points behind the end"):
-        await graph.neighbors([iri("japan")], direction="in", limit=3, cursor=forged)
+        await graph.neighbors(NeighborRequest((iri("japan"),), direction="in", limit=3, cursor=forged))
 
 
 async def test_a_cursor_about_an_unknown_entity_is_refused(tmp_path: Path) -> None:
     graph = adapter(tmp_path, *HUB)
-    cursor = (await graph.neighbors([iri("japan")], direction="in", limit=3))[iri("japan")].cursor
-    with pytest.raises(InvalidRequest, match="with the other arguments unchanged"):
-        await graph.neighbors([iri("atlantis")], direction="in", limit=3, cursor=cursor)
+    cursor = (await graph.neighbors(NeighborRequest((iri("japan"),), direction="in", limit=3)))[iri("japan")].cursor
+    with pytest.raises(InvalidRequest, match="belongs to another question"):
+        await graph.neighbors(NeighborRequest((iri("atlantis"),), direction="in", limit=3, cursor=cursor))
 
 
 async def test_a_limit_per_relation_below_one_is_refused(tmp_path: Path) -> None:
     graph = adapter(tmp_path, *HUB)
     with pytest.raises(InvalidRequest, match="at least 1; it is 0"):
-        await graph.neighbors([iri("japan")], direction="in", limit_per_relation=0, limit=3)
+        await graph.neighbors(NeighborRequest((iri("japan"),), direction="in", limit_per_relation=0, limit=3))
 
 
 async def test_the_schema_is_read_once(tmp_path: Path) -> None:
@@ -67,7 +68,7 @@ async def test_the_schema_is_read_once(tmp_path: Path) -> None:
 async def test_features_have_a_limit_of_at_least_one(tmp_path: Path) -> None:
     graph = adapter(tmp_path, *TOWNS)
     with pytest.raises(InvalidRequest, match="at least 1; it is 0"):
-        await graph.features(iri("hermit"), limit=0)
+        await feature_page(graph, iri("hermit"), limit=0)
 
 
 async def test_no_more_than_a_hundred_types_are_described(tmp_path: Path) -> None:

@@ -29,8 +29,9 @@ from kg_adapters.prefixes import WIKIDATA, Prefixes
 from kg_adapters.protocol import SupportsPaths, SupportsSparql
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_adapters.rdflib_terms import from_rdflib
+from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import RDF_LANG_STRING, Iri, Literal, Term
-from kg_adapters.testing import EXAMPLE, LOOPS, TOWNS, edges, iri, ntriples
+from kg_adapters.testing import EXAMPLE, LOOPS, TOWNS, edges, feature_page, iri, ntriples
 
 Pattern: TypeAlias = tuple[RdflibNode | None, RdflibNode | None, RdflibNode | None]
 Found: TypeAlias = Generator[
@@ -79,8 +80,8 @@ async def test_statements_that_are_not_rdf_are_skipped_and_the_rest_is_answered(
     graph.add((RdflibLiteral("a"), EX["near"], EX["b"]))
     graph.add((EX["a"], EX["size"], RdflibLiteral("1", datatype=URIRef("no iri"))))
     adapter = RdflibAdapter(graph)
-    assert await adapter.neighbors([iri("a")], direction="both", limit=9) == {iri("a"): whole("a near b")}
-    assert await adapter.features(iri("a")) == FeaturePage((), Count(0))
+    assert await adapter.neighbors(NeighborRequest((iri("a"),), limit=9)) == {iri("a"): whole("a near b")}
+    assert await feature_page(adapter, iri("a")) == FeaturePage((), Count(0))
     assert (await adapter.schema()).triples == Count(1)
     assert await adapter.search("a", limit=5) == [Candidate(iri("a"), 1.0, "label", "a")]
 
@@ -89,7 +90,7 @@ async def test_a_literal_written_with_and_without_its_datatype_is_one_feature() 
     graph = graph_of('a name "x"')
     graph.add((EX["a"], EX["name"], RdflibLiteral("x", datatype=rdflib.XSD.string)))
     adapter = RdflibAdapter(graph)
-    assert await adapter.features(iri("a")) == FeaturePage((Feature(iri("name"), Literal("x")),), Count(1))
+    assert await feature_page(adapter, iri("a")) == FeaturePage((Feature(iri("name"), Literal("x")),), Count(1))
     assert [feature.statements for feature in (await adapter.schema()).features] == [Count(1)]
 
 
@@ -99,7 +100,9 @@ async def test_a_dataset_is_the_union_of_its_graphs_without_repeats() -> None:
         graph.add((EX["a"], EX["near"], EX["b"]))
     dataset.graph(EX["two"]).add((EX["a"], EX["near"], EX["c"]))
     adapter = RdflibAdapter(dataset)
-    assert await adapter.neighbors([iri("a")], direction="out", limit=9) == {iri("a"): whole("a near b", "a near c")}
+    assert await adapter.neighbors(NeighborRequest((iri("a"),), direction="out", limit=9)) == {
+        iri("a"): whole("a near b", "a near c")
+    }
     assert (await adapter.schema()).triples == Count(2)
 
 
@@ -108,7 +111,9 @@ async def test_one_graph_of_a_dataset_is_read_alone() -> None:
     dataset.graph(EX["one"]).add((EX["a"], EX["near"], EX["b"]))
     dataset.graph(EX["two"]).add((EX["a"], EX["near"], EX["c"]))
     adapter = RdflibAdapter(dataset.graph(EX["two"]))
-    assert await adapter.neighbors([iri("a")], direction="out", limit=9) == {iri("a"): whole("a near c")}
+    assert await adapter.neighbors(NeighborRequest((iri("a"),), direction="out", limit=9)) == {
+        iri("a"): whole("a near c")
+    }
 
 
 async def test_changes_are_seen_at_once_by_neighbors_and_after_a_refresh_by_search_and_schema() -> None:
@@ -118,7 +123,7 @@ async def test_changes_are_seen_at_once_by_neighbors_and_after_a_refresh_by_sear
     before = await adapter.schema()
     graph.add((EX["tokyo"], EX["near"], EX["osaka"]))
     graph.add((EX["tokyo"], RDFS.label, RdflibLiteral("Edo", lang="en")))
-    neighbors = await adapter.neighbors([iri("tokyo")], direction="out", limit=5)
+    neighbors = await adapter.neighbors(NeighborRequest((iri("tokyo"),), direction="out", limit=5))
     assert neighbors == {iri("tokyo"): whole("tokyo near osaka")}
     assert await adapter.labels([iri("tokyo")]) == {iri("tokyo"): "Edo"}
     assert (await adapter.search("Edo", limit=5), await adapter.schema()) == ([], before)
@@ -130,15 +135,17 @@ async def test_changes_are_seen_at_once_by_neighbors_and_after_a_refresh_by_sear
 async def test_a_cursor_behind_the_end_of_a_graph_that_shrank_is_refused() -> None:
     graph = graph_of("a near b", "a near c", "a near d")
     adapter = RdflibAdapter(graph)
-    page = (await adapter.neighbors([iri("a")], direction="out", limit=2))[iri("a")]
+    page = (await adapter.neighbors(NeighborRequest((iri("a"),), direction="out", limit=2)))[iri("a")]
     graph.remove((EX["a"], None, EX["d"]))
-    with pytest.raises(InvalidRequest, match="Ask again without a cursor"):
-        await adapter.neighbors([iri("a")], direction="out", limit=2, cursor=page.cursor)
+    with pytest.raises(InvalidRequest, match="points behind the end"):
+        await adapter.neighbors(NeighborRequest((iri("a"),), direction="out", limit=2, cursor=page.cursor))
 
 
 async def test_a_limit_per_relation_below_one_is_refused() -> None:
     with pytest.raises(InvalidRequest):
-        await RdflibAdapter(graph_of(*TOWNS)).neighbors([iri("a")], direction="out", limit_per_relation=0, limit=2)
+        await RdflibAdapter(graph_of(*TOWNS)).neighbors(
+            NeighborRequest((iri("a"),), direction="out", limit_per_relation=0, limit=2)
+        )
 
 
 async def test_a_self_loop_counts_in_the_group_it_is_listed_in_but_not_among_the_neighbors() -> None:

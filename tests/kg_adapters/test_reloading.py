@@ -14,6 +14,7 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.forwarding import LocalGraph
 from kg_adapters.local.reloading import ReloadingAdapter
 from kg_adapters.models import PathRequest
+from kg_adapters.requests import NeighborRequest
 from kg_adapters.testing import HUB, TOWNS, KGAdapterContract, iri, ntriples
 from small_graphs import store_of
 
@@ -111,13 +112,13 @@ async def test_what_an_old_snapshot_holds_is_given_back_when_its_last_user_ends(
 
 async def test_a_cursor_of_the_old_graph_is_told_to_be_one(tmp_path: Path) -> None:
     graph = ReloadingAdapter(store_of(tmp_path, ntriples(HUB)))
-    page = (await graph.neighbors([iri("japan")], direction="in", limit=3))[iri("japan")]
+    page = (await graph.neighbors(NeighborRequest((iri("japan"),), direction="in", limit=3)))[iri("japan")]
     # As many statements as before, of the same length.
     store_of(tmp_path, ntriples(HUB).replace("person0000", "person9999"))
-    with pytest.raises(InvalidRequest, match="goes with the graph as it was before it was imported anew"):
-        await graph.neighbors([iri("japan")], direction="in", limit=3, cursor=page.cursor)
+    with pytest.raises(InvalidRequest, match="as it was before it was imported anew"):
+        await graph.neighbors(NeighborRequest((iri("japan"),), direction="in", limit=3, cursor=page.cursor))
     store_of(tmp_path, ntriples(HUB))
-    rest = await graph.neighbors([iri("japan")], direction="in", limit=3, cursor=page.cursor)
+    rest = await graph.neighbors(NeighborRequest((iri("japan"),), direction="in", limit=3, cursor=page.cursor))
     assert len(rest[iri("japan")].triples) == 3
 
 

@@ -10,6 +10,7 @@ from kg_adapters.labels import Vocabulary
 from kg_adapters.models import Count, Degree, Description, FeaturePage, NeighborPage, PathRequest, SparqlAnswer
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.protocol import KGAdapter, SupportsPaths, SupportsSearchNote, SupportsSparql
+from kg_adapters.requests import NeighborRequest, SurroundingsRequest
 from kg_adapters.sparql.adapter import SparqlAdapter
 from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.label_memory import LabelMemory
@@ -18,7 +19,20 @@ from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql.solutions import Solutions
 from kg_adapters.surroundings import SupportsSurroundings, gather_surroundings
 from kg_adapters.terms import XSD, BlankNode, Iri, Literal, Node, Triple
-from kg_adapters.testing import BLANKS, HUB, NAMED, TANGLE, TOWNS, KGAdapterContract, edge, edges, in_order, iri, typed
+from kg_adapters.testing import (
+    BLANKS,
+    HUB,
+    NAMED,
+    TANGLE,
+    TOWNS,
+    KGAdapterContract,
+    edge,
+    edges,
+    feature_page,
+    in_order,
+    iri,
+    typed,
+)
 from kg_server.path_search import find_paths
 from path_reference import reference_paths
 from sparql_stand_in import CannedEndpoint, StandInEndpoint, adapter_over, endpoint_of, parts_of
@@ -52,7 +66,7 @@ def test_it_has_the_abilities_that_an_endpoint_can_give() -> None:
 async def test_a_page_costs_one_request_and_its_labels_none() -> None:
     endpoint = endpoint_of([*TOWNS, *NAMED, 'country label "country"@en'])
     graph = adapter_over(endpoint)
-    page = (await graph.neighbors([iri("tokyo")], direction="both", limit=10))[iri("tokyo")]
+    page = (await graph.neighbors(NeighborRequest((iri("tokyo"),), limit=10)))[iri("tokyo")]
     labels = await graph.labels([iri("tokyo"), *(term for t in page.triples for term in (t.head, t.relation, t.tail))])
     assert labels == {iri("tokyo"): "Tokyo", iri("country"): "country"}
     assert len(endpoint.asked) == 1
@@ -82,23 +96,25 @@ def test_a_memory_of_labels_forgets_what_it_learned_first() -> None:
 async def test_a_page_of_a_hub_names_the_places_it_wants_in_a_second_request() -> None:
     endpoint = endpoint_of(HERD)
     graph = adapter_over(endpoint)
-    first = (await graph.neighbors([iri("valley")], direction="both", limit=10))[iri("valley")]
+    first = (await graph.neighbors(NeighborRequest((iri("valley"),), limit=10)))[iri("valley")]
     expected = in_order(edges(*HERD), iri("valley"), "both")
     assert (first.triples, first.total, first.truncated) == (expected[:10], Count(122), True)
     assert len(endpoint.asked) == 2
     assert sum(endpoint.sizes) < 30
-    second = (await graph.neighbors([iri("valley")], direction="both", limit=10, cursor=first.cursor))[iri("valley")]
+    second = (await graph.neighbors(NeighborRequest((iri("valley"),), limit=10, cursor=first.cursor)))[iri("valley")]
     assert second.triples == expected[10:20]
 
 
 async def test_a_named_relation_of_a_hub_costs_one_request_a_page() -> None:
     endpoint = endpoint_of(HERD)
     graph = adapter_over(endpoint)
-    wanted = [iri("livesIn")]
-    page = (await graph.neighbors([iri("valley")], direction="in", relations=wanted, limit=50))[iri("valley")]
-    rest = (await graph.neighbors([iri("valley")], direction="in", relations=wanted, limit=90, cursor=page.cursor))[
-        iri("valley")
-    ]
+    wanted = frozenset({iri("livesIn")})
+    page = (await graph.neighbors(NeighborRequest((iri("valley"),), direction="in", relations=wanted)))[iri("valley")]
+    rest = (
+        await graph.neighbors(
+            NeighborRequest((iri("valley"),), direction="in", relations=wanted, limit=90, cursor=page.cursor)
+        )
+    )[iri("valley")]
     assert (*page.triples, *rest.triples) == in_order(edges(*HERD), iri("valley"), "in", wanted)
     assert (rest.truncated, rest.cursor) == (False, None)
     assert len(endpoint.asked) == 2
@@ -106,10 +122,10 @@ async def test_a_named_relation_of_a_hub_costs_one_request_a_page() -> None:
 
 async def test_a_cursor_behind_the_end_is_refused() -> None:
     graph = adapter_over(endpoint_of(HERD))
-    page = (await graph.neighbors([iri("valley")], direction="in", limit=100))[iri("valley")]
+    page = (await graph.neighbors(NeighborRequest((iri("valley"),), direction="in", limit=100)))[iri("valley")]
     shrunk = adapter_over(endpoint_of(HERD[:50]))
     with pytest.raises(InvalidRequest, match="behind the end"):
-        await shrunk.neighbors([iri("valley")], direction="in", limit=100, cursor=page.cursor)
+        await shrunk.neighbors(NeighborRequest((iri("valley"),), direction="in", limit=100, cursor=page.cursor))
 
 
 async def test_neighbors_that_vanish_between_two_requests_leave_a_shorter_page() -> None:
@@ -118,7 +134,7 @@ async def test_neighbors_that_vanish_between_two_requests_leave_a_shorter_page()
             return await super().query(text) if not self.asked else Solutions(("e", "d", "p", "o"), ())
 
     page = (
-        await adapter_over(Shrinking(endpoint_of(HERD).triples)).neighbors([iri("valley")], direction="both", limit=5)
+        await adapter_over(Shrinking(endpoint_of(HERD).triples)).neighbors(NeighborRequest((iri("valley"),), limit=5))
     )[iri("valley")]
     assert page == NeighborPage(edges("valley partOf alps"), Count(122), truncated=True, cursor=page.cursor)
 
@@ -127,7 +143,7 @@ async def test_any_number_of_entities_is_one_request_for_a_thousand_of_them() ->
     endpoint = endpoint_of(TANGLE)
     graph = adapter_over(endpoint)
     crowd = [iri(f"n{number}") for number in range(BATCH + 1)]
-    pages = await graph.neighbors(crowd, direction="out", limit=3)
+    pages = await graph.neighbors(NeighborRequest(tuple(crowd), direction="out", limit=3))
     degrees = await graph.degrees(crowd)
     described = await graph.describe(crowd)
     known = {iri(f"n{number}") for number in range(12)}
@@ -142,17 +158,23 @@ async def test_surroundings_are_one_request_and_those_that_neighbors_and_labels_
     around = [iri("n1"), iri("n5"), iri("atlantis"), iri("n1")]
     for per_relation, per_entity in ((9, 99), (9, 7)):
         endpoint.asked.clear()
-        found = await graph.surroundings(around, per_relation=per_relation, per_entity=per_entity)
+        found = await graph.surroundings(
+            SurroundingsRequest(tuple(around), per_relation=per_relation, per_entity=per_entity)
+        )
         assert len(endpoint.asked) == 1
-        gathered = await gather_surroundings(graph, around, per_relation=per_relation, per_entity=per_entity)
+        gathered = await gather_surroundings(
+            graph, SurroundingsRequest(tuple(around), per_relation=per_relation, per_entity=per_entity)
+        )
         assert everything(found) == everything(gathered)
     with pytest.raises(InvalidRequest):
-        await graph.surroundings(around, per_relation=0, per_entity=5)
+        await graph.surroundings(SurroundingsRequest(tuple(around), per_relation=0, per_entity=5))
 
 
 async def test_the_surroundings_of_a_hub_show_the_first_of_its_large_group() -> None:
     endpoint = endpoint_of(HERD)
-    found = await adapter_over(endpoint).surroundings([iri("valley")], per_relation=5, per_entity=50)
+    found = await adapter_over(endpoint).surroundings(
+        SurroundingsRequest((iri("valley"),), per_relation=5, per_entity=50)
+    )
     shown = {found.triple(place) for place in range(len(found))}
     assert shown == set(in_order(edges(*HERD), iri("valley"), "both", limit_per_relation=5))
     assert found.sampled == (iri("valley"),)
@@ -161,20 +183,24 @@ async def test_the_surroundings_of_a_hub_show_the_first_of_its_large_group() -> 
 
 async def test_even_a_group_that_sorts_behind_a_large_one_is_seen_in_surroundings() -> None:
     two = [*(f"a{number:03} in hub" for number in range(300)), *(f"z{number:03} at hub" for number in range(30))]
-    found = await adapter_over(endpoint_of(two)).surroundings([iri("hub")], per_relation=4, per_entity=50)
+    found = await adapter_over(endpoint_of(two)).surroundings(
+        SurroundingsRequest((iri("hub"),), per_relation=4, per_entity=50)
+    )
     shown = [found.triple(place).relation for place in range(len(found))]
     assert (shown.count(iri("in")), shown.count(iri("at")) >= 1) == (4, True)
 
 
 async def test_surroundings_of_what_nobody_mentions_are_empty() -> None:
-    found = await adapter_over(endpoint_of(TOWNS)).surroundings([BlankNode("b0")], per_relation=4, per_entity=50)
+    found = await adapter_over(endpoint_of(TOWNS)).surroundings(
+        SurroundingsRequest((BlankNode("b0"),), per_relation=4, per_entity=50)
+    )
     assert (len(found), found.entities, found.sampled) == (0, (BlankNode("b0"),), ())
 
 
 async def test_only_edges_of_the_namespace_count_where_there_is_one() -> None:
     mixed = (*TOWNS[:6], "kyoto <http://elsewhere.org/near> japan")
     graph = adapter_over(endpoint_of(mixed), edge_namespace="http://example.org/t")
-    page = await graph.neighbors([iri("kyoto")], direction="both", limit=9)
+    page = await graph.neighbors(NeighborRequest((iri("kyoto"),), limit=9))
     assert page[iri("kyoto")].triples == edges("kyoto twin kyiv", "kyoto twin paris")
     assert (await graph.degrees([iri("kyoto")]))[iri("kyoto")].neighbors == Count(2)
     assert [each.iri for each in (await graph.schema()).relations] == [iri("twin")]
@@ -184,7 +210,7 @@ async def test_every_group_of_a_tangle_is_right_without_sorting_and_distinct_cou
     plain = replace(DIALECTS["standard"], merges_graphs=False, orders_hubs=False)
     graph = adapter_over(endpoint_of(TANGLE), dialect=plain)
     nodes = [iri(f"n{number}") for number in range(12)]
-    found = await graph.neighbors(nodes, direction="both", limit=100)
+    found = await graph.neighbors(NeighborRequest(tuple(nodes), limit=100))
     assert {node: page.triples for node, page in found.items()} == {
         node: in_order(edges(*TANGLE), node, "both") for node in nodes
     }
@@ -200,11 +226,11 @@ async def test_paths_are_those_of_the_whole_graph_with_few_requests() -> None:
 
 async def test_blank_nodes_of_two_answers_are_never_the_same() -> None:
     graph = adapter_over(endpoint_of(BLANKS))
-    pages = [await graph.neighbors([iri("tokyo")], direction="in", limit=9) for _ in range(2)]
+    pages = [await graph.neighbors(NeighborRequest((iri("tokyo"),), direction="in", limit=9)) for _ in range(2)]
     heads = {page[iri("tokyo")].triples[0].head for page in pages}
     assert len(heads) == 2
     for head in heads:
-        assert await graph.features(head) == FeaturePage((), Count(0))
+        assert await feature_page(graph, head) == FeaturePage((), Count(0))
         assert (await graph.describe([head]), await graph.degrees([head]), await graph.labels([head])) == ({}, {}, {})
 
 
@@ -215,7 +241,7 @@ async def test_a_blank_node_with_a_name_of_its_engine_can_be_asked_about() -> No
         answer("e d p o n", *((*row, None) for row in rows), (ward, Literal("self"), None, None, None))
     )
     graph = adapter_over(endpoint, dialect=VIRTUOSO)
-    found = await graph.surroundings([ward], per_relation=1, per_entity=9)
+    found = await graph.surroundings(SurroundingsRequest((ward,), per_relation=1, per_entity=9))
     assert "<nodeID://b10>" in endpoint.asked[0]
     assert found.entities == (ward,)
 
@@ -239,7 +265,7 @@ async def test_an_answer_that_the_endpoint_cut_gives_counts_that_are_lower_bound
         (iri("a"), Literal("out"), None, None, iri("b")),
     )
     graph = adapter_over(CannedEndpoint(answer("e d p n o", *rows, truncated=True)))
-    page = (await graph.neighbors([iri("a")], direction="out", limit=9))[iri("a")]
+    page = (await graph.neighbors(NeighborRequest((iri("a"),), direction="out", limit=9)))[iri("a")]
     assert page == NeighborPage((edge("a r b"),), Count(3, exact=False), truncated=True)
     degree: Degree = (await graph.degrees([iri("a")]))[iri("a")]
     assert (degree.neighbors, [each.count for each in degree.relations]) == (Count(3, False), [Count(3, False)])
@@ -248,8 +274,8 @@ async def test_an_answer_that_the_endpoint_cut_gives_counts_that_are_lower_bound
 async def test_what_a_cut_answer_does_not_mention_is_not_taken_for_unknown() -> None:
     graph = adapter_over(CannedEndpoint(Solutions((), (), truncated=True)))
     for question in (
-        graph.neighbors([iri("a")], direction="out", limit=9),
-        graph.surroundings([iri("a")], per_relation=9, per_entity=9),
+        graph.neighbors(NeighborRequest((iri("a"),), direction="out", limit=9)),
+        graph.surroundings(SurroundingsRequest((iri("a"),), per_relation=9, per_entity=9)),
         graph.degrees([iri("a")]),
         graph.describe([iri("a")]),
         graph.labels([iri("a")]),
@@ -268,14 +294,14 @@ async def test_a_cut_answer_does_not_teach_that_there_is_no_label() -> None:
     graph = SparqlAdapter(
         replace(parts_of(CannedEndpoint(cut), Queries.of(DIALECTS["standard"], Vocabulary())), memory=memory)
     )
-    await graph.neighbors([iri("a")], direction="out", limit=9)
+    await graph.neighbors(NeighborRequest((iri("a"),), direction="out", limit=9))
     assert memory.recall([iri("b")]) == {}
 
 
 async def test_rows_that_are_no_terms_do_not_make_an_answer_a_part_of_one() -> None:
     graph = adapter_over(CannedEndpoint(Solutions((), (), truncated=True, unreadable=1)))
     assert await graph.describe([iri("a")]) == {}
-    assert await graph.neighbors([iri("a")], direction="out", limit=9) == {}
+    assert await graph.neighbors(NeighborRequest((iri("a"),), direction="out", limit=9)) == {}
 
 
 @pytest.mark.parametrize(
@@ -293,7 +319,9 @@ async def test_a_value_of_another_kind_than_was_asked_for_is_an_error_of_the_end
     variables: str, row: Sequence[Iri | Literal | None]
 ) -> None:
     with pytest.raises(BackendError, match="not what was asked for"):
-        await adapter_over(CannedEndpoint(answer(variables, row))).neighbors([iri("a")], direction="out", limit=9)
+        await adapter_over(CannedEndpoint(answer(variables, row))).neighbors(
+            NeighborRequest((iri("a"),), direction="out", limit=9)
+        )
 
 
 async def test_counts_in_decimals_are_counts() -> None:
@@ -309,7 +337,7 @@ async def test_rows_without_what_they_are_about_are_left_out() -> None:
     )
     assert await graph.describe([iri("a")]) == {iri("a"): Description(None, None, (), frozenset({"entity"}))}
     assert await graph.labels([iri("a")]) == {}
-    assert await graph.features(iri("a")) == FeaturePage((), Count(0))
+    assert await feature_page(graph, iri("a")) == FeaturePage((), Count(0))
 
 
 async def test_the_engine_is_told_to_give_up_before_its_caller_does() -> None:
@@ -323,7 +351,7 @@ async def test_the_engine_is_told_to_give_up_before_its_caller_does() -> None:
 async def test_a_limit_below_one_is_refused() -> None:
     graph = adapter_over(endpoint_of(TOWNS))
     with pytest.raises(InvalidRequest):
-        await graph.features(iri("tokyo"), limit=0)
+        await feature_page(graph, iri("tokyo"), limit=0)
     for timeout_s, max_rows in ((0.0, 5), (5.0, 0)):
         with pytest.raises(InvalidRequest):
             await graph.select("ASK { ?s ?p ?o }", timeout_s=timeout_s, max_rows=max_rows)

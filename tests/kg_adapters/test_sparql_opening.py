@@ -11,6 +11,7 @@ from fault_endpoint import Asked, FaultEndpoint, Script, Wire, answering, refusi
 from kg_adapters.errors import BackendUnavailable, InvalidRequest
 from kg_adapters.prefixes import WELL_KNOWN, WIKIDATA
 from kg_adapters.registry import OpenOptions
+from kg_adapters.requests import NeighborRequest
 from kg_adapters.sparql.adapter import SparqlAdapter
 from kg_adapters.sparql.opening import open_sparql
 from kg_adapters.sparql.options import EndpointOptions
@@ -51,7 +52,7 @@ def oxigraph(triples: str) -> Script:
 
 async def test_an_endpoint_is_opened_by_its_url_alone(tmp_path: Path) -> None:
     async with serving(oxigraph(NAMED)) as server, opened(server, tmp_path) as graph:
-        page = (await graph.neighbors([iri("paris")], direction="out", limit=9))[iri("paris")]
+        page = (await graph.neighbors(NeighborRequest((iri("paris"),), direction="out", limit=9)))[iri("paris")]
         assert page.triples == edges("paris country france", "paris twin kyoto")
         assert graph.name == f"{server.host}/sparql"
         assert graph.prefixes.namespaces["ns1"] == "http://example.org/"

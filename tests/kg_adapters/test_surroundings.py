@@ -14,6 +14,7 @@ from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.surroundings import surroundings_in_index
 from kg_adapters.rdflib_adapter import RdflibAdapter
+from kg_adapters.requests import SurroundingsRequest
 from kg_adapters.surroundings import Lazy, SupportsSurroundings, Surroundings, gather_surroundings, surroundings
 from kg_adapters.terms import Node, Triple
 from kg_adapters.testing import edges, iri, ntriples
@@ -33,8 +34,8 @@ STATEMENTS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 2), st.integer
 
 
 def by_index(index: GraphIndex, entities: Sequence[Node], per_relation: int, per_entity: int) -> Surroundings:
-    limits = {"per_relation": per_relation, "per_entity": per_entity}
-    return surroundings_in_index(index, Dictionary(index), entities, **limits, telling=lambda make: make)
+    request = SurroundingsRequest(tuple(entities), per_relation, per_entity)
+    return surroundings_in_index(index, Dictionary(index), request, telling=lambda make: make)
 
 
 def rdflib_adapter(statements: Sequence[str]) -> RdflibAdapter:
@@ -58,7 +59,8 @@ def everything(around: Surroundings) -> tuple[object, ...]:
 
 async def test_the_edges_of_several_entities_come_in_one_order_with_labels() -> None:
     around = await gather_surroundings(
-        rdflib_adapter(TOWN), [iri("tokyo"), iri("japan"), iri("tokyo"), iri("atlantis")], per_relation=9, per_entity=99
+        rdflib_adapter(TOWN),
+        SurroundingsRequest((iri("tokyo"), iri("japan"), iri("tokyo"), iri("atlantis")), per_relation=9, per_entity=99),
     )
     near, country, out, into = iri("tokyo"), iri("japan"), edges(*TOWN[:2], TOWN[4]), edges(TOWN[2])
     assert triples_of(around) == [
@@ -82,7 +84,9 @@ async def test_the_edges_of_several_entities_come_in_one_order_with_labels() -> 
 
 async def test_a_hub_is_sampled_relation_by_relation_and_named() -> None:
     crowd = [f"person{number} citizen land" for number in range(9)] + ["town capital land"]
-    around = await gather_surroundings(rdflib_adapter(crowd), [iri("land"), iri("town")], per_relation=3, per_entity=99)
+    around = await gather_surroundings(
+        rdflib_adapter(crowd), SurroundingsRequest((iri("land"), iri("town")), per_relation=3, per_entity=99)
+    )
     assert [str(triple.head).rpartition("/")[2] for _, triple in triples_of(around)] == [
         "town",
         "person0",
@@ -102,7 +106,9 @@ def test_the_index_gives_the_same_edges_in_the_same_order_as_any_graph(
     asked = [iri(name) for name in ("n3", "n0", "n9", "n1", "n0", "n2")]
 
     async def gathered() -> Surroundings:
-        return await gather_surroundings(rdflib_adapter(said), asked, per_relation=per_relation, per_entity=per_entity)
+        return await gather_surroundings(
+            rdflib_adapter(said), SurroundingsRequest(tuple(asked), per_relation=per_relation, per_entity=per_entity)
+        )
 
     assert everything(by_index(index_of(said), asked, per_relation, per_entity)) == everything(anyio.run(gathered))
 
@@ -136,7 +142,7 @@ async def test_a_limit_below_one_is_refused_in_both_ways(per_relation: int, per_
         by_index(index_of(TOWN), [iri("tokyo")], per_relation, per_entity)
     with pytest.raises(InvalidRequest, match="at least 1"):
         await gather_surroundings(
-            rdflib_adapter(TOWN), [iri("tokyo")], per_relation=per_relation, per_entity=per_entity
+            rdflib_adapter(TOWN), SurroundingsRequest((iri("tokyo"),), per_relation=per_relation, per_entity=per_entity)
         )
 
 
@@ -144,13 +150,16 @@ async def test_a_graph_with_a_way_of_its_own_is_asked_that_way() -> None:
     index = index_of(TOWN)
 
     class Indexed(RdflibAdapter):
-        async def surroundings(self, entities: Sequence[Node], *, per_relation: int, per_entity: int) -> Surroundings:
-            return by_index(index, entities, per_relation, per_entity)
+        async def surroundings(self, request: SurroundingsRequest) -> Surroundings:
+            return by_index(index, request.entities, request.per_relation, request.per_entity)
 
     own, plain = Indexed(rdflib.Graph()), rdflib_adapter(TOWN)
     assert isinstance(own, SupportsSurroundings)
     assert not isinstance(plain, SupportsSurroundings)
-    answers = [await surroundings(graph, [iri("japan")], per_relation=9, per_entity=9) for graph in (own, plain)]
+    answers = [
+        await surroundings(graph, SurroundingsRequest((iri("japan"),), per_relation=9, per_entity=9))
+        for graph in (own, plain)
+    ]
     assert everything(answers[0]) == everything(answers[1])
 
 

@@ -20,8 +20,10 @@ from kg_adapters.models import (
 )
 from kg_adapters.protocol import KGAdapter, SupportsFeatureNote, SupportsSearchNote, SupportsSparql
 from kg_adapters.registry import OpenOptions, open_graph
+from kg_adapters.requests import NeighborRequest, SurroundingsRequest
 from kg_adapters.surroundings import SupportsSurroundings
 from kg_adapters.terms import RDF_LANG_STRING, XSD, Iri, Literal, Node, Triple
+from kg_adapters.testing import feature_page
 from kg_adapters.wikidata.adapter import WikidataAdapter
 from kg_adapters.wikidata.opening import open_wikidata
 from kg_adapters.wikidata.pace import Rates
@@ -110,7 +112,7 @@ def far(page: NeighborPage, entity: Node) -> list[Node]:
 
 async def test_only_truthy_statements_between_items_are_edges(tmp_path: Path) -> None:
     async with opened(tmp_path) as (wikidata, _):
-        found = await wikidata.neighbors([GOETHE, wd("Q99")], direction="out", limit=10)
+        found = await wikidata.neighbors(NeighborRequest((GOETHE, wd("Q99")), direction="out", limit=10))
         triples = tuple(
             Triple(GOETHE, wdt(relation), wd(tail))
             for relation, tail in (("P17", "Q183"), ("P31", "Q5"), ("P39", "Q83307"))
@@ -123,7 +125,7 @@ async def test_a_hub_is_paged_through_and_counted(tmp_path: Path) -> None:
         seen: list[Node] = []
         cursor: str | None = None
         while True:
-            found = await wikidata.neighbors([GOETHE], direction="in", limit=15, cursor=cursor)
+            found = await wikidata.neighbors(NeighborRequest((GOETHE,), direction="in", limit=15, cursor=cursor))
             page = found[GOETHE]
             assert page.total == Count(FANS)
             seen += far(page, GOETHE)
@@ -137,7 +139,7 @@ async def test_a_hub_is_paged_through_and_counted(tmp_path: Path) -> None:
 
 async def test_a_hub_with_more_edges_than_are_looked_at_has_at_least_so_many(tmp_path: Path) -> None:
     async with opened(tmp_path, most_counted=25) as (wikidata, _):
-        page = (await wikidata.neighbors([GOETHE], direction="in", limit=5))[GOETHE]
+        page = (await wikidata.neighbors(NeighborRequest((GOETHE,), direction="in", limit=5)))[GOETHE]
         assert page.total == Count(FANS, exact=False)
         assert len(page.triples) == 5
         assert page.truncated
@@ -167,7 +169,7 @@ async def test_labels_follow_the_languages_and_are_asked_for_once(tmp_path: Path
 
 async def test_names_that_came_along_with_edges_are_not_asked_for(tmp_path: Path) -> None:
     async with opened(tmp_path) as (wikidata, stand_in):
-        await wikidata.neighbors([GOETHE], direction="out", limit=10)
+        await wikidata.neighbors(NeighborRequest((GOETHE,), direction="out", limit=10))
         assert await wikidata.labels([GERMANY, HUMAN]) == {GERMANY: "Germany", HUMAN: "human"}
         assert stand_in.asked(API) == []
 
@@ -197,13 +199,13 @@ async def test_what_was_merged_answers_with_what_the_new_entity_has(tmp_path: Pa
         assert described[OLD_GOETHE].description == "merged into Q5879: German writer"
         assert described[OLD_GOETHE].label == described[GOETHE].label == "Goethe"
         asked = len(stand_in.asked(API))
-        pages = await wikidata.neighbors([OLD_GOETHE], direction="both", limit=4)
+        pages = await wikidata.neighbors(NeighborRequest((OLD_GOETHE,), limit=4))
         assert {OLD_GOETHE} == {each for triple in pages[OLD_GOETHE].triples for each in (triple.head, triple.tail)} - {
             *far(pages[OLD_GOETHE], OLD_GOETHE)
         }
         assert (await wikidata.degrees([OLD_GOETHE]))[OLD_GOETHE] == (await wikidata.degrees([GOETHE]))[GOETHE]
-        assert await wikidata.features(OLD_GOETHE) == await wikidata.features(GOETHE)
-        around = await wikidata.surroundings([OLD_GOETHE], per_relation=5, per_entity=50)
+        assert await feature_page(wikidata, OLD_GOETHE) == await feature_page(wikidata, GOETHE)
+        around = await wikidata.surroundings(SurroundingsRequest((OLD_GOETHE,), per_relation=5, per_entity=50))
         assert around.entities == (OLD_GOETHE,)
         assert around.triple(0) == Triple(OLD_GOETHE, wdt("P17"), GERMANY)
         assert len(stand_in.asked(API)) == asked + 1
@@ -232,9 +234,9 @@ async def test_what_was_deleted_is_unknown(tmp_path: Path) -> None:
     async with opened(tmp_path) as (wikidata, stand_in):
         gone = wd("Q77")
         assert await wikidata.describe([gone]) == {}
-        assert await wikidata.neighbors([gone], direction="out", limit=5) == {}
+        assert await wikidata.neighbors(NeighborRequest((gone,), direction="out", limit=5)) == {}
         assert await wikidata.degrees([gone]) == {}
-        assert await wikidata.features(gone) == FeaturePage((), Count(0))
+        assert await feature_page(wikidata, gone) == FeaturePage((), Count(0))
         assert stand_in.asked(SCHOLARLY) == []
 
 
@@ -242,9 +244,9 @@ async def test_articles_are_looked_for_at_the_scholarly_endpoint(tmp_path: Path)
     async with opened(tmp_path) as (wikidata, stand_in):
         article = wd("Q55001")
         assert (await wikidata.describe([article]))[article].label == "On Faust"
-        page = (await wikidata.neighbors([article, GOETHE], direction="out", limit=10))[article]
+        page = (await wikidata.neighbors(NeighborRequest((article, GOETHE), direction="out", limit=10)))[article]
         assert far(page, article) == [wd("Q13442814"), GOETHE]
-        around = await wikidata.surroundings([article], per_relation=5, per_entity=50)
+        around = await wikidata.surroundings(SurroundingsRequest((article,), per_relation=5, per_entity=50))
         assert [around.triple(edge) for edge in range(len(around))] == list(page.triples)
         assert around.relation_labels[0] == "instance of"
         assert len(stand_in.asked(SCHOLARLY)) == 3
@@ -258,11 +260,11 @@ async def test_without_a_scholarly_endpoint_an_article_is_unknown(tmp_path: Path
 async def test_the_edges_around_many_entities_cost_one_query_and_name_relations_once(tmp_path: Path) -> None:
     async with opened(tmp_path) as (wikidata, stand_in):
         seeds = [GOETHE, GERMANY, wd("Q64")]
-        around = await wikidata.surroundings(seeds, per_relation=5, per_entity=50)
+        around = await wikidata.surroundings(SurroundingsRequest(tuple(seeds), per_relation=5, per_entity=50))
         assert around.relation_labels == ["country", "instance of", "position held", "influenced by"]
         assert set(around.far_labels) >= {"Germany", "human", "Berlin", "fan 00"}
         assert around.sampled == (GOETHE,)
-        await wikidata.surroundings(seeds, per_relation=5, per_entity=50)
+        await wikidata.surroundings(SurroundingsRequest(tuple(seeds), per_relation=5, per_entity=50))
         assert len(stand_in.asked(QUERY)) == 2
         assert len(stand_in.asked(API)) == 1
 
@@ -278,13 +280,13 @@ async def test_features_have_precision_and_units_and_leave_out_external_ids(tmp_
         born,
     ]
     async with opened(tmp_path) as (wikidata, stand_in):
-        assert await wikidata.features(GOETHE) == FeaturePage(tuple(english), Count(4))
-        assert await wikidata.features(GOETHE, limit=1) == FeaturePage(tuple(english[:1]), Count(4))
-        assert await wikidata.features(GOETHE, relation=wdt("P569")) == FeaturePage((born,), Count(1))
+        assert await feature_page(wikidata, GOETHE) == FeaturePage(tuple(english), Count(4))
+        assert await feature_page(wikidata, GOETHE, limit=1) == FeaturePage(tuple(english[:1]), Count(4))
+        assert await feature_page(wikidata, GOETHE, relation=wdt("P569")) == FeaturePage((born,), Count(1))
         viaf = FeaturePage((Feature(wdt("P214"), Literal("24602065")),), Count(1))
-        assert await wikidata.features(GOETHE, relation=wdt("P214")) == viaf
+        assert await feature_page(wikidata, GOETHE, relation=wdt("P214")) == viaf
         assert stand_in.asked(API) == []
-        berlin = await wikidata.features(wd("Q64"))
+        berlin = await feature_page(wikidata, wd("Q64"))
         assert [each for each in berlin.features if each.relation.value.startswith(wdt("P").value)] == [
             Feature(wdt("P1082"), Literal("3755251", Iri(XSD + "decimal"))),
             Feature(wdt("P2046"), Literal("891.3 square kilometre")),
@@ -293,17 +295,17 @@ async def test_features_have_precision_and_units_and_leave_out_external_ids(tmp_
         assert isinstance(wikidata, SupportsFeatureNote)
         assert "left out" in wikidata.feature_note
     async with opened(tmp_path, with_external_ids=True) as (wikidata, _):
-        assert Feature(wdt("P214"), Literal("24602065")) in (await wikidata.features(GOETHE)).features
+        assert Feature(wdt("P214"), Literal("24602065")) in (await feature_page(wikidata, GOETHE)).features
         assert wikidata.feature_note == ""
 
 
 async def test_qualifiers_are_shown_on_demand(tmp_path: Path) -> None:
     held = Feature(wdt("P39"), Literal("minister (replaced by: Berlin; start time: 1782-01-01)"))
     async with opened(tmp_path, with_qualifiers=True) as (wikidata, _):
-        assert held in (await wikidata.features(GOETHE)).features
-        assert await wikidata.features(GOETHE, relation=wdt("P39")) == FeaturePage((held,), Count(1))
+        assert held in (await feature_page(wikidata, GOETHE)).features
+        assert await feature_page(wikidata, GOETHE, relation=wdt("P39")) == FeaturePage((held,), Count(1))
     async with opened(tmp_path) as (wikidata, _):
-        assert held not in (await wikidata.features(GOETHE)).features
+        assert held not in (await feature_page(wikidata, GOETHE)).features
 
 
 async def test_a_mirror_without_statements_shows_plain_values(tmp_path: Path) -> None:
@@ -312,7 +314,7 @@ async def test_a_mirror_without_statements_shows_plain_values(tmp_path: Path) ->
         told = stand_in.options(query_url="http://127.0.0.1:9/elsewhere")
         options = OpenOptions(tmp_path, wikidata=told)
         async with aclosing(await open_wikidata(stand_in.endpoint.url, options, rates=Rates())) as wikidata:
-            page = await wikidata.features(wd("Q1"))
+            page = await feature_page(wikidata, wd("Q1"))
             assert [each.value.value for each in page.features if each.relation == wdt("P569")] == ["1749-08-28"]
             assert stand_in.asked(SCHOLARLY) == []
 
@@ -372,7 +374,7 @@ async def test_it_opens_by_name_and_remembers_answers(tmp_path: Path) -> None:
             assert isinstance(wikidata, KGAdapter)
             assert stand_in.endpoint.requests == []
             for _ in range(3):
-                assert GOETHE in await wikidata.neighbors([GOETHE], direction="out", limit=3)
+                assert GOETHE in await wikidata.neighbors(NeighborRequest((GOETHE,), direction="out", limit=3))
             assert len(stand_in.endpoint.requests) == 1
             assert isinstance(wikidata, SupportsFeatureNote)
 

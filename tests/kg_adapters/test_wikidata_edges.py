@@ -6,7 +6,9 @@ from pathlib import Path
 
 from kg_adapters.models import Count, Degree, Description, Feature, FeaturePage, NeighborPage, RelationCount
 from kg_adapters.registry import OpenOptions
+from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import XSD, Iri, Literal, Triple
+from kg_adapters.testing import feature_page
 from kg_adapters.wikidata.adapter import WikidataAdapter
 from kg_adapters.wikidata.opening import open_wikidata
 from kg_adapters.wikidata.pace import Rates
@@ -61,15 +63,17 @@ async def opened(cache: Path, **options: object) -> AsyncGenerator[tuple[Wikidat
 async def test_files_web_pages_and_unknown_values_are_no_neighbours(tmp_path: Path) -> None:
     edges = (Triple(TOKYO, wdt("P17"), JAPAN), Triple(TOKYO, wdt("P31"), wd("Q515")))
     async with opened(tmp_path) as (wikidata, _):
-        found = await wikidata.neighbors([TOKYO], direction="out", limit=10)
+        found = await wikidata.neighbors(NeighborRequest((TOKYO,), direction="out", limit=10))
         assert found == {TOKYO: NeighborPage(edges, Count(2), truncated=False)}
-        one = await wikidata.neighbors([TOKYO], direction="out", relations=[wdt("P31")], limit=10)
+        one = await wikidata.neighbors(
+            NeighborRequest((TOKYO,), direction="out", relations=frozenset({wdt("P31")}), limit=10)
+        )
         assert one == {TOKYO: NeighborPage(edges[1:], Count(1), truncated=False)}
 
 
 async def test_files_web_pages_and_unknown_values_are_features(tmp_path: Path) -> None:
     async with opened(tmp_path) as (wikidata, _):
-        page = await wikidata.features(TOKYO)
+        page = await feature_page(wikidata, TOKYO)
         assert [each for each in page.features if each.relation.value.startswith(wdt("P").value)] == [
             Feature(wdt("P18"), Literal(PICTURE, Iri(XSD + "anyURI"))),
             Feature(wdt("P31"), UNKNOWN),
@@ -77,22 +81,22 @@ async def test_files_web_pages_and_unknown_values_are_features(tmp_path: Path) -
             Feature(wdt("P856"), Literal(PAGE, Iri(XSD + "anyURI"))),
         ]
         pages = FeaturePage((Feature(wdt("P856"), Literal(PAGE, Iri(XSD + "anyURI"))),), Count(1))
-        assert await wikidata.features(TOKYO, relation=wdt("P856")) == pages
+        assert await feature_page(wikidata, TOKYO, relation=wdt("P856")) == pages
 
 
 async def test_an_entity_without_a_value_stays_where_it_is(tmp_path: Path) -> None:
     async with opened(tmp_path) as (wikidata, _):
-        assert await wikidata.features(JAPAN, relation=wdt("P18")) == FeaturePage((), Count(0))
-        page = (await wikidata.neighbors([JAPAN], direction="out", limit=10))[JAPAN]
+        assert await feature_page(wikidata, JAPAN, relation=wdt("P18")) == FeaturePage((), Count(0))
+        page = (await wikidata.neighbors(NeighborRequest((JAPAN,), direction="out", limit=10)))[JAPAN]
         assert page.triples == (Triple(JAPAN, wdt("P36"), TOKYO),)
 
 
 async def test_what_the_scholarly_endpoint_has_no_name_for_keeps_its_name(tmp_path: Path) -> None:
     async with opened(tmp_path) as (wikidata, stand_in):
-        page = (await wikidata.neighbors([ARTICLE], direction="out", limit=10))[ARTICLE]
+        page = (await wikidata.neighbors(NeighborRequest((ARTICLE,), direction="out", limit=10)))[ARTICLE]
         assert page.triples == (Triple(ARTICLE, wdt("P17"), JAPAN),)
         assert await wikidata.labels([ARTICLE, JAPAN]) == {ARTICLE: "On Tokyo", JAPAN: "Japan"}
-        await wikidata.neighbors([ARTICLE], direction="out", limit=10)
+        await wikidata.neighbors(NeighborRequest((ARTICLE,), direction="out", limit=10))
         assert [len(stand_in.asked(path)) for path in (QUERY, SCHOLARLY)] == [1, 2]
 
 

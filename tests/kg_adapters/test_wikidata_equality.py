@@ -15,6 +15,7 @@ from kg_adapters.local.sparql_store import statements
 from kg_adapters.local.store import LocalStore, open_store
 from kg_adapters.models import EdgeDirection, NeighborPage
 from kg_adapters.registry import OpenOptions
+from kg_adapters.requests import NeighborRequest, SurroundingsRequest
 from kg_adapters.surroundings import gather_surroundings
 from kg_adapters.terms import Iri, Node, Triple
 from kg_adapters.wikidata.adapter import WikidataAdapter
@@ -84,7 +85,7 @@ async def test_neighbours_are_the_same_in_the_same_order(
     degrees = await here.degrees(entities)
     small = [each for each in entities if max(count.count.value for count in degrees[each].relations) <= WHOLE]
     assert len(small) > ENTITIES // 2
-    mine, theirs = [shown(await graph.neighbors(small, direction="both", limit=LIMIT)) for graph in (here, there)]
+    mine, theirs = [shown(await graph.neighbors(NeighborRequest(tuple(small), limit=LIMIT))) for graph in (here, there)]
     assert theirs == mine
 
 
@@ -99,12 +100,12 @@ async def test_degrees_are_the_same_for_hubs_too(
 async def test_a_hub_shows_as_many_neighbours_of_each_relation(
     here: LocalAdapter, there: WikidataAdapter, hub: Node
 ) -> None:
-    mine, theirs = [(await graph.neighbors([hub], direction="both", limit=200))[hub] for graph in (here, there)]
+    mine, theirs = [(await graph.neighbors(NeighborRequest((hub,), limit=200)))[hub] for graph in (here, there)]
     assert (groups(theirs, hub), theirs.total, theirs.truncated) == (groups(mine, hub), mine.total, mine.truncated)
 
 
 async def test_the_same_triples_are_there(here: LocalAdapter, there: WikidataAdapter, entities: Sequence[Node]) -> None:
-    pages = (await here.neighbors(entities[:20], direction="both", limit=5)).values()
+    pages = (await here.neighbors(NeighborRequest(tuple(entities[:20]), limit=5))).values()
     held = [triple for page in pages for triple in page.triples]
     turned = [Triple(triple.tail, triple.relation, triple.head) for triple in held]
     assert await there.contains([*held, *turned]) == await here.contains([*held, *turned])
@@ -122,8 +123,10 @@ async def test_names_and_types_are_the_same(
 async def test_the_edges_around_several_entities_are_those_of_their_neighbours(
     there: WikidataAdapter, entities: Sequence[Node]
 ) -> None:
-    found = await there.surroundings(entities, per_relation=WHOLE, per_entity=10_000)
-    gathered = await gather_surroundings(there, entities, per_relation=WHOLE, per_entity=10_000)
+    found = await there.surroundings(SurroundingsRequest(tuple(entities), per_relation=WHOLE, per_entity=10_000))
+    gathered = await gather_surroundings(
+        there, SurroundingsRequest(tuple(entities), per_relation=WHOLE, per_entity=10_000)
+    )
     assert [found.triple(place) for place in range(len(found))] == [
         gathered.triple(place) for place in range(len(gathered))
     ]

@@ -20,6 +20,7 @@ from fault_endpoint import (
 )
 from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, KGError
 from kg_adapters.registry import OpenOptions
+from kg_adapters.requests import NeighborRequest
 from kg_adapters.sparql.timing import Timing
 from kg_adapters.terms import Iri
 from kg_adapters.wikidata.adapter import WikidataAdapter
@@ -48,7 +49,7 @@ async def opened(
 
 
 async def tails(wikidata: WikidataAdapter) -> list[object]:
-    page = (await wikidata.neighbors([TOKYO], direction="out", limit=5))[TOKYO]
+    page = (await wikidata.neighbors(NeighborRequest((TOKYO,), direction="out", limit=5)))[TOKYO]
     return [triple.tail for triple in page.triples]
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from kg_adapters.models import Count, Feature, FeaturePage, NeighborPage
+from kg_adapters.models import NO_FEATURES, Count, Feature, FeaturePage, NeighborPage
+from kg_adapters.requests import FeatureRequest
 from kg_adapters.sparql.asking import Asker
 from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.solutions import Solutions
@@ -49,14 +50,18 @@ def reader(endpoint: CannedEndpoint, *, with_qualifiers: bool = False) -> Featur
     )
 
 
+async def page_of(reader: FeatureReader) -> FeaturePage:
+    return (await reader.features(FeatureRequest((wd("Q1"),)))).get(wd("Q1"), NO_FEATURES)
+
+
 async def features_of(*rows: Sequence[Term | None], truncated: bool = False) -> FeaturePage:
     endpoint = CannedEndpoint(answer("p v kind precision unit", rows, truncated=truncated))
-    return await reader(endpoint).features(wd("Q1"), None, 200)
+    return await page_of(reader(endpoint))
 
 
 async def test_a_blank_node_has_no_features_and_nothing_is_asked() -> None:
     endpoint = CannedEndpoint(answer("p v", []))
-    assert await reader(endpoint).features(BlankNode("b0"), None, 200) == FeaturePage((), Count(0))
+    assert await reader(endpoint).features(FeatureRequest((BlankNode("b0"),))) == {}
     assert endpoint.asked == []
 
 
@@ -100,7 +105,7 @@ async def test_an_answer_that_was_cut_has_at_least_what_came() -> None:
 async def test_more_qualifiers_than_are_read_are_left_out_and_counted_so() -> None:
     row = (wd("statement-1"), wdt("P39"), wd("Q64"), wd("P580"), Literal("x"))
     endpoint = CannedEndpoint(answer("statement p v q w", [row] * MAX_ROWS))
-    page = await reader(endpoint, with_qualifiers=True).features(wd("Q1"), None, 200)
+    page = await page_of(reader(endpoint, with_qualifiers=True))
     assert page.features == (Feature(wdt("P39"), link(wd("Q64"))),)
     assert page.total == Count(1, exact=False)
 
@@ -113,7 +118,7 @@ async def test_a_statement_shows_its_qualifiers_in_a_fixed_order() -> None:
         (wd("s2"), wdt("P39"), wd("Q64"), None, Literal("nothing said")),
     ]
     endpoint = CannedEndpoint(answer("statement p v q w", rows))
-    page = await reader(endpoint, with_qualifiers=True).features(wd("Q1"), None, 200)
+    page = await page_of(reader(endpoint, with_qualifiers=True))
     assert Feature(wdt("P39"), Literal("Berlin (P1365: Q7, unknown; start time: 1998)")) in page.features
     assert [each for each in page.features if "nothing said" in each.value.value] == []
 

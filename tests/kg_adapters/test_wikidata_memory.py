@@ -8,6 +8,7 @@ import pytest
 from fault_endpoint import answering
 from kg_adapters.errors import BackendError
 from kg_adapters.registry import OpenOptions
+from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Iri
 from kg_adapters.wikidata.opening import REPLIES, open_wikidata
 from kg_adapters.wikidata.pace import Rates
@@ -23,7 +24,7 @@ TURTLE = (
 async def session(stand_in: WikidataStandIn, cache: Path, **options: object) -> None:
     told = OpenOptions(cache, wikidata=stand_in.options(**options))
     async with aclosing(await open_wikidata("", told, rates=Rates())) as wikidata:
-        page = (await wikidata.neighbors([TOKYO], direction="out", limit=5))[TOKYO]
+        page = (await wikidata.neighbors(NeighborRequest((TOKYO,), direction="out", limit=5)))[TOKYO]
         assert [triple.tail for triple in page.triples] == [JAPAN]
         assert await wikidata.labels([COUNTRY]) == {COUNTRY: "country"}
         assert [each.entity for each in await wikidata.search("Tokyo", limit=5)] == [TOKYO]

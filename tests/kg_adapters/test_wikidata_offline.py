@@ -6,7 +6,9 @@ from pathlib import Path
 from extractions import extracted, offline, order_for
 from kg_adapters.extraction.records import Bounds
 from kg_adapters.registry import OpenOptions
+from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Iri, Literal
+from kg_adapters.testing import feature_page
 from kg_adapters.wikidata.opening import open_wikidata
 from kg_adapters.wikidata.pace import Rates
 from played_time import PlayedTime
@@ -29,13 +31,13 @@ async def test_a_limit_of_requests_a_minute_is_waited_out(tmp_path: Path) -> Non
         async with aclosing(await open_wikidata("", told, timing=played.timing, rates=Rates())) as wikidata:
             order = order_for("Q1490", bounds=Bounds(hops=2))
             await extracted(wikidata, order, tmp_path / "store")
-            expected = await wikidata.neighbors([TOKYO], direction="out", limit=10)
+            expected = await wikidata.neighbors(NeighborRequest((TOKYO,), direction="out", limit=10))
     asked = len(stand_in.endpoint.requests)
     assert asked > 3 * PER_MINUTE
     assert played.elapsed_s >= 60 * (asked // PER_MINUTE - 1)
     async with aclosing(offline(tmp_path / "store")) as store:
-        assert await store.neighbors([TOKYO], direction="out", limit=10) == expected
+        assert await store.neighbors(NeighborRequest((TOKYO,), direction="out", limit=10)) == expected
         assert await store.labels([TOKYO, COUNTRY]) == {TOKYO: "Tokyo", COUNTRY: "country"}
-        values = (await store.features(TOKYO, relation=POPULATION)).features
+        values = (await feature_page(store, TOKYO, relation=POPULATION)).features
         assert [each.value for each in values] == [Literal("14", Iri("http://www.w3.org/2001/XMLSchema#integer"))]
         assert store.prefixes.shorten(TOKYO) == "Q1490"

@@ -6,6 +6,7 @@ from pathlib import Path
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import sample_store
 from kg_adapters.local.store import open_store
+from kg_adapters.requests import NeighborRequest
 from kg_prompts import examples_for
 from kg_server.compose.answer import composition
 from kg_server.compose.evaluation import Limits
@@ -16,7 +17,7 @@ async def test_selected_triples_and_observations_are_facts(tmp_path: Path) -> No
     reflected = examples_for("sample", "oda/reflection.md")
     for head, relation, tail in re.findall(r"(Q\d+),(P\d+),(Q\d+)", reflected):
         node, over = graph.prefixes.expand(head), graph.prefixes.expand(relation, "relation")
-        page = (await graph.neighbors([node], direction="out", limit=500))[node]
+        page = (await graph.neighbors(NeighborRequest((node,), direction="out", limit=500)))[node]
         assert (over, graph.prefixes.expand(tail)) in {(each.relation, each.tail) for each in page.triples}
     actions = examples_for("sample", "graph_counselor/action.md")
     worked = re.findall(r"^Action \d: ((?!Finish).*)\nObservation \d: (.*)$", actions, re.MULTILINE)

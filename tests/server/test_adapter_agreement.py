@@ -14,7 +14,9 @@ from kg_adapters.local.store import open_store
 from kg_adapters.models import Count, Direction, NeighborPage, PathRequest
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.rdflib_adapter import RdflibAdapter
+from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Iri, Node, Triple
+from kg_adapters.testing import feature_page
 from kg_server.path_search import find_paths
 
 HUB = Iri("http://www.wikidata.org/entity/Q30")
@@ -49,7 +51,7 @@ async def all_neighbors(graph: KGAdapter, entity: Node, direction: Direction) ->
     triples: list[Triple] = []
     page = NeighborPage((), Count(0), truncated=True, cursor=None)
     while page.truncated:
-        found = await graph.neighbors([entity], direction=direction, limit=700, cursor=page.cursor)
+        found = await graph.neighbors(NeighborRequest((entity,), direction=direction, limit=700, cursor=page.cursor))
         page = found[entity]
         triples += page.triples
     return triples
@@ -70,7 +72,7 @@ async def test_a_sample_of_each_relation_is_the_same(
     local: LocalAdapter, other: RdflibAdapter, sample: Sequence[Node], direction: Direction
 ) -> None:
     mine, theirs = [
-        await graph.neighbors(sample, direction=direction, limit_per_relation=3, limit=10_000)
+        await graph.neighbors(NeighborRequest(tuple(sample), direction=direction, limit_per_relation=3, limit=10_000))
         for graph in (local, other)
     ]
     assert mine == theirs
@@ -86,7 +88,7 @@ async def test_degrees_and_descriptions_are_the_same(
 
 async def test_features_are_the_same(local: LocalAdapter, other: RdflibAdapter, sample: Sequence[Node]) -> None:
     for entity in sample:
-        assert await local.features(entity) == await other.features(entity)
+        assert await feature_page(local, entity) == await feature_page(other, entity)
 
 
 @pytest.mark.parametrize("avoid_hubs", [True, False])

@@ -13,6 +13,7 @@ from kg_adapters.errors import BackendUnavailable, InvalidRequest
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.models import Count, Degree, Direction, FeaturePage, GraphSchema, NeighborPage
 from kg_adapters.protocol import KGAdapter
+from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.terms import XSD, Iri, Literal, Node
 from kg_server.compose.answer import composition
 from kg_server.compose.evaluation import Limits
@@ -43,20 +44,11 @@ class Watched(LocalAdapter):
         self.forgotten: frozenset[str] = frozenset()
         self.waiting: frozenset[str] = frozenset()
 
-    async def neighbors(
-        self,
-        entities: Sequence[Node],
-        *,
-        direction: Direction,
-        relations: Collection[Iri] | None = None,
-        limit_per_relation: int | None = None,
-        limit: int,
-        cursor: str | None = None,
-    ) -> Mapping[Node, NeighborPage]:
-        self.asked.append(f"neighbors of {len(entities)}, {limit} each")
-        if any(str(entity).removeprefix(EX) in self.waiting for entity in entities):
+    async def neighbors(self, request: NeighborRequest) -> Mapping[Node, NeighborPage]:
+        self.asked.append(f"neighbors of {len(request.entities)}, {request.limit} each")
+        if any(str(entity).removeprefix(EX) in self.waiting for entity in request.entities):
             await anyio.sleep_forever()
-        pages = await super().neighbors(entities, direction=direction, relations=relations, limit=limit)
+        pages = await super().neighbors(request)
         return {node: page for node, page in pages.items() if str(node).removeprefix(EX) not in self.forgotten}
 
     async def degrees(
@@ -66,10 +58,11 @@ class Watched(LocalAdapter):
         degrees = await super().degrees(entities, direction=direction, relations=relations)
         return {node: degree for node, degree in degrees.items() if str(node).removeprefix(EX) not in self.forgotten}
 
-    async def features(self, entity: Node, *, relation: Iri | None = None, limit: int = 200) -> FeaturePage:
-        if str(entity).removeprefix(EX) in self.failing or "all" in self.failing:
-            raise BackendUnavailable(f"The graph is gone for {entity}.")
-        return await super().features(entity, relation=relation, limit=limit)
+    async def features(self, request: FeatureRequest) -> Mapping[Node, FeaturePage]:
+        for entity in request.entities:
+            if str(entity).removeprefix(EX) in self.failing or "all" in self.failing:
+                raise BackendUnavailable(f"The graph is gone for {entity}.")
+        return await super().features(request)
 
 
 class Sketchy(LocalAdapter):

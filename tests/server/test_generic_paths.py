@@ -8,6 +8,7 @@ from kg_adapters.errors import BackendTimeout, BackendUnavailable, InvalidReques
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.models import Count, Degree, Direction, NeighborPage, Path, PathRequest, PathsFound
 from kg_adapters.rdflib_adapter import RdflibAdapter
+from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Iri, Node
 from kg_adapters.testing import CROWD, ROADS, edges, iri, ntriples
 from kg_server.path_search import find_paths, search_paths
@@ -31,25 +32,9 @@ class RecordingAdapter(RdflibAdapter):
         self._fault = fault
         self.asked: list[tuple[str, tuple[str, ...]]] = []
 
-    async def neighbors(
-        self,
-        entities: Sequence[Node],
-        *,
-        direction: Direction,
-        relations: Collection[Iri] | None = None,
-        limit_per_relation: int | None = None,
-        limit: int,
-        cursor: str | None = None,
-    ) -> Mapping[Node, NeighborPage]:
-        self.asked.append(("neighbors", tuple(sorted(node.local_part for node in entities))))
-        found = await super().neighbors(
-            entities,
-            direction=direction,
-            relations=relations,
-            limit_per_relation=limit_per_relation,
-            limit=min(limit, self._page),
-            cursor=cursor,
-        )
+    async def neighbors(self, request: NeighborRequest) -> Mapping[Node, NeighborPage]:
+        self.asked.append(("neighbors", tuple(sorted(node.local_part for node in request.entities))))
+        found = await super().neighbors(replace(request, limit=min(request.limit, self._page)))
         return found if self._cursors else {node: replace(page, cursor=None) for node, page in found.items()}
 
     async def degrees(

@@ -160,15 +160,15 @@ async def test_a_cursor_is_refused_where_it_is_damaged_or_of_another_memory(
             cursor[1:],
             f"{stem}.",
             f"{stem}.7",
-            f"{stem}.1.2.3",
-            f"{stem}.-1.0",
-            f"{stem}.9999999999.0",
+            f"{stem}.1-2-3",
+            f"{stem}.-1-0",
+            f"{stem}.9999999999999-0",
         ):
             reply = await memory.read(handle, cursor=damaged)
             assert reply.is_error
             assert reply.text.startswith("This cursor is damaged. Copy it unchanged from the answer")
         foreign = await memory.read(other, cursor=cursor)
-        beyond = await memory.read(handle, cursor=f"{stem}.999999999.999999999")
+        beyond = await memory.read(handle, cursor=f"{stem}.999999999-999999999")
     assert foreign.is_error
     assert foreign.text.startswith("This cursor belongs to another question.")
     assert (beyond.data["status"], beyond.summary) == (

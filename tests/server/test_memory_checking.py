@@ -2,9 +2,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import pytest
 
+from kg_adapters import terms
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.models import Direction, NeighborPage
-from kg_adapters.terms import RDF_LANG_STRING, XSD, Iri, Literal, Node, Triple
+from kg_adapters.models import NeighborPage
+from kg_adapters.requests import NeighborRequest
+from kg_adapters.terms import RDF_LANG_STRING, XSD, Iri, Literal, Node
 from kg_server.memory.checking import MAX_VALUES, Checked, check
 from kg_server.memory.network import Fact
 from kg_server.memory.store import MemoryLimits
@@ -31,28 +33,12 @@ class Counting(LocalAdapter):
         self.asked: list[int] = []
         self.shown = 0
 
-    async def contains(self, triples: Collection[Triple]) -> frozenset[Triple]:
-        self.asked.append(len(triples))
-        return await super().contains(triples)
+    async def contains(self, facts: Collection[terms.Fact]) -> frozenset[terms.Fact]:
+        self.asked.append(len(facts))
+        return await super().contains(facts)
 
-    async def neighbors(
-        self,
-        entities: Sequence[Node],
-        *,
-        direction: Direction,
-        relations: Collection[Iri] | None = None,
-        limit_per_relation: int | None = None,
-        limit: int,
-        cursor: str | None = None,
-    ) -> Mapping[Node, NeighborPage]:
-        pages = await super().neighbors(
-            entities,
-            direction=direction,
-            relations=relations,
-            limit_per_relation=limit_per_relation,
-            limit=limit,
-            cursor=cursor,
-        )
+    async def neighbors(self, request: NeighborRequest) -> Mapping[Node, NeighborPage]:
+        pages = await super().neighbors(request)
         self.shown += sum(len(page.triples) for page in pages.values())
         return pages
 

@@ -6,6 +6,7 @@ import pytest
 
 from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.surroundings import surroundings_in_index
+from kg_adapters.requests import SurroundingsRequest
 from kg_adapters.surroundings import Ints, Surroundings, gather_surroundings
 from kg_adapters.testing import iri
 from kg_server.observation.pairs import pairs_of
@@ -32,7 +33,9 @@ QUESTION = "where was it born"
 
 
 async def around(entity: str, statements: Sequence[str] = LIFE) -> Surroundings:
-    return await gather_surroundings(CountingGraph(statements), [iri(entity)], per_relation=99, per_entity=99)
+    return await gather_surroundings(
+        CountingGraph(statements), SurroundingsRequest((iri(entity),), per_relation=99, per_entity=99)
+    )
 
 
 def every_edge(seen: Surroundings) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
@@ -100,9 +103,7 @@ async def test_each_part_of_a_score_counts_by_its_weight() -> None:
 async def test_edges_with_one_text_are_compared_once_and_score_the_same() -> None:
     seen = await gather_surroundings(
         CountingGraph([*LIFE, "schiller birth frankfurt"]),
-        [iri("goethe"), iri("schiller")],
-        per_relation=99,
-        per_entity=99,
+        SurroundingsRequest((iri("goethe"), iri("schiller")), per_relation=99, per_entity=99),
     )
     model = WordModel()
     scores = await score(RelationFirstScorer(model), QUESTION, seen)
@@ -140,7 +141,7 @@ class KnownRows:
 async def test_vectors_of_labels_leave_only_the_question_and_the_best_pairs_to_embed(friends: int) -> None:
     index = index_of([*LIFE, *(f"goethe friend friend{number}" for number in range(friends))])
     seen = surroundings_in_index(
-        index, Dictionary(index), [iri("goethe")], per_relation=9_999, per_entity=9_999, telling=lambda make: make
+        index, Dictionary(index), SurroundingsRequest((iri("goethe"),), 9_999, 9_999), telling=lambda make: make
     )
     nodes, relations = [
         [table[number].rpartition("/")[2] for number in range(len(table))] for table in (index.nodes, index.relations)

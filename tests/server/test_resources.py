@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from urllib.parse import quote
 
 import anyio
@@ -11,6 +11,7 @@ from kg_adapters.errors import BackendUnavailable
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.models import FeaturePage, GraphSchema
 from kg_adapters.protocol import KGAdapter
+from kg_adapters.requests import FeatureRequest
 from kg_adapters.terms import Iri, Node
 from kg_server.app import build_server
 from kg_server.settings import Settings
@@ -27,8 +28,8 @@ class Absent(LocalAdapter):
     async def schema(self) -> GraphSchema:
         raise BackendUnavailable("The graph cannot be reached. Is it running?")
 
-    async def features(self, entity: Node, *, relation: Iri | None = None, limit: int = 200) -> FeaturePage:
-        if entity == Iri(TOKYO):
+    async def features(self, request: FeatureRequest) -> Mapping[Node, FeaturePage]:
+        if Iri(TOKYO) in request.entities:
             await anyio.sleep_forever()
         raise BackendUnavailable("The graph cannot be reached. Is it running?")
 

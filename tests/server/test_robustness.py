@@ -9,7 +9,8 @@ from kg_adapters.errors import BackendUnavailable
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.models import Candidate, Description, FeaturePage, PathRequest, PathsFound
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.terms import Iri, Node
+from kg_adapters.requests import FeatureRequest
+from kg_adapters.terms import Node
 from kg_server.app import build_server
 from kg_server.settings import Settings
 
@@ -22,7 +23,7 @@ class Stalling(LocalAdapter):
         self.reported = reported
         self.stopped = anyio.Event()
 
-    async def features(self, entity: Node, *, relation: Iri | None = None, limit: int = 200) -> FeaturePage:
+    async def features(self, request: FeatureRequest) -> Mapping[Node, FeaturePage]:
         try:
             await anyio.sleep_forever()
             raise AssertionError

@@ -9,6 +9,7 @@ from kg_adapters.errors import BackendTimeout, KGError
 from kg_adapters.extraction.records import Bounds
 from kg_adapters.models import Description, FeaturePage, NeighborPage
 from kg_adapters.protocol import KGAdapter
+from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.terms import BlankNode, Iri, Node, node_from_key
 
 MOST_VALUES: Final = 1_000
@@ -59,10 +60,9 @@ class Asker:
         pages: dict[Node, NeighborPage] = {}
         try:
             pages |= await self._graph.neighbors(
-                batch,
-                direction="both",
-                limit_per_relation=self._bounds.per_relation,
-                limit=self._bounds.max_degree,
+                NeighborRequest(
+                    tuple(batch), limit_per_relation=self._bounds.per_relation, limit=self._bounds.max_degree
+                )
             )
         except BackendTimeout:
             if len(batch) == 1:
@@ -79,7 +79,9 @@ class Asker:
     async def types(self, batch: Sequence[Node], relations: Collection[Iri]) -> Mapping[Node, NeighborPage]:
         """Return the triples that say of what type entities are."""
         self.requests += 1
-        return await self._graph.neighbors(batch, direction="out", relations=relations, limit=MOST_TYPES)
+        return await self._graph.neighbors(
+            NeighborRequest(tuple(batch), direction="out", relations=frozenset(relations), limit=MOST_TYPES)
+        )
 
     async def descriptions(self, batch: Sequence[Node]) -> Mapping[Node, Description]:
         """Return what terms are called and described as."""
@@ -102,7 +104,7 @@ class Asker:
                     return
                 self.value_requests += 1
                 try:
-                    pages[node] = await self._graph.features(node, limit=MOST_VALUES)
+                    pages.update(await self._graph.features(FeatureRequest((node,), limit=MOST_VALUES)))
                 except KGError as error:
                     failures.append(error)
 

@@ -9,7 +9,7 @@ from kg_adapters.extraction.journal import Journal
 from kg_adapters.extraction.records import Text, Texts, Value, ValueChoice, Values
 from kg_adapters.extraction.seeds import batches
 from kg_adapters.extraction.walking import Walked
-from kg_adapters.models import Feature
+from kg_adapters.models import NO_FEATURES, Feature
 from kg_adapters.progress import ExtractionProgress, ExtractionStage, OnExtraction
 from kg_adapters.terms import Node
 
@@ -74,7 +74,7 @@ class StatementReader:
         pages = await self._asker.values(batch)
         return Values(
             asked=_keys(batch),
-            values=tuple(_value(node, feature) for node in batch for feature in pages[node].features),
+            values=tuple(_value(node, feature) for node in batch for feature in pages.get(node, NO_FEATURES).features),
             left_out=sum(page.total.value - len(page.features) for page in pages.values()),
             exact=all(page.total.exact for page in pages.values()),
         )

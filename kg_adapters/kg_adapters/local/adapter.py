@@ -4,14 +4,15 @@
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
+from itertools import chain, islice
 from typing import Final
 
 import anyio.to_thread
 
+from kg_adapters.cursors import past_the_end, read_cursor, write_cursor
 from kg_adapters.embedding.protocol import Vectors
-from kg_adapters.errors import InvalidRequest
+from kg_adapters.errors import Unsupported
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.cursors import Question, invalid_cursor, read_cursor, write_cursor
 from kg_adapters.local.definition import StoreDefinition
 from kg_adapters.local.degrees import count_neighbors
 from kg_adapters.local.dictionary import Dictionary
@@ -41,10 +42,12 @@ from kg_adapters.models import (
     Role,
     SparqlAnswer,
 )
+from kg_adapters.paging import question_about
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.profile import GraphProfile
+from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
 from kg_adapters.surroundings import Surroundings
-from kg_adapters.terms import Iri, Node, Triple
+from kg_adapters.terms import Attribute, Fact, Iri, Node, Triple
 
 _MAX_TYPES: Final = 100
 
@@ -108,34 +111,22 @@ class LocalAdapter:
         return {term: description for term, description in found if description is not None}
 
     @intact
-    async def neighbors(
-        self,
-        entities: Sequence[Node],
-        *,
-        direction: Direction,
-        relations: Collection[Iri] | None = None,
-        limit_per_relation: int | None = None,
-        limit: int,
-        cursor: str | None = None,
-    ) -> Mapping[Node, NeighborPage]:
-        _require_positive(limit)
-        _require_positive(1 if limit_per_relation is None else limit_per_relation)
-        question = Question(direction, relations, limit_per_relation)
-        nodes = dict.fromkeys(entities)
-        start = START
-        if cursor is not None:
-            if len(nodes) != 1:
-                raise invalid_cursor(cursor, f"goes with one entity, not with {len(nodes)}")
-            start = read_cursor(cursor, question.seal(self._content, *nodes))
-        wanted = None if relations is None else self._ids(relations)
+    async def neighbors(self, request: NeighborRequest) -> Mapping[Node, NeighborPage]:
+        if request.values:
+            raise Unsupported("This graph does not answer with values beside edges. Ask for its features.")
+        nodes, start = dict.fromkeys(request.entities), START
+        if request.cursor is not None:
+            rank, place = read_cursor(request.cursor, 2, question_about(request.entities[0], request), self._content)
+            start = (rank, place)
+        wanted = None if request.relations is None else self._ids(request.relations)
         pages: dict[Node, NeighborPage] = {}
         for node in nodes:
             number = self._dictionary.node_id(node)
             if number is not None:
-                around = Neighborhood(self._index, number, direction, wanted)
-                if cursor is not None and not around.holds(start, limit_per_relation):
-                    raise invalid_cursor(cursor, "points behind the end")
-                pages[node] = self._page(node, around, question, start, limit)
+                around = Neighborhood(self._index, number, request.direction, wanted)
+                if request.cursor is not None and not around.holds(start, request.limit_per_relation):
+                    raise past_the_end()
+                pages[node] = self._page(node, around, request, start)
         return pages
 
     @intact
@@ -147,24 +138,20 @@ class LocalAdapter:
         return {node: self._degree(number, direction, wanted) for node, number in numbers if number is not None}
 
     @intact
-    async def contains(self, triples: Collection[Triple]) -> frozenset[Triple]:
-        numbers = ((triple, self._dictionary.triple_ids(triple)) for triple in triples)
-        return frozenset(each for each, ids in numbers if ids is not None and has_edge(self._index.out, *ids))
+    async def contains(self, facts: Collection[Fact]) -> frozenset[Fact]:
+        return frozenset(fact for fact in facts if self._holds(fact))
 
     @intact
-    async def features(self, entity: Node, *, relation: Iri | None = None, limit: int = 200) -> FeaturePage:
-        _require_positive(limit)
-        number = self._dictionary.node_id(entity)
-        wanted = None if relation is None else self._dictionary.relation_id(relation)
-        if number is None or (relation is not None and wanted is None):
-            return FeaturePage((), Count(0))
-        table = self._index.features
-        first, last = int(table.starts[number]), int(table.starts[number + 1])
-        if wanted is not None:
-            first = bisect_left(table.relations, wanted, first, last)
-            last = bisect_left(table.relations, wanted + 1, first, last)
-        shown = range(first, min(last, first + limit))
-        return FeaturePage(tuple(self._dictionary.feature(row) for row in shown), Count(last - first))
+    async def features(self, request: FeatureRequest) -> Mapping[Node, FeaturePage]:
+        wanted = None if request.relations is None else sorted(self._ids(request.relations))
+        pages: dict[Node, FeaturePage] = {}
+        for node in dict.fromkeys(request.entities):
+            number = self._dictionary.node_id(node)
+            rows = [] if number is None else self._feature_rows(number, wanted)
+            if total := sum(map(len, rows)):
+                shown = islice(chain.from_iterable(rows), request.limit)
+                pages[node] = FeaturePage(tuple(map(self._dictionary.feature, shown)), Count(total))
+        return pages
 
     @intact
     async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:
@@ -176,9 +163,10 @@ class LocalAdapter:
         return await anyio.to_thread.run_sync(self._names.relations, text, limit)
 
     @intact
-    async def surroundings(self, entities: Sequence[Node], *, per_relation: int, per_entity: int) -> Surroundings:
-        limits = {"per_relation": per_relation, "per_entity": per_entity}
-        return surroundings_in_index(self._index, self._dictionary, entities, **limits, telling=telling(self.store))
+    async def surroundings(self, request: SurroundingsRequest) -> Surroundings:
+        if request.values:
+            raise Unsupported("This graph does not answer with values beside edges. Ask for its features.")
+        return surroundings_in_index(self._index, self._dictionary, request, telling(self.store))
 
     @intact
     async def label_vectors(self, fingerprint: str) -> LabelVectors | None:
@@ -242,14 +230,35 @@ class LocalAdapter:
             found.update(self._index.out.neighbors[group.start : min(group.end, group.start + _MAX_TYPES)].tolist())
         return tuple(self._dictionary.node(place) for place in sorted(found)[:_MAX_TYPES])
 
-    def _page(self, node: Node, around: Neighborhood, question: Question, start: Position, limit: int) -> NeighborPage:
-        edges, following = around.page(limit, limit_per_relation=question.limit_per_relation, position=start)
+    def _page(self, node: Node, around: Neighborhood, request: NeighborRequest, start: Position) -> NeighborPage:
+        most = request.limit_per_relation
+        edges, following = around.page(request.limit, limit_per_relation=most, position=start)
         return NeighborPage(
-            triples=tuple(self._triple(node, edge) for edge in edges),
+            facts=tuple(self._triple(node, edge) for edge in edges),
             total=Count(around.total),
-            truncated=following is not None or around.drops(question.limit_per_relation),
-            cursor=None if following is None else write_cursor(following, question.seal(self._content, node)),
+            truncated=following is not None or around.drops(most),
+            cursor=None if following is None else write_cursor(following, question_about(node, request), self._content),
         )
+
+    def _holds(self, fact: Fact) -> bool:
+        head, relation = self._dictionary.node_id(fact.head), self._dictionary.relation_id(fact.relation)
+        if head is None or relation is None:
+            return False
+        if isinstance(fact, Attribute):
+            return any(self._dictionary.feature(row).value == fact.tail for row in self._rows_of(head, relation))
+        tail = self._dictionary.node_id(fact.tail)
+        return tail is not None and has_edge(self._index.out, head, relation, tail)
+
+    def _feature_rows(self, node: int, relations: Sequence[int] | None) -> list[range]:
+        if relations is None:
+            return [range(int(self._index.features.starts[node]), int(self._index.features.starts[node + 1]))]
+        return [self._rows_of(node, relation) for relation in relations]
+
+    def _rows_of(self, node: int, relation: int) -> range:
+        table = self._index.features
+        first, last = int(table.starts[node]), int(table.starts[node + 1])
+        first = bisect_left(table.relations, relation, first, last)
+        return range(first, bisect_left(table.relations, relation + 1, first, last))
 
     def _triple(self, node: Node, edge: Edge) -> Triple:
         relation, neighbor = self._dictionary.relation(edge.relation), self._dictionary.node(edge.neighbor)
@@ -281,8 +290,3 @@ class LocalAdapter:
     def _meant(self, number: int, cosine: float) -> Candidate:
         label = self._dictionary.label(number)
         return Candidate(self._dictionary.node(number), min(max(cosine, 0.0), 1.0), "meaning", label or "")
-
-
-def _require_positive(limit: int) -> None:
-    if limit < 1:
-        raise InvalidRequest(f"The limit must be at least 1; it is {limit}.")

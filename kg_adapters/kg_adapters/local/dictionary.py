@@ -4,7 +4,7 @@ from typing import Final
 
 from kg_adapters.local.index import GraphIndex, stored_node, stored_relation
 from kg_adapters.models import Feature
-from kg_adapters.terms import Iri, Literal, Node, Triple, node_key
+from kg_adapters.terms import Iri, Literal, Node, node_key
 
 _MOST_KEPT: Final = 50_000
 _MAX_KEPT_LABEL: Final = 200
@@ -61,12 +61,6 @@ class Dictionary:
     def relation_id(self, relation: Node) -> int | None:
         """Return the id of a relation, or None where no statement of the graph has it."""
         return self._index.relations.find(relation.value) if isinstance(relation, Iri) else None
-
-    def triple_ids(self, triple: Triple) -> tuple[int, int, int] | None:
-        """Return the ids of a triple's head, relation and tail, or None where the graph mentions not all of them."""
-        head, tail = self.node_id(triple.head), self.node_id(triple.tail)
-        relation = self.relation_id(triple.relation)
-        return None if head is None or relation is None or tail is None else (head, relation, tail)
 
     def label(self, number: int) -> str | None:
         """Return the label of the node with this id, or None."""

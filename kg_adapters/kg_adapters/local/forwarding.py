@@ -21,8 +21,9 @@ from kg_adapters.models import (
 )
 from kg_adapters.profile import GraphProfile
 from kg_adapters.protocol import KGAdapter, SupportsPaths, SupportsSparql
+from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
 from kg_adapters.surroundings import SupportsSurroundings, Surroundings
-from kg_adapters.terms import Iri, Node, Triple
+from kg_adapters.terms import Fact, Iri, Node
 from kg_adapters.vectors import LabelVectors, SupportsVectors
 
 T = TypeVar("T")
@@ -49,37 +50,19 @@ class ForwardingAdapter(ABC):
     async def describe(self, terms: Collection[Node]) -> Mapping[Node, Description]:
         return await self.ask(lambda graph: graph.describe(terms))
 
-    async def neighbors(
-        self,
-        entities: Sequence[Node],
-        *,
-        direction: Direction,
-        relations: Collection[Iri] | None = None,
-        limit_per_relation: int | None = None,
-        limit: int,
-        cursor: str | None = None,
-    ) -> Mapping[Node, NeighborPage]:
-        return await self.ask(
-            lambda graph: graph.neighbors(
-                entities,
-                direction=direction,
-                relations=relations,
-                limit_per_relation=limit_per_relation,
-                limit=limit,
-                cursor=cursor,
-            )
-        )
+    async def neighbors(self, request: NeighborRequest) -> Mapping[Node, NeighborPage]:
+        return await self.ask(lambda graph: graph.neighbors(request))
 
     async def degrees(
         self, entities: Sequence[Node], *, direction: Direction = "both", relations: Collection[Iri] | None = None
     ) -> Mapping[Node, Degree]:
         return await self.ask(lambda graph: graph.degrees(entities, direction=direction, relations=relations))
 
-    async def contains(self, triples: Collection[Triple]) -> frozenset[Triple]:
-        return await self.ask(lambda graph: graph.contains(triples))
+    async def contains(self, facts: Collection[Fact]) -> frozenset[Fact]:
+        return await self.ask(lambda graph: graph.contains(facts))
 
-    async def features(self, entity: Node, *, relation: Iri | None = None, limit: int = 200) -> FeaturePage:
-        return await self.ask(lambda graph: graph.features(entity, relation=relation, limit=limit))
+    async def features(self, request: FeatureRequest) -> Mapping[Node, FeaturePage]:
+        return await self.ask(lambda graph: graph.features(request))
 
     async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:
         return await self.ask(lambda graph: graph.search(text, limit=limit, type=type))
@@ -87,10 +70,8 @@ class ForwardingAdapter(ABC):
     async def find_relations(self, text: str, *, limit: int) -> Sequence[RelationCandidate]:
         return await self.ask(lambda graph: graph.find_relations(text, limit=limit))
 
-    async def surroundings(self, entities: Sequence[Node], *, per_relation: int, per_entity: int) -> Surroundings:
-        return await self.ask(
-            lambda graph: graph.surroundings(entities, per_relation=per_relation, per_entity=per_entity)
-        )
+    async def surroundings(self, request: SurroundingsRequest) -> Surroundings:
+        return await self.ask(lambda graph: graph.surroundings(request))
 
     async def label_vectors(self, fingerprint: str) -> LabelVectors | None:
         return await self.ask(lambda graph: graph.label_vectors(fingerprint))

@@ -1,16 +1,15 @@
 """Surroundings straight from the adjacency index, without a triple in between."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import numpy as np
 
-from kg_adapters.errors import InvalidRequest
 from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.index import EdgeTable, GraphIndex, Ints, Longs
+from kg_adapters.requests import SurroundingsRequest
 from kg_adapters.surroundings import Flags, Lazy, StoreIds, Surroundings
-from kg_adapters.terms import Node
 
 T = TypeVar("T")
 
@@ -38,36 +37,23 @@ class Telling(Protocol):
 
 
 def surroundings_in_index(
-    index: GraphIndex,
-    dictionary: Dictionary,
-    entities: Sequence[Node],
-    *,
-    per_relation: int,
-    per_entity: int,
-    telling: Telling,
+    index: GraphIndex, dictionary: Dictionary, request: SurroundingsRequest, telling: Telling
 ) -> Surroundings:
     """Return the edges around entities, as `gather_surroundings` does.
 
     Args:
         index: The graph.
         dictionary: Its terms.
-        entities: What to look around.
-        per_relation: The most edges of one entity over one relation in one direction.
-        per_entity: The most edges of one entity, taken from its relations in turns.
+        request: What to look around.
         telling: For what is only looked up when somebody reads it.
-
-    Raises:
-        InvalidRequest: A limit is below 1.
     """
-    if per_relation < 1 or per_entity < 1:
-        raise InvalidRequest(f"The limits must be at least 1; they are {per_relation} and {per_entity}.")
-    around = tuple(dict.fromkeys(entities))
+    around = tuple(dict.fromkeys(request.entities))
     found = [(place, dictionary.node_id(entity)) for place, entity in enumerate(around)]
     places = np.array([place for place, number in found if number is not None], dtype=np.int32)
     numbers = np.array([number for _, number in found if number is not None], dtype=np.int64)
-    out, cut_out = _table_edges(index.out, places, numbers, per_relation)
-    into, cut_into = _table_edges(index.into, places, numbers, per_relation, loops=False)
-    edges, inverse, cut = _taken(out, into, per_entity)
+    out, cut_out = _table_edges(index.out, places, numbers, request.per_relation)
+    into, cut_into = _table_edges(index.into, places, numbers, request.per_relation, loops=False)
+    edges, inverse, cut = _taken(out, into, request.per_entity)
     relation_ids, relation = np.unique(edges.relation, return_inverse=True)
     far_ids, far = np.unique(edges.far, return_inverse=True)
     nodes, relations = far_ids.tolist(), relation_ids.tolist()

@@ -20,9 +20,9 @@ from kg_adapters.models import (
     RelationCandidate,
     SparqlAnswer,
 )
-from kg_adapters.paging import NeighborQuery
 from kg_adapters.prefixes import WELL_KNOWN, Prefixes
 from kg_adapters.profile import GraphProfile, unknown_profile
+from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
 from kg_adapters.sparql.asking import Asker, QueryAnswerer, part_of_an_answer
 from kg_adapters.sparql.checking import QueryChecker
 from kg_adapters.sparql.descriptions import DescriptionReader
@@ -35,7 +35,7 @@ from kg_adapters.sparql.schema import SurveyLimits, Surveyor
 from kg_adapters.sparql.schema_file import SchemaFile
 from kg_adapters.sparql.search import EndpointSearch, NameSearch
 from kg_adapters.surroundings import Surroundings
-from kg_adapters.terms import Iri, Node, Triple
+from kg_adapters.terms import Fact, Iri, Node
 
 TIMEOUT_S: Final = 10.0
 
@@ -83,7 +83,7 @@ class SparqlAdapter:
         queries = parts.queries
         asker = Asker(parts.endpoint, queries.dialect, parts.timeout_s)
         self._parts = parts
-        self._edges = EdgeReader(asker, queries.edges, parts.memory)
+        self._edges = EdgeReader(asker, queries.edges, parts.memory, parts.name)
         self._descriptions = DescriptionReader(asker, queries.descriptions, parts.memory)
         self._search = parts.search or EndpointSearch(asker, queries.names)
         self._relations = RelationSearch(asker, queries.names)
@@ -119,19 +119,8 @@ class SparqlAdapter:
     async def describe(self, terms: Collection[Node]) -> Mapping[Node, Description]:
         return await self._descriptions.describe(terms)
 
-    async def neighbors(
-        self,
-        entities: Sequence[Node],
-        *,
-        direction: Direction,
-        relations: Collection[Iri] | None = None,
-        limit_per_relation: int | None = None,
-        limit: int,
-        cursor: str | None = None,
-    ) -> Mapping[Node, NeighborPage]:
-        wanted = None if relations is None else frozenset(relations)
-        query = NeighborQuery(direction, wanted, limit_per_relation, limit)
-        return await self._edges.neighbors(entities, query, cursor)
+    async def neighbors(self, request: NeighborRequest) -> Mapping[Node, NeighborPage]:
+        return await self._edges.neighbors(request)
 
     async def degrees(
         self, entities: Sequence[Node], *, direction: Direction = "both", relations: Collection[Iri] | None = None
@@ -140,16 +129,14 @@ class SparqlAdapter:
             entities, Scope(direction, None if relations is None else frozenset(relations))
         )
 
-    async def contains(self, triples: Collection[Triple]) -> frozenset[Triple]:
-        return await self._edges.contains(triples)
+    async def contains(self, facts: Collection[Fact]) -> frozenset[Fact]:
+        return await self._edges.contains(facts)
 
-    async def surroundings(self, entities: Sequence[Node], *, per_relation: int, per_entity: int) -> Surroundings:
-        return await self._edges.surroundings(entities, NeighborQuery("both", None, per_relation, per_entity))
+    async def surroundings(self, request: SurroundingsRequest) -> Surroundings:
+        return await self._edges.surroundings(request)
 
-    async def features(self, entity: Node, *, relation: Iri | None = None, limit: int = 200) -> FeaturePage:
-        if limit < 1:
-            raise InvalidRequest(f"The limit must be at least 1; it is {limit}.")
-        return await self._descriptions.features(entity, relation, limit)
+    async def features(self, request: FeatureRequest) -> Mapping[Node, FeaturePage]:
+        return await self._descriptions.features(request)
 
     async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:
         return await self._search.search(text, limit=limit, type=type)

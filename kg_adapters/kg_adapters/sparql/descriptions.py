@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Final
 
 from kg_adapters.models import Count, Description, Feature, FeaturePage, Role
+from kg_adapters.requests import FeatureRequest
 from kg_adapters.sparql.asking import Asker
 from kg_adapters.sparql.label_memory import LabelMemory
 from kg_adapters.sparql.neighborhoods import BATCH
@@ -52,10 +53,25 @@ class DescriptionReader:
         self._memory.learn({term: description.label for term, description in described.items()})
         return described
 
-    async def features(self, entity: Node, relation: Iri | None, limit: int) -> FeaturePage:
+    async def features(self, request: FeatureRequest) -> dict[Node, FeaturePage]:
         """Return features, as `KGAdapter.features` does."""
-        if not self._asker.can_name(entity):
-            return FeaturePage((), Count(0))
+        pages: dict[Node, FeaturePage] = {}
+        for entity in dict.fromkeys(request.entities):
+            if self._asker.can_name(entity):
+                found = await self._every(entity, request)
+                if found.features:
+                    pages[entity] = found
+        return pages
+
+    async def _every(self, entity: Node, request: FeatureRequest) -> FeaturePage:
+        if request.relations is None:
+            return await self._features(entity, None, request.limit)
+        pages = [await self._features(entity, relation, request.limit) for relation in sorted(request.relations)]
+        features = tuple(feature for page in pages for feature in page.features)
+        exact = all(page.total.exact for page in pages)
+        return FeaturePage(features[: request.limit], Count(sum(page.total.value for page in pages), exact))
+
+    async def _features(self, entity: Node, relation: Iri | None, limit: int) -> FeaturePage:
         answer = await self._asker.ask(self._queries.features(entity, relation, limit))
         total = 0
         found: set[Feature] = set()

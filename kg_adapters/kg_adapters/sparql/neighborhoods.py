@@ -8,8 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
+from kg_adapters.errors import Unsupported
 from kg_adapters.models import Count, Degree, NeighborPage, RelationCount
-from kg_adapters.paging import NeighborQuery
+from kg_adapters.paging import offset_of
+from kg_adapters.requests import NeighborRequest, SurroundingsRequest
 from kg_adapters.sparql.asking import Asker, part_of_an_answer
 from kg_adapters.sparql.label_memory import LabelMemory
 from kg_adapters.sparql.pages import Held, PagePlan
@@ -17,7 +19,7 @@ from kg_adapters.sparql.queries.edges import EdgeQueries, Fill, Group, Scope, Sp
 from kg_adapters.sparql.rows import Around, read_around
 from kg_adapters.sparql.solutions import Solutions
 from kg_adapters.surroundings import Surroundings, surroundings_of
-from kg_adapters.terms import Literal, Node, Triple, node_key
+from kg_adapters.terms import Fact, Literal, Node, node_key
 
 BATCH: Final = 1_000
 """About how many entities one request may be."""
@@ -46,22 +48,22 @@ class EdgeReader:
         asker: What asks the endpoint.
         queries: What writes the queries.
         memory: Where labels go that come along.
+        graph: What people call the graph.
     """
 
-    def __init__(self, asker: Asker, queries: EdgeQueries, memory: LabelMemory) -> None:
+    def __init__(self, asker: Asker, queries: EdgeQueries, memory: LabelMemory, graph: str) -> None:
         self._asker = asker
         self._queries = queries
         self._memory = memory
+        self._graph = graph
 
-    async def neighbors(
-        self, entities: Iterable[Node], query: NeighborQuery, cursor: str | None
-    ) -> dict[Node, NeighborPage]:
+    async def neighbors(self, request: NeighborRequest) -> dict[Node, NeighborPage]:
         """Return a page for each entity that the graph mentions, as `KGAdapter.neighbors` does."""
-        asked = dict.fromkeys(entities)
-        offset = query.offset(asked, cursor)
+        _require_edges(request)
+        offset = offset_of(request, self._graph)
         pages: dict[Node, NeighborPage] = {}
-        for batch in self._batches(asked):
-            pages |= await self._pages(batch, query, offset)
+        for batch in self._batches(dict.fromkeys(request.entities)):
+            pages |= await self._pages(batch, request, offset)
         return pages
 
     async def degrees(self, entities: Iterable[Node], scope: Scope) -> dict[Node, Degree]:
@@ -74,26 +76,27 @@ class EdgeReader:
             degrees |= {entity: _degree(found, entity, scope) for entity in batch if _is_known(found, entity)}
         return degrees
 
-    async def contains(self, triples: Iterable[Triple]) -> frozenset[Triple]:
-        """Return the triples that the graph holds, as `KGAdapter.contains` does; one request for `STATED` of them."""
-        asked = [each for each in dict.fromkeys(triples) if self._can_ask_for(each)]
-        found: list[Triple] = []
+    async def contains(self, facts: Iterable[Fact]) -> frozenset[Fact]:
+        """Return the facts that the graph holds, as `KGAdapter.contains` does; one request for `STATED` of them."""
+        asked = [each for each in dict.fromkeys(facts) if self._can_ask_for(each)]
+        found: list[Fact] = []
         for first in range(0, len(asked), STATED):
             batch = asked[first : first + STATED]
             answer = await self._asker.ask_whole(self._queries.stated(batch))
             numbers = (row[0] for row in answer.rows)
             held = {number.value for number in numbers if isinstance(number, Literal)}
-            found += (triple for place, triple in enumerate(batch) if str(place) in held)
+            found += (fact for place, fact in enumerate(batch) if str(place) in held)
         return frozenset(found)
 
-    async def surroundings(self, entities: Iterable[Node], query: NeighborQuery) -> Surroundings:
+    async def surroundings(self, request: SurroundingsRequest) -> Surroundings:
         """Return edges with their labels by one request for a batch of entities.
 
-        Of the groups with more neighbours than `limit_per_relation` it shows those that sort first among all such
-        neighbours, so that one hub beside another may show fewer than it could.
+        Of the groups with more than `per_relation` neighbours it shows those that sort first among all such neighbours,
+        so that one hub beside another may show fewer than it could.
         """
-        asked = tuple(dict.fromkeys(entities))
-        most = query.limit if query.limit_per_relation is None else query.limit_per_relation
+        asked, most = tuple(dict.fromkeys(request.entities)), request.per_relation
+        query = NeighborRequest(asked, limit_per_relation=most, limit=request.per_entity, values=request.values)
+        _require_edges(query)
         found = Around()
         for batch in self._batches(asked):
             fill = Fill(most, _row_limit(len(batch), query.limit), SAMPLED_GROUPS * most)
@@ -102,12 +105,12 @@ class EdgeReader:
         labels = {term: self._queries.texts.label(texts) for term, texts in found.texts.items()}
         return surroundings_of(asked, pages, {term: label for term, label in labels.items() if label is not None})
 
-    async def _pages(self, batch: Sequence[Node], query: NeighborQuery, offset: int) -> dict[Node, NeighborPage]:
+    async def _pages(self, batch: Sequence[Node], query: NeighborRequest, offset: int) -> dict[Node, NeighborPage]:
         scope = Scope(query.direction, query.relations)
         labelled = len(batch) * query.limit <= LABELLED_EDGES
         fill = _fill(batch, scope, query, offset)
         found = await self._around(batch, scope, fill, labelled=labelled)
-        plans = [_plan(found, entity, query, offset) for entity in batch if _is_known(found, entity)]
+        plans = [_plan(found, entity, query, self._graph, offset) for entity in batch if _is_known(found, entity)]
         held = _holdings(found, fill)
         missing = [span for plan in plans for span in plan.spans() if not _holds(held, span)]
         for first in range(0, len(missing), SPANS):
@@ -134,16 +137,17 @@ class EdgeReader:
             self._memory.learn({term: label for term, label in labels.items() if label is not None or found.complete})
         return found
 
-    def _can_ask_for(self, triple: Triple) -> bool:
-        named = self._asker.can_name(triple.head) and self._asker.can_name(triple.tail)
-        return named and self._queries.may_hold(triple)
+    def _can_ask_for(self, fact: Fact) -> bool:
+        ends = (fact.head, fact.tail)
+        named = all(isinstance(end, Literal) or self._asker.can_name(end) for end in ends)
+        return named and self._queries.may_hold(fact)
 
     def _batches(self, entities: Iterable[Node]) -> Iterable[Sequence[Node]]:
         nodes = iter([node for node in entities if self._asker.can_name(node)])
         return iter(lambda: tuple(islice(nodes, BATCH)), ())
 
 
-def _fill(batch: Sequence[Node], scope: Scope, query: NeighborQuery, offset: int) -> Fill:
+def _fill(batch: Sequence[Node], scope: Scope, query: NeighborRequest, offset: int) -> Fill:
     """Return what to fetch with the counts: the wanted places where the groups are named, else small groups."""
     most = min(query.limit, query.limit_per_relation or query.limit)
     groups = [Group(side == "in", relation) for relation in sorted(scope.relations or ()) for side in scope.sides]
@@ -166,19 +170,24 @@ def _is_known(found: Around, entity: Node) -> bool:
     return entity in found.known or entity in found.counts
 
 
-def _plan(found: Around, entity: Node, query: NeighborQuery, offset: int) -> PagePlan:
+def _require_edges(request: NeighborRequest) -> None:
+    if request.values:
+        raise Unsupported("This graph does not answer with values beside edges. Ask for its features.")
+
+
+def _plan(found: Around, entity: Node, query: NeighborRequest, graph: str, offset: int) -> PagePlan:
     counts = found.counts.get(entity, {})
     sizes = {group: min(count, query.limit_per_relation or count) for group, count in counts.items()}
-    return PagePlan(entity, counts, sizes, query, offset)
+    return PagePlan(entity, counts, sizes, query, graph, offset)
 
 
-def _sample(found: Around, entity: Node, query: NeighborQuery) -> NeighborPage:
+def _sample(found: Around, entity: Node, query: NeighborRequest) -> NeighborPage:
     counts = found.counts.get(entity, {})
     held = {
         group: Held(sorted(found.members.get((entity, group), ()), key=node_key)[: query.limit_per_relation])
         for group in counts
     }
-    plan = PagePlan(entity, counts, {group: len(each.nodes) for group, each in held.items()}, query)
+    plan = PagePlan(entity, counts, {group: len(each.nodes) for group, each in held.items()}, query, "")
     return plan.page(held, exact=found.is_exact(entity, Scope(query.direction).sides))
 
 

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from kg_adapters.errors import InvalidRequest
+from kg_adapters.cursors import past_the_end
 from kg_adapters.models import Count, NeighborPage
-from kg_adapters.paging import NeighborQuery
+from kg_adapters.paging import cursor_at
+from kg_adapters.requests import NeighborRequest
 from kg_adapters.sparql.queries.edges import Group, Span
 from kg_adapters.terms import Node, Triple
 
@@ -33,6 +34,7 @@ class PagePlan:
         counts: How many neighbours each group has.
         sizes: How many of them are listed.
         query: What was asked.
+        graph: What people call the graph.
         offset: How many triples the pages before showed.
 
     Raises:
@@ -42,15 +44,14 @@ class PagePlan:
     entity: Node
     counts: Mapping[Group, int]
     sizes: Mapping[Group, int]
-    query: NeighborQuery
+    query: NeighborRequest
+    graph: str
     offset: int = 0
     places: Sequence[tuple[Group, int]] = field(init=False)
 
     def __post_init__(self) -> None:
         if self.offset and self.offset >= self.listed:
-            raise InvalidRequest(
-                "This cursor points behind the end: the graph has changed. Ask again without a cursor."
-            )
+            raise past_the_end()
         shown = islice(_in_turns(self.sizes), self.offset, self.offset + self.query.limit)
         object.__setattr__(self, "places", tuple(shown))
 
@@ -81,7 +82,7 @@ class PagePlan:
         triples = tuple(self._triple(group, far) for group, far in found if far is not None)
         total, end = sum(self.counts.values()), self.offset + self.query.limit
         missing = end < self.listed or self.listed < total or len(triples) < len(self.places) or not exact
-        cursor = self.query.cursor(self.entity, end) if end < self.listed else None
+        cursor = cursor_at(end, self.query, self.entity, self.graph) if end < self.listed else None
         return NeighborPage(triples, Count(total, exact=exact), truncated=missing, cursor=cursor)
 
     def _triple(self, group: Group, far: Node) -> Triple:

@@ -1,6 +1,7 @@
 # ruff: noqa: D102, S101 - the name of a test is its sentence, and assert is how it speaks
 """What the contract says about whether triples are there."""
 
+from kg_adapters.requests import NeighborRequest
 from kg_adapters.testing.graphs import BLANKS, CITIZENS, HUB, LOOPS, TANGLE, TOWNS, edge, edges, iri
 from kg_adapters.testing.opening import GraphOpening
 
@@ -42,7 +43,7 @@ class ContainmentContract(GraphOpening):
 
     async def test_triples_with_blank_nodes_are_there_under_the_names_that_the_graph_gave_them(self) -> None:
         async with self.opened(BLANKS) as graph:
-            page = (await graph.neighbors([iri("tokyo")], direction="in", limit=10))[iri("tokyo")]
+            page = (await graph.neighbors(NeighborRequest((iri("tokyo"),), direction="in", limit=10)))[iri("tokyo")]
             assert page.triples
             if graph.prefixes.blank_nodes:
                 assert await graph.contains(page.triples) == frozenset(page.triples)

@@ -2,8 +2,9 @@
 """What the contract says about labels, descriptions and features."""
 
 from kg_adapters.models import Count, Description, Feature, FeaturePage
+from kg_adapters.requests import FeatureRequest
 from kg_adapters.terms import RDF_LANG_STRING, Literal
-from kg_adapters.testing.graphs import DESCRIBED, NAMED, TOWNS, UNICODE, VALUES, iri, typed
+from kg_adapters.testing.graphs import DESCRIBED, NAMED, TOWNS, UNICODE, VALUES, feature_page, iri, typed
 from kg_adapters.testing.opening import GraphOpening
 
 
@@ -80,20 +81,41 @@ class DescriptionContract(GraphOpening):
 
     async def test_features_keep_datatypes_and_languages_and_are_sorted(self) -> None:
         async with self.opened(VALUES) as graph:
-            assert await graph.features(iri("tokyo")) == FeaturePage(FEATURES, Count(len(FEATURES)))
+            assert await feature_page(graph, iri("tokyo")) == FeaturePage(FEATURES, Count(len(FEATURES)))
 
     async def test_features_over_one_relation_are_those_alone(self) -> None:
         async with self.opened(VALUES) as graph:
-            names = await graph.features(iri("tokyo"), relation=iri("name"))
-            none = await graph.features(iri("tokyo"), relation=iri("country"))
+            names = await feature_page(graph, iri("tokyo"), relation=iri("name"))
+            none = await feature_page(graph, iri("tokyo"), relation=iri("country"))
         assert names == FeaturePage(FEATURES[3:7], Count(4))
         assert none == FeaturePage((), Count(0))
 
+    async def test_several_features_are_asked_for_at_once(self) -> None:
+        relations = frozenset({iri("area"), iri("opened"), iri("name"), iri("unheardOf")})
+        async with self.opened(VALUES) as graph:
+            found = await graph.features(FeatureRequest((iri("tokyo"),), relations))
+            fewer = await graph.features(FeatureRequest((iri("tokyo"),), relations, 2))
+            assert await graph.features(FeatureRequest((iri("tokyo"),), frozenset())) == {}
+        asked = (FEATURES[0], *FEATURES[3:8])
+        assert found == {iri("tokyo"): FeaturePage(asked, Count(6))}
+        assert fewer == {iri("tokyo"): FeaturePage(asked[:2], Count(6))}
+
+    async def test_features_of_many_entities_come_in_one_answer_as_each_would_alone(self) -> None:
+        others = [f'city{number} name "City {number}"@en' for number in range(30)]
+        nodes = [iri(name) for name in ("atlantis", "tokyo", *(f"city{number}" for number in range(30)), "japan")]
+        async with self.opened((*VALUES, *others)) as graph:
+            together = await graph.features(FeatureRequest((*nodes, iri("tokyo")), limit=4))
+            alone = [await graph.features(FeatureRequest((node,), limit=4)) for node in nodes]
+            assert await graph.features(FeatureRequest(())) == {}
+        assert together == {node: page for pages in alone for node, page in pages.items()}
+        assert together.keys() == set(nodes) - {iri("atlantis"), iri("japan")}
+        assert together[iri("tokyo")] == FeaturePage(FEATURES[:4], Count(len(FEATURES)))
+
     async def test_a_limit_cuts_the_features_and_the_total_says_so(self) -> None:
         async with self.opened(VALUES) as graph:
-            assert await graph.features(iri("tokyo"), limit=2) == FeaturePage(FEATURES[:2], Count(len(FEATURES)))
+            assert await feature_page(graph, iri("tokyo"), limit=2) == FeaturePage(FEATURES[:2], Count(len(FEATURES)))
 
     async def test_an_unknown_entity_and_one_without_literals_have_no_features(self) -> None:
         async with self.opened(TOWNS) as graph:
-            assert await graph.features(iri("atlantis")) == FeaturePage((), Count(0))
-            assert await graph.features(iri("kyoto")) == FeaturePage((), Count(0))
+            assert await feature_page(graph, iri("atlantis")) == FeaturePage((), Count(0))
+            assert await feature_page(graph, iri("kyoto")) == FeaturePage((), Count(0))

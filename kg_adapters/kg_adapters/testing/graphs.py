@@ -9,7 +9,9 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from kg_adapters.labels import RDF_TYPE, WIKIDATA_TYPES
-from kg_adapters.models import Direction
+from kg_adapters.models import NO_FEATURES, Direction, FeaturePage
+from kg_adapters.protocol import KGAdapter
+from kg_adapters.requests import FeatureRequest
 from kg_adapters.terms import XSD, Iri, Literal, Node, Triple, node_from_key, node_key
 
 EXAMPLE: Final = "http://example.org/"
@@ -259,3 +261,9 @@ CROWD: Final = ("a near hub", "hub near z", *(f"p{number} near hub" for number i
 
 HEAP: Final = tuple(f"s{number} r{number % 3} o{number % 97}" for number in range(2_000))
 """Enough triples that a cross product of several patterns never ends."""
+
+
+async def feature_page(graph: KGAdapter, entity: Node, *, relation: Iri | None = None, limit: int = 200) -> FeaturePage:
+    """Return what a graph says of a single entity: an empty page where it says nothing."""
+    relations = None if relation is None else frozenset({relation})
+    return (await graph.features(FeatureRequest((entity,), relations, limit))).get(entity, NO_FEATURES)

@@ -7,6 +7,7 @@ import anyio
 
 from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, NeighborPage, RelationSummary
 from kg_adapters.protocol import KGAdapter
+from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Iri, Node
 from kg_adapters.testing.graphs import HUB, SUMMED, TANGLE, edges, iri, typed
 from kg_adapters.testing.opening import GraphOpening
@@ -75,11 +76,11 @@ class SchemaContract(GraphOpening):
     async def test_many_calls_at_once_give_what_each_gives_alone(self) -> None:
         nodes = [iri(f"n{number % 12}") for number in range(36)]
         async with self.opened(TANGLE) as graph:
-            alone = [await graph.neighbors([node], direction="both", limit=7) for node in nodes]
+            alone = [await graph.neighbors(NeighborRequest((node,), limit=7)) for node in nodes]
             together: dict[int, tuple[Iri, object]] = {}
 
             async def ask(turn: int, node: Iri) -> None:
-                together[turn] = (node, await graph.neighbors([node], direction="both", limit=7))
+                together[turn] = (node, await graph.neighbors(NeighborRequest((node,), limit=7)))
 
             async with anyio.create_task_group() as tasks:
                 for turn, node in enumerate(nodes):
@@ -92,7 +93,7 @@ class SchemaContract(GraphOpening):
         async with self.opened(HUB) as graph:
 
             async def look_around() -> None:
-                pages.append((await graph.neighbors([japan], direction="in", limit=3)).get(japan))
+                pages.append((await graph.neighbors(NeighborRequest((japan,), direction="in", limit=3))).get(japan))
 
             async with anyio.create_task_group() as tasks:
                 for _ in range(5):

@@ -12,6 +12,7 @@ import pytest
 from kg_adapters.errors import BackendTimeout, InvalidRequest
 from kg_adapters.models import SparqlAnswer
 from kg_adapters.protocol import KGAdapter, SupportsSparql
+from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import RDF_LANG_STRING, Literal
 from kg_adapters.testing.graphs import EXAMPLE, HEAP, TOWNS, VALUES, edge, iri, typed
 from kg_adapters.testing.opening import GraphOpening
@@ -145,6 +146,6 @@ class SparqlContract(GraphOpening):
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(explode)
                     await anyio.lowlevel.checkpoint()
-                    await graph.neighbors([iri("o1")], direction="in", limit=3)
+                    await graph.neighbors(NeighborRequest((iri("o1"),), direction="in", limit=3))
                     order.append("answered")
         assert order == ["answered", "stopped"]

@@ -8,7 +8,6 @@ from typing import Final, TypeVar
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import (
     Candidate,
-    Count,
     Degree,
     Description,
     Direction,
@@ -20,13 +19,16 @@ from kg_adapters.models import (
 )
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.profile import GraphProfile, unknown_profile
+from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
 from kg_adapters.sparql.adapter import SparqlAdapter
+from kg_adapters.sparql.asking import part_of_an_answer
 from kg_adapters.surroundings import Surroundings, gather_surroundings
-from kg_adapters.terms import Iri, Node, Triple
+from kg_adapters.terms import Attribute, Fact, Iri, Node, Triple
 from kg_adapters.wikidata.api import WikidataApi
 from kg_adapters.wikidata.features import FeatureReader
 from kg_adapters.wikidata.names import WikidataNames, target
 from kg_adapters.wikidata.namespaces import DIRECT
+from kg_adapters.wikidata.queries import MAX_ROWS
 from kg_adapters.wikidata.search import find_properties
 from kg_adapters.wikidata.whereabouts import Whereabouts, renamed
 
@@ -99,27 +101,11 @@ class WikidataAdapter:
         found |= {term: replace(found[term], label=labels.get(term)) for term in relations}
         return {term: self._told(term, description) for term, description in found.items()}
 
-    async def neighbors(
-        self,
-        entities: Sequence[Node],
-        *,
-        direction: Direction,
-        relations: Collection[Iri] | None = None,
-        limit_per_relation: int | None = None,
-        limit: int,
-        cursor: str | None = None,
-    ) -> Mapping[Node, NeighborPage]:
-        async def ask(service: Service, nodes: Sequence[Node]) -> Mapping[Node, NeighborPage]:
-            return await service.graph.neighbors(
-                nodes,
-                direction=direction,
-                relations=relations,
-                limit_per_relation=limit_per_relation,
-                limit=limit,
-                cursor=cursor,
-            )
-
-        found = await self._wherever(entities, ask)
+    async def neighbors(self, request: NeighborRequest) -> Mapping[Node, NeighborPage]:
+        found = await self._wherever(
+            request.entities,
+            lambda service, nodes: service.graph.neighbors(replace(request, entities=tuple(nodes))),
+        )
         return {node: renamed(page, self._places.current(node), node) for node, page in found.items()}
 
     async def degrees(
@@ -130,7 +116,27 @@ class WikidataAdapter:
             lambda service, nodes: service.graph.degrees(nodes, direction=direction, relations=relations),
         )
 
-    async def contains(self, triples: Collection[Triple]) -> frozenset[Triple]:
+    async def contains(self, facts: Collection[Fact]) -> frozenset[Fact]:
+        stated = [fact for fact in facts if isinstance(fact, Attribute)]
+        joined = await self._joined([fact for fact in facts if isinstance(fact, Triple)])
+        return joined | await self._stated(stated) if stated else joined
+
+    async def _stated(self, asked: Collection[Attribute]) -> frozenset[Fact]:
+        """Return the attributes that entities have as people read them, which is not how they are stored."""
+        heads, relations = {fact.head for fact in asked}, frozenset(fact.relation for fact in asked)
+        pages = await self.features(FeatureRequest(tuple(heads), relations, MAX_ROWS))
+        held = {
+            Attribute(head, feature.relation, feature.value)
+            for head, page in pages.items()
+            for feature in page.features
+        }
+        pages = {fact.head: pages[fact.head] for fact in asked if fact not in held and fact.head in pages}
+        if not all(page.total.exact and page.total.value == len(page.features) for page in pages.values()):
+            raise part_of_an_answer()
+        return frozenset(fact for fact in asked if fact in held)
+
+    async def _joined(self, triples: Collection[Triple]) -> frozenset[Fact]:
+        """Return the triples that are there, wherever their ends are."""
         found = await self._holding(triples)
         missing = {triple: self._places.placed(triple) for triple in triples if triple not in found}
         ends = dict.fromkeys(end for triple in missing for end in (triple.head, triple.tail))
@@ -139,22 +145,22 @@ class WikidataAdapter:
         moved = [triple for triple, place in missing.items() if self._places.placed(triple) != place]
         return found | await self._holding(moved)
 
-    async def _holding(self, triples: Collection[Triple]) -> frozenset[Triple]:
+    async def _holding(self, triples: Collection[Triple]) -> frozenset[Fact]:
         """Return the triples that stand where their ends are known to be."""
         placed = {triple: self._places.placed(triple) for triple in triples}
-        found: set[Triple] = set()
+        found: set[Fact] = set()
         for service, at_scholarly in ((self._main, False), (self._scholarly, True)):
             there = [now for now, is_scholarly in placed.values() if is_scholarly == at_scholarly]
             if service is not None and there:
                 found |= await service.graph.contains(there)
         return frozenset(triple for triple, (now, _) in placed.items() if now in found)
 
-    async def surroundings(self, entities: Sequence[Node], *, per_relation: int, per_entity: int) -> Surroundings:
-        around = tuple(dict.fromkeys(entities))
+    async def surroundings(self, request: SurroundingsRequest) -> Surroundings:
+        around = tuple(dict.fromkeys(request.entities))
         if any(map(self._places.is_scholarly, around)):
-            return await gather_surroundings(self, around, per_relation=per_relation, per_entity=per_entity)
-        current = self._places.all_current(around)
-        found = await self._main.graph.surroundings(current, per_relation=per_relation, per_entity=per_entity)
+            return await gather_surroundings(self, request)
+        current = tuple(self._places.all_current(around))
+        found = await self._main.graph.surroundings(replace(request, entities=current))
         labels = await self._names.labels(found.relations)
         known = {self._places.current(node): node for node in around}
         return replace(
@@ -164,13 +170,11 @@ class WikidataAdapter:
             relation_labels=[labels.get(relation) for relation in found.relations],
         )
 
-    async def features(self, entity: Node, *, relation: Iri | None = None, limit: int = 200) -> FeaturePage:
-        async def ask(service: Service, nodes: Sequence[Node]) -> Mapping[Node, FeaturePage]:
-            pages = {node: await service.features.features(node, relation, limit) for node in nodes}
-            return {node: page for node, page in pages.items() if page.total.value}
-
-        found = await self._wherever([entity], ask)
-        return found.get(entity) or FeaturePage((), Count(0))
+    async def features(self, request: FeatureRequest) -> Mapping[Node, FeaturePage]:
+        return await self._wherever(
+            request.entities,
+            lambda service, nodes: service.features.features(replace(request, entities=tuple(nodes))),
+        )
 
     async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:
         return await self._main.graph.search(text, limit=limit, type=type)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from kg_adapters.models import Count, Feature, FeaturePage
+from kg_adapters.requests import FeatureRequest
 from kg_adapters.sparql.asking import Asker
 from kg_adapters.sparql.rows import Row, rows
 from kg_adapters.terms import Iri, Literal, Node, Term
@@ -38,10 +39,25 @@ class FeatureReader:
     with_qualifiers: bool = False
     with_external_ids: bool = False
 
-    async def features(self, entity: Node, relation: Iri | None, limit: int) -> FeaturePage:
+    async def features(self, request: FeatureRequest) -> dict[Node, FeaturePage]:
         """Return features, as `KGAdapter.features` does."""
-        if not self.asker.can_name(entity):
-            return FeaturePage((), Count(0))
+        pages: dict[Node, FeaturePage] = {}
+        for entity in dict.fromkeys(request.entities):
+            if self.asker.can_name(entity):
+                found = await self._every(entity, request)
+                if found.features:
+                    pages[entity] = found
+        return pages
+
+    async def _every(self, entity: Node, request: FeatureRequest) -> FeaturePage:
+        if request.relations is None:
+            return await self._features(entity, None, request.limit)
+        pages = [await self._features(entity, relation, request.limit) for relation in sorted(request.relations)]
+        features = tuple(feature for page in pages for feature in page.features)
+        exact = all(page.total.exact for page in pages)
+        return FeaturePage(features[: request.limit], Count(sum(page.total.value for page in pages), exact))
+
+    async def _features(self, entity: Node, relation: Iri | None, limit: int) -> FeaturePage:
         answer = await self.asker.ask(self.queries.literals(entity, relation))
         read = _Read(keep_ids=self.with_external_ids or relation is not None)
         for row in rows(answer):

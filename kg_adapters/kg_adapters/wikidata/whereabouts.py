@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final, TypeVar
 
 from kg_adapters.models import NeighborPage
-from kg_adapters.terms import Node, Triple
+from kg_adapters.terms import Attribute, Fact, Node, Triple
 
 MAX_KNOWN: Final = 10_000
 
@@ -55,12 +55,14 @@ class Whereabouts:
 
 
 def renamed(page: NeighborPage, entity: Node, name: Node) -> NeighborPage:
-    """Return the page of an entity with another id for it in its triples."""
+    """Return the page of an entity with another id for it in its facts."""
     if entity == name:
         return page
-    return replace(page, triples=tuple(_renamed(triple, entity, name) for triple in page.triples))
+    return replace(page, facts=tuple(_renamed(fact, entity, name) for fact in page.facts))
 
 
-def _renamed(triple: Triple, entity: Node, name: Node) -> Triple:
-    head, tail = (name if node == entity else node for node in (triple.head, triple.tail))
-    return Triple(head, triple.relation, tail)
+def _renamed(fact: Fact, entity: Node, name: Node) -> Fact:
+    head = name if fact.head == entity else fact.head
+    if isinstance(fact, Attribute):
+        return Attribute(head, fact.relation, fact.tail)
+    return Triple(head, fact.relation, name if fact.tail == entity else fact.tail)

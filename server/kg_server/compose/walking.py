@@ -6,8 +6,9 @@ from functools import partial
 from typing import Final
 
 from kg_adapters.errors import KGError
-from kg_adapters.models import Count, EdgeDirection, FeaturePage, NeighborPage
+from kg_adapters.models import NO_FEATURES, Count, EdgeDirection, NeighborPage
 from kg_adapters.protocol import KGAdapter
+from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.terms import Node, Triple
 from kg_server.compose.concurrency import together
 from kg_server.compose.outcomes import Edge, Fact, Failure, Outcome, Over, distinct
@@ -44,13 +45,17 @@ async def walk(graph: KGAdapter, nodes: Sequence[Node], over: Over, *, most: int
     if not nodes:
         return Outcome("nodes", (), Count(0, exact=all_nodes), over, all_sources=all_nodes)
     direction: EdgeDirection = "in" if over.backwards else "out"
-    relations = [over.relation]
+    relations = frozenset({over.relation})
     share = max(1, most // len(nodes))
-    pages = dict(await graph.neighbors(nodes, direction=direction, relations=relations, limit=share))
+    pages = dict(
+        await graph.neighbors(NeighborRequest(tuple(nodes), direction=direction, relations=relations, limit=share))
+    )
     fair = max(1, _fair_share([page.total.value for page in pages.values()], most))
     wider = [node for node, page in pages.items() if page.truncated and fair > len(page.triples)]
     if wider:
-        pages.update(await graph.neighbors(wider, direction=direction, relations=relations, limit=fair))
+        pages.update(
+            await graph.neighbors(NeighborRequest(tuple(wider), direction=direction, relations=relations, limit=fair))
+        )
     facts = tuple(
         Fact(node, _far(triple, backwards=over.backwards))
         for node in nodes
@@ -77,10 +82,11 @@ async def read(graph: KGAdapter, nodes: Sequence[Node], over: Over, *, most: int
         KGError: All nodes failed; of the reasons the first.
     """
     limit = max(FEWEST_VALUES, most // max(1, len(nodes)))
-    asked = [partial(graph.features, node, relation=over.relation, limit=limit) for node in nodes]
+    relations = frozenset({over.relation})
+    asked = [partial(graph.features, FeatureRequest((node,), relations, limit)) for node in nodes]
     pages = dict(zip(nodes, await together(asked, at_once=AT_ONCE), strict=True))
     failed = {node: page for node, page in pages.items() if isinstance(page, KGError)}
-    given = {node: page for node, page in pages.items() if isinstance(page, FeaturePage)}
+    given = {node: page.get(node, NO_FEATURES) for node, page in pages.items() if not isinstance(page, KGError)}
     if failed and not given:
         raise next(iter(failed.values()))
     facts = tuple(Fact(node, feature.value) for node, page in given.items() for feature in page.features)
@@ -146,7 +152,9 @@ async def membership(graph: KGAdapter, nodes: Sequence[Node], outcome: Outcome) 
     backwards = outcome.over.backwards
     direction: EdgeDirection = "out" if backwards else "in"
     asked, rest = others[:MOST_LOOKED_UP], others[MOST_LOOKED_UP:]
-    pages = await graph.neighbors(asked, direction=direction, relations=[outcome.over.relation], limit=GLANCE)
+    pages = await graph.neighbors(
+        NeighborRequest(tuple(asked), direction=direction, relations=frozenset({outcome.over.relation}), limit=GLANCE)
+    )
     sources = frozenset(outcome.sources)
     linked = {
         node: Edge(Fact(source, node), outcome.over)

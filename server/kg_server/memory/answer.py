@@ -4,11 +4,10 @@ from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from kg_adapters.errors import InvalidRequest
+from kg_adapters.cursors import read_cursor, write_cursor
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Literal, Node
 from kg_server.budget import fitting
-from kg_server.cursors import pack, unpack
 from kg_server.memory.checking import Checked, Refusal
 from kg_server.memory.network import Fact, Place
 from kg_server.memory.result import AppendedResult, MemoryResult
@@ -39,7 +38,7 @@ async def read_answer(
     Raises:
         InvalidRequest: The cursor is damaged, or belongs to another memory.
     """
-    start = (0, 0) if cursor is None else _position(unpack(cursor, graph.name, memory))
+    start = (0, 0) if cursor is None else read_cursor(cursor, 2, memory, graph.name)
     most = most_shown(max_tokens)
     first = bisect_left(contents.places, start, key=lambda place: place[:2])
     places = contents.places[first : first + most + 1]
@@ -48,7 +47,7 @@ async def read_answer(
     def page(count: int) -> Answer:
         shown, following = places[:count], None
         if count < len(places):
-            following = pack(f"{places[count].path}.{places[count].offset}", graph.name, memory)
+            following = write_cursor((places[count].path, places[count].offset), memory, graph.name)
         result = MemoryResult(
             status=_status(contents, count, following),
             summary=_read_summary(contents, count, cursor, following),
@@ -101,13 +100,6 @@ def shown_refusals(refused: Sequence[Refusal], max_tokens: int) -> list[str]:
         return texts
     rest = ", ".join(str(each.number) for each in refused[fits:])
     return [*texts[:fits], f"triples {rest}, for reasons that they give when sent alone"]
-
-
-def _position(text: str) -> tuple[int, int]:
-    path, dot, offset = text.partition(".")
-    if not (dot and all(part.isdecimal() and part.isascii() and len(part) < 10 for part in (path, offset))):
-        raise InvalidRequest("This cursor is damaged. Copy it unchanged from the answer, or leave it out.")
-    return int(path), int(offset)
 
 
 def most_shown(max_tokens: int) -> int:

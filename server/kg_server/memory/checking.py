@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from kg_adapters.errors import InvalidRequest
-from kg_adapters.models import Description, FeaturePage
+from kg_adapters.models import NO_FEATURES, Description, FeaturePage
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.protocol import KGAdapter
+from kg_adapters.requests import FeatureRequest
 from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_boundary.shown import clipped, shown_within, visible_line
 from kg_server.memory.explanation import Stated, reasons_for
@@ -147,7 +148,8 @@ async def _look(graph: KGAdapter, stated: Mapping[int, Stated], described: Mappi
         if isinstance(each.tail, Value):
             key = each.head.node, each.relation_iri
             if key not in pages:
-                pages[key] = await graph.features(each.head.node, relation=each.relation_iri, limit=MAX_VALUES)
+                found = await graph.features(FeatureRequest((key[0],), frozenset({key[1]}), MAX_VALUES))
+                pages[key] = found.get(key[0], NO_FEATURES)
             _find_value(look, number, each.tail, pages[key], graph.prefixes)
     return look
 

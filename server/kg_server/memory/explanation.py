@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from kg_adapters.errors import KGError
-from kg_adapters.models import Degree, Description, NeighborPage, Role
+from kg_adapters.models import NO_FEATURES, Degree, Description, NeighborPage, Role
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.terms import Iri, Literal, Node, Term, Triple
+from kg_adapters.requests import FeatureRequest, NeighborRequest
+from kg_adapters.terms import Fact, Iri, Literal, Node, Term, Triple
 from kg_server.memory.reading import Mention, Value
 from kg_server.names import Names, names_of
 from kg_server.relation_resolution import relation_of
@@ -48,7 +49,7 @@ class Stated:
 class _Instead:
     """What the graph holds around triples that it does not hold."""
 
-    reversed: frozenset[Triple]
+    reversed: frozenset[Fact]
     tails: Mapping[_Edge, Sequence[Term]]
     relations: Mapping[Node, Sequence[Iri]]
 
@@ -104,24 +105,26 @@ async def _tails(graph: KGAdapter, known: Sequence[Stated]) -> Mapping[_Edge, Se
     """Return some of what each head has over its relation: entities, or else values."""
     edges = dict.fromkeys((each.head.node, each.relation_iri) for each in known)
     found: dict[_Edge, list[Term]] = {edge: [] for edge in edges}
-    relations = {relation for _, relation in edges}
+    relations = frozenset(relation for _, relation in edges)
     most = SHOWN_TAILS + 1
     pages: Mapping[Node, NeighborPage] = {}
     if edges:
         pages = await graph.neighbors(
-            list(dict.fromkeys(node for node, _ in edges)),
-            direction="out",
-            relations=relations,
-            limit_per_relation=most,
-            limit=most * len(relations),
+            NeighborRequest(
+                tuple(dict.fromkeys(node for node, _ in edges)),
+                direction="out",
+                relations=relations,
+                limit_per_relation=most,
+                limit=most * len(relations),
+            )
         )
     for page in pages.values():
         for triple in page.triples:
             found.setdefault((triple.head, triple.relation), []).append(triple.tail)
     for node, relation in edges:
         if not found[node, relation]:
-            page_of_values = await graph.features(node, relation=relation, limit=most)
-            found[node, relation].extend(feature.value for feature in page_of_values.features)
+            values = await graph.features(FeatureRequest((node,), frozenset({relation}), most))
+            found[node, relation].extend(each.value for each in values.get(node, NO_FEATURES).features)
     return found
 
 

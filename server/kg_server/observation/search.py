@@ -10,6 +10,7 @@ import numpy as np
 
 from kg_adapters.errors import BackendTimeout
 from kg_adapters.protocol import KGAdapter
+from kg_adapters.requests import SurroundingsRequest
 from kg_adapters.surroundings import Longs, Surroundings, surroundings
 from kg_adapters.terms import Node, Triple, node_key
 from kg_server.observation.scoring import Scorer
@@ -140,7 +141,9 @@ async def search(graph: KGAdapter, scorer: Scorer, seeds: Sequence[Seed], reach:
 
 async def _look_around(graph: KGAdapter, frontier: Sequence[Node]) -> Surroundings:
     per_entity = max(FEWEST_EDGES, min(PER_ENTITY, MAX_EDGES // len(frontier)))
-    return await surroundings(graph, frontier, per_relation=min(PER_RELATION, per_entity), per_entity=per_entity)
+    return await surroundings(
+        graph, SurroundingsRequest(tuple(frontier), per_relation=min(PER_RELATION, per_entity), per_entity=per_entity)
+    )
 
 
 class _SeedSearch:

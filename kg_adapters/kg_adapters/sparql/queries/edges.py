@@ -14,7 +14,7 @@ from kg_adapters.models import Direction, EdgeDirection
 from kg_adapters.sparql.dialects import Dialect
 from kg_adapters.sparql.queries import writing
 from kg_adapters.sparql.queries.naming import TextChoice
-from kg_adapters.terms import Iri, Node, Triple
+from kg_adapters.terms import Attribute, Fact, Iri, Node
 
 _NO_LITERAL: Final = "FILTER(!isLiteral(?{0}))"
 _WITHIN: Final = "FILTER(isIRI(?{0}) && STRSTARTS(STR(?{0}), {1}))"
@@ -136,20 +136,22 @@ class EdgeQueries:
             blocks.append(f'{{ {total} }} BIND("all" AS ?d)')
         return self._rows(blocks, labelled=False)
 
-    def stated(self, triples: Sequence[Triple]) -> str:
-        """Return the query for which of some triples there are: their places as the texts `?n`, from 0."""
-        stated = ((place, self._pattern(each)) for place, each in enumerate(triples))
+    def stated(self, facts: Sequence[Fact]) -> str:
+        """Return the query for which of some facts there are: their places as the texts `?n`, from 0."""
+        stated = ((place, self._pattern(each)) for place, each in enumerate(facts))
         found = (f'{pattern} BIND("{place}" AS ?n)' for place, pattern in stated)
         return f"SELECT DISTINCT ?n {{ {writing.union(found)} }}"
 
-    def may_hold(self, triple: Triple) -> bool:
-        """Say whether a triple can be an edge: its relation and tail lie in the namespaces of such."""
-        in_namespace = self.namespace is None or triple.relation.value.startswith(self.namespace)
-        return in_namespace and (self.entities is None or str(triple.tail).startswith(self.entities))
+    def may_hold(self, fact: Fact) -> bool:
+        """Say whether a fact can be one of the graph: its relation and tail lie in the namespaces of such."""
+        in_namespace = self.namespace is None or fact.relation.value.startswith(self.namespace)
+        is_end = isinstance(fact, Attribute) or self.entities is None or str(fact.tail).startswith(self.entities)
+        return in_namespace and is_end
 
-    def _pattern(self, triple: Triple) -> str:
-        head, tail = (writing.node(end, self.dialect) for end in (triple.head, triple.tail))
-        return f"{head} {writing.iri(triple.relation)} {tail} ."
+    def _pattern(self, fact: Fact) -> str:
+        head = writing.node(fact.head, self.dialect)
+        tail = writing.literal(fact.tail) if isinstance(fact, Attribute) else writing.node(fact.tail, self.dialect)
+        return f"{head} {writing.iri(fact.relation)} {tail} ."
 
     def _rows(self, blocks: Sequence[str], *, labelled: bool) -> str:
         columns, found = "?e ?d ?p ?n ?o", writing.union(blocks)
