@@ -1,6 +1,6 @@
 """How much of a model's context an answer may take."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 
 BYTES_PER_TOKEN: Final = 3
@@ -15,23 +15,12 @@ def token_count(text: str) -> int:
     return -(-len(text.encode()) // BYTES_PER_TOKEN)
 
 
-def until_full(lines: Iterable[str], max_tokens: int) -> list[str]:
-    """Return the first lines, up to the first that does not fit into a budget; no more of them are made."""
-    room = max_tokens * BYTES_PER_TOKEN
-    taken: list[str] = []
+def fitting(lines: Iterable[str], max_tokens: int) -> int:
+    """Return how many of the first lines fit into a budget; none is made behind the first that does not."""
+    room, fits = max_tokens * BYTES_PER_TOKEN, 0
     for line in lines:
-        taken.append(line)
         room -= len(line.encode()) + 1
         if room < 0:
             break
-    return taken
-
-
-def fitting(lines: Sequence[str], max_tokens: int) -> int:
-    """Return how many of the first lines fit into a budget."""
-    room = max_tokens * BYTES_PER_TOKEN
-    for number, line in enumerate(lines):
-        room -= len(line.encode()) + 1
-        if room < 0:
-            return number
-    return len(lines)
+        fits += 1
+    return fits

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from kg_adapters.embedding.lexical import lexical_scores
 from kg_adapters.models import Path, PathRequest, PathsFound
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.terms import Iri, Node, Triple
+from kg_adapters.terms import Node
+from kg_server.lines import Line, Over, Piece, fitted_lines, labels_of_entities, labels_of_relations
 from kg_server.names import Names, names_of, terms_of
 from kg_server.path_search import search_paths
 from kg_server.resolve import require_entity
-from kg_server.results import Answer, PathsResult, Status, fitted
+from kg_server.results import Answer, PathsResult, Status
 from kg_server.settings import Settings
 
 POOL = 500
@@ -54,7 +55,8 @@ async def linkage(
     names = await names_of(graph, (start, end, *shown_hubs, *terms_of(walked)), max_tokens=max_tokens)
     ranked = found.paths if question is None else _by_question(found.paths, question, names)
     best = ranked[:limit]
-    return fitted(lambda shown: _answer(request, found, best[:shown], names), len(best), max_tokens)
+    lines = [_line(path) for path in best]
+    return fitted_lines(lines, names, lambda here: _answer(request, found, here, names), max_tokens)
 
 
 def _by_question(paths: Sequence[Path], question: str, names: Names) -> Sequence[Path]:
@@ -69,34 +71,32 @@ def _wording(path: Path, names: Names) -> str:
     return " ".join(names.labels.get(word, word.local_part) for word in words)
 
 
-def _answer(request: PathRequest, found: PathsFound, shown: Sequence[Path], names: Names) -> Answer:
-    summary = _summary(request, found, names) + _left_out(found, len(shown))
-    triples = [triple for path in shown for triple in path.triples]
+def _answer(request: PathRequest, found: PathsFound, here: Sequence[Line], names: Names) -> Answer:
     result = PathsResult(
-        status=_status(found, len(shown)),
-        summary=summary,
-        paths=[[_ids(triple, names) for triple in path.triples] for path in shown],
-        labels=names.entity_labels(dict.fromkeys(node for path in shown for node in path.nodes)),
-        relations=names.relation_labels(dict.fromkeys(triple.relation for triple in triples)),
+        status=_status(found, len(here)),
+        summary=_summary(request, found, names) + _left_out(found, len(here)),
+        paths=[_triples(line.cells(names)) for line in here],
+        labels=labels_of_entities(here, names),
+        relations=labels_of_relations(here, names),
         total=found.total.value,
         exhaustive=found.exhaustive,
         skipped_hubs=[names.entity_id(hub) for hub in found.skipped_hubs],
     )
-    return Answer(result, tuple(_line(path, names) for path in shown))
+    return Answer(result, tuple(line.shown(names) for line in here))
 
 
-def _line(path: Path, names: Names) -> str:
-    parts = [names.entity(path.nodes[0])]
+def _line(path: Path) -> Line:
+    text: list[Piece] = [path.nodes[0]]
+    row: list[Piece] = []
     for here, there, triple in zip(path.nodes, path.nodes[1:], path.triples, strict=False):
-        relation = names.relation(triple.relation)
-        arrow = f"-[{relation}]->" if triple.head == here else f"<-[{relation}]-"
-        parts.append(f"{arrow} {names.entity(there)}")
-    return " ".join(parts)
+        over = Over(triple.relation)
+        text += [" -[", over, "]-> ", there] if triple.head == here else [" <-[", over, "]- ", there]
+        row += [triple.head, over, triple.tail]
+    return Line(tuple(text), tuple(row))
 
 
-def _ids(triple: Triple, names: Names) -> list[str]:
-    relation: Iri = triple.relation
-    return [names.entity_id(triple.head), names.relation_id(relation), names.entity_id(triple.tail)]
+def _triples(cells: Sequence[str]) -> list[list[str]]:
+    return [list(cells[first : first + 3]) for first in range(0, len(cells), 3)]
 
 
 def _status(found: PathsFound, shown: int) -> Status:

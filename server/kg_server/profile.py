@@ -6,9 +6,17 @@ from kg_adapters.models import NO_FEATURES, Degree, Direction, Feature, FeatureP
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.protocol import KGAdapter, SupportsFeatureNote
 from kg_adapters.requests import FeatureRequest
-from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, Literal, Node
-from kg_boundary.shown import shown, shown_within
-from kg_server.names import MAX_VALUE, Names, names_of, shown_datatype
+from kg_adapters.terms import Node
+from kg_server.lines import (
+    Line,
+    Over,
+    fitted_lines,
+    in_columns,
+    kind_of_value,
+    labels_of_relations,
+    terms_of_lines,
+)
+from kg_server.names import Names, names_of
 from kg_server.neighborhood import ADJECTIVES, by_direction
 from kg_server.relation_resolution import Chosen, relation_of
 from kg_server.resolve import require_entity
@@ -33,20 +41,16 @@ async def features_of(graph: KGAdapter, *, entity: str, feature: str | None, max
     page = (await graph.features(FeatureRequest((node,), relations, MAX_FEATURES))).get(node)
     if page is None:
         return await _no_features(graph, node, chosen)
+    lines = [_line(node, each, graph.prefixes) for each in page.features]
     read = () if chosen is None else chosen.terms
-    names = await names_of(graph, (node, *read, *(each.relation for each in page.features)))
-    lines = [
-        f"{names.entity(node)} | {names.relation(each.relation)} | {names.literal(each.value)}"
-        for each in page.features
-    ]
-
+    names = await names_of(graph, (node, *read, *terms_of_lines(lines)))
     note = f" {graph.feature_note}" if relation is None and isinstance(graph, SupportsFeatureNote) else ""
 
-    def build(shown: int) -> Answer:
-        result = _features(node, chosen, page, page.features[:shown], names, note.rstrip())
-        return Answer(result, tuple(lines[:shown]))
+    def build(here: Sequence[Line]) -> Answer:
+        result = _features(node, chosen, page, here, names, note.rstrip())
+        return Answer(result, tuple(line.shown(names) for line in here))
 
-    return fitted(build, len(lines), max_tokens)
+    return fitted_lines(lines, names, build, max_tokens)
 
 
 async def degree_of(
@@ -92,7 +96,7 @@ async def _feature_names(graph: KGAdapter, entity: Node) -> Sequence[str]:
 
 
 def _features(
-    entity: Node, chosen: Chosen | None, page: FeaturePage, shown: Sequence[Feature], names: Names, note: str
+    entity: Node, chosen: Chosen | None, page: FeaturePage, shown: Sequence[Line], names: Names, note: str
 ) -> FeaturesResult:
     cut = len(shown) < page.total.value
     others = "name a feature to see more of it" if chosen is None else "the others do not fit into an answer"
@@ -101,17 +105,15 @@ def _features(
     return FeaturesResult(
         status="truncated" if cut else "ok",
         summary=f"{_said(chosen, names)}{names.entity(entity)} has {page.total} {values}; {extent}{note}",
-        features=[[names.relation_id(each.relation), *_value(each.value, names.prefixes)] for each in shown],
-        relations=names.relation_labels(dict.fromkeys(each.relation for each in shown)),
+        features=[line.cells(names) for line in shown],
+        relations=labels_of_relations(shown, names),
         total=page.total.value,
     )
 
 
-def _value(value: Literal, prefixes: Prefixes) -> tuple[str, str]:
-    kind = shown(value.language or "") or (
-        "" if value.datatype in {XSD_STRING, RDF_LANG_STRING} else shown_datatype(value.datatype, prefixes)
-    )
-    return shown_within(value.value, MAX_VALUE), kind
+def _line(entity: Node, feature: Feature, prefixes: Prefixes) -> Line:
+    over, kind = Over(feature.relation), kind_of_value(feature.value, prefixes)
+    return Line(in_columns((entity, over, feature.value)), (over, feature.value, kind))
 
 
 async def _no_features(graph: KGAdapter, entity: Node, chosen: Chosen | None) -> Answer:

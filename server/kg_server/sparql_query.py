@@ -6,11 +6,11 @@ from typing import Final
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.models import SparqlAnswer
 from kg_adapters.protocol import KGAdapter, SupportsSparql
-from kg_adapters.terms import Iri, Literal, Node, Term
-from kg_boundary.shown import shown, shown_within
-from kg_server.budget import until_full
-from kg_server.names import MAX_VALUE, Names, names_of
-from kg_server.results import Answer, SparqlResult, Status, fitted
+from kg_adapters.terms import Iri, Term
+from kg_boundary.shown import shown
+from kg_server.lines import Line, fitted_lines, in_columns, labels_of_entities, terms_of_lines
+from kg_server.names import MAX_VALUE, names_of
+from kg_server.results import Answer, SparqlResult, Status
 
 MAX_COLUMNS: Final = 100
 MIN_CELL: Final = 10
@@ -35,41 +35,29 @@ async def sparql_query(
         )
     cell = max(MIN_CELL, min(MAX_VALUE, max_tokens // max(1, columns)))
     # A row takes a token at least.
-    possible = answer.rows[:max_tokens]
-    terms = {term for row in possible for term in row if isinstance(term, Iri)}
-    names = await names_of(graph, terms, max_tokens=4 * cell)
-    lines = until_full((" | ".join(_cell(term, names, cell) for term in row) for row in possible), max_tokens)
+    lines = [_line(row) for row in answer.rows[:max_tokens]]
+    names = await names_of(graph, terms_of_lines(lines), max_tokens=4 * cell)
     variables = [shown(variable) for variable in answer.variables]
     header = " | ".join(f"?{variable}" for variable in variables)
     nothing = await _unknown_terms(graph, answer.named) if not answer.rows and not answer.truth else ""
 
-    def build(count: int) -> Answer:
-        rows = answer.rows[:count]
+    def build(here: Sequence[Line]) -> Answer:
         result = SparqlResult(
-            status=_status(answer, count),
-            summary=_summary(answer, count, nothing),
+            status=_status(answer, len(here)),
+            summary=_summary(answer, len(here), nothing),
             variables=variables,
-            rows=[[_plain(term, names, cell) for term in row] for row in rows],
-            labels=names.entity_labels(dict.fromkeys(_nodes(rows))),
+            rows=[line.cells(names, cell) for line in here],
+            labels=labels_of_entities(here, names),
             truth=answer.truth,
         )
-        return Answer(result, (header, *lines[:count]) if rows else ())
+        return Answer(result, (header, *(line.shown(names, cell) for line in here)) if here else ())
 
-    return fitted(build, len(lines), max_tokens)
-
-
-def _nodes(rows: Sequence[tuple[Term | None, ...]]) -> list[Node]:
-    return [term for row in rows for term in row if term is not None and not isinstance(term, Literal)]
+    return fitted_lines(lines, names, build, max_tokens, cell)
 
 
-def _cell(term: Term | None, names: Names, most: int) -> str:
-    return "" if term is None else names.term(term, most)
-
-
-def _plain(term: Term | None, names: Names, most: int) -> str:
-    if term is None:
-        return ""
-    return shown_within(term.value, most) if isinstance(term, Literal) else names.entity_id(term)
+def _line(row: Sequence[Term | None]) -> Line:
+    pieces = tuple("" if term is None else term for term in row)
+    return Line(in_columns(pieces), pieces)
 
 
 def _status(answer: SparqlAnswer, shown: int) -> Status:

@@ -1,4 +1,4 @@
-from kg_server.budget import fitting, token_count, until_full
+from kg_server.budget import fitting, token_count
 
 
 def test_tokens_are_estimated_from_above_by_bytes() -> None:
@@ -14,6 +14,5 @@ def test_only_whole_lines_fit() -> None:
 
 def test_lines_are_made_until_one_is_too_many() -> None:
     lines = iter(["12345", "12345", "12345", "12345"])
-    assert until_full(lines, max_tokens=4) == ["12345", "12345", "12345"]
+    assert fitting(lines, max_tokens=4) == 2
     assert list(lines) == ["12345"]
-    assert until_full([], max_tokens=4) == []

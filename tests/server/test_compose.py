@@ -210,7 +210,7 @@ async def test_both_forms_stay_within_the_budget(sample: LocalAdapter, max_token
     expression = "Neighbor[Neighbor[Q30, -P27], P19], Neighbor[Q64, -P19], Retrieve[John Adams], Degree[Q1490]"
     reply = await composed(sample, expression, Settings(max_tokens=max_tokens))
     assert token_count(reply.text) <= max_tokens
-    assert token_count(json.dumps(reply.data, ensure_ascii=False)) <= max_tokens
+    assert token_count(json.dumps(reply.data, ensure_ascii=False, separators=(",", ":"))) <= max_tokens
     assert reply.data["status"] == "truncated"
     assert "results are left out" in reply.summary
 

@@ -17,8 +17,9 @@ from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.terms import XSD, Iri, Literal, Node
 from kg_server.compose.answer import composition
 from kg_server.compose.evaluation import Limits
-from kg_server.compose.outcomes import Outcome, Over, identity
+from kg_server.compose.outcomes import Outcome, identity
 from kg_server.compose.walking import any_backwards, measure, walk
+from kg_server.lines import Over
 from kg_server.results import Answer
 
 EX = "http://ex.org/"

@@ -1,7 +1,6 @@
 """Compose: an expression, worked out, in the form of an answer."""
 
-import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, zip_longest
 from typing import Final
 
@@ -10,12 +9,11 @@ from pydantic import Field
 from kg_adapters.errors import BackendTimeout, InvalidRequest
 from kg_adapters.models import Count
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.terms import Iri, Node
-from kg_server.budget import BYTES_PER_TOKEN
+from kg_server.budget import fitting
 from kg_server.compose.evaluation import Limits, evaluate
 from kg_server.compose.lines import (
-    Line,
     Section,
+    Told,
     evidence_lines,
     part_line,
     reason_of,
@@ -26,6 +24,7 @@ from kg_server.compose.lines import (
 )
 from kg_server.compose.outcomes import Part
 from kg_server.compose.parser import parse
+from kg_server.lines import fitted_lines, labels_of_entities, labels_of_relations, terms_of_lines
 from kg_server.names import Names, names_of
 from kg_server.results import Answer, Result, Status
 
@@ -40,8 +39,7 @@ MAX_EVIDENCE: Final = 200
 
 LISTED_FAILURES: Final = 5
 
-_SHORTEST_LINE: Final = 10
-_RESERVE: Final = 100
+_SHORTEST_LINE_TOKENS: Final = 3
 
 
 class ComposeResult(Result):
@@ -77,8 +75,7 @@ async def composition(graph: KGAdapter, expression: str, *, limits: Limits, max_
     if all(part.failure is not None for part in parts):
         raise _refusal(parts)
     lines = list(_lines(parts, expression, graph, max_tokens))
-    terms = chain(chain.from_iterable((*line.nodes, *line.relations) for line in lines))
-    return _Report(parts, expression, lines, await names_of(graph, terms)).answer(max_tokens)
+    return _Report(parts, expression, lines, await names_of(graph, terms_of_lines(lines))).answer(max_tokens)
 
 
 def _refusal(parts: Sequence[Part]) -> Exception:
@@ -90,20 +87,20 @@ def _refusal(parts: Sequence[Part]) -> Exception:
     return InvalidRequest(f"None of the {len(failures)} parts can be worked out.\n{listed}{more}")
 
 
-def _lines(parts: Sequence[Part], expression: str, graph: KGAdapter, max_tokens: int) -> Iterator[Line]:
+def _lines(parts: Sequence[Part], expression: str, graph: KGAdapter, max_tokens: int) -> Iterator[Told]:
     """Yield what may be said, the most important first; parts take turns, so that a long one hides no other."""
     numbered = list(enumerate(parts, start=1))
     if len(parts) > 1:
         yield from (part_line(number, part, expression) for number, part in numbered)
     for number, part in numbered:
         yield from step_lines(number, part, expression)
-    most = max_tokens * BYTES_PER_TOKEN // _SHORTEST_LINE
+    most = max_tokens // _SHORTEST_LINE_TOKENS
     yield from islice(_in_turns(result_lines(number, part, graph.prefixes) for number, part in numbered), most)
     evidence = chain.from_iterable(evidence_lines(number, part) for number, part in numbered)
     yield from islice(_in_turns(iter(lines) for lines in evidence), MAX_EVIDENCE)
 
 
-def _in_turns(several: Iterable[Iterator[Line]]) -> Iterator[Line]:
+def _in_turns(several: Iterable[Iterator[Told]]) -> Iterator[Told]:
     for turn in zip_longest(*several):
         yield from (line for line in turn if line is not None)
 
@@ -118,7 +115,7 @@ class _Report:
         names: The names of all that the lines name.
     """
 
-    def __init__(self, parts: Sequence[Part], expression: str, lines: Sequence[Line], names: Names) -> None:
+    def __init__(self, parts: Sequence[Part], expression: str, lines: Sequence[Told], names: Names) -> None:
         self._parts = parts
         self._expression = expression
         self._lines = lines
@@ -126,8 +123,18 @@ class _Report:
 
     def answer(self, max_tokens: int) -> Answer:
         """Return the answer that fits into a budget in either form."""
-        kept = self._fitting(max_tokens * BYTES_PER_TOKEN)
-        nodes, relations = _terms(kept)
+        return fitted_lines(self._foremost(max_tokens), self._names, self._of, max_tokens)
+
+    def _foremost(self, max_tokens: int) -> Sequence[Told]:
+        """Return the lines without the steps and the evidence that would take more than their share."""
+        left: list[Told] = []
+        shares: dict[Section, float] = {"part": 1.0, "step": STEP_SHARE, "result": 1.0, "evidence": EVIDENCE_SHARE}
+        for section, share in shares.items():
+            lines = [line for line in self._lines if line.section == section]
+            left += lines[: fitting([line.shown(self._names) for line in lines], int(max_tokens * share))]
+        return left
+
+    def _of(self, kept: Sequence[Told]) -> Answer:
         result = ComposeResult(
             status=self._status(kept),
             summary=self._summary(kept),
@@ -135,55 +142,24 @@ class _Report:
             results=self._rows(kept, "result"),
             steps=self._rows(kept, "step"),
             evidence=self._rows(kept, "evidence"),
-            labels=self._names.entity_labels(nodes),
-            relations=self._names.relation_labels(relations),
+            labels=labels_of_entities(kept, self._names),
+            relations=labels_of_relations(kept, self._names),
         )
         return Answer(result, tuple(line.shown(self._names) for line in self._ordered(kept)))
 
-    def _fitting(self, room: int) -> list[Line]:
-        """Return the lines that take at most so many bytes, as text and as rows."""
-        text_left = room - len(self._summary([]).encode()) - _RESERVE
-        data_left = text_left - self._frame()
-        left: dict[Section, int] = {"step": int(room * STEP_SHARE), "evidence": int(room * EVIDENCE_SHARE)}
-        kept: list[Line] = []
-        known: set[Node] = set()
-        for line in self._lines:
-            if min(text_left, data_left) < _SHORTEST_LINE:
-                break
-            text, data = self._cost(line, known)
-            if text > min(text_left, left.get(line.section, room)) or data > data_left:
-                continue
-            text_left, data_left = text_left - text, data_left - data
-            left[line.section] = left.get(line.section, room) - text
-            known.update((*line.nodes, *line.relations))
-            kept.append(line)
-        return kept
-
-    def _frame(self) -> int:
-        """Return the bytes of a result without lines."""
-        keys = json.dumps({name: [""] for name in ComposeResult.model_fields})
-        return len(keys) + len(json.dumps(self._only_part(), ensure_ascii=False).encode())
-
-    def _cost(self, line: Line, known: Collection[Node]) -> tuple[int, int]:
-        """Return the bytes of a line as text and, with the labels that are not known yet, as a row."""
-        fresh = {*line.nodes, *line.relations}.difference(known)
-        labels = sum(len(self._names.entity(node).encode()) + 6 for node in fresh)
-        row = json.dumps(line.cells(self._names), ensure_ascii=False)
-        return len(line.shown(self._names).encode()) + 1, len(row.encode()) + 2 + labels
-
-    def _ordered(self, kept: Sequence[Line]) -> Iterator[Line]:
+    def _ordered(self, kept: Sequence[Told]) -> Iterator[Told]:
         """Yield lines as they are read: each part with its results, then its steps and its evidence."""
         order: tuple[Section, ...] = ("part", "result", "step", "evidence")
         yield from sorted(kept, key=lambda line: (line.part, order.index(line.section)))
 
-    def _rows(self, kept: Sequence[Line], section: Section) -> list[list[str]]:
+    def _rows(self, kept: Sequence[Told], section: Section) -> list[list[str]]:
         return [line.cells(self._names) for line in self._ordered(kept) if line.section == section]
 
     def _only_part(self) -> list[str]:
         line = part_line(1, self._parts[0], self._expression)
         return line.cells(self._names)
 
-    def _status(self, kept: Sequence[Line]) -> Status:
+    def _status(self, kept: Sequence[Told]) -> Status:
         if any(isinstance(part.failure, BackendTimeout) for part in self._parts):
             return "timeout"
         outcomes = [part.outcome for part in self._parts if part.outcome is not None]
@@ -193,7 +169,7 @@ class _Report:
             return "empty"
         return "truncated" if self._left_out(kept, "result") or self._left_out(kept, "part") else "ok"
 
-    def _summary(self, kept: Sequence[Line]) -> str:
+    def _summary(self, kept: Sequence[Told]) -> str:
         return " ".join((self._extent(), *self._remarks(kept)))
 
     def _extent(self) -> str:
@@ -206,7 +182,7 @@ class _Report:
             return f"{len(self._parts)} parts, worked out side by side."
         return f"{len(self._parts)} parts: {len(self._parts) - failed} worked out, {failed} failed."
 
-    def _remarks(self, kept: Sequence[Line]) -> Iterator[str]:
+    def _remarks(self, kept: Sequence[Told]) -> Iterator[str]:
         if not all(_whole(part) for part in self._parts):
             yield "Not everything was fetched: what is cut or failed is marked."
         if any(step.doubtful for part in self._parts for step in part.steps):
@@ -218,21 +194,12 @@ class _Report:
         if self._left_out(kept, "evidence"):
             yield "Not all of the evidence is here."
 
-    def _left_out(self, kept: Sequence[Line], section: Section) -> int:
+    def _left_out(self, kept: Sequence[Told], section: Section) -> int:
         if section == "result":
             every = sum(_results_in(part) for part in self._parts)
         else:
             every = sum(line.section == section for line in self._lines)
         return every - sum(line.section == section for line in kept)
-
-
-def _terms(lines: Iterable[Line]) -> tuple[Iterable[Node], Iterable[Iri]]:
-    nodes: dict[Node, None] = {}
-    relations: dict[Iri, None] = {}
-    for line in lines:
-        nodes.update(dict.fromkeys(line.nodes))
-        relations.update(dict.fromkeys(line.relations))
-    return nodes, relations
 
 
 def _results_in(part: Part) -> int:

@@ -13,7 +13,7 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node
 from kg_boundary.shown import in_quotes, shown_within
 from kg_server.compose.concurrency import all_of, together
-from kg_server.compose.outcomes import Fact, Failure, Note, Outcome, Over, Part, Step
+from kg_server.compose.outcomes import Fact, Failure, Note, Outcome, Part, Step
 from kg_server.compose.pointing import MisreadExpression
 from kg_server.compose.relation_names import chosen
 from kg_server.compose.sets import combine
@@ -33,6 +33,7 @@ from kg_server.compose.syntax import (
     operands_of,
 )
 from kg_server.compose.walking import any_backwards, measure, read, walk
+from kg_server.lines import Over
 from kg_server.names import MAX_LABEL
 from kg_server.relation_resolution import Chosen, Sort
 from kg_server.resolve import entity_of, unknown_entity

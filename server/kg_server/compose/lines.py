@@ -8,48 +8,27 @@ from typing import Literal as Choice
 from kg_adapters.errors import KGError
 from kg_adapters.models import Count
 from kg_adapters.prefixes import Prefixes
-from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, BlankNode, Iri, Literal, Node
-from kg_boundary.shown import clipped, shown, shown_within, visible_line
-from kg_server.compose.outcomes import Edge, Fact, Outcome, Over, Part, Step, identity
+from kg_adapters.terms import Literal, Node
+from kg_boundary.shown import clipped, shown, visible_line
+from kg_server.compose.outcomes import Edge, Fact, Outcome, Part, Step, identity
 from kg_server.compose.pointing import MisreadExpression
-from kg_server.names import MAX_VALUE, Names, shown_datatype
+from kg_server.lines import Line, Over, Piece, kind_of_value
 
 Section: TypeAlias = Choice["part", "result", "step", "evidence"]
-Piece: TypeAlias = str | Node | Literal | Count | Over
 
 _MAX_REASON: Final = 300
 _EXPRESSION: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One fact of an answer: what readers see, as pieces of one line, and what programs see, as cells of one row."""
+class Told(Line):
+    """A line of an answer of Compose: of which part, and in which section of it."""
 
     section: Section
     part: int
-    text: tuple[Piece, ...]
-    row: tuple[Piece, ...]
-
-    @property
-    def nodes(self) -> Iterator[Node]:
-        """The entities that the line names."""
-        return (piece for piece in (*self.text, *self.row) if isinstance(piece, Iri | BlankNode))
-
-    @property
-    def relations(self) -> Iterator[Iri]:
-        """The relations and features that the line names."""
-        return (piece.relation for piece in (*self.text, *self.row) if isinstance(piece, Over))
-
-    def shown(self, names: Names) -> str:
-        """Return the line for readers."""
-        return "".join(_shown(piece, names) for piece in self.text)
-
-    def cells(self, names: Names) -> list[str]:
-        """Return the row for programs."""
-        return [_cell(piece, names) for piece in self.row]
 
 
-def part_line(number: int, part: Part, source: str) -> Line:
+def part_line(number: int, part: Part, source: str) -> Told:
     """Return the line that heads a part: what was asked, and how much it gave or why it failed."""
     expression = spelled(part.call.span.start, part.call.span.end, source)
     if part.outcome is None:
@@ -57,10 +36,10 @@ def part_line(number: int, part: Part, source: str) -> Line:
     else:
         kind, size = part.outcome.kind, size_of(part.outcome)
     text = f"part {number} | {expression} | {'error: ' if kind == 'error' else ''}{size}"
-    return Line("part", number, (text,), (str(number), expression, kind, size))
+    return Told((text,), (str(number), expression, kind, size), "part", number)
 
 
-def result_lines(number: int, part: Part, prefixes: Prefixes) -> Iterator[Line]:
+def result_lines(number: int, part: Part, prefixes: Prefixes) -> Iterator[Told]:
     """Yield what a part gives: what failed first, then the facts, then the nodes without any."""
     outcome = part.outcome
     if outcome is None:
@@ -68,20 +47,16 @@ def result_lines(number: int, part: Part, prefixes: Prefixes) -> Iterator[Line]:
     over: Piece = outcome.over or ""
     for failure in outcome.failures:
         reason = _told_reason(failure.reason)
-        yield Line(
-            "result",
-            number,
-            (failure.node, f" | error: {reason}"),
-            (str(number), failure.node, over, reason, "error"),
-        )
+        failed: tuple[Piece, ...] = (str(number), failure.node, over, reason, "error")
+        yield Told((failure.node, f" | error: {reason}"), failed, "result", number)
     for fact in outcome.facts:
         row = (str(number), fact.subject or "", over, fact.item, _sort_of(fact, prefixes))
-        yield Line("result", number, _told(fact, outcome.over), row)
+        yield Told(_told(fact, outcome.over), row, "result", number)
     for node in outcome.without:
-        yield Line("result", number, (node, " | ", over, " | none"), (str(number), node, over, "", "none"))
+        yield Told((node, " | ", over, " | none"), (str(number), node, over, "", "none"), "result", number)
 
 
-def step_lines(number: int, part: Part, source: str) -> Iterator[Line]:
+def step_lines(number: int, part: Part, source: str) -> Iterator[Told]:
     """Yield how a part was worked out, inner calls first; nothing where there is nothing to tell."""
     if len(part.steps) == 1 and not part.steps[0].notes and part.outcome is not None:
         return
@@ -90,10 +65,10 @@ def step_lines(number: int, part: Part, source: str) -> Iterator[Line]:
         size = size_of(step.outcome)
         told = tuple(_joined(_remarks(step)))
         text = ("step | ", expression, " | ", size, *((" | ", *told) if told else ()))
-        yield Line("step", number, text, (str(number), expression, size, *_single(step.outcome)))
+        yield Told(text, (str(number), expression, size, *_single(step.outcome)), "step", number)
 
 
-def evidence_lines(number: int, part: Part) -> Iterator[list[Line]]:
+def evidence_lines(number: int, part: Part) -> Iterator[list[Told]]:
     """Yield for each inner call the statements that lead to the part's results, from the last call back to the first.
 
     What was read on the way but leads to no result is left out.
@@ -170,16 +145,16 @@ def _edges(step: Step) -> Iterator[Edge]:
             yield Edge(fact, step.outcome.over)
 
 
-def _evidence(number: int, edge: Edge) -> Line:
+def _evidence(number: int, edge: Edge) -> Told:
     pieces = _told(edge.fact, edge.over)
-    return Line("evidence", number, ("evidence | ", *pieces), tuple(piece for piece in pieces if piece != " | "))
+    row = tuple(piece for piece in pieces if piece != " | ")
+    return Told(("evidence | ", *pieces), row, "evidence", number)
 
 
 def _sort_of(fact: Fact, prefixes: Prefixes) -> str:
     match fact.item:
         case Literal() as value:
-            plain = value.datatype in {XSD_STRING, RDF_LANG_STRING}
-            return shown(value.language or "") or ("text" if plain else shown_datatype(value.datatype, prefixes))
+            return kind_of_value(value, prefixes) or "text"
         case Count() as count:
             return "number" if count.exact else "at least"
         case _:
@@ -217,29 +192,3 @@ def _focus(part: Part) -> Iterator[object]:
     sets = [step.outcome for step in part.steps if step.outcome.kind != "numbers"]
     if sets:
         yield from (identity(item) for item in sets[-1].items)
-
-
-def _shown(piece: Piece, names: Names) -> str:
-    match piece:
-        case str():
-            return piece
-        case Over():
-            return f"{'-' if piece.backwards else ''}{names.relation(piece.relation)}"
-        case Count():
-            return str(piece)
-        case _:
-            return names.term(piece)
-
-
-def _cell(piece: Piece, names: Names) -> str:
-    match piece:
-        case str():
-            return piece
-        case Over():
-            return f"{'-' if piece.backwards else ''}{names.relation_id(piece.relation)}"
-        case Count():
-            return str(piece.value)
-        case Literal():
-            return shown_within(piece.value, MAX_VALUE)
-        case _:
-            return names.entity_id(piece)

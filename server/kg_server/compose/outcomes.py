@@ -9,6 +9,7 @@ from kg_adapters.errors import KGError
 from kg_adapters.models import Count
 from kg_adapters.terms import XSD, BlankNode, Iri, Literal, Node
 from kg_server.compose.syntax import Call, Kind
+from kg_server.lines import Over
 
 Item: TypeAlias = Node | Literal | Count
 
@@ -20,14 +21,6 @@ _NUMBERS: Final = frozenset(
         *("unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte"),
     )
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Over:
-    """A relation or feature, and whether it is walked from tail to head."""
-
-    relation: Iri
-    backwards: bool = False
 
 
 @dataclass(frozen=True, slots=True)
