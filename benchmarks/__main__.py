@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from time import perf_counter
 from typing import Final, TypeAlias
 
 import platformdirs
@@ -79,8 +80,8 @@ def main(words: Sequence[str] | None = None) -> None:
         _graph(options, console),
         cache=options.store,
         console=console,
-        size=options.size or (40 if options.quick else 500),
-        repeats=options.repeats or (2 if options.quick else 7),
+        size=options.size or (40 if options.quick else 200),
+        repeats=options.repeats or (2 if options.quick else 3),
         with_peers=options.with_peers,
     )
     sections = asyncio.run(_measure(bench, options, console))
@@ -94,11 +95,20 @@ async def _measure(bench: Bench, options: Options, console: Console) -> list[Sec
     wanted: dict[str, Measure] = {name: SECTIONS[name] for name in options.sections}
     if options.scale > 1:
         wanted["scale"] = lambda bench: measure_scaling(bench, options.scale)
+    started, worked = perf_counter(), _processor_s()
     for measure in wanted.values():
         section = await measure(bench)
         print_section(console, section)
         sections.append(section)
+        took, of_processor = perf_counter() - started, _processor_s() - worked
+        bench.tell(f"  {took:.0f} s so far, {of_processor:.0f} s of processor time.")
     return sections
+
+
+def _processor_s() -> float:
+    """Return the processor time that this process and those that it waited for have taken, in seconds."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def _graph(options: Options, console: Console) -> Graph:
@@ -132,8 +142,8 @@ def _options(words: Sequence[str] | None) -> Options:
     parser.add_argument("--fresh", action="store_true", help="import anew what was imported by an earlier run")
     parser.add_argument("--no-peers", action="store_true", help="leave out the other libraries")
     parser.add_argument("--scale", type=int, default=1, metavar="N", help="also measure N joined copies (slow)")
-    parser.add_argument("--size", type=int, metavar="N", help="questions of each kind (500)")
-    parser.add_argument("--repeats", type=int, metavar="N", help="how often a process is started (7)")
+    parser.add_argument("--size", type=int, metavar="N", help="questions of each kind (200)")
+    parser.add_argument("--repeats", type=int, metavar="N", help="how often a process is started (3)")
     parser.add_argument("--graph", type=Path, default=BENCHMARK_GRAPH, help="the N-Triples file to measure")
     parser.add_argument("--store", type=Path, default=_cache(), help="where imported graphs are kept")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where the figures are kept as JSON")

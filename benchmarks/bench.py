@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from time import perf_counter
 
 from rich.console import Console
 
@@ -25,7 +26,7 @@ class Bench:
         console: Who is told what is going on.
         size: How many questions of each kind are asked.
         repeats: How often a process is started.
-        with_peers: Whether other libraries take part.
+        with_peers: Whether other libraries take part; `loading` says how many seconds each took to load the graph.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class Bench:
         self.size = size
         self.repeats = repeats
         self.with_peers = with_peers
+        self.loading: dict[str, float] = {}
         self._console = console
 
     @cached_property
@@ -65,7 +67,9 @@ class Bench:
         peers: list[PeerGraph] = []
         for peer in (OxigraphPeer, RdflibPeer, NetworkxPeer):
             self.tell(f"Loading the graph into {peer.name} …")
+            started = perf_counter()
             peers.append(peer(self.graph.source))
+            self.loading[peer.name] = perf_counter() - started
         return peers
 
     def tell(self, text: str) -> None:

@@ -39,6 +39,14 @@ def import_ours(source: str, target: str) -> Callable[[], object]:
     return lambda: build_store([Path(source)], Path(target), ImportOptions())
 
 
+def import_cached(source: str, cache: str) -> Callable[[], object]:
+    """Build the store that later runs find in a cache, or find it there."""
+    from kg_adapters.local.build import ImportOptions
+    from kg_adapters.local.cache import cached_store
+
+    return lambda: cached_store([Path(source)], Path(cache), ImportOptions())
+
+
 def import_oxigraph(source: str, target: str) -> Callable[[], object]:
     """Bulk load on disk."""
     import pyoxigraph as ox
@@ -52,24 +60,6 @@ def import_oxigraph(source: str, target: str) -> Callable[[], object]:
         return store
 
     return job
-
-
-def import_rdflib(source: str, _: str) -> Callable[[], object]:
-    """Parse into memory with rdflib's own parser."""
-    import rdflib
-
-    def job() -> object:
-        with opened(Path(source)) as file:
-            return rdflib.Graph().parse(file, format="nt")
-
-    return job
-
-
-def import_networkx(source: str, _: str) -> Callable[[], object]:
-    """Fill the multigraphs from Oxigraph's parser."""
-    from benchmarks.peers.networkx_graph import NetworkxPeer
-
-    return lambda: NetworkxPeer(Path(source))
 
 
 def open_ours(store: str, entity: str) -> Callable[[], object]:
@@ -101,9 +91,8 @@ def open_oxigraph(store: str, entity: str) -> Callable[[], object]:
 
 JOBS: Final[Mapping[str, Callable[[str, str], Callable[[], object]]]] = {
     "import": import_ours,
+    "cache": import_cached,
     "import-oxigraph": import_oxigraph,
-    "import-rdflib": import_rdflib,
-    "import-networkx": import_networkx,
     "open": open_ours,
     "open-oxigraph": open_oxigraph,
 }

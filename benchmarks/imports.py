@@ -2,34 +2,30 @@
 
 import tempfile
 from pathlib import Path
-from typing import Final
 
 from benchmarks.bench import Bench
 from benchmarks.child import Usage
 from benchmarks.figures import Line, Section, Target
 from benchmarks.processes import beside, held_of, peak_of, run_job, seconds_of
 
-_PEERS: Final = {"Oxigraph": "import-oxigraph", "rdflib": "import-rdflib", "networkx": "import-networkx"}
-
 
 async def measure_import(bench: Bench) -> Section:
-    """Import the graph's file once, each library in a process of its own."""
+    """Import the graph's file once, each library in a process of its own; what was imported just now is not again."""
     source = str(bench.graph.source)
     with tempfile.TemporaryDirectory(dir=bench.cache) as scratch:
-        bench.tell("Importing …")
-        ours = [run_job(("import", source, str(Path(scratch, "ours"))))]
-        usages: dict[str, list[Usage]] = {}
-        for name, job in _PEERS.items() if bench.with_peers else ():
-            bench.tell(f"Importing with {name} …")
-            usages[name] = [run_job((job, source, str(Path(scratch, name))))]
+        ours = [bench.graph.built or run_job(("import", source, str(Path(scratch, "ours"))))]
+        theirs: list[Usage] = []
+        if bench.with_peers:
+            bench.tell("Importing with Oxigraph …")
+            theirs.append(run_job(("import-oxigraph", source, str(Path(scratch, "oxigraph")))))
     seconds, peak = seconds_of(ours), peak_of(ours)
-    times = {name: beside(seconds, seconds_of(theirs)) for name, theirs in usages.items()}
-    peaks = {name: beside(peak, peak_of(theirs)) for name, theirs in usages.items()}
+    times = {"Oxigraph": beside(seconds, seconds_of(theirs))} if theirs else {}
+    peaks = {"Oxigraph": beside(peak, peak_of(theirs))} if theirs else {}
     lines = (
         Line("import, all indexes and SPARQL", seconds, (Target("median", 60),), peers=times),
         Line("import, peak memory", peak, (Target("median", 1_500),), peers=peaks),
     )
-    notes = ("Oxigraph: bulk load on disk. rdflib, networkx: into memory, again at every start.",)
+    notes = ("Oxigraph: bulk load on disk.",)
     return Section("import", f"Import of {bench.graph.name}, fresh processes", lines, notes)
 
 

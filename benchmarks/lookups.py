@@ -46,7 +46,11 @@ async def measure_lookups(bench: Bench) -> Section:
         f"low degree: 1 to 20 neighbours, each asked once; {len(work.hubs)} hubs, each asked ten times. "
         "The peers hold the graph in memory, ours maps files."
     )
-    return Section("lookups", "Look-ups in process", lines, (what, *(f"Answers differ: {note}" for note in notes)))
+    loading = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in bench.loading.items())
+    loaded = (f"To load the graph took {loading}, again at every start.",) if loading else ()
+    return Section(
+        "lookups", "Look-ups in process", lines, (what, *loaded, *(f"Answers differ: {note}" for note in notes))
+    )
 
 
 async def measure_retrieve(bench: Bench) -> Section:

@@ -51,7 +51,7 @@ async def measure_paths(bench: Bench) -> Section:
         )
         peers = [peer for peer in bench.peers if peer.name not in kind.too_slow]
         contestants = {"ours": _through(bench.adapter), **{peer.name: _theirs(peer) for peer in peers}}
-        lines.append(line_of(f"{kind.name}, through hubs", await race(contestants, kind.pairs, budget_s=15)))
+        lines.append(line_of(f"{kind.name}, through hubs", await race(contestants, kind.pairs, budget_s=4)))
         notes += await differing(contestants, kind.pairs[:_AGREEING])
     rules = f"Ours counts and ranks all paths and gives the best 10; the peers stop at {MOST_PATHS} paths."
     return Section(

@@ -37,7 +37,7 @@ PAGE: Final = 50
 GRAPH: Final = "http://example.org/graph/benchmark"
 _BARE: Final = "bare"
 _TARGET: Final = (Target("ratio", 1.1),)
-_MOST_CASES: Final = 100
+_MOST_CASES: Final = 50
 _HUBS: Final = 4
 _TIMEOUT_S: Final = 30.0
 _MAX_TOKENS: Final = 2_000
@@ -173,7 +173,7 @@ async def _raced(asked: _Contestants, what: str, cases: Sequence[Case], *, round
     for case in cases:
         await asked.ours(case)
     contestants = {"ours": asked.ours, _BARE: asked.bare, "SPARQLWrapper": asked.wrapper}
-    timings = await race(contestants, cases, rounds=rounds, budget_s=15)
+    timings = await race(contestants, cases, rounds=rounds, budget_s=5)
     return line_of(what, timings, base=_BARE, targets=_TARGET)
 
 

@@ -9,7 +9,7 @@ from mcp import Client
 from benchmarks.world.answers import Reply, Wanted, ask, shown, wanted
 from benchmarks.world.gold import completed, gold_of
 from benchmarks.world.graph import World
-from benchmarks.world.questions import ABSENT, INVERSE, NO_SUCH_ENTITY, ONE_HOP, TWO_HOP, Asked, short_id
+from benchmarks.world.questions import ABSENT, INVERSE, NO_SUCH_ENTITY, ONE_HOP, TWO_HOP, Asked, full_iri, short_id
 
 IN_OBSERVE: Final = "the facts stand in observe"
 IN_LITTLE: Final = "the facts stand in observe, within 1,000 tokens"
@@ -79,22 +79,23 @@ async def _present(client: Client, world: World, asked: Asked) -> Finding | None
     if not statements or not gold.topics:
         return None
     direction = "in" if asked.kind == INVERSE else "out"
-    observed = await ask(client, "observe", question=asked.question, entities=list(gold.topics))
-    listed = await ask(client, "GetNeighbor", entity=gold.topics[0], direction=direction)
+    topics = [full_iri(topic) for topic in gold.topics]
+    observed = await ask(client, "observe", question=asked.question, entities=topics)
+    listed = await ask(client, "GetNeighbor", entity=topics[0], direction=direction)
     claims = {IN_OBSERVE: shown(observed, statements), IN_NEIGHBORS: shown(listed, statements)}
     claims[IN_ONE] = claims[IN_OBSERVE] or claims[IN_NEIGHBORS]
     if asked.kind == TWO_HOP:
-        claims[IN_LITTLE] = await _in_little(client, asked, gold.topics, statements)
+        claims[IN_LITTLE] = await _in_little(client, asked, topics, statements)
     if asked.kind == ONE_HOP:
         relation = world.label(short_id(gold.facts[0].predicate.value))
-        over = await ask(client, "GetNeighbor", entity=gold.topics[0], relation=relation)
+        over = await ask(client, "GetNeighbor", entity=topics[0], relation=relation)
         named = await ask(client, "Retrieve", text=world.label(gold.topics[0]))
         claims |= {STATED: over.data.get("knowledge") == "stated", EXACT: named.data.get("match") == "exact"}
     return Finding(asked, claims, {OBSERVE: observed.tokens, GET_NEIGHBOR: listed.tokens})
 
 
-async def _in_little(client: Client, asked: Asked, topics: Sequence[str], statements: Sequence[Wanted]) -> bool:
-    short = await ask(client, "observe", question=asked.question, entities=list(topics), max_tokens=_LITTLE)
+async def _in_little(client: Client, asked: Asked, topics: list[str], statements: Sequence[Wanted]) -> bool:
+    short = await ask(client, "observe", question=asked.question, entities=topics, max_tokens=_LITTLE)
     return shown(short, statements)
 
 
@@ -104,9 +105,10 @@ async def _absent(client: Client, world: World, asked: Asked) -> Finding:
     if asked.kind == NO_SUCH_ENTITY:
         named = await ask(client, "Retrieve", text=asked.wanted)
         return Finding(asked, {NO_NAME: named.data.get("match") in _NOT_NAMED}, {RETRIEVE: named.tokens})
+    topic = full_iri(asked.topic)
     calls: Mapping[str, Awaitable[Reply]] = {
-        NO_NEIGHBOR: ask(client, "GetNeighbor", entity=asked.topic, relation=asked.wanted),
-        NO_FEATURE: ask(client, "Feature", node=asked.topic, feature=asked.wanted),
+        NO_NEIGHBOR: ask(client, "GetNeighbor", entity=topic, relation=asked.wanted),
+        NO_FEATURE: ask(client, "Feature", node=topic, feature=asked.wanted),
         NO_SCHEMA: ask(client, "Schema", about=asked.wanted),
     }
     replies = {claim: await call for claim, call in calls.items()}

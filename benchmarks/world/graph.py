@@ -28,6 +28,13 @@ class World:
         self._store = ox.Store()
         self._store.bulk_load(gzip.decompress(path.read_bytes()), ox.RdfFormat.TURTLE)
 
+    @property
+    def triples(self) -> bytes:
+        """All that the world says, as N-Triples."""
+        written = self._store.dump(format=ox.RdfFormat.N_TRIPLES, from_graph=ox.DefaultGraph())
+        assert written is not None
+        return written
+
     def solutions(self, query: str) -> list[dict[str, End]]:
         """Return what each solution of a SELECT query binds."""
         found = self._store.query(query)
