@@ -7,7 +7,7 @@ from kg_adapters.requests import FeatureRequest
 from kg_adapters.sparql.asking import Asker
 from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.solutions import Solutions
-from kg_adapters.terms import XSD, BlankNode, Iri, Literal, Node, Term, Triple
+from kg_adapters.terms import RDF_LANG_STRING, XSD, BlankNode, Iri, Literal, Node, Term, Triple
 from kg_adapters.wikidata.features import FeatureReader
 from kg_adapters.wikidata.namespaces import id_of
 from kg_adapters.wikidata.queries import MAX_ROWS, ValueQueries, queries_for
@@ -15,7 +15,7 @@ from kg_adapters.wikidata.values import link
 from kg_adapters.wikidata.whereabouts import MAX_KNOWN, Whereabouts, renamed
 from sparql_stand_in import CannedEndpoint
 
-LABELS = {"Q11573": "metre", "P580": "start time", "Q64": "Berlin"}
+LABELS = {"P580": "start time", "Q64": "Berlin"}
 
 
 def wd(name: str) -> Iri:
@@ -55,7 +55,8 @@ async def page_of(reader: FeatureReader) -> FeaturePage:
 
 
 async def features_of(*rows: Sequence[Term | None], truncated: bool = False) -> FeaturePage:
-    endpoint = CannedEndpoint(answer("p v kind precision unit", rows, truncated=truncated))
+    about = [(wd("Q1"), *row) for row in rows]
+    endpoint = CannedEndpoint(answer("e p o precision unit name", about, truncated=truncated))
     return await page_of(reader(endpoint))
 
 
@@ -77,9 +78,9 @@ async def test_rows_without_a_relation_or_a_value_say_nothing() -> None:
 async def test_a_unit_without_a_name_shows_its_id_and_one_is_no_unit() -> None:
     page = await features_of(
         (wdt("P2048"), decimal("+8848"), None, None, None),
-        (wdt("P2048"), decimal("+8848"), None, None, wd("Q11573")),
-        (wdt("P2067"), decimal("+5"), None, None, wd("Q999")),
-        (wdt("P1082"), decimal("+12"), None, None, wd("Q199")),
+        (wdt("P2048"), decimal("+8848"), None, wd("Q11573"), Literal("metre", RDF_LANG_STRING, "en")),
+        (wdt("P2067"), decimal("+5"), None, wd("Q999"), None),
+        (wdt("P1082"), decimal("+12"), None, wd("Q199"), None),
     )
     assert page == FeaturePage(
         (
@@ -92,8 +93,8 @@ async def test_a_unit_without_a_name_shows_its_id_and_one_is_no_unit() -> None:
 
 
 async def test_a_date_whose_precision_makes_no_sense_of_it_stays_as_it_is() -> None:
-    plain, precise = (wdt("P571"), Literal("some day"), None, None, None), (wdt("P571"), Literal("some day"), None)
-    page = await features_of(plain, (*precise, number(9), None))
+    said = (wdt("P571"), Literal("some day"))
+    page = await features_of((*said, None, None, None), (*said, number(9), None, None))
     assert page == FeaturePage((Feature(wdt("P571"), Literal("some day")),), Count(1))
 
 
@@ -103,8 +104,15 @@ async def test_an_answer_that_was_cut_has_at_least_what_came() -> None:
 
 
 async def test_more_qualifiers_than_are_read_are_left_out_and_counted_so() -> None:
-    row = (wd("statement-1"), wdt("P39"), wd("Q64"), wd("P580"), Literal("x"))
-    endpoint = CannedEndpoint(answer("statement p v q w", [row] * MAX_ROWS))
+    row = (wd("Q1"), wd("statement-1"), wdt("P39"), wd("Q64"), wd("Q64"), wd("P580"), Literal("x"))
+    few, many = answer("e statement p o v q w", [row]), answer("e statement p o v q w", [row] * MAX_ROWS)
+
+    class OneThenMany(CannedEndpoint):
+        async def query(self, text: str, **options: object) -> Solutions:
+            await super().query(text)
+            return few if len(self.asked) == 1 else many
+
+    endpoint = OneThenMany(few)
     page = await page_of(reader(endpoint, with_qualifiers=True))
     assert page.features == (Feature(wdt("P39"), link(wd("Q64"))),)
     assert page.total == Count(1, exact=False)
@@ -112,12 +120,12 @@ async def test_more_qualifiers_than_are_read_are_left_out_and_counted_so() -> No
 
 async def test_a_statement_shows_its_qualifiers_in_a_fixed_order() -> None:
     rows: list[tuple[Term | None, ...]] = [
-        (wd("s1"), wdt("P39"), wd("Q64"), wd("P580"), Literal("1998")),
-        (wd("s1"), wdt("P39"), wd("Q64"), wd("P1365"), wd("Q7")),
-        (wd("s1"), wdt("P39"), wd("Q64"), wd("P1365"), BlankNode("b1")),
-        (wd("s2"), wdt("P39"), wd("Q64"), None, Literal("nothing said")),
+        (wd("Q1"), wd("s1"), wdt("P39"), wd("Q64"), wd("P580"), Literal("1998")),
+        (wd("Q1"), wd("s1"), wdt("P39"), wd("Q64"), wd("P1365"), wd("Q7")),
+        (wd("Q1"), wd("s1"), wdt("P39"), wd("Q64"), wd("P1365"), BlankNode("b1")),
+        (wd("Q1"), wd("s2"), wdt("P39"), wd("Q64"), None, Literal("nothing said")),
     ]
-    endpoint = CannedEndpoint(answer("statement p v q w", rows))
+    endpoint = CannedEndpoint(answer("e statement p v q w", rows))
     page = await page_of(reader(endpoint, with_qualifiers=True))
     assert Feature(wdt("P39"), Literal("Berlin (P1365: Q7, unknown; start time: 1998)")) in page.features
     assert [each for each in page.features if "nothing said" in each.value.value] == []

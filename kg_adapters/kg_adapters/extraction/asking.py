@@ -3,9 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-import anyio
-
-from kg_adapters.errors import BackendTimeout, KGError
+from kg_adapters.errors import BackendTimeout
 from kg_adapters.extraction.records import Bounds
 from kg_adapters.models import Description, FeaturePage, NeighborPage
 from kg_adapters.protocol import KGAdapter
@@ -16,8 +14,6 @@ MOST_VALUES: Final = 1_000
 """The most literals of one term."""
 MOST_TYPES: Final = 100
 """The most types of one entity."""
-AT_ONCE: Final = 8
-"""How many requests for literals run side by side; an adapter may allow fewer."""
 
 
 class Asker:
@@ -29,7 +25,7 @@ class Asker:
 
     Attributes:
         requests: How many calls about a batch were made.
-        value_requests: How many calls for the literals of a single term were made.
+        value_requests: How many calls for the literals of a batch were made.
     """
 
     def __init__(self, graph: KGAdapter, bounds: Bounds) -> None:
@@ -89,31 +85,22 @@ class Asker:
         return await self._graph.describe(batch)
 
     async def values(self, batch: Sequence[Node]) -> dict[Node, FeaturePage]:
-        """Return the literals of terms, by one request for each.
+        """Return the literals of terms.
+
+        What the graph does not answer in time it is asked for again in halves.
 
         Raises:
-            KGError: A request failed; of several, the first.
+            BackendTimeout: It cannot answer for a single term.
+            BackendError: It cannot be asked.
         """
-        pages: dict[Node, FeaturePage] = {}
-        failures: list[KGError] = []
-        limiter = anyio.CapacityLimiter(AT_ONCE)
-
-        async def ask(node: Node) -> None:
-            async with limiter:
-                if failures:
-                    return
-                self.value_requests += 1
-                try:
-                    pages.update(await self._graph.features(FeatureRequest((node,), limit=MOST_VALUES)))
-                except KGError as error:
-                    failures.append(error)
-
-        async with anyio.create_task_group() as tasks:
-            for node in batch:
-                tasks.start_soon(ask, node)
-        if failures:
-            raise failures[0]
-        return pages
+        self.value_requests += 1
+        try:
+            return dict(await self._graph.features(FeatureRequest(tuple(batch), limit=MOST_VALUES)))
+        except BackendTimeout:
+            if len(batch) == 1:
+                raise
+        middle = len(batch) // 2
+        return await self.values(batch[:middle]) | await self.values(batch[middle:])
 
     def _is_partial(self, page: NeighborPage) -> bool:
         return not page.total.exact and page.total.value <= self._bounds.max_degree

@@ -46,7 +46,7 @@ class ExtractionReport:
         seeds: How many entities were named that the graph has.
         unknown: The lines that name none.
         requests: How many calls about a batch this run made; an earlier one may have made others.
-        value_requests: How many calls for the literals of a single term it made.
+        value_requests: How many calls for the literals of a batch it made.
         cut: The entities of whose triples some or all were left out, the best connected first.
         triples_left_out: How many triples around those are not in the store; one between two of them counts for both.
         values_left_out: How many literals are not in the store, of the terms whose literals were wanted.

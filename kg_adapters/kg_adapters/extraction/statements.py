@@ -41,7 +41,7 @@ class StatementReader:
     async def read(self, walked: Walked, choice: ValueChoice) -> Stated:
         """Return what is said of all nodes and relations that were met.
 
-        Literals cost one request for each term, and are read of those that `choice` names.
+        Literals are read of those terms that `choice` names.
 
         Raises:
             BackendError: The graph failed.

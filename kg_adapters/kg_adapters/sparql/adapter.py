@@ -1,7 +1,7 @@
 """The adapter over a SPARQL endpoint."""
 # ruff: noqa: D102 - what an adapter's methods do is documented on the protocol
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -23,14 +23,15 @@ from kg_adapters.models import (
 from kg_adapters.prefixes import WELL_KNOWN, Prefixes
 from kg_adapters.profile import GraphProfile, unknown_profile
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
-from kg_adapters.sparql.asking import Asker, QueryAnswerer, part_of_an_answer
+from kg_adapters.sparql.asking import Asker, QueryAnswerer, as_meant, part_of_an_answer
 from kg_adapters.sparql.checking import QueryChecker
 from kg_adapters.sparql.descriptions import DescriptionReader
 from kg_adapters.sparql.label_memory import LabelMemory
 from kg_adapters.sparql.neighborhoods import EdgeReader
 from kg_adapters.sparql.queries import Queries
-from kg_adapters.sparql.queries.edges import Scope
+from kg_adapters.sparql.queries.groups import Scope
 from kg_adapters.sparql.relation_search import RelationSearch
+from kg_adapters.sparql.rows import ValueRows
 from kg_adapters.sparql.schema import SurveyLimits, Surveyor
 from kg_adapters.sparql.schema_file import SchemaFile
 from kg_adapters.sparql.search import EndpointSearch, NameSearch
@@ -55,6 +56,7 @@ class Parts:
         memory: The labels that answers bring along.
         timeout_s: How many seconds an answer may take.
         survey: How much is counted for the schema.
+        value_rows: What makes a reader for the rows about values, where they are not read as they are.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Parts:
     memory: LabelMemory = field(default_factory=LabelMemory)
     timeout_s: float = TIMEOUT_S
     survey: SurveyLimits = field(default_factory=SurveyLimits)
+    value_rows: Callable[[], ValueRows] | None = None
 
 
 class SparqlAdapter:
@@ -83,7 +86,7 @@ class SparqlAdapter:
         queries = parts.queries
         asker = Asker(parts.endpoint, queries.dialect, parts.timeout_s)
         self._parts = parts
-        self._edges = EdgeReader(asker, queries.edges, parts.memory, parts.name)
+        self._edges = EdgeReader(asker, queries.edges, parts.memory, parts.name, parts.value_rows)
         self._descriptions = DescriptionReader(asker, queries.descriptions, parts.memory)
         self._search = parts.search or EndpointSearch(asker, queries.names)
         self._relations = RelationSearch(asker, queries.names)
@@ -170,6 +173,7 @@ class SparqlAdapter:
             max_rows=max_rows,
             parameters=self._parts.queries.dialect.parameters(timeout_s),
         )
+        found = as_meant(found, self._parts.queries.dialect)
         if found.cut and not found.rows and not found.truth:
             raise part_of_an_answer()
         # A graph has each of its statements once, however often an engine sends it.

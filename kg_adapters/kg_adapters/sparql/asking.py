@@ -3,14 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
-from typing import Protocol
+from typing import Final, Protocol
 
 from kg_adapters.errors import BackendTimeout
 from kg_adapters.sparql.dialects import Dialect
 from kg_adapters.sparql.queries.writing import is_askable
 from kg_adapters.sparql.solutions import Row, Solutions
 from kg_adapters.sparql.turns import in_turns
-from kg_adapters.terms import BlankNode, Node, Term
+from kg_adapters.terms import XSD, BlankNode, Iri, Literal, Node, Term
+
+_BOOLEAN: Final = Iri(XSD + "boolean")
+_WORDS: Final[Mapping[str, str]] = {"0": "false", "1": "true"}
 
 
 class QueryAnswerer(Protocol):
@@ -55,6 +58,7 @@ class Asker:
         """
         allowed_s = self.timeout_s if timeout_s is None else min(timeout_s, self.timeout_s)
         found = await self._endpoint.query(query, timeout_s=allowed_s, parameters=self.dialect.parameters(allowed_s))
+        found = as_meant(found, self.dialect)
         if self.dialect.blank_nodes is not None:
             return found
         mark = f"a{next(self._answers)}-"
@@ -79,6 +83,13 @@ class Asker:
         return is_askable(node, self.dialect)
 
 
+def as_meant(found: Solutions, dialect: Dialect) -> Solutions:
+    """Return an answer with booleans in words."""
+    if not dialect.digit_booleans:
+        return found
+    return replace(found, rows=tuple(tuple(map(_in_words, row)) for row in found.rows))
+
+
 def part_of_an_answer() -> BackendTimeout:
     """Return the failure of an answer whose missing rows might say what it does not."""
     return BackendTimeout(
@@ -89,3 +100,9 @@ def part_of_an_answer() -> BackendTimeout:
 
 def _marked(term: Term | None, mark: str) -> Term | None:
     return BlankNode(mark + term.label) if isinstance(term, BlankNode) else term
+
+
+def _in_words(term: Term | None) -> Term | None:
+    if isinstance(term, Literal) and term.datatype == _BOOLEAN and term.value in _WORDS:
+        return Literal(_WORDS[term.value], _BOOLEAN)
+    return term

@@ -2,21 +2,25 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
 from kg_adapters.models import Count, Description, Feature, FeaturePage, Role
 from kg_adapters.requests import FeatureRequest
-from kg_adapters.sparql.asking import Asker
+from kg_adapters.sparql.asking import Asker, part_of_an_answer
+from kg_adapters.sparql.dialects import Dialect
 from kg_adapters.sparql.label_memory import LabelMemory
-from kg_adapters.sparql.neighborhoods import BATCH
-from kg_adapters.sparql.queries.descriptions import DescriptionQueries
+from kg_adapters.sparql.neighborhoods import BATCH, MAX_ROWS
+from kg_adapters.sparql.queries.descriptions import APART, DescriptionQueries
 from kg_adapters.sparql.queries.naming import TextChoice
-from kg_adapters.sparql.rows import Row, Texts, read_texts, rows
+from kg_adapters.sparql.rows import Row, Texts, named, read_texts, rows
 from kg_adapters.sparql.solutions import Solutions
-from kg_adapters.terms import Iri, Literal, Node, node_key
+from kg_adapters.terms import Iri, Literal, Node, literal_key, node_key
 
 MAX_TYPES: Final = 100
+VALUED: Final = 250
+"""Of how many terms one request asks for the literals."""
 _ROLES: Final[dict[str, Role]] = {"entity": "entity", "relation": "relation"}
 
 
@@ -54,38 +58,33 @@ class DescriptionReader:
         return described
 
     async def features(self, request: FeatureRequest) -> dict[Node, FeaturePage]:
-        """Return features, as `KGAdapter.features` does."""
+        """Return features, as `KGAdapter.features` does: one request for many entities, more where some have many."""
+        if request.relations is not None and not request.relations:
+            return {}
         pages: dict[Node, FeaturePage] = {}
-        for entity in dict.fromkeys(request.entities):
-            if self._asker.can_name(entity):
-                found = await self._every(entity, request)
-                if found.features:
-                    pages[entity] = found
+        whole = max(APART, MAX_ROWS // request.limit)
+        for batch in self._batches(dict.fromkeys(request.entities), VALUED):
+            pages |= (found := await self._features(batch, request))
+            # Of those with more values than are wanted the first are chosen where the graph is; others did not fit in.
+            many = [entity for entity, page in found.items() if page.total.value > request.limit]
+            few = [entity for entity, page in found.items() if len(page.features) < page.total.value <= request.limit]
+            for entities, most in ((many if len(batch) > APART else [], APART), (few, whole)):
+                for first in range(0, len(entities), most):
+                    pages |= await self._features(entities[first : first + most], request)
         return pages
 
-    async def _every(self, entity: Node, request: FeatureRequest) -> FeaturePage:
-        if request.relations is None:
-            return await self._features(entity, None, request.limit)
-        pages = [await self._features(entity, relation, request.limit) for relation in sorted(request.relations)]
-        features = tuple(feature for page in pages for feature in page.features)
-        exact = all(page.total.exact for page in pages)
-        return FeaturePage(features[: request.limit], Count(sum(page.total.value for page in pages), exact))
+    async def _features(self, batch: Sequence[Node], request: FeatureRequest) -> dict[Node, FeaturePage]:
+        query = self._queries.features(batch, request.relations, request.limit, MAX_ROWS)
+        answer = await self._asker.ask(query)
+        found = _read_features(answer, batch, self._asker.dialect)
+        if answer.cut and len(found) < len(batch):
+            # An entity may stand in the part that is missing.
+            raise part_of_an_answer()
+        return {entity: said.page(request.limit, exact=not answer.truncated) for entity, said in found.items()}
 
-    async def _features(self, entity: Node, relation: Iri | None, limit: int) -> FeaturePage:
-        answer = await self._asker.ask(self._queries.features(entity, relation, limit))
-        total = 0
-        found: set[Feature] = set()
-        for row in rows(answer):
-            total += row.number("n") or 0
-            about, value = row.iri("p"), row.term("v")
-            if about is not None and isinstance(value, Literal):
-                found.add(Feature(about, value))
-        kept = tuple(sorted(found, key=_feature_order)[:limit])
-        return FeaturePage(kept, Count(max(total, len(kept)), exact=not answer.truncated))
-
-    def _batches(self, terms: Iterable[Node]) -> Iterable[Sequence[Node]]:
+    def _batches(self, terms: Iterable[Node], most: int = BATCH) -> Iterable[Sequence[Node]]:
         nodes = iter([term for term in terms if self._asker.can_name(term)])
-        return iter(lambda: tuple(islice(nodes, BATCH)), ())
+        return iter(lambda: tuple(islice(nodes, min(most, BATCH))), ())
 
 
 class _Said:
@@ -123,5 +122,31 @@ def _read_descriptions(answer: Solutions, choice: TextChoice) -> dict[Node, Desc
     return {term: each.description(choice) for term, each in said.items() if each.roles}
 
 
-def _feature_order(feature: Feature) -> tuple[Iri, str, str, Iri]:
-    return feature.relation, feature.value.value, feature.value.language or "", feature.value.datatype
+@dataclass
+class _Valued:
+    """What the rows about one entity say of its values, and how many there are."""
+
+    total: int = 0
+    found: set[Feature] = field(default_factory=set[Feature])
+
+    def page(self, limit: int, *, exact: bool) -> FeaturePage:
+        """Return what was said as one value."""
+        kept = tuple(sorted(self.found, key=_feature_order)[:limit])
+        return FeaturePage(kept, Count(max(self.total, len(kept)), exact=exact))
+
+
+def _read_features(answer: Solutions, asked: Sequence[Node], dialect: Dialect) -> dict[Node, _Valued]:
+    entities = named(asked, dialect)
+    found: defaultdict[Node, _Valued] = defaultdict(_Valued)
+    for row in rows(answer):
+        entity = entities.get(str(row.term("e")))
+        if entity is not None:
+            said, about, value = found[entity], row.iri("p"), row.term("v")
+            said.total += row.number("n") or 0
+            if about is not None and isinstance(value, Literal):
+                said.found.add(Feature(about, value))
+    return dict(found)
+
+
+def _feature_order(feature: Feature) -> tuple[Iri, tuple[str, str, str]]:
+    return feature.relation, literal_key(feature.value)

@@ -40,6 +40,7 @@ class Dialect:
             engine's own order, and only as long as that stays the same does a cursor go on where the page ended.
         merges_graphs: Whether one statement may match twice because several graphs hold it, so that counts must
             compare what they count.
+        digit_booleans: Whether answers have true and false as 1 and 0, whatever was stored.
         time_limit: The parameter by which a query is given up, with `{ms}` or `{s}` for its value.
     """
 
@@ -47,6 +48,7 @@ class Dialect:
     blank_nodes: BlankNodeNames | None = None
     orders_hubs: bool = True
     merges_graphs: bool = True
+    digit_booleans: bool = False
     time_limit: tuple[str, str] | None = None
 
     def parameters(self, timeout_s: float) -> Mapping[str, str]:
@@ -63,7 +65,9 @@ DIALECTS: Final[Mapping[DialectName, Dialect]] = MappingProxyType(
         dialect.name: dialect
         for dialect in (
             Dialect(),
-            Dialect("virtuoso", BlankNodeNames("nodeID://", "b[0-9]+"), time_limit=("timeout", "{ms}")),
+            Dialect(
+                "virtuoso", BlankNodeNames("nodeID://", "b[0-9]+"), digit_booleans=True, time_limit=("timeout", "{ms}")
+            ),
             Dialect("blazegraph", merges_graphs=False, time_limit=("timeout", "{s}")),
             Dialect("qlever", merges_graphs=False, time_limit=("timeout", "{s}s")),
             Dialect("graphdb", time_limit=("timeout", "{s}")),

@@ -1,25 +1,25 @@
-"""The edges around entities, asked for in as few requests as can be.
+"""The facts around entities, asked for in as few requests as can be.
 
-One request brings the counts of all groups and every neighbour of the small ones. Only a page that shows neighbours of
+One request brings the counts of all groups and every far end of the small ones. Only a page that shows far ends of
 a large group needs a second one, which names the places it wants; the hub itself is never read.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
-from kg_adapters.errors import Unsupported
 from kg_adapters.models import Count, Degree, NeighborPage, RelationCount
 from kg_adapters.paging import offset_of
 from kg_adapters.requests import NeighborRequest, SurroundingsRequest
 from kg_adapters.sparql.asking import Asker, part_of_an_answer
 from kg_adapters.sparql.label_memory import LabelMemory
 from kg_adapters.sparql.pages import Held, PagePlan
-from kg_adapters.sparql.queries.edges import EdgeQueries, Fill, Group, Scope, Span
-from kg_adapters.sparql.rows import Around, read_around
+from kg_adapters.sparql.queries.edges import EdgeQueries
+from kg_adapters.sparql.queries.groups import Fill, Group, Scope, Span
+from kg_adapters.sparql.rows import Around, ValueRows, read_around, rows
 from kg_adapters.sparql.solutions import Solutions
 from kg_adapters.surroundings import Surroundings, surroundings_of
-from kg_adapters.terms import Fact, Literal, Node, node_key
+from kg_adapters.terms import Attribute, Fact, Literal, Node
 
 BATCH: Final = 1_000
 """About how many entities one request may be."""
@@ -49,17 +49,25 @@ class EdgeReader:
         queries: What writes the queries.
         memory: Where labels go that come along.
         graph: What people call the graph.
+        value_rows: What makes a reader for the rows about values, where they are not read as they are.
     """
 
-    def __init__(self, asker: Asker, queries: EdgeQueries, memory: LabelMemory, graph: str) -> None:
+    def __init__(
+        self,
+        asker: Asker,
+        queries: EdgeQueries,
+        memory: LabelMemory,
+        graph: str,
+        value_rows: Callable[[], ValueRows] | None = None,
+    ) -> None:
         self._asker = asker
         self._queries = queries
         self._memory = memory
         self._graph = graph
+        self._value_rows = value_rows
 
     async def neighbors(self, request: NeighborRequest) -> dict[Node, NeighborPage]:
         """Return a page for each entity that the graph mentions, as `KGAdapter.neighbors` does."""
-        _require_edges(request)
         offset = offset_of(request, self._graph)
         pages: dict[Node, NeighborPage] = {}
         for batch in self._batches(dict.fromkeys(request.entities)):
@@ -83,32 +91,30 @@ class EdgeReader:
         for first in range(0, len(asked), STATED):
             batch = asked[first : first + STATED]
             answer = await self._asker.ask_whole(self._queries.stated(batch))
-            numbers = (row[0] for row in answer.rows)
-            held = {number.value for number in numbers if isinstance(number, Literal)}
-            found += (fact for place, fact in enumerate(batch) if str(place) in held)
+            held = {(row.text("n"), row.term("v")) for row in rows(answer)}
+            found += (fact for place, fact in enumerate(batch) if (str(place), _stated(fact)) in held)
         return frozenset(found)
 
     async def surroundings(self, request: SurroundingsRequest) -> Surroundings:
-        """Return edges with their labels by one request for a batch of entities.
+        """Return facts with their labels by one request for a batch of entities.
 
         Of the groups with more than `per_relation` neighbours it shows those that sort first among all such neighbours,
         so that one hub beside another may show fewer than it could.
         """
         asked, most = tuple(dict.fromkeys(request.entities)), request.per_relation
         query = NeighborRequest(asked, limit_per_relation=most, limit=request.per_entity, values=request.values)
-        _require_edges(query)
         found = Around()
         for batch in self._batches(asked):
             fill = Fill(most, _row_limit(len(batch), query.limit), SAMPLED_GROUPS * most)
-            found = found.merged(await self._around(batch, Scope(query.direction), fill, labelled=True))
+            found = found.merged(await self._around(batch, _scope(query), fill, labelled=True))
         pages = {entity: _sample(found, entity, query) for entity in asked if _is_known(found, entity)}
         labels = {term: self._queries.texts.label(texts) for term, texts in found.texts.items()}
         return surroundings_of(asked, pages, {term: label for term, label in labels.items() if label is not None})
 
     async def _pages(self, batch: Sequence[Node], query: NeighborRequest, offset: int) -> dict[Node, NeighborPage]:
-        scope = Scope(query.direction, query.relations)
+        scope = _scope(query)
         labelled = len(batch) * query.limit <= LABELLED_EDGES
-        fill = _fill(batch, scope, query, offset)
+        fill = _fill(batch, scope, query, offset, whole_values=self._queries.whole_values)
         found = await self._around(batch, scope, fill, labelled=labelled)
         plans = [_plan(found, entity, query, self._graph, offset) for entity in batch if _is_known(found, entity)]
         held = _holdings(found, fill)
@@ -129,7 +135,8 @@ class EdgeReader:
 
     async def _read(self, query: str, batch: Sequence[Node], *, labelled: bool, about_all: bool = False) -> Around:
         answer = await self._asker.ask(query)
-        found = await read_around(answer, batch, self._queries)
+        values = None if self._value_rows is None else self._value_rows()
+        found = await read_around(answer, batch, self._queries, values)
         if about_all:
             _check_silence(answer, found, batch)
         if labelled:
@@ -147,10 +154,20 @@ class EdgeReader:
         return iter(lambda: tuple(islice(nodes, BATCH)), ())
 
 
-def _fill(batch: Sequence[Node], scope: Scope, query: NeighborRequest, offset: int) -> Fill:
+def _scope(query: NeighborRequest) -> Scope:
+    return Scope(query.direction, query.relations, query.values)
+
+
+def _stated(fact: Fact) -> Literal | None:
+    """Return what an answer holds beside the place of a fact that is stated."""
+    return fact.tail if isinstance(fact, Attribute) else None
+
+
+def _fill(batch: Sequence[Node], scope: Scope, query: NeighborRequest, offset: int, *, whole_values: bool) -> Fill:
     """Return what to fetch with the counts: the wanted places where the groups are named, else small groups."""
     most = min(query.limit, query.limit_per_relation or query.limit)
-    groups = [Group(side == "in", relation) for relation in sorted(scope.relations or ()) for side in scope.sides]
+    sides = scope.edges if whole_values else scope.sides
+    groups = [Group.on(side, relation) for relation in sorted(scope.relations or ()) for side in sides]
     if groups and len(batch) * len(groups) <= NAMED_GROUPS and (len(groups) == 1 or not offset):
         return Fill(spans=tuple(Span(entity, group, offset, offset + most) for entity in batch for group in groups))
     return Fill(max(most, WHOLE_GROUP), _row_limit(len(batch), query.limit))
@@ -170,11 +187,6 @@ def _is_known(found: Around, entity: Node) -> bool:
     return entity in found.known or entity in found.counts
 
 
-def _require_edges(request: NeighborRequest) -> None:
-    if request.values:
-        raise Unsupported("This graph does not answer with values beside edges. Ask for its features.")
-
-
 def _plan(found: Around, entity: Node, query: NeighborRequest, graph: str, offset: int) -> PagePlan:
     counts = found.counts.get(entity, {})
     sizes = {group: min(count, query.limit_per_relation or count) for group, count in counts.items()}
@@ -184,11 +196,11 @@ def _plan(found: Around, entity: Node, query: NeighborRequest, graph: str, offse
 def _sample(found: Around, entity: Node, query: NeighborRequest) -> NeighborPage:
     counts = found.counts.get(entity, {})
     held = {
-        group: Held(sorted(found.members.get((entity, group), ()), key=node_key)[: query.limit_per_relation])
+        group: Held(Held.of(found.members.get((entity, group), ())).ends[: query.limit_per_relation])
         for group in counts
     }
-    plan = PagePlan(entity, counts, {group: len(each.nodes) for group, each in held.items()}, query, "")
-    return plan.page(held, exact=found.is_exact(entity, Scope(query.direction).sides))
+    plan = PagePlan(entity, counts, {group: len(each.ends) for group, each in held.items()}, query, "")
+    return plan.page(held, exact=found.is_exact(entity, _scope(query).sides))
 
 
 def _holdings(found: Around, fill: Fill) -> _Holdings:
@@ -198,18 +210,19 @@ def _holdings(found: Around, fill: Fill) -> _Holdings:
     for (entity, group), members in found.members.items():
         start = starts.get((entity, group))
         if start is not None or len(members) >= found.counts[entity].get(group, 0):
-            held.setdefault(entity, {})[group] = Held(sorted(members, key=node_key), start or 0)
+            held.setdefault(entity, {})[group] = Held.of(members, start or 0)
     return held
 
 
 def _holds(held: Mapping[Node, Mapping[Group, Held]], span: Span) -> bool:
     part = held.get(span.entity, {}).get(span.group)
-    return part is not None and part.start <= span.start and part.start + len(part.nodes) >= span.stop
+    return part is not None and part.start <= span.start and part.start + len(part.ends) >= span.stop
 
 
 def _degree(found: Around, entity: Node, scope: Scope) -> Degree:
     counts = sorted(found.counts.get(entity, {}).items())
     relations = tuple(
-        RelationCount(group.relation, group.side, Count(n, found.is_exact(entity, [group.side]))) for group, n in counts
+        RelationCount(group.relation, group.direction, Count(n, found.is_exact(entity, [group.side])))
+        for group, n in counts
     )
     return Degree(Count(found.neighbors.get(entity, 0), found.is_exact(entity, scope.sides)), relations)

@@ -1,28 +1,34 @@
-"""Pages of neighbours from counts: which places of which groups a page shows, before any neighbour is fetched."""
+"""Pages of facts from counts: which places of which groups a page shows, before any far end is fetched."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import Self
 
 from kg_adapters.cursors import past_the_end
 from kg_adapters.models import Count, NeighborPage
 from kg_adapters.paging import cursor_at
 from kg_adapters.requests import NeighborRequest
-from kg_adapters.sparql.queries.edges import Group, Span
-from kg_adapters.terms import Node, Triple
+from kg_adapters.sparql.queries.groups import Group, Span
+from kg_adapters.terms import Attribute, Fact, Literal, Node, Term, Triple, literal_key, node_key
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Some neighbours of a group in their order, from the place `start` on."""
+    """Some far ends of a group in their order, from the place `start` on."""
 
-    nodes: Sequence[Node]
+    ends: Sequence[Term]
     start: int = 0
 
-    def at(self, place: int) -> Node | None:
-        """Return the neighbour in a place; None where it is not held."""
-        inside = 0 <= place - self.start < len(self.nodes)
-        return self.nodes[place - self.start] if inside else None
+    @classmethod
+    def of(cls, ends: Iterable[Term], start: int = 0) -> Self:
+        """Return far ends as the protocol orders them."""
+        return cls(sorted(ends, key=_order), start)
+
+    def at(self, place: int) -> Term | None:
+        """Return the far end in a place; None where it is not held."""
+        inside = 0 <= place - self.start < len(self.ends)
+        return self.ends[place - self.start] if inside else None
 
 
 @dataclass(frozen=True)
@@ -30,12 +36,12 @@ class PagePlan:
     """What one page of an entity shows.
 
     Args:
-        entity: Whose neighbours.
-        counts: How many neighbours each group has.
+        entity: Whose facts.
+        counts: How many far ends each group has.
         sizes: How many of them are listed.
         query: What was asked.
         graph: What people call the graph.
-        offset: How many triples the pages before showed.
+        offset: How many facts the pages before showed.
 
     Raises:
         InvalidRequest: There are no more than `offset`.
@@ -57,7 +63,7 @@ class PagePlan:
 
     @property
     def listed(self) -> int:
-        """How many triples all pages show together."""
+        """How many facts all pages show together."""
         return sum(self.sizes.values())
 
     def spans(self) -> Iterator[Span]:
@@ -71,21 +77,23 @@ class PagePlan:
             yield Span(self.entity, group, start, last[group] + 1)
 
     def page(self, held: Mapping[Group, Held], *, exact: bool) -> NeighborPage:
-        """Return the page; a neighbour that is not held, because it vanished meanwhile, is left out.
+        """Return the page; a fact whose far end is not held, because it vanished meanwhile, is left out.
 
         Args:
-            held: The neighbours by group.
+            held: The far ends by group.
             exact: Whether the counts are all there is.
         """
         nothing = Held(())
         found = ((group, held.get(group, nothing).at(place)) for group, place in self.places)
-        triples = tuple(self._triple(group, far) for group, far in found if far is not None)
+        facts = tuple(self._fact(group, far) for group, far in found if far is not None)
         total, end = sum(self.counts.values()), self.offset + self.query.limit
-        missing = end < self.listed or self.listed < total or len(triples) < len(self.places) or not exact
+        missing = end < self.listed or self.listed < total or len(facts) < len(self.places) or not exact
         cursor = cursor_at(end, self.query, self.entity, self.graph) if end < self.listed else None
-        return NeighborPage(triples, Count(total, exact=exact), truncated=missing, cursor=cursor)
+        return NeighborPage(facts, Count(total, exact=exact), truncated=missing, cursor=cursor)
 
-    def _triple(self, group: Group, far: Node) -> Triple:
+    def _fact(self, group: Group, far: Term) -> Fact:
+        if isinstance(far, Literal):
+            return Attribute(self.entity, group.relation, far)
         if group.inverse:
             return Triple(far, group.relation, self.entity)
         return Triple(self.entity, group.relation, far)
@@ -99,3 +107,7 @@ def _in_turns(sizes: Mapping[Group, int]) -> Iterator[tuple[Group, int]]:
             yield group, place
         place += 1
         going = [group for group in going if sizes[group] > place]
+
+
+def _order(term: Term) -> tuple[str, str, str]:
+    return literal_key(term) if isinstance(term, Literal) else (node_key(term), "", "")

@@ -1,14 +1,15 @@
 """What the rows of an endpoint's answers say; nothing in them is trusted to be of the kind that was asked for."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Protocol
 
 from kg_adapters.errors import BackendError, InvalidRequest
-from kg_adapters.models import EdgeDirection
+from kg_adapters.sparql.dialects import Dialect
 from kg_adapters.sparql.queries import writing
-from kg_adapters.sparql.queries.edges import EdgeQueries, Group, counted_apart
+from kg_adapters.sparql.queries.edges import EdgeQueries, counted_apart
+from kg_adapters.sparql.queries.groups import Group, Side
 from kg_adapters.sparql.queries.naming import TextChoice
 from kg_adapters.sparql.solutions import Solutions
 from kg_adapters.sparql.turns import in_turns
@@ -19,6 +20,7 @@ Texts = dict[Iri, Literal]
 """By relation, the one text of a term that its label or description may be."""
 
 _MOST_COUNTED: Final = 10**15
+_SIDES: Final[Mapping[str, Side]] = {"out": "out", "in": "in", "value": "value"}
 
 
 class Row:
@@ -60,8 +62,8 @@ class Row:
             raise _unexpected(name, term)
         return term
 
-    def text(self, name: str) -> str | None:
-        """Return the text of a value that must be a literal.
+    def literal(self, name: str) -> Literal | None:
+        """Return a value that must be a literal.
 
         Raises:
             BackendError: It is something else.
@@ -69,7 +71,16 @@ class Row:
         term = self.term(name)
         if isinstance(term, Iri | BlankNode):
             raise _unexpected(name, term)
-        return None if term is None else term.value
+        return term
+
+    def text(self, name: str) -> str | None:
+        """Return the text of a value that must be a literal.
+
+        Raises:
+            BackendError: It is something else.
+        """
+        literal = self.literal(name)
+        return None if literal is None else literal.value
 
     def number(self, name: str) -> int | None:
         """Return a value that must be a count.
@@ -96,28 +107,28 @@ def rows(solutions: Solutions) -> Iterator[Row]:
 
 @dataclass(frozen=True)
 class Around:
-    """What answers say about the edges of entities.
+    """What answers say about the facts of entities.
 
     Args:
         known: The entities that the graph mentions.
         neighbors: How many distinct neighbours an entity has in all.
-        counts: How many neighbours each group of an entity has.
-        members: The neighbours that came along.
+        counts: How many far ends each group of an entity has.
+        members: The far ends that came along.
         texts: By term, what its label may be; a term without any has none.
         complete: Whether the endpoint sent all that it found.
-        cut: The entities, and the direction of their edges, whose counts are too small.
+        cut: The entities, and the side of their facts, whose counts are too small.
     """
 
     known: set[Node] = field(default_factory=set[Node])
     neighbors: dict[Node, int] = field(default_factory=dict[Node, int])
     counts: defaultdict[Node, dict[Group, int]] = field(default_factory=lambda: defaultdict(dict))
-    members: defaultdict[tuple[Node, Group], set[Node]] = field(default_factory=lambda: defaultdict(set))
+    members: defaultdict[tuple[Node, Group], set[Term]] = field(default_factory=lambda: defaultdict(set))
     texts: defaultdict[Node, Texts] = field(default_factory=lambda: defaultdict(dict))
     complete: bool = True
-    cut: frozenset[tuple[Node, EdgeDirection]] = frozenset()
+    cut: frozenset[tuple[Node, Side]] = frozenset()
 
-    def is_exact(self, entity: Node, sides: Iterable[EdgeDirection]) -> bool:
-        """Say whether the counts of an entity's edges in some directions are all there is."""
+    def is_exact(self, entity: Node, sides: Iterable[Side]) -> bool:
+        """Say whether the counts of an entity's facts on some sides are all there is."""
         return self.complete and not any((entity, side) in self.cut for side in sides)
 
     def merged(self, other: "Around") -> "Around":
@@ -133,35 +144,65 @@ class Around:
         )
 
 
-async def read_around(solutions: Solutions, asked: Sequence[Node], queries: EdgeQueries) -> Around:
+class ValueRows(Protocol):
+    """Reads the rows about values of a graph that states them in ways of its own, all values of an entity at once."""
+
+    def take(self, entity: Node, row: Row) -> None:
+        """Take in one row about an entity."""
+        ...
+
+    def said(self) -> Mapping[Node, Collection[tuple[Iri, Literal]]]:
+        """Return the relations and values of each entity that has any."""
+        ...
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there may be more rows than were asked for."""
+        ...
+
+
+async def read_around(
+    solutions: Solutions, asked: Sequence[Node], queries: EdgeQueries, values: ValueRows | None = None
+) -> Around:
     """Return what the answer to one of `EdgeQueries` says.
 
     Args:
         solutions: The answer.
         asked: The entities that the query was about.
         queries: What wrote the query.
+        values: What reads the rows about values, where they are not read as they are.
 
     Raises:
         BackendError: A value is not of the kind that was asked for.
     """
     found = Around(complete=not solutions.truncated)
-    # Virtuoso forgets that a constant is an IRI when it groups: known by its text it is still the same.
-    entities = {name: entity for entity in asked for name in writing.names(entity, queries.dialect)}
+    entities = named(asked, queries.dialect)
     async for some in in_turns(rows(solutions)):
         for row in some:
             entity = entities.get(str(row.term("e")))
-            if entity is not None:
+            if entity is None:
+                continue
+            if values is not None and row.text("d") == "value":
+                values.take(entity, row)
+            else:
                 _read_edge_row(row, entity, found, queries.texts)
-    return found if queries.most_counted is None else _marked(found, asked, queries.most_counted)
+    counted = found if queries.most_counted is None else _marked(found, asked, queries.most_counted)
+    return counted if values is None else _with_values(counted, asked, values)
+
+
+def named(asked: Iterable[Node], dialect: Dialect) -> dict[str, Node]:
+    """Return nodes by the texts that an answer may have for them."""
+    # Virtuoso forgets that a constant is an IRI when it groups: known by its text it is still the same.
+    return {name: entity for entity in asked for name in writing.names(entity, dialect)}
 
 
 def _marked(found: Around, asked: Sequence[Node], most_counted: int) -> Around:
     """Return what was found, marked as too little where counting ended early."""
     parts = counted_apart(asked)
     share = max(1, most_counted // max(1, len(parts)))
-    cut: set[tuple[Node, EdgeDirection]] = set()
+    cut: set[tuple[Node, Side]] = set()
     for part in parts:
-        counted: Counter[EdgeDirection] = Counter()
+        counted: Counter[Side] = Counter()
         for entity in part:
             for group, number in found.counts.get(entity, {}).items():
                 counted[group.side] += number
@@ -169,6 +210,17 @@ def _marked(found: Around, asked: Sequence[Node], most_counted: int) -> Around:
     for (entity, group), members in found.members.items():
         found.counts[entity][group] = max(found.counts[entity].get(group, 0), len(members))
     return replace(found, cut=frozenset(cut))
+
+
+def _with_values(found: Around, asked: Sequence[Node], values: ValueRows) -> Around:
+    """Return what was found with the values that were read beside it."""
+    for entity, said in values.said().items():
+        for relation, value in said:
+            found.members[entity, Group.on("value", relation)].add(value)
+        for relation in {relation for relation, _ in said}:
+            group = Group.on("value", relation)
+            found.counts[entity][group] = len(found.members[entity, group])
+    return replace(found, cut=found.cut | {(entity, "value") for entity in asked}) if values.is_cut else found
 
 
 def _read_edge_row(row: Row, entity: Node, found: Around, texts: TextChoice) -> None:
@@ -180,17 +232,18 @@ def _read_edge_row(row: Row, entity: Node, found: Around, texts: TextChoice) -> 
     if about == "all":
         found.neighbors[entity] = number or 0
         return
-    relation, far = row.iri("p"), row.node("o")
+    relation = row.iri("p")
     if relation is None:
         return
-    group = Group(about == "in", relation)
+    group = Group.on(_SIDES.get(about or "", "out"), relation)
+    far = row.literal("o") if group.literal else row.node("o")
     if far is not None:
         found.members[entity, group].add(far)
     if number is not None:
         found.counts[entity][group] = number
-    named = far if number is None else relation
-    if named is not None:
-        _read_text(row, named, found.texts, texts)
+    about_it = far if number is None else relation
+    if about_it is not None and not isinstance(about_it, Literal):
+        _read_text(row, about_it, found.texts, texts)
 
 
 async def read_texts(solutions: Solutions, texts: TextChoice) -> dict[Node, Texts]:

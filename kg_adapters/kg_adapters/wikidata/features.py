@@ -1,21 +1,21 @@
-"""The literals of an entity as people read them: with precision, unit and, on demand, qualifiers."""
+"""The literals of entities as people read them: with precision, unit and, on demand, qualifiers."""
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from kg_adapters.models import Count, Feature, FeaturePage
 from kg_adapters.requests import FeatureRequest
 from kg_adapters.sparql.asking import Asker
-from kg_adapters.sparql.rows import Row, rows
-from kg_adapters.terms import Iri, Literal, Node, Term
+from kg_adapters.sparql.rows import named, rows
+from kg_adapters.terms import Iri, Literal, Node, Term, literal_key
 from kg_adapters.wikidata import values
-from kg_adapters.wikidata.namespaces import ENTITY, WIKIBASE
 from kg_adapters.wikidata.queries import MAX_ROWS, ValueQueries
+from kg_adapters.wikidata.value_rows import StatedValues
 
-EXTERNAL_ID: Final = Iri(WIKIBASE + "ExternalId")
-_NO_UNIT: Final = Iri(ENTITY + "Q199")
+TOGETHER: Final = 25
+"""Of how many entities one request asks for the literals."""
 _MANY: Final = 12
 
 Labels: TypeAlias = Callable[[Collection[Node]], Awaitable[Mapping[Node, str]]]
@@ -28,7 +28,7 @@ class FeatureReader:
     Args:
         asker: What asks the query service.
         queries: What writes the queries.
-        labels: What tells the names of units, properties and qualifiers' values.
+        labels: What tells the names of properties and qualifiers' values.
         with_qualifiers: Whether statements with qualifiers are features too.
         with_external_ids: Whether ids in other databases are, when nobody names their relation.
     """
@@ -40,100 +40,64 @@ class FeatureReader:
     with_external_ids: bool = False
 
     async def features(self, request: FeatureRequest) -> dict[Node, FeaturePage]:
-        """Return features, as `KGAdapter.features` does."""
+        """Return features, as `KGAdapter.features` does; one request for 25 entities, or two with qualifiers."""
         pages: dict[Node, FeaturePage] = {}
-        for entity in dict.fromkeys(request.entities):
-            if self.asker.can_name(entity):
-                found = await self._every(entity, request)
-                if found.features:
-                    pages[entity] = found
+        asked = [entity for entity in dict.fromkeys(request.entities) if self.asker.can_name(entity)]
+        for first in range(0, len(asked), TOGETHER):
+            pages |= await self._pages(asked[first : first + TOGETHER], request)
         return pages
 
-    async def _every(self, entity: Node, request: FeatureRequest) -> FeaturePage:
-        if request.relations is None:
-            return await self._features(entity, None, request.limit)
-        pages = [await self._features(entity, relation, request.limit) for relation in sorted(request.relations)]
-        features = tuple(feature for page in pages for feature in page.features)
-        exact = all(page.total.exact for page in pages)
-        return FeaturePage(features[: request.limit], Count(sum(page.total.value for page in pages), exact))
-
-    async def _features(self, entity: Node, relation: Iri | None, limit: int) -> FeaturePage:
-        answer = await self.asker.ask(self.queries.literals(entity, relation))
-        read = _Read(keep_ids=self.with_external_ids or relation is not None)
+    async def _pages(self, batch: Sequence[Node], request: FeatureRequest) -> dict[Node, FeaturePage]:
+        with_ids = self.with_external_ids or request.relations is not None
+        answer = await self.asker.ask(self.queries.literals(batch, request.relations, with_ids=with_ids))
+        read, entities = StatedValues(self.queries.vocabulary), named(batch, self.asker.dialect)
         for row in rows(answer):
-            read.take(row)
-        found = read.features(await self.labels(read.units))
-        complete = read.plain_rows < MAX_ROWS and not answer.truncated
-        if self.with_qualifiers:
-            qualified = await self._qualified(entity, relation)
-            complete = complete and qualified is not None
-            found |= qualified or set()
-        kept = sorted(found, key=_order)
-        return FeaturePage(tuple(kept[:limit]), Count(len(kept), exact=complete))
+            entity = entities.get(str(row.term("e")))
+            if entity is not None:
+                read.take(entity, row)
+        complete = not (read.is_cut or answer.truncated)
+        said = {entity: {Feature(*each) for each in found} for entity, found in read.said().items()}
+        if complete and self.with_qualifiers:
+            qualified = await self._qualified(batch, request.relations)
+            complete = qualified is not None
+            for entity, features in (qualified or {}).items():
+                said.setdefault(entity, set()).update(features)
+        if not complete and len(batch) > 1:
+            alone = [await self._pages([entity], request) for entity in batch]
+            return {entity: page for pages in alone for entity, page in pages.items()}
+        kept = {entity: sorted(features, key=_order) for entity, features in said.items()}
+        return {
+            entity: FeaturePage(tuple(features[: request.limit]), Count(len(features), exact=complete))
+            for entity, features in kept.items()
+        }
 
-    async def _qualified(self, entity: Node, relation: Iri | None) -> set[Feature] | None:
+    async def _qualified(
+        self, batch: Sequence[Node], relations: Collection[Iri] | None
+    ) -> dict[Node, set[Feature]] | None:
         """Return statements with their qualifiers as texts, or None where there are too many."""
-        answer = await self.asker.ask(self.queries.qualifiers(entity, relation))
+        answer = await self.asker.ask(self.queries.qualifiers(batch, relations))
         if len(answer.rows) >= MAX_ROWS:
             return None
-        statements: dict[Term, _Statement] = {}
+        entities, statements = named(batch, self.asker.dialect), dict[Term, _Statement]()
         for row in rows(answer):
-            statement, about, value = row.term("statement"), row.iri("p"), row.term("v")
-            qualifier, said = row.iri("q"), row.term("w")
-            if statement and about and value and qualifier and said:
-                told = statements.setdefault(statement, _Statement(about, value))
+            entity, statement = entities.get(str(row.term("e"))), row.term("statement")
+            about, value, qualifier, said = row.iri("p"), row.term("v"), row.iri("q"), row.term("w")
+            if entity and statement and about and value and qualifier and said:
+                told = statements.setdefault(statement, _Statement(entity, about, value))
                 told.qualifiers[qualifier].add(said)
         terms = {term for each in statements.values() for term in each.terms() if not isinstance(term, Literal)}
         labels = await self.labels(terms)
-        return {Feature(each.relation, Literal(each.text(labels))) for each in statements.values()}
-
-
-@dataclass
-class _Read:
-    """What the rows about literals say: values by relation, and better ones for dates and quantities."""
-
-    keep_ids: bool
-    plain_rows: int = 0
-    said: set[tuple[Iri, Literal]] = field(default_factory=set[tuple[Iri, Literal]])
-    dates: set[tuple[Iri, Literal]] = field(default_factory=set[tuple[Iri, Literal]])
-    amounts: set[tuple[Iri, str, Node]] = field(default_factory=set[tuple[Iri, str, Node]])
-
-    def take(self, row: Row) -> None:
-        about, value = row.iri("p"), row.term("v")
-        if about is None or value is None:
-            return
-        if not isinstance(value, Literal):
-            self.plain_rows += 1
-            self.said.add((about, values.link(value)))
-            return
-        precision, unit = row.number("precision"), row.node("unit")
-        if precision is not None:
-            date = values.date(value.value, precision)
-            self.dates |= {(about, date)} if date is not None else set()
-        elif unit is not None:
-            self.amounts.add((about, value.value, unit))
-        else:
-            self.plain_rows += 1
-            if self.keep_ids or row.node("kind") != EXTERNAL_ID:
-                self.said.add((about, values.plain(value)))
-
-    @property
-    def units(self) -> set[Node]:
-        return {unit for _, _, unit in self.amounts if unit != _NO_UNIT}
-
-    def features(self, labels: Mapping[Node, str]) -> set[Feature]:
-        named = {unit: labels.get(unit, unit.local_part) for unit in self.units}
-        better = {(about, values.quantity(amount, named.get(unit))) for about, amount, unit in self.amounts}
-        better |= self.dates
-        replaced = {about for about, _ in better}
-        kept = {each for each in self.said if each[0] not in replaced}
-        return {Feature(about, value) for about, value in kept | better}
+        found: defaultdict[Node, set[Feature]] = defaultdict(set)
+        for each in statements.values():
+            found[each.entity].add(Feature(each.relation, Literal(each.text(labels))))
+        return dict(found)
 
 
 @dataclass(frozen=True)
 class _Statement:
     """A statement and its qualifiers."""
 
+    entity: Node
     relation: Iri
     value: Term
     qualifiers: defaultdict[Iri, set[Term]] = field(default_factory=lambda: defaultdict(set))
@@ -155,5 +119,5 @@ def _shown(term: Term, labels: Mapping[Node, str]) -> str:
     return labels.get(term) or (term.local_part if isinstance(term, Iri) else "unknown")
 
 
-def _order(feature: Feature) -> tuple[Iri, str, str, Iri]:
-    return feature.relation, feature.value.value, feature.value.language or "", feature.value.datatype
+def _order(feature: Feature) -> tuple[Iri, tuple[str, str, str]]:
+    return feature.relation, literal_key(feature.value)

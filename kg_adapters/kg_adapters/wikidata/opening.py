@@ -27,6 +27,7 @@ from kg_adapters.wikidata.options import ANONYMOUS_PER_MINUTE, KNOWN_PER_MINUTE,
 from kg_adapters.wikidata.pace import RATES, Rates
 from kg_adapters.wikidata.queries import ValueQueries, queries_for
 from kg_adapters.wikidata.search import WikidataSearch
+from kg_adapters.wikidata.value_rows import StatedValues
 
 NAME = "wikidata"
 REPLIES = "wikidata-replies.sqlite"
@@ -112,6 +113,7 @@ class _Opening:
                 memory=self._memory,
                 timeout_s=reached.timeout_s,
                 survey=SURVEY,
+                value_rows=lambda: StatedValues(queries.vocabulary),
             )
         )
         reader = FeatureReader(

@@ -1,12 +1,13 @@
 """Queries for what Wikidata says in ways of its own: values with precision and unit, and qualifiers."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from kg_adapters.labels import Vocabulary
 from kg_adapters.sparql.dialects import Dialect
 from kg_adapters.sparql.queries import DescriptionQueries, EdgeQueries, NameQueries, Queries, SurveyQueries, writing
+from kg_adapters.sparql.queries.groups import Fill, Scope
 from kg_adapters.sparql.queries.naming import TextChoice
 from kg_adapters.terms import Iri, Node
 from kg_adapters.wikidata.namespaces import DIRECT, ENTITY, INSTANCE_OF, SUBCLASS_OF, WIKIBASE, wikibase
@@ -20,12 +21,14 @@ VOCABULARY: Final = Vocabulary(
 DIRECT_CLAIM: Final = Iri(WIKIBASE + "directClaim")
 _IS_ENTITY: Final = f"isIRI(?o) && STRSTARTS(STR(?o), {writing.text(ENTITY)})"
 MAX_ROWS: Final = 5_000
-"""The most rows of a query about one entity."""
+"""The most values, and the most qualifiers, of one query."""
+VALUE_COLUMNS: Final = "?precision ?unit ?name"
+"""What the rows about values hold beside entity, relation and value."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueQueries:
-    """Writes queries about the literals of one entity.
+    """Writes queries about the literals of entities.
 
     Args:
         dialect: The engine.
@@ -35,53 +38,93 @@ class ValueQueries:
     dialect: Dialect
     vocabulary: Vocabulary
 
-    def literals(self, entity: Node, relation: Iri | None) -> str:
-        """Return the query for the literals of truthy statements.
+    def literals(self, entities: Sequence[Node], relations: Collection[Iri] | None, *, with_ids: bool) -> str:
+        """Return the query for the literals of truthy statements, labels and descriptions; see `blocks`."""
+        texts = (*self.vocabulary.labels, *self.vocabulary.descriptions, *self.vocabulary.aliases)
+        blocks = self.blocks(entities, relations, texts, with_ids=with_ids)
+        return f"SELECT ?e ?p ?o {VALUE_COLUMNS} {{ {writing.union(blocks)} }} LIMIT {2 * MAX_ROWS}"
 
-        Rows are `?p` a relation and `?v` its value, with `?kind` the property's type; then, again, the dates and
-        quantities among them with their `?precision` or `?unit`. Web addresses, files and unknown values are nodes.
+    def blocks(
+        self, entities: Sequence[Node], relations: Collection[Iri] | None, texts: Collection[Iri], *, with_ids: bool
+    ) -> tuple[str, ...]:
+        """Return the blocks for the literals of truthy statements, and for texts over some relations.
+
+        Rows are `?e` an entity, `?p` a relation and `?o` its value; then, again, the dates and quantities among them
+        with their `?precision`, or `?unit` and its `?name`. Web addresses, files and unknown values are nodes.
         """
-        who, texts = writing.node(entity, self.dialect), (*self.vocabulary.labels, *self.vocabulary.descriptions)
-        named = writing.values("p", [relation], self.dialect) if relation is not None else ""
-        languages = ", ".join(writing.text(language) for language in self.vocabulary.languages)
-        texts_of = ", ".join(writing.iri(each) for each in (*texts, *self.vocabulary.aliases))
-        is_text = f"?p IN ({texts_of}) && LANG(?v) IN ({languages})"
+        who = writing.values("e", entities, self.dialect)
+        named = writing.values("p", sorted(relations), self.dialect) if relations is not None else ""
         direct = f"STRSTARTS(STR(?p), {writing.text(DIRECT)})"
-        entity_there = f"isIRI(?v) && STRSTARTS(STR(?v), {writing.text(ENTITY)})"
-        said = f"{named} {who} ?p ?v . FILTER(({direct} && !({entity_there})) || ({is_text}))"
-        kind = f"OPTIONAL {{ ?property {wikibase('directClaim')} ?p ; {wikibase('propertyType')} ?kind }}"
+        entity_there = f"isIRI(?o) && STRSTARTS(STR(?o), {writing.text(ENTITY)})"
+        is_said = f"({direct} && !({entity_there}))"
+        if texts:
+            is_said += f" || (?p IN ({', '.join(map(writing.iri, texts))}) && LANG(?o) IN ({self._languages()}))"
+        external = f"{wikibase('directClaim')} ?p ; {wikibase('propertyType')} {wikibase('ExternalId')}"
+        no_ids = "" if with_ids else f"FILTER NOT EXISTS {{ ?external {external} }}"
         claims = (
-            f"{named} {who} ?claim ?statement . ?property {wikibase('claim')} ?claim ; "
+            f"{who} {named} ?e ?claim ?statement . ?property {wikibase('claim')} ?claim ; "
             f"{wikibase('statementValue')} ?path ; {wikibase('directClaim')} ?p . "
             f"?statement a {wikibase('BestRank')} ; ?path ?value ."
         )
-        time = f"?value {wikibase('timeValue')} ?v ; {wikibase('timePrecision')} ?precision ."
-        quantity = f"?value {wikibase('quantityAmount')} ?v ; {wikibase('quantityUnit')} ?unit ."
-        blocks = (
-            f"{{ SELECT DISTINCT ?p ?v {{ {said} }} LIMIT {MAX_ROWS} }} {kind}",
-            f"{claims} {time}",
-            f"{claims} {quantity}",
-        )
-        return f"SELECT ?p ?v ?kind ?precision ?unit {{ {writing.union(blocks)} }} LIMIT {2 * MAX_ROWS}"
+        said = f"SELECT DISTINCT ?e ?p ?o {{ {who} {named} ?e ?p ?o . FILTER({is_said}) {no_ids} }} LIMIT {MAX_ROWS}"
+        time = f"?value {wikibase('timeValue')} ?o ; {wikibase('timePrecision')} ?precision ."
+        quantity = f"?value {wikibase('quantityAmount')} ?o ; {wikibase('quantityUnit')} ?unit ."
+        unit_name = f"?unit {writing.iri(self.vocabulary.labels[0])} ?name FILTER(LANG(?name) IN ({self._languages()}))"
+        return f"{{ {said} }}", f"{claims} {time}", f"{claims} {quantity} OPTIONAL {{ {unit_name} }}"
 
-    def qualifiers(self, entity: Node, relation: Iri | None) -> str:
+    def qualifiers(self, entities: Sequence[Node], relations: Collection[Iri] | None) -> str:
         """Return the query for the qualifiers of best statements.
 
-        Rows are `?statement`, its relation `?p` and value `?v`, and one qualifier: `?q` a property and `?w` its value.
+        Rows are `?e` an entity, `?statement`, its relation `?p` and value `?v`, and one qualifier: `?q` a property and
+        `?w` its value.
         """
-        named = writing.values("p", [relation], self.dialect) if relation is not None else ""
+        named = writing.values("p", sorted(relations), self.dialect) if relations is not None else ""
         found = (
-            f"{named} {writing.node(entity, self.dialect)} ?claim ?statement . ?property {wikibase('claim')} ?claim ; "
+            f"{writing.values('e', entities, self.dialect)} {named} ?e ?claim ?statement . "
+            f"?property {wikibase('claim')} ?claim ; "
             f"{wikibase('statementProperty')} ?path ; {wikibase('directClaim')} ?p . "
             f"?statement a {wikibase('BestRank')} ; ?path ?v ; ?qualifies ?w . ?q {wikibase('qualifier')} ?qualifies ."
         )
-        return f"SELECT ?statement ?p ?v ?q ?w {{ {found} }} LIMIT {MAX_ROWS}"
+        return f"SELECT ?e ?statement ?p ?v ?q ?w {{ {found} }} LIMIT {MAX_ROWS}"
+
+    def _languages(self) -> str:
+        return ", ".join(writing.text(language) for language in self.vocabulary.languages)
 
     def instances(self, entities: Sequence[Node], kind: Node) -> str:
         """Return the query for those `?s` among entities that are instances of a class or of one right below it."""
         who = writing.values("s", entities, self.dialect)
         path = f"{writing.iri(INSTANCE_OF)}/{writing.iri(SUBCLASS_OF)}?"
         return f"SELECT DISTINCT ?s {{ {who} ?s {path} {writing.node(kind, self.dialect)} }}"
+
+
+@dataclass(frozen=True, slots=True)
+class DirectEdges(EdgeQueries):
+    """Writes queries about the facts around entities; their values come whole, each as people read it.
+
+    Args:
+        values: What writes the blocks for values.
+    """
+
+    values: ValueQueries | None = None
+
+    @property
+    def whole_values(self) -> bool:
+        """See `EdgeQueries`."""
+        return True
+
+    @property
+    def value_columns(self) -> str:
+        """See `EdgeQueries`."""
+        return VALUE_COLUMNS
+
+    def _values(self, entities: Sequence[Node], scope: Scope, fill: Fill) -> Iterator[str]:
+        del fill  # All values come.
+        if self.values is None or "value" not in scope.sides:
+            return
+        named, texts = scope.relations, scope.relations or frozenset()
+        texts &= self.texts.vocabulary.texts
+        for block in self.values.blocks(entities, named, sorted(texts), with_ids=named is not None):
+            yield f'{block} BIND("value" AS ?d)'
 
 
 class DirectSurvey(SurveyQueries):
@@ -119,7 +162,15 @@ def queries_for(dialect: Dialect, languages: tuple[str, ...], most_counted: int)
     return Queries(
         dialect,
         vocabulary,
-        EdgeQueries(dialect, texts, DIRECT, most_counted, as_head=True, entities=ENTITY),
+        DirectEdges(
+            dialect,
+            texts,
+            DIRECT,
+            most_counted,
+            as_head=True,
+            entities=ENTITY,
+            values=ValueQueries(dialect, vocabulary),
+        ),
         DescriptionQueries(dialect, texts, as_head=True, declares=DIRECT_CLAIM),
         NameQueries(dialect, vocabulary),
         DirectSurvey(dialect, vocabulary, DIRECT),

@@ -1,12 +1,16 @@
 """Queries about what the graph says of terms: labels, descriptions, types, roles and features."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from kg_adapters.sparql.dialects import Dialect
 from kg_adapters.sparql.queries import writing
 from kg_adapters.sparql.queries.naming import TextChoice
 from kg_adapters.terms import Iri, Node
+
+APART: Final = 12
+"""Of how many entities the first literals are chosen where the graph is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +51,28 @@ class DescriptionQueries:
         )
         return f"SELECT ?t ?k ?a ?label ?o {{ {writing.union(blocks)} }}"
 
-    def features(self, entity: Node, relation: Iri | None, limit: int) -> str:
-        """Return the query for an entity's literals; rows `?p` and `?v`, and one with their number `?n`."""
-        said = f"{writing.node(entity, self.dialect)} ?p ?v . FILTER(isLiteral(?v))"
-        if relation is not None:
-            said = f"{writing.values('p', [relation], self.dialect)} {said}"
+    def features(self, entities: Sequence[Node], relations: Collection[Iri] | None, limit: int, rows: int) -> str:
+        """Return the query for literals of entities; rows `?e`, `?p` and `?v`, and `?e` with their number `?n`.
+
+        Of a few entities come the first `limit` literals each; of many, at most `rows` literals of those that have no
+        more than `limit`.
+        """
+        said = self._said(entities, relations)
+        number = f"SELECT ?e (COUNT(*) AS ?n) {{ SELECT DISTINCT ?e ?p ?v {{ {said} }} }} GROUP BY ?e"
+        if len(entities) <= APART:
+            chosen = [self._first(entity, relations, limit) for entity in entities]
+        else:
+            few = f"SELECT ?e {{ SELECT DISTINCT ?e ?p ?v {{ {said} }} }} GROUP BY ?e HAVING (COUNT(*) <= {limit})"
+            chosen = [f"{{ SELECT ?e ?p ?v {{ {{ {few} }} {said} }} LIMIT {rows} }}"]
+        return f"SELECT ?e ?p ?v ?n {{ {writing.union((f'{{ {number} }}', *chosen))} }}"
+
+    def _first(self, entity: Node, relations: Collection[Iri] | None, limit: int) -> str:
         order = "ORDER BY STR(?p) STR(?v) LANG(?v) STR(DATATYPE(?v))"
-        chosen = f"SELECT DISTINCT ?p ?v {{ {said} }} {order} LIMIT {limit}"
-        number = f"SELECT (COUNT(*) AS ?n) {{ SELECT DISTINCT ?p ?v {{ {said} }} }}"
-        return f"SELECT ?p ?v ?n {{ {writing.union((f'{{ {chosen} }}', f'{{ {number} }}'))} }}"
+        return f"{{ SELECT DISTINCT ?e ?p ?v {{ {self._said([entity], relations)} }} {order} LIMIT {limit} }}"
+
+    def _said(self, entities: Sequence[Node], relations: Collection[Iri] | None) -> str:
+        named = "" if relations is None else f"{writing.values('p', sorted(relations), self.dialect)} "
+        return f"{writing.values('e', entities, self.dialect)} {named}?e ?p ?v . FILTER(isLiteral(?v))"
 
     def _serves(self) -> str:
         if self.declares is None:
