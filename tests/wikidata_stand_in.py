@@ -1,4 +1,4 @@
-"""Wikidata on loopback: its query service, the scholarly one, and two actions of its web API, over small graphs.
+"""Wikidata on loopback: its query service, the scholarly one, and three actions of its web API, over small graphs.
 
 Answers have the shapes, status codes, limits and headers that Wikimedia documents. It is a `FaultEndpoint`, so it can
 be told to throttle, fail, stall and cut answers short: `stand_in.endpoint.follow(refusing(429), stand_in.script)`.
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import anyio.to_thread
 import pyoxigraph
+from rapidfuzz.distance import OSA
 
 from fault_endpoint import JSON_RESULTS, Asked, FaultEndpoint, Wire, answering, serving
 from kg_adapters.prefixes import WIKIDATA
@@ -25,6 +26,8 @@ PREFIXES = "".join(f"PREFIX {prefix}: <{name}>\n" for prefix, name in WIKIDATA.n
     "PREFIX owl: <http://www.w3.org/2002/07/owl#>\nPREFIX xsd: <http://www.w3.org/2001/XMLSchema#>\n"
     "PREFIX geo: <http://www.opengis.net/ont/geosparql#>\n"
 )
+_NAMES = ("http://www.w3.org/2000/01/rdf-schema#label", "http://www.w3.org/2004/02/skos/core#altLabel")
+_WORD = re.compile(r"\w+")
 _PROPERTY_LABEL = re.compile(r"<http://www\.wikidata\.org/prop/direct/(P\d+)> <(http://www\.w3\.org/[^>]*)> ")
 
 
@@ -112,6 +115,8 @@ class WikidataStandIn:
             headers = {"Retry-After": "5", "X-Database-Lag": f"{self.lag_s:.0f}"}
         elif told["action"] == "wbgetentities":
             body = self._entities(told)
+        elif told["action"] == "query":
+            body = self._pages(told)
         else:
             body = self._found(told)
         reply = answering(json.dumps(body), media_type="application/json; charset=utf-8", headers=headers)
@@ -121,9 +126,9 @@ class WikidataStandIn:
         ids = told["ids"].split("|")
         if len(ids) > MOST_IDS:
             return {"error": {"code": "toomanyvalues", "info": f"Too many values; the limit is {MOST_IDS}."}}
-        return {"entities": {each: self._entity(each, _languages(told)) for each in ids}, "success": 1}
+        return {"entities": {each: self._entity(each, _languages(told), told.get("props", "")) for each in ids}, "success": 1}
 
-    def _entity(self, asked: str, languages: list[str] | None) -> Mapping[str, object]:
+    def _entity(self, asked: str, languages: list[str] | None, props: str) -> Mapping[str, object]:
         current = self.merged.get(asked, asked)
         labels = self._texts(current, "http://www.w3.org/2000/01/rdf-schema#label", languages)
         if not labels and not self._exists(current):
@@ -135,6 +140,9 @@ class WikidataStandIn:
             "labels": labels or [],
             "descriptions": self._texts(current, "http://schema.org/description", languages) or [],
         }
+        if "aliases" in props:
+            aliases = self._texts(current, "http://www.w3.org/2004/02/skos/core#altLabel", languages)
+            said["aliases"] = {language: [text] for language, text in aliases.items()} or []
         if current != asked:
             said["redirects"] = {"from": asked, "to": current}
         return said
@@ -172,6 +180,21 @@ class WikidataStandIn:
         ordered = sorted(hits.values(), key=lambda hit: (len(str(hit["match"])), len(str(hit["id"])), str(hit["id"])))
         return {"searchinfo": {"search": told["search"]}, "search": ordered[: int(told["limit"])], "success": 1}
 
+    def _pages(self, told: Mapping[str, str]) -> Mapping[str, object]:
+        """Search the names of items for words; one letter of those with a tilde may be wrong, but not the first two."""
+        wanted = told["srsearch"].lower().split()
+        found: dict[str, set[str]] = {}
+        for name in _NAMES:
+            for quad in self.main.quads_for_pattern(None, pyoxigraph.NamedNode(name), None):
+                page = str(quad.subject).strip("<>").rpartition("/")[2]
+                if page.startswith("Q") and isinstance(quad.object, pyoxigraph.Literal):
+                    found.setdefault(page, set()).update(_WORD.findall(quad.object.value.lower()))
+        pages = [
+            page for page, words in found.items() if all(any(_is(word, each) for word in words) for each in wanted)
+        ]
+        titles = [{"ns": 0, "title": page} for page in sorted(pages)[: int(told["srlimit"])]]
+        return {"batchcomplete": True, "query": {"search": titles}}
+
     @property
     def _stores(self) -> tuple[pyoxigraph.Store, ...]:
         return self.main, self.scholarly
@@ -191,3 +214,9 @@ def _item(name: str) -> pyoxigraph.NamedNode:
 
 def _languages(told: Mapping[str, str]) -> list[str] | None:
     return told["languages"].split("|") if "languages" in told else None
+
+
+def _is(word: str, wanted: str) -> bool:
+    if not wanted.endswith("~1"):
+        return word == wanted
+    return word[:2] == wanted[:2] and OSA.distance(word, wanted.removesuffix("~1")) <= 1

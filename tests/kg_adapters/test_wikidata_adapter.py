@@ -335,6 +335,17 @@ async def test_names_are_searched_by_wikidata_itself(tmp_path: Path) -> None:
         assert "Wikidata's own search" in wikidata.search_note
 
 
+async def test_one_slip_of_the_pen_in_each_word_is_forgiven(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (wikidata, stand_in):
+        (goethe,) = await wikidata.search("Goehte", limit=5)
+        assert (goethe.entity, goethe.matched_by, goethe.matched_text) == (GOETHE, "text", "Goethe")
+        assert len(stand_in.asked(API)) == 3
+        (maryland,) = await wikidata.search("Berlin Marylnad", limit=5)
+        assert maryland.matched_text == "Berlin, Maryland"
+        assert await wikidata.search("Nowhere", limit=5) == []
+        assert await wikidata.search("?!", limit=5) == []
+
+
 async def test_the_schema_is_bounded_named_and_kept(tmp_path: Path) -> None:
     async with opened(tmp_path) as (wikidata, stand_in):
         schema = await wikidata.schema()

@@ -1,7 +1,7 @@
-"""Wikidata's web API: the actions `wbgetentities` and `wbsearchentities`."""
+"""Wikidata's web API: the actions `wbgetentities` and `wbsearchentities`, and its full-text search."""
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 from urllib.parse import urlencode
@@ -15,19 +15,24 @@ from kg_adapters.sparql.messages import HttpReply, HttpRequest
 from kg_adapters.sparql.reply_file import NoMemory, ReplyMemory
 from kg_adapters.sparql.retries import Backoff, Pace, retry_after_s
 from kg_adapters.sparql.timing import Timing
-from kg_adapters.wikidata.api_models import ApiError, EntitiesAnswer, Entity, Hit, Kind, SearchAnswer, Text
+from kg_adapters.wikidata.api_models import ApiError, EntitiesAnswer, Entity, Hit, Kind, PagesAnswer, SearchAnswer, Text
 from kg_adapters.wikidata.options import WikidataOptions
 
 BATCH: Final = 50
 """The most ids, or hits, of one request."""
 MAX_TEXT: Final = 250
 """The most characters of a text that is searched for; longer ones are cut."""
+ALIKE: Final = 20
+"""The most entities with a misspelled name that are looked at."""
+_MAX_WORDS: Final = 12
+_FORGIVEN_FROM: Final = 4
+_WORD: Final = re.compile(r"\w+")
 _ID: Final = re.compile(r"[QPL][1-9][0-9]{0,9}")
 _LARGEST: Final = 2**31 - 1
 _PASSING: Final = frozenset({"maxlag", "ratelimited", "readonly", "internal_api_error_DBQueryTimeoutError"})
 _JSON: Final = ("application/json",)
 
-AnswerT = TypeVar("AnswerT", EntitiesAnswer, SearchAnswer)
+AnswerT = TypeVar("AnswerT", EntitiesAnswer, SearchAnswer, PagesAnswer)
 T = TypeVar("T")
 
 
@@ -136,6 +141,40 @@ class WikidataApi:
             limit=str(min(limit, BATCH)),
         )
 
+    async def alike(self, text: str) -> Sequence[ApiMatch]:
+        """Return the names of items that hold the words of a text, each of them with at most one slip of the pen.
+
+        It costs two requests: the full-text search, and the labels and aliases of what that found.
+
+        Raises:
+            BackendError: There is no answer, or it cannot be read.
+        """
+        words = _WORD.findall(text[:MAX_TEXT])[:_MAX_WORDS]
+        if not words:
+            return []
+        ids = await self._ask(
+            PagesAnswer,
+            self._ids,
+            action="query",
+            list="search",
+            srsearch=" ".join(f"{word}~1" if len(word) >= _FORGIVEN_FROM else word for word in words),
+            srnamespace="0",
+            srprop="",
+            srinfo="",
+            srlimit=str(ALIKE),
+        )
+        if not ids:
+            return []
+        languages = "|".join(self._options.all_languages)
+        return await self._ask(
+            EntitiesAnswer,
+            lambda answer: [match for each in answer.entities.values() for match in _names(each)],
+            action="wbgetentities",
+            ids="|".join(ids),
+            props="labels|aliases",
+            languages=languages,
+        )
+
     async def aclose(self) -> None:
         """Close the connections; calling it twice is harmless."""
         await self._client.aclose()
@@ -145,6 +184,11 @@ class WikidataApi:
         if answer.search is None:
             raise self._unreadable("search")
         return [_match(hit) for hit in answer.search if _can_exist(hit.id)]
+
+    def _ids(self, answer: PagesAnswer) -> Sequence[str]:
+        if answer.query is None:
+            raise self._unreadable("query")
+        return [page.title for page in answer.query.search if _can_exist(page.title)]
 
     async def _about(self, ids: Sequence[str], **parameters: str) -> Mapping[str, Named]:
         return await self._ask(
@@ -235,3 +279,10 @@ def _is_gone(entity: Entity) -> bool:
 
 def _match(hit: Hit) -> ApiMatch:
     return ApiMatch(hit.id, hit.match.text or hit.id, hit.match.type == "alias")
+
+
+def _names(entity: Entity) -> Iterator[ApiMatch]:
+    if _can_exist(entity.id) and not _is_gone(entity):
+        yield from (ApiMatch(entity.id, text.value, is_alias=False) for text in entity.labels.values())
+        others = (text for texts in entity.aliases.values() for text in texts)
+        yield from (ApiMatch(entity.id, text.value, is_alias=True) for text in others)

@@ -37,6 +37,7 @@ class Entity(_Said):
 
     id: str = ""
     labels: Texts = Field(default_factory=dict[str, Text])
+    aliases: Annotated[dict[str, list[Text]], BeforeValidator(_map)] = Field(default_factory=dict[str, list[Text]])
     descriptions: Texts = Field(default_factory=dict[str, Text])
     redirects: Redirect | None = None
     missing: object = None
@@ -77,6 +78,25 @@ class SearchAnswer(_Said):
 
     error: ApiError | None = None
     search: list[Hit] | None = None
+
+
+class Page(_Said):
+    """One page that the full-text search found; that of an item bears its id."""
+
+    title: str
+
+
+class Pages(_Said):
+    """What the full-text search found."""
+
+    search: list[Page]
+
+
+class PagesAnswer(_Said):
+    """The answer to `list=search`."""
+
+    error: ApiError | None = None
+    query: Pages | None = None
 
 
 Kind = Choice["item", "property"]

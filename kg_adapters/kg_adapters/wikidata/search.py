@@ -6,6 +6,7 @@ from typing import Final
 
 from kg_adapters.local.folding import fold
 from kg_adapters.models import Candidate, RelationCandidate
+from kg_adapters.name_index import Name, NameIndex
 from kg_adapters.relation_index import RelationIndex, RelationName
 from kg_adapters.sparql.asking import Asker
 from kg_adapters.sparql.rows import rows
@@ -35,14 +36,22 @@ class WikidataSearch:
     @property
     def note(self) -> str:
         """See `NameSearch`."""
-        return "Found by Wikidata's own search: labels and aliases that begin like the text, without typing errors."
+        return (
+            "Found by Wikidata's own search: labels and aliases that begin like the text, and where none is the same, "
+            "those with its words, each with one typing error at most, behind its first letters."
+        )
 
     async def search(self, text: str, *, limit: int, type: Node | None) -> Sequence[Candidate]:
-        """Return the entities that a text may name: same names first, then in Wikidata's own order."""
+        """Return the entities that a text may name: same names first, then in Wikidata's own order.
+
+        One request, three where nothing bears the name, and one more for a type.
+        """
         if limit < 1 or (type is not None and not self.asker.can_name(type)):
             return []
         matches = await self.api.search(text, limit=limit if type is None else BATCH)
         found = _candidates(text, matches)
+        if not any(each.score == 1.0 for each in found):
+            found = _merged(found, _alike(text, await self.api.alike(text)))
         if type is not None and found:
             answer = await self.asker.ask(self.queries.instances([each.entity for each in found], type))
             instances = {row.node("s") for row in rows(answer)}
@@ -66,3 +75,14 @@ def _candidates(text: str, matches: Sequence[ApiMatch]) -> list[Candidate]:
     same = [each for each in first if fold(each.matched_text) == wanted]
     like = [each for each in first if fold(each.matched_text) != wanted]
     return [*same, *(replace(each, score=_LIKE * _STEP**place) for place, each in enumerate(like))]
+
+
+def _alike(text: str, matches: Sequence[ApiMatch]) -> list[Candidate]:
+    names = [Name(entity(match.id), match.text, match.is_alias) for match in matches]
+    return NameIndex(names).search(text, BATCH, lambda _: True)
+
+
+def _merged(found: Sequence[Candidate], more: Sequence[Candidate]) -> list[Candidate]:
+    """Return candidates by score, each entity once."""
+    known = {each.entity for each in found}
+    return sorted([*found, *(each for each in more if each.entity not in known)], key=lambda each: -each.score)
