@@ -126,7 +126,10 @@ class WikidataStandIn:
         ids = told["ids"].split("|")
         if len(ids) > MOST_IDS:
             return {"error": {"code": "toomanyvalues", "info": f"Too many values; the limit is {MOST_IDS}."}}
-        return {"entities": {each: self._entity(each, _languages(told), told.get("props", "")) for each in ids}, "success": 1}
+        return {
+            "entities": {each: self._entity(each, _languages(told), told.get("props", "")) for each in ids},
+            "success": 1,
+        }
 
     def _entity(self, asked: str, languages: list[str] | None, props: str) -> Mapping[str, object]:
         current = self.merged.get(asked, asked)

@@ -1,0 +1,89 @@
+"""A world of dates, numbers and names says, behind a real engine, exactly what it says locally."""
+
+import random
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.local.cache import sample_store
+from kg_adapters.local.sparql_store import statements
+from kg_adapters.local.store import LocalStore, open_store
+from kg_adapters.models import FeaturePage
+from kg_adapters.requests import FeatureRequest
+from kg_adapters.sparql.adapter import SparqlAdapter
+from kg_adapters.terms import XSD, Attribute, Iri, Literal, Node
+from remote_graphs import Engine
+
+pytestmark = pytest.mark.xdist_group("engines")
+
+WORLD = "http://world.example/"
+LABEL, BUILT = Iri("http://www.w3.org/2000/01/rdf-schema#label"), Iri(f"{WORLD}R33")
+DECIMAL = Iri(f"{XSD}decimal")
+ENTITIES, SEED = 80, 5
+_LOADED: dict[str, str] = {}
+
+
+@pytest.fixture(scope="module")
+def world_files(tmp_path_factory: pytest.TempPathFactory) -> LocalStore:
+    return open_store(sample_store(tmp_path_factory.mktemp("world"), "sample:world"))
+
+
+@pytest.fixture
+async def world(world_files: LocalStore) -> AsyncIterator[LocalAdapter]:
+    async with aclosing(LocalAdapter(world_files)) as graph:
+        yield graph
+
+
+@pytest.fixture
+async def remote_world(engine: Engine, world_files: LocalStore, tmp_path: Path) -> AsyncIterator[SparqlAdapter]:
+    """The world behind each engine, into which it is loaded once."""
+    if engine.name not in _LOADED:
+        _LOADED[engine.name] = engine.load_new("".join(statements(world_files.index)))
+    async with engine.opened(_LOADED[engine.name], tmp_path) as graph:
+        yield graph
+
+
+@pytest.fixture(scope="module")
+def entities(world_files: LocalStore) -> Sequence[Node]:
+    """Some entities, the same every time."""
+    nodes = world_files.index.nodes
+    names = sorted(name for name in map(nodes.__getitem__, range(len(nodes))) if name.startswith(f"{WORLD}E"))
+    return [Iri(name) for name in random.Random(SEED).sample(names, ENTITIES)]  # noqa: S311 - no secret
+
+
+def kept(value: Literal) -> Literal:
+    """Return a value as engines keep it: decimals without a fraction that says nothing."""
+    return replace(value, value=value.value.removesuffix(".0")) if value.datatype == DECIMAL else value
+
+
+def features_shown(page: FeaturePage) -> FeaturePage:
+    return replace(page, features=tuple(replace(each, value=kept(each.value)) for each in page.features))
+
+
+@pytest.mark.parametrize("limit", [3, 200])
+async def test_the_features_of_many_are_the_same(
+    world: LocalAdapter, remote_world: SparqlAdapter, entities: Sequence[Node], limit: int
+) -> None:
+    for relations in (None, frozenset({LABEL, BUILT})):
+        request = FeatureRequest(tuple(entities), relations, limit)
+        mine = await world.features(request)
+        assert len(mine) > ENTITIES // 2
+        assert await remote_world.features(request) == {each: features_shown(page) for each, page in mine.items()}
+
+
+async def test_the_same_attributes_are_stated(
+    world: LocalAdapter, remote_world: SparqlAdapter, entities: Sequence[Node]
+) -> None:
+    pages = await world.features(FeatureRequest(tuple(entities[:20])))
+    held = [
+        Attribute(entity, each.relation, each.value)
+        for entity, page in pages.items()
+        for each in page.features
+        if kept(each.value) == each.value
+    ]
+    others = [replace(fact, tail=replace(fact.tail, value=f"{fact.tail.value}0")) for fact in held]
+    assert await remote_world.contains([*held, *others]) == await world.contains([*held, *others]) == frozenset(held)
