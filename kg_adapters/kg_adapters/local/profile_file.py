@@ -58,12 +58,16 @@ class _ProfileFile(_Row):
 
 def write_profile(folder: Path, index: GraphIndex, vocabulary: Vocabulary) -> None:
     """Count what the classes of a graph are known by and write it into its store's folder."""
-    written = _Writer().profile(profile_of_index(index, vocabulary))
-    (folder / FILE).write_text(written.model_dump_json(), encoding="utf-8")
+    (folder / FILE).write_text(profile_text(profile_of_index(index, vocabulary)), encoding="utf-8")
+
+
+def profile_text(profile: GraphProfile) -> str:
+    """Return a profile as a file has it."""
+    return _Writer().profile(profile).model_dump_json()
 
 
 def read_profile(text: bytes) -> GraphProfile:
-    """Return what `write_profile` wrote.
+    """Return what `profile_text` wrote.
 
     Args:
         text: The content of the file.

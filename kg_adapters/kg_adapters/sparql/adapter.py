@@ -28,6 +28,7 @@ from kg_adapters.sparql.checking import QueryChecker
 from kg_adapters.sparql.descriptions import DescriptionReader
 from kg_adapters.sparql.label_memory import LabelMemory
 from kg_adapters.sparql.neighborhoods import EdgeReader
+from kg_adapters.sparql.profiling import Profiler
 from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql.queries.groups import Scope
 from kg_adapters.sparql.relation_search import RelationSearch
@@ -92,8 +93,11 @@ class SparqlAdapter:
         self._relations = RelationSearch(asker, queries.names)
         self._surveyor = Surveyor(asker, queries.survey, parts.survey)
         self._checker = QueryChecker({**WELL_KNOWN, **parts.prefixes.namespaces}, parts.graphs)
+        self._profiler = Profiler(asker, queries.survey)
         self._schema: GraphSchema | None = None
         self._surveying = anyio.Lock()
+        self._profile: GraphProfile | None = None
+        self._profiling = anyio.Lock()
 
     @property
     def name(self) -> str:
@@ -148,7 +152,14 @@ class SparqlAdapter:
         return await self._relations.find(await self.schema(), text, limit)
 
     async def profile(self) -> GraphProfile:
-        return unknown_profile()
+        async with self._profiling:
+            if self._profile is None and self._parts.file is not None:
+                self._profile = self._parts.file.profile()
+            if self._profile is None:
+                self._profile = await self._profiler.profile()
+                if self._profile is not None and self._parts.file is not None:
+                    self._parts.file.keep_profile(self._profile)
+            return self._profile or unknown_profile()
 
     async def schema(self) -> GraphSchema:
         async with self._surveying:

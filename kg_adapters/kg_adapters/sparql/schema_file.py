@@ -11,8 +11,11 @@ from typing import Final
 from pydantic import TypeAdapter, ValidationError
 
 from kg_adapters.errors import InvalidRequest
+from kg_adapters.local.profile_file import profile_text, read_profile
+from kg_adapters.local.seal import Damage
 from kg_adapters.models import GraphSchema
 from kg_adapters.prefixes import Prefixes
+from kg_adapters.profile import GraphProfile
 from kg_boundary.private_files import private_folder, write_private
 
 FORMAT: Final = 1
@@ -37,16 +40,32 @@ class Learned:
     schema_time: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Profiled:
+    """What the file beside it holds: a profile as its own text.
+
+    Args:
+        format: The version of the file's form.
+        profile: The text.
+        time: When it was counted, in seconds since 1970.
+    """
+
+    format: int
+    profile: str
+    time: float
+
+
 _LEARNED: Final = TypeAdapter(Learned)
+_PROFILED: Final = TypeAdapter(Profiled)
 
 
 class SchemaFile:
-    """A file for one endpoint and choice of graphs; one that is damaged or of another version counts as missing.
+    """The files for one endpoint and choice of graphs; one that is damaged or of another version counts as missing.
 
     Args:
-        cache_folder: Where it is kept.
+        cache_folder: Where they are kept.
         key: What tells this graph from others.
-        expiry_s: After how many seconds a schema is out of date.
+        expiry_s: After how many seconds a schema or profile is out of date.
         clock: Tells the time, in seconds since 1970.
     """
 
@@ -60,6 +79,7 @@ class SchemaFile:
     ) -> None:
         name = hashlib.sha256("\n".join(key).encode()).hexdigest()[:24]
         self.path = cache_folder / FOLDER / f"{name}.json"
+        self.profile_path = self.path.with_name(f"{name}-profile.json")
         self._expiry_s = expiry_s
         self._clock = clock
 
@@ -73,16 +93,24 @@ class SchemaFile:
         learned = self._read()
         if learned is None or learned.schema is None:
             return None
-        age_s = self._clock() - learned.schema_time
-        return learned.schema if 0 <= age_s < self._expiry_s else None
+        return learned.schema if self._is_young(learned.schema_time) else None
+
+    def profile(self) -> GraphProfile | None:
+        """Return the profile, or None where none is kept that is young enough."""
+        try:
+            kept = _PROFILED.validate_json(self.profile_path.read_bytes())
+            return read_profile(kept.profile.encode()) if kept.format == FORMAT and self._is_young(kept.time) else None
+        except (OSError, ValidationError, Damage):
+            return None
 
     def keep_prefixes(self, prefixes: Prefixes) -> None:
         """Write prefixes; a schema that went with other ones is dropped."""
-        self._write(Learned(FORMAT, prefixes))
+        self._write(self.path, _LEARNED.dump_json(Learned(FORMAT, prefixes)))
 
     def keep_schema(self, schema: GraphSchema) -> None:
         """Write a schema with its prefixes."""
-        self._write(replace(Learned(FORMAT, schema.prefixes), schema=schema, schema_time=self._clock()))
+        learned = replace(Learned(FORMAT, schema.prefixes), schema=schema, schema_time=self._clock())
+        self._write(self.path, _LEARNED.dump_json(learned))
 
     def _read(self) -> Learned | None:
         try:
@@ -91,8 +119,15 @@ class SchemaFile:
             return None
         return learned if learned.format == FORMAT else None
 
-    def _write(self, learned: Learned) -> None:
+    def keep_profile(self, profile: GraphProfile) -> None:
+        """Write a profile."""
+        self._write(self.profile_path, _PROFILED.dump_json(Profiled(FORMAT, profile_text(profile), self._clock())))
+
+    def _is_young(self, time_s: float) -> bool:
+        return 0 <= self._clock() - time_s < self._expiry_s
+
+    def _write(self, path: Path, content: bytes) -> None:
         # A full or read-only disk costs the next start some seconds, and nothing else.
         with suppress(OSError):
-            private_folder(self.path.parent, ours=True)
-            write_private(self.path, _LEARNED.dump_json(learned))
+            private_folder(path.parent, ours=True)
+            write_private(path, content)

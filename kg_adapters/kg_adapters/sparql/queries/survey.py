@@ -29,6 +29,10 @@ class SurveyQueries:
         """Return the query for the number `?n` of statements."""
         return "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }"
 
+    def statements(self, limit: int) -> str:
+        """Return the query for statements `?s`, `?p`, `?o`, at most `limit`."""
+        return f"SELECT ?s ?p ?o {{ ?s ?p ?o }} LIMIT {limit}"
+
     def classes(self, sampled: int | None, limit: int) -> str:
         """Return the query for classes; rows `?c`, the number `?n` of instances, an example `?x`.
 

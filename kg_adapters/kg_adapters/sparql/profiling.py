@@ -1,0 +1,93 @@
+"""The profile of an endpoint's graph, counted here from all its statements where these are few enough to be read."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Final
+
+import anyio
+import anyio.to_thread
+
+from kg_adapters.errors import BackendUnavailable, KGError
+from kg_adapters.labels import Vocabulary
+from kg_adapters.profile import GraphProfile, unknown_profile
+from kg_adapters.profiling import Statement, profile_of
+from kg_adapters.sparql.asking import Asker
+from kg_adapters.sparql.queries.survey import SurveyQueries
+from kg_adapters.sparql.rows import rows
+from kg_adapters.sparql.solutions import Solutions
+from kg_adapters.terms import Iri, Literal, Node
+
+MOST_READ: Final = 100_000
+"""How many statements are read; of a graph with more nothing is counted."""
+
+
+class Profiler:
+    """Profiles a graph by two requests: how many statements it has, and all of them.
+
+    Args:
+        asker: What asks the endpoint.
+        queries: What writes the queries.
+        most_read: Graphs with more statements than this have no profile.
+    """
+
+    def __init__(self, asker: Asker, queries: SurveyQueries, most_read: int = MOST_READ) -> None:
+        self._asker = asker
+        self._queries = queries
+        self._most_read = most_read
+
+    async def profile(self) -> GraphProfile | None:
+        """Return the profile: one of which nothing is known where the graph is too large, None without an answer.
+
+        Raises:
+            BackendUnavailable: The endpoint cannot be reached.
+        """
+        try:
+            size = await self._asker.ask_whole(self._queries.size())
+            number = next((row.number("n") for row in rows(size)), None)
+            if number is None or number > self._most_read:
+                return unknown_profile()
+            statements = await self._asker.ask_whole(self._queries.statements(self._most_read))
+        except BackendUnavailable:
+            raise
+        except KGError:
+            return None
+        if statements.truncated or len(statements.rows) < number:
+            # Some endpoints send no more than so many rows, and do not say so.
+            return unknown_profile()
+        return await anyio.to_thread.run_sync(_counted, statements, self._queries.vocabulary)
+
+
+def _counted(answer: Solutions, vocabulary: Vocabulary) -> GraphProfile:
+    found = _Statements(answer, vocabulary)
+    return profile_of(found.all, vocabulary, entities=found.entities(), label=found.label)
+
+
+class _Statements:
+    """The statements of a graph, each once, and what they say of names."""
+
+    def __init__(self, answer: Solutions, vocabulary: Vocabulary) -> None:
+        self.all = frozenset(_read(answer))
+        self._vocabulary = vocabulary
+        self._texts: defaultdict[Node, defaultdict[Iri, list[Literal]]] = defaultdict(lambda: defaultdict(list))
+        for head, relation, tail in self.all:
+            if isinstance(tail, Literal) and relation in vocabulary.labels:
+                self._texts[head][relation].append(tail)
+
+    def entities(self) -> frozenset[Node]:
+        """Return the nodes that count as entities: all but relations that take part in no edge."""
+        heads = {head for head, _, _ in self.all}
+        edges = [(head, tail) for head, _, tail in self.all if not isinstance(tail, Literal)]
+        joined = {end for edge in edges for end in edge}
+        return frozenset(joined | (heads - {relation for _, relation, _ in self.all}))
+
+    def label(self, node: Node) -> str | None:
+        """Return what a class or relation is called."""
+        label = self._vocabulary.label(self._texts.get(node, {}))
+        return None if label is None else label.value
+
+
+def _read(answer: Solutions) -> Iterable[Statement]:
+    for row in rows(answer):
+        head, relation, tail = row.node("s"), row.iri("p"), row.term("o")
+        if head is not None and relation is not None and tail is not None:
+            yield head, relation, tail
