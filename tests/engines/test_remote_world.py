@@ -13,10 +13,12 @@ from kg_adapters.local.cache import sample_store
 from kg_adapters.local.sparql_store import statements
 from kg_adapters.local.store import LocalStore, open_store
 from kg_adapters.models import FeaturePage
+from kg_adapters.profile import ClassProfile
 from kg_adapters.requests import FeatureRequest
 from kg_adapters.sparql.adapter import SparqlAdapter
 from kg_adapters.terms import XSD, Attribute, Iri, Literal, Node
 from remote_graphs import Engine
+from small_graphs import store_of
 
 pytestmark = pytest.mark.xdist_group("engines")
 
@@ -87,3 +89,31 @@ async def test_the_same_attributes_are_stated(
     ]
     others = [replace(fact, tail=replace(fact.tail, value=f"{fact.tail.value}0")) for fact in held]
     assert await remote_world.contains([*held, *others]) == await world.contains([*held, *others]) == frozenset(held)
+
+
+async def test_the_profile_of_a_part_of_it_is_the_same(engine: Engine, world_files: LocalStore, tmp_path: Path) -> None:
+    # What is said of the classes and relations, and of a tenth of all else.
+    part = "".join(
+        line
+        for line in statements(world_files.index)
+        if line.split("> ", 1)[0][-1] == "7" or line.startswith((f"<{WORLD}K", f"<{WORLD}R"))
+    )
+    async with (
+        aclosing(LocalAdapter(store_of(tmp_path, part))) as here,
+        engine.opened(engine.load_new(part), tmp_path) as there,
+    ):
+        mine, theirs = await here.profile(), await there.profile()
+    assert theirs.complete
+    assert len(mine.classes) > 10
+    assert (theirs.values, theirs.inverses) == (mine.values, mine.inverses)
+    assert list(map(counts, theirs.classes)) == list(map(counts, mine.classes))
+    assert counts(theirs.everything) == counts(mine.everything)
+
+
+def counts(known: ClassProfile) -> ClassProfile:
+    """Return a profile without the least and greatest values, which engines write each in a way of its own."""
+    properties = (
+        replace(each, values=None if each.values is None else replace(each.values, least=None, greatest=None))
+        for each in known.properties
+    )
+    return replace(known, properties=tuple(properties))
