@@ -26,6 +26,7 @@ from benchmarks.graphs import BENCHMARK_GRAPH, Graph, bundled_sample, open_sourc
 from benchmarks.imports import measure_import, measure_open
 from benchmarks.lookups import measure_lookups, measure_retrieve
 from benchmarks.observe import measure_observe
+from benchmarks.one_hop import measure_one_hop
 from benchmarks.paths import measure_paths
 from benchmarks.remote import measure_remote
 from benchmarks.scaling import measure_scaling
@@ -44,6 +45,7 @@ SECTIONS: Final[Mapping[str, Measure]] = {
     "retrieve": measure_retrieve,
     "paths": measure_paths,
     "observe": measure_observe,
+    "one-hop": measure_one_hop,
     "agents": measure_agents,
     "calls": measure_calls,
     "clients": measure_clients,
