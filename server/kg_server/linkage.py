@@ -74,6 +74,7 @@ def _wording(path: Path, names: Names) -> str:
 def _answer(request: PathRequest, found: PathsFound, here: Sequence[Line], names: Names) -> Answer:
     result = PathsResult(
         status=_status(found, len(here)),
+        knowledge="stated" if here else "unknown",
         summary=_summary(request, found, names) + _left_out(found, len(here)),
         paths=[_triples(line.cells(names)) for line in here],
         labels=labels_of_entities(here, names),

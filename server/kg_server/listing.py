@@ -19,13 +19,20 @@ def listed(tool: Tool) -> Tool:
     """Return a tool with schemas that say only what helps to call it and to read its answer."""
     slim = {"input_schema": _slim(tool.input_schema, INPUT_KEYS) | _required(tool.input_schema)}
     if tool.output_schema is not None:
-        slim["output_schema"] = _slim(tool.output_schema, OUTPUT_KEYS)
+        slim["output_schema"] = _without_texts(_slim(tool.output_schema, OUTPUT_KEYS))
     return tool.model_copy(update=slim)
 
 
 def _slim(schema: Mapping[str, Any], keys: tuple[str, ...]) -> Schema:
     properties: Mapping[str, Schema] = schema["properties"]
     return {"type": "object", "properties": {name: _field(each, keys) for name, each in properties.items()}}
+
+
+def _without_texts(schema: Schema) -> Schema:
+    """Return a schema in which what is not said to be anything else is text."""
+    properties: Mapping[str, Schema] = schema["properties"]
+    plain = {name: {} if each == {"type": "string"} else each for name, each in properties.items()}
+    return schema | {"properties": plain}
 
 
 def _required(schema: Mapping[str, Any]) -> Schema:

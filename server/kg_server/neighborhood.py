@@ -10,10 +10,11 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Iri, Node, Triple
 from kg_server.budget import fitting, token_count
+from kg_server.coverage import absence
 from kg_server.names import Names, names_of, terms_of
-from kg_server.relation_resolution import Chosen, relation_of
-from kg_server.resolve import entity_of, unknown_entity
-from kg_server.results import Answer, NeighborsResult
+from kg_server.relation_resolution import Chosen, NoSuchRelation, no_such_relation, relation_of
+from kg_server.resolve import entity_of, require_entity, unknown_entity
+from kg_server.results import Answer, Knowledge, NeighborsResult
 
 ADJECTIVES: Final = {"out": "outgoing", "in": "incoming", "both": "neighbouring"}
 SUMMARY_TOKENS: Final = 200
@@ -71,11 +72,11 @@ async def neighborhood(
         UnknownRelation: No triple has the relation.
     """
     node = await entity_of(graph, entity)
-    chosen = (
-        None
-        if relation is None
-        else await relation_of(graph, relation, around=[node], direction=direction, trusting=graph.remote)
-    )
+    try:
+        chosen = await _chosen(graph, node, relation, direction)
+    except NoSuchRelation as error:
+        await require_entity(graph, entity)
+        return Answer(_no_triples(await no_such_relation(graph, node, error)), ())
     query = _Query(node, chosen, direction, limit, cursor)
     page = await _page(graph, query, entity)
     if not page.triples and query.position is None:
@@ -99,6 +100,12 @@ async def neighborhood(
         if fits == 1 or answer.tokens <= max_tokens:
             return answer
         fits = max(1, min(fits - 1, fits * max_tokens // answer.tokens))
+
+
+async def _chosen(graph: KGAdapter, node: Node, relation: str | None, direction: Direction) -> Chosen | None:
+    if relation is None:
+        return None
+    return await relation_of(graph, relation, around=[node], direction=direction, trusting=graph.remote)
 
 
 def relation_table(names: Names, counts: Sequence[RelationCount], max_tokens: int) -> RelationTable:
@@ -217,25 +224,45 @@ async def _nothing(graph: KGAdapter, query: _Query, max_tokens: int) -> Answer:
     )
     table = relation_table(names, counts, min(800, max_tokens // 3))
     outgoing, incoming = by_direction(table.counts)
-    result = NeighborsResult(
-        status="empty",
-        summary=_absence(query, degree, names),
-        triples=[],
-        labels=names.entity_labels([query.entity]),
-        relations=names.relation_labels([each.relation for each in table.counts]),
-        outgoing=names.counts(outgoing),
-        incoming=names.counts(incoming),
-        total=0,
+    missing = None
+    if query.relation is not None:
+        missing = await absence(graph, query.entity, query.relation, query.direction)
+    result = _no_triples(
+        _absence(query, degree, names, "" if missing is None else f"; {missing.clause}"),
+        "unknown" if missing is None else missing.knowledge,
+    ).model_copy(
+        update={
+            "labels": names.entity_labels([query.entity]),
+            "relations": names.relation_labels([each.relation for each in table.counts]),
+            "outgoing": names.counts(outgoing),
+            "incoming": names.counts(incoming),
+        }
     )
     return Answer(result, table.lines)
 
 
-def _absence(query: _Query, degree: Degree, names: Names) -> str:
+def _no_triples(summary: str, knowledge: Knowledge = "unknown") -> NeighborsResult:
+    return NeighborsResult(
+        status="empty",
+        knowledge=knowledge,
+        summary=summary,
+        triples=[],
+        labels={},
+        relations={},
+        outgoing={},
+        incoming={},
+        total=0,
+    )
+
+
+def _absence(query: _Query, degree: Degree, names: Names, coverage: str) -> str:
     subject = (
         f"{query.said(names)}{names.entity(query.entity)} is known, but has no {ADJECTIVES[query.direction]} triples"
     )
     if query.relation is not None:
-        subject += f" with {names.relation(query.relation)}, which is known too"
+        side = "" if query.direction == "out" else f"{ADJECTIVES[query.direction]} "
+        lacks = f"has no {side}{names.relation(query.relation)} here{coverage}"
+        subject = f"{query.said(names)}{names.entity(query.entity)} {lacks}"
     if not degree.relations:
         return f"{subject}. It has no neighbours at all; Feature shows its values."
     elsewhere = [each for each in degree.relations if each.relation == query.relation]

@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 
-from kg_adapters.models import NO_FEATURES, Degree, Direction, Feature, FeaturePage
+from kg_adapters.models import NO_FEATURES, Count, Degree, Direction, Feature, FeaturePage, RelationCount
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.protocol import KGAdapter, SupportsFeatureNote
 from kg_adapters.requests import FeatureRequest
 from kg_adapters.terms import Node
+from kg_server.coverage import absence, thinness
+from kg_server.inverses import Walked, degree_both_ways
 from kg_server.lines import (
     Line,
     Over,
@@ -18,9 +20,9 @@ from kg_server.lines import (
 )
 from kg_server.names import Names, names_of
 from kg_server.neighborhood import ADJECTIVES, by_direction
-from kg_server.relation_resolution import Chosen, relation_of
+from kg_server.relation_resolution import Chosen, NoSuchRelation, no_such_relation, relation_of
 from kg_server.resolve import require_entity
-from kg_server.results import Answer, DegreeResult, FeaturesResult, fitted
+from kg_server.results import Answer, DegreeResult, FeaturesResult, Knowledge, fitted
 
 MAX_FEATURES = 500
 SHOWN_FEATURES = 10
@@ -35,7 +37,10 @@ async def features_of(graph: KGAdapter, *, entity: str, feature: str | None, max
         UnknownRelation: Nothing in the graph has the feature.
     """
     node = await require_entity(graph, entity)
-    chosen = None if feature is None else await relation_of(graph, feature, "feature", around=[node])
+    try:
+        chosen = None if feature is None else await relation_of(graph, feature, "feature", around=[node])
+    except NoSuchRelation as error:
+        return Answer(_no_values(await no_such_relation(graph, node, error)), ())
     relation = None if chosen is None else chosen.relation
     relations = None if relation is None else frozenset({relation})
     page = (await graph.features(FeatureRequest((node,), relations, MAX_FEATURES))).get(node)
@@ -64,28 +69,52 @@ async def degree_of(
         UnknownRelation: No triple has the relation.
     """
     node = await require_entity(graph, entity)
-    chosen = None if relation is None else await relation_of(graph, relation, around=[node], direction=direction)
-    degrees = await graph.degrees([node], direction=direction, relations=None if chosen is None else [chosen.relation])
-    degree = degrees[node]
-    read = () if chosen is None else chosen.terms
+    try:
+        chosen = None if relation is None else await relation_of(graph, relation, around=[node], direction=direction)
+    except NoSuchRelation as error:
+        nothing = Degree(Count(0), ())
+        return Answer(_degree(nothing, (), await no_such_relation(graph, node, error), Names(graph.prefixes, {})), ())
+    counted = await _counted(graph, node, chosen, direction)
+    degree, read = counted.degree, () if chosen is None else chosen.terms
     names = await names_of(graph, (node, *(each.relation for each in degree.relations), *read))
     ordered = sorted(degree.relations, key=lambda each: (each.direction == "in", -each.count.value, each.relation))
     lines = [f"{each.direction} | {names.relation(each.relation)} | {each.count}" for each in ordered]
+    note, knowledge = "", None
+    if chosen is not None and ordered:
+        note = f"{counted.said(names)}{await thinness(graph, [node], chosen.relation, direction)}"
+    elif chosen is not None:
+        missing = await absence(graph, node, chosen.relation, direction)
+        note, knowledge = f" {missing.clause[0].upper()}{missing.clause[1:]}.", missing.knowledge
 
     def build(shown: int) -> Answer:
-        outgoing, incoming = by_direction(ordered[:shown])
-        result = DegreeResult(
-            status="empty" if not ordered else "ok" if shown >= len(ordered) else "truncated",
-            summary=_degree_summary(node, chosen, direction, degree, len(ordered) - shown, names),
-            neighbors=degree.neighbors.value,
-            exact=degree.neighbors.exact,
-            outgoing=names.counts(outgoing),
-            incoming=names.counts(incoming),
-            relations=names.relation_labels([each.relation for each in ordered[:shown]]),
-        )
+        summary = _degree_summary(node, chosen, direction, degree, len(ordered) - shown, names)
+        result = _degree(degree, ordered[:shown], f"{summary}{note}", names, knowledge)
         return Answer(result, tuple(lines[:shown]))
 
     return fitted(build, len(lines), max_tokens)
+
+
+async def _counted(graph: KGAdapter, node: Node, chosen: Chosen | None, direction: Direction) -> Walked:
+    """Count neighbours over all relations, or over one with what its inverse says of it."""
+    if chosen is None:
+        return Walked((await graph.degrees([node], direction=direction))[node])
+    return await degree_both_ways(graph, node, chosen.relation, direction)
+
+
+def _degree(
+    degree: Degree, shown: Sequence[RelationCount], summary: str, names: Names, knowledge: Knowledge | None = None
+) -> DegreeResult:
+    outgoing, incoming = by_direction(shown)
+    result = DegreeResult(
+        status="empty" if not degree.relations else "ok" if len(shown) >= len(degree.relations) else "truncated",
+        summary=summary,
+        neighbors=degree.neighbors.value,
+        exact=degree.neighbors.exact,
+        outgoing=names.counts(outgoing),
+        incoming=names.counts(incoming),
+        relations=names.relation_labels([each.relation for each in shown]),
+    )
+    return result if knowledge is None else result.model_copy(update={"knowledge": knowledge})
 
 
 async def _feature_names(graph: KGAdapter, entity: Node) -> Sequence[str]:
@@ -118,15 +147,18 @@ def _line(entity: Node, feature: Feature, prefixes: Prefixes) -> Line:
 
 async def _no_features(graph: KGAdapter, entity: Node, chosen: Chosen | None) -> Answer:
     names = await names_of(graph, (entity, *(chosen.terms if chosen is not None else ())))
-    summary = f"{_said(chosen, names)}{names.entity(entity)} is known, but has no values"
-    if chosen is not None:
-        existing = await _feature_names(graph, entity)
-        summary += f" of {names.relation(chosen.relation)}, which is known too"
-        summary += f". It has {', '.join(existing)}" if existing else ". It has no values at all"
-    result = FeaturesResult(
-        status="empty", summary=f"{summary}. GetNeighbor shows its triples.", features=[], relations={}, total=0
-    )
-    return Answer(result, ())
+    shows = "GetNeighbor shows its triples."
+    if chosen is None:
+        return Answer(_no_values(f"{names.entity(entity)} is known, but has no values. {shows}"), ())
+    missing = await absence(graph, entity, chosen.relation)
+    existing = await _feature_names(graph, entity)
+    others = f"It has {', '.join(existing)}" if existing else "It has no values at all"
+    lacks = f"{_said(chosen, names)}{names.entity(entity)} has no value of {names.relation(chosen.relation)} here"
+    return Answer(_no_values(f"{lacks}; {missing.clause}. {others}. {shows}", missing.knowledge), ())
+
+
+def _no_values(summary: str, knowledge: Knowledge = "unknown") -> FeaturesResult:
+    return FeaturesResult(status="empty", knowledge=knowledge, summary=summary, features=[], relations={}, total=0)
 
 
 def _said(chosen: Chosen | None, names: Names) -> str:

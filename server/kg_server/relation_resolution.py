@@ -29,6 +29,10 @@ _LISTED: Final = 8
 _SUGGESTED: Final = 3
 
 
+class NoSuchRelation(InvalidRequest):
+    """No relation or feature of the graph is called so."""
+
+
 @dataclass(frozen=True, slots=True)
 class Chosen:
     """What a text was taken for, which of its names that was (None for its id), and what else is called the same."""
@@ -70,8 +74,8 @@ async def relation_of(
         trusting: Take an id unseen, where what is asked for next tells whether the graph has it.
 
     Raises:
-        InvalidRequest: Several relations are called so, or none is: those are named that may have been meant, and
-            those that the entities have.
+        InvalidRequest: Several relations are called so.
+        NoSuchRelation: None is: those are named that may have been meant, and those that the entities have.
         UnknownRelation: It is an id that no statement has.
     """
     sample = around[:MAX_SAMPLED]
@@ -90,7 +94,13 @@ async def relation_of(
     near = await _suggested(graph, text if relation is None else relation.local_part, there)
     if relation is not None:
         raise UnknownRelation(text, suggestions=near, hint=_HINTS[sort])
-    raise InvalidRequest(await _unknown(graph, text, sort, sample, there, near))
+    raise NoSuchRelation(await _unknown(graph, text, sort, sample, there, near))
+
+
+async def no_such_relation(graph: KGAdapter, entity: Node, error: NoSuchRelation) -> str:
+    """Return what to say of an entity that is known where nothing is called as the relation that was asked for."""
+    names = await names_of(graph, [entity])
+    return f"{names.entity(entity)} is known here. {error}"
 
 
 _HINTS: Final[dict[Sort, str]] = {

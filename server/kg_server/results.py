@@ -1,6 +1,6 @@
 """What the tools answer: flat models for programs, and one line per fact for readers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal as Choice
 from typing import TypeAlias
@@ -11,6 +11,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from kg_server.budget import token_count
 
 Status: TypeAlias = Choice["ok", "empty", "truncated", "timeout"]
+Knowledge: TypeAlias = Choice["stated", "denied", "unknown", "unnamed"]
+
+
+def knowledge_of(found: Mapping[str, object]) -> Knowledge:
+    """Return what an answer says by its status alone: what is there is stated, what is not is not known."""
+    return "stated" if found.get("status") in {"ok", "truncated"} else "unknown"
 
 
 class Result(BaseModel):
@@ -19,6 +25,7 @@ class Result(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     status: Status
+    knowledge: Knowledge = Field(default_factory=knowledge_of)
     summary: str
 
 

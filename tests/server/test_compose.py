@@ -79,6 +79,7 @@ async def test_an_answer_shows_results_steps_and_evidence_with_labels_and_ids(to
     )
     assert reply.data == {
         "status": "ok",
+        "knowledge": "stated",
         "summary": "Feature[Neighbor[Retrieve[Japan], Capital], population]: 1 value.",
         "parts": [["1", "Feature[Neighbor[Retrieve[Japan], Capital], population]", "values", "1 value"]],
         "results": [["1", "Q1490", "P1082", "13960236", "xsd:integer"]],

@@ -13,6 +13,7 @@ async def test_every_triple_around_an_entity_is_a_line_with_labels_and_ids(tokyo
     )
     assert reply.data == {
         "status": "ok",
+        "knowledge": "stated",
         "summary": "Tokyo (Q1490) has 3 outgoing triples over 3 relations, all here.",
         "triples": [["Q1490", "P17", "Q17"], ["Q1490", "P31", "Q515"], ["Q1490", "P36", "Q179645"]],
         "labels": {"Q1490": "Tokyo", "Q17": "Japan", "Q515": "city", "Q179645": "Shinjuku"},
@@ -98,9 +99,11 @@ async def test_a_relation_given_as_entity_is_told_where_it_belongs(tokyo: LocalA
 
 
 async def test_a_relation_that_is_no_name_is_answered_with_ids(tokyo: LocalAdapter) -> None:
-    text = await refusal(tokyo, "GetNeighbor", entity="Q1490", relation="capitol")
-    assert text.startswith(
-        "No relation of this graph is called 'capitol'. Did you mean capital (P36)? Tokyo (Q1490) has"
+    reply = await call(tokyo, "GetNeighbor", entity="Q1490", relation="capitol")
+    assert (reply.data["status"], reply.data["knowledge"]) == ("empty", "unknown")
+    assert reply.summary.startswith(
+        "Tokyo (Q1490) is known here. No relation of this graph is called 'capitol'. Did you mean capital (P36)? "
+        "Tokyo (Q1490) has"
     )
 
 
@@ -114,7 +117,9 @@ async def test_an_unknown_relation_is_told_apart_from_a_missing_combination(toky
     combination = await call(tokyo, "GetNeighbor", entity="Q515", relation="P36")
     assert unknown.startswith("This graph has no relation 'P9999'.")
     assert combination.data["status"] == "empty"
-    assert "P36), which is known too" in combination.summary
+    assert combination.summary == (
+        "city (Q515) has no capital (P36) here; of 5 entities 2 have one, so that says little. It has these:"
+    )
 
 
 async def test_an_empty_answer_says_when_the_other_direction_has_some(tokyo: LocalAdapter) -> None:

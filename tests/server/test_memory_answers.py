@@ -139,6 +139,7 @@ async def test_a_memory_without_facts_is_empty(tokyo: LocalAdapter, tmp_path: Pa
         reply = await memory.read(handle)
     assert reply.data == {
         "status": "empty",
+        "knowledge": "unknown",
         "summary": "The memory holds 0 facts in 0 paths, all here.",
         "facts": [],
         "labels": {},

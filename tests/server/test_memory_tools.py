@@ -50,6 +50,7 @@ async def test_a_path_grows_by_each_triple_that_goes_on_from_its_end(goethe: Loc
     relations = {"P451": "unmarried partner", "P19": "place of birth"}
     assert grown.data == {
         "status": "ok",
+        "knowledge": "stated",
         "summary": grown.summary,
         "facts": facts,
         "labels": labels,
@@ -61,6 +62,7 @@ async def test_a_path_grows_by_each_triple_that_goes_on_from_its_end(goethe: Loc
     assert whole.text == f"The memory holds 2 facts in 1 path, all here.\n{TO_OFFENBACH}"
     assert whole.data == {
         "status": "ok",
+        "knowledge": "stated",
         "summary": whole.summary,
         "facts": facts,
         "labels": labels,

@@ -53,6 +53,7 @@ async def test_the_triples_most_like_the_question_come_first_in_their_real_direc
     )
     assert reply.data == {
         "status": "ok",
+        "knowledge": "stated",
         "summary": summary,
         "triples": [
             ["Q1490", "P36", "Q179645", "0.50", "1"],

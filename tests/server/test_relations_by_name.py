@@ -98,7 +98,10 @@ async def test_of_relations_with_one_name_the_entity_decides_or_the_candidates_c
 
 async def test_what_only_shares_words_is_suggested_and_never_taken(family: LocalAdapter) -> None:
     for tool in ("GetNeighbor", "Degree"):
-        assert await refusal(family, tool, entity="ex:ann", relation="father in") == (
+        reply = await call(family, tool, entity="ex:ann", relation="father in")
+        assert (reply.data["status"], reply.data["knowledge"]) == ("empty", "unknown")
+        assert reply.summary == (
+            "Ann (ex:ann) is known here. "
             "No relation of this graph is called 'father in'. Did you mean father (ex:father) or "
             "father-in-law (ex:inLaw)? Ann (ex:ann) has place of birth (ex:birthPlace), father (ex:father), "
             "father-in-law (ex:inLaw)."

@@ -16,7 +16,15 @@ async def test_ask_says_yes_or_why_not(tokyo: LocalAdapter) -> None:
     yes = await call(tokyo, "Sparql", query="ASK { wd:Q17 wdt:P36 wd:Q1490 }")
     no = await call(tokyo, "Sparql", query="ASK { wd:Q17 wdt:P36 wd:Q424242 }")
     bare = await call(tokyo, "Sparql", query="ASK { ?x ?p ?x }")
-    assert yes.data == {"status": "ok", "summary": "Yes.", "variables": [], "rows": [], "labels": {}, "truth": True}
+    assert yes.data == {
+        "status": "ok",
+        "knowledge": "stated",
+        "summary": "Yes.",
+        "variables": [],
+        "rows": [],
+        "labels": {},
+        "truth": True,
+    }
     assert (no.text, no.data["truth"]) == ("No. This graph does not mention Q424242.", False)
     assert bare.text == "No."
 

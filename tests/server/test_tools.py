@@ -44,6 +44,7 @@ async def test_retrieve_without_a_match_says_what_to_try(tokyo: LocalAdapter) ->
     reply = await call(tokyo, "Retrieve", text="zzzzqqqq")
     assert reply.data == {
         "status": "empty",
+        "knowledge": "unknown",
         "summary": "Nothing is called 'zzzzqqqq' or alike. Try another spelling or fewer words.",
         "candidates": [],
     }

@@ -29,12 +29,13 @@ async def test_a_wrong_value_is_repeated_as_the_caller_wrote_it(tokyo: LocalAdap
     ],
 )
 async def test_a_long_id_is_not_echoed_at_length(tokyo: LocalAdapter, tool: str, arguments: dict[str, str]) -> None:
-    assert len(await refusal(tokyo, tool, **arguments)) < 400
+    assert len((await call(tokyo, tool, **arguments)).text) < 400
 
 
 async def test_an_unknown_feature_is_answered_with_those_that_exist(tokyo: LocalAdapter) -> None:
-    assert await refusal(tokyo, "Feature", entity="Q17", feature="popullation") == (
-        "No feature of this graph is called 'popullation'. Did you mean population (P1082)? Japan (Q17) has rdfs:label."
+    assert (await call(tokyo, "Feature", entity="Q17", feature="popullation")).text == (
+        "Japan (Q17) is known here. No feature of this graph is called 'popullation'. Did you mean population (P1082)? "
+        "Japan (Q17) has rdfs:label."
     )
     assert await refusal(tokyo, "Feature", entity="Q17", feature="P9999") == (
         "This graph has no relation 'P9999'. Feature without a feature lists all values."
@@ -49,7 +50,7 @@ async def test_an_entity_without_any_value_is_told_apart_from_an_unknown_one(
     named = await call(graph, "Feature", entity="e:a", feature="e:name")
     assert bare.summary == "e:a is known, but has no values. GetNeighbor shows its triples."
     assert named.summary == (
-        "e:a is known, but has no values of e:name, which is known too. It has no values at all. "
+        "e:a has no value of e:name here; of 3 entities 1 has one, so that says little. It has no values at all. "
         "GetNeighbor shows its triples."
     )
 
@@ -82,13 +83,14 @@ async def test_an_unknown_id_with_a_known_name_in_it_suggests_that(graph_of: Cal
 
 
 async def test_a_relation_that_resembles_none_around_is_looked_for_in_the_whole_graph(tokyo: LocalAdapter) -> None:
-    assert await refusal(tokyo, "GetNeighbor", entity="Q17", relation="located") == (
-        "No relation of this graph is called 'located'. Did you mean located in (P131)? "
+    assert (await call(tokyo, "GetNeighbor", entity="Q17", relation="located")).text == (
+        "Japan (Q17) is known here. No relation of this graph is called 'located'. Did you mean located in (P131)? "
         "Japan (Q17) has country (P17), capital (P36)."
     )
     for text in ("zzzz", "_:b1"):
-        assert await refusal(tokyo, "GetNeighbor", entity="Q17", relation=text) == (
-            f"No relation of this graph is called '{text}'. Japan (Q17) has country (P17), capital (P36)."
+        assert (await call(tokyo, "GetNeighbor", entity="Q17", relation=text)).text == (
+            f"Japan (Q17) is known here. No relation of this graph is called '{text}'. "
+            "Japan (Q17) has country (P17), capital (P36)."
         )
 
 

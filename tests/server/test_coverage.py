@@ -1,0 +1,186 @@
+"""What an answer says where something is not there: the graph says no, does not know, or knows only a part."""
+
+from collections.abc import Callable
+
+import pytest
+import rdflib
+
+from calls import call
+from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.local.cache import sample_store
+from kg_adapters.local.store import open_store
+from kg_adapters.protocol import KGAdapter
+from kg_adapters.rdflib_adapter import RdflibAdapter
+from kg_server.coverage import plural
+
+PREFIXES = (
+    "@prefix e: <http://e.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . "
+    "@prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> . "
+)
+FILMS = PREFIXES + (
+    'e:Film rdfs:label "film" . e:director rdfs:label "director" . e:prize rdfs:label "prize" . '
+    'e:captain rdfs:label "captain" . e:premiere rdfs:label "premiere" . e:Short rdfs:subClassOf e:Film . '
+    + "".join(
+        f'e:f{n} a e:Film ; rdfs:label "Film {n}" . '
+        + (f'e:f{n} e:director e:d{n} ; e:premiere "19{n + 10}"^^xsd:gYear . ' if n else "")
+        + (f"e:f{n} e:prize e:oscar . " if n in {1, 2, 3} else "")
+        for n in range(20)
+    )
+    + "e:short a e:Short . e:ship e:captain e:ahab ."
+)
+FAMILY = PREFIXES + (
+    'e:Person rdfs:label "person" . e:child rdfs:label "child" ; owl:inverseOf e:parent . '
+    'e:parent rdfs:label "parent" . '
+    "e:married a owl:SymmetricProperty . "
+    + "".join(f"e:p{n} a e:Person . " for n in range(12))
+    + "e:p0 e:child e:p1, e:p2, e:p3 . e:p1 e:parent e:p0 . e:p4 e:parent e:p0 . e:p5 e:parent e:p0 . "
+    "e:p6 e:married e:p0 . e:p7 e:child e:p8 ."
+)
+
+
+@pytest.fixture(params=["local", "rdflib"])
+def opened(request: pytest.FixtureRequest, graph_of: Callable[[str], LocalAdapter]) -> Callable[[str], KGAdapter]:
+    """Return what opens Turtle as a graph, on either kind of adapter that knows its profile."""
+
+    def open_graph(turtle: str) -> KGAdapter:
+        return graph_of(turtle) if request.param == "local" else RdflibAdapter(rdflib.Graph().parse(data=turtle))
+
+    return open_graph
+
+
+async def test_what_few_of_a_class_have_is_not_known_where_it_is_missing(opened: Callable[[str], KGAdapter]) -> None:
+    reply = await call(opened(FILMS), "GetNeighbor", entity="e:f7", relation="prize")
+    assert reply.summary == (
+        "Film 7 (e:f7) has no prize (e:prize) here; of 21 films 3 have one, so that says little. It has these:"
+    )
+    assert (reply.data["status"], reply.data["knowledge"]) == ("empty", "unknown")
+
+
+async def test_what_nearly_all_of_a_class_have_is_denied_where_missing(
+    opened: Callable[[str], KGAdapter],
+) -> None:
+    for tool, said in (("GetNeighbor", "has no director (e:director) here; of"), ("Degree", "Of")):
+        reply = await call(opened(FILMS), tool, entity="e:f0", relation="director")
+        assert f"{said} 21 films 19 have one, so it seems to have none." in reply.summary
+        assert reply.data["knowledge"] == "denied"
+
+
+async def test_a_value_that_nearly_all_have_is_missing_and_not_denied(opened: Callable[[str], KGAdapter]) -> None:
+    reply = await call(opened(FILMS), "Feature", entity="e:f0", feature="premiere")
+    assert reply.summary.startswith(
+        "Film 0 (e:f0) has no value of premiere (e:premiere) here; of 21 films 19 have one, so its own is missing. "
+    )
+    assert reply.data["knowledge"] == "unknown"
+
+
+async def test_what_no_instance_of_a_class_has_is_a_kind_of_thing_that_the_graph_does_not_know(
+    opened: Callable[[str], KGAdapter],
+) -> None:
+    reply = await call(opened(FILMS), "GetNeighbor", entity="e:f1", relation="captain")
+    assert "no film here has one, so the graph does not know this kind of thing." in reply.summary
+    assert reply.data["knowledge"] == "unknown"
+
+
+async def test_a_class_with_few_instances_is_judged_by_the_wider_one(opened: Callable[[str], KGAdapter]) -> None:
+    reply = await call(opened(FILMS), "Degree", entity="e:short", relation="prize")
+    assert reply.summary.endswith("Of 21 films 3 have one, so that says little.")
+
+
+async def test_a_relation_that_does_not_exist_is_answered_and_not_known(opened: Callable[[str], KGAdapter]) -> None:
+    for tool, argument in (("GetNeighbor", "relation"), ("Degree", "relation"), ("Feature", "feature")):
+        reply = await call(opened(FILMS), tool, entity="e:f1", **{argument: "producer"})
+        assert reply.summary.startswith("Film 1 (e:f1) is known here. No ")
+        assert "of this graph is called 'producer'." in reply.summary
+        assert (reply.data["status"], reply.data["knowledge"]) == ("empty", "unknown")
+
+
+async def test_an_edge_asked_for_as_a_value_and_a_value_asked_for_as_an_edge_are_shown_the_way(
+    opened: Callable[[str], KGAdapter],
+) -> None:
+    edge = await call(opened(FILMS), "Feature", entity="e:f1", feature="director")
+    value = await call(opened(FILMS), "Degree", entity="e:f1", relation="premiere")
+    assert "it leads to 1 by it, which GetNeighbor shows" in edge.summary
+    assert "It has 1 value of it, which Feature shows" in value.summary
+    assert (edge.data["knowledge"], value.data["knowledge"]) == ("stated", "stated")
+
+
+async def test_a_count_says_when_few_have_any(opened: Callable[[str], KGAdapter]) -> None:
+    rare = await call(opened(FILMS), "Degree", entity="e:f1", relation="prize")
+    usual = await call(opened(FILMS), "Degree", entity="e:f1", relation="director")
+    assert rare.summary == (
+        "Film 1 (e:f1) has 1 distinct neighbour over prize (e:prize). Of 21 films 3 have one at all, so there may be "
+        "more than the graph knows."
+    )
+    assert usual.summary == "Film 1 (e:f1) has 1 distinct neighbour over director (e:director)."
+
+
+async def test_a_count_takes_what_is_stored_either_way_and_says_so(opened: Callable[[str], KGAdapter]) -> None:
+    reply = await call(opened(FAMILY), "Degree", entity="e:p0", relation="child", direction="out")
+    assert reply.summary.startswith(
+        "e:p0 has 5 distinct outgoing neighbours over child (e:child). 3 stored as child (e:child), 2 more as parent "
+        "(e:parent) of the other."
+    )
+    assert (reply.data["neighbors"], reply.data["outgoing"], reply.data["incoming"]) == (
+        5,
+        {"e:child": 3},
+        {"e:parent": 3},
+    )
+
+
+async def test_a_symmetric_relation_counts_from_either_side(opened: Callable[[str], KGAdapter]) -> None:
+    reply = await call(opened(FAMILY), "Degree", entity="e:p0", relation="e:married", direction="out")
+    assert reply.data["neighbors"] == 1
+    assert "0 stored as e:married, 1 more the other way round." in reply.summary
+    both = await call(opened(FAMILY), "Degree", entity="e:p0", relation="e:married")
+    assert (both.data["neighbors"], both.data["incoming"]) == (1, {"e:married": 1})
+
+
+async def test_only_what_is_stored_backwards_counts_too(opened: Callable[[str], KGAdapter]) -> None:
+    reply = await call(opened(FAMILY), "Degree", entity="e:p8", relation="parent", direction="out")
+    assert (reply.data["neighbors"], reply.data["knowledge"], reply.data["incoming"]) == (1, "stated", {"e:child": 1})
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> LocalAdapter:
+    return LocalAdapter(open_store(sample_store(tmp_path_factory.mktemp("cache"), "sample:world")))
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [
+        ("Wandering Tower (2016)", "captain"),
+        ("Stohrau Glassworks", "telephone number"),
+        ("Guvčá III", "retail price"),
+        ("Bujian Vlekrümann", "blood group"),
+    ],
+)
+async def test_a_question_that_the_fictional_world_cannot_answer_is_told_by_a_typed_field(
+    world: LocalAdapter, name: str, asked: str
+) -> None:
+    entity = world.prefixes.shorten((await world.search(name, limit=1))[0].entity)
+    for tool, argument in (("GetNeighbor", "relation"), ("Feature", "feature")):
+        assert (await call(world, tool, entity=entity, **{argument: asked})).data["knowledge"] == "unknown"
+
+
+async def test_no_path_is_not_known(opened: Callable[[str], KGAdapter]) -> None:
+    reply = await call(opened(FILMS), "GetPath", source="e:f1", target="e:ahab")
+    assert (reply.data["status"], reply.data["knowledge"]) == ("empty", "unknown")
+    linked = await call(opened(FILMS), "GetPath", source="e:f1", target="e:f2")
+    assert linked.data["knowledge"] == "stated"
+
+
+@pytest.mark.parametrize(
+    ("noun", "several"),
+    [
+        ("human", "humans"),
+        ("city", "cities"),
+        ("day", "days"),
+        ("big person", "big people"),
+        ("church", "churches"),
+        ("television series", "television series"),
+        ("city of the United States", "cities of the United States"),
+        ("mountain (peak)", "mountains (peak)"),
+    ],
+)
+def test_nouns_are_put_into_the_plural(noun: str, several: str) -> None:
+    assert plural(noun) == several
