@@ -15,6 +15,7 @@ from kg_adapters.terms import node_key
 
 Statement: TypeAlias = tuple[kg.Node, kg.Iri, kg.Term]
 Groups: TypeAlias = Mapping[tuple[kg.EdgeDirection, kg.Iri], Sequence[kg.Triple]]
+Facts: TypeAlias = Sequence[Sequence[kg.Fact]]
 N = TypeVar("N", kg.Node, kg.Iri)
 T = TypeVar("T")
 
@@ -75,7 +76,7 @@ class EdgeListAdapter:
         return {entity: self._degree(entity, direction, relations) for entity in entities if entity in self._nodes}
 
     async def contains(self, facts: Collection[kg.Fact]) -> frozenset[kg.Fact]:
-        return frozenset(each for each in facts if each in self._edges.get(each.relation, ()))
+        return frozenset(each for each in facts if self._holds(each))
 
     async def features(self, request: kg.FeatureRequest) -> Mapping[kg.Node, kg.FeaturePage]:
         found = {entity: self._asked_features(entity, request.relations) for entity in request.entities}
@@ -113,12 +114,32 @@ class EdgeListAdapter:
         pass
 
     def _page(self, request: kg.NeighborRequest, offset: int, entity: kg.Node) -> kg.NeighborPage:
-        groups = self._chosen(entity, request.direction, request.relations)
-        kept = [group[: request.limit_per_relation] for group in groups.values()]
-        total, shown, end = sum(map(len, groups.values())), sum(map(len, kept)), offset + request.limit
+        groups = self._facts(entity, request)
+        kept = [group[: request.limit_per_relation] for group in groups]
+        total, shown, end = sum(map(len, groups)), sum(map(len, kept)), offset + request.limit
         facts = tuple(islice(in_turns(kept), offset, end))
         cursor = cursor_at(end, request, entity, self.name) if end < shown else None
         return kg.NeighborPage(facts, kg.Count(total), truncated=end < shown or shown < total, cursor=cursor)
+
+    def _facts(self, entity: kg.Node, request: kg.NeighborRequest) -> Facts:
+        """Return what is asked for around an entity, group by group."""
+        edges = self._chosen(entity, request.direction, request.relations)
+        if not request.values or request.direction == "in":
+            return list(edges.values())
+        values: defaultdict[kg.Iri, list[kg.Attribute]] = defaultdict(list)
+        for each in self._asked_features(entity, request.relations):
+            if request.relations is not None or each.relation not in self.vocabulary.texts:
+                values[each.relation].append(kg.Attribute(entity, each.relation, each.value))
+        found: list[tuple[tuple[bool, kg.Iri, bool], Sequence[kg.Fact]]] = [
+            *(((side == "in", relation, False), group) for (side, relation), group in edges.items()),
+            *(((False, relation, True), group) for relation, group in values.items()),
+        ]
+        return [group for _, group in sorted(found, key=lambda each: each[0])]
+
+    def _holds(self, fact: kg.Fact) -> bool:
+        if isinstance(fact, kg.Attribute):
+            return kg.Feature(fact.relation, fact.tail) in self._features.get(fact.head, ())
+        return fact in self._edges.get(fact.relation, ())
 
     def _asked_features(self, entity: kg.Node, relations: Collection[kg.Iri] | None) -> list[kg.Feature]:
         return [each for each in self._features.get(entity, ()) if relations is None or each.relation in relations]

@@ -5,10 +5,10 @@ from edge_list import EdgeListAdapter
 
 from kg_adapters import KGAdapter, Prefixes, Vocabulary
 from kg_adapters.rdflib_terms import RdflibStatements
-from kg_adapters.testing import KGAdapterContract
+from kg_adapters.testing import KGAdapterContract, ValuesContract
 
 
-class TestEdgeList(KGAdapterContract):
+class TestEdgeList(ValuesContract, KGAdapterContract):
     """Everything that the protocol promises."""
 
     async def open_graph(self, triples: str) -> KGAdapter:

@@ -30,7 +30,7 @@ from kg_adapters.profile import GraphProfile
 from kg_adapters.protocol import KGAdapter, SupportsFeatureNote, SupportsPaths, SupportsSearchNote, SupportsSparql
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
 from kg_adapters.surroundings import SupportsSurroundings, Surroundings, surroundings_of
-from kg_adapters.terms import Fact, Iri, Node, Triple
+from kg_adapters.terms import Fact, Iri, Node
 from kg_adapters.vectors import LabelVectors, SupportsVectors
 
 MAX_ENTRIES: Final = 20_000
@@ -263,20 +263,19 @@ def _with_abilities(bases: tuple[type[CachingAdapter], ...]) -> type[CachingAdap
 
 def _parts(found: Surroundings) -> dict[Node, _Around]:
     """Return what surroundings say about each entity."""
-    triples: defaultdict[int, list[Triple]] = defaultdict(list)
+    facts: defaultdict[int, list[Fact]] = defaultdict(list)
     labels: defaultdict[int, dict[Node, str]] = defaultdict(dict)
     for edge, place in enumerate(found.near.tolist()):
         relation, far = int(found.relation[edge]), int(found.far[edge])
-        triples[place].append(found.triple(edge))
-        named = (
-            (found.relations[relation], found.relation_labels[relation]),
-            (found.far_nodes[far], found.far_labels[far]),
-        )
-        labels[place].update((term, label) for term, label in named if label is not None)
+        ends: list[tuple[Node, str | None]] = [(found.relations[relation], found.relation_labels[relation])]
+        if far < len(found.far_nodes):
+            ends.append((found.far_nodes[far], found.far_labels[far]))
+        facts[place].append(found.fact(edge))
+        labels[place].update((term, label) for term, label in ends if label is not None)
     sampled = frozenset(found.sampled)
     return {
         entity: _Around(
-            NeighborPage(tuple(triples[place]), Count(len(triples[place])), truncated=entity in sampled), labels[place]
+            NeighborPage(tuple(facts[place]), Count(len(facts[place])), truncated=entity in sampled), labels[place]
         )
         for place, entity in enumerate(found.entities)
     }

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import islice
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -37,7 +37,10 @@ from kg_adapters.rdflib_survey import Survey
 from kg_adapters.rdflib_terms import RdflibStatements
 from kg_adapters.relation_index import RelationIndex
 from kg_adapters.requests import FeatureRequest, NeighborRequest
-from kg_adapters.terms import Fact, Iri, Literal, Node, Triple, node_key
+from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Triple, literal_key, node_key
+
+_Group: TypeAlias = tuple[EdgeDirection, Iri, bool]
+"""A direction, a relation, and whether the facts are values."""
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -197,10 +200,10 @@ class _Reader:
         )
 
     def page(self, request: NeighborRequest, offset: int, graph: str, entity: Node) -> NeighborPage | None:
-        groups = self._groups(entity, request.direction, request.relations)
+        groups = self._groups(entity, request.direction, request.relations, values=request.values)
         if not groups and not self._statements.mentions(entity):
             return None
-        kept = [sorted(group, key=_far_end(entity))[: request.limit_per_relation] for group in groups.values()]
+        kept = [sorted(group, key=partial(_far_end, entity))[: request.limit_per_relation] for group in groups.values()]
         total, shown = sum(map(len, groups.values())), sum(map(len, kept))
         if offset and offset >= shown:
             raise past_the_end()
@@ -216,15 +219,14 @@ class _Reader:
         groups = self._groups(entity, direction, relations)
         if not groups and not self._statements.mentions(entity):
             return None
-        ends = {node for group in groups.values() for triple in group for node in (triple.head, triple.tail)}
-        counts = (RelationCount(relation, side, Count(len(group))) for (side, relation), group in groups.items())
+        ends = {node for group in groups.values() for fact in group for node in (fact.head, fact.tail)}
+        counts = (RelationCount(relation, side, Count(len(group))) for (side, relation, _), group in groups.items())
         return Degree(Count(len(ends - {entity})), tuple(counts))
 
     def has(self, fact: Fact) -> bool:
-        if isinstance(fact, Triple):
-            return any(True for _ in self._statements.match(fact.head, fact.relation, fact.tail))
-        # Asked for by its value, rdflib would find a literal that is written in another way.
-        return any(tail == fact.tail for _, _, tail in self._statements.match(fact.head, fact.relation))
+        # Asked for a literal, rdflib would find one that is written in another way.
+        found = self._statements.match(fact.head, fact.relation, fact.tail if isinstance(fact, Triple) else None)
+        return any(tail == fact.tail for _, _, tail in found)
 
     def features(self, relations: frozenset[Iri] | None, entity: Node) -> tuple[Feature, ...]:
         found = {
@@ -246,20 +248,23 @@ class _Reader:
         return self._name_index.search(text, limit, instances.__contains__)
 
     def _groups(
-        self, entity: Node, direction: Direction, relations: frozenset[Iri] | None
-    ) -> dict[tuple[EdgeDirection, Iri], set[Triple]]:
-        """Return the triples around an entity by direction and relation, in the order of the groups."""
-        groups: defaultdict[tuple[EdgeDirection, Iri], set[Triple]] = defaultdict(set)
+        self, entity: Node, direction: Direction, relations: frozenset[Iri] | None, *, values: bool = False
+    ) -> dict[_Group, set[Fact]]:
+        """Return the facts around an entity by direction, relation and kind, in the order of the groups."""
+        groups: defaultdict[_Group, set[Fact]] = defaultdict(set)
+        left_out = self.vocabulary.texts if relations is None else frozenset[Iri]()
         for relation in (None,) if relations is None else relations:
             if direction != "in":
                 for head, found, tail in self._statements.match(head=entity, relation=relation):
                     if not isinstance(tail, Literal):
-                        groups["out", found].add(Triple(head, found, tail))
+                        groups["out", found, False].add(Triple(head, found, tail))
+                    elif values and found not in left_out:
+                        groups["out", found, True].add(Attribute(head, found, tail))
             if direction != "out":
                 for head, found, _ in self._statements.match(relation=relation, tail=entity):
                     if direction == "in" or head != entity:
-                        groups["in", found].add(Triple(head, found, entity))
-        return dict(sorted(groups.items(), key=lambda item: (item[0][0] == "in", item[0][1])))
+                        groups["in", found, False].add(Triple(head, found, entity))
+        return dict(sorted(groups.items(), key=lambda item: (item[0][0] == "in", *item[0][1:])))
 
     def _texts(self, term: Node, relations: Iterable[Iri]) -> dict[Iri, list[Literal]]:
         return {
@@ -280,8 +285,9 @@ class _Reader:
         return frozenset(roles)
 
 
-def _far_end(entity: Node) -> Callable[[Triple], str]:
-    return lambda triple: node_key(triple.tail if triple.head == entity else triple.head)
+def _far_end(entity: Node, fact: Fact) -> tuple[str, ...]:
+    far = fact.tail if fact.head == entity else fact.head
+    return literal_key(far) if isinstance(far, Literal) else (node_key(far),)
 
 
 def _feature_order(feature: Feature) -> tuple[Iri, str, str, Iri]:

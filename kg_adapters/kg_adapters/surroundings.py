@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Final, Protocol, TypeAlias, TypeVar, overload, runtime_checkable
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 from kg_adapters.models import NeighborPage
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import NeighborRequest, SurroundingsRequest
-from kg_adapters.terms import Iri, Node, Triple, node_key
+from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term, Triple, node_key
 
 Ints: TypeAlias = npt.NDArray[np.int32]
 Longs: TypeAlias = npt.NDArray[np.int64]
@@ -54,7 +55,7 @@ class StoreIds:
 
     Args:
         relations: For each of `Surroundings.relations` its relation id; shape [relations].
-        far: For each of `Surroundings.far_nodes` its node id; shape [far nodes].
+        far: For each of `Surroundings.far_nodes` its node id, and none for literals; shape [far nodes].
     """
 
     relations: Ints
@@ -63,23 +64,24 @@ class StoreIds:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The edges around some entities: edge `i` joins `entities[near[i]]` and `far_nodes[far[i]]`; c edges in all.
+    """The facts around some entities: fact `i` joins `entities[near[i]]` and the far term `far[i]`; c facts in all.
 
-    Edges come by entity, outgoing before incoming, then by relation, then by the far node. An edge from an entity to
-    itself is there once, as outgoing.
+    Facts come by entity, outgoing before incoming, then by relation, edges before values, then by the far node or
+    value. An edge from an entity to itself is there once, as outgoing.
 
     Args:
         entities: Whose surroundings these are, each once.
         near: Places in `entities`; shape [c].
         inverse: Whether the far node is the head; shape [c].
         relation: Places in `relations`; shape [c].
-        far: Places in `far_nodes`; shape [c].
+        far: Places among the far terms: in `far_nodes`, and behind them in `far_literals`; shape [c].
         relations: The distinct relations, sorted.
         far_nodes: The distinct far nodes, sorted by `node_key`.
         relation_labels: The label of each relation, or None.
-        far_labels: The label of each far node, or None.
-        sampled: The entities that have more edges than are here.
+        far_labels: The label of each far node, or None; then the text of each literal.
+        sampled: The entities that have more facts than are here.
         ids: The store's own numbers, where the graph has some.
+        far_literals: The literals, one for each attribute, in the order of the facts.
     """
 
     entities: tuple[Node, ...]
@@ -93,6 +95,7 @@ class Surroundings:
     far_labels: Sequence[str | None]
     sampled: tuple[Node, ...]
     ids: StoreIds | None = None
+    far_literals: Sequence[Literal] = ()
 
     def __len__(self) -> int:
         return len(self.near)
@@ -103,75 +106,89 @@ class Surroundings:
         relation = self.relations[int(self.relation[edge])]
         return Triple(far, relation, near) if self.inverse[edge] else Triple(near, relation, far)
 
+    def fact(self, edge: int) -> Fact:
+        """Return an edge in its real direction, or an attribute."""
+        value = int(self.far[edge]) - len(self.far_nodes)
+        if value < 0:
+            return self.triple(edge)
+        relation = self.relations[int(self.relation[edge])]
+        return Attribute(self.entities[int(self.near[edge])], relation, self.far_literals[value])
+
 
 @runtime_checkable
 class SupportsSurroundings(Protocol):
-    """A graph that knows the edges around many entities without making triples of them."""
+    """A graph that knows the facts around many entities without making values of them."""
 
     async def surroundings(self, request: SurroundingsRequest) -> Surroundings:
-        """Return what `gather_surroundings` would: the same edges in the same order."""
+        """Return what `gather_surroundings` would: the same facts in the same order."""
         ...
 
 
 async def surroundings(graph: KGAdapter, request: SurroundingsRequest) -> Surroundings:
-    """Return the edges around entities, by the graph's own way where it has one."""
+    """Return the facts around entities, by the graph's own way where it has one."""
     if isinstance(graph, SupportsSurroundings):
         return await graph.surroundings(request)
     return await gather_surroundings(graph, request)
 
 
 async def gather_surroundings(graph: KGAdapter, request: SurroundingsRequest) -> Surroundings:
-    """Return the edges around entities from one request for neighbours and one for labels."""
+    """Return the facts around entities from one request for neighbours and one for labels."""
     around = tuple(dict.fromkeys(request.entities))
-    asked = NeighborRequest(around, limit_per_relation=request.per_relation, limit=request.per_entity)
+    asked = NeighborRequest(
+        around, limit_per_relation=request.per_relation, limit=request.per_entity, values=request.values
+    )
     pages = await graph.neighbors(asked)
-    edges = (_row(0, entity, triple) for entity, page in pages.items() for triple in page.triples)
-    wanted: set[Node] = {term for *_, relation, far in edges for term in (relation, far)}
+    rows = (_row(0, entity, fact) for entity, page in pages.items() for fact in page.facts)
+    wanted = {term for *_, relation, far in rows for term in (relation, far) if not isinstance(term, Literal)}
     return surroundings_of(around, pages, await graph.labels(wanted) if wanted else {})
 
 
 def surroundings_of(
     around: tuple[Node, ...], pages: Mapping[Node, NeighborPage], labels: Mapping[Node, str]
 ) -> Surroundings:
-    """Return the edges of pages as arrays.
+    """Return the facts of pages as arrays.
 
     Args:
         around: The entities, each once.
-        pages: By entity, its triples in both directions; none for what the graph does not mention.
+        pages: By entity, its facts in both directions; none for what the graph does not mention.
         labels: What the relations and far nodes are called.
     """
     edges = [edge for place, entity in enumerate(around) for edge in _edges(place, entity, pages.get(entity))]
     relations = sorted({relation for _, _, relation, _ in edges})
-    far_nodes = sorted({far for *_, far in edges}, key=node_key)
+    far_nodes = sorted({far for *_, far in edges if not isinstance(far, Literal)}, key=node_key)
+    literals = [far for *_, far in edges if isinstance(far, Literal)]
+    place: Mapping[Term, int] = {node: number for number, node in enumerate(far_nodes)}
+    behind = count(len(far_nodes))
     return Surroundings(
         entities=around,
         near=_ints(near for near, *_ in edges),
         inverse=np.fromiter((inverse for _, inverse, *_ in edges), dtype=np.bool_, count=len(edges)),
         relation=_places(relations, [relation for _, _, relation, _ in edges]),
-        far=_places(far_nodes, [far for *_, far in edges]),
+        far=_ints(next(behind) if isinstance(far, Literal) else place[far] for *_, far in edges),
         relations=relations,
         far_nodes=far_nodes,
         relation_labels=[labels.get(each) for each in relations],
-        far_labels=[labels.get(each) for each in far_nodes],
+        far_labels=[*(labels.get(each) for each in far_nodes), *(each.value for each in literals)],
         sampled=tuple(entity for entity in around if entity in pages and pages[entity].truncated),
+        far_literals=literals,
     )
 
 
-_Edge: TypeAlias = tuple[int, bool, Iri, Node]
-_NO_TRIPLES: Final[tuple[Triple, ...]] = ()
+_Edge: TypeAlias = tuple[int, bool, Iri, Term]
+_NO_FACTS: Final[tuple[Fact, ...]] = ()
 
 T = TypeVar("T", bound=Node)
 
 
 def _edges(place: int, entity: Node, page: NeighborPage | None) -> list[_Edge]:
     """Return a page's edges as rows, group by group: the page takes the groups in turns."""
-    rows = [_row(place, entity, triple) for triple in (_NO_TRIPLES if page is None else page.triples)]
-    return sorted(rows, key=lambda row: (row[1], row[2]))
+    rows = [_row(place, entity, fact) for fact in (_NO_FACTS if page is None else page.facts)]
+    return sorted(rows, key=lambda row: (row[1], row[2], isinstance(row[3], Literal)))
 
 
-def _row(place: int, entity: Node, triple: Triple) -> _Edge:
-    inverse = triple.head != entity
-    return place, inverse, triple.relation, triple.head if inverse else triple.tail
+def _row(place: int, entity: Node, fact: Fact) -> _Edge:
+    inverse = fact.head != entity
+    return place, inverse, fact.relation, fact.head if inverse else fact.tail
 
 
 def _places(known: Sequence[T], asked: Collection[T]) -> Ints:

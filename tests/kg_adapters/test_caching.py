@@ -18,7 +18,7 @@ from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_adapters.requests import NeighborRequest, SurroundingsRequest
 from kg_adapters.surroundings import SupportsSurroundings
 from kg_adapters.terms import Node
-from kg_adapters.testing import NAMED, TANGLE, TOWNS, KGAdapterContract, feature_page, iri, ntriples
+from kg_adapters.testing import NAMED, TANGLE, TOWNS, KGAdapterContract, ValuesContract, feature_page, iri, ntriples
 from kg_adapters.vectors import SupportsVectors
 from small_graphs import store_of
 from sparql_stand_in import StandInEndpoint, adapter_over, endpoint_of
@@ -27,7 +27,7 @@ from surrounding_values import everything
 ABILITIES = (SupportsPaths, SupportsSparql, SupportsSearchNote, SupportsVectors, SupportsSurroundings)
 
 
-class TestCachedGraph(KGAdapterContract):
+class TestCachedGraph(ValuesContract, KGAdapterContract):
     async def open_graph(self, triples: str) -> KGAdapter:
         return cached(RdflibAdapter(rdflib.Graph().parse(data=triples, format="nt")))
 

@@ -4,15 +4,15 @@ import rdflib
 
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.rdflib_adapter import RdflibAdapter
-from kg_adapters.testing import KGAdapterContract
+from kg_adapters.testing import KGAdapterContract, ValuesContract
 
 
-class TestRdflibGraph(KGAdapterContract):
+class TestRdflibGraph(ValuesContract, KGAdapterContract):
     async def open_graph(self, triples: str) -> KGAdapter:
         return RdflibAdapter(rdflib.Graph().parse(data=triples, format="nt"))
 
 
-class TestRdflibDataset(KGAdapterContract):
+class TestRdflibDataset(ValuesContract, KGAdapterContract):
     """Every statement stands in one or both of two named graphs."""
 
     async def open_graph(self, triples: str) -> KGAdapter:

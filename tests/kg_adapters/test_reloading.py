@@ -15,7 +15,7 @@ from kg_adapters.local.forwarding import LocalGraph
 from kg_adapters.local.reloading import ReloadingAdapter
 from kg_adapters.models import PathRequest
 from kg_adapters.requests import NeighborRequest
-from kg_adapters.testing import HUB, TOWNS, KGAdapterContract, iri, ntriples
+from kg_adapters.testing import HUB, TOWNS, KGAdapterContract, ValuesContract, iri, ntriples
 from small_graphs import store_of
 
 OLD = (*TOWNS, 'tokyo label "Old Tokyo"@en')
@@ -56,7 +56,7 @@ async def everything(graph: ReloadingAdapter) -> set[str]:
     return {label, found, *("New" if claim else "Old" for claim in claims)}
 
 
-class TestReloadingAdapter(KGAdapterContract):
+class TestReloadingAdapter(ValuesContract, KGAdapterContract):
     """As long as nothing is replaced, it is the graph itself."""
 
     @pytest.fixture(autouse=True)

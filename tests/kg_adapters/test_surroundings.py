@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_adapters.errors import InvalidRequest
+from kg_adapters.labels import Vocabulary
 from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.surroundings import surroundings_in_index
@@ -33,9 +34,13 @@ TOWN = [
 STATEMENTS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 2), st.integers(0, 4)), min_size=1, max_size=40)
 
 
-def by_index(index: GraphIndex, entities: Sequence[Node], per_relation: int, per_entity: int) -> Surroundings:
-    request = SurroundingsRequest(tuple(entities), per_relation, per_entity)
-    return surroundings_in_index(index, Dictionary(index), request, telling=lambda make: make)
+def by_index(
+    index: GraphIndex, entities: Sequence[Node], per_relation: int, per_entity: int, *, values: bool = False
+) -> Surroundings:
+    request = SurroundingsRequest(tuple(entities), per_relation, per_entity, values)
+    numbers = (index.relations.find(iri.value) for iri in Vocabulary().texts)
+    texts = [number for number in numbers if number is not None]
+    return surroundings_in_index(index, Dictionary(index), request, texts, telling=lambda make: make)
 
 
 def rdflib_adapter(statements: Sequence[str]) -> RdflibAdapter:
@@ -48,7 +53,13 @@ def triples_of(around: Surroundings) -> list[tuple[Node, Triple]]:
 
 def everything(around: Surroundings) -> tuple[object, ...]:
     arrays = (around.near, around.inverse, around.relation, around.far)
-    sequences = (around.relations, around.far_nodes, around.relation_labels, around.far_labels)
+    sequences = (
+        around.relations,
+        around.far_nodes,
+        around.far_literals,
+        around.relation_labels,
+        around.far_labels,
+    )
     return (
         around.entities,
         *(array.tolist() for array in arrays),
@@ -97,20 +108,22 @@ async def test_a_hub_is_sampled_relation_by_relation_and_named() -> None:
     assert around.sampled == (iri("land"),)
 
 
-@given(STATEMENTS, st.integers(1, 4), st.integers(1, 9))
-def test_the_index_gives_the_same_edges_in_the_same_order_as_any_graph(
-    statements: list[tuple[int, int, int]], per_relation: int, per_entity: int
+@given(statements=STATEMENTS, per_relation=st.integers(1, 4), per_entity=st.integers(1, 9), values=st.booleans())
+def test_the_index_gives_the_same_facts_in_the_same_order_as_any_graph(
+    statements: list[tuple[int, int, int]], per_relation: int, per_entity: int, *, values: bool
 ) -> None:
     said = [f"n{head} r{relation} n{tail}" for head, relation, tail in statements]
+    said += [f'n{head} r{relation} "{tail}"' for head, relation, tail in statements if tail != head]
     said += ['n1 label "one"@en', 'r1 label "first"@en']
-    asked = [iri(name) for name in ("n3", "n0", "n9", "n1", "n0", "n2")]
+    asked = tuple(iri(name) for name in ("n3", "n0", "n9", "n1", "n0", "n2"))
 
     async def gathered() -> Surroundings:
         return await gather_surroundings(
-            rdflib_adapter(said), SurroundingsRequest(tuple(asked), per_relation=per_relation, per_entity=per_entity)
+            rdflib_adapter(said), SurroundingsRequest(asked, per_relation, per_entity, values)
         )
 
-    assert everything(by_index(index_of(said), asked, per_relation, per_entity)) == everything(anyio.run(gathered))
+    mine = by_index(index_of(said), asked, per_relation, per_entity, values=values)
+    assert everything(mine) == everything(anyio.run(gathered))
 
 
 def test_a_loop_behind_the_limit_of_its_group_still_leaves_the_group_whole() -> None:

@@ -141,7 +141,11 @@ class KnownRows:
 async def test_vectors_of_labels_leave_only_the_question_and_the_best_pairs_to_embed(friends: int) -> None:
     index = index_of([*LIFE, *(f"goethe friend friend{number}" for number in range(friends))])
     seen = surroundings_in_index(
-        index, Dictionary(index), SurroundingsRequest((iri("goethe"),), 9_999, 9_999), telling=lambda make: make
+        index,
+        Dictionary(index),
+        SurroundingsRequest((iri("goethe"),), 9_999, 9_999),
+        texts=(),
+        telling=lambda make: make,
     )
     nodes, relations = [
         [table[number].rpartition("/")[2] for number in range(len(table))] for table in (index.nodes, index.relations)

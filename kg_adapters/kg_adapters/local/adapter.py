@@ -11,7 +11,6 @@ import anyio.to_thread
 
 from kg_adapters.cursors import past_the_end, read_cursor, write_cursor
 from kg_adapters.embedding.protocol import Vectors
-from kg_adapters.errors import Unsupported
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.definition import StoreDefinition
 from kg_adapters.local.degrees import count_neighbors
@@ -79,6 +78,10 @@ class LocalAdapter:
     def _types(self) -> frozenset[int]:
         return self._ids(self.vocabulary.types)
 
+    @cached_property
+    def _texts(self) -> frozenset[int]:
+        return self._ids(self.vocabulary.texts)
+
     @property
     def name(self) -> str:
         return self.store.info.name
@@ -112,8 +115,6 @@ class LocalAdapter:
 
     @intact
     async def neighbors(self, request: NeighborRequest) -> Mapping[Node, NeighborPage]:
-        if request.values:
-            raise Unsupported("This graph does not answer with values beside edges. Ask for its features.")
         nodes, start = dict.fromkeys(request.entities), START
         if request.cursor is not None:
             rank, place = read_cursor(request.cursor, 2, question_about(request.entities[0], request), self._content)
@@ -123,7 +124,9 @@ class LocalAdapter:
         for node in nodes:
             number = self._dictionary.node_id(node)
             if number is not None:
-                around = Neighborhood(self._index, number, request.direction, wanted)
+                around = Neighborhood(
+                    self._index, number, request.direction, wanted, values=request.values, texts=self._texts
+                )
                 if request.cursor is not None and not around.holds(start, request.limit_per_relation):
                     raise past_the_end()
                 pages[node] = self._page(node, around, request, start)
@@ -164,9 +167,7 @@ class LocalAdapter:
 
     @intact
     async def surroundings(self, request: SurroundingsRequest) -> Surroundings:
-        if request.values:
-            raise Unsupported("This graph does not answer with values beside edges. Ask for its features.")
-        return surroundings_in_index(self._index, self._dictionary, request, telling(self.store))
+        return surroundings_in_index(self._index, self._dictionary, request, self._texts, telling(self.store))
 
     @intact
     async def label_vectors(self, fingerprint: str) -> LabelVectors | None:
@@ -234,7 +235,7 @@ class LocalAdapter:
         most = request.limit_per_relation
         edges, following = around.page(request.limit, limit_per_relation=most, position=start)
         return NeighborPage(
-            facts=tuple(self._triple(node, edge) for edge in edges),
+            facts=tuple(self._fact(node, edge) for edge in edges),
             total=Count(around.total),
             truncated=following is not None or around.drops(most),
             cursor=None if following is None else write_cursor(following, question_about(node, request), self._content),
@@ -245,7 +246,7 @@ class LocalAdapter:
         if head is None or relation is None:
             return False
         if isinstance(fact, Attribute):
-            return any(self._dictionary.feature(row).value == fact.tail for row in self._rows_of(head, relation))
+            return any(self._dictionary.literal(row) == fact.tail for row in self._rows_of(head, relation))
         tail = self._dictionary.node_id(fact.tail)
         return tail is not None and has_edge(self._index.out, head, relation, tail)
 
@@ -260,8 +261,11 @@ class LocalAdapter:
         first = bisect_left(table.relations, relation, first, last)
         return range(first, bisect_left(table.relations, relation + 1, first, last))
 
-    def _triple(self, node: Node, edge: Edge) -> Triple:
-        relation, neighbor = self._dictionary.relation(edge.relation), self._dictionary.node(edge.neighbor)
+    def _fact(self, node: Node, edge: Edge) -> Fact:
+        relation = self._dictionary.relation(edge.relation)
+        if edge.is_value:
+            return Attribute(node, relation, self._dictionary.literal(edge.neighbor))
+        neighbor = self._dictionary.node(edge.neighbor)
         return Triple(node, relation, neighbor) if edge.outgoing else Triple(neighbor, relation, node)
 
     def _degree(self, number: int, direction: Direction, relations: Collection[int] | None) -> Degree:

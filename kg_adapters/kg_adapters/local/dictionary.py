@@ -25,6 +25,7 @@ class Dictionary:
         self._node_ids: dict[Node, int] = {}
         self._relations: dict[int, Iri] = {}
         self._labels: dict[int, str] = {}
+        self._datatypes: dict[int, Iri] = {}
 
     @property
     def kept(self) -> int:
@@ -79,10 +80,20 @@ class Dictionary:
 
     def feature(self, row: int) -> Feature:
         """Return the literal in this row of the index, with its relation."""
-        table, language = self._index.features, int(self._index.features.languages[row])
-        datatype = Iri(self._index.datatypes[int(table.datatypes[row])])
-        tag = None if language < 0 else self._index.languages[language]
-        return Feature(self.relation(int(table.relations[row])), Literal(table.values[row], datatype, tag))
+        return Feature(self.relation(int(self._index.features.relations[row])), self.literal(row))
+
+    def literal(self, row: int) -> Literal:
+        """Return the literal in this row of the index."""
+        table = self._index.features
+        kind, language = int(table.datatypes[row]), int(table.languages[row])
+        datatype = self._datatypes.get(kind)
+        if datatype is None:
+            datatype = self._datatypes.setdefault(kind, Iri(self._index.datatypes[kind]))
+        return Literal(table.values[row], datatype, None if language < 0 else self._index.languages[language])
+
+    def text(self, row: int) -> str:
+        """Return the text of the literal in this row of the index."""
+        return self._index.features.values[row]
 
     def _text(self, row: int) -> str | None:
         return None if row < 0 else self._index.features.values[row]

@@ -2,9 +2,12 @@
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterator
+from itertools import pairwise
 from typing import Final, NamedTuple, TypeAlias
 
-from kg_adapters.local.index import EdgeTable, GraphIndex
+import numpy as np
+
+from kg_adapters.local.index import EdgeTable, FeatureTable, GraphIndex
 from kg_adapters.models import Direction
 
 Position: TypeAlias = tuple[int, int]
@@ -14,17 +17,19 @@ START: Final[Position] = (0, 0)
 
 
 class Edge(NamedTuple):
-    """An edge seen from its entity, by ids."""
+    """An edge seen from its entity, by ids; of a value, `neighbor` is the row of the feature table."""
 
     relation: int
     neighbor: int
     outgoing: bool
+    is_value: bool = False
 
 
 class Group(NamedTuple):
     """The edges of one relation in one direction: `length` of them from `start` in the neighbours of the table.
 
-    `loop` is where the entity itself stands among them if it is not to be listed, otherwise -1.
+    `loop` is where the entity itself stands among them if it is not to be listed, otherwise -1. Of values, `start` is
+    the first row of the feature table.
     """
 
     relation: int
@@ -32,6 +37,7 @@ class Group(NamedTuple):
     start: int
     length: int
     loop: int = -1
+    of_values: bool = False
 
     @property
     def end(self) -> int:
@@ -52,16 +58,29 @@ class Neighborhood:
         node: The entity's id.
         direction: Which edges count; with `both`, those from the entity to itself only as outgoing.
         relations: The relation ids that count; None for all.
+        values: Whether literals count beside edges, where the direction is not `in`.
+        texts: Relation ids whose literals count only where `relations` names them.
     """
 
     def __init__(
-        self, index: GraphIndex, node: int, direction: Direction, relations: Collection[int] | None = None
+        self,
+        index: GraphIndex,
+        node: int,
+        direction: Direction,
+        relations: Collection[int] | None = None,
+        *,
+        values: bool = False,
+        texts: Collection[int] = (),
     ) -> None:
         self._index = index
         out = [] if direction == "in" else list(_groups(index.out, node, relations, outgoing=True))
         into = [] if direction == "out" else list(_groups(index.into, node, relations, outgoing=False))
         if out and into:
             into = _without_loops(index.into, into, node, {group.relation for group in out})
+        if values and direction != "in":
+            stated = _value_groups(index.features, node, relations, texts)
+            # Sorting keeps the edges of a relation before its values.
+            out = sorted((*out, *stated), key=lambda group: group.relation)
         self.groups = [*out, *into]
 
     @property
@@ -102,6 +121,8 @@ class Neighborhood:
         return limit_per_relation is not None and any(group.length > limit_per_relation for group in self.groups)
 
     def _edge(self, group: Group, rank: int) -> Edge:
+        if group.of_values:
+            return Edge(group.relation, group.start + rank, outgoing=True, is_value=True)
         table = self._index.out if group.outgoing else self._index.into
         return Edge(group.relation, group.neighbor(table, rank), group.outgoing)
 
@@ -124,6 +145,18 @@ def _groups(table: EdgeTable, node: int, relations: Collection[int] | None, *, o
     for place, relation in enumerate(owned):
         if relations is None or relation in relations:
             yield Group(relation, outgoing, starts[place], starts[place + 1] - starts[place])
+
+
+def _value_groups(
+    table: FeatureTable, node: int, relations: Collection[int] | None, texts: Collection[int]
+) -> Iterator[Group]:
+    first, last = int(table.starts[node]), int(table.starts[node + 1])
+    owned = table.relations[first:last]
+    starts: list[int] = np.flatnonzero(np.diff(owned, prepend=-1)).tolist()
+    for start, end in pairwise((*starts, len(owned))):
+        relation = int(owned[start])
+        if relation not in texts if relations is None else relation in relations:
+            yield Group(relation, outgoing=True, start=first + start, length=end - start, of_values=True)
 
 
 def _without_loops(table: EdgeTable, groups: list[Group], node: int, outgoing: Collection[int]) -> list[Group]:

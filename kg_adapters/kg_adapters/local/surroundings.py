@@ -1,13 +1,13 @@
 """Surroundings straight from the adjacency index, without a triple in between."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import numpy as np
 
 from kg_adapters.local.dictionary import Dictionary
-from kg_adapters.local.index import EdgeTable, GraphIndex, Ints, Longs
+from kg_adapters.local.index import EdgeTable, FeatureTable, GraphIndex, Ints, Longs
 from kg_adapters.requests import SurroundingsRequest
 from kg_adapters.surroundings import Flags, Lazy, StoreIds, Surroundings
 
@@ -16,16 +16,33 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _Edges:
-    """Edges by ids, and their rank in the group of one entity, relation and direction; shape [c] each."""
+    """Edges by ids, and their rank in the group of one entity, relation and direction; shape [c] each.
+
+    The far end of a literal is its row in the feature table.
+    """
 
     near: Ints
     relation: Ints
-    far: Ints
+    far: Ints | Longs
     rank: Longs
 
     def where(self, kept: Flags | Longs) -> "_Edges":
         """Return some of the edges."""
         return _Edges(self.near[kept], self.relation[kept], self.far[kept], self.rank[kept])
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """The edges that are answered, which are incoming, which lead to literals, and whose edges were cut."""
+
+    edges: _Edges
+    inverse: Flags
+    of_values: Flags
+    cut: Ints
+
+
+_NOBODY: Final[Ints] = np.zeros(0, dtype=np.int32)
+_NO_EDGES: Final = _Edges(_NOBODY, _NOBODY, _NOBODY, np.zeros(0, dtype=np.int64))
 
 
 class Telling(Protocol):
@@ -37,14 +54,15 @@ class Telling(Protocol):
 
 
 def surroundings_in_index(
-    index: GraphIndex, dictionary: Dictionary, request: SurroundingsRequest, telling: Telling
+    index: GraphIndex, dictionary: Dictionary, request: SurroundingsRequest, texts: Collection[int], telling: Telling
 ) -> Surroundings:
-    """Return the edges around entities, as `gather_surroundings` does.
+    """Return the facts around entities, as `gather_surroundings` does.
 
     Args:
         index: The graph.
         dictionary: Its terms.
         request: What to look around.
+        texts: Relation ids whose literals name and describe; they do not count.
         telling: For what is only looked up when somebody reads it.
     """
     around = tuple(dict.fromkeys(request.entities))
@@ -53,22 +71,33 @@ def surroundings_in_index(
     numbers = np.array([number for _, number in found if number is not None], dtype=np.int64)
     out, cut_out = _table_edges(index.out, places, numbers, request.per_relation)
     into, cut_into = _table_edges(index.into, places, numbers, request.per_relation, loops=False)
-    edges, inverse, cut = _taken(out, into, request.per_entity)
+    stated, cut_stated = _NO_EDGES, _NOBODY
+    if request.values:
+        stated, cut_stated = _value_edges(index.features, places, numbers, request.per_relation, texts)
+    taken = _taken(out, stated, into, request.per_entity)
+    edges = taken.edges
     relation_ids, relation = np.unique(edges.relation, return_inverse=True)
-    far_ids, far = np.unique(edges.far, return_inverse=True)
+    far_ids, far = np.unique(edges.far[~taken.of_values].astype(np.int32), return_inverse=True)
     nodes, relations = far_ids.tolist(), relation_ids.tolist()
+    rows: list[int] = edges.far[taken.of_values].tolist()
+    ends = np.empty(len(edges.far), dtype=np.int32)
+    ends[~taken.of_values] = far
+    ends[taken.of_values] = len(nodes) + np.arange(len(rows))
     said: list[int] = index.relation_nodes[relation_ids].tolist()
-    sampled: list[int] = np.unique(np.concatenate((cut_out, cut_into, cut))).tolist()
+    sampled: list[int] = np.unique(np.concatenate((cut_out, cut_stated, cut_into, taken.cut))).tolist()
+    labels = telling(lambda place: dictionary.label(nodes[place]))
+    values = telling(lambda place: dictionary.text(rows[place - len(nodes)]))
     return Surroundings(
         entities=around,
         near=edges.near,
-        inverse=inverse,
+        inverse=taken.inverse,
         relation=relation.astype(np.int32),
-        far=far.astype(np.int32),
+        far=ends,
         relations=[dictionary.relation(number) for number in relations],
         far_nodes=Lazy(len(nodes), telling(lambda place: dictionary.node(nodes[place]))),
         relation_labels=[None if number < 0 else dictionary.label(number) for number in said],
-        far_labels=Lazy(len(nodes), telling(lambda place: dictionary.label(nodes[place]))),
+        far_literals=Lazy(len(rows), telling(lambda place: dictionary.literal(rows[place]))),
+        far_labels=Lazy(len(nodes) + len(rows), lambda place: labels(place) if place < len(nodes) else values(place)),
         sampled=tuple(around[place] for place in sampled),
         ids=StoreIds(relation_ids, far_ids),
     )
@@ -95,23 +124,48 @@ def _table_edges(
     return edges, places[owner[sizes > per_relation]]
 
 
-def _taken(out: _Edges, into: _Edges, per_entity: int) -> tuple[_Edges, Flags, Ints]:
-    """Return the edges of both directions by entity, which of them are incoming, and whose edges were cut."""
-    edges = _Edges(
-        np.concatenate((out.near, into.near)),
-        np.concatenate((out.relation, into.relation)),
-        np.concatenate((out.far, into.far)),
-        np.concatenate((out.rank, into.rank)),
-    )
-    inverse = np.arange(len(edges.near)) >= len(out.near)
-    order = np.argsort(edges.near, kind="stable")
-    edges, inverse = edges.where(order), inverse[order]
+def _value_edges(
+    table: FeatureTable, places: Ints, numbers: Longs, per_relation: int, texts: Collection[int]
+) -> tuple[_Edges, Ints]:
+    """Return the literals as edges to rows of their table, and the places of the entities whose groups were cut."""
+    rows, owner = _ranges(table.starts[numbers], table.starts[numbers + 1])
+    counting = ~np.isin(table.relations[rows], list(texts))
+    rows, owner = rows[counting], owner[counting]
+    relation = table.relations[rows]
+    fresh = np.ones(len(rows), dtype=np.bool_)
+    fresh[1:] = (relation[1:] != relation[:-1]) | (owner[1:] != owner[:-1])
+    starts = np.flatnonzero(fresh)
+    rank = np.arange(len(rows)) - np.repeat(starts, np.diff(np.append(starts, len(rows))))
+    edges = _Edges(places[owner], relation, rows, rank)
+    return edges.where(rank < per_relation), edges.near[rank >= per_relation]
+
+
+def _taken(out: _Edges, stated: _Edges, into: _Edges, per_entity: int) -> _Taken:
+    """Return the edges of all kinds by entity, direction and relation, within the limit of each entity."""
+    edges = _joined(out, stated, into)
+    place = np.arange(len(edges.near))
+    inverse, of_values = place >= len(out.near) + len(stated.near), place >= len(out.near)
+    of_values &= ~inverse
+    if len(stated.near):
+        order = np.lexsort((of_values, edges.relation, inverse, edges.near))
+    else:
+        order = np.argsort(edges.near, kind="stable")
+    edges, inverse, of_values = edges.where(order), inverse[order], of_values[order]
     counts = np.bincount(edges.near) if len(edges.near) else np.zeros(0, dtype=np.int64)
     cut = np.flatnonzero(counts > per_entity).astype(np.int32)
     if len(cut):
         kept = _in_turns(edges, counts, per_entity)
-        edges, inverse = edges.where(kept), inverse[kept]
-    return edges, inverse, cut
+        edges, inverse, of_values = edges.where(kept), inverse[kept], of_values[kept]
+    return _Taken(edges, inverse, of_values, cut)
+
+
+def _joined(*parts: _Edges) -> _Edges:
+    return _Edges(
+        np.concatenate([part.near for part in parts]),
+        np.concatenate([part.relation for part in parts]),
+        np.concatenate([part.far for part in parts]),
+        np.concatenate([part.rank for part in parts]),
+    )
 
 
 def _in_turns(edges: _Edges, counts: Longs, per_entity: int) -> Longs:

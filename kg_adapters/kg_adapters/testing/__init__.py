@@ -16,7 +16,7 @@ pytest.register_assert_rewrite(
         f"{__name__}.{part}_contract"
         for part in (
             *("neighbor", "paging", "degree", "containment", "description", "search", "relation", "schema"),
-            *("profile", "path", "sparql"),
+            *("profile", "path", "sparql", "values"),
         )
     )
 )
@@ -58,6 +58,7 @@ from kg_adapters.testing.relation_contract import RelationContract  # noqa: E402
 from kg_adapters.testing.schema_contract import SchemaContract  # noqa: E402
 from kg_adapters.testing.search_contract import SearchContract  # noqa: E402
 from kg_adapters.testing.sparql_contract import SparqlContract  # noqa: E402
+from kg_adapters.testing.values_contract import ValuesContract  # noqa: E402
 
 __all__ = [
     "BLANKS",
@@ -77,6 +78,7 @@ __all__ = [
     "UNICODE",
     "VALUES",
     "KGAdapterContract",
+    "ValuesContract",
     "edge",
     "edges",
     "feature_page",

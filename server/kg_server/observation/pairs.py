@@ -41,7 +41,7 @@ class Pairs:
 
 def pairs_of(around: Surroundings, edges: Longs) -> Pairs:
     """Return the distinct pairs among some edges, given by their places in `around`."""
-    width = max(1, len(around.far_nodes))
+    width = max(1, len(around.far_labels))
     kind = 2 * around.relation[edges].astype(np.int64) + around.inverse[edges]
     codes, of = np.unique(kind * width + around.far[edges], return_inverse=True)
     kinds = codes // width
