@@ -163,7 +163,7 @@ def _joined(*parts: _Edges) -> _Edges:
     return _Edges(
         np.concatenate([part.near for part in parts]),
         np.concatenate([part.relation for part in parts]),
-        np.concatenate([part.far for part in parts]),
+        np.concatenate([part.far.astype(np.int64, copy=False) for part in parts]),
         np.concatenate([part.rank for part in parts]),
     )
 

@@ -115,7 +115,8 @@ class ValuesContract(GraphOpening):
             *byron,
             *edges("byron child ada", "ada parent byron", "ada known charles"),
         ]
-        texts = [found.far_labels[far] for far in found.far.tolist() if far >= len(found.far_nodes)]
+        far_ends: list[int] = found.far.tolist()
+        texts = [found.far_labels[far] for far in far_ends if far >= len(found.far_nodes)]
         assert texts == ["1815-12-10", "1.65", "not by everybody", "a", "b", "b", "1788-01-22"]
         assert ([fewer.fact(place) for place in range(len(fewer))], fewer.sampled) == (ada[:3], (ADA,))
         assert [without.fact(place) for place in range(len(without))] == [
