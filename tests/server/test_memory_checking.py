@@ -4,8 +4,8 @@ import pytest
 
 from kg_adapters import terms
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.models import NeighborPage
-from kg_adapters.requests import NeighborRequest
+from kg_adapters.models import FeaturePage, NeighborPage
+from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.terms import RDF_LANG_STRING, XSD, Iri, Literal, Node
 from kg_server.memory.checking import MAX_VALUES, Checked, check
 from kg_server.memory.network import Fact
@@ -16,6 +16,17 @@ CAPITAL = Fact(Iri(f"{WD}Q1490"), Iri(f"{WDT}P36"), Iri(f"{WD}Q179645"))
 POPULATION = Fact(Iri(f"{WD}Q1490"), Iri(f"{WDT}P1082"), Literal("13960236", Iri(XSD + "integer")))
 
 LIMITS = MemoryLimits()
+TYPED = [
+    ("1997-04-05", "date"),
+    ("1998-01-02T00:00:00Z", "dateTime"),
+    ("+2544", "decimal"),
+    ("-0.50", "decimal"),
+    ("13960236", "integer"),
+    ("1.2E3", "double"),
+    ("true", "boolean"),
+    ("1997", "gYear"),
+    ("a word", "string"),
+]
 VALUES = f"""
 @prefix wd: <http://www.wikidata.org/entity/> .
 @prefix wdt: <http://www.wikidata.org/prop/direct/> .
@@ -32,6 +43,11 @@ class Counting(LocalAdapter):
         super().__init__(graph.store)
         self.asked: list[int] = []
         self.shown = 0
+        self.featured: list[int] = []
+
+    async def features(self, request: FeatureRequest) -> Mapping[Node, FeaturePage]:
+        self.featured.append(len(request.entities))
+        return await super().features(request)
 
     async def contains(self, facts: Collection[terms.Fact]) -> frozenset[terms.Fact]:
         self.asked.append(len(facts))
@@ -129,6 +145,65 @@ async def test_a_value_is_known_by_the_form_in_which_results_show_it(
     assert checked == Checked((Fact(Iri(f"{WD}Q1"), Iri(f"{WDT}P1"), tail),), (), ())
 
 
+@pytest.mark.parametrize(
+    ("written", "number"),
+    [
+        ("1997-04-05", 0),
+        ('"1997-04-05"', 0),
+        ('"1997-04-05"^^xsd:date', 0),
+        ("1998-01-02", 1),
+        ("1998-01-02T00:00:00Z", 1),
+        ("2,544", 2),
+        ("2544", 2),
+        ("+2544", 2),
+        ("-0.50", 3),
+        ("-0.5", 3),
+        ("13,960,236", 4),
+        ("1,200", 5),
+        ("1.2E3", 5),
+        ("true", 6),
+        ("1997", 7),
+        ("a word", 8),
+        ('"a word"', 8),
+        (" 1997-04-05 ", 0),
+    ],
+)
+async def test_a_value_is_known_by_the_form_in_which_people_write_it(
+    graph_of: Callable[[str], LocalAdapter], written: str, number: int
+) -> None:
+    values = [(text, Iri(XSD + kind)) for text, kind in TYPED]
+    stated = " , ".join(f'"{text}"^^<{kind}>' for text, kind in values)
+    graph = graph_of(f"@prefix wd: <{WD}> . @prefix wdt: <{WDT}> . wd:Q1 wdt:P1 {stated} .")
+    checked = await check(graph, [["Q1", "P1", written]], limits=LIMITS, allow_unverified=False)
+    assert checked == Checked((Fact(Iri(f"{WD}Q1"), Iri(f"{WDT}P1"), Literal(*values[number])),), (), ())
+
+
+async def test_an_id_counts_before_a_value_that_looks_like_it(graph_of: Callable[[str], LocalAdapter]) -> None:
+    graph = graph_of(f'@prefix wd: <{WD}> . @prefix wdt: <{WDT}> . wd:Q1 wdt:P1 "Q2", "Q3", wd:Q2 .')
+    written = [["Q1", "P1", "Q2"], ["Q1", "P1", "Q3"]]
+    checked = await check(graph, written, limits=LIMITS, allow_unverified=False)
+    assert [fact.tail for fact in checked.facts] == [Iri(f"{WD}Q2"), Literal("Q3")]
+
+
+async def test_a_word_that_the_graph_does_not_have_may_be_a_name_and_is_never_kept(tokyo: LocalAdapter) -> None:
+    written = [["Q1490", "P36", "Shinjuku"], ["Q1490", "P1082", "14,000,000"], ["Q1490", "P571", "1943-07-01"]]
+    checked = await check(tokyo, written, limits=LIMITS, allow_unverified=True)
+    assert [(fact.tail, fact.verified) for fact in checked.facts] == [
+        (Literal("14000000", Iri(XSD + "integer")), False),
+        (Literal("1943-07-01", Iri(XSD + "date")), False),
+    ]
+    (refused,) = checked.refused
+    assert (refused.number, "'Shinjuku' is not an id" in refused.reason) == (1, True)
+
+
+async def test_values_of_many_heads_are_looked_for_by_one_request_for_each_feature(tokyo: LocalAdapter) -> None:
+    graph = Counting(tokyo)
+    written = [["Q1490", "P1082", "13,960,236.0"], ["Q17", "P1082", "1"], ["Q999", "P1082", "2"]]
+    checked = await check(graph, written, limits=LIMITS, allow_unverified=False)
+    # A second one, about each head, says what there is in place of what is missing.
+    assert ([fact.tail for fact in checked.facts], graph.featured[0]) == ([POPULATION.tail], 3)
+
+
 @pytest.mark.parametrize("allow_unverified", [False, True])
 async def test_a_text_that_several_values_have_is_refused_with_all_of_them(
     graph_of: Callable[[str], LocalAdapter], allow_unverified: bool
@@ -143,8 +218,10 @@ async def test_a_text_that_several_values_have_is_refused_with_all_of_them(
 async def test_a_value_among_too_many_to_look_at_is_left_unchecked(graph_of: Callable[[str], LocalAdapter]) -> None:
     values = " , ".join(f'"{number:04}"' for number in range(MAX_VALUES + 1))
     graph = graph_of(f"<http://ex.org/a> <http://ex.org/r> {values} .")
-    first, last = (["<http://ex.org/a>", "<http://ex.org/r>", f'"{number:04}"'] for number in (0, MAX_VALUES))
-    assert (await check(graph, [first], limits=LIMITS, allow_unverified=False)).facts[0].verified
+    about = ["<http://ex.org/a>", "<http://ex.org/r>"]
+    first, exact, last = [*about, "0000"], [*about, f'"{MAX_VALUES}"'], [*about, f"{MAX_VALUES}"]
+    for written in (first, exact):
+        assert (await check(graph, [written], limits=LIMITS, allow_unverified=False)).facts[0].verified
     assert await reasons(graph, last) == ["it cannot be checked: the head has more than 1,000 values of this feature."]
     assert not (await check(graph, [last], limits=LIMITS, allow_unverified=True)).facts[0].verified
 

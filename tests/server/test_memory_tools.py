@@ -1,4 +1,5 @@
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,6 +26,23 @@ wdt:P19 rdfs:label "place of birth"@en .
 wdt:P570 rdfs:label "date of death"@en .
 wdt:P17 rdfs:label "country"@en .
 """
+MANY_VALUES = """
+@prefix wd: <http://www.wikidata.org/entity/> .
+@prefix wdt: <http://www.wikidata.org/prop/direct/> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+wd:Q1 wdt:P1 "1997-04-05"^^xsd:date , "1997-04-05" , "1998-01-02T00:00:00Z"^^xsd:dateTime , "1998-01-02"^^xsd:date ,
+    "2544"^^xsd:integer , "+2544"^^xsd:decimal , "2,544" , "12.50"^^xsd:decimal , "1.2E3"^^xsd:double , "5" , 5 , 5.0 ,
+    "true" , true , "0"^^xsd:boolean , "1997"^^xsd:gYear , 1997 , "same"@en , "same"@de , "Q1" , "two\\nlines" , "" ,
+    "a | b" , "odd"^^wd:Q5 , "NaN"^^xsd:double , "1E99999"^^xsd:double , "soon"^^xsd:date , "say \\"so\\""@en ,
+    "]-> x" .
+"""
+GUESSES = [
+    ["Q1", "P1", "14,000,000"],
+    ["Q1", "P1", "2001-02-03"],
+    ["Q1", "P1", '"new"@en'],
+    ["Q1", "P1", '"77"'],
+    ["Q1", "P1", '"x"^^wd:Q6'],
+]
 PARTNER, BIRTH, COUNTRY = ["Q5879", "P451", "Q66408"], ["Q66408", "P19", "Q3042"], ["Q3042", "P17", "Q183"]
 CAPITAL, LAND = ["Q1490", "P36", "Q179645"], ["Q1490", "P17", "Q17"]
 TO_LILI = "Goethe (Q5879) -[unmarried partner (P451)]-> Lili Sch\u00f6nemann (Q66408)"
@@ -156,11 +174,32 @@ async def test_what_is_not_verified_is_marked_wherever_it_is_shown(tokyo: LocalA
 async def test_a_value_ends_its_path(goethe: LocalAdapter, tmp_path: Path) -> None:
     async with remembering(goethe, tmp_path) as memory:
         reply = await memory.append(["Q5879", "P570", '"1832-03-22"'], PARTNER)
-    assert reply.lines == ['Goethe (Q5879) -[date of death (P570)]-> "1832-03-22"^^xsd:date', TO_LILI]
+    assert reply.lines == ["Goethe (Q5879) -[date of death (P570)]-> 1832-03-22", TO_LILI]
     assert reply.data["facts"] == [
         ["1", "Q5879", "P570", '"1832-03-22"^^xsd:date', "verified"],
         ["2", *PARTNER, "verified"],
     ]
+
+
+async def test_whatever_a_memory_shows_can_be_kept_again(
+    graph_of: Callable[[str], LocalAdapter], tmp_path: Path
+) -> None:
+    graph, limits, settings = graph_of(MANY_VALUES), MemoryLimits(triples_per_call=100), Settings(max_tokens=20_000)
+    features = await call(graph, "Feature", settings, entity="Q1", feature="P1")
+    async with remembering(graph, tmp_path, limits, settings) as memory:
+        begun = await memory.append(*features.lines)
+        handle = str(begun.data["memory"])
+        guessed = await memory.append(*GUESSES, memory=handle, allow_unverified=True)
+        read = await memory.read(handle)
+        steps = [re.split(r" -\[|(?:, unverified)?\]-> ", line, maxsplit=2) for line in read.lines]
+        for shown in (steps, [row[1:4] for row in facts_of(read)]):
+            again = await memory.append(*shown, memory=handle, allow_unverified=True)
+            assert (again.data["added"], again.data["refused"]) == (0, [])
+    assert (begun.data["added"], begun.data["refused"]) == (len(features.lines), [])
+    assert (guessed.data["added"], guessed.data["refused"]) == (len(GUESSES), [])
+    tails = {step[2] for step in steps}
+    assert {"1997-04-05", "2,544", "true", "1997", '"5"', '"same"@de', '"new"@en', "12.50"} <= tails
+    assert {'"14000000"^^xsd:integer', '"2001-02-03"^^xsd:date'} <= tails
 
 
 async def test_lines_and_rows_of_any_answer_can_be_copied(tokyo: LocalAdapter, tmp_path: Path) -> None:

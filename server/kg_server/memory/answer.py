@@ -13,6 +13,7 @@ from kg_server.memory.network import Fact, Place
 from kg_server.memory.result import AppendedResult, MemoryResult
 from kg_server.memory.store import Appended, Contents, Holdings
 from kg_server.names import Names, names_of
+from kg_server.plain_values import plain_value
 from kg_server.results import Answer, Status, fitted
 
 MAX_FACTS: Final = 200
@@ -139,7 +140,9 @@ def _start(place: Place, names: Names) -> str:
 
 def _step(fact: Fact, names: Names) -> str:
     mark = "" if fact.verified else ", unverified"
-    return f" -[{names.relation(fact.relation)}{mark}]-> {names.term(fact.tail)}"
+    # What the graph holds is found again by what people write; of anything else the datatype is all there is.
+    plain = plain_value(fact.tail) if fact.verified and isinstance(fact.tail, Literal) else None
+    return f" -[{names.relation(fact.relation)}{mark}]-> {plain or names.term(fact.tail)}"
 
 
 def _rows(places: Sequence[Place], names: Names) -> list[list[str]]:

@@ -17,6 +17,7 @@ from kg_server.memory.reading import Mention, Mentions, Reading, Value, echo, re
 from kg_server.memory.refusals import heavy_fact
 from kg_server.memory.store import MemoryLimits
 from kg_server.names import MAX_LABEL, shown_literal
+from kg_server.plain_values import may_mean, plain_value
 
 MAX_VALUES: Final = 1_000
 """How many values of one feature a literal is looked for among."""
@@ -86,6 +87,10 @@ async def check(
     look = await _look(graph, stated, described)
     refused.update(look.unclear)
     missing = {number: each for number, each in stated.items() if number not in {*look.tails, *look.unclear}}
+    # A word is taken for a value only where the graph has it; it may as well be a name.
+    words = {number: each.no_value for number, each in missing.items() if each.no_value}
+    refused.update(words)
+    missing = {number: each for number, each in missing.items() if number not in words}
     facts = {number: _fact(stated[number], tail) for number, tail in look.tails.items()}
     if allow_unverified:
         facts.update({number: _fact(each, None) for number, each in missing.items()})
@@ -134,29 +139,33 @@ def _stated(reading: Reading, described: Mapping[Node, Description]) -> Stated:
     def choose(mentions: Mentions) -> Mention:
         return next((each for each in mentions if each.node in described), mentions[0])
 
-    tail = reading.tail if isinstance(reading.tail, Value) else choose(reading.tail)
-    return Stated(choose(reading.head), choose(reading.relation), tail)
+    head, relation = choose(reading.head), choose(reading.relation)
+    if isinstance(reading.tail, Value):
+        return Stated(head, relation, reading.tail)
+    tail = choose(reading.tail)
+    return Stated(head, relation, tail, None if tail.node in described else reading.plain)
 
 
 async def _look(graph: KGAdapter, stated: Mapping[int, Stated], described: Mapping[Node, Description]) -> _Look:
     known = {number: each for number, each in stated.items() if each.head.node in described}
-    edges = {number: each.triple for number, each in known.items() if each.triple is not None}
-    held = await graph.contains(frozenset(edges.values()))
-    look = _Look({number: triple.tail for number, triple in edges.items() if triple in held}, {}, {})
-    pages: dict[tuple[Node, Iri], FeaturePage] = {}
-    for number, each in known.items():
-        if isinstance(each.tail, Value):
-            key = each.head.node, each.relation_iri
-            if key not in pages:
-                found = await graph.features(FeatureRequest((key[0],), frozenset({key[1]}), MAX_VALUES))
-                pages[key] = found.get(key[0], NO_FEATURES)
-            _find_value(look, number, each.tail, pages[key], graph.prefixes)
+    whole = {number: each.fact for number, each in known.items()}
+    held = await graph.contains(frozenset(whole.values()))
+    look = _Look({number: fact.tail for number, fact in whole.items() if fact in held}, {}, {})
+    left = {number: each for number, each in known.items() if each.value is not None and number not in look.tails}
+    # Most calls are about one or two features: a request for each answers for all heads.
+    for relation in dict.fromkeys(each.relation_iri for each in left.values()):
+        about = {number: each for number, each in left.items() if each.relation_iri == relation}
+        heads = tuple(dict.fromkeys(each.head.node for each in about.values()))
+        pages = await graph.features(FeatureRequest(heads, frozenset({relation}), MAX_VALUES))
+        for number, each in about.items():
+            if each.value is not None:
+                _find_value(look, number, each.value, pages.get(each.head.node, NO_FEATURES), graph.prefixes)
     return look
 
 
 def _find_value(look: _Look, number: int, value: Value, page: FeaturePage, prefixes: Prefixes) -> None:
     alike = _alike(value, [feature.value for feature in page.features])
-    if len(alike) == 1:
+    if alike and len({plain_value(each) or shown_literal(each, prefixes) for each in alike}) == 1:
         look.tails[number] = alike[0]
     elif alike:
         shown = " or ".join(shown_literal(literal, prefixes) for literal in alike[:3])
@@ -167,6 +176,8 @@ def _find_value(look: _Look, number: int, value: Value, page: FeaturePage, prefi
 
 def _alike(value: Value, values: Sequence[Literal]) -> Sequence[Literal]:
     """Return the values that may be meant, only one if it is exactly what was written."""
+    if not value.quoted:
+        return _alike_plainly(value, values)
     meant = value.literal
     same_kind = [each for each in values if _kind(each) == _kind(meant)]
     exact = [each for each in same_kind if each.value == meant.value]
@@ -174,6 +185,12 @@ def _alike(value: Value, values: Sequence[Literal]) -> Sequence[Literal]:
         return exact[:1]
     bare = value.datatype is None and value.language is None
     return [each for each in (values if bare else same_kind) if _shows_as(each.value, value)]
+
+
+def _alike_plainly(value: Value, values: Sequence[Literal]) -> Sequence[Literal]:
+    """Return the values that a tail without quotes may mean: those that are written like this, before all others."""
+    written = [each for each in values if plain_value(each) == value.text]
+    return written or [each for each in values if may_mean(value.text, each) or _shows_as(each.value, value)]
 
 
 def _kind(literal: Literal) -> tuple[Iri, str]:

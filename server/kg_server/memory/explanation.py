@@ -8,9 +8,10 @@ from kg_adapters.errors import KGError
 from kg_adapters.models import NO_FEATURES, Degree, Description, NeighborPage, Role
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest, NeighborRequest
-from kg_adapters.terms import Fact, Iri, Literal, Node, Term, Triple
+from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term, Triple
 from kg_server.memory.reading import Mention, Value
 from kg_server.names import Names, names_of
+from kg_server.plain_values import value_of
 from kg_server.relation_resolution import relation_of
 from kg_server.resolve import unknown_entity
 
@@ -22,17 +23,30 @@ _Edge: TypeAlias = tuple[Node, Iri]
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A triple as it was written, with one reading chosen for each part."""
+    """A triple as it was written, with one reading chosen for each part.
+
+    Args:
+        head: What it is about.
+        relation: What it says of it.
+        tail: An entity or a value.
+        plain: The value that the tail may be too, where the graph does not know the entity.
+    """
 
     head: Mention
     relation: Mention
     tail: Mention | Value
+    plain: Value | None = None
 
     @property
     def relation_iri(self) -> Iri:
         """The relation."""
         assert isinstance(self.relation.node, Iri)  # noqa: S101 - nothing else is read in relation position
         return self.relation.node
+
+    @property
+    def value(self) -> Value | None:
+        """The value that the tail is, or may be."""
+        return self.tail if isinstance(self.tail, Value) else self.plain
 
     @property
     def own_tail(self) -> Term:
@@ -43,6 +57,20 @@ class Stated:
     def triple(self) -> Triple | None:
         """The triple, or None where the tail is a literal."""
         return None if isinstance(self.tail, Value) else Triple(self.head.node, self.relation_iri, self.tail.node)
+
+    @property
+    def fact(self) -> Fact:
+        """What it says to the letter."""
+        tail = self.own_tail
+        if isinstance(tail, Literal):
+            return Attribute(self.head.node, self.relation_iri, tail)
+        return Triple(self.head.node, self.relation_iri, tail)
+
+    @property
+    def no_value(self) -> str:
+        """Why the tail is neither an id nor by its form a value; empty where it is one of them."""
+        word = isinstance(self.tail, Value) and not self.tail.quoted and value_of(self.tail.text) is None
+        return self.tail.refusal if word and isinstance(self.tail, Value) else ""
 
 
 @dataclass(frozen=True, slots=True)

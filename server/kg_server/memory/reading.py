@@ -2,7 +2,7 @@
 
 A triple is `[head, relation, tail]` or one line, `head | relation | tail`. A head or relation is an id, alone or after
 its label, `Tokyo (Q1490)`; a tail may also be a literal as results show it: `"1832-03-22"^^xsd:date`, `"Tokyo"@en`, or
-just the text in quotes. Nothing is guessed from a label.
+just the text in quotes, or what people write: `1832-03-22`, `2,544`. Nothing is guessed from a label.
 """
 
 import re
@@ -14,6 +14,7 @@ from kg_adapters.errors import InvalidRequest
 from kg_adapters.prefixes import Position, Prefixes
 from kg_adapters.terms import RDF_LANG_STRING, XSD, XSD_STRING, Iri, Literal, Node
 from kg_boundary.shown import clipped, read_back, visible_line
+from kg_server.plain_values import value_of
 
 MAX_PART: Final = 3_000
 """How many characters a head, relation or tail may have."""
@@ -40,24 +41,31 @@ class Mention:
 class Value:
     """A literal as it was written: without datatype and language, any literal with this text is meant.
 
+    Without quotes it is a value as people write it, which only the graph can tell from other words.
+
     Args:
         text: Its text.
         datatype: Its datatype, where one was written.
         language: Its language, where one was written.
         written: The text as it was written, before its escapes were read.
+        quoted: Whether it stood in quotes.
+        refusal: Why it is no id, where it stood without quotes.
     """
 
     text: str
     datatype: Iri | None = None
     language: str | None = None
     written: str = field(default="", compare=False)
+    quoted: bool = True
+    refusal: str = field(default="", compare=False)
 
     @property
     def literal(self) -> Literal:
         """The literal that this is when no graph says better."""
         if self.language is not None:
             return Literal(self.text, RDF_LANG_STRING, self.language)
-        return Literal(self.text, self.datatype or XSD_STRING)
+        told = None if self.quoted else value_of(self.text)
+        return told or Literal(self.text, self.datatype or XSD_STRING)
 
 
 Mentions: TypeAlias = Sequence[Mention]
@@ -66,11 +74,19 @@ Mentions: TypeAlias = Sequence[Mention]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A triple as it was written, with everything that its parts may mean."""
+    """A triple as it was written, with everything that its parts may mean.
+
+    Args:
+        head: What it is about.
+        relation: What it says of it.
+        tail: An entity or a value.
+        plain: The value that the tail is if it is the id of nothing: a graph may have ids that look like numbers.
+    """
 
     head: Mentions
     relation: Mentions
     tail: Mentions | Value
+    plain: Value | None = field(default=None, compare=False)
 
 
 def read_triple(written: Sequence[str] | str, prefixes: Prefixes) -> Reading:
@@ -85,7 +101,7 @@ def read_triple(written: Sequence[str] | str, prefixes: Prefixes) -> Reading:
         raise InvalidRequest(
             f"it has {len(written):,} part{'' if len(written) == 1 else 's'}. Expected [head, relation, tail]."
         )
-    return _read_parts(written[0], written[1], written[2], prefixes)
+    return _read_parts(written[0], written[1], written[2], prefixes, plain=True)
 
 
 def echo(written: Sequence[str] | str) -> str:
@@ -100,7 +116,7 @@ def _read_line(line: str, prefixes: Prefixes) -> Reading:
     fields = _fields(line)
     if len(fields) == 3:
         try:
-            return _read_parts(fields[0], fields[1], fields[2], prefixes)
+            return _read_parts(fields[0], fields[1], fields[2], prefixes, plain=True)
         except InvalidRequest as error:
             refusal = error
     # A label that was copied from elsewhere may hold bars that nobody escaped.
@@ -112,7 +128,7 @@ def _read_line(line: str, prefixes: Prefixes) -> Reading:
     for first, second in _cuts(len(pieces)):
         head, relation, tail = ("|".join(part) for part in (pieces[:first], pieces[first:second], pieces[second:]))
         try:
-            return _read_parts(head, relation, tail, prefixes)
+            return _read_parts(head, relation, tail, prefixes, plain=False)
         except InvalidRequest as error:
             refusal = refusal or error
     assert refusal is not None  # noqa: S101 - three pieces or more can be cut at least once
@@ -129,15 +145,23 @@ def _cuts(pieces: int) -> Iterator[tuple[int, int]]:
     return ((first, second) for first in range(1, pieces - 1) for second in range(first + 1, pieces))
 
 
-def _read_parts(head: str, relation: str, tail: str, prefixes: Prefixes) -> Reading:
+def _read_parts(head: str, relation: str, tail: str, prefixes: Prefixes, *, plain: bool) -> Reading:
     for part in (head, relation, tail):
         _require_short(part, MAX_PART)
     for part, name in ((head, "head"), (relation, "relation")):
         if part.lstrip().startswith('"'):
             raise InvalidRequest(f"its {name} is a literal. Only a tail may be one; entities and relations are ids.")
-    return Reading(
-        _mentions(head, prefixes, "entity"), _mentions(relation, prefixes, "relation"), _tail(tail.strip(), prefixes)
-    )
+    first, second, text = _mentions(head, prefixes, "entity"), _mentions(relation, prefixes, "relation"), tail.strip()
+    if text.startswith('"'):
+        return Reading(first, second, _literal(text, prefixes))
+    try:
+        return Reading(first, second, _mentions(text, prefixes, "entity"), _plain(text))
+    except InvalidRequest as error:
+        refusal = f'{error} A literal tail stands in quotes, "like this".'
+        value = _plain(text, refusal) if plain else None
+        if value is None:
+            raise InvalidRequest(refusal) from error
+        return Reading(first, second, value)
 
 
 def _require_short(text: str, most: int) -> None:
@@ -145,12 +169,14 @@ def _require_short(text: str, most: int) -> None:
         raise InvalidRequest(f"it has {len(text):,} characters where {most:,} are allowed. Copy it as results show it.")
 
 
-def _tail(text: str, prefixes: Prefixes) -> Mentions | Value:
-    if not text.startswith('"'):
-        try:
-            return _mentions(text, prefixes, "entity")
-        except InvalidRequest as error:
-            raise InvalidRequest(f'{error} A literal tail stands in quotes, "like this".') from error
+def _plain(text: str, refusal: str = "") -> Value | None:
+    """Return the value that a tail without quotes may be; None where it cannot be one."""
+    if not text or _SURROGATE.search(text):
+        return None
+    return Value(read_back(text), written=text, quoted=False, refusal=refusal)
+
+
+def _literal(text: str, prefixes: Prefixes) -> Value:
     written = _LITERAL.fullmatch(text)
     if written is None:
         raise InvalidRequest('its tail is no literal. Expected "text", "text"@en or "1832-03-22"^^xsd:date.')

@@ -1,0 +1,70 @@
+"""Values as people write them, `1997-04-05`, `2,544`, `true`, and which value such a text may mean."""
+
+import re
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+from kg_adapters.terms import XSD, Iri, Literal
+
+_MOST_DIGITS: Final = 30
+_INTEGERS: Final = frozenset(
+    XSD + name
+    for name in (
+        *("integer", "long", "int", "short", "byte", "nonNegativeInteger", "positiveInteger", "nonPositiveInteger"),
+        *("negativeInteger", "unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte"),
+    )
+)
+_NUMBERS: Final = _INTEGERS | {XSD + name for name in ("decimal", "double", "float")}
+_NUMBER: Final = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?")
+_BOOLEANS: Final = {"true": "true", "1": "true", "false": "false", "0": "false"}
+_ZONE: Final = r"(?:Z|[-+]\d\d:\d\d)?"
+_TIMES: Final = {
+    XSD + "date": re.compile(rf"-?\d{{4,9}}-\d\d-\d\d{_ZONE}"),
+    XSD + "gYearMonth": re.compile(rf"-?\d{{4,9}}-\d\d{_ZONE}"),
+    XSD + "dateTime": re.compile(rf"-?\d{{4,9}}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{{1,9}})?{_ZONE}"),
+    XSD + "time": re.compile(rf"\d\d:\d\d:\d\d(?:\.\d{{1,9}})?{_ZONE}"),
+    XSD + "gYear": re.compile(rf"-?\d{{4,9}}{_ZONE}"),
+}
+_MIDNIGHT: Final = re.compile(r"T00:00:00(?:\.0+)?(?:Z|\+00:00)?\Z")
+
+
+def plain_value(literal: Literal) -> str | None:
+    """Return a date, a number or a truth value as people write it; None for a text, and for what its type forbids."""
+    kind = literal.datatype.value
+    if kind in _NUMBERS:
+        number = _number(literal)
+        return None if number is None else f"{number:,f}"
+    if kind == XSD + "boolean":
+        return _BOOLEANS.get(literal.value)
+    pattern = _TIMES.get(kind)
+    if pattern is None or pattern.fullmatch(literal.value) is None:
+        return None
+    return _MIDNIGHT.sub("", literal.value) if kind == XSD + "dateTime" else literal.value
+
+
+def may_mean(text: str, literal: Literal) -> bool:
+    """Say whether a text that stands without quotes is this value: as it is, as people write it, or the same number."""
+    if text in {literal.value, plain_value(literal)}:
+        return True
+    if literal.datatype.value not in _NUMBERS or _NUMBER.fullmatch(text) is None:
+        return False
+    return Decimal(text.replace(",", "")) == _number(literal)
+
+
+def value_of(text: str) -> Literal | None:
+    """Return the value that a text without quotes is by its form alone: a number, a date or a truth value, or None."""
+    if _NUMBER.fullmatch(text) is not None and len(text) <= _MOST_DIGITS:
+        return Literal(text.replace(",", "").removeprefix("+"), Iri(XSD + ("decimal" if "." in text else "integer")))
+    if text in {"true", "false"}:
+        return Literal(text, Iri(XSD + "boolean"))
+    return next((Literal(text, Iri(kind)) for kind, form in _TIMES.items() if form.fullmatch(text) is not None), None)
+
+
+def _number(literal: Literal) -> Decimal | None:
+    try:
+        number = Decimal(literal.value)
+    except InvalidOperation:
+        return None
+    # What is written out would be longer than any page: 1E999999.
+    readable = number.is_finite() and len(number.as_tuple().digits) <= _MOST_DIGITS
+    return number if readable and abs(number.adjusted()) <= _MOST_DIGITS else None

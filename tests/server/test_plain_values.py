@@ -1,0 +1,75 @@
+"""Values as people write them, and back."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_adapters.terms import RDF_LANG_STRING, XSD, Iri, Literal
+from kg_server.plain_values import may_mean, plain_value
+
+
+def typed(text: str, kind: str) -> Literal:
+    return Literal(text, Iri(XSD + kind))
+
+
+@pytest.mark.parametrize(
+    ("literal", "plain"),
+    [
+        (typed("1997-04-05", "date"), "1997-04-05"),
+        (typed("-0044-03-15", "date"), "-0044-03-15"),
+        (typed("1997-04-05T00:00:00Z", "dateTime"), "1997-04-05"),
+        (typed("1997-04-05T00:00:00", "dateTime"), "1997-04-05"),
+        (typed("1997-04-05T08:30:00Z", "dateTime"), "1997-04-05T08:30:00Z"),
+        (typed("1997-04-05T00:00:00+02:00", "dateTime"), "1997-04-05T00:00:00+02:00"),
+        (typed("1997", "gYear"), "1997"),
+        (typed("1997-04", "gYearMonth"), "1997-04"),
+        (typed("08:30:00", "time"), "08:30:00"),
+        (typed("2544", "integer"), "2,544"),
+        (typed("+13960236", "decimal"), "13,960,236"),
+        (typed("-12.50", "decimal"), "-12.50"),
+        (typed("1.5E3", "double"), "1,500"),
+        (typed("12", "nonNegativeInteger"), "12"),
+        (typed("1", "boolean"), "true"),
+        (typed("false", "boolean"), "false"),
+        (typed("perhaps", "boolean"), None),
+        (typed("soon", "date"), None),
+        (typed("many", "integer"), None),
+        (typed("NaN", "double"), None),
+        (typed("1E999999", "double"), None),
+        (typed("9" * 31, "integer"), None),
+        (Literal("2544"), None),
+        (Literal("1997-04-05", RDF_LANG_STRING, "en"), None),
+        (Literal("2544", Iri("http://example.org/metre")), None),
+    ],
+)
+def test_dates_numbers_and_truth_values_are_plain_and_texts_are_not(literal: Literal, plain: str | None) -> None:
+    assert plain_value(literal) == plain
+
+
+@pytest.mark.parametrize(
+    ("text", "literal", "meant"),
+    [
+        ("2,544", typed("2544", "integer"), True),
+        ("2544.0", typed("+2544", "decimal"), True),
+        ("2,54", typed("254", "integer"), False),
+        ("2544", typed("many", "integer"), False),
+        ("2544", Literal("2544"), True),
+        ("2,544", Literal("2544"), False),
+        ("1997-04-05", typed("1997-04-05T00:00:00Z", "dateTime"), True),
+        ("1997", typed("1997-04-05", "date"), False),
+        ("true", typed("1", "boolean"), True),
+    ],
+)
+def test_a_text_may_mean_a_value(text: str, literal: Literal, meant: bool) -> None:
+    assert may_mean(text, literal) is meant
+
+
+@given(
+    st.one_of(st.integers().map(str), st.decimals().map(str), st.text("0123456789-+.,:TZE", max_size=25), st.dates())
+)
+def test_what_is_written_plainly_may_mean_the_value(text: object) -> None:
+    for kind in ("integer", "decimal", "double", "date", "dateTime", "gYear", "time", "boolean"):
+        literal = typed(str(text), kind)
+        plain = plain_value(literal)
+        if plain is not None:
+            assert may_mean(plain, literal)
