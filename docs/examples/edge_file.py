@@ -8,7 +8,6 @@ from edge_list import EdgeListAdapter, Statement
 
 import kg_adapters as kg
 from kg_adapters.prefixes import WELL_KNOWN
-from kg_adapters.registry import OpenOptions
 
 IDS: Final = kg.BareIds("http://example.org/", r"\w[\w-]*")
 PREFIXES: Final = kg.Prefixes({prefix: WELL_KNOWN[prefix] for prefix in ("rdf", "rdfs")}, entities=IDS, relations=IDS)
@@ -18,7 +17,7 @@ WORDS: Final[Mapping[str, kg.Iri]] = {
 }
 
 
-async def open_edge_file(rest: str, options: OpenOptions) -> kg.KGAdapter:
+async def open_edge_file(rest: str, options: kg.OpenOptions) -> kg.KGAdapter:
     """Open the file at the path `rest`.
 
     Raises:

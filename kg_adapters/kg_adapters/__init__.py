@@ -1,7 +1,10 @@
 """Knowledge graphs behind one small protocol.
 
-Importing this package loads no graph library; each adapter is a module of its own.
+Importing this package loads no graph library: what needs one is loaded when it is first asked for.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
 from kg_adapters.errors import (
     BackendError,
@@ -41,6 +44,7 @@ from kg_adapters.models import (
     Role,
     SparqlAnswer,
 )
+from kg_adapters.open_options import AdapterFactory, OpenOptions
 from kg_adapters.prefixes import BareIds, Prefixes
 from kg_adapters.profile import (
     ClassProfile,
@@ -53,9 +57,20 @@ from kg_adapters.profile import (
 )
 from kg_adapters.protocol import KGAdapter, SupportsFeatureNote, SupportsPaths, SupportsSearchNote, SupportsSparql
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
+from kg_adapters.snapshots import SupportsSnapshots
 from kg_adapters.terms import Attribute, BlankNode, Fact, Iri, Literal, Node, Term, Triple
 
+if TYPE_CHECKING:
+    from kg_adapters.local.adapter import LocalAdapter
+    from kg_adapters.rdflib_adapter import RdflibAdapter
+    from kg_adapters.registry import open_graph
+    from kg_adapters.sparql.adapter import SparqlAdapter
+    from kg_adapters.surroundings import SupportsSurroundings
+    from kg_adapters.vectors import SupportsVectors
+    from kg_adapters.wikidata.adapter import WikidataAdapter
+
 __all__ = [
+    "AdapterFactory",
     "Attribute",
     "BackendError",
     "BackendTimeout",
@@ -86,26 +101,33 @@ __all__ = [
     "KGAdapter",
     "KGError",
     "Literal",
+    "LocalAdapter",
     "Match",
     "ModelBusy",
     "ModelUnavailable",
     "NeighborPage",
     "NeighborRequest",
     "Node",
+    "OpenOptions",
     "Path",
     "PathRequest",
     "PathsFound",
     "Prefixes",
     "PropertyProfile",
+    "RdflibAdapter",
     "RelationCandidate",
     "RelationCount",
     "RelationSummary",
     "Role",
+    "SparqlAdapter",
     "SparqlAnswer",
     "SupportsFeatureNote",
     "SupportsPaths",
     "SupportsSearchNote",
+    "SupportsSnapshots",
     "SupportsSparql",
+    "SupportsSurroundings",
+    "SupportsVectors",
     "SurroundingsRequest",
     "Term",
     "Triple",
@@ -115,4 +137,28 @@ __all__ = [
     "ValueCount",
     "ValueRange",
     "Vocabulary",
+    "WikidataAdapter",
+    "open_graph",
 ]
+
+_LOADED_LATER: Final = {
+    "LocalAdapter": "kg_adapters.local.adapter",
+    "RdflibAdapter": "kg_adapters.rdflib_adapter",
+    "SparqlAdapter": "kg_adapters.sparql.adapter",
+    "SupportsSurroundings": "kg_adapters.surroundings",
+    "SupportsVectors": "kg_adapters.vectors",
+    "WikidataAdapter": "kg_adapters.wikidata.adapter",
+    "open_graph": "kg_adapters.registry",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Return what needs a library that not everybody needs."""
+    if name not in _LOADED_LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LOADED_LATER[name]), name)
+
+
+def __dir__() -> list[str]:
+    """Return all names, those of what is loaded later among them."""
+    return [*globals(), *_LOADED_LATER]

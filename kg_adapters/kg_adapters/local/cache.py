@@ -19,8 +19,8 @@ from kg_adapters.local.seal import file_sha256
 from kg_adapters.local.sources import Source, gather_sources, look
 from kg_adapters.local.store import FORMAT, StoreInfo, is_store, open_store
 from kg_adapters.local.swap import exclusively, replacing
+from kg_adapters.open_options import SAMPLE
 from kg_adapters.progress import OnProgress, Progress, ignore_progress
-from kg_adapters.registry import SAMPLE
 from kg_boundary.private_files import private_folder, write_private
 
 _KEY_LENGTH: Final = 16

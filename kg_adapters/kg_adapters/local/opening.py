@@ -6,8 +6,8 @@ from pathlib import Path
 
 from anyio import to_thread
 
+from kg_adapters.open_options import SAMPLES, OpenOptions
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.registry import SAMPLES, OpenOptions
 
 
 async def open_local(rest: str, options: OpenOptions) -> KGAdapter:

@@ -7,8 +7,8 @@ from pydantic import ValidationError
 
 from kg_adapters.errors import InvalidRequest, KGError
 from kg_adapters.labels import Vocabulary
+from kg_adapters.open_options import OpenOptions
 from kg_adapters.prefixes import WIKIDATA, Prefixes
-from kg_adapters.registry import OpenOptions
 from kg_adapters.sparql.adapter import Parts, SparqlAdapter
 from kg_adapters.sparql.asking import Asker
 from kg_adapters.sparql.dialects import DIALECTS
@@ -33,12 +33,12 @@ async def open_sparql(name: str, options: OpenOptions, *, endpoint: EndpointOpti
     Args:
         name: The endpoint's URL.
         options: The languages, the named graphs to read, and where to keep what was learned.
-        endpoint: How the endpoint is reached; by default openly, and as plain SPARQL 1.1.
+        endpoint: How the endpoint is reached; by default as the options say.
 
     Raises:
         InvalidRequest: The URL or a graph is none.
     """
-    reached = endpoint or _plain(name, options.graphs)
+    reached = endpoint or options.endpoint or _plain(name, options.graphs)
     answerer = SparqlEndpoint(reached)
     vocabulary = Vocabulary(languages=options.languages) if options.languages else Vocabulary()
     queries = Queries.of(DIALECTS[reached.dialect], vocabulary)

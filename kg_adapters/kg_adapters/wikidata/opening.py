@@ -6,7 +6,7 @@ from dataclasses import replace
 from pydantic import ValidationError
 
 from kg_adapters.errors import InvalidRequest
-from kg_adapters.registry import OpenOptions
+from kg_adapters.open_options import OpenOptions
 from kg_adapters.sparql.adapter import Parts, SparqlAdapter
 from kg_adapters.sparql.asking import Asker
 from kg_adapters.sparql.dialects import DIALECTS
