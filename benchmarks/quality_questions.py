@@ -2,7 +2,8 @@
 
 import json
 import random
-from collections.abc import Awaitable, Callable, Sequence
+import statistics
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.surroundings import Longs, Surroundings
+from kg_server.budget import token_count
 from kg_server.observation.answer import ObserveResult, observation
 from kg_server.observation.scoring import Floats, Scorer
 from kg_server.observation.search import Reach
@@ -19,8 +21,9 @@ from kg_server.observation.wording import Inquiry
 
 QUESTIONS: Final = Path(__file__).parents[2] / "shared" / "data" / "simplequestions-dev.jsonl"
 ANSWER_TOKENS: Final = 2_000
-_ALL_TOKENS: Final = 1_000_000
-_FIRST: Final = (1, 5, 10, 50)
+GROUP: Final = 6
+"""How many columns a group has before its far ends."""
+_FIRST: Final = (1, 5, 10)
 
 
 class Question(BaseModel):
@@ -37,10 +40,11 @@ class Question(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """At what place the first right triple stands, from 1, or None; and whether the default answer shows one."""
+    """At what place the first right group stands, from 1, or None; whether it names a far end; the answer's tokens."""
 
     place: int | None
     answered: bool
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +60,18 @@ class Quality:
 
     @property
     def answered(self) -> float:
-        """The share of the questions whose default answer shows a right triple."""
+        """The share of the questions whose default answer shows a right fact."""
         return self._mean(lambda each: float(each.answered))
 
     def first(self, most: int) -> float:
-        """Return the share of the questions with a right triple among the first ones."""
+        """Return the share of the questions with a right group among the first ones."""
         return self._mean(lambda each: float(each.place is not None and each.place <= most))
 
     def figures(self) -> dict[str, float]:
         """Return every figure under its name."""
         shares = {"first" if most == 1 else f"first {most}": self.first(most) for most in _FIRST}
-        return {"MRR": self.reciprocal_rank, **shares, "in the answer": self.answered}
+        tokens = statistics.median(each.tokens for each in self.outcomes) if self.outcomes else 0
+        return {"MRR": self.reciprocal_rank, **shares, "in the answer": self.answered, "median tokens": tokens}
 
     def _mean(self, value: Callable[[Outcome], float]) -> float:
         return sum(value(each) for each in self.outcomes) / max(1, len(self.outcomes))
@@ -113,34 +118,28 @@ async def ask_all(
 
 async def outcome(graph: KGAdapter, scorer: Scorer, question: Question, hops: int) -> Outcome:
     """Observe the topic of one question."""
-    ask = _asking(graph, scorer, question, hops)
-    places = [place for place, row in enumerate(await ask(_ALL_TOKENS), 1) if _is_right(question, row)]
-    shown = await ask(ANSWER_TOKENS)
-    return Outcome(min(places, default=None), any(_is_right(question, row) for row in shown))
-
-
-def _asking(
-    graph: KGAdapter, scorer: Scorer, question: Question, hops: int
-) -> Callable[[int], Awaitable[list[list[str]]]]:
-    async def ask(max_tokens: int) -> list[list[str]]:
-        answer = await observation(
-            graph,
-            scorer,
-            question=question.question,
-            entities=[question.topic],
-            reach=Reach(hops=hops, timeout_s=600),
-            max_tokens=max_tokens,
-            on_hop=_not_told,
-        )
-        assert isinstance(answer.result, ObserveResult)
-        return answer.result.triples
-
-    return ask
+    answer = await observation(
+        graph,
+        scorer,
+        question=question.question,
+        entities=[question.topic],
+        reach=Reach(hops=hops, timeout_s=600),
+        max_tokens=ANSWER_TOKENS,
+        on_hop=_not_told,
+    )
+    assert isinstance(answer.result, ObserveResult)
+    groups = answer.result.groups
+    places = [place for place, row in enumerate(groups, 1) if _is_right(question, row)]
+    right = [place for place in places if len(groups[place - 1]) > GROUP]
+    return Outcome(min(places, default=None), bool(right), token_count(answer.text))
 
 
 def _is_right(question: Question, row: Sequence[str]) -> bool:
-    near = row[0] if question.direction == "out" else row[2]
-    return near == question.topic and row[1] == question.relation
+    """Say whether a group is of the question's topic, relation and direction, seen from either end."""
+    entity, relation, direction, *_ = row
+    if relation != question.relation:
+        return False
+    return entity == question.topic if direction == question.direction else question.topic in row[GROUP:]
 
 
 async def _not_told(hop: int) -> None:

@@ -47,6 +47,10 @@ def rows(value: object) -> list[list[str]]:
     return TypeAdapter(list[list[str]]).validate_python(value)
 
 
+def texts(value: object) -> dict[str, str]:
+    return TypeAdapter(dict[str, str]).validate_python(value)
+
+
 def paths(value: object) -> list[list[list[str]]]:
     return TypeAdapter(list[list[list[str]]]).validate_python(value)
 

@@ -47,19 +47,22 @@ async def test_a_question_is_answered_by_any_edge_over_its_relation_in_its_direc
     ]
     scorer = PaperScorer(WordModel())
     quality = await ask_all(LocalAdapter(store), scorer, questions, hops=1, told=told_to(calls))
-    assert quality == Quality((Outcome(1, True), Outcome(3, True), Outcome(None, False)))
+    assert [(each.place, each.answered) for each in quality.outcomes] == [(1, True), (3, True), (None, False)]
+    assert all(each.tokens > 20 for each in quality.outcomes)
     assert len(calls) == 3
 
 
 def test_the_figures_are_shares_of_all_questions() -> None:
-    quality = Quality((Outcome(1, True), Outcome(4, True), Outcome(20, False), Outcome(None, False)))
+    quality = Quality(
+        (Outcome(1, True, 100), Outcome(4, True, 200), Outcome(20, False, 300), Outcome(None, False, 400))
+    )
     assert quality.figures() == {
         "MRR": pytest.approx((1 + 1 / 4 + 1 / 20) / 4),
         "first": 0.25,
         "first 5": 0.5,
         "first 10": 0.5,
-        "first 50": 0.75,
         "in the answer": 0.5,
+        "median tokens": 250,
     }
 
 

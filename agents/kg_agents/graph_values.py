@@ -1,11 +1,13 @@
 """What the tools say about a graph, as values."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 Triple: TypeAlias = tuple[str, str, str]
 """Head, relation and tail, by id; a tail may be a literal, in quotes."""
+_LATER: Final = 1e-5
+"""How much less a fact counts than the one that is named before it; scores are told in thousandths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +36,59 @@ class Labels:
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
-    """An observation subgraph: scored triples, best first, and the text that says so."""
+class Group:
+    """The facts of one entity over one relation in one direction.
 
-    triples: tuple[Triple, ...]
-    scores: tuple[float, ...]
+    Args:
+        entity: The entity, by id.
+        relation: The relation, by id.
+        incoming: Whether the far ends are the heads.
+        far: The far ends that were named, best first.
+        score: How like the question the group is.
+    """
+
+    entity: str
+    relation: str
+    incoming: bool
+    far: tuple[str, ...]
+    score: float
+
+    @property
+    def triples(self) -> tuple[Triple, ...]:
+        """The facts that were named."""
+        if self.incoming:
+            return tuple((far, self.relation, self.entity) for far in self.far)
+        return tuple((self.entity, self.relation, far) for far in self.far)
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """An observation subgraph: groups of facts, best first, and the text that says so."""
+
+    groups: tuple[Group, ...]
     labels: Labels
     text: str
+
+    @property
+    def triples(self) -> tuple[Triple, ...]:
+        """The facts that were named, each once, those of the best group first."""
+        return tuple(dict.fromkeys(triple for group in self.groups for triple in group.triples))
+
+    def scores(self, triples: Sequence[Triple]) -> dict[Triple, float]:
+        """Return how like the question triples are, of those whose group was observed, whether or not they were named.
+
+        Within a group those that were named come first, in their order.
+        """
+        places = {triple: place for group in self.groups for place, triple in enumerate(group.triples)}
+        known = {(group.entity, group.relation, group.incoming): group for group in self.groups}
+        scores: dict[Triple, float] = {}
+        for triple in triples:
+            head, relation, tail = triple
+            groups = [known.get((head, relation, False)), known.get((tail, relation, True))]
+            of = [group.score - _LATER * places.get(triple, len(group.far)) for group in groups if group is not None]
+            if of:
+                scores[triple] = max(of)
+        return scores
 
 
 @dataclass(frozen=True, slots=True)

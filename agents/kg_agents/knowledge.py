@@ -7,11 +7,12 @@ from typing import Final, Literal, TypeAlias
 from kg_agents.graph_values import Candidate, Composed, Found, Labels, Observed, Remembered, Triple
 from kg_agents.sessions import Target, connect_tools
 from kg_agents.tool_answers import (
-    ROW,
     CandidatesAnswer,
     ComposedAnswer,
+    ObservedAnswer,
     PathsAnswer,
     TriplesAnswer,
+    group_of,
     labels_of,
     read,
     remembered_of,
@@ -88,14 +89,8 @@ class KnowledgeGraph:
             top_percent=top_percent,
             max_tokens=max_tokens,
         )
-        answer = read(TriplesAnswer, call)
-        rows = [row for row in answer.triples if len(row) > ROW]
-        return Observed(
-            tuple(triple_of(row) for row in rows),
-            tuple(score_of(row[ROW]) for row in rows),
-            labels_of(answer),
-            call.text,
-        )
+        answer = read(ObservedAnswer, call)
+        return Observed(tuple(map(group_of, answer.groups)), labels_of(answer), call.text)
 
     async def neighbors(
         self,

@@ -5,9 +5,11 @@ from typing import Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from kg_agents.graph_values import Labels, Remembered, Triple
+from kg_agents.graph_values import Group, Labels, Remembered, Triple
 from kg_agents.tool_calls import ToolCall, UnreadableAnswer
 
+COUNTED, GROUP = 4, 6
+"""How many columns a group has that is only counted, and how many before the far ends."""
 ROW: Final = 3
 """How many columns a triple has; what follows it in a row says more about it."""
 
@@ -23,8 +25,14 @@ class Answer(BaseModel):
     relations: dict[str, str] = {}
 
 
+class ObservedAnswer(Answer):
+    """Rows of entity, relation, direction, count, score, hop, and far ends; what is only counted ends there."""
+
+    groups: list[list[str]]
+
+
 class TriplesAnswer(Answer):
-    """Triples as rows, scored ones with more columns."""
+    """Triples as rows."""
 
     triples: list[list[str]]
 
@@ -86,6 +94,18 @@ def read(kind: type[A], call: ToolCall) -> A:
             f"{call.tool} answered in a form that is not known here ({place}: {first['msg']}). "
             "Connect a server with the same tools as kg-sextant."
         ) from error
+
+
+def group_of(row: Sequence[str]) -> Group:
+    """Return the group that a row describes.
+
+    Raises:
+        UnreadableAnswer: The row is too short.
+    """
+    if len(row) < COUNTED:
+        raise UnreadableAnswer(f"A group of the answer has {len(row)} parts instead of at least {COUNTED}.")
+    entity, relation, direction, _, score, _, *far = (*row, "", "")[: max(GROUP, len(row))]
+    return Group(entity, relation, direction == "in", tuple(far), score_of(score))
 
 
 def triple_of(row: Sequence[str]) -> Triple:

@@ -46,6 +46,11 @@ class Names:
         """Return a relation as people read it, as in `capital (P36)`."""
         return self._forms(iri, "relation")[1]
 
+    def shown_label(self, node: Node) -> str:
+        """Return what a term is called without its id, or the id where it has no label."""
+        short, _, label = self._forms(node, "relation")
+        return short if label is None else label
+
     def triple(self, triple: Triple) -> str:
         """Return a triple as one line, `Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)`."""
         return f"{self.entity(triple.head)} | {self.relation(triple.relation)} | {self.entity(triple.tail)}"

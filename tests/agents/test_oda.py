@@ -244,6 +244,13 @@ def crowd(size: int) -> str:
     return TOKYO + "\n".join(wards)
 
 
+def knot(size: int) -> str:
+    """Return a graph in which Tokyo has so many relations."""
+    return TOKYO + "\n".join(
+        f'wd:Q1490 wdt:P{1_000 + n} wd:Q{n} . wd:Q{n} rdfs:label "ward number {n}"@en .' for n in range(1, size + 1)
+    )
+
+
 async def test_a_long_list_of_candidates_is_reflected_on_in_batches(tmp_path: Path) -> None:
     settings = OdaSettings(kept=200, observation_tokens=500, limits=Limits(prompt_tokens=1_500))
     llm = ScriptedLlm([NEIGHBORS.format("Q1490"), ENOUGH, "Answer: Shinjuku"], {"reflection": [selecting("none")] * 99})
@@ -272,7 +279,7 @@ async def test_a_batch_that_the_model_cannot_take_is_halved_until_it_can(tmp_pat
 
 async def test_where_a_prompt_is_too_long_less_is_observed_and_it_says_so(tmp_path: Path) -> None:
     llm = ScriptedLlm([taking(1_000, lambda _: ENOUGH)] * 5, {"answer": ["Answer: x"]})
-    async with story(tmp_path, crowd(60)) as graph:
+    async with story(tmp_path, knot(60)) as graph:
         answer = await ODA(llm, graph).answer(QUESTION, ["Q1490"])
     first, *_, last = (each.prompt.partition("choice among them:\n<data>\n")[2] for each in llm.asked[:-1])
     assert answer.answers == ("x",)

@@ -73,7 +73,7 @@ async def test_who_would_wait_too_long_for_the_model_is_answered_by_letters(tmp_
             await anyio.wait_all_tasks_blocked()
             await observe("bob")
             model.go_on.set()
-    assert [line.partition(", by ")[2].partition(";")[0] for line in said] == [
+    assert [line.partition("first, by ")[2].partition(";")[0].removesuffix(".") for line in said] == [
         "spelling alone (the embedding model is busy now",
         "meaning and spelling",
     ]

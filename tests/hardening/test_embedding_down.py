@@ -158,7 +158,7 @@ async def test_letters_rank_while_the_service_is_away_and_the_answer_says_so(fau
     await graph.aclose()
     assert seen.data["scorer"] == f"spelling alone ({AWAY})"
     assert f"by spelling alone ({AWAY})" in seen.text
-    assert (seen.is_error, seen.data["triples"]) == (False, by_letters.data["triples"])
+    assert (seen.is_error, seen.data["groups"]) == (False, by_letters.data["groups"])
 
 
 async def test_a_service_that_fails_in_the_middle_leaves_one_ranking_by_letters(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ async def test_a_service_that_fails_in_the_middle_leaves_one_ranking_by_letters(
     by_letters = await observed(graph, settings_in(tmp_path, "http://unused", embedder="lexical"))
     await graph.aclose()
     assert len(service.requests) > 3
-    assert (seen.data["scorer"], seen.data["triples"]) == (f"spelling alone ({AWAY})", by_letters.data["triples"])
+    assert (seen.data["scorer"], seen.data["groups"]) == (f"spelling alone ({AWAY})", by_letters.data["groups"])
 
 
 async def test_only_the_first_call_finds_out_that_the_service_is_away(tmp_path: Path) -> None:

@@ -164,8 +164,28 @@ async def walked(asked: Asked) -> None:
 
 async def looked(asked: Asked) -> None:
     reply = await asked.call("observe", question="who killed Bob?", entities=[asked.short(0), asked.short(1)], hops=2)
-    for row, line in zip(assert_triples(reply, more=2), body(reply), strict=True):
-        assert line.split(" | ")[3:] == [row[3], f"hop {row[4]}"]
+    groups, lines = rows(reply.data["groups"]), body(reply)
+    labels, relations = texts_of(reply.data["labels"]), texts_of(reply.data["relations"])
+    assert len(lines) == len(groups) > 0
+    for line, (entity, relation, direction, count, _, _, *far) in zip(lines, groups, strict=True):
+        fields = line.split(" | ")
+        near, over, others = fields if direction == "out" else fields[::-1]
+        assert is_name(near, entity, labels), (line, entity)
+        assert is_name(over, relation, relations) or over == relations[relation], (line, relation)
+        assert is_list(others, far, labels, counted=count != "1"), (line, far)
+
+
+def is_list(text: str, ids: Sequence[str], labels: Mapping[str, str], *, counted: bool) -> bool:
+    """Say whether a text lists nodes, by id, with it or by a label alone; no name ends one item and begins another."""
+    if counted:
+        text = text.partition(": ")[2].removesuffix(", …")
+    one = "(?:{0}|{1}|.*? [(]{0}[)])"
+    items = (one.format(*(re.escape(in_list(each)) for each in (node, labels.get(node, node)))) for node in ids)
+    return re.fullmatch(", ".join(items), text) is not None and text.count("), ") < len(ids)
+
+
+def in_list(text: str) -> str:
+    return re.sub(r"(\)|\A\d+\+?)([,:]) ", lambda found: f"{found[1]}\\u{ord(found[2]):04x} ", text)
 
 
 async def valued(asked: Asked) -> None:

@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pytest
 from mcp import Client
 
-from calls import Reply, reply_of, rows
+from calls import Reply, reply_of, rows, texts
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.protocol import KGAdapter
 from kg_server.budget import token_count
@@ -36,34 +36,33 @@ async def refusal(graph: KGAdapter, **arguments: object) -> str:
     return reply.text
 
 
-async def test_the_triples_most_like_the_question_come_first_in_their_real_direction(tokyo: LocalAdapter) -> None:
+async def test_the_relations_most_like_the_question_come_first_in_their_real_direction(tokyo: LocalAdapter) -> None:
     reply = await observe(tokyo, question="What is the capital of Tokyo?", entities=["Q1490"], hops=1)
     summary = (
-        "5 of 5 triples looked at within 1 hop of Tokyo (Q1490), the most like the question first, by meaning, as "
-        "in the ODA paper; "
-        "each with its score and hop."
+        "5 relations of what lies within 1 hop of Tokyo (Q1490) (5 triples looked at), the most like the question "
+        "first, by meaning, as in the ODA paper."
     )
     assert reply.text == (
         f"{summary}\n"
-        "Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645) | 0.50 | hop 1\n"
-        "Japan (Q17) | capital (P36) | Tokyo (Q1490) | 0.50 | hop 1\n"
-        "Tokyo (Q1490) | country (P17) | Japan (Q17) | 0.00 | hop 1\n"
-        "Tokyo (Q1490) | instance of (P31) | city (Q515) | 0.00 | hop 1\n"
-        "Shinjuku (Q179645) | located in (P131) | Tokyo (Q1490) | 0.00 | hop 1"
+        "Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)\n"
+        "Japan (Q17) | capital | Tokyo (Q1490)\n"
+        "Shinjuku | located in (P131) | Tokyo (Q1490)\n"
+        "Tokyo (Q1490) | country (P17) | Japan\n"
+        "Tokyo (Q1490) | instance of (P31) | city (Q515)"
     )
     assert reply.data == {
         "status": "ok",
         "knowledge": "stated",
         "summary": summary,
-        "triples": [
-            ["Q1490", "P36", "Q179645", "0.50", "1"],
-            ["Q17", "P36", "Q1490", "0.50", "1"],
-            ["Q1490", "P17", "Q17", "0.00", "1"],
-            ["Q1490", "P31", "Q515", "0.00", "1"],
-            ["Q179645", "P131", "Q1490", "0.00", "1"],
+        "groups": [
+            ["Q1490", "P36", "out", "1", "0.500", "1", "Q179645"],
+            ["Q1490", "P36", "in", "1", "0.500", "1", "Q17"],
+            ["Q1490", "P131", "in", "1", "0.000", "1", "Q179645"],
+            ["Q1490", "P17", "out", "1", "0.000", "1", "Q17"],
+            ["Q1490", "P31", "out", "1", "0.000", "1", "Q515"],
         ],
         "labels": {"Q1490": "Tokyo", "Q179645": "Shinjuku", "Q17": "Japan", "Q515": "city"},
-        "relations": {"P36": "capital", "P17": "country", "P31": "instance of", "P131": "located in"},
+        "relations": {"P36": "capital", "P131": "located in", "P17": "country", "P31": "instance of"},
         "found": 5,
         "sampled": [],
         "scorer": "meaning, as in the ODA paper",
@@ -74,8 +73,12 @@ async def test_several_entities_in_any_spelling_are_observed_together(tokyo: Loc
     reply = await observe(
         tokyo, question="capital", entities=["Q1490", "wd:Q17", " <http://www.wikidata.org/entity/Q17> "]
     )
-    assert "within 3 hops of Tokyo (Q1490), Japan (Q17), the most" in reply.summary
-    assert len({tuple(row[:3]) for row in rows(reply.data["triples"])}) == len(reply.lines)
+    assert "within 3 hops of Tokyo (Q1490), Japan (Q17) (" in reply.summary
+    groups = rows(reply.data["groups"])
+    assert len({tuple(row[:3]) for row in groups}) == len(reply.lines) == len(groups)
+    # Seen from Japan it is the same fact as from Tokyo.
+    facts = [(row[0], row[6]) if row[2] == "out" else (row[6], row[0]) for row in groups if row[1] == "P36"]
+    assert sorted(facts) == [("Q1490", "Q179645"), ("Q17", "Q1490")]
 
 
 async def test_an_answer_stays_within_its_budget_in_both_of_its_forms(sample: LocalAdapter) -> None:
@@ -90,16 +93,53 @@ async def test_an_answer_stays_within_its_budget_in_both_of_its_forms(sample: Lo
             )
             assert token_count(reply.text) <= max_tokens
             assert token_count(str(reply.data).replace(" ", "")) <= max_tokens
-            assert reply.data["status"] == "truncated"
-            assert reply.summary.endswith("GetNeighbor lists all.") or "more were found" in reply.summary
-            scores = [float(row[3]) for row in rows(reply.data["triples"])]
-            assert scores == sorted(scores, reverse=True)
+            groups = rows(reply.data["groups"])
+            named = [row for row in groups if len(row) > 6]
+            assert (reply.data["status"] == "truncated") == ("more were found" in reply.summary)
+            assert len(reply.lines) == len(named) + len({row[0] for row in groups if len(row) == 4})
+
+
+async def test_every_relation_of_an_entity_is_there_at_least_by_name_and_count(sample: LocalAdapter) -> None:
+    question = "Where was he born?"
+    (whole,) = [
+        await observe(sample, SpellingScorer(), question=question, entities=["Q5879"], hops=1, max_tokens=20_000)
+    ]
+    small = await observe(sample, SpellingScorer(), question=question, entities=["Q5879"], hops=1, max_tokens=500)
+    everything = [(row[1], row[2], row[3]) for row in rows(whole.data["groups"])]
+    assert len(everything) > 15
+    assert sorted((row[1], row[2], row[3]) for row in rows(small.data["groups"])) == sorted(everything)
+    *_, rest = small.lines
+    assert rest.startswith("Also around Johann Wolfgang von Goethe (Q5879) | out: ")
+    left = [row for row in rows(small.data["groups"]) if len(row) == 4]
+    labels = texts(small.data["relations"])
+    assert all(f"{labels[row[1]]} {row[3]}" in rest for row in left)
+    assert len(left) > 1
+
+
+async def test_a_relation_with_many_ends_is_one_line_with_their_number(graph_of: Callable[[str], LocalAdapter]) -> None:
+    ends = "".join(f"<http://ex.org/x> <http://ex.org/r> <http://ex.org/y{number}> . " for number in range(12))
+    reply = await observe(graph_of(ends), question="r", entities=["<http://ex.org/x>"])
+    (line,) = reply.lines
+    assert line.startswith("ns1:x | ns1:r | 12: ns1:y0, ns1:y1, ")
+    assert line.endswith(", …")
+    ((_, _, _, count, _, _, *far),) = rows(reply.data["groups"])
+    assert (count, len(far)) == ("12", 10)
+
+
+async def test_no_label_can_end_one_item_of_a_list_and_begin_another(graph_of: Callable[[str], LocalAdapter]) -> None:
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    graph = graph_of(
+        "<http://ex.org/x> <http://ex.org/r> <http://ex.org/y> , <http://ex.org/z> . "
+        f'<http://ex.org/y> {label} "Ann (ns1:q), Bob" . <http://ex.org/z> {label} "3: Cid" .'
+    )
+    reply = await observe(graph, question="r", entities=["<http://ex.org/x>"])
+    assert reply.lines == ["ns1:x | ns1:r | 2: 3\\u003a Cid (ns1:z), Ann (ns1:q)\\u002c Bob (ns1:y)"]
 
 
 async def test_the_scorer_that_had_to_do_is_named(tokyo: LocalAdapter) -> None:
     reply = await observe(tokyo, SpellingScorer("onnxruntime is missing"), question="capital", entities=["Q1490"])
     assert reply.data["scorer"] == "spelling alone (onnxruntime is missing)"
-    assert "by spelling alone (onnxruntime is missing);" in reply.summary
+    assert "by spelling alone (onnxruntime is missing)." in reply.summary
 
 
 async def test_hubs_that_were_not_seen_whole_are_named(hub: LocalAdapter) -> None:
@@ -116,7 +156,7 @@ async def test_many_seeds_and_hubs_are_counted_after_the_first() -> None:
         entities=[f"<http://example.org/land{land}>" for land in range(6)],
         hops=1,
     )
-    assert "and 1 others, the most like" in reply.summary
+    assert "and 1 others (" in reply.summary
     assert "and 3 others; GetNeighbor lists all." in reply.summary
 
 
@@ -126,7 +166,7 @@ async def test_an_entity_without_neighbours_is_known_all_the_same(graph_of: Call
     )
     reply = await observe(graph, question="size", entities=["<http://ex.org/x>"])
     assert reply.text == "ns1:x: known, but without neighbouring triples. Feature shows the values."
-    assert (reply.data["status"], reply.data["triples"]) == ("empty", [])
+    assert (reply.data["status"], reply.data["groups"]) == ("empty", [])
 
 
 async def test_an_answer_that_ran_out_of_time_says_so_and_shows_what_there_is() -> None:
@@ -134,7 +174,7 @@ async def test_an_answer_that_ran_out_of_time_says_so_and_shows_what_there_is() 
     reply = await observe(graph, question="partner", entities=["<http://example.org/goethe>"])
     assert reply.data["status"] == "timeout"
     assert reply.summary.endswith("Time ran out after 1 of 3 hops: ask for fewer hops or entities.")
-    assert reply.lines == ["ns1:goethe | ns1:partner | ns1:lili | 0.71 | hop 1"]
+    assert reply.lines == ["ns1:goethe | ns1:partner | ns1:lili"]
 
 
 async def test_unknown_ids_are_refused_by_name_all_of_them_at_once(tokyo: LocalAdapter) -> None:

@@ -31,7 +31,7 @@ class OdaBySimilarReflection(ODA):
             partial(self._graph.observe, run.question, run.entities, hops=1, top_n=200, max_tokens=most)
         )
         for compared in (observation, near):
-            run.scores.update(zip(compared.triples, compared.scores, strict=True))
+            run.scores.update(compared.scores(found.triples))
         ranked = sorted(found.triples, key=lambda triple: (-run.scores.get(triple, 0.0), triple))
         return ranked[: self._settings.kept]
 

@@ -12,7 +12,7 @@ from kg_agents.oda.replies import Action
 MAX_REASON: Final = 300
 """How much of the reason why an action failed the model is told."""
 
-NOTHING_OBSERVED = Observed((), (), Labels(), "")
+NOTHING_OBSERVED = Observed((), Labels(), "")
 
 
 @dataclass

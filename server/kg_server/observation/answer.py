@@ -1,6 +1,7 @@
 """observe: the triples around entities that are most like a question."""
 
 import logging
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -11,10 +12,12 @@ from pydantic import Field
 from kg_adapters.errors import InvalidRequest, ModelBusy, ModelUnavailable
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node
-from kg_server.budget import BYTES_PER_TOKEN
 from kg_server.names import MAX_LABEL, Names
+from kg_server.observation.choosing import written_out
+from kg_server.observation.groups import Group
+from kg_server.observation.lines import also, counted, lines_of
 from kg_server.observation.scoring import AWAY, BUSY, Scorer, SpellingScorer
-from kg_server.observation.search import Observation, Observed, OnHop, Reach, Seed, search
+from kg_server.observation.search import Observation, OnHop, Reach, Seed, search
 from kg_server.observation.seeds import seeds_of
 from kg_server.observation.wording import inquiry, spoken
 from kg_server.results import Answer, Result, Status, fitted
@@ -24,12 +27,14 @@ _log = logging.getLogger(__name__)
 SHOWN_SEEDS: Final = 5
 SHOWN_HUBS: Final = 3
 LISTED_HUBS: Final = 20
+_COUNTED: Final = 4
+"""How many columns a group has that is only counted."""
 
 
 class ObserveResult(Result):
-    """Scored triples, best first."""
+    """What lies around entities, by relation and direction, best first; what is only counted ends with the count."""
 
-    triples: list[list[str]] = Field(description="[head, relation, tail, score, hop]")
+    groups: list[list[str]] = Field(description="[entity, relation, out/in, count, score, hop, far ends]")
     labels: dict[str, str]
     relations: dict[str, str]
     found: int
@@ -44,41 +49,48 @@ class _Report:
     seeds: Sequence[Node]
     reach: Reach
     seen: Observation
+    groups: Sequence[Group]
     names: Names
     scorer: str
 
     def answer(self, max_tokens: int) -> Answer:
-        """Return the best triples that fit into a budget in either form."""
-        lines, room = list[str](), max_tokens * BYTES_PER_TOKEN
-        for found in self.seen.found:
-            lines.append(_line(found, self.names))
-            room -= len(lines[-1].encode())
-            if room < 0:
-                break
-        rows = [_row(found, self.names) for found in self.seen.found[: len(lines)]]
-        return fitted(lambda shown: self._answer(lines[:shown], rows[:shown]), len(lines), max_tokens)
+        """Return what fits into a budget in either form: every relation of a seed by name, then the best lines."""
+        most = len(self.groups)
+        whole = self._answer(most, most)
+        if whole.tokens <= max_tokens:
+            return whole
+        shown = bisect_right(range(1, most), max_tokens, key=lambda each: self._answer(each, most).tokens)
+        if shown:
+            return self._answer(shown, most)
+        return fitted(lambda named: self._answer(1, named), most, max_tokens)
 
-    def _answer(self, lines: Sequence[str], rows: list[list[str]]) -> Answer:
-        triples = [each.triple for each in self.seen.found[: len(rows)]]
-        ends = dict.fromkeys(node for triple in triples for node in (triple.head, triple.tail))
+    def _answer(self, shown: int, most: int) -> Answer:
+        written, left = self.groups[:shown], [group for group in self.groups[shown:] if group.hop == 1][:most]
+        ends = dict.fromkeys(node for group in written for node in (group.near, *group.far))
         result = ObserveResult(
-            status=self._status(len(rows)),
-            summary=self._summary(len(rows)),
-            triples=rows,
+            status=self._status(shown),
+            summary=self._summary(shown),
+            groups=[*(self._row(group) for group in written), *(self._row(each)[:_COUNTED] for each in left)],
             labels=self.names.entity_labels(ends),
-            relations=self.names.relation_labels(dict.fromkeys(triple.relation for triple in triples)),
+            relations=self.names.relation_labels(dict.fromkeys(group.relation for group in (*written, *left))),
             found=len(self.seen.found),
             sampled=[self.names.entity_id(hub) for hub in self.seen.sampled[:LISTED_HUBS]],
             scorer=self.scorer,
         )
-        return Answer(result, tuple(lines))
+        return Answer(result, (*lines_of(written, self.names), *also(left, self.names)))
+
+    def _row(self, group: Group) -> list[str]:
+        entity, relation = self.names.entity_id(group.near), self.names.relation_id(group.relation)
+        direction = "in" if group.inverse else "out"
+        far = map(self.names.entity_id, group.far)
+        return [entity, relation, direction, counted(group), f"{group.score:.3f}", str(group.hop), *far]
 
     def _status(self, shown: int) -> Status:
         if self.seen.stopped:
             return "timeout"
         if not self.seen.found:
             return "empty"
-        return "truncated" if shown < len(self.seen.found) else "ok"
+        return "truncated" if shown < len(self.groups) else "ok"
 
     def _summary(self, shown: int) -> str:
         parts = [self._extent(shown), *self._left_out(shown)]
@@ -90,16 +102,17 @@ class _Report:
         if not self.seen.found and not self.seen.stopped:
             return f"{named}{others}: known, but without neighbouring triples. Feature shows the values."
         hops = "1 hop" if self.reach.hops == 1 else f"{self.reach.hops} hops"
+        relations = "1 relation" if shown == 1 else f"{shown} relations"
         return (
-            f"{shown} of {self.seen.edges:,} triples looked at within {hops} of {named}{others}, the most like the "
-            f"question first, by {self.scorer}; each with its score and hop."
+            f"{relations} of what lies within {hops} of {named}{others} ({self.seen.edges:,} triples looked at), the "
+            f"most like the question first, by {self.scorer}."
         )
 
     def _left_out(self, shown: int) -> Iterator[str]:
         if self.seen.stopped:
             yield f"Time ran out after {self.seen.hops} of {self.reach.hops} hops: ask for fewer hops or entities."
-        if shown < len(self.seen.found):
-            yield f"{len(self.seen.found) - shown} more were found, which a larger max_tokens shows."
+        if shown < len(self.groups):
+            yield f"{len(self.groups) - shown} more were found, which a larger max_tokens shows."
         if self.seen.sampled:
             hubs = ", ".join(self.names.entity(hub) for hub in self.seen.sampled[:SHOWN_HUBS])
             more = len(self.seen.sampled) - SHOWN_HUBS
@@ -135,7 +148,8 @@ async def observation(
     }
     # A small budget shortens labels, so that a fact fits into it.
     names = Names(graph.prefixes, labels, min(MAX_LABEL, max_tokens // 8))
-    report = _Report(tuple(entity_labels), reach, seen, names, ranked_by)
+    groups = written_out(seen.groups, cut=not reach.to_the_letter)
+    report = _Report(tuple(entity_labels), reach, seen, groups, names, ranked_by)
     return report.answer(max_tokens)
 
 
@@ -162,13 +176,3 @@ async def _searched(
     left = replace(reach, timeout_s=max(0.0, end - anyio.current_time()))
     letters = SpellingScorer(reason)
     return await search(graph, letters, seeds, left, on_new_hop), letters.name
-
-
-def _line(found: Observed, names: Names) -> str:
-    return f"{names.triple(found.triple)} | {found.score:.2f} | hop {found.hop}"
-
-
-def _row(found: Observed, names: Names) -> list[str]:
-    triple = found.triple
-    ids = names.entity_id(triple.head), names.relation_id(triple.relation), names.entity_id(triple.tail)
-    return [*ids, f"{found.score:.2f}", str(found.hop)]

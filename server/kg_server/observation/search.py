@@ -12,7 +12,8 @@ from kg_adapters.errors import BackendTimeout
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import SurroundingsRequest
 from kg_adapters.surroundings import Longs, Surroundings, surroundings
-from kg_adapters.terms import Node, Triple, node_key
+from kg_adapters.terms import Iri, Node, Triple, node_key
+from kg_server.observation.groups import Doubles, Group, grouping, merged
 from kg_server.observation.scoring import Scorer
 from kg_server.observation.wording import Inquiry
 
@@ -27,9 +28,12 @@ PER_ENTITY: Final = 2_000
 MAX_EDGES: Final = 20_000
 """How many edges one hop looks at, about; every entity shows at least `FEWEST_EDGES`."""
 FEWEST_EDGES: Final = 50
-DISTANCE_WEIGHT: Final = 0.8
-"""What a score keeps of itself with each hop after the first; without it, the many edges far away push out the few that
-are close by. The order within a turn, which is all that the search goes by, is the same with any weight."""
+BEFORE: Final = 0.4
+"""What part of a path's score what led there makes up; the last step makes up the rest."""
+RETURNING: Final = 0.4
+"""What a score keeps where an edge goes back over the relation that led there: from a book's publisher to its books."""
+HUB: Final = PER_RELATION
+"""From how many incoming edges on a far end is a hub, whose incoming edges say nothing about the question."""
 MAX_EXPANDED: Final = 400
 """How many entities one hop expands at most, all seeds together."""
 
@@ -51,7 +55,8 @@ class Reach:
         top_n: How many triples of each turn and seed to keep; N in the paper.
         top_percent: From what share of these the next turn goes on; P in the paper.
         looks: How many texts of a turn to look at closely, all seeds together.
-        distance_weight: What a score keeps of itself with each hop after the first; 1 in the paper.
+        to_the_letter: Whether to search as the paper does: on from the best triples, whatever led there, and through
+            hubs.
         timeout_s: After how many seconds to stop with what was found.
     """
 
@@ -59,7 +64,7 @@ class Reach:
     top_n: int = 50
     top_percent: float = 10.0
     looks: int = LOOKS
-    distance_weight: float = DISTANCE_WEIGHT
+    to_the_letter: bool = False
     timeout_s: float = 10.0
 
     def width(self, seeds: int) -> int:
@@ -73,7 +78,7 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """A triple, how like the question it is, weighted by distance, and at which hop from a seed it was found."""
+    """A triple, how like the question it and what led there are, and at which hop from a seed it was found."""
 
     triple: Triple
     score: float
@@ -86,6 +91,7 @@ class Observation:
 
     Args:
         found: The triples, best first; equal ones by their ids.
+        groups: The groups that these are of, and every group of a seed, the best first.
         labels: The labels of what the triples mention, but those of the seeds.
         sampled: The entities of which not every edge was looked at.
         edges: How many edges were looked at.
@@ -94,6 +100,7 @@ class Observation:
     """
 
     found: tuple[Observed, ...]
+    groups: tuple[Group, ...]
     labels: Mapping[Node, str]
     sampled: tuple[Node, ...]
     edges: int
@@ -136,7 +143,8 @@ async def search(graph: KGAdapter, scorer: Scorer, seeds: Sequence[Seed], reach:
         except BackendTimeout:
             pass
     labels = {node: label for each in searches for node, label in each.labels.items()}
-    return Observation(_merged(searches), labels, tuple(sampled), edges, hops, stopped)
+    groups = merged(group for each in searches for group in each.groups)
+    return Observation(_merged(searches), groups, labels, tuple(sampled), edges, hops, stopped)
 
 
 async def _look_around(graph: KGAdapter, frontier: Sequence[Node]) -> Surroundings:
@@ -154,57 +162,101 @@ class _SeedSearch:
         self._top_n = reach.top_n
         self._width = reach.width(seeds)
         self._looks = reach.seed_looks(seeds)
-        self._distance_weight = reach.distance_weight
+        self._to_the_letter = reach.to_the_letter
         self._expanded: set[Node] = set()
         self.frontier: tuple[Node, ...] = (seed.entity,)
+        self._led: dict[Node, tuple[float, Iri, bool]] = {}
         self.found: dict[Triple, Observed] = {}
+        self.groups: list[Group] = []
         self.labels: dict[Node, str] = {}
 
     async def take_turn(self, around: Surroundings, scorer: Scorer, hop: int) -> None:
         """Keep the best edges around the frontier, and go on from the best of these."""
-        edges = self._own_edges(around)
+        edges = self._own_edges(around, hop)
         self._expanded.update(self.frontier)
         scores = await scorer.score(self._asked, around, edges, looks=self._looks)
         # The edges are in the order of their ids, so that a stable sort leaves equal ones in it. Rounded, the scores do
         # not depend on the order in which a processor adds.
-        rounded = np.round(scores.astype(np.float64), 4)
-        order = np.argsort(-rounded, kind="stable")
-        weight = self._distance_weight ** (hop - 1)
-        weighted = np.where(rounded > 0, rounded * weight, rounded)[order]
-        fresh = self._keep(around, edges[order].tolist(), weighted.tolist(), hop)
-        best = (around.far_nodes[int(around.far[edge])] for edge in fresh[: self._width])
-        self.frontier = tuple(dict.fromkeys(node for node in best if node not in self._expanded))
+        rounded = np.asarray(np.round(scores.astype(np.float64), 4), dtype=np.float64)
+        weighted = self._weighted(around, edges, rounded, hop)
+        fresh = self._keep(around, edges, weighted, hop)
+        groups = grouping(around, edges, weighted)
+        kept = range(len(groups)) if hop == 1 else dict.fromkeys(groups.of[fresh].tolist())
+        for number in kept:
+            self.groups.append(groups.group(around, number, hop))
+            self._learn(around, groups.shown(number))
+        best = (
+            fresh[: self._width] if self._to_the_letter else fresh[np.argsort(_turns(groups.of[fresh]), kind="stable")]
+        )
+        self._go_on(around, edges[best].tolist(), weighted[best].tolist())
 
-    def _own_edges(self, around: Surroundings) -> Longs:
+    def _weighted(self, around: Surroundings, edges: Longs, scores: Doubles, hop: int) -> Doubles:
+        """Return scores together with those of what led to their near ends; in the paper, each as it is."""
+        if hop == 1 or self._to_the_letter:
+            return scores
+        led = [self._led.get(node) for node in around.entities]
+        before = np.array([0.0 if each is None else each[0] for each in led])
+        places = {relation: place for place, relation in enumerate(around.relations)}
+        back = np.array([-1 if each is None else 2 * places.get(each[1], -1) + (not each[2]) for each in led])
+        near = around.near[edges]
+        returning = 2 * around.relation[edges] + around.inverse[edges] == back[near]
+        return np.round((1 - BEFORE) * np.where(returning, RETURNING * scores, scores) + BEFORE * before[near], 4)
+
+    def _go_on(self, around: Surroundings, edges: Sequence[int], scores: Sequence[float]) -> None:
+        """Set the next frontier to the far ends of edges, the best first, and keep what led there."""
+        best: dict[Node, tuple[float, Iri, bool]] = {}
+        for edge, score in zip(edges, scores, strict=True):
+            if len(best) == self._width:
+                break
+            far = around.far_nodes[int(around.far[edge])]
+            if far not in self._expanded:
+                best.setdefault(far, (score, around.relations[int(around.relation[edge])], bool(around.inverse[edge])))
+        self._led, self.frontier = best, tuple(best)
+
+    def _own_edges(self, around: Surroundings, hop: int) -> Longs:
         frontier = set(self.frontier)
         mine = np.fromiter((node in frontier for node in around.entities), np.bool_, len(around.entities))
+        if hop > 1 and not self._to_the_letter:
+            incoming = np.bincount(around.near[around.inverse], minlength=len(around.entities))
+            return np.flatnonzero(mine[around.near] & ~(around.inverse & (incoming >= HUB)[around.near]))
         return np.flatnonzero(mine[around.near])
 
-    def _keep(self, around: Surroundings, edges: Sequence[int], scores: Sequence[float], hop: int) -> list[int]:
-        """Keep the best `top_n` triples that are new, and return their edges."""
+    def _keep(self, around: Surroundings, edges: Longs, scores: Doubles, hop: int) -> Longs:
+        """Keep the best `top_n` triples that are new, and return their places in `edges`, the best first."""
         fresh: list[int] = []
-        for edge, score in zip(edges, scores, strict=True):
+        order: list[int] = np.argsort(-scores, kind="stable").tolist()
+        for place in order:
             if len(fresh) == self._top_n:
                 break
-            triple = around.triple(edge)
+            triple, score = around.triple(int(edges[place])), float(scores[place])
             before = self.found.get(triple)
             if before is None:
                 self.found[triple] = Observed(triple, score, hop)
-                self._learn(around, edge)
-                fresh.append(edge)
+                self._learn(around, [int(edges[place])])
+                fresh.append(place)
             elif before.score < score:
                 self.found[triple] = replace(before, score=score)
-        return fresh
+        return np.array(fresh, dtype=np.int64)
 
-    def _learn(self, around: Surroundings, edge: int) -> None:
-        """Remember the labels of an edge; that of its near end is known since the turn before."""
-        relation, far = int(around.relation[edge]), int(around.far[edge])
-        for node, label in (
-            (around.relations[relation], around.relation_labels[relation]),
-            (around.far_nodes[far], around.far_labels[far]),
-        ):
-            if label is not None:
-                self.labels[node] = label
+    def _learn(self, around: Surroundings, edges: Sequence[int]) -> None:
+        """Remember the labels of edges; those of their near ends are known since the turn before."""
+        for edge in edges:
+            relation, far = int(around.relation[edge]), int(around.far[edge])
+            for node, label in (
+                (around.relations[relation], around.relation_labels[relation]),
+                (around.far_nodes[far], around.far_labels[far]),
+            ):
+                if label is not None:
+                    self.labels[node] = label
+
+
+def _turns(groups: Longs) -> Longs:
+    """Return how many edges of its group come before each edge; shape [edges]."""
+    order = np.argsort(groups, kind="stable")
+    _, starts, sizes = np.unique(groups[order], return_index=True, return_counts=True)
+    turns = np.empty(len(groups), dtype=np.int64)
+    turns[order] = np.arange(len(groups)) - np.repeat(starts, sizes)
+    return turns
 
 
 def _merged(searches: Sequence[_SeedSearch]) -> tuple[Observed, ...]:

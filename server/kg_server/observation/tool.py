@@ -11,7 +11,7 @@ from kg_adapters.protocol import KGAdapter
 from kg_server.mcp_server import SextantServer, reading
 from kg_server.observation.answer import ObserveResult, observation
 from kg_server.observation.scoring import Scorer
-from kg_server.observation.search import DISTANCE_WEIGHT, Reach
+from kg_server.observation.search import Reach
 from kg_server.settings import Settings
 from kg_server.tools import EntityId, Hops, Text, Tokens
 
@@ -52,17 +52,17 @@ class ObserveTool:
         top_percent: Annotated[float, Field(gt=0, le=100)] = 10,
         max_tokens: Tokens = None,
     ) -> Annotated[CallToolResult, ObserveResult]:
-        """Look ahead: the triples up to `hops` away from entities that are most like a question, best first.
+        """Look ahead: what lies up to `hops` away from entities, by relation, most like the question first.
 
-        It shows which relations and entities matter. Each hop keeps `top_n` and goes on from the best `top_percent`
-        of them: what is missing may still be there.
+        Every relation of the entities is named. Each hop keeps `top_n` triples and goes on from the best `top_percent`
+        of them: what is missing further away may still be there.
         """
         reach = Reach(
             hops=hops,
             top_n=top_n,
             top_percent=top_percent,
-            distance_weight=1.0 if self._settings.observe_score == "paper" else DISTANCE_WEIGHT,
             timeout_s=self._settings.timeout_s * _SEARCHING_SHARE,
+            to_the_letter=self._settings.observe_score == "paper",
         )
 
         async def on_hop(hop: int) -> None:

@@ -1,0 +1,70 @@
+"""Which groups of facts an answer writes out, how many far ends of each, and in which order."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from kg_adapters.terms import Node, Triple
+from kg_server.observation.groups import Group
+
+SHARE: Final = 0.55
+"""From what part of the best score on groups count as like the question: further down scores are flat."""
+FAR_GROUPS: Final = 12
+"""How many groups that are no seed's are written out at most."""
+NAMED: Final = (10, 4, 2)
+"""How many far ends are named: of the first groups, of the others like the question, and of all others."""
+FIRST: Final = 3
+
+
+def written_out(groups: Sequence[Group], *, cut: bool) -> list[Group]:
+    """Return the groups to write out, with the far ends to name, each fact once.
+
+    All groups of the seeds are among them; of the others those that are like the question, and what led to them, which
+    comes before them.
+
+    Args:
+        groups: All groups, the best first.
+        cut: Whether to leave out groups that are not like the question; the paper keeps them.
+    """
+    if not groups:
+        return []
+    least = groups[0].score * SHARE
+    away = [group for group in groups if group.hop > 1]
+    if cut:
+        away = [group for group in away if group.score >= least][:FAR_GROUPS]
+    leading = _leading(groups)
+    rank = {group.key: group.score for group in groups if group.hop == 1}
+    for group in sorted(away, key=lambda each: -each.hop):
+        below: Group | None = group
+        score = group.score
+        while below is not None:
+            rank[below.key] = score = max(score, rank.get(below.key, below.score))
+            below = leading.get(below.near) if below.hop > 1 else None
+    ordered = sorted((group for group in groups if group.key in rank), key=lambda each: (-rank[each.key], each.hop))
+    return _named(ordered, least)
+
+
+def _leading(groups: Iterable[Group]) -> dict[Node, Group]:
+    """Return for each far end the group that led there first."""
+    leading: dict[Node, Group] = {}
+    for group in sorted(groups, key=lambda each: each.hop):
+        for far in group.far:
+            leading.setdefault(far, group)
+    return leading
+
+
+def _named(ordered: Sequence[Group], least: float) -> list[Group]:
+    """Return groups with the far ends to name: first those that lead on, and none whose facts all stand already."""
+    nears = {group.near for group in ordered}
+    said: set[Triple] = set()
+    named: list[Group] = []
+    for group in ordered:
+        most = NAMED[0] if len(named) < FIRST else NAMED[1] if group.score >= least else NAMED[2]
+        on = [far for far in group.far if far in nears]
+        far = tuple(dict.fromkeys((*on, *group.far)))[: max(most, len(on))]
+        short = replace(group, far=far)
+        facts = set(short.triples())
+        if group.count > len(far) or not facts <= said:
+            named.append(short)
+            said |= facts
+    return named
