@@ -1,6 +1,7 @@
 """Every tool of the server answers from a real endpoint what it answers from the same graph at hand."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from mcp import Client
 
 from calls import call, counts, reply_of, rows
 from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.local.store import LocalStore
+from kg_adapters.profile import GraphProfile, unknown_profile
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.sparql.adapter import SparqlAdapter
 from kg_server.app import build_server
@@ -16,6 +19,21 @@ from kg_server.settings import Settings
 from remote_graphs import Engine
 
 pytestmark = pytest.mark.xdist_group("engines")
+
+
+class UncountedSample(LocalAdapter):
+    """The sample as an endpoint knows it: so large a graph is not read to count what its classes have."""
+
+    async def profile(self) -> GraphProfile:
+        return unknown_profile()
+
+
+@pytest.fixture
+async def sample(sample_files: LocalStore) -> AsyncIterator[LocalAdapter]:
+    """The sample, read locally."""
+    async with aclosing(UncountedSample(sample_files)) as graph:
+        yield graph
+
 
 CAPITAL = "What is the capital of Japan?"
 UPDATE = "DELETE WHERE { ?s ?p ?o }"

@@ -71,11 +71,13 @@ async def test_of_a_graph_that_is_too_large_nothing_is_said() -> None:
     assert whole.complete
 
 
-async def test_a_profile_that_was_not_answered_is_asked_for_again(tmp_path: Path) -> None:
+async def test_an_endpoint_that_is_too_slow_is_left_alone_for_a_while_and_nothing_is_kept(tmp_path: Path) -> None:
     endpoint = StandInEndpoint(endpoint_of(FLEET).triples, [BackendTimeout("late")])
-    graph = SparqlAdapter(replace(parts_of(endpoint, queries()), file=SchemaFile(tmp_path, ("fleet",))))
-    assert await graph.profile() == unknown_profile()
-    assert (await graph.profile()).complete
+    parts = replace(parts_of(endpoint, queries()), file=SchemaFile(tmp_path, ("fleet",)))
+    graph = SparqlAdapter(parts)
+    assert await graph.profile() == await graph.profile() == unknown_profile()
+    assert len(endpoint.asked) == 1
+    assert (await SparqlAdapter(parts).profile()).complete
 
 
 async def test_an_endpoint_that_is_away_is_no_empty_profile() -> None:

@@ -40,6 +40,8 @@ from kg_adapters.surroundings import Surroundings
 from kg_adapters.terms import Fact, Iri, Node
 
 TIMEOUT_S: Final = 10.0
+PROFILE_AGAIN_S: Final = 600.0
+"""After how many seconds an endpoint that gave no profile is asked for it again."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,7 @@ class SparqlAdapter:
         self._schema: GraphSchema | None = None
         self._surveying = anyio.Lock()
         self._profile: GraphProfile | None = None
+        self._profile_from = 0.0
         self._profiling = anyio.Lock()
 
     @property
@@ -155,8 +158,9 @@ class SparqlAdapter:
         async with self._profiling:
             if self._profile is None and self._parts.file is not None:
                 self._profile = self._parts.file.profile()
-            if self._profile is None:
+            if self._profile is None and anyio.current_time() >= self._profile_from:
                 self._profile = await self._profiler.profile()
+                self._profile_from = anyio.current_time() + PROFILE_AGAIN_S
                 if self._profile is not None and self._parts.file is not None:
                     self._parts.file.keep_profile(self._profile)
             return self._profile or unknown_profile()

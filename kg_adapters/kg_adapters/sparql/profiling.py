@@ -19,6 +19,8 @@ from kg_adapters.terms import Iri, Literal, Node
 
 MOST_READ: Final = 100_000
 """How many statements are read; of a graph with more nothing is counted."""
+# Of the time that an answer may take: whoever asks for a profile wants something else in the first place.
+_SIZE_SHARE, _READ_SHARE = 0.25, 0.6
 
 
 class Profiler:
@@ -41,12 +43,15 @@ class Profiler:
         Raises:
             BackendUnavailable: The endpoint cannot be reached.
         """
+        allowed_s = self._asker.timeout_s
         try:
-            size = await self._asker.ask_whole(self._queries.size())
+            size = await self._asker.ask_whole(self._queries.size(), timeout_s=_SIZE_SHARE * allowed_s)
             number = next((row.number("n") for row in rows(size)), None)
             if number is None or number > self._most_read:
                 return unknown_profile()
-            statements = await self._asker.ask_whole(self._queries.statements(self._most_read))
+            statements = await self._asker.ask_whole(
+                self._queries.statements(self._most_read), timeout_s=_READ_SHARE * allowed_s
+            )
         except BackendUnavailable:
             raise
         except KGError:
