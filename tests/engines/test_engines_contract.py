@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.testing import KGAdapterContract
+from kg_adapters.testing import KGAdapterContract, ValuesContract
 from remote_graphs import Engine
 
 pytestmark = pytest.mark.xdist_group("engines")
 
 
-class EngineContract(KGAdapterContract):
+class EngineContract(KGAdapterContract, ValuesContract):
     """What both contracts share."""
 
     engine: Engine

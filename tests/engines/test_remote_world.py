@@ -12,11 +12,12 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import sample_store
 from kg_adapters.local.sparql_store import statements
 from kg_adapters.local.store import LocalStore, open_store
-from kg_adapters.models import FeaturePage
+from kg_adapters.models import FeaturePage, NeighborPage
 from kg_adapters.profile import ClassProfile
-from kg_adapters.requests import FeatureRequest
+from kg_adapters.protocol import KGAdapter
+from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
 from kg_adapters.sparql.adapter import SparqlAdapter
-from kg_adapters.terms import XSD, Attribute, Iri, Literal, Node
+from kg_adapters.terms import XSD, Attribute, Fact, Iri, Literal, Node
 from remote_graphs import Engine
 from small_graphs import store_of
 
@@ -62,8 +63,59 @@ def kept(value: Literal) -> Literal:
     return replace(value, value=value.value.removesuffix(".0")) if value.datatype == DECIMAL else value
 
 
+def kept_fact(fact: Fact) -> Fact:
+    return replace(fact, tail=kept(fact.tail)) if isinstance(fact, Attribute) else fact
+
+
+def shown(page: NeighborPage) -> NeighborPage:
+    """Return a page as any engine gives it, with a cursor that only says that there is one."""
+    return replace(page, facts=tuple(map(kept_fact, page.facts)), cursor=page.cursor and "more")
+
+
 def features_shown(page: FeaturePage) -> FeaturePage:
     return replace(page, features=tuple(replace(each, value=kept(each.value)) for each in page.features))
+
+
+async def without_blanks(graph: LocalAdapter, entities: Sequence[Node]) -> list[Node]:
+    """Return the entities beside which no blank node stands, since engines order and count those as they like."""
+    pages = await graph.neighbors(NeighborRequest(tuple(entities), "both", limit=5_000))
+    return [
+        entity
+        for entity, page in pages.items()
+        if all(isinstance(end, Iri) for triple in page.triples for end in (triple.head, triple.tail))
+    ]
+
+
+@pytest.mark.parametrize("relations", [None, frozenset({LABEL, BUILT, Iri(f"{WORLD}R140")})])
+async def test_edges_and_values_are_the_same(
+    world: LocalAdapter, remote_world: SparqlAdapter, entities: Sequence[Node], relations: frozenset[Iri] | None
+) -> None:
+    some = tuple(await without_blanks(world, entities))
+    assert len(some) > ENTITIES // 3
+    request = NeighborRequest(some, "both", relations, limit=9, values=True)
+    mine, theirs = [await graph.neighbors(request) for graph in (world, remote_world)]
+    assert {each: shown(page) for each, page in theirs.items()} == {each: shown(page) for each, page in mine.items()}
+    assert sum(isinstance(fact, Attribute) for page in mine.values() for fact in page.facts) > len(some)
+
+
+async def test_values_are_paged_through_alike(
+    world: LocalAdapter, remote_world: SparqlAdapter, entities: Sequence[Node]
+) -> None:
+    for entity in (await without_blanks(world, entities))[:5]:
+        mine, theirs = [await paged(graph, entity) for graph in (world, remote_world)]
+        assert theirs == mine
+
+
+async def paged(graph: KGAdapter, entity: Node) -> list[NeighborPage]:
+    """Return what leads away from an entity, page by page."""
+    pages: list[NeighborPage] = []
+    cursor: str | None = None
+    while not pages or cursor:
+        request = NeighborRequest((entity,), "out", limit=4, values=True, cursor=cursor)
+        page = (await graph.neighbors(request))[entity]
+        cursor = page.cursor
+        pages.append(shown(page))
+    return pages
 
 
 @pytest.mark.parametrize("limit", [3, 200])
@@ -117,3 +169,18 @@ def counts(known: ClassProfile) -> ClassProfile:
         for each in known.properties
     )
     return replace(known, properties=tuple(properties))
+
+
+async def test_what_observe_looks_at_is_the_same_with_values(
+    world: LocalAdapter, remote_world: SparqlAdapter, entities: Sequence[Node]
+) -> None:
+    some = tuple(await without_blanks(world, entities))
+    request = SurroundingsRequest(some, per_relation=50, per_entity=1_000, values=True)
+    mine, theirs = [await graph.surroundings(request) for graph in (world, remote_world)]
+    assert theirs.sampled == mine.sampled
+    found, expected = [
+        [around.fact(place) for place in range(len(around)) if around.entities[around.near[place]] not in mine.sampled]
+        for around in (theirs, mine)
+    ]
+    assert found == list(map(kept_fact, expected))
+    assert sum(isinstance(fact, Attribute) for fact in found) > len(some)

@@ -26,6 +26,7 @@ from kg_adapters.testing import (
     TANGLE,
     TOWNS,
     KGAdapterContract,
+    ValuesContract,
     edge,
     edges,
     feature_page,
@@ -43,7 +44,7 @@ HERD = (*(f"sheep{number:03} livesIn valley" for number in range(120)), "valley 
 VIRTUOSO = DIALECTS["virtuoso"]
 
 
-class TestSparqlAdapter(KGAdapterContract):
+class TestSparqlAdapter(KGAdapterContract, ValuesContract):
     stable_blank_nodes = False
 
     async def open_graph(self, triples: str) -> KGAdapter:

@@ -19,8 +19,10 @@ from kg_adapters.requests import NeighborRequest, SurroundingsRequest
 from kg_adapters.surroundings import gather_surroundings
 from kg_adapters.terms import Iri, Node, Triple
 from kg_adapters.wikidata.adapter import WikidataAdapter
+from kg_adapters.wikidata.namespaces import DIRECT
 from kg_adapters.wikidata.opening import open_wikidata
 from kg_adapters.wikidata.pace import Rates
+from small_graphs import store_of
 from wikidata_stand_in import WikidataStandIn, as_wikidata, running
 
 SEED, ENTITIES, LIMIT = 7, 80, 30
@@ -134,3 +136,32 @@ async def test_the_edges_around_several_entities_are_those_of_their_neighbours(
         list(gathered.relation_labels),
         list(gathered.far_labels),
     )
+
+
+TOLD = """
+{0} <http://www.wikidata.org/prop/direct/P1449> "nickname {1}" .
+{0} <http://www.wikidata.org/prop/direct/P1448> "Name {1}"@de .
+{0} <http://www.wikidata.org/prop/direct/P2048> "{1}.5"^^<http://www.w3.org/2001/XMLSchema#decimal> .
+{0} <http://www.wikidata.org/prop/direct/P17> <http://www.wikidata.org/entity/Q30> .
+"""
+
+
+async def test_values_that_need_no_statements_are_the_same(tmp_path: Path) -> None:
+    items = tuple(wd(f"Q{number}") for number in range(100, 140))
+    triples = "".join(TOLD.format(f"<{item}>", number) for number, item in enumerate(items))
+    stand_in = WikidataStandIn(as_wikidata(triples.splitlines(keepends=True)))
+    request, named = NeighborRequest(items, limit=3, values=True), frozenset({Iri(DIRECT + "P1448")})
+    async with (
+        running(stand_in),
+        aclosing(LocalAdapter(store_of(tmp_path, triples))) as here,
+        aclosing(await open_wikidata("", OpenOptions(tmp_path, wikidata=stand_in.options()), rates=Rates())) as there,
+    ):
+        for asked in (request, replace(request, relations=named)):
+            mine, theirs = [shown(await graph.neighbors(asked)) for graph in (here, there)]
+            assert len(mine) == len(items)
+            assert theirs == mine
+        around = SurroundingsRequest(items, per_relation=5, per_entity=50, values=True)
+        mine_around, their_around = [await graph.surroundings(around) for graph in (here, there)]
+        facts = [mine_around.fact(place) for place in range(len(mine_around))]
+        assert [their_around.fact(place) for place in range(len(their_around))] == facts
+        assert await there.contains(facts) == await here.contains(facts) == frozenset(facts)
