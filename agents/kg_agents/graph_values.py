@@ -93,11 +93,17 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Triples that a call found, and the text that says so."""
+    """What a call found: triples, facts that end in a value, and the text that says so."""
 
     triples: tuple[Triple, ...]
     labels: Labels
     text: str
+    values: tuple[Triple, ...] = ()
+
+    @property
+    def facts(self) -> tuple[Triple, ...]:
+        """All that may be kept."""
+        return *self.triples, *self.values
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,7 +111,8 @@ class KnowledgeGraph:
             max_tokens=max_tokens,
         )
         answer = read(TriplesAnswer, call)
-        return Found(tuple(map(triple_of, answer.triples)), labels_of(answer), call.text)
+        edges, values = (tuple(map(triple_of, rows)) for rows in (answer.triples, answer.values))
+        return Found(edges, labels_of(answer), call.text, values)
 
     async def paths(
         self,

@@ -35,6 +35,7 @@ class TriplesAnswer(Answer):
     """Triples as rows."""
 
     triples: list[list[str]]
+    values: list[list[str]] = []
 
 
 class PathsAnswer(Answer):

@@ -219,6 +219,31 @@ async def test_actions_that_the_graph_refuses_end_a_run_with_its_fault_and_are_n
     assert "GetNeighbor[Q1490] was taken already" in llm.asked[2].prompt
 
 
+class ValuedTools:
+    """Answers the calls of a story; neighbours come with a value, as people write it."""
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+        self.entities: list[object] = []
+
+    async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
+        called = await self._tools.call(tool, arguments)
+        if tool != "GetNeighbor":
+            return called
+        self.entities.append(arguments["entity"])
+        data = {**called.data, "values": [["Q1490", "P1082", "13,960,236"]]}
+        return ToolCall(called.tool, called.arguments, called.text, data, failed=called.failed)
+
+
+async def test_a_value_is_kept_as_evidence_and_leads_nowhere(tmp_path: Path) -> None:
+    llm = ScriptedLlm([NEIGHBORS.format("Q1490"), selecting("Q1490,P1082,13,960,236"), ENOUGH, "Answer: 13,960,236"])
+    async with story_tools(tmp_path, f"{TOKYO}wd:Q1490 wdt:P1082 13960236 .") as tools:
+        valued = ValuedTools(tools)
+        answer = await ODA(llm, KnowledgeGraph(valued)).answer("How many people live in Tokyo?", ["Q1490"])
+    assert answer.evidence == (("Q1490", "P1082", '"13960236"^^xsd:integer'),)
+    assert (answer.answers, valued.entities) == (("13,960,236",), ["Q1490"])
+
+
 async def test_without_a_model_an_entity_that_cannot_be_looked_at_does_not_hide_the_others(tmp_path: Path) -> None:
     async with story_tools(tmp_path, TOKYO) as tools:
         graph = KnowledgeGraph(RefusingTools(tools, "GetNeighbor", about="Q17'"))

@@ -192,7 +192,7 @@ class ODA:
         Raises:
             FailedReply: It selected none that was found.
         """
-        waiting, asked = deque(self._batches(run, observation, found.triples)), 0
+        waiting, asked = deque(self._batches(run, observation, found.facts)), 0
         while waiting and asked < self._settings.batches and (most := self._settings.kept - len(selected)) > 0:
             batch = waiting.popleft()
             write = self._wording.reflection(run, observation, batch, most)
@@ -230,8 +230,8 @@ class ODA:
 
         Those of the question that were not looked at yet are among them, as in the paper's own case (table 5).
         """
-        del found
-        candidates = (*far_ends(selected, action.entities), *run.waiting)
+        edges = [each for each in selected if each not in found.values]
+        candidates = (*far_ends(edges, action.entities), *run.waiting)
         return tuple(dict.fromkeys(candidates))[: self._settings.entities]
 
     async def _conclude(self, run: Run) -> tuple[str, ...]:
@@ -265,7 +265,7 @@ class ODA:
 
 def _what(found: Found, passed_over: int) -> str:
     left = f", {passed_over} of them not reflected on" if passed_over else ""
-    return f"{len(found.triples)} triples{left}"
+    return f"{len(found.facts)} triples{left}"
 
 
 def _reader(run: Run, batch: Sequence[Triple], most: int) -> Callable[[str], Selection | Unreadable]:

@@ -159,12 +159,15 @@ async def _look(graph: KGAdapter, stated: Mapping[int, Stated], described: Mappi
         pages = await graph.features(FeatureRequest(heads, frozenset({relation}), MAX_VALUES))
         for number, each in about.items():
             if each.value is not None:
-                _find_value(look, number, each.value, pages.get(each.head.node, NO_FEATURES), graph.prefixes)
+                _find_value(look, number, each.value, pages.get(each.head.node, NO_FEATURES), graph)
     return look
 
 
-def _find_value(look: _Look, number: int, value: Value, page: FeaturePage, prefixes: Prefixes) -> None:
+def _find_value(look: _Look, number: int, value: Value, page: FeaturePage, graph: KGAdapter) -> None:
+    prefixes = graph.prefixes
     alike = _alike(value, [feature.value for feature in page.features])
+    # Answers leave out the language that is expected: where others have the same text, it is meant.
+    alike = [each for each in alike if each.language in graph.vocabulary.languages[:1]] or alike
     if alike and len({plain_value(each) or shown_literal(each, prefixes) for each in alike}) == 1:
         look.tails[number] = alike[0]
     elif alike:
