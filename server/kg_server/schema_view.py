@@ -1,13 +1,14 @@
 """Schema: the definition of the graph, or the part that a text is about."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rapidfuzz import fuzz
 
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
 from kg_adapters.prefixes import Position
+from kg_adapters.profile import ClassProfile, GraphProfile
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node, Triple
 from kg_boundary.shown import in_quotes, shown
@@ -15,8 +16,26 @@ from kg_server.budget import fitting
 from kg_server.names import MAX_LABEL, Names, names_of, terms_of
 from kg_server.resolve import is_word
 from kg_server.results import Answer, SchemaResult, Status, fitted
+from kg_server.schema_profile import (
+    MOST_IN_A_LINE,
+    class_line,
+    class_lines,
+    class_summary,
+    facts_of,
+    kinds_of_facts,
+    named,
+    outside_facts,
+    outside_line,
+    own_facts,
+    telling_classes,
+    terms_of_profile,
+)
 
-LIKENESS = 80
+LIKENESS = 90
+SHORTEST_PART = 3
+MOST_ALIKE = 20
+TOKENS_A_CLASS = 10
+USUAL_PREFIXES = frozenset({"owl", "rdf", "rdfs", "skos", "xsd"})
 SHARES = {"classes": 0.25, "relations": 0.55, "features": 0.12}
 PREFIX_SHARE = 0.25
 
@@ -35,42 +54,128 @@ class _Part:
 
 
 async def schema_view(graph: KGAdapter, *, about: str | None, max_tokens: int) -> Answer:
-    """Answer Schema."""
-    schema = await graph.schema()
-    whole = _Part(schema.classes, schema.relations, schema.features)
-    part = whole if about is None else _about(whole, about, graph)
+    """Answer Schema: the whole definition, the profile of the class that a text names, or what is like the text."""
+    schema, profile = await graph.schema(), await graph.profile()
+    if about is None:
+        classes = telling_classes(profile)
+        whole = _Part(schema.classes, schema.relations, schema.features)
+        if classes:
+            return await _by_class(graph, schema, profile, classes, max_tokens)
+        return await _listed(graph, schema, whole, None, kinds_of_facts(profile), max_tokens)
+    node = _read(graph, about, "entity")
+    owner = named(profile.classes, about) if node is None else profile.profile_of(node)
+    if owner is not None and not _is_relation(schema, about):
+        return await _of_class(graph, schema, owner, max_tokens)
+    return await _listed(graph, schema, await _about(schema, about, graph), about, "", max_tokens)
+
+
+def _is_relation(schema: GraphSchema, about: str) -> bool:
+    """Say whether a text is the label of a relation or feature too, beside a class of that name."""
+    wanted = about.casefold().strip()
+    labels = (*(each.label for each in schema.relations), *(each.label for each in schema.features))
+    return any(label is not None and label.casefold() == wanted for label in labels)
+
+
+async def _listed(
+    graph: KGAdapter, schema: GraphSchema, part: _Part, about: str | None, kinds: str, max_tokens: int
+) -> Answer:
+    """Return an answer with a line for every class, relation and feature."""
     names = await names_of(graph, _terms(_foremost(part, max_tokens)))
 
     def build(tokens: int) -> Answer:
         prefixes = _prefixes(schema, int(tokens * PREFIX_SHARE)) if about is None else {}
         shown, lines = _fit(part, names, tokens)
-        result = SchemaResult(
-            status=_status(part, shown),
-            summary=_summary(graph.name, schema, about, part, shown),
-            entities=schema.entities.value,
-            triples=schema.triples.value,
-            classes={names.entity_id(each.iri): each.instances.value for each in shown.classes},
-            relations={names.relation_id(each.iri): each.triples.value for each in shown.relations},
-            features={names.relation_id(each.iri): each.statements.value for each in shown.features},
-            labels=_labels(shown, names),
-            prefixes=prefixes,
-        )
+        summary = _summary(graph.name, schema, about, part, shown)
+        result = _result(schema, shown, f"{summary} {kinds}".rstrip(), names, _status(part, shown), prefixes)
         return Answer(result, (*([_prefix_line(prefixes, schema)] if prefixes else []), *lines))
 
     return fitted(build, max_tokens, max_tokens)
 
 
-def _about(part: _Part, about: str, graph: KGAdapter) -> _Part:
+async def _by_class(
+    graph: KGAdapter, schema: GraphSchema, profile: GraphProfile, classes: Sequence[ClassProfile], max_tokens: int
+) -> Answer:
+    """Return an answer with a line for every class, which tells what its instances have."""
+    foremost = classes[: max(1, max_tokens // TOKENS_A_CLASS)]
+    vocabulary = graph.vocabulary
+    outside = outside_facts(profile, vocabulary)
+    terms = [term for each in foremost for term in terms_of_profile(each, vocabulary)]
+    names = await names_of(graph, (*terms, *(each.relation for each in outside[:MOST_IN_A_LINE])))
+    lines = [class_line(each, profile, vocabulary, names) for each in foremost]
+    first = [outside_line(outside, names)] if outside else []
+    sizes = _sizes(_Part(schema.classes, schema.relations, schema.features), schema)
+    size = f"Graph {in_quotes(graph.name)}: {schema.entities} entities, {schema.triples} triples, {sizes}"
+
+    def build(shown: int) -> Answer:
+        here = classes[:shown]
+        extent = "" if shown >= len(classes) else f" The largest classes are here, {shown} of {len(classes)}."
+        summary = f"{size}. {kinds_of_facts(profile)}{extent} Schema(about=class or word) tells more."
+        prefixes = _prefixes(schema, int(max_tokens * PREFIX_SHARE))
+        told = [replace(each, properties=tuple(own_facts(each, profile, vocabulary)[:MOST_IN_A_LINE])) for each in here]
+        part = _part_of(schema, told, graph)
+        result = _result(schema, part, summary, names, "ok" if shown >= len(classes) else "truncated", prefixes)
+        own = {prefix: namespace for prefix, namespace in prefixes.items() if prefix not in USUAL_PREFIXES}
+        return Answer(result, (_prefix_line(own, schema), *first, *lines[:shown]))
+
+    return fitted(build, len(foremost), max_tokens)
+
+
+async def _of_class(graph: KGAdapter, schema: GraphSchema, owner: ClassProfile, max_tokens: int) -> Answer:
+    """Return an answer with all that is known of one class."""
+    names = await names_of(graph, terms_of_profile(owner, graph.vocabulary))
+    lines = class_lines(owner, graph.vocabulary, names)
+
+    def build(shown: int) -> Answer:
+        here = facts_of(owner, graph.vocabulary)[:shown]
+        cut = "" if shown >= len(lines) else f" The first {shown} of {len(lines)} relations and features are here."
+        part = _part_of(schema, [replace(owner, properties=tuple(here))], graph)
+        status: Status = "ok" if shown >= len(lines) else "truncated"
+        result = _result(schema, part, f"{class_summary(owner, names)}{cut}", names, status, {})
+        return Answer(result, tuple(lines[:shown]))
+
+    return fitted(build, len(lines), max_tokens)
+
+
+def _part_of(schema: GraphSchema, classes: Sequence[ClassProfile], graph: KGAdapter) -> _Part:
+    """Return those of a graph's classes, relations and features that are shown with some classes."""
+    owners = {each.iri for each in classes}
+    over = {fact.relation for each in classes for fact in facts_of(each, graph.vocabulary)}
+    return _Part(
+        [each for each in schema.classes if each.iri in owners],
+        [each for each in schema.relations if each.iri in over],
+        [each for each in schema.features if each.iri in over],
+    )
+
+
+def _result(
+    schema: GraphSchema, shown: _Part, summary: str, names: Names, status: Status, prefixes: dict[str, str]
+) -> SchemaResult:
+    return SchemaResult(
+        status=status,
+        summary=summary,
+        entities=schema.entities.value,
+        triples=schema.triples.value,
+        classes={names.entity_id(each.iri): each.instances.value for each in shown.classes},
+        relations={names.relation_id(each.iri): each.triples.value for each in shown.relations},
+        features={names.relation_id(each.iri): each.statements.value for each in shown.features},
+        labels=_labels(shown, names),
+        prefixes=prefixes,
+    )
+
+
+async def _about(schema: GraphSchema, about: str, graph: KGAdapter) -> _Part:
+    """Return the classes that are called like a text, and the relations and features that are like it."""
     wanted = about.casefold().strip()
     meant = {_read(graph, about, "entity"), _read(graph, about, "relation")}
+    meant |= {each.relation for each in await graph.find_relations(about, limit=MOST_ALIKE)}
 
     def fits(iri: Node, label: str | None) -> bool:
         return iri in meant or any(_alike(wanted, name.casefold()) for name in _names(iri, label))
 
     return _Part(
-        [each for each in part.classes if fits(each.iri, each.label)],
-        [each for each in part.relations if fits(each.iri, each.label)],
-        [each for each in part.features if fits(each.iri, each.label)],
+        [each for each in schema.classes if fits(each.iri, each.label)],
+        [each for each in schema.relations if fits(each.iri, each.label)],
+        [each for each in schema.features if fits(each.iri, each.label)],
     )
 
 
@@ -81,9 +186,9 @@ def _names(iri: Node, label: str | None) -> list[str]:
 
 
 def _alike(wanted: str, name: str) -> bool:
-    if len(name) < len(wanted):
-        return fuzz.ratio(wanted, name) >= LIKENESS or f" {name} " in f" {wanted} "
-    return fuzz.partial_ratio(wanted, name) >= LIKENESS
+    """Say whether a text is a name but for a typo, begins a word of it, or holds it as a phrase."""
+    begun = len(wanted) >= SHORTEST_PART and any(word.startswith(wanted) for word in name.split())
+    return begun or f" {name} " in f" {wanted} " or fuzz.ratio(wanted, name) >= LIKENESS
 
 
 def _read(graph: KGAdapter, text: str, position: Position) -> Node | None:
@@ -178,7 +283,7 @@ def _summary(name: str, schema: GraphSchema, about: str | None, part: _Part, sho
 
 def _summary_about(about: str, schema: GraphSchema, part: _Part, shown: _Part) -> str:
     if part.size == 0:
-        return f"No class, relation or feature is called {about} or alike. Schema() lists the most frequent ones."
+        return f"Nothing here is like {about}: no class, relation or feature. Schema() shows what there is."
     found = f"Like {about}: {_sizes(part, schema)}"
     return f"{found}; all here." if shown.size >= part.size else f"{found}; the most frequent here."
 

@@ -156,9 +156,9 @@ class Tools:
     async def schema(
         self, about: Text | None = None, max_tokens: Tokens = None
     ) -> Annotated[CallToolResult, SchemaResult]:
-        """Show what the graph is made of: classes, relations, features (with counts and examples), prefixes.
+        """Show what the graph knows: classes with their size, and how many instances have which relation or value.
 
-        `about` keeps those with a label like it: it finds the id of a relation.
+        `about` a class tells all of it; about another word, the relations and features like it.
         """
         return (await schema_view(self._graph, about=about, max_tokens=self._budget(max_tokens))).to_mcp()
 

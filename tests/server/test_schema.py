@@ -1,9 +1,15 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
+import rdflib
+
 from calls import call, counts
 from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.local.cache import sample_store
+from kg_adapters.local.store import open_store
 from kg_adapters.models import GraphSchema
+from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_server.budget import token_count
 
 MANY_PREFIXES = "\n".join(
@@ -56,7 +62,7 @@ async def test_what_is_not_there_is_said(tokyo: LocalAdapter) -> None:
     reply = await call(tokyo, "Schema", about="zzzz")
     assert reply.data["status"] == "empty"
     assert reply.summary == (
-        "No class, relation or feature is called 'zzzz' or alike. Schema() lists the most frequent ones."
+        "Nothing here is like 'zzzz': no class, relation or feature. Schema() shows what there is."
     )
 
 
@@ -70,4 +76,55 @@ async def test_hundreds_of_prefixes_leave_room_for_relations(graph_of: Callable[
 
 async def test_a_part_of_a_definition_does_not_pass_for_the_whole(tokyo: LocalAdapter) -> None:
     reply = await call(Partial(tokyo), "Schema")
-    assert "at least 1 class, at least 4 relations, at least 4 features; all that is known of it here." in reply.summary
+    assert "at least 1 class, at least 4 relations, at least 4 features." in reply.summary
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> LocalAdapter:
+    return LocalAdapter(open_store(sample_store(tmp_path_factory.mktemp("cache"), "sample:world")))
+
+
+async def test_the_fictional_world_is_told_by_class_in_less_than_four_thousand_characters(world: LocalAdapter) -> None:
+    reply = await call(world, "Schema")
+    assert len(reply.text) < 4_000
+    assert "Literals beside names: 9,936 dates, 6,521 numbers, 1,291 booleans." in reply.summary
+    assert reply.data["status"] == "ok"
+    assert (
+        "class | law (w:K58) | 128: enacted on 1950…2023; in force (boolean); country → country; sponsor → person; "
+        "amendment of 38% → law"
+    ) in reply.lines
+
+
+async def test_a_graph_without_dates_and_numbers_says_so(sample: LocalAdapter) -> None:
+    reply = await call(sample, "Schema")
+    assert "Literals are names and descriptions only: no dates, no numbers." in reply.summary
+    assert any(line.startswith("class | human (Q5) | 4,175: occupation 95% → profession; ") for line in reply.lines)
+
+
+async def test_a_class_is_told_with_the_share_of_its_instances_that_have_a_fact(world: LocalAdapter) -> None:
+    for text in ("film", "Films", "w:K24"):
+        reply = await call(world, "Schema", about=text)
+        assert reply.summary == "film (w:K24), a subclass of creative work (w:K11): 260 films."
+        assert "relation | based on (w:R91) | 77 of 260 → book (w:K15)" in reply.lines
+        assert "feature | running time (min) (w:R36) | 260 of 260 68…190 min" in reply.lines
+
+
+async def test_only_what_is_like_a_word_is_found_and_not_what_has_letters_in_common(
+    world: LocalAdapter, sample: LocalAdapter
+) -> None:
+    assert (await call(world, "Schema", about="father")).data["relations"] == {"w:R57": 123}
+    assert (await call(sample, "Schema", about="father")).data["relations"] == {"P22": 35}
+    employer = await call(world, "Schema", about="captain")
+    assert employer.summary == (
+        "Nothing here is like 'captain': no class, relation or feature. Schema() shows what there is."
+    )
+    assert employer.data["knowledge"] == "unknown"
+
+
+async def test_an_rdflib_graph_is_told_by_class_too() -> None:
+    turtle = (
+        "@prefix e: <http://e.org/> . e:a a e:Town ; e:mayor e:b . e:b a e:Person . e:c a e:Town . e:x e:loose e:y ."
+    )
+    reply = await call(RdflibAdapter(rdflib.Graph().parse(data=turtle)), "Schema")
+    assert "of no class | e:loose 1" in reply.lines
+    assert "class | e:Town | 2: e:mayor 50% → Person" in reply.lines

@@ -91,7 +91,7 @@ async def test_schema_lists_relations_with_counts_and_finds_one_by_its_label(sam
     part = await call(sample, "Schema", about="capital")
     assert token_count(whole.text) <= 2_000
     assert whole.data["status"] == "truncated"
-    assert any(line.startswith("relation | occupation (P106) | 20,506, e.g. ") for line in whole.lines)
+    assert any(line.startswith("class | human (Q5) | 4,175: occupation 95% → profession; ") for line in whole.lines)
     assert any(line.startswith("relation | capital (P36) | ") for line in part.lines)
 
 
@@ -195,7 +195,7 @@ async def test_the_resources_show_the_graph_and_an_entity(tokyo: LocalAdapter) -
         entity = await client.read_resource("kg://entity/Q1490")
         with pytest.raises(MCPError, match="no entity 'Q424242'") as raised:
             await client.read_resource("kg://entity/Q424242")
-    assert "relation | country (P17) | 3" in str(schema.contents)
+    assert "class | city (Q515) | 2: country; population 50% 13960236; " in str(schema.contents)
     assert "Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)" in str(entity.contents)
     assert raised.value.code == -32602
 
