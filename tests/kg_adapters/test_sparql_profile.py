@@ -63,6 +63,7 @@ async def test_a_damaged_file_is_counted_again(tmp_path: Path) -> None:
 async def test_of_a_graph_that_is_too_large_nothing_is_said() -> None:
     endpoint = endpoint_of(FLEET)
     profile = await profiler(endpoint, len(FLEET) - 1).profile()
+    assert profile is not None
     assert profile == unknown_profile()
     assert profile.coverage(iri("Ship"), iri("built")) is None
     assert len(endpoint.asked) == 1
