@@ -13,7 +13,8 @@ from kg_adapters.errors import BackendTimeout
 from kg_adapters.models import NeighborPage
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_adapters.requests import NeighborRequest
-from kg_adapters.terms import Node
+from kg_adapters.terms import Literal as Value
+from kg_adapters.terms import Node, Term
 from kg_adapters.testing import ntriples
 from kg_server.observation.search import Observation
 
@@ -88,9 +89,14 @@ def names(nodes: Sequence[Node]) -> list[str]:
     return [node.local_part for node in nodes]
 
 
+def far_name(term: Term) -> str:
+    """Return the local part of a node, or a value in quotes."""
+    return f'"{term.value}"' if isinstance(term, Value) else term.local_part
+
+
 def statements_of(seen: Observation) -> list[tuple[str, int]]:
     """Return what an observation found in the notation of `kg_adapters.testing`, with the hop."""
     return [
-        (f"{each.triple.head.local_part} {each.triple.relation.local_part} {each.triple.tail.local_part}", each.hop)
+        (f"{' '.join(names([each.fact.head, each.fact.relation]))} {far_name(each.fact.tail)}", each.hop)
         for each in seen.found
     ]

@@ -121,7 +121,9 @@ async def test_observe_asks_at_most_once_per_hop_and_once_more(engine: Engine, t
                 reply = reply_of(await client.call_tool("observe", arguments))
                 assert not reply.is_error
                 assert proxy.happened["fair"] - before <= 1 + hops
-                assert {row[5] for row in rows(reply.data["groups"])} <= {str(n + 1) for n in range(hops)}
+                assert {row[5] for row in rows(reply.data["groups"]) if len(row) > 5} <= {
+                    str(n + 1) for n in range(hops)
+                }
 
 
 async def three_pages(graph: KGAdapter) -> list[list[str]]:

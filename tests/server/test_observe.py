@@ -39,13 +39,14 @@ async def refusal(graph: KGAdapter, **arguments: object) -> str:
 async def test_the_relations_most_like_the_question_come_first_in_their_real_direction(tokyo: LocalAdapter) -> None:
     reply = await observe(tokyo, question="What is the capital of Tokyo?", entities=["Q1490"], hops=1)
     summary = (
-        "5 relations of what lies within 1 hop of Tokyo (Q1490) (5 triples looked at), the most like the question "
+        "6 relations of what lies within 1 hop of Tokyo (Q1490) (6 facts looked at), the most like the question "
         "first, by meaning, as in the ODA paper."
     )
     assert reply.text == (
         f"{summary}\n"
         "Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)\n"
         "Japan (Q17) | capital | Tokyo (Q1490)\n"
+        "Tokyo (Q1490) | population (P1082) | 13,960,236\n"
         "Shinjuku | located in (P131) | Tokyo (Q1490)\n"
         "Tokyo (Q1490) | country (P17) | Japan\n"
         "Tokyo (Q1490) | instance of (P31) | city (Q515)"
@@ -57,13 +58,20 @@ async def test_the_relations_most_like_the_question_come_first_in_their_real_dir
         "groups": [
             ["Q1490", "P36", "out", "1", "0.500", "1", "Q179645"],
             ["Q1490", "P36", "in", "1", "0.500", "1", "Q17"],
+            ["Q1490", "P1082", "out", "1", "0.000", "1", '"13960236"^^xsd:integer'],
             ["Q1490", "P131", "in", "1", "0.000", "1", "Q179645"],
             ["Q1490", "P17", "out", "1", "0.000", "1", "Q17"],
             ["Q1490", "P31", "out", "1", "0.000", "1", "Q515"],
         ],
         "labels": {"Q1490": "Tokyo", "Q179645": "Shinjuku", "Q17": "Japan", "Q515": "city"},
-        "relations": {"P36": "capital", "P131": "located in", "P17": "country", "P31": "instance of"},
-        "found": 5,
+        "relations": {
+            "P36": "capital",
+            "P1082": "population",
+            "P131": "located in",
+            "P17": "country",
+            "P31": "instance of",
+        },
+        "found": 6,
         "sampled": [],
         "scorer": "meaning, as in the ODA paper",
     }
@@ -160,13 +168,19 @@ async def test_many_seeds_and_hubs_are_counted_after_the_first() -> None:
     assert "and 3 others; GetNeighbor lists all." in reply.summary
 
 
-async def test_an_entity_without_neighbours_is_known_all_the_same(graph_of: Callable[[str], LocalAdapter]) -> None:
+async def test_values_are_facts_beside_edges_and_stand_plainly(graph_of: Callable[[str], LocalAdapter]) -> None:
     graph = graph_of(
-        '<http://ex.org/x> <http://ex.org/size> "1" . <http://ex.org/a> <http://ex.org/b> <http://ex.org/c> .'
+        "@prefix e: <http://ex.org/> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> . "
+        'e:x e:died "1997-04-05"^^xsd:date ; e:size "2544"^^xsd:integer ; e:motto "ever on" ; e:home e:y .'
     )
-    reply = await observe(graph, question="size", entities=["<http://ex.org/x>"])
-    assert reply.text == "ns1:x: known, but without neighbouring triples. Feature shows the values."
-    assert (reply.data["status"], reply.data["groups"]) == ("empty", [])
+    reply = await observe(graph, question="when died", entities=["<http://ex.org/x>"])
+    assert reply.lines[0] == "e:x | e:died | 1997-04-05"
+    assert set(reply.lines[1:]) == {
+        "e:x | e:size | 2,544",
+        'e:x | e:motto | "ever on"',
+        "e:x | e:home | e:y",
+    }
+    assert rows(reply.data["groups"])[0][6] == '"1997-04-05"^^xsd:date'
 
 
 async def test_an_answer_that_ran_out_of_time_says_so_and_shows_what_there_is() -> None:
@@ -217,7 +231,7 @@ async def test_what_cannot_be_asked_is_refused_with_the_reason(
 async def test_a_question_in_any_script_is_answered(tokyo: LocalAdapter, question: str) -> None:
     for scorer in (PAPER, SpellingScorer()):
         reply = await observe(tokyo, scorer, question=question, entities=["Q1490"])
-        assert (reply.is_error, reply.data["found"]) == (False, 8)
+        assert (reply.is_error, reply.data["found"]) == (False, 9)
 
 
 async def test_progress_is_reported_with_each_hop(tokyo: LocalAdapter) -> None:

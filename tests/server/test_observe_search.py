@@ -85,8 +85,8 @@ async def test_seeds_take_their_turns_in_one_request_each_with_a_frontier_of_its
 async def test_a_triple_of_two_seeds_stands_once_with_its_best_score_and_first_hop() -> None:
     alone = await observe(CountingGraph(GOETHE), "lili")
     both = await observe(CountingGraph(GOETHE), "goethe", "lili")
-    shared = [each for each in both.found if each.triple.tail == iri("offenbach")]
-    assert shared == [each for each in alone.found if each.triple.tail == iri("offenbach")]
+    shared = [each for each in both.found if each.fact.tail == iri("offenbach")]
+    assert shared == [each for each in alone.found if each.fact.tail == iri("offenbach")]
     assert (len(shared), shared[0].hop) == (1, 1)
 
 
@@ -152,9 +152,9 @@ async def test_a_triple_found_again_from_its_other_end_keeps_the_better_score() 
     once = await observe(graph, "a", question="b birth", reach=Reach(hops=1))
     twice = await observe(graph, "a", question="a birth near", reach=reach)
     assert len(once.found) == 2
-    assert len({each.triple for each in twice.found}) == len(twice.found) == 3
+    assert len({each.fact for each in twice.found}) == len(twice.found) == 3
     # From c, "inverse of birth a" names the question's own "a".
-    assert max(twice.found, key=lambda each: each.score).triple.tail == iri("c")
+    assert max(twice.found, key=lambda each: each.score).fact.tail == iri("c")
 
 
 async def test_equal_scores_stand_in_the_order_of_their_ids_and_so_do_equal_tails_go_on() -> None:

@@ -129,7 +129,7 @@ async def test_observe_asks_at_most_once_per_hop_and_once_more(
     async with tools(tmp_path, WikidataStandIn(sample)) as (client, stand_in):
         arguments = {"question": "What is the capital of Japan?", "entities": seeds, "hops": hops}
         reply = await call(client, "observe", arguments)
-        assert {row[5] for row in rows(reply.data["groups"])} <= {str(n + 1) for n in range(hops)}
+        assert {row[5] for row in rows(reply.data["groups"]) if len(row) > 5} <= {str(n + 1) for n in range(hops)}
         assert len(rows(reply.data["groups"])) > len(seeds)
         assert len(stand_in.asked(QUERY)) <= 1 + hops
         assert stand_in.asked(SCHOLARLY) == []

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from kg_adapters.errors import InvalidRequest, ModelBusy, ModelUnavailable
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.terms import Node
+from kg_adapters.terms import Literal, Node
 from kg_server.names import MAX_LABEL, Names
 from kg_server.observation.choosing import written_out
 from kg_server.observation.groups import Group
@@ -66,7 +66,9 @@ class _Report:
 
     def _answer(self, shown: int, most: int) -> Answer:
         written, left = self.groups[:shown], [group for group in self.groups[shown:] if group.hop == 1][:most]
-        ends = dict.fromkeys(node for group in written for node in (group.near, *group.far))
+        ends = dict.fromkeys(
+            term for group in written for term in (group.near, *group.far) if not isinstance(term, Literal)
+        )
         result = ObserveResult(
             status=self._status(shown),
             summary=self._summary(shown),
@@ -82,7 +84,9 @@ class _Report:
     def _row(self, group: Group) -> list[str]:
         entity, relation = self.names.entity_id(group.near), self.names.relation_id(group.relation)
         direction = "in" if group.inverse else "out"
-        far = map(self.names.entity_id, group.far)
+        far = (
+            self.names.literal(each) if isinstance(each, Literal) else self.names.entity_id(each) for each in group.far
+        )
         return [entity, relation, direction, counted(group), f"{group.score:.3f}", str(group.hop), *far]
 
     def _status(self, shown: int) -> Status:
@@ -100,11 +104,11 @@ class _Report:
         named = ", ".join(self.names.entity(seed) for seed in self.seeds[:SHOWN_SEEDS])
         others = f" and {len(self.seeds) - SHOWN_SEEDS} others" if len(self.seeds) > SHOWN_SEEDS else ""
         if not self.seen.found and not self.seen.stopped:
-            return f"{named}{others}: known, but without neighbouring triples. Feature shows the values."
+            return f"{named}{others}: known, but nothing is stated about it."
         hops = "1 hop" if self.reach.hops == 1 else f"{self.reach.hops} hops"
         relations = "1 relation" if shown == 1 else f"{shown} relations"
         return (
-            f"{relations} of what lies within {hops} of {named}{others} ({self.seen.edges:,} triples looked at), the "
+            f"{relations} of what lies within {hops} of {named}{others} ({self.seen.edges:,} facts looked at), the "
             f"most like the question first, by {self.scorer}."
         )
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from kg_adapters.terms import Node, Triple
+from kg_adapters.terms import Fact, Literal, Node
 from kg_server.observation.groups import Group
 
 SHARE: Final = 0.55
@@ -49,21 +49,22 @@ def _leading(groups: Iterable[Group]) -> dict[Node, Group]:
     leading: dict[Node, Group] = {}
     for group in sorted(groups, key=lambda each: each.hop):
         for far in group.far:
-            leading.setdefault(far, group)
+            if not isinstance(far, Literal):
+                leading.setdefault(far, group)
     return leading
 
 
 def _named(ordered: Sequence[Group], least: float) -> list[Group]:
     """Return groups with the far ends to name: first those that lead on, and none whose facts all stand already."""
     nears = {group.near for group in ordered}
-    said: set[Triple] = set()
+    said: set[Fact] = set()
     named: list[Group] = []
     for group in ordered:
         most = NAMED[0] if len(named) < FIRST else NAMED[1] if group.score >= least else NAMED[2]
         on = [far for far in group.far if far in nears]
         far = tuple(dict.fromkeys((*on, *group.far)))[: max(most, len(on))]
         short = replace(group, far=far)
-        facts = set(short.triples())
+        facts = set(short.facts())
         if group.count > len(far) or not facts <= said:
             named.append(short)
             said |= facts

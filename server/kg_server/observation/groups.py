@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kg_adapters.surroundings import Longs, Surroundings
-from kg_adapters.terms import Iri, Node, Triple
+from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term, Triple
 
 Doubles: TypeAlias = npt.NDArray[np.float64]
 Key: TypeAlias = tuple[Node, Iri, bool]
@@ -35,7 +35,7 @@ class Group:
     near: Node
     relation: Iri
     inverse: bool
-    far: tuple[Node, ...]
+    far: tuple[Term, ...]
     count: int
     whole: bool
     score: float
@@ -46,11 +46,13 @@ class Group:
         """What no other group shares."""
         return self.near, self.relation, self.inverse
 
-    def triples(self) -> Iterator[Triple]:
+    def facts(self) -> Iterator[Fact]:
         """Yield the facts that are named, in their real direction."""
         for far in self.far:
-            head, tail = (far, self.near) if self.inverse else (self.near, far)
-            yield Triple(head, self.relation, tail)
+            if isinstance(far, Literal):
+                yield Attribute(self.near, self.relation, far)
+            else:
+                yield Triple(far, self.relation, self.near) if self.inverse else Triple(self.near, self.relation, far)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +89,18 @@ class Grouping:
             near=near,
             relation=around.relations[int(around.relation[shown[0]])],
             inverse=bool(around.inverse[shown[0]]),
-            far=tuple(around.far_nodes[int(around.far[edge])] for edge in shown),
+            far=tuple(far_of(around, edge) for edge in shown),
             count=count,
             whole=near not in around.sampled,
             score=float(self.scores[number]),
             hop=hop,
         )
+
+
+def far_of(around: Surroundings, edge: int) -> Term:
+    """Return the far end of a fact."""
+    fact = around.fact(edge)
+    return fact.head if around.inverse[edge] else fact.tail
 
 
 def grouping(around: Surroundings, edges: Longs, scores: Doubles) -> Grouping:

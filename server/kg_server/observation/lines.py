@@ -5,14 +5,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from kg_adapters.terms import Iri, Node
+from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_server.names import Names
 from kg_server.observation.groups import Group
+from kg_server.plain_values import plain_value
 
 _FORM: Final = re.compile(r"(\)|\A\d+\+?)([,:]) ")
 """What gives a list of far ends its form: a label that holds it is escaped, as `kg_boundary.shown` escapes."""
 _PLAIN: Final = re.compile(r"[^,;:…()\d\\]+")
 """A label that can stand in a list without its id."""
+
+
+_MOST_TEXT: Final = 80
 
 
 class _Said:
@@ -23,14 +27,16 @@ class _Said:
         terms: Everything that will be named.
     """
 
-    def __init__(self, names: Names, terms: Iterable[Node]) -> None:
+    def __init__(self, names: Names, terms: Iterable[Term]) -> None:
         self._names = names
-        self._namesakes = Counter(names.labels.get(term) for term in set(terms))
+        self._namesakes = Counter(names.labels.get(term) for term in set(terms) if not isinstance(term, Literal))
         self._said: set[Node] = set()
 
-    def far(self, node: Node) -> str:
-        """Return an entity with its id, or by its label alone where both were said and it has no namesake."""
-        return _FORM.sub(_escaped, self._once(node, self._names.entity(node)))
+    def far(self, term: Term) -> str:
+        """Return a value, or an entity with its id, or by its label alone where both were said without a namesake."""
+        if isinstance(term, Literal):
+            return _FORM.sub(_escaped, plain_value(term) or self._names.literal(term, _MOST_TEXT))
+        return _FORM.sub(_escaped, self._once(term, self._names.entity(term)))
 
     def relation(self, iri: Iri) -> str:
         """Return a relation in the same manner."""

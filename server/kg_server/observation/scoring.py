@@ -217,7 +217,10 @@ async def _far_cosines(vectors: LabelVectors, ids: StoreIds, far: Longs, vector:
 
 def _far_cosines_now(vectors: LabelVectors, ids: StoreIds, far: Longs, vector: Floats) -> Floats:
     present, of = np.unique(far, return_inverse=True)
-    return products(vectors.nodes(ids.far[present]), vector)[of]
+    cosines: Floats = np.zeros(len(present), dtype=np.float32)
+    nodes = present < len(ids.far)  # behind them come the literals
+    cosines[nodes] = products(vectors.nodes(ids.far[present[nodes]]), vector)
+    return cosines[of]
 
 
 def _best(scores: Floats, most: int) -> Longs:

@@ -12,8 +12,8 @@ from kg_adapters.errors import BackendTimeout
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import SurroundingsRequest
 from kg_adapters.surroundings import Longs, Surroundings, surroundings
-from kg_adapters.terms import Iri, Node, Triple, node_key
-from kg_server.observation.groups import Doubles, Group, grouping, merged
+from kg_adapters.terms import Fact, Iri, Literal, Node, node_key
+from kg_server.observation.groups import Doubles, Group, far_of, grouping, merged
 from kg_server.observation.scoring import Scorer
 from kg_server.observation.wording import Inquiry
 
@@ -80,7 +80,7 @@ class Reach:
 class Observed:
     """A triple, how like the question it and what led there are, and at which hop from a seed it was found."""
 
-    triple: Triple
+    fact: Fact
     score: float
     hop: int
 
@@ -149,9 +149,9 @@ async def search(graph: KGAdapter, scorer: Scorer, seeds: Sequence[Seed], reach:
 
 async def _look_around(graph: KGAdapter, frontier: Sequence[Node]) -> Surroundings:
     per_entity = max(FEWEST_EDGES, min(PER_ENTITY, MAX_EDGES // len(frontier)))
-    return await surroundings(
-        graph, SurroundingsRequest(tuple(frontier), per_relation=min(PER_RELATION, per_entity), per_entity=per_entity)
-    )
+    per_relation = min(PER_RELATION, per_entity)
+    request = SurroundingsRequest(tuple(frontier), per_relation=per_relation, per_entity=per_entity, values=True)
+    return await surroundings(graph, request)
 
 
 class _SeedSearch:
@@ -166,7 +166,7 @@ class _SeedSearch:
         self._expanded: set[Node] = set()
         self.frontier: tuple[Node, ...] = (seed.entity,)
         self._led: dict[Node, tuple[float, Iri, bool]] = {}
-        self.found: dict[Triple, Observed] = {}
+        self.found: dict[Fact, Observed] = {}
         self.groups: list[Group] = []
         self.labels: dict[Node, str] = {}
 
@@ -208,8 +208,8 @@ class _SeedSearch:
         for edge, score in zip(edges, scores, strict=True):
             if len(best) == self._width:
                 break
-            far = around.far_nodes[int(around.far[edge])]
-            if far not in self._expanded:
+            far = far_of(around, edge)
+            if not isinstance(far, Literal) and far not in self._expanded:
                 best.setdefault(far, (score, around.relations[int(around.relation[edge])], bool(around.inverse[edge])))
         self._led, self.frontier = best, tuple(best)
 
@@ -228,26 +228,25 @@ class _SeedSearch:
         for place in order:
             if len(fresh) == self._top_n:
                 break
-            triple, score = around.triple(int(edges[place])), float(scores[place])
-            before = self.found.get(triple)
+            fact, score = around.fact(int(edges[place])), float(scores[place])
+            before = self.found.get(fact)
             if before is None:
-                self.found[triple] = Observed(triple, score, hop)
+                self.found[fact] = Observed(fact, score, hop)
                 self._learn(around, [int(edges[place])])
                 fresh.append(place)
             elif before.score < score:
-                self.found[triple] = replace(before, score=score)
+                self.found[fact] = replace(before, score=score)
         return np.array(fresh, dtype=np.int64)
 
     def _learn(self, around: Surroundings, edges: Sequence[int]) -> None:
         """Remember the labels of edges; those of their near ends are known since the turn before."""
         for edge in edges:
-            relation, far = int(around.relation[edge]), int(around.far[edge])
-            for node, label in (
-                (around.relations[relation], around.relation_labels[relation]),
-                (around.far_nodes[far], around.far_labels[far]),
-            ):
-                if label is not None:
-                    self.labels[node] = label
+            relation, far = int(around.relation[edge]), far_of(around, edge)
+            label, far_label = around.relation_labels[relation], around.far_labels[int(around.far[edge])]
+            if label is not None:
+                self.labels[around.relations[relation]] = label
+            if far_label is not None and not isinstance(far, Literal):
+                self.labels[far] = far_label
 
 
 def _turns(groups: Longs) -> Longs:
@@ -260,14 +259,14 @@ def _turns(groups: Longs) -> Longs:
 
 
 def _merged(searches: Sequence[_SeedSearch]) -> tuple[Observed, ...]:
-    best: dict[Triple, Observed] = {}
+    best: dict[Fact, Observed] = {}
     for found in (each for search in searches for each in search.found.values()):
-        other = best.setdefault(found.triple, found)
+        other = best.setdefault(found.fact, found)
         if other is not found:
-            best[found.triple] = Observed(found.triple, max(found.score, other.score), min(found.hop, other.hop))
+            best[found.fact] = Observed(found.fact, max(found.score, other.score), min(found.hop, other.hop))
     return tuple(sorted(best.values(), key=_rank))
 
 
 def _rank(found: Observed) -> tuple[float, str, str, str]:
-    triple = found.triple
-    return -found.score, str(triple.head), triple.relation.value, str(triple.tail)
+    fact = found.fact
+    return -found.score, str(fact.head), fact.relation.value, str(fact.tail)
