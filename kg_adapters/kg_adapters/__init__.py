@@ -17,6 +17,7 @@ from kg_adapters.errors import (
     ModelBusy,
     ModelUnavailable,
     UnknownEntity,
+    UnknownName,
     UnknownRelation,
     Unsupported,
 )
@@ -132,6 +133,7 @@ __all__ = [
     "Term",
     "Triple",
     "UnknownEntity",
+    "UnknownName",
     "UnknownRelation",
     "Unsupported",
     "ValueCount",

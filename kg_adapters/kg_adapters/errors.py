@@ -3,6 +3,7 @@
 KGError
 ├── InvalidRequest        the caller asked for something that cannot mean anything
 ├── UnknownEntity         the graph does not mention this entity
+│   └── UnknownName       nothing in the graph is named like this
 ├── UnknownRelation       no triple of the graph has this relation
 ├── Unsupported           this graph cannot do what was asked, and never will
 ├── InvalidSource         a file or store that was to be read is not what it should be
@@ -58,6 +59,24 @@ class UnknownEntity(KGError):
         self.entity = entity
         self.suggestions = tuple(suggestions)
         super().__init__(_unknown("entity", entity, suggestions, hint))
+
+
+class UnknownName(UnknownEntity):
+    """Nothing in the graph bears a name.
+
+    Args:
+        name: The name as it was asked for.
+        near: What has a name like it, or shares words with it, and is something else.
+        hint: The next step, a full sentence.
+    """
+
+    def __init__(self, name: str, *, near: Sequence[str] = (), hint: str = "") -> None:
+        self.entity = name
+        self.suggestions = tuple(near)
+        parts = [f"Nothing here is named {in_quotes(name)}."]
+        if near:
+            parts.append(f"Near, not the same: {'; '.join(near)}.")
+        KGError.__init__(self, " ".join(filter(None, (*parts, hint))))
 
 
 class UnknownRelation(KGError):

@@ -19,7 +19,7 @@ def listed(tool: Tool) -> Tool:
     """Return a tool with schemas that say only what helps to call it and to read its answer."""
     slim = {"input_schema": _slim(tool.input_schema, INPUT_KEYS) | _required(tool.input_schema)}
     if tool.output_schema is not None:
-        slim["output_schema"] = _without_texts(_slim(tool.output_schema, OUTPUT_KEYS))
+        slim["output_schema"] = _without_texts(_slim(_always(tool.output_schema), OUTPUT_KEYS))
     return tool.model_copy(update=slim)
 
 
@@ -35,6 +35,13 @@ def _without_texts(schema: Schema) -> Schema:
     return schema | {"properties": plain}
 
 
+def _always(schema: Mapping[str, Any]) -> Schema:
+    """Return a schema without what not every answer has."""
+    properties: Mapping[str, Schema] = schema["properties"]
+    kept = {name: field for name, field in properties.items() if {"type": "null"} not in field.get("anyOf", ())}
+    return {"properties": kept}
+
+
 def _required(schema: Mapping[str, Any]) -> Schema:
     return {"required": schema["required"]} if "required" in schema else {}
 
@@ -43,6 +50,8 @@ def _field(field: Schema, keys: tuple[str, ...]) -> Schema:
     """Return a field without its null alternative: an optional argument is left out, not null."""
     alternatives: list[Schema] = [each for each in field.get("anyOf", ()) if each.get("type") != "null"]
     whole = {**alternatives[0], **field} if len(alternatives) == 1 else field
+    if len(alternatives) > 1:
+        whole = {**field, "type": [each["type"] for each in alternatives if "type" in each]}
     return {key: whole[key] for key in keys if whole.get(key) is not None and not _goes_without_saying(key, whole[key])}
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from rapidfuzz import fuzz
 from rapidfuzz.distance import OSA
 
 from kg_adapters.local.folding import fold
@@ -52,6 +53,13 @@ def words_of(text: str) -> Words:
 def apart(text: Words, name: Words) -> int:
     """Return how many letters are missing, too many, wrong or exchanged between two names."""
     return int(OSA.distance(" ".join(text), " ".join(name)))
+
+
+def alike(text: str, name: str) -> float:
+    """Return how alike two names are, from 0 to 1: one that holds every word of the text comes before any other."""
+    ours, theirs = words_of(text), words_of(name)
+    likeness = fuzz.token_sort_ratio(" ".join(ours), " ".join(theirs)) / 100
+    return 0.9 + 0.09 * likeness if set(ours) <= set(theirs) else 0.9 * likeness
 
 
 def slips_between(text: Words, name: Words) -> Slips | None:

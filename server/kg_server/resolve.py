@@ -20,7 +20,7 @@ async def entity_of(graph: KGAdapter, text: str) -> Node:
     try:
         return graph.prefixes.expand(text)
     except InvalidRequest:
-        hint = await _relation_hint(graph, text)
+        hint = await relation_hint(graph, text)
         if hint is None:
             raise
         raise UnknownEntity(text, hint=hint) from None
@@ -28,7 +28,7 @@ async def entity_of(graph: KGAdapter, text: str) -> Node:
 
 async def unknown_entity(graph: KGAdapter, node: Node, text: str) -> UnknownEntity:
     """Return the error for an entity that the graph does not mention, with ids that may have been meant."""
-    hint = await _relation_hint(graph, text)
+    hint = await relation_hint(graph, text)
     if hint is not None:
         return UnknownEntity(text, hint=hint)
     found = await graph.search(node.local_part, limit=3) if is_word(node.local_part) else ()
@@ -60,7 +60,8 @@ def closest(text: str, choices: Iterable[str], *, limit: int = 3) -> list[str]:
     return [choice for choice, _, _ in found]
 
 
-async def _relation_hint(graph: KGAdapter, text: str) -> str | None:
+async def relation_hint(graph: KGAdapter, text: str) -> str | None:
+    """Return what to say of a text in the place of an entity that is the id of a relation."""
     try:
         relation = graph.prefixes.expand(text, "relation")
     except InvalidRequest:

@@ -6,6 +6,7 @@ from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from kg_adapters.errors import InvalidRequest, KGError, UnknownEntity
 from kg_adapters.protocol import KGAdapter
 from kg_boundary.shown import visible_lines
+from kg_server.entity_arguments import read_entities
 from kg_server.mcp_server import SextantServer
 from kg_server.neighborhood import neighborhood
 from kg_server.profile import features_of
@@ -44,10 +45,11 @@ class Resources:
     async def entity(self, id: str) -> str:
         """An entity's values, and the first of its triples in both directions."""
         try:
-            values = await features_of(self._graph, entity=id, feature=None, max_tokens=MAX_TOKENS // 2)
+            read = await read_entities(self._graph, id)
+            values = await features_of(self._graph, entity=read.ids[0], feature=None, max_tokens=MAX_TOKENS // 2)
             triples = await neighborhood(
                 self._graph,
-                entity=id,
+                entity=read.ids[0],
                 relation=None,
                 direction="both",
                 limit=100,
@@ -58,4 +60,4 @@ class Resources:
             raise ResourceNotFoundError(visible_lines(str(error))) from error
         except KGError as error:
             raise ResourceError(visible_lines(str(error))) from error
-        return f"{values.text}\n\n{triples.text}"
+        return f"{read.told(values).text}\n\n{triples.text}"

@@ -9,9 +9,11 @@ from mcp.types import CallToolResult, TextContent
 from pydantic import BaseModel, ConfigDict, Field
 
 from kg_server.budget import token_count
+from kg_server.identity import Verdict
 
 Status: TypeAlias = Choice["ok", "empty", "truncated", "timeout"]
 Knowledge: TypeAlias = Choice["stated", "denied", "unknown", "unnamed"]
+"""What an answer rests on: the graph says this; the graph says no; it does not know; you meant something not in it."""
 
 
 def knowledge_of(found: Mapping[str, object]) -> Knowledge:
@@ -20,13 +22,14 @@ def knowledge_of(found: Mapping[str, object]) -> Knowledge:
 
 
 class Result(BaseModel):
-    """What every tool's answer says about itself."""
+    """What every tool's answer says about itself; `read` holds the ids that names in the call were read as."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     status: Status
     knowledge: Knowledge = Field(default_factory=knowledge_of)
     summary: str
+    read: dict[str, str] | None = None
 
 
 class NeighborsResult(Result):
@@ -53,9 +56,13 @@ class PathsResult(Result):
 
 
 class CandidatesResult(Result):
-    """Entities that a text may name, best first."""
+    """What texts name: the weakest verdict, the verdict on each of several, and who is meant or near, best first."""
 
-    candidates: list[list[str]] = Field(description="[id, label, description, types, score, how matched]")
+    match: Verdict
+    matches: dict[str, Verdict] | None = None
+    candidates: list[list[str]] = Field(
+        description="[id, label, description, types, score, how matched, telling fact, text number]"
+    )
     missing: str | None = None
 
 

@@ -1,113 +1,129 @@
-"""Retrieve: which entities a text may name."""
+"""Retrieve: what texts name, each with its verdict."""
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final
 
-from rapidfuzz import fuzz
-from rapidfuzz.utils import default_process
-
 from kg_adapters.errors import InvalidRequest
-from kg_adapters.models import Candidate, Description
+from kg_adapters.models import Candidate
 from kg_adapters.protocol import KGAdapter, SupportsSearchNote
 from kg_adapters.terms import Node
-from kg_boundary.shown import in_quotes, shown_within
+from kg_boundary.shown import in_quotes
+from kg_server.entity_arguments import class_of
+from kg_server.identity import POOL, Identity, Verdict, identify, judged
 from kg_server.meaning import Meaning
-from kg_server.names import MAX_LABEL, Names, names_of, shown_label
-from kg_server.resolve import require_entity
+from kg_server.misspelling import alike
+from kg_server.names import MAX_LABEL, Names, shown_label
+from kg_server.portraits import Portraits, portraits_of
 from kg_server.results import Answer, CandidatesResult, fitted
 
-MAX_TYPES: Final = 3
-SURE: Final = 0.8
-"""How like a name the whole text has to be to be taken for it; misspelt names are more alike than this."""
+MAX_TEXTS: Final = 50
+_WEAKEST_FIRST: Final[Sequence[Verdict]] = ("none", "loose", "close", "exact")
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What was asked, and the class among whose instances."""
+
+    identities: Sequence[Identity]
+    kind: Node | None
+    limit: int
+
+    def shown(self, identity: Identity) -> Sequence[Candidate]:
+        """Return who is shown: those who bear the name, and others only where nobody does."""
+        return (identity.named or identity.near)[: self.limit]
 
 
 async def retrieval(
-    graph: KGAdapter, meaning: Meaning, *, text: str, limit: int, type: str | None, max_tokens: int
+    graph: KGAdapter, meaning: Meaning, *, text: str | Sequence[str], limit: int, type: str | None, max_tokens: int
 ) -> Answer:
     """Answer Retrieve.
 
     Raises:
-        InvalidRequest: The text is blank, or the type is no id.
+        InvalidRequest: A text is blank, or the type names no class, or several.
         UnknownEntity: The graph does not mention the type.
     """
-    wanted = text.strip()
-    if not wanted:
+    texts = [each.strip() for each in ([text] if isinstance(text, str) else text)]
+    if not all(texts):
         raise InvalidRequest("The text is blank. Give a name, or words that describe what you look for.")
-    kind = None if type is None else await require_entity(graph, type)
-    found, missing = await _found(graph, meaning, wanted, limit, kind)
-    descriptions = await graph.describe([each.entity for each in found])
-    types = [each for described in descriptions.values() for each in described.types[:MAX_TYPES]]
-    names = await names_of(graph, (*(each.entity for each in found), *types, *([kind] if kind is not None else [])))
-    hint = await _id_hint(graph, wanted)
-    note = f" {graph.search_note}" if isinstance(graph, SupportsSearchNote) and graph.search_note else ""
-    note += f" Names alone were compared: {missing}." if missing else ""
-    rows = [_row(each, descriptions.get(each.entity), names) for each in found]
-    lines = [_line(each, row, names) for each, row in zip(found, rows, strict=True)]
+    kind = None if type is None else await class_of(graph, type)
+    found = await identify(graph, list(dict.fromkeys(texts)), type=kind)
+    identities, missing = await _with_meaning(meaning, found, kind)
+    asked = _Asked(identities, kind, limit)
+    told = await _portraits(graph, asked)
+    rows = [
+        _row(each, str(number), told)
+        for number, identity in enumerate(identities, start=1)
+        for each in asked.shown(identity)
+    ]
+    note = _note(graph, identities) + (f" Names alone were compared: {missing}." if missing else "")
 
-    def build(shown: int) -> Answer:
+    def build(count: int) -> Answer:
+        cut = count < len(rows) or any(len(identity.named) > limit for identity in identities)
         result = CandidatesResult(
-            status="empty" if not rows else "ok" if shown >= len(rows) else "truncated",
-            summary=_summary(wanted, len(rows[:shown]), kind, names) + hint + note,
-            candidates=rows[:shown],
+            status="empty" if not rows else "truncated" if cut else "ok",
+            summary=_summary(asked, told.names) + note,
+            knowledge="stated" if any(identity.named for identity in identities) else "unnamed",
+            match=next(verdict for verdict in _WEAKEST_FIRST if any(each.match == verdict for each in identities)),
+            matches={identity.text: identity.match for identity in identities} if len(identities) > 1 else None,
+            candidates=rows[:count],
             missing=missing or None,
         )
-        return Answer(result, tuple(lines[:shown]))
+        return Answer(result, tuple(_lines(asked, told, count)))
 
     return fitted(build, len(rows), max_tokens)
 
 
-async def _found(
-    graph: KGAdapter, meaning: Meaning, text: str, limit: int, type: Node | None
-) -> tuple[Sequence[Candidate], str]:
-    """Return what was found, and why nothing was looked for by meaning where that failed."""
-    named = await graph.search(text, limit=limit, type=type)
-    if named and _likeness(text, named[0]) >= SURE:
-        return named, ""
-    meant = await meaning.candidates(text, limit=limit, type=type)
-    return ranked(text, named, meant.candidates, limit), meant.missing
+async def _with_meaning(meaning: Meaning, found: Sequence[Identity], kind: Node | None) -> tuple[list[Identity], str]:
+    """Return the verdicts with what is near in meaning, and why nothing was looked for by meaning where that failed."""
+    identities: list[Identity] = []
+    missing = ""
+    for each in found:
+        if each.named:
+            identities.append(each)
+            continue
+        meant = await meaning.candidates(each.text, limit=POOL, type=kind)
+        near = ranked(each.text, each.near, meant.candidates)
+        identities.append(replace(each, match=judged(each.text, near), near=tuple(near)))
+        missing = missing or meant.missing
+    return identities, missing
 
 
-def ranked(text: str, named: Sequence[Candidate], meant: Sequence[Candidate], limit: int) -> Sequence[Candidate]:
-    """Return one ranking of what was found by name and by meaning, each entity once, at most `limit`.
+def ranked(text: str, named: Sequence[Candidate], meant: Sequence[Candidate]) -> Sequence[Candidate]:
+    """Return one ranking of what was found by name and by meaning, each entity once.
 
     Where a text is no name but says what something is, single words of it match many names. So these count as much as
     the whole name is like the whole text, beside the cosines.
     """
     if not meant:
         return named
-    whole = [replace(each, score=_likeness(text, each)) for each in named]
+    whole = [replace(each, score=alike(text, each.matched_text)) for each in named]
     best: dict[Node, Candidate] = {}
     for each in sorted((*whole, *meant), key=lambda candidate: -candidate.score):
         best.setdefault(each.entity, each)
-    return list(best.values())[:limit]
+    return list(best.values())
 
 
-def _likeness(text: str, candidate: Candidate) -> float:
-    return fuzz.token_sort_ratio(text, candidate.matched_text, processor=default_process) / 100
+async def _portraits(graph: KGAdapter, asked: _Asked) -> Portraits:
+    shown = {identity.text: [each.entity for each in asked.shown(identity)] for identity in asked.identities}
+    namesakes = [shown[identity.text] for identity in asked.identities if identity.named]
+    nodes = list(dict.fromkeys(chain.from_iterable(shown.values())))
+    return await portraits_of(graph, nodes, namesakes, () if asked.kind is None else (asked.kind,))
 
 
-async def _id_hint(graph: KGAdapter, text: str) -> str:
-    """Return what to say about a text that is an id already."""
-    try:
-        node = graph.prefixes.expand(text)
-    except InvalidRequest:
-        return ""
-    described = await graph.describe([node])
-    if node not in described or "entity" not in described[node].roles:
-        return ""
-    return f" {in_quotes(text, MAX_LABEL)} is itself the id of {(await names_of(graph, [node])).entity(node)}."
-
-
-def _row(candidate: Candidate, described: Description | None, names: Names) -> list[str]:
-    types = described.types[:MAX_TYPES] if described is not None else ()
+def _row(candidate: Candidate, number: str, told: Portraits) -> list[str]:
+    node = candidate.entity
     return [
-        names.entity_id(candidate.entity),
-        shown_label(names.labels.get(candidate.entity, candidate.entity.local_part)),
-        shown_within((described.description if described is not None else None) or "", MAX_LABEL),
-        ", ".join(names.entity(each) for each in types),
+        told.names.entity_id(node),
+        shown_label(told.names.labels.get(node, node.local_part)),
+        told.description(node),
+        told.types(node),
         f"{candidate.score:.2f}",
         _how(candidate),
+        told.fact(node),
+        number,
     ]
 
 
@@ -115,18 +131,54 @@ def _how(candidate: Candidate) -> str:
     return f"{candidate.matched_by} {in_quotes(candidate.matched_text, MAX_LABEL)}"
 
 
-def _line(candidate: Candidate, row: list[str], names: Names) -> str:
-    _, _, description, types, score, how = row
-    return " | ".join(
-        part for part in (names.entity(candidate.entity), description, types, f"{score} by {how}") if part
-    )
+def _lines(asked: _Asked, told: Portraits, count: int) -> Sequence[str]:
+    """Return one line for each candidate; where there are several texts, below a line with the verdict on each."""
+    lines: list[str] = []
+    for identity in asked.identities:
+        if len(asked.identities) > 1:
+            lines.append(_verdict(identity, asked, told.names))
+        shown = asked.shown(identity)[:count]
+        count -= len(shown)
+        lines.extend(_line(each, told) for each in shown)
+    return lines
 
 
-def _summary(text: str, shown: int, kind: Node | None, names: Names) -> str:
-    asked = in_quotes(text, MAX_LABEL)
-    among = f" among {names.entity(kind)}" if kind is not None else ""
-    if shown == 0:
-        less = " without the type," if kind is not None else ""
-        return f"Nothing{among} is called {asked} or alike. Try{less} another spelling or fewer words."
-    noun = "entity" if shown == 1 else "entities"
-    return f"{shown} {noun}{among} for {asked}, best first."
+def _line(candidate: Candidate, told: Portraits) -> str:
+    parts = list(told.of(candidate.entity))
+    if candidate.matched_by != "id" and candidate.matched_text != told.names.labels.get(candidate.entity):
+        parts.append(_how(candidate))
+    return " | ".join(parts)
+
+
+def _summary(asked: _Asked, names: Names) -> str:
+    if len(asked.identities) == 1:
+        return _verdict(asked.identities[0], asked, names)
+    counts = Counter(identity.match for identity in asked.identities)
+    unnamed = counts["loose"] + counts["none"]
+    parts = [f"{counts['exact']} named exactly", f"{counts['close']} closely", f"{unnamed} by nothing here"]
+    return f"{len(asked.identities)} texts: {', '.join(parts)}."
+
+
+def _verdict(identity: Identity, asked: _Asked, names: Names) -> str:
+    text = in_quotes(identity.text, MAX_LABEL)
+    among = f" among {names.entity(asked.kind)}" if asked.kind is not None else ""
+    several = len(identity.named) > 1
+    cut = f", {asked.limit} of them here" if len(identity.named) > asked.limit else ""
+    if identity.match == "exact":
+        things = f"{len(identity.named)} things{cut}" if several else "one thing"
+        return f"Exact: {text} names {things}{among}."
+    if identity.match == "close":
+        meant = names.entity(identity.named[0].entity)
+        others = f", the name of {len(identity.named)} things{cut}" if several else ""
+        return f"Close: read {text} as {meant}{others}."
+    if asked.shown(identity):
+        return f"Nothing here{among} is named {text}. Near, not the same:"
+    less = " without the type," if asked.kind is not None else ""
+    return f"Nothing here{among} is named {text} or alike. Try{less} another spelling or fewer words."
+
+
+def _note(graph: KGAdapter, identities: Sequence[Identity]) -> str:
+    """Return what is to be known about the search where it did not find exactly what was asked for."""
+    if all(identity.match == "exact" for identity in identities) or not isinstance(graph, SupportsSearchNote):
+        return ""
+    return f" {graph.search_note}" if graph.search_note else ""

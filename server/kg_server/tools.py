@@ -8,6 +8,7 @@ from pydantic import Field
 
 from kg_adapters.models import Direction
 from kg_adapters.protocol import KGAdapter, SupportsSparql
+from kg_server.entity_arguments import read_entities
 from kg_server.linkage import linkage
 from kg_server.mcp_server import SextantServer, reading
 from kg_server.meaning import Meaning
@@ -23,14 +24,14 @@ from kg_server.results import (
     SchemaResult,
     SparqlResult,
 )
-from kg_server.retrieval import retrieval
+from kg_server.retrieval import MAX_TEXTS, retrieval
 from kg_server.schema_view import schema_view
 from kg_server.settings import Settings
 from kg_server.sparql_query import sparql_query
 
 MAX_QUERY: Final = 20_000
 
-EntityId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000, description="Id")]
+EntityId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000, description="Id or name")]
 ClassId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000)]
 RelationId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000, description="Id or label")]
 FeatureId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000, description="Id or label")]
@@ -70,11 +71,14 @@ class Tools:
             )
 
     async def retrieve(
-        self, text: Text, limit: Annotated[int, Field(ge=1, le=50)] = 5, type: ClassId | None = None
+        self,
+        text: Text | Annotated[list[Text], Field(min_length=1, max_length=MAX_TEXTS)],
+        limit: Annotated[int, Field(ge=1, le=50)] = 5,
+        type: ClassId | None = None,
     ) -> Annotated[CallToolResult, CandidatesResult]:
-        """Find entities by name or by what they are. Use it first: the others take the ids it gives.
+        """Say what a text names, or each of a list: `match` is exact, close (misspelt), loose (not the same) or none.
 
-        Case, accents, typos and word order do not matter. `type` keeps only instances of a class.
+        A text may also describe what it means. `type` keeps only instances of a class.
         """
         answer = await retrieval(
             self._graph, self._meaning, text=text, limit=limit, type=type, max_tokens=self._settings.max_tokens
@@ -94,16 +98,17 @@ class Tools:
 
         A hub is sampled across its relations, with their counts; go on with `cursor`, or name a relation.
         """
+        read = await read_entities(self._graph, entity)
         answer = await neighborhood(
             self._graph,
-            entity=entity,
+            entity=read.ids[0],
             relation=relation,
             direction=direction,
             limit=limit,
             cursor=cursor,
-            max_tokens=self._budget(max_tokens),
+            max_tokens=read.room(self._budget(max_tokens)),
         )
-        return answer.to_mcp()
+        return read.told(answer).to_mcp()
 
     async def get_path(
         self,
@@ -121,25 +126,28 @@ class Tools:
         `question` puts those most like it first. Hubs and type relations are walked only with avoid_hubs=false.
         """
         async with reporting(context, "searching paths", self._settings.timeout_s):
+            read = await read_entities(self._graph, source, target)
             answer = await linkage(
                 self._graph,
                 self._settings,
-                source=source,
-                target=target,
+                source=read.ids[0],
+                target=read.ids[1],
                 max_hops=max_hops,
                 limit=limit,
                 question=question,
                 avoid_hubs=avoid_hubs,
-                max_tokens=self._budget(max_tokens),
+                max_tokens=read.room(self._budget(max_tokens)),
             )
-        return answer.to_mcp()
+        return read.told(answer).to_mcp()
 
     async def feature(
         self, entity: EntityId, feature: FeatureId | None = None
     ) -> Annotated[CallToolResult, FeaturesResult]:
         """Show an entity's literal values, such as dates and numbers, or those of one feature."""
-        answer = await features_of(self._graph, entity=entity, feature=feature, max_tokens=self._settings.max_tokens)
-        return answer.to_mcp()
+        read = await read_entities(self._graph, entity)
+        room = read.room(self._settings.max_tokens)
+        answer = await features_of(self._graph, entity=read.ids[0], feature=feature, max_tokens=room)
+        return read.told(answer).to_mcp()
 
     async def degree(
         self, entity: EntityId, relation: RelationId | None = None, direction: Direction = "both"
@@ -148,10 +156,12 @@ class Tools:
 
         Use it for "how many", and to choose a relation.
         """
+        read = await read_entities(self._graph, entity)
+        room = read.room(self._settings.max_tokens)
         answer = await degree_of(
-            self._graph, entity=entity, relation=relation, direction=direction, max_tokens=self._settings.max_tokens
+            self._graph, entity=read.ids[0], relation=relation, direction=direction, max_tokens=room
         )
-        return answer.to_mcp()
+        return read.told(answer).to_mcp()
 
     async def schema(
         self, about: Text | None = None, max_tokens: Tokens = None

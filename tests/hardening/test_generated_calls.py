@@ -32,6 +32,7 @@ ABOVE_BUDGET: Final = 400
 OURS: Final = ("failed for a reason of its own", "-32603:", "0:")
 """How an answer begins, or what it holds, where the server failed and not the caller."""
 CHOICES: Final = TypeAdapter(list[object])
+TYPES: Final = TypeAdapter[list[str] | str | None](list[str] | str | None)
 SCHEMAS: Final = TypeAdapter(list[dict[str, object]])
 
 IDS: Final = ("Q5879", "Q937", "Q30", "P106", "wd:Q5", "http://www.wikidata.org/entity/Q64", "_:b0", "rdfs:label")
@@ -79,7 +80,8 @@ def fitting(schema: Mapping[str, object]) -> st.SearchStrategy[object]:
         "array": st.lists(st.one_of(texts, st.lists(texts, min_size=3, max_size=3)), max_size=4),
         "null": st.none(),
     }
-    return kinds.get(schema.get("type"), texts)
+    several = TYPES.validate_python(schema.get("type"))
+    return st.one_of([kinds.get(each, texts) for each in (several if isinstance(several, list) else [several])])
 
 
 def calls_of(tool: ListedTool) -> st.SearchStrategy[Asked]:

@@ -248,8 +248,8 @@ async def named(asked: Asked, texts: Hostile) -> None:
         found = rows(reply.data["candidates"])
         assert len(body(reply)) == len(found)
         for line, row in zip(body(reply), found, strict=True):
-            shown = [part for part in (row[2], row[3], f"{row[4]} by {row[5]}") if part]
-            assert line.split(" | ")[1:] == shown
+            shown = [part for part in (row[2], row[3], row[6]) if part]
+            assert line.split(" | ")[1:] in (shown, [*shown, row[5]])
             assert line.split(" | ")[0] in {f"{row[1]} ({row[0]})", row[0]}
             await asked.accepted(row[0])
 

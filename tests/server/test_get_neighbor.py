@@ -88,12 +88,6 @@ async def test_an_unknown_entity_is_refused_with_the_next_step(tokyo: LocalAdapt
     )
 
 
-async def test_a_name_where_an_id_belongs_points_to_retrieve(tokyo: LocalAdapter) -> None:
-    text = await refusal(tokyo, "GetNeighbor", entity="Tokyo")
-    assert text.startswith("'Tokyo' is not an id.")
-    assert "Retrieve" in text
-
-
 async def test_a_relation_given_as_entity_is_told_where_it_belongs(tokyo: LocalAdapter) -> None:
     assert "capital (P36) is a relation" in await refusal(tokyo, "GetNeighbor", entity="P36")
 

@@ -61,13 +61,13 @@ def test_one_ranking_holds_each_entity_once_with_its_best_score() -> None:
         return Candidate(Iri(f"http://e/{name}"), score, "meaning", name)
 
     named = [found("capital", 0.89, "capital"), found("both", 0.7, "capitals of Japan")]
-    ranking = ranked("capital of Japan", named, [meant("tokyo", 0.8), meant("both", 0.3)], 3)
+    ranking = ranked("capital of Japan", named, [meant("tokyo", 0.8), meant("both", 0.3)])
     assert [(each.entity.local_part, each.matched_by) for each in ranking] == [
         ("both", "text"),
         ("tokyo", "meaning"),
         ("capital", "text"),
     ]
-    assert ranked("capital of Japan", named, [], 3) == named
+    assert ranked("capital of Japan", named, []) == named
 
 
 async def test_vectors_are_kept_beside_the_stores_for_the_next_server(tokyo: LocalAdapter, tmp_path: Path) -> None:

@@ -197,10 +197,8 @@ async def test_unknown_ids_are_refused_by_name_all_of_them_at_once(tokyo: LocalA
     two = await refusal(tokyo, question="capital", entities=["Q424242", "Q424243"])
     assert two.startswith("2 of the entities cannot be looked around. This graph has no entity 'Q424242'.")
     assert two.endswith("This graph has no entity 'Q424243'. Retrieve finds the id of a name.")
-    several = await refusal(
-        tokyo, question="capital", entities=["Q1490", "Tokyo", *(f"Q42424{place}" for place in range(5))]
-    )
-    assert several.startswith("6 of the entities cannot be looked around. 'Tokyo' is not an id.")
+    several = await refusal(tokyo, question="capital", entities=["Q1490", *(f"Q42424{place}" for place in range(5))])
+    assert several.startswith("5 of the entities cannot be looked around.")
     assert all(f"'Q42424{place}'" in several for place in range(5))
 
 

@@ -64,14 +64,14 @@ async def test_an_id_that_looks_like_a_file_is_still_an_id(graph_of: Callable[[s
 async def test_a_resource_that_does_not_exist_is_told_apart_from_an_unknown_entity(tokyo: LocalAdapter) -> None:
     resource = await refusal(tokyo, "kg://nope")
     entity = await refusal(tokyo, "kg://entity/Q424242")
-    name = await refusal(tokyo, "kg://entity/Tokyo")
+    name = await refusal(tokyo, "kg://entity/Osaka")
     assert (resource.code, resource.error.message) == (
         -32602,
         "There is no resource 'kg://nope'. There are kg://schema, kg-memory://{memory}, kg://entity/{id}, "
         "with ids percent-encoded.",
     )
     assert entity.error.message == "This graph has no entity 'Q424242'. Retrieve finds the id of a name."
-    assert name.error.message.startswith("'Tokyo' is not an id.")
+    assert name.error.message.startswith("Nothing here is named 'Osaka'.")
 
 
 async def test_a_megabyte_of_uri_is_refused_without_being_echoed(tokyo: LocalAdapter) -> None:

@@ -27,10 +27,9 @@ HOSTILE = {
 
 async def test_retrieve_gives_id_label_description_types_score_and_how_it_matched(tokyo: LocalAdapter) -> None:
     reply = await call(tokyo, "Retrieve", text="edo")
-    assert reply.text == (
-        "1 entity for 'edo', best first.\nTokyo (Q1490) | capital of Japan | city (Q515) | 1.00 by alias 'Edo'"
-    )
-    assert reply.data["candidates"] == [["Q1490", "Tokyo", "capital of Japan", "city (Q515)", "1.00", "alias 'Edo'"]]
+    assert reply.text == ("Exact: 'edo' names one thing.\nTokyo (Q1490) | capital of Japan | city (Q515) | alias 'Edo'")
+    row = ["Q1490", "Tokyo", "capital of Japan", "city (Q515)", "1.00", "alias 'Edo'", "", "1"]
+    assert reply.data["candidates"] == [row]
 
 
 async def test_retrieve_forgives_a_typo_and_keeps_to_a_type(sample: LocalAdapter) -> None:
@@ -44,8 +43,9 @@ async def test_retrieve_without_a_match_says_what_to_try(tokyo: LocalAdapter) ->
     reply = await call(tokyo, "Retrieve", text="zzzzqqqq")
     assert reply.data == {
         "status": "empty",
-        "knowledge": "unknown",
-        "summary": "Nothing is called 'zzzzqqqq' or alike. Try another spelling or fewer words.",
+        "knowledge": "unnamed",
+        "summary": "Nothing here is named 'zzzzqqqq' or alike. Try another spelling or fewer words.",
+        "match": "none",
         "candidates": [],
     }
 

@@ -98,8 +98,8 @@ async def test_a_blank_text_and_an_id_are_answered_by_retrieve(tokyo: LocalAdapt
     known = await call(tokyo, "Retrieve", text="Q1490")
     unknown = await call(tokyo, "Retrieve", text="Q424242")
     assert "The text is blank" in await refusal(tokyo, "Retrieve", text=" \t ")
-    assert known.summary.endswith("'Q1490' is itself the id of Tokyo (Q1490).")
-    assert "itself" not in unknown.summary
+    assert known.text == "Exact: 'Q1490' names one thing.\nTokyo (Q1490) | capital of Japan | city (Q515)"
+    assert unknown.data["match"] == "none"
 
 
 async def test_relations_and_values_that_do_not_fit_are_said_to_be_missing_with_what_to_do(

@@ -80,12 +80,13 @@ def parse_arguments(written: Mapping[str, str], schema: Mapping[str, object]) ->
 class _Property(BaseModel):
     """What an input schema says about the JSON types of one argument."""
 
-    type: str | None = None
+    type: str | tuple[str, ...] | None = None
     any_of: "tuple[_Property, ...]" = Field((), alias="anyOf")
 
     @property
     def types(self) -> frozenset[str | None]:
-        return frozenset({self.type}).union(*(choice.types for choice in self.any_of))
+        own = (self.type,) if isinstance(self.type, str | None) else self.type
+        return frozenset(own).union(*(choice.types for choice in self.any_of))
 
 
 class _Schema(BaseModel):
@@ -93,13 +94,15 @@ class _Schema(BaseModel):
 
 
 def _parse(text: str, known: _Property | None) -> object:
-    if known is None or "string" in known.types or known.types.isdisjoint(READ_AS_JSON):
+    types: frozenset[str | None] = frozenset() if known is None else known.types
+    is_text = "string" in types and not ("array" in types and text.lstrip().startswith("["))
+    if is_text or types.isdisjoint(READ_AS_JSON):
         return text
     try:
         value: object = json.loads(text)
     except ValueError:
         # A list of one is what people write without brackets.
-        return [text] if "array" in known.types and not text.lstrip().startswith("[") else text
+        return [text] if "array" in types and not text.lstrip().startswith("[") else text
     return value
 
 

@@ -8,6 +8,7 @@ from mcp.types import CallToolResult
 from pydantic import Field
 
 from kg_adapters.protocol import KGAdapter
+from kg_server.entity_arguments import read_entities
 from kg_server.mcp_server import SextantServer, reading
 from kg_server.observation.answer import ObserveResult, observation
 from kg_server.observation.scoring import Scorer
@@ -68,13 +69,14 @@ class ObserveTool:
         async def on_hop(hop: int) -> None:
             await context.report_progress(hop, hops, f"observed {hop} of {hops} hops")
 
+        read = await read_entities(self._graph, *entities)
         answer = await observation(
             self._graph,
             await self._scorer(),
             question=question,
-            entities=entities,
+            entities=read.ids,
             reach=reach,
-            max_tokens=self._settings.max_tokens if max_tokens is None else max_tokens,
+            max_tokens=read.room(self._settings.max_tokens if max_tokens is None else max_tokens),
             on_hop=on_hop,
         )
-        return answer.to_mcp()
+        return read.told(answer).to_mcp()

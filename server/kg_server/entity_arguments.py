@@ -1,0 +1,164 @@
+"""What stands for entities in a call: ids, and names of exactly one thing.
+
+A name is read where it names one thing exactly, or closely; the answer then says as what it was read. Otherwise nothing
+is computed, and the refusal holds the candidates with what tells them apart.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kg_adapters.errors import InvalidRequest, KGError, UnknownEntity, UnknownName
+from kg_adapters.prefixes import MAX_ID_LENGTH
+from kg_adapters.protocol import KGAdapter
+from kg_adapters.terms import Node
+from kg_boundary.shown import in_quotes
+from kg_server.budget import token_count
+from kg_server.identity import Identity, entities_of_ids, identify
+from kg_server.names import MAX_LABEL, names_of
+from kg_server.portraits import portraits_of
+from kg_server.resolve import relation_hint, require_entity
+from kg_server.results import Answer
+
+SHOWN: Final = 5
+"""How many candidates a refusal shows."""
+
+_LEAST_TOKENS: Final = 300
+_SEVERAL: Final = "Give the id of the one that is meant."
+_SEARCH: Final = "Retrieve finds things by other words."
+_IDS_BEGIN: Final = ("<", "_:")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAs:
+    """An argument, and the id that it stands for; `shown` is what it was read as, where it was a name."""
+
+    text: str
+    id: str
+    shown: str = ""
+
+    def __str__(self) -> str:
+        return f"Read {in_quotes(self.text, MAX_LABEL)} as {self.shown}."
+
+
+@dataclass(frozen=True, slots=True)
+class ReadArguments:
+    """The entities of one call."""
+
+    entities: tuple[ReadAs, ...]
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids, in the order of the arguments."""
+        return [each.id for each in self.entities]
+
+    @property
+    def note(self) -> str:
+        """What was read as what; empty where every argument is an id."""
+        return " ".join(dict.fromkeys(str(each) for each in self.entities if each.shown))
+
+    def room(self, max_tokens: int) -> int:
+        """Return what an answer may cost beside the note."""
+        return max(_LEAST_TOKENS, max_tokens - 3 * token_count(self.note)) if self.note else max_tokens
+
+    def told(self, answer: Answer) -> Answer:
+        """Return an answer that says first what was read as what."""
+        if not self.note:
+            return answer
+        told = {
+            "summary": f"{self.note} {answer.result.summary}",
+            "read": {each.text: each.id for each in self.entities if each.shown},
+        }
+        return replace(answer, result=answer.result.model_copy(update=told))
+
+
+async def read_entities(graph: KGAdapter, *texts: str) -> ReadArguments:
+    """Return the entities that arguments stand for.
+
+    What has the form of an id is taken for one, and whether the graph has it is left to who asks it next; only a local
+    graph, which knows at once, reads an id that it does not have as a name.
+
+    Raises:
+        InvalidRequest: A text names several things, or is no id and no name; or several texts cannot be read.
+        UnknownEntity: Nothing is named like that.
+    """
+    known = await _ids(graph, texts)
+    read = {text: ReadAs(text, text) for text in known}
+    refused: list[KGError] = []
+    for identity in await identify(graph, [text for text in dict.fromkeys(texts) if text not in known]):
+        if len(identity.nodes) == 1:
+            names = await names_of(graph, identity.nodes)
+            (node,) = identity.nodes
+            read[identity.text] = ReadAs(identity.text, names.entity_id(node), names.entity(node))
+        elif not identity.named and _has_form_of_id(graph, identity.text):
+            read[identity.text] = ReadAs(identity.text, identity.text)
+        else:
+            refused.append(await naming_refusal(graph, identity))
+    if len(refused) == 1:
+        raise refused[0]
+    if refused:
+        raise InvalidRequest(" ".join(map(str, refused)))
+    return ReadArguments(tuple(read[text] for text in texts))
+
+
+async def class_of(graph: KGAdapter, text: str) -> Node:
+    """Return the class that an id or name stands for; of several namesakes the only one that has instances.
+
+    Raises:
+        InvalidRequest: It names several things, or is no id and no name.
+        UnknownEntity: The graph does not mention it.
+    """
+    if text in await _ids(graph, [text]):
+        return await require_entity(graph, text)
+    (identity,) = await identify(graph, [text])
+    nodes = identity.nodes
+    if len(nodes) > 1:
+        classes = frozenset(each.iri for each in (await graph.schema()).classes)
+        nodes = tuple(node for node in nodes if node in classes)
+    if len(nodes) == 1:
+        return nodes[0]
+    if not identity.named and _has_form_of_id(graph, text):
+        return await require_entity(graph, text)
+    raise await naming_refusal(graph, identity)
+
+
+async def naming_refusal(graph: KGAdapter, identity: Identity) -> KGError:
+    """Return why a text cannot be read as one entity: it names several, or nothing."""
+    if not identity.named and (error := await _no_name(graph, identity.text)) is not None:
+        return error
+    nodes = [each.entity for each in (identity.named or identity.near)[:SHOWN]]
+    portraits = await portraits_of(graph, nodes, [nodes] if identity.named else ())
+    shown = [", ".join(portraits.of(node)) for node in nodes]
+    if not identity.named:
+        return UnknownName(identity.text, near=shown, hint="" if shown else _SEARCH)
+    more = f"; and {len(identity.named) - SHOWN} more" if len(identity.named) > SHOWN else ""
+    count = f"{in_quotes(identity.text, MAX_LABEL)} names {len(identity.named)} things here"
+    return InvalidRequest(f"{count}: {'; '.join(shown)}{more}. {_SEVERAL}")
+
+
+async def _ids(graph: KGAdapter, texts: Sequence[str]) -> frozenset[str]:
+    ids = [text for text in texts if _has_form_of_id(graph, text)]
+    # A remote graph would need a request to tell, which what follows makes anyway.
+    return frozenset(ids if graph.remote else await entities_of_ids(graph, ids))
+
+
+def _has_form_of_id(graph: KGAdapter, text: str) -> bool:
+    try:
+        graph.prefixes.expand(text)
+    except InvalidRequest:
+        return False
+    return True
+
+
+async def _no_name(graph: KGAdapter, text: str) -> KGError | None:
+    """Return what is wrong with a text that cannot be a name at all."""
+    hint = await relation_hint(graph, text)
+    if hint is not None:
+        return UnknownEntity(text, hint=hint)
+    if text.strip() and len(text) <= MAX_ID_LENGTH and not text.lstrip().startswith(_IDS_BEGIN):
+        return None
+    try:
+        graph.prefixes.expand(text)
+    except InvalidRequest as error:
+        return error
+    return None

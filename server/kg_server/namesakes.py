@@ -1,0 +1,76 @@
+"""What tells namesakes apart: one fact about each, over a relation in which they differ."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from kg_adapters.protocol import KGAdapter
+from kg_adapters.requests import FeatureRequest, NeighborRequest
+from kg_adapters.terms import Iri, Literal, Node, Term
+
+MAX_NAMESAKES: Final = 20
+"""How many namesakes are looked at, in one batch."""
+
+_PER_RELATION: Final = 2
+_PER_ENTITY: Final = 60
+_LONGEST_VALUE: Final = 60
+
+_Facts: TypeAlias = Mapping[Iri, Mapping[Node, tuple[Term, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """One fact of an entity that its namesakes do not share."""
+
+    relation: Iri
+    value: Term
+
+    @property
+    def terms(self) -> tuple[Node, ...]:
+        """What is shown with its label."""
+        return (self.relation,) if isinstance(self.value, Literal) else (self.relation, self.value)
+
+
+async def telling_facts(graph: KGAdapter, groups: Collection[Sequence[Node]]) -> dict[Node, Telling]:
+    """Return for groups of namesakes a fact of each that tells it from the others, where there is one.
+
+    Of all relations the one counts in which most namesakes have something of their own.
+    """
+    wanted = list(dict.fromkeys(node for group in groups if len(group) > 1 for node in group))[:MAX_NAMESAKES]
+    if not wanted:
+        return {}
+    facts = await _facts(graph, wanted)
+    found: dict[Node, Telling] = {}
+    for group in groups:
+        best = max(facts, key=lambda relation: _difference(facts[relation], group), default=None)
+        if len(group) > 1 and best is not None and _difference(facts[best], group)[0] > 1:
+            found.update({node: Telling(best, facts[best][node][0]) for node in group if node in facts[best]})
+    return found
+
+
+async def _facts(graph: KGAdapter, nodes: Sequence[Node]) -> _Facts:
+    """Return some of what entities have over each relation, and of their values; not names, descriptions and types."""
+    skipped = graph.vocabulary.texts | graph.vocabulary.unwalked
+    found: defaultdict[Iri, defaultdict[Node, list[Term]]] = defaultdict(lambda: defaultdict(list))
+    around = NeighborRequest(tuple(nodes), direction="out", limit=_PER_ENTITY, limit_per_relation=_PER_RELATION)
+    for page in (await graph.neighbors(around)).values():
+        for triple in page.triples:
+            found[triple.relation][triple.head].append(triple.tail)
+    values = await graph.features(FeatureRequest(tuple(nodes), limit=_PER_ENTITY))
+    for node, features in values.items():
+        for feature in features.features:
+            if len(feature.value.value) <= _LONGEST_VALUE:
+                found[feature.relation][node].append(feature.value)
+    return {
+        relation: {node: tuple(terms) for node, terms in of.items()}
+        for relation, of in found.items()
+        if relation not in skipped
+    }
+
+
+def _difference(facts: Mapping[Node, tuple[Term, ...]], group: Sequence[Node]) -> tuple[int, int, int]:
+    """Return how well a relation tells namesakes apart: distinct facts, how many have one, and how few they have."""
+    have = [facts[node] for node in group if node in facts]
+    # Having something where others have nothing is a difference as well.
+    return len(set(have)) + (len(have) < len(group)), len(have), -sum(map(len, have))
