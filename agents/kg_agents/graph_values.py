@@ -118,6 +118,26 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Named:
+    """What a text names: `match` is exact, close, loose or none, and only of the first two is anything meant.
+
+    Args:
+        text: The text.
+        match: The verdict of the server.
+        candidates: Who bears the name, or what is near it.
+    """
+
+    text: str
+    match: str
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def meant(self) -> tuple[Candidate, ...]:
+        """Those whose name the text is, or misspells."""
+        return self.candidates if self.match in {"exact", "close"} else ()
+
+
+@dataclass(frozen=True, slots=True)
 class Remembered:
     """What a memory holds: its handle, its facts with the number of their path, what was refused, and the text.
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, Literal, TypeAlias
 
-from kg_agents.graph_values import Candidate, Composed, Found, Labels, Observed, Remembered, Triple
+from kg_agents.graph_values import Candidate, Composed, Found, Labels, Named, Observed, Remembered, Triple
 from kg_agents.sessions import Target, connect_tools
 from kg_agents.tool_answers import (
     CandidatesAnswer,
@@ -27,6 +27,7 @@ __all__ = [
     "Found",
     "KnowledgeGraph",
     "Labels",
+    "Named",
     "Observed",
     "Remembered",
     "ToolCall",
@@ -37,6 +38,12 @@ __all__ = [
 ]
 
 Direction: TypeAlias = Literal["out", "in", "both"]
+
+TEXTS_AT_ONCE: Final = 10
+"""How many texts one call asks about."""
+
+_NUMBER: Final = 7
+"""Where a row of `Retrieve` has the number of its text."""
 
 MAX_PAGES: Final = 20
 """How many pages of a memory are read."""
@@ -144,6 +151,18 @@ class KnowledgeGraph:
         return tuple(
             Candidate(row[0], row[1], row[2], score_of(row[4]), row[5]) for row in answer.candidates if len(row) > 5
         )
+
+    async def identify(self, texts: Sequence[str], *, limit: int = 3) -> tuple[Named, ...]:
+        """Say what each of some texts names, in as few calls as there can be."""
+        found: list[Named] = []
+        for first in range(0, len(texts), TEXTS_AT_ONCE):
+            asked = list(dict.fromkeys(texts[first : first + TEXTS_AT_ONCE]))
+            answer = read(CandidatesAnswer, await self._call("Retrieve", text=asked, limit=limit))
+            for number, text in enumerate(asked, start=1):
+                rows = [row for row in answer.candidates if len(row) > _NUMBER and row[_NUMBER] == str(number)]
+                named = tuple(Candidate(row[0], row[1], row[2], score_of(row[4]), row[5]) for row in rows)
+                found.append(Named(text, answer.matches.get(text, answer.match), named))
+        return tuple(found)
 
     async def compose(self, expression: str) -> Composed:
         """Work out a compound expression."""

@@ -1,14 +1,14 @@
 """Which entities a question names."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from kg_agents.dialogue import Dialogue, FailedReply, Task, Unreadable, fitting
-from kg_agents.graph_values import Candidate
-from kg_agents.knowledge import Direction, KnowledgeGraph
-from kg_agents.tool_calls import ToolError, ToolRefusal
+from kg_agents.graph_values import Candidate, Named
+from kg_agents.knowledge import KnowledgeGraph
+from kg_agents.tool_calls import ToolError
 from kg_boundary.shown import in_quotes
 from kg_prompts import render
 from kg_prompts.oda import MentionsPrompt
@@ -19,7 +19,7 @@ LONGEST_NAME: Final = 6
 """How many words of a question are tried as one name."""
 
 _REPLY_TOKENS: Final = 200
-_LEAST_LIKE: Final = 0.6
+_SHOWN: Final = 3
 _WORD: Final = re.compile(r"[^\W_]+(?:['.\u2019-][^\W_]+)*\.?|&", re.UNICODE)
 _ARTICLES: Final = frozenset(("a", "an", "the"))
 _SMALL: Final = frozenset(
@@ -51,30 +51,32 @@ async def link_given(graph: KnowledgeGraph, texts: Sequence[str]) -> tuple[Linke
         ToolError: One of them stands for nothing, or the server does not answer.
     """
     found: dict[str, Linked] = {}
-    for text in texts:
-        entity = await _given(graph, text.strip())
-        found.setdefault(entity.id, Linked(text, entity))
+    for named in await graph.identify([text.strip() for text in texts], limit=_SHOWN):
+        if len(named.meant) != 1:
+            raise ToolError(_refusal(named))
+        found.setdefault(named.meant[0].id, Linked(named.text, named.meant[0]))
     return tuple(found.values())
 
 
 async def link_by_names(graph: KnowledgeGraph, question: str) -> tuple[Linked, ...]:
-    """Return the entities whose labels or aliases stand in a question, the longest names first tried.
+    """Return the entities that parts of a question name, exactly or misspelt, the longest parts first tried.
 
-    Names with a capital letter in them are what a question is about; where there are none, other names count.
+    Names with a capital letter in them are what a question is about; where there are none, other names count. Of
+    namesakes the best connected one is taken.
     """
     found: list[Linked] = []
     words = list(_WORD.finditer(question))[:MAX_WORDS]
     taken: set[int] = set()
-    for first, last in _spans(len(words)):
-        span = range(first, last)
-        mention = question[words[first].start() : words[last - 1].end()].rstrip(".")
-        begins = first + 1 if last - first > 1 and words[first][0].lower() in _ARTICLES else first
-        if taken.intersection(span) or any(_is_small(words, place) for place in (begins, last - 1)):
-            continue
-        entity = await _named(graph, mention)
-        if entity is not None:
-            taken.update(span)
-            found.append(Linked(mention, entity))
+    for length in range(min(LONGEST_NAME, len(words)), 0, -1):
+        spans = {
+            question[words[first].start() : words[first + length - 1].end()].rstrip("."): range(first, first + length)
+            for first in range(len(words) - length + 1)
+            if not taken.intersection(range(first, first + length)) and _may_be_name(words, first, length)
+        }
+        for named in await graph.identify(list(spans), limit=1):
+            if named.meant and not taken.intersection(spans[named.text]):
+                taken.update(spans[named.text])
+                found.append(Linked(named.text, named.meant[0]))
     names = [each for each in found if each.entity.label.lower() != each.entity.label]
     return tuple((names or found)[:MAX_ENTITIES])
 
@@ -93,64 +95,31 @@ async def link_by_model(graph: KnowledgeGraph, question: str, talk: Dialogue) ->
     except FailedReply:
         return await link_by_names(graph, question)
     found: dict[str, Linked] = {}
-    for mention in mentions:
-        for entity in await graph.retrieve(mention, limit=1):
-            if entity.score >= _LEAST_LIKE:
-                found.setdefault(entity.id, Linked(mention, entity))
+    for named in await graph.identify(mentions):
+        for entity in named.meant:
+            found.setdefault(entity.id, Linked(named.text, entity))
     return tuple(found.values())[:MAX_ENTITIES] or await link_by_names(graph, question)
 
 
-async def _given(graph: KnowledgeGraph, text: str) -> Candidate:
-    try:
-        return await _by_id(graph, text)
-    except ToolRefusal as refusal:
-        # The text is no id, or an unknown one.
-        return await _by_name(graph, text, refusal)
+def _refusal(named: Named) -> str:
+    """Return why a text stands for no single entity."""
+    shown = "; ".join(f"{each.label} ({each.id})" for each in named.candidates)
+    asked = in_quotes(named.text)
+    if named.meant:
+        return f"{asked} names several things: {shown}. Give the id of the one that is meant."
+    return f"Nothing in the graph is named {asked}.{f' Near, not the same: {shown}.' if shown else ''}"
 
 
-async def _by_id(graph: KnowledgeGraph, text: str) -> Candidate:
-    """Return the entity that an id in any form stands for: what the tools say of it shows the form that they use."""
-    sides: tuple[tuple[Direction, int], ...] = (("out", 0), ("in", 2))
-    for direction, place in sides:
-        around = await graph.neighbors(text, direction=direction, limit=1)
-        # Where there is no triple, a label can only be its own.
-        short = around.triples[0][place] if around.triples else next(iter(around.labels.nodes), None)
-        if short is not None:
-            return Candidate(short, around.labels.nodes.get(short, short), "", 1.0, "id")
-    return Candidate(text, text, "", 1.0, "id")
-
-
-async def _by_name(graph: KnowledgeGraph, text: str, refusal: ToolRefusal) -> Candidate:
-    near = [each for each in await graph.retrieve(text, limit=3) if not each.matched.startswith("meaning ")]
-    if near and _is_exact(near[0]):
-        return near[0]
-    if not near:
-        raise refusal
-    names = " or ".join(f"{each.label} ({each.id})" for each in near)
-    raise ToolError(f"Nothing in the graph is called {in_quotes(text)}. Did you mean {names}?") from refusal
-
-
-def _is_exact(candidate: Candidate) -> bool:
-    return candidate.matched.startswith(("label ", "alias "))
-
-
-def _spans(words: int) -> Iterator[tuple[int, int]]:
-    for length in range(min(LONGEST_NAME, words), 0, -1):
-        for first in range(words - length + 1):
-            yield first, first + length
+def _may_be_name(words: Sequence[re.Match[str]], first: int, length: int) -> bool:
+    """Say whether a part of a question may be a name: neither its first nor its last word is a small one."""
+    begins = first + 1 if length > 1 and words[first][0].lower() in _ARTICLES else first
+    return not any(_is_small(words, place) for place in (begins, first + length - 1))
 
 
 def _is_small(words: Sequence[re.Match[str]], place: int) -> bool:
     """Say whether no name begins or ends with a word; one with a capital inside a question may be part of a name."""
     word = words[place][0]
     return word.lower() in _SMALL and (place == 0 or word[0].islower())
-
-
-async def _named(graph: KnowledgeGraph, mention: str) -> Candidate | None:
-    for entity in await graph.retrieve(mention, limit=1):
-        if _is_exact(entity):
-            return entity
-    return None
 
 
 def _mentions(reply: str) -> list[str] | Unreadable:

@@ -45,8 +45,10 @@ class PathsAnswer(Answer):
 
 
 class CandidatesAnswer(Answer):
-    """Rows of id, label, description, types, score, and how it matched."""
+    """Rows of id, label, description, types, score, how it matched, telling fact, and the number of the text."""
 
+    match: str = "none"
+    matches: dict[str, str] = {}
     candidates: list[list[str]]
 
 

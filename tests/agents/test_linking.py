@@ -38,6 +38,8 @@ async def linked(folder: Path, question: str) -> list[tuple[str, str]]:
         ("Which songs are by The Who?", [("The Who", "Q3")]),
         ("Who is an author?", [("author", "Q4")]),
         ("Was London an author?", [("London", "Q2")]),
+        ("Who wrote The Call of the Wlid?", [("The Call of the Wlid", "Q1")]),
+        ("Who wrote The Call of the North?", []),
         ("What is what?", []),
         ("", []),
         ("word " * 5_000, []),
@@ -56,8 +58,8 @@ async def test_the_longest_names_are_taken_first_and_proper_ones_before_others(
         (["wd:Q2", "Q2", "jack london", "London"], ["'wd:Q2' is Jack London (Q2)"]),
         ([AUTHOR, "AT&T Inc."], [f"{AUTHOR!r} is author (Q4)", "'AT&T Inc.' is AT&T Inc. (Q5)"]),
         (["wd:Q6"], ["'wd:Q6' is Nobody's Friend (Q6)"]),
-        # What has neither triples nor a label cannot show its short form.
-        (["wd:Q7"], ["'wd:Q7' is wd:Q7 (wd:Q7)"]),
+        (["wd:Q7"], ["'wd:Q7' is Q7 (Q7)"]),
+        (["Jack Londno"], ["'Jack Londno' is Jack London (Q2)"]),
         (["Nobody's Friend"], ["\"Nobody's Friend\" is Nobody's Friend (Q6)"]),
     ],
 )

@@ -152,7 +152,7 @@ async def test_time_runs_out_while_entities_are_looked_for(
 ) -> None:
     asked = Question(QUESTION, entities, oda=OdaSettings(limits=Limits(seconds=0.3)))
     async with story_tools(tmp_path, TOKYO) as tools:
-        hanging = HangingTools(tools, "GetNeighbor" if entities else "Retrieve")
+        hanging = HangingTools(tools, "Retrieve")
         answer = await kept(tmp_path / "run.jsonl", hanging, llm, asked)
     again, same = await replay_question(tmp_path / "run.jsonl")
     assert (same, ended(again)) == (True, ended(answer))
@@ -166,13 +166,13 @@ async def test_what_cannot_be_found_or_reached_is_an_error(tmp_path: Path) -> No
 
     async with story_tools(tmp_path, TOKYO) as tools:
         for given, said in (
-            ("Q404", "This graph has no entity 'Q404'"),
-            ("Shinjuk", r"Nothing in the graph is called 'Shinjuk'\. Did you mean .*Shinjuku \(Q179645\)"),
-            ("qqqqqq", "'qqqqqq' is not an id"),
+            ("Q404", "Nothing in the graph is named 'Q404'"),
+            ("Shinjuki-m", r"Nothing in the graph is named 'Shinjuki-m'\. Near, not the same: Shinjuku .Q179645."),
+            ("qqqqqq", r"Nothing in the graph is named 'qqqqqq'\."),
         ):
             with pytest.raises(ToolError, match=said):
                 await kept(tmp_path / "run.jsonl", tools, None, Question(QUESTION, (given,)))
-    with pytest.raises(ToolError, match="GetNeighbor: nobody is there"):
+    with pytest.raises(ToolError, match="Retrieve: nobody is there"):
         await kept(tmp_path / "run.jsonl", Away(), None, Question(QUESTION, ("Q1490",)))
 
 
@@ -224,7 +224,7 @@ async def test_who_watches_sees_the_entities_every_call_what_it_used_and_every_s
         asked = Question(QUESTION, ("<http://www.wikidata.org/entity/Q1490>", "Q1490"))
         answer = await kept(tmp_path / "run.jsonl", tools, ScriptedLlm(FOUND), asked, watcher)
     assert seen == [
-        *("GetNeighbor", "GetNeighbor", "'<http://www.wikidata.org/entity/Q1490>' is Tokyo (Q1490)"),
+        *("Retrieve", "'<http://www.wikidata.org/entity/Q1490>' is Tokyo (Q1490)"),
         *("observe", "action", "GetNeighbor", "reflection", "memory-append", "memory-read", "1. GetNeighbor[Q1490]"),
         *("observe", "action", "2. Answer", "answer"),
     ]
@@ -323,7 +323,7 @@ async def test_a_record_that_ends_too_early_or_was_changed_is_no_proof(
     [
         ("llm", {"messages": []}, r"the record holds 'action' with \[\]"),
         ("tool", {"tool": "\x1b[2J"}, r"the record holds '\\x1b\[2J'"),
-        ("tool", {"arguments": {"a": "b" * 5_000}}, r"the record holds 'GetNeighbor' \{'a': 'b{100,200}\."),
+        ("tool", {"arguments": {"a": "b" * 5_000}}, r"the record holds 'Retrieve' \{'a': 'b{100,200}\."),
     ],
 )
 async def test_a_record_of_something_else_is_quoted_briefly_and_harmlessly(
