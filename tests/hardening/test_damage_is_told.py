@@ -67,7 +67,7 @@ CALLS: Mapping[str, tuple[str, dict[str, object]]] = {
 READERS: Mapping[str, frozenset[str]] = {
     "text/": frozenset({"exact name", "like a name"}),
     "schema.json": frozenset({"schema"}),
-    "profile.json": frozenset(),
+    "profile.json": frozenset({"schema"}),
     "vectors/": frozenset(),
     "oxigraph/": frozenset({"sparql", "sparql labels"}),
     "index/": frozenset(CALLS) - {"sparql", "sparql labels"},
