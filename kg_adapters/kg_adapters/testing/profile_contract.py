@@ -24,7 +24,7 @@ _RIVERS = (
     "stream subClassOf river",
     *("rhine type river", "elbe type river", "ahr type stream", "cologne type town"),
     *("rhine flowsThrough cologne", "rhine flowsThrough bonn", "cologne onRiver rhine", "elbe flowsThrough cologne"),
-    *(f'{name} length "{size}"^^<{XSD}decimal>' for name, size in (("rhine", "1233"), ("elbe", "1094.0"))),
+    *(f'{name} length "{size}"^^<{XSD}decimal>' for name, size in (("rhine", "1233"), ("elbe", "1094.5"))),
     f'ahr surveyed "1987-03-01"^^<{XSD}date>',
     f'elbe surveyed "-0044-03-15"^^<{XSD}date>',
     'length label "length (km)"@en',
@@ -61,7 +61,7 @@ class ProfileContract(GraphOpening):
                     "length (km)",
                     2,
                     2,
-                    values=ValueRange((_NUMBER,), typed("1094.0", "decimal"), typed("1233", "decimal"), "km"),
+                    values=ValueRange((_NUMBER,), typed("1094.5", "decimal"), typed("1233", "decimal"), "km"),
                 ),
                 PropertyProfile(
                     iri("surveyed"),
