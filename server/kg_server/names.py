@@ -10,8 +10,9 @@ from typing import Final, TypeAlias
 from kg_adapters.models import RelationCount
 from kg_adapters.prefixes import Position, Prefixes
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.terms import RDF_LANG_STRING, XSD, XSD_STRING, BlankNode, Iri, Literal, Node, Term, Triple
+from kg_adapters.terms import RDF_LANG_STRING, XSD, XSD_STRING, BlankNode, Fact, Iri, Literal, Node, Term, Triple
 from kg_boundary.shown import is_plain, shown, shown_within
+from kg_server.plain_values import plain_value
 
 _Forms: TypeAlias = tuple[str, str, str | None]
 
@@ -21,11 +22,19 @@ MAX_VALUE: Final = 400
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The ids and labels of the terms in one answer."""
+    """The ids and labels of the terms in one answer.
+
+    Args:
+        prefixes: What shortens ids.
+        labels: What terms are called.
+        max_label: How long a label may be.
+        language: The language that texts are expected in, which need not be said.
+    """
 
     prefixes: Prefixes
     labels: Mapping[Node, str]
     max_label: int = MAX_LABEL
+    language: str | None = None
     _shown: dict[tuple[Node, Position], _Forms] = field(
         default_factory=dict[tuple[Node, Position], _Forms], repr=False, compare=False
     )
@@ -54,6 +63,23 @@ class Names:
     def triple(self, triple: Triple) -> str:
         """Return a triple as one line, `Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)`."""
         return f"{self.entity(triple.head)} | {self.relation(triple.relation)} | {self.entity(triple.tail)}"
+
+    def fact(self, fact: Fact) -> str:
+        """Return a fact as one line: a triple, or `Tokyo (Q1490) | inception (P571) | 1457-01-01`."""
+        if isinstance(fact, Triple):
+            return self.triple(fact)
+        return f"{self.entity(fact.head)} | {self.relation(fact.relation)} | {self.value(fact.tail)}"
+
+    def value(self, literal: Literal, most: int = MAX_VALUE) -> str:
+        """Return a value plainly: `1997-04-05`, `2,544`, `true`, or a text in quotes.
+
+        The language of a text is said where it is not the one that people expect.
+        """
+        plain = plain_value(literal)
+        if plain is not None:
+            return plain
+        text, tag = shown_quoted(literal.value, most), literal.language
+        return text if tag is None or tag.lower().partition("-")[0] == self.language else f"{text}@{shown(tag)}"
 
     def term(self, term: Term, most: int = MAX_VALUE) -> str:
         """Return any term as people read it."""
@@ -102,15 +128,17 @@ async def names_of(graph: KGAdapter, terms: Iterable[Node], *, max_tokens: int |
     """
     wanted = dict.fromkeys(terms)
     most = MAX_LABEL if max_tokens is None else min(MAX_LABEL, max_tokens // 8)
-    return Names(graph.prefixes, await graph.labels(wanted) if wanted else {}, most)
+    language = next((tag.partition("-")[0] for tag in graph.vocabulary.languages), None)
+    return Names(graph.prefixes, await graph.labels(wanted) if wanted else {}, most, language)
 
 
-def terms_of(triples: Iterable[Triple]) -> Iterable[Node]:
-    """Yield the terms of triples, with repeats."""
-    for triple in triples:
-        yield triple.head
-        yield triple.relation
-        yield triple.tail
+def terms_of(facts: Iterable[Fact]) -> Iterable[Node]:
+    """Yield the nodes and relations of facts, with repeats."""
+    for fact in facts:
+        yield fact.head
+        yield fact.relation
+        if isinstance(fact, Triple):
+            yield fact.tail
 
 
 def shown_label(text: str, most: int = MAX_LABEL) -> str:
@@ -121,13 +149,18 @@ def shown_label(text: str, most: int = MAX_LABEL) -> str:
 
 def shown_literal(literal: Literal, prefixes: Prefixes, most: int = MAX_VALUE) -> str:
     """Return a literal in quotes on one line, shortened, with its language or datatype."""
-    value = shown_within(literal.value, most).replace('"', '\\"')
-    text = f'"{value}"'
+    text = shown_quoted(literal.value, most)
     if literal.language is not None:
         return f"{text}@{shown(literal.language)}"
     if literal.datatype in {XSD_STRING, RDF_LANG_STRING}:
         return text
     return f"{text}^^{shown_datatype(literal.datatype, prefixes)}"
+
+
+def shown_quoted(text: str, most: int = MAX_VALUE) -> str:
+    """Return a text in quotes on one line, shortened."""
+    value = shown_within(text, most).replace('"', '\\"')
+    return f'"{value}"'
 
 
 def shown_datatype(datatype: Iri, prefixes: Prefixes) -> str:

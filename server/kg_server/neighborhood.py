@@ -1,14 +1,14 @@
-"""GetNeighbor: the triples around one entity, a page at a time."""
+"""GetNeighbor: the facts around one entity, a page at a time."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kg_adapters.models import Count, Degree, Direction, NeighborPage, RelationCount
+from kg_adapters.models import NO_FEATURES, Count, Degree, Direction, NeighborPage, RelationCount
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.requests import NeighborRequest
-from kg_adapters.terms import Iri, Node, Triple
+from kg_adapters.requests import FeatureRequest, NeighborRequest
+from kg_adapters.terms import Attribute, Fact, Iri, Node, Triple
 from kg_server.budget import fitting, token_count
 from kg_server.coverage import absence
 from kg_server.names import Names, names_of, terms_of
@@ -21,6 +21,8 @@ SUMMARY_TOKENS: Final = 200
 TABLE_SHARE: Final = 0.85
 TABLE_LINE_TOKENS: Final = 30
 RESERVED_TOKENS: Final = 110
+MOST_VALUES: Final = 500
+"""Of how many values of a large entity it is counted which relation they have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +81,12 @@ async def neighborhood(
         return Answer(_no_triples(await no_such_relation(graph, node, error)), ())
     query = _Query(node, chosen, direction, limit, cursor)
     page = await _page(graph, query, entity)
-    if not page.triples and query.position is None:
+    if not page.facts and query.position is None:
         if relation is not None and graph.remote:
             await relation_of(graph, relation, around=[node])
         return await _nothing(graph, query, max_tokens)
     counts = await _counts(graph, query, page)
-    shown_terms = (node, *query.read, *terms_of(page.triples), *(each.relation for each in counts))
+    shown_terms = (node, *query.read, *terms_of(page.facts), *(each.relation for each in counts))
     names = await names_of(graph, shown_terms, max_tokens=max_tokens)
     if not page.truncated:
         answer = _answer(query, page, RelationTable(tuple(counts), (), len(counts)), names)
@@ -92,9 +94,9 @@ async def neighborhood(
             return answer
     table = relation_table(names, counts, int((max_tokens - SUMMARY_TOKENS) * TABLE_SHARE))
     room = max_tokens - RESERVED_TOKENS - token_count("\n".join(table.lines)) - token_count(names.entity(node))
-    fits = max(1, fitting([names.triple(triple) for triple in page.triples], room))
+    fits = max(1, fitting([names.fact(fact) for fact in page.facts], room))
     while True:
-        if fits < len(page.triples):
+        if fits < len(page.facts):
             page = await _page(graph, replace(query, limit=fits), entity)
         answer = _answer(query, page, table, names)
         if fits == 1 or answer.tokens <= max_tokens:
@@ -151,6 +153,7 @@ async def _page(graph: KGAdapter, query: _Query, asked: str) -> NeighborPage:
             direction=query.direction,
             relations=None if query.relation is None else frozenset({query.relation}),
             limit=query.limit,
+            values=True,
             cursor=query.position,
         )
     )
@@ -164,55 +167,73 @@ async def _counts(graph: KGAdapter, query: _Query, page: NeighborPage) -> Sequen
     if query.position is not None:
         return ()
     if not page.truncated:
-        return _counted(query.entity, page.triples)
+        return _counted(query.entity, page.facts)
     degrees = await graph.degrees(
         [query.entity], direction=query.direction, relations=None if query.relation is None else [query.relation]
     )
-    return degrees[query.entity].relations
+    counts = degrees[query.entity].relations
+    return counts if query.direction == "in" else [*counts, *await _value_counts(graph, query)]
 
 
-def _counted(entity: Node, triples: Sequence[Triple]) -> list[RelationCount]:
-    found = Counter((triple.head != entity, triple.relation) for triple in triples)
+async def _value_counts(graph: KGAdapter, query: _Query) -> Sequence[RelationCount]:
+    wanted = None if query.relation is None else frozenset({query.relation})
+    pages = await graph.features(FeatureRequest((query.entity,), wanted, MOST_VALUES))
+    left_out = graph.vocabulary.texts if wanted is None else frozenset[Iri]()
+    values = pages.get(query.entity, NO_FEATURES).features
+    found = Counter(each.relation for each in values if each.relation not in left_out)
+    return [RelationCount(relation, "out", Count(n)) for relation, n in found.items()]
+
+
+def _counted(entity: Node, facts: Sequence[Fact]) -> list[RelationCount]:
+    found = Counter((fact.head != entity, fact.relation) for fact in facts)
     return [RelationCount(relation, "in" if inward else "out", Count(n)) for (inward, relation), n in found.items()]
 
 
 def _answer(query: _Query, page: NeighborPage, table: RelationTable, names: Names) -> Answer:
-    grouped = sorted(page.triples, key=lambda triple: (triple.head != query.entity, triple.relation))
+    grouped = sorted(page.facts, key=lambda fact: (fact.head != query.entity, fact.relation))
     outgoing, incoming = by_direction(table.counts)
-    ids = [
-        [names.entity_id(each.head), names.relation_id(each.relation), names.entity_id(each.tail)] for each in grouped
-    ]
     result = NeighborsResult(
         status="truncated" if page.truncated else "ok",
         summary=_summary(query, page, table.relations, names),
-        triples=ids,
+        triples=[
+            [names.entity_id(each.head), names.relation_id(each.relation), names.entity_id(each.tail)]
+            for each in grouped
+            if isinstance(each, Triple)
+        ],
+        values=[
+            [names.entity_id(each.head), names.relation_id(each.relation), names.value(each.tail)]
+            for each in grouped
+            if isinstance(each, Attribute)
+        ],
         labels=names.entity_labels(dict.fromkeys(_ends(grouped))),
-        relations=names.relation_labels(dict.fromkeys(triple.relation for triple in grouped)),
+        relations=names.relation_labels(dict.fromkeys(fact.relation for fact in grouped)),
         outgoing=names.counts(outgoing),
         incoming=names.counts(incoming),
         total=page.total.value,
         cursor=page.cursor,
     )
-    return Answer(result, (*table.lines, *(names.triple(triple) for triple in grouped)))
+    return Answer(result, (*table.lines, *map(names.fact, grouped)))
 
 
-def _ends(triples: Sequence[Triple]) -> Iterator[Node]:
-    for triple in triples:
-        yield triple.head
-        yield triple.tail
+def _ends(facts: Sequence[Fact]) -> Iterator[Node]:
+    for fact in facts:
+        yield fact.head
+        if isinstance(fact, Triple):
+            yield fact.tail
 
 
 def _summary(query: _Query, page: NeighborPage, relations: int, names: Names) -> str:
-    noun = "triple" if page.total.value == 1 else "triples"
+    noun = "triple" if len(page.triples) == len(page.facts) else "fact"
+    noun += "" if page.total.value == 1 else "s"
     subject = f"{query.said(names)}{names.entity(query.entity)} has {page.total} {ADJECTIVES[query.direction]} {noun}"
     if query.relation is not None:
         subject += f" with {names.relation(query.relation)}"
     elif relations > 1:
         subject += f" over {relations:,} relations"
     if page.cursor is not None:
-        return f'{subject}; {len(page.triples)} here, sampled across relations. Next page: cursor="{page.cursor}".'
+        return f'{subject}; {len(page.facts)} here, sampled across relations. Next page: cursor="{page.cursor}".'
     if query.position is not None:
-        return f"{subject}; the last {len(page.triples)} here."
+        return f"{subject}; the last {len(page.facts)} here."
     return f"{subject}, all here."
 
 

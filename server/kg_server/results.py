@@ -33,9 +33,10 @@ class Result(BaseModel):
 
 
 class NeighborsResult(Result):
-    """Triples around one entity, as rows of ids."""
+    """Triples around one entity as rows of ids, and its values."""
 
     triples: list[list[str]] = Field(description="[head, relation, tail]")
+    values: list[list[str]] = Field(default=[], description="[head, relation, value]")
     labels: dict[str, str]
     relations: dict[str, str]
     outgoing: dict[str, int]

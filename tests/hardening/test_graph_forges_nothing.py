@@ -105,6 +105,8 @@ def assert_names(line: Sequence[str], row: Sequence[str], data: Mapping[str, obj
 
 def assert_triples(reply: Reply, *, more: int = 0) -> list[list[str]]:
     triples, lines = rows(reply.data["triples"]), body(reply)
+    values = {row[2] for row in rows(reply.data.get("values", []))}
+    lines = [line for line in lines if line.split(" | ")[2] not in values]
     assert len(lines) == len(triples) > 0
     for line, row in zip(lines, triples, strict=True):
         fields = line.split(" | ")
@@ -125,7 +127,7 @@ async def neighbours(asked: Asked) -> None:
     kept = await asked.call("memory-append", triples=triples)
     assert (kept.data["added"], kept.data["refused"]) == (len(triples), [])
     again = await asked.call("memory-append", triples=body(reply), memory=kept.data["memory"])
-    assert (again.data["added"], again.data["refused"]) == (0, [])
+    assert (again.data["added"], again.data["refused"]) == (len(body(reply)) - len(triples), [])
     await remembered(asked, again, str(kept.data["memory"]))
 
 

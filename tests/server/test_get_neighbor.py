@@ -1,12 +1,18 @@
+from collections.abc import Callable
+
 from calls import call, counts, refusal, rows
 from kg_adapters.local.adapter import LocalAdapter
 from kg_server.budget import token_count
+
+EX, XSD = "http://ex.org/", "http://www.w3.org/2001/XMLSchema#"
+LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 
 
 async def test_every_triple_around_an_entity_is_a_line_with_labels_and_ids(tokyo: LocalAdapter) -> None:
     reply = await call(tokyo, "GetNeighbor", entity="Q1490")
     assert reply.text == (
-        "Tokyo (Q1490) has 3 outgoing triples over 3 relations, all here.\n"
+        "Tokyo (Q1490) has 4 outgoing facts over 4 relations, all here.\n"
+        "Tokyo (Q1490) | population (P1082) | 13,960,236\n"
         "Tokyo (Q1490) | country (P17) | Japan (Q17)\n"
         "Tokyo (Q1490) | instance of (P31) | city (Q515)\n"
         "Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)"
@@ -14,14 +20,46 @@ async def test_every_triple_around_an_entity_is_a_line_with_labels_and_ids(tokyo
     assert reply.data == {
         "status": "ok",
         "knowledge": "stated",
-        "summary": "Tokyo (Q1490) has 3 outgoing triples over 3 relations, all here.",
+        "summary": "Tokyo (Q1490) has 4 outgoing facts over 4 relations, all here.",
         "triples": [["Q1490", "P17", "Q17"], ["Q1490", "P31", "Q515"], ["Q1490", "P36", "Q179645"]],
+        "values": [["Q1490", "P1082", "13,960,236"]],
         "labels": {"Q1490": "Tokyo", "Q17": "Japan", "Q515": "city", "Q179645": "Shinjuku"},
-        "relations": {"P17": "country", "P31": "instance of", "P36": "capital"},
-        "outgoing": {"P17": 1, "P31": 1, "P36": 1},
+        "relations": {"P1082": "population", "P17": "country", "P31": "instance of", "P36": "capital"},
+        "outgoing": {"P1082": 1, "P17": 1, "P31": 1, "P36": 1},
         "incoming": {},
-        "total": 3,
+        "total": 4,
     }
+
+
+async def test_values_stand_beside_edges_and_a_hub_counts_them_too(graph_of: Callable[[str], LocalAdapter]) -> None:
+    said = "".join(
+        f'<{EX}a> <{EX}kin> <{EX}p{number}> ; <{EX}seen> "{1900 + number}"^^<{XSD}gYear> .' for number in range(30)
+    )
+    graph = graph_of(
+        f'{said} <{EX}a> <{LABEL}> "Ada"@en ; <{EX}motto> "on"@en, "weiter"@de ; <{EX}alive> "0"^^<{XSD}boolean> .'
+    )
+    found = await call(graph, "GetNeighbor", entity=f"<{EX}a>", limit=6)
+    assert found.data["outgoing"] == {
+        f"<{EX}{name}>": n for name, n in (("seen", 30), ("kin", 30), ("motto", 2), ("alive", 1))
+    }
+    assert (found.data["total"], found.data["status"]) == (63, "truncated")
+    assert found.data["values"] == [
+        [f"<{EX}a>", f"<{EX}{relation}>", value]
+        for relation, value in (
+            ("alive", "false"),
+            ("motto", '"on"'),
+            ("motto", '"weiter"@de'),
+            ("seen", "1900"),
+            ("seen", "1901"),
+        )
+    ]
+    incoming = await call(graph, "GetNeighbor", entity=f"<{EX}p1>", direction="in")
+    assert (incoming.data["values"], incoming.data["total"]) == ([], 1)
+
+
+async def test_a_feature_can_be_named_as_the_relation(tokyo: LocalAdapter) -> None:
+    reply = await call(tokyo, "GetNeighbor", entity="Q1490", relation="population")
+    assert reply.lines == ["Tokyo (Q1490) | population (P1082) | 13,960,236"]
 
 
 async def test_both_directions_keep_the_real_direction_of_each_triple(tokyo: LocalAdapter) -> None:

@@ -1,5 +1,5 @@
 from kg_adapters.prefixes import WIKIDATA
-from kg_adapters.terms import RDF_LANG_STRING, XSD, BlankNode, Iri, Literal, Triple
+from kg_adapters.terms import RDF_LANG_STRING, XSD, Attribute, BlankNode, Iri, Literal, Triple
 from kg_server.names import Names, shown_literal
 
 TOKYO = Iri("http://www.wikidata.org/entity/Q1490")
@@ -23,6 +23,16 @@ def test_a_literal_shows_its_language_or_its_datatype() -> None:
     assert shown_literal(Literal("x", RDF_LANG_STRING, "en"), WIKIDATA) == '"x"@en'
     assert shown_literal(Literal("1", Iri(XSD + "integer")), WIKIDATA) == '"1"^^xsd:integer'
     assert shown_literal(Literal("1", TOKYO), WIKIDATA) == '"1"^^Q1490'
+
+
+def test_a_value_stands_plainly_and_a_text_says_another_language_than_the_one_that_is_read() -> None:
+    names = Names(WIKIDATA, {TOKYO: "Tokyo"}, language="en")
+    assert names.value(Literal("2544", Iri(XSD + "integer"))) == "2,544"
+    assert names.value(Literal("1997", Iri(XSD + "gYear"))) == "1997"
+    assert names.value(Literal("x", RDF_LANG_STRING, "en-GB")) == '"x"'
+    assert names.value(Literal("x", RDF_LANG_STRING, "de")) == '"x"@de'
+    assert names.value(Literal("2544", Iri("http://e.org/code"))) == '"2544"'
+    assert names.fact(Attribute(TOKYO, CAPITAL, Literal('a" | b'))) == r'Tokyo (Q1490) | P36 | "a\" \| b"'
 
 
 def test_a_label_is_cut_and_kept_on_one_line() -> None:
