@@ -31,6 +31,10 @@ async def test_every_triple_around_an_entity_is_a_line_with_labels_and_ids(tokyo
     }
 
 
+def local(id: str) -> str:
+    return id.strip("<>").rpartition(":")[2].rpartition("/")[2]
+
+
 async def test_values_stand_beside_edges_and_a_hub_counts_them_too(graph_of: Callable[[str], LocalAdapter]) -> None:
     said = "".join(
         f'<{EX}a> <{EX}kin> <{EX}p{number}> ; <{EX}seen> "{1900 + number}"^^<{XSD}gYear> .' for number in range(30)
@@ -39,19 +43,14 @@ async def test_values_stand_beside_edges_and_a_hub_counts_them_too(graph_of: Cal
         f'{said} <{EX}a> <{LABEL}> "Ada"@en ; <{EX}motto> "on"@en, "weiter"@de ; <{EX}alive> "0"^^<{XSD}boolean> .'
     )
     found = await call(graph, "GetNeighbor", entity=f"<{EX}a>", limit=6)
-    assert found.data["outgoing"] == {
-        f"<{EX}{name}>": n for name, n in (("seen", 30), ("kin", 30), ("motto", 2), ("alive", 1))
-    }
+    outgoing = {local(relation): n for relation, n in counts(found.data["outgoing"]).items()}
+    assert outgoing == {"seen": 30, "kin": 30, "motto": 2, "alive": 1}
     assert (found.data["total"], found.data["status"]) == (63, "truncated")
-    assert found.data["values"] == [
-        [f"<{EX}a>", f"<{EX}{relation}>", value]
-        for relation, value in (
-            ("alive", "false"),
-            ("motto", '"on"'),
-            ("motto", '"weiter"@de'),
-            ("seen", "1900"),
-            ("seen", "1901"),
-        )
+    assert [(local(relation), value) for _, relation, value in rows(found.data["values"])] == [
+        ("alive", "false"),
+        ("motto", '"on"'),
+        ("motto", '"weiter"@de'),
+        ("seen", "1900"),
     ]
     incoming = await call(graph, "GetNeighbor", entity=f"<{EX}p1>", direction="in")
     assert (incoming.data["values"], incoming.data["total"]) == ([], 1)
