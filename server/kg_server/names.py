@@ -77,7 +77,8 @@ class Names:
         """
         plain = plain_value(literal)
         if plain is not None:
-            return plain
+            # A whole number of this size may be a year, which nobody writes with a comma.
+            return literal.value if len(plain) == len("1,999") and "1,000" <= plain <= "2,100" else plain
         text, tag = shown_quoted(literal.value, most), literal.language
         return text if tag is None or tag.lower().partition("-")[0] == self.language else f"{text}@{shown(tag)}"
 

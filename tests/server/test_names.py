@@ -29,6 +29,7 @@ def test_a_value_stands_plainly_and_a_text_says_another_language_than_the_one_th
     names = Names(WIKIDATA, {TOKYO: "Tokyo"}, language="en")
     assert names.value(Literal("2544", Iri(XSD + "integer"))) == "2,544"
     assert names.value(Literal("1997", Iri(XSD + "gYear"))) == "1997"
+    assert names.value(Literal("1997", Iri(XSD + "integer"))) == "1997"
     assert names.value(Literal("x", RDF_LANG_STRING, "en-GB")) == '"x"'
     assert names.value(Literal("x", RDF_LANG_STRING, "de")) == '"x"@de'
     assert names.value(Literal("2544", Iri("http://e.org/code"))) == '"2544"'
