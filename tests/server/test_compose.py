@@ -127,12 +127,12 @@ async def test_a_node_that_fails_is_named_beside_the_others(tokyo: LocalAdapter)
 
 
 async def test_a_part_that_fails_leaves_the_others_alone(tokyo: LocalAdapter) -> None:
-    reply = await composed(tokyo, "Degree[Q1490], Neighbor[Tokyo, capital], Retrieve[Shinjuku]")
+    reply = await composed(tokyo, "Degree[Q1490], Neighbor[Osaka, capital], Retrieve[Shinjuku]")
     assert reply.data["status"] == "truncated"
     assert reply.summary == "3 parts: 2 worked out, 1 failed."
     assert reply.lines[0] == "part 1 | Degree[Q1490] | 3"
-    assert rows(reply.data["parts"])[1][:3] == ["2", "Neighbor[Tokyo, capital]", "error"]
-    assert rows(reply.data["parts"])[1][3].endswith("In its place, Retrieve[Tokyo] takes the best match.")
+    assert rows(reply.data["parts"])[1][:3] == ["2", "Neighbor[Osaka, capital]", "error"]
+    assert rows(reply.data["parts"])[1][3].startswith("Nothing here is named 'Osaka'.")
     assert [row[3] for row in rows(reply.data["results"])] == ["3", "Q179645"]
 
 
@@ -140,7 +140,7 @@ async def test_when_every_part_fails_the_call_fails_with_all_reasons(tokyo: Loca
     text = await refused(tokyo, "Retrieve[zzzzqqqq], Neighbor[Q424242, P36]")
     assert text.splitlines() == [
         "None of the 2 parts can be worked out.",
-        "1: Nothing is called 'zzzzqqqq' or alike. Try another spelling or fewer words.",
+        "1: Nothing here is named 'zzzzqqqq'. Retrieve finds things by other words.",
         "line 1, column 10: Retrieve[zzzzqqqq], Neighbor[Q424242, P36]",
         "                            ^",
         "2: This graph has no entity 'Q424242'. Retrieve finds the id of a name.",
@@ -150,10 +150,10 @@ async def test_when_every_part_fails_the_call_fails_with_all_reasons(tokyo: Loca
     assert (await refused(tokyo, ",".join(["Retrieve[zzzzqqqq]"] * 9))).endswith("\nThe other 4 fail too.")
 
 
-async def test_a_plain_name_is_never_guessed_to_be_an_id(tokyo: LocalAdapter) -> None:
-    text = await refused(tokyo, 'Neighbor["Tokyo", capital]')
-    assert "'Tokyo' is not an id." in text
-    assert "In its place, Retrieve[Tokyo] takes the best match." in text
+async def test_an_exact_name_stands_for_an_id_and_nothing_is_computed_from_another(tokyo: LocalAdapter) -> None:
+    assert (await composed(tokyo, 'Neighbor["Tokyo", capital]')).lines[0].endswith("| Shinjuku (Q179645)")
+    text = await refused(tokyo, 'Neighbor["Kyoto", capital]')
+    assert "Nothing here is named 'Kyoto'. Near, not the same: Tokyo (Q1490)" in text
     assert text.endswith("^")
 
 
@@ -228,16 +228,16 @@ async def test_sixty_four_parts_do_not_overflow_the_answer(tokyo: LocalAdapter) 
 
 
 HOSTILE = {
-    "bracket": ('Retrieve["a ] b"]', "Nothing is called 'a ] b' or alike."),
-    "comma": ("Neighbor[Retrieve[Tokyo, or so], capital]", "Shinjuku"),
+    "bracket": ('Retrieve["a ] b"]', "Nothing here is named 'a ] b'."),
+    "comma": ("Neighbor[Retrieve[Tokyo, or so], capital]", "Near, not the same: Tokyo (Q1490)"),
     "quotes": ("Retrieve['\"Tokyo\"']", "Tokyo (Q1490)"),
     "newline": ("Retrieve[To\nkyo]", "Tokyo (Q1490)"),
-    "chinese": ("Retrieve[\u6771\u4eac]", "Nothing is called '\u6771\u4eac' or alike."),
-    "arabic": ("Retrieve[\u0637\u0648\u0643\u064a\u0648]", "Nothing is called"),
+    "chinese": ("Retrieve[\u6771\u4eac]", "Nothing here is named '\u6771\u4eac'."),
+    "arabic": ("Retrieve[\u0637\u0648\u0643\u064a\u0648]", "Nothing here is named"),
     "surrogate": ("Retrieve[\ud800]", "a valid string"),
-    "control": ("Retrieve[\x00\x01]", "Nothing is called"),
+    "control": ("Retrieve[\x00\x01]", "Nothing here is named"),
     "unbalanced": ("Neighbor[Retrieve[Tokyo, capital]", "is never closed"),
-    "code": ("Retrieve[__import__('os').system('true')]", "Nothing is called"),
+    "code": ("Retrieve[__import__('os').system('true')]", "Nothing here is named"),
     "depth": ("Neighbor[" * 1_000, "nested deeper than 8"),
     "size": ("Retrieve[" + "x" * 100_000 + "]", "at most 20000 characters"),
     "injection": ("Neighbor[<http://a> <http://b>, x]", "is not an id"),

@@ -8,10 +8,10 @@ from typing import Final
 import anyio
 
 from kg_adapters.errors import BackendTimeout, InvalidRequest, KGError, UnknownRelation
-from kg_adapters.models import Candidate, Count
+from kg_adapters.models import Count
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node
-from kg_boundary.shown import in_quotes, shown_within
+from kg_boundary.shown import in_quotes
 from kg_server.compose.concurrency import all_of, together
 from kg_server.compose.outcomes import Fact, Failure, Note, Outcome, Part, Step
 from kg_server.compose.pointing import MisreadExpression
@@ -33,12 +33,14 @@ from kg_server.compose.syntax import (
     operands_of,
 )
 from kg_server.compose.walking import any_backwards, measure, read, walk
+from kg_server.entity_arguments import naming_refusal
+from kg_server.identity import identify
 from kg_server.lines import Over
 from kg_server.names import MAX_LABEL
 from kg_server.relation_resolution import Chosen, Sort
 from kg_server.resolve import entity_of, unknown_entity
 
-SEARCHED: Final = 20
+_ID_MARKS: Final = frozenset("<>:")
 LISTED_TIES: Final = 5
 AT_ONCE: Final = 8
 
@@ -169,31 +171,30 @@ class _Evaluation:
         try:
             node = await entity_of(self._graph, ref.text)
         except InvalidRequest as error:
-            instead = f"Retrieve[{shown_within(ref.text, 80)}]"
-            raise self._misread(ref.span, f"{error} In its place, {instead} takes the best match.") from error
+            (found,) = await identify(self._graph, [ref.text])
+            if found.match == "exact" and len(found.nodes) == 1:
+                return Outcome("nodes", (Fact(None, found.nodes[0]),), Count(1))
+            refusal = error if _ID_MARKS.intersection(ref.text) else await naming_refusal(self._graph, found)
+            raise self._misread(ref.span, str(refusal)) from error
         except KGError as error:
             raise self._misread(ref.span, str(error)) from error
         reason = str(await unknown_entity(self._graph, node, ref.text))
         return Outcome("nodes", (), Count(0, exact=False), failures=(Failure(node, reason),))
 
     async def _retrieved(self, call: RetrieveCall) -> Step:
-        found = await self._graph.search(call.text.text, limit=SEARCHED)
-        if not found:
-            raise self._misread(
-                call.text.span,
-                f"Nothing is called {in_quotes(call.text.text)} or alike. Try another spelling or fewer words.",
-            )
-        best, *others = found
-        ties = [each.entity for each in others if each.score == best.score]
+        (found,) = await identify(self._graph, [call.text.text])
+        if not found.named:
+            raise self._misread(call.text.span, str(await naming_refusal(self._graph, found)))
+        best, *others = found.named
         note: list[str | Node | Over] = [f"by {best.matched_by} {in_quotes(best.matched_text, MAX_LABEL)}"]
-        if not _exact(best):
-            note.append(f", the most like it ({best.score:.2f}), not the same")
-        if ties:
-            note.append(f"; {len(ties)} {'other matches' if len(ties) == 1 else 'others match'} as well:")
-            for tie in ties[:LISTED_TIES]:
-                note.extend((" " if tie == ties[0] else ", ", tie))
-        outcome = Outcome("nodes", (Fact(None, best.entity),), Count(1))
-        return Step(call, outcome, (tuple(note),), doubtful=bool(ties) or not _exact(best))
+        if found.match == "close":
+            note.append(", which the text misspells")
+        if others:
+            note.append(f"; {len(found.named)} of that name take part:")
+            for place, each in enumerate(found.named[:LISTED_TIES]):
+                note.extend((" " if not place else ", ", each.entity))
+        outcome = Outcome("nodes", tuple(Fact(None, each) for each in found.nodes), Count(len(found.nodes)))
+        return Step(call, outcome, (tuple(note),), doubtful=bool(others) or found.match == "close")
 
     async def _values(self, call: FeatureCall, nodes: Outcome) -> Step:
         sources, notes = self._sources(nodes)
@@ -253,10 +254,6 @@ def _all(nodes: Outcome, sources: Sequence[Node]) -> bool:
 def _with_failures(outcome: Outcome, nodes: Outcome) -> Outcome:
     """Return an outcome that keeps the failures of the nodes it starts from."""
     return replace(outcome, failures=(*nodes.failures, *outcome.failures)) if nodes.failures else outcome
-
-
-def _exact(candidate: Candidate) -> bool:
-    return candidate.matched_by in {"label", "alias"}
 
 
 def _choice(found: Chosen, over: Over) -> tuple[Note, ...]:
