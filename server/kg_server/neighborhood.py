@@ -11,27 +11,18 @@ from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.terms import Attribute, Fact, Iri, Node, Triple
 from kg_server.budget import fitting, token_count
 from kg_server.coverage import absence
+from kg_server.inverses import OPPOSITE, Walked, degree_both_ways, inverse_of
 from kg_server.names import Names, names_of, terms_of
+from kg_server.relation_counts import ADJECTIVES, RelationTable, by_direction, relation_table
 from kg_server.relation_resolution import Chosen, NoSuchRelation, no_such_relation, relation_of
 from kg_server.resolve import entity_of, require_entity, unknown_entity
 from kg_server.results import Answer, Knowledge, NeighborsResult
 
-ADJECTIVES: Final = {"out": "outgoing", "in": "incoming", "both": "neighbouring"}
 SUMMARY_TOKENS: Final = 200
 TABLE_SHARE: Final = 0.85
-TABLE_LINE_TOKENS: Final = 30
 RESERVED_TOKENS: Final = 110
 MOST_VALUES: Final = 500
 """Of how many values of a large entity it is counted which relation they have."""
-
-
-@dataclass(frozen=True, slots=True)
-class RelationTable:
-    """The relations that an answer counts, and the lines that show them."""
-
-    counts: tuple[RelationCount, ...]
-    lines: tuple[str, ...]
-    relations: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +34,8 @@ class _Query:
     direction: Direction
     limit: int
     position: str | None
+    instead_of: Chosen | None = None
+    walked: Walked | None = None
 
     @property
     def relation(self) -> Iri | None:
@@ -50,10 +43,15 @@ class _Query:
 
     @property
     def read(self) -> Sequence[Iri]:
-        return () if self.chosen is None else self.chosen.terms
+        chosen = (each for each in (self.chosen, self.instead_of) if each is not None)
+        terms = [term for each in chosen for term in each.terms]
+        return terms if self.walked is None or self.walked.inverse is None else [*terms, self.walked.inverse]
 
     def said(self, names: Names) -> str:
-        return "" if self.chosen is None else self.chosen.said(names)
+        if self.chosen is None or self.instead_of is None:
+            return "" if self.chosen is None else self.chosen.said(names)
+        asked, stored = names.relation(self.instead_of.relation), names.relation(self.chosen.relation)
+        return f"{self.instead_of.said(names)}{asked} is stored here as {stored}, its inverse. "
 
 
 async def neighborhood(
@@ -79,25 +77,42 @@ async def neighborhood(
     except NoSuchRelation as error:
         await require_entity(graph, entity)
         return Answer(_no_triples(await no_such_relation(graph, node, error)), ())
-    query = _Query(node, chosen, direction, limit, cursor)
-    page = await _page(graph, query, entity)
+    query, page = await _found(graph, _Query(node, chosen, direction, limit, cursor), entity)
     if not page.facts and query.position is None:
         if relation is not None and graph.remote:
             await relation_of(graph, relation, around=[node])
         return await _nothing(graph, query, max_tokens)
+    return await _fitted(graph, query, page, entity, max_tokens)
+
+
+async def _found(graph: KGAdapter, query: _Query, asked: str) -> tuple[_Query, NeighborPage]:
+    """Return the first facts, over the inverse relation where they are stored so, and what was asked for in the end."""
+    if query.position is not None:
+        query = await _as_stored(graph, query)
+    page = await _page(graph, query, asked)
+    if query.position is not None or query.relation is None or query.direction == "both":
+        return query, page
+    if page.facts:
+        walked = await degree_both_ways(graph, query.entity, query.relation, query.direction)
+        return replace(query, walked=walked if walked.more else None), page
+    query = await _as_stored(graph, query)
+    return query, page if query.instead_of is None else await _page(graph, query, asked)
+
+
+async def _fitted(graph: KGAdapter, query: _Query, page: NeighborPage, asked: str, max_tokens: int) -> Answer:
     counts = await _counts(graph, query, page)
-    shown_terms = (node, *query.read, *terms_of(page.facts), *(each.relation for each in counts))
+    shown_terms = (query.entity, *query.read, *terms_of(page.facts), *(each.relation for each in counts))
     names = await names_of(graph, shown_terms, max_tokens=max_tokens)
     if not page.truncated:
         answer = _answer(query, page, RelationTable(tuple(counts), (), len(counts)), names)
         if answer.tokens <= max_tokens:
             return answer
     table = relation_table(names, counts, int((max_tokens - SUMMARY_TOKENS) * TABLE_SHARE))
-    room = max_tokens - RESERVED_TOKENS - token_count("\n".join(table.lines)) - token_count(names.entity(node))
+    room = max_tokens - RESERVED_TOKENS - token_count("\n".join(table.lines)) - token_count(names.entity(query.entity))
     fits = max(1, fitting([names.fact(fact) for fact in page.facts], room))
     while True:
         if fits < len(page.facts):
-            page = await _page(graph, replace(query, limit=fits), entity)
+            page = await _page(graph, replace(query, limit=fits), asked)
         answer = _answer(query, page, table, names)
         if fits == 1 or answer.tokens <= max_tokens:
             return answer
@@ -110,40 +125,19 @@ async def _chosen(graph: KGAdapter, node: Node, relation: str | None, direction:
     return await relation_of(graph, relation, around=[node], direction=direction, trusting=graph.remote)
 
 
-def relation_table(names: Names, counts: Sequence[RelationCount], max_tokens: int) -> RelationTable:
-    """Return a line a direction that names every relation with its count, the most frequent first.
-
-    What does not fit into the budget is summed up at the end of its line. A single relation needs no table.
-    """
-    if len(counts) < 2:
-        return RelationTable(tuple(counts), (), len(counts))
-    directions = dict.fromkeys(each.direction for each in counts)
-    share = max_tokens // len(directions)
-    lines: list[str] = []
-    shown: list[RelationCount] = []
-    for direction in directions:
-        ordered = sorted(
-            (each for each in counts if each.direction == direction),
-            key=lambda each: (-each.count.value, each.relation),
-        )
-        parts = [f"{names.relation(each.relation)} {each.count};" for each in ordered]
-        fits = fitting(parts, share - TABLE_LINE_TOKENS)
-        lines.append(_table_line(ADJECTIVES[direction], parts[:fits], ordered[fits:]))
-        shown.extend(ordered[:fits])
-    return RelationTable(tuple(shown), tuple(lines), len(counts))
-
-
-def by_direction(counts: Sequence[RelationCount]) -> tuple[list[RelationCount], list[RelationCount]]:
-    """Return the outgoing and the incoming counts."""
-    return [each for each in counts if each.direction == "out"], [each for each in counts if each.direction == "in"]
-
-
-def _table_line(adjective: str, parts: Sequence[str], rest: Sequence[RelationCount]) -> str:
-    line = f"{adjective} relations: {' '.join(parts)}".rstrip(";")
-    if not rest:
-        return line
-    triples = Count(sum(each.count.value for each in rest))
-    return f"{line}; and {len(rest)} more with {triples} triples, which Degree lists"
+async def _as_stored(graph: KGAdapter, query: _Query) -> _Query:
+    """Return the question for the same facts over the inverse relation, where the graph has them that way only."""
+    if query.chosen is None or query.direction == "both":
+        return query
+    inverse = await inverse_of(graph, query.chosen.relation)
+    if inverse is None:
+        return query
+    back = OPPOSITE[query.direction]
+    straight = await graph.degrees([query.entity], direction=query.direction, relations=[query.chosen.relation])
+    stored = await graph.degrees([query.entity], direction=back, relations=[inverse])
+    if query.entity not in stored or straight[query.entity].relations or not stored[query.entity].relations:
+        return query
+    return replace(query, chosen=Chosen(inverse), direction=back, instead_of=query.chosen)
 
 
 async def _page(graph: KGAdapter, query: _Query, asked: str) -> NeighborPage:
@@ -194,7 +188,7 @@ def _answer(query: _Query, page: NeighborPage, table: RelationTable, names: Name
     outgoing, incoming = by_direction(table.counts)
     result = NeighborsResult(
         status="truncated" if page.truncated else "ok",
-        summary=_summary(query, page, table.relations, names),
+        summary=_summary(query, page, table.relations, names) + _elsewhere(query, names),
         triples=[
             [names.entity_id(each.head), names.relation_id(each.relation), names.entity_id(each.tail)]
             for each in grouped
@@ -235,6 +229,15 @@ def _summary(query: _Query, page: NeighborPage, relations: int, names: Names) ->
     if query.position is not None:
         return f"{subject}; the last {len(page.facts)} here."
     return f"{subject}, all here."
+
+
+def _elsewhere(query: _Query, names: Names) -> str:
+    """Return a sentence on the facts that are stored over the inverse relation only; nothing where there are none."""
+    if query.walked is None or query.walked.inverse is None or query.position is not None:
+        return ""
+    back = OPPOSITE[query.direction]
+    inverse = names.relation_id(query.walked.inverse)
+    return f'{query.walked.said(names)} The others: relation="{inverse}", direction="{back}".'
 
 
 async def _nothing(graph: KGAdapter, query: _Query, max_tokens: int) -> Answer:

@@ -19,7 +19,7 @@ from kg_server.lines import (
     terms_of_lines,
 )
 from kg_server.names import Names, names_of
-from kg_server.neighborhood import ADJECTIVES, by_direction
+from kg_server.relation_counts import ADJECTIVES, by_direction
 from kg_server.relation_resolution import Chosen, NoSuchRelation, no_such_relation, relation_of
 from kg_server.resolve import require_entity
 from kg_server.results import Answer, DegreeResult, FeaturesResult, Knowledge, fitted

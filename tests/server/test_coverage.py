@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 import rdflib
 
-from calls import call
+from calls import call, rows
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import sample_store
 from kg_adapters.local.store import open_store
@@ -184,3 +184,36 @@ async def test_no_path_is_not_known(opened: Callable[[str], KGAdapter]) -> None:
 )
 def test_nouns_are_put_into_the_plural(noun: str, several: str) -> None:
     assert plural(noun) == several
+
+
+async def test_neighbours_that_are_stored_only_the_other_way_round_are_shown(
+    opened: Callable[[str], KGAdapter],
+) -> None:
+    reply = await call(opened(FAMILY), "GetNeighbor", entity="e:p8", relation="parent")
+    assert reply.summary == (
+        "parent (e:parent) is stored here as child (e:child), its inverse. "
+        "e:p8 has 1 incoming triple with child (e:child), all here."
+    )
+    assert reply.data["triples"] == [["e:p7", "e:child", "e:p8"]]
+
+
+async def test_neighbours_of_whom_some_are_stored_the_other_way_round_are_told(
+    opened: Callable[[str], KGAdapter],
+) -> None:
+    reply = await call(opened(FAMILY), "GetNeighbor", entity="e:p0", relation="child")
+    assert reply.summary == (
+        "e:p0 has 3 outgoing triples with child (e:child), all here. 3 stored as child (e:child), 2 more as parent "
+        '(e:parent) of the other. The others: relation="e:parent", direction="in".'
+    )
+
+
+async def test_pages_of_neighbours_that_are_stored_the_other_way_round_go_on(
+    opened: Callable[[str], KGAdapter],
+) -> None:
+    turtle = FAMILY + "e:p9 e:child e:p8 . e:p10 e:child e:p8 ."
+    graph = opened(turtle)
+    first = await call(graph, "GetNeighbor", entity="e:p8", relation="parent", limit=2)
+    last = await call(graph, "GetNeighbor", entity="e:p8", relation="parent", limit=2, cursor=first.data["cursor"])
+    assert [len(rows(each.data["triples"])) for each in (first, last)] == [2, 1]
+    lines = "\n".join((*first.lines, *last.lines))
+    assert all(f"e:{name} | child (e:child) | e:p8" in lines for name in ("p7", "p9", "p10"))
