@@ -14,7 +14,7 @@ from kg_adapters.wikidata.pace import Rates
 from played_time import PlayedTime
 from wikidata_stand_in import WikidataStandIn, graph, running
 
-PER_MINUTE = 6
+PER_MINUTE = 2
 TOKYO = Iri("http://www.wikidata.org/entity/Q1490")
 COUNTRY, POPULATION = (Iri(f"http://www.wikidata.org/prop/direct/{each}") for each in ("P17", "P1082"))
 TURTLE = (

@@ -31,7 +31,7 @@ GraphOf = Callable[[str], LocalAdapter]
 @pytest.mark.parametrize(
     ("tool", "arguments", "summary"),
     [
-        ("GetNeighbor", {"entity": "Tokyo"}, "Tokyo (Q1490) has 3 outgoing triples"),
+        ("GetNeighbor", {"entity": "Tokyo"}, "Tokyo (Q1490) has 4 outgoing facts"),
         ("Feature", {"entity": "EDO"}, "Tokyo (Q1490) has 4 values"),
         ("Degree", {"entity": "Tokyo"}, "Tokyo (Q1490) has 3 distinct neighbours"),
         ("GetPath", {"source": "Tokyo", "target": "Q17"}, "4 paths link Tokyo (Q1490) and Japan (Q17)"),

@@ -211,8 +211,9 @@ async def test_lines_and_rows_of_any_answer_can_be_copied(tokyo: LocalAdapter, t
         rows = [row[1:4] for row in facts_of(from_lines)]
         from_rows = await memory.append(*rows, memory=from_lines.data["memory"])
     assert "Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)" in lines
-    assert (from_lines.data["added"], from_lines.data["refused"]) == (len(lines) + len(features.lines), [])
-    assert (len(lines), len(features.lines)) == (5, 4)
+    # The population stands among the neighbouring facts and among the features.
+    assert (len(lines), len(features.lines)) == (6, 4)
+    assert (from_lines.data["added"], from_lines.data["refused"]) == (9, [])
     assert (from_rows.data["added"], from_rows.data["refused"]) == (0, [])
 
 

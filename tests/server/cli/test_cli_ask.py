@@ -131,7 +131,7 @@ def test_an_entity_can_be_given_as_any_form_of_its_id_or_by_its_name(
         options = ["--graph", graph, "--entity", given, "--entity", "Q1490", "--model", "m", "--base-url", service.url]
         run = cli.run("ask", QUESTION, *options)
     assert run.code == 0
-    assert f"Entities: {given!r} is Tokyo (Q1490)" in run.err.splitlines()
+    assert f"Entities: {given.strip()!r} is Tokyo (Q1490)" in run.err.splitlines()
     assert "<data>\nTokyo (Q1490)\n</data>" in service.asked[0].prompt
     assert "GetNeighbor[Q1490] was taken already" in service.asked[3].prompt
 
@@ -206,8 +206,12 @@ def test_any_server_with_the_tools_will_do(cli: CommandLine, tmp_path: Path) -> 
         (["ask", "Who?", "--entity", " "], 2, "An --entity is blank."),
         (["ask", "Who?", "--agent", "graph-counselor"], 2, "Graph Counselor needs a model."),
         (["ask", "Who?", "--graph", "nowhere.ttl"], 2, "There is no graph 'nowhere.ttl'."),
-        (["ask", "Who?", "--entity", "Q99999999"], 1, "This graph has no entity 'Q99999999'."),
-        (["ask", "Who?", "--entity", "Gothe"], 1, "Nothing in the graph is called 'Gothe'. Did you mean "),
+        (["ask", "Who?", "--entity", "Q99999999"], 1, "Nothing in the graph is named 'Q99999999'."),
+        (
+            ["ask", "Who?", "--entity", "Gothe"],
+            1,
+            "Nothing in the graph is named 'Gothe'. Near, not the same: Johann Wolfgang von Goethe (Q5879)",
+        ),
         (["ask", "Who?", "--server", "false"], 1, "The server 'false' cannot be reached"),
         (["replay", "nowhere.jsonl"], 2, "The trace nowhere.jsonl cannot be read"),
     ],

@@ -64,7 +64,7 @@ def test_the_drawing_is_gone_when_a_run_fails(tmp_path: Path) -> None:
     shown = run_in_terminal(tmp_path, "ask", QUESTION, "--graph", graph, "--entity", "Q404")
     assert shown.code == 1
     assert shown.sent.rindex(SHOW_CURSOR) > shown.sent.rindex(HIDE_CURSOR)
-    assert "kg-sextant: This graph has no entity 'Q404'." in shown.sent
+    assert "kg-sextant: Nothing in the graph is named 'Q404'." in shown.sent
 
 
 def test_no_text_of_a_model_or_a_graph_gives_orders_to_the_terminal(tmp_path: Path) -> None:

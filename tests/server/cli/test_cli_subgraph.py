@@ -34,7 +34,7 @@ def test_it_says_what_was_extracted_and_how_to_serve_it(cli: CommandLine, tmp_pa
         0,
         [
             f"{store}: 2 triples between 2 entities over 2 relations, and 5 literals.",
-            "Around 1 entity, with 3 requests, and 4 for literals.",
+            "Around 1 entity, with 3 requests, and 1 for literals.",
             f"Serve it: kg-sextant serve '{store}'",
         ],
     )
