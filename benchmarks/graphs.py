@@ -47,7 +47,7 @@ class Graph:
 
 def open_source(source: Path, cache: Path) -> Graph:
     """Return the graph of an RDF file, imported in an earlier run or now, in a process of its own that is measured."""
-    before = set(cache.iterdir())
+    before = set(cache.iterdir()) if cache.is_dir() else set[Path]()
     usage = run_job(("cache", str(source), str(cache)))
     store = cached_store([source], cache, ImportOptions())
     return Graph(source.name, source, store, None if store in before else usage)
