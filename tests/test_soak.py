@@ -41,7 +41,7 @@ def test_callers_who_ask_everything_at_once_get_what_they_get_alone_and_nothing_
 ) -> None:
     others = children_of(os.getpid())
     work = choose_workload(open_store(sample_store(tmp_path / "cache")).index, 2)
-    asked = Soak(tmp_path, work, clients=6, in_flight=6, seconds=1.0)
+    asked = Soak(tmp_path, work, clients=6, in_flight=6, seconds=3.0)
 
     report = asyncio.run(soaked(asked))
 

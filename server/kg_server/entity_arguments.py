@@ -131,6 +131,8 @@ async def naming_refusal(graph: KGAdapter, identity: Identity) -> KGError:
     shown = [", ".join(portraits.of(node)) for node in nodes]
     if not identity.named:
         return UnknownName(identity.text, near=shown, hint="" if shown else _SEARCH)
+    if len(nodes) == 1:
+        return InvalidRequest(f"{in_quotes(identity.text, MAX_LABEL)} may mean {shown[0]}. Give its id.")
     more = f"; and {len(identity.named) - SHOWN} more" if len(identity.named) > SHOWN else ""
     count = f"{in_quotes(identity.text, MAX_LABEL)} names {len(identity.named)} things here"
     return InvalidRequest(f"{count}: {'; '.join(shown)}{more}. {_SEVERAL}")

@@ -16,7 +16,7 @@ from kg_adapters.local.folding import fold
 from kg_adapters.models import Candidate
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node
-from kg_server.compose.concurrency import all_of
+from kg_server.concurrency import all_of
 from kg_server.misspelling import SMALL_WORDS, Slips, apart, slips_between, words_of
 
 Verdict: TypeAlias = Choice["exact", "close", "loose", "none"]

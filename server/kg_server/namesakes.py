@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.requests import FeatureRequest, NeighborRequest
-from kg_adapters.terms import Iri, Literal, Node, Term
+from kg_adapters.requests import NeighborRequest
+from kg_adapters.terms import Iri, Literal, Node, Term, Triple
 
 MAX_NAMESAKES: Final = 20
 """How many namesakes are looked at, in one batch."""
@@ -51,17 +51,15 @@ async def telling_facts(graph: KGAdapter, groups: Collection[Sequence[Node]]) ->
 
 async def _facts(graph: KGAdapter, nodes: Sequence[Node]) -> _Facts:
     """Return some of what entities have over each relation, and of their values; not names, descriptions and types."""
-    skipped = graph.vocabulary.texts | graph.vocabulary.unwalked
+    skipped = graph.vocabulary.unwalked
     found: defaultdict[Iri, defaultdict[Node, list[Term]]] = defaultdict(lambda: defaultdict(list))
-    around = NeighborRequest(tuple(nodes), direction="out", limit=_PER_ENTITY, limit_per_relation=_PER_RELATION)
+    around = NeighborRequest(
+        tuple(nodes), direction="out", limit=_PER_ENTITY, limit_per_relation=_PER_RELATION, values=True
+    )
     for page in (await graph.neighbors(around)).values():
-        for triple in page.triples:
-            found[triple.relation][triple.head].append(triple.tail)
-    values = await graph.features(FeatureRequest(tuple(nodes), limit=_PER_ENTITY))
-    for node, features in values.items():
-        for feature in features.features:
-            if len(feature.value.value) <= _LONGEST_VALUE:
-                found[feature.relation][node].append(feature.value)
+        for fact in page.facts:
+            if isinstance(fact, Triple) or len(fact.tail.value) <= _LONGEST_VALUE:
+                found[fact.relation][fact.head].append(fact.tail)
     return {
         relation: {node: tuple(terms) for node, terms in of.items()}
         for relation, of in found.items()

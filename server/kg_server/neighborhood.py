@@ -133,9 +133,10 @@ async def _as_stored(graph: KGAdapter, query: _Query) -> _Query:
     if inverse is None:
         return query
     back = OPPOSITE[query.direction]
-    straight = await graph.degrees([query.entity], direction=query.direction, relations=[query.chosen.relation])
-    stored = await graph.degrees([query.entity], direction=back, relations=[inverse])
-    if query.entity not in stored or straight[query.entity].relations or not stored[query.entity].relations:
+    counts = await graph.degrees([query.entity], relations=[query.chosen.relation, inverse])
+    relations = counts[query.entity].relations if query.entity in counts else ()
+    stored = {(each.relation, each.direction) for each in relations}
+    if (query.chosen.relation, query.direction) in stored or (inverse, back) not in stored:
         return query
     return replace(query, chosen=Chosen(inverse), direction=back, instead_of=query.chosen)
 

@@ -43,8 +43,8 @@ from kg_adapters.sparql.opening import open_sparql
 from kg_adapters.sparql.options import EndpointOptions
 from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql.reply_file import ReplyFile
+from kg_adapters.sparql.slices import ROWS_AT_ONCE
 from kg_adapters.sparql.solutions import Row, Solutions, UnreadableAnswer
-from kg_adapters.sparql.turns import ROWS_AT_ONCE
 from kg_adapters.terms import RDF_LANG_STRING, XSD, Iri, Literal
 from kg_boundary.bodies import SLICE_BYTES, TooLarge, body_slices
 from kg_server.app import build_server

@@ -122,3 +122,8 @@ async def test_sets_of_values_compare_by_what_they_say(world: LocalAdapter) -> N
         "Count[Union[Feature[ex:japan, motto], Feature[ex:france, motto]]]",
     )
     assert [row[3:] for row in rows(reply.data["results"])] == [["equal", "fr"], ["2", "number"]]
+
+
+async def test_a_misspelt_name_without_retrieve_is_refused_with_the_one_that_it_may_mean(world: LocalAdapter) -> None:
+    text = await refused(world, "Neighbor[Yokohma, near]")
+    assert text.splitlines()[0] == "'Yokohma' may mean ex:yokohama. Give its id."

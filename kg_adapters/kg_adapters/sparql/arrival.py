@@ -14,6 +14,7 @@ from SPARQLWrapper import QueryResult
 from kg_adapters.sparql.forms import Form
 from kg_adapters.sparql.json_rows import MAX_VALUE_CHARACTERS, JsonRows
 from kg_adapters.sparql.messages import BodyWatch, HttpReply
+from kg_adapters.sparql.slices import in_slices
 from kg_adapters.sparql.solutions import (
     MOST_CELLS,
     Row,
@@ -25,7 +26,6 @@ from kg_adapters.sparql.solutions import (
     too_many_cells,
 )
 from kg_adapters.sparql.triples import GRAPH_VARIABLES, Beginning, RdfSyntax, read_graph, read_triples
-from kg_adapters.sparql.turns import in_turns
 from kg_boundary.bodies import SLICE_BYTES
 
 SMALL_BYTES: Final = SLICE_BYTES
@@ -238,7 +238,7 @@ class _Turtle:
 
     async def _read(self, document: BytesIO) -> None:
         self._rows = []
-        async for rows in in_turns(read_triples(document, "turtle"), _TRIPLES_AT_ONCE):
+        async for rows in in_slices(read_triples(document, "turtle"), _TRIPLES_AT_ONCE):
             self._rows += rows
             if self._has_enough():
                 return

@@ -8,8 +8,8 @@ from typing import Final, Protocol
 from kg_adapters.errors import BackendTimeout
 from kg_adapters.sparql.dialects import Dialect
 from kg_adapters.sparql.queries.writing import is_askable
+from kg_adapters.sparql.slices import in_slices
 from kg_adapters.sparql.solutions import Row, Solutions
-from kg_adapters.sparql.turns import in_turns
 from kg_adapters.terms import XSD, BlankNode, Iri, Literal, Node, Term
 
 _BOOLEAN: Final = Iri(XSD + "boolean")
@@ -63,7 +63,7 @@ class Asker:
             return found
         mark = f"a{next(self._answers)}-"
         rows: list[Row] = []
-        async for some in in_turns(found.rows):
+        async for some in in_slices(found.rows):
             rows += [tuple([_marked(term, mark) for term in row]) for row in some]
         return replace(found, rows=tuple(rows))
 

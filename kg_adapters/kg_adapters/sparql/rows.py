@@ -11,8 +11,8 @@ from kg_adapters.sparql.queries import writing
 from kg_adapters.sparql.queries.edges import EdgeQueries, counted_apart
 from kg_adapters.sparql.queries.groups import Group, Side
 from kg_adapters.sparql.queries.naming import TextChoice
+from kg_adapters.sparql.slices import in_slices
 from kg_adapters.sparql.solutions import Solutions
-from kg_adapters.sparql.turns import in_turns
 from kg_adapters.terms import XSD_STRING, BlankNode, Iri, Literal, Node, Term
 from kg_boundary.shown import in_quotes
 
@@ -177,7 +177,7 @@ async def read_around(
     """
     found = Around(complete=not solutions.truncated)
     entities = named(asked, queries.dialect)
-    async for some in in_turns(rows(solutions)):
+    async for some in in_slices(rows(solutions)):
         for row in some:
             entity = entities.get(str(row.term("e")))
             if entity is None:
@@ -253,7 +253,7 @@ async def read_texts(solutions: Solutions, texts: TextChoice) -> dict[Node, Text
         BackendError: A value is not of the kind that was asked for.
     """
     found: defaultdict[Node, Texts] = defaultdict(dict)
-    async for some in in_turns(rows(solutions)):
+    async for some in in_slices(rows(solutions)):
         for row in some:
             if (term := row.node("t")) is not None:
                 _read_text(row, term, found, texts)

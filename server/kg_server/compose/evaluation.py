@@ -12,7 +12,6 @@ from kg_adapters.models import Count
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node
 from kg_boundary.shown import in_quotes
-from kg_server.compose.concurrency import all_of, together
 from kg_server.compose.outcomes import Fact, Failure, Note, Outcome, Part, Step
 from kg_server.compose.pointing import MisreadExpression
 from kg_server.compose.relation_names import chosen
@@ -33,6 +32,7 @@ from kg_server.compose.syntax import (
     operands_of,
 )
 from kg_server.compose.walking import any_backwards, measure, read, walk
+from kg_server.concurrency import all_of, together
 from kg_server.entity_arguments import naming_refusal
 from kg_server.identity import identify
 from kg_server.lines import Over

@@ -10,8 +10,8 @@ from kg_adapters.models import NO_FEATURES, Count, EdgeDirection, NeighborPage
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.terms import Node, Triple
-from kg_server.compose.concurrency import together
 from kg_server.compose.outcomes import Edge, Fact, Failure, Outcome, distinct
+from kg_server.concurrency import together
 from kg_server.lines import Over
 
 AT_ONCE: Final = 8

@@ -12,7 +12,7 @@ ROWS_AT_ONCE: Final = 1_000
 Item = TypeVar("Item")
 
 
-async def in_turns(items: Iterable[Item], at_once: int = ROWS_AT_ONCE) -> AsyncIterator[list[Item]]:
+async def in_slices(items: Iterable[Item], at_once: int = ROWS_AT_ONCE) -> AsyncIterator[list[Item]]:
     """Yield items in slices; after each but the last, other tasks have their turn and deadlines are looked at."""
     rest = iter(items)
     while batch := list(islice(rest, at_once)):
