@@ -56,7 +56,14 @@ from kg_adapters.profile import (
     ValueCount,
     ValueRange,
 )
-from kg_adapters.protocol import KGAdapter, SupportsFeatureNote, SupportsPaths, SupportsSearchNote, SupportsSparql
+from kg_adapters.protocol import (
+    KGAdapter,
+    SupportsFeatureNote,
+    SupportsPaths,
+    SupportsSearchNote,
+    SupportsSets,
+    SupportsSparql,
+)
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
 from kg_adapters.snapshots import SupportsSnapshots
 from kg_adapters.terms import Attribute, BlankNode, Fact, Iri, Literal, Node, Term, Triple
@@ -125,6 +132,7 @@ __all__ = [
     "SupportsFeatureNote",
     "SupportsPaths",
     "SupportsSearchNote",
+    "SupportsSets",
     "SupportsSnapshots",
     "SupportsSparql",
     "SupportsSurroundings",

@@ -25,6 +25,7 @@ from kg_adapters.models import (
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.profile import GraphProfile
 from kg_adapters.requests import FeatureRequest, NeighborRequest
+from kg_adapters.set_requests import Computed, SetRequest
 from kg_adapters.terms import Fact, Iri, Node
 
 
@@ -158,6 +159,20 @@ class SupportsSparql(Protocol):
         Raises:
             InvalidRequest: The query is not SPARQL, or does more than read this graph.
             BackendTimeout: It was stopped after `timeout_s` seconds.
+        """
+        ...
+
+
+@runtime_checkable
+class SupportsSets(Protocol):
+    """A graph that works out expressions over sets by itself, exactly and in as few requests as it can."""
+
+    async def compute(self, request: SetRequest) -> Computed:
+        """Return what is asked about sets, as `kg_adapters.algebra` and `kg_adapters.set_requests` define it.
+
+        Raises:
+            Unsupported: The graph cannot work out this expression.
+            BackendTimeout: It took longer than `timeout_s`.
         """
         ...
 

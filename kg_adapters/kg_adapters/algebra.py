@@ -1,0 +1,298 @@
+"""Sets of nodes, and of values, as expressions over ids: what `SupportsSets.compute` works out.
+
+Every expression is a frozen value and stands for one set of terms of the graph. Nodes are the same when their ids are,
+values when text, datatype and language are. `kg_adapters.testing.set_reference` says the same in plain Python, and
+every adapter that computes sets agrees with it.
+
+A **hop** leads from a node over one edge or to one value. It is a set of alternatives, each a relation in one direction
+(so that a relation and its inverse, or both ways of one relation, are one hop). `ANY` is a hop over every relation both
+ways, but for types and subclasses (`Vocabulary.unwalked`) and, where it leads to values, for names and descriptions
+(`Vocabulary.texts`). A **path** is one or more hops; all but the last lead to nodes. What a path reaches from a node is
+a set: however many ways lead to a term, it counts once. A node reaches itself where edges lead back to it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+from typing import Literal as Choice
+
+from kg_adapters.errors import InvalidRequest
+from kg_adapters.models import EdgeDirection
+from kg_adapters.terms import Iri, Literal, Node
+
+Operator: TypeAlias = Choice["=", "!=", "<", "<=", ">", ">=", "~"]
+ComparedKind: TypeAlias = Choice["number", "date"]
+
+
+def _require(claim: object, problem: str) -> None:
+    if not claim:
+        raise InvalidRequest(problem)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Step:
+    """A relation, walked from head to tail (`out`) or from tail to head (`in`). Only `out` leads to values."""
+
+    relation: Iri
+    direction: EdgeDirection = "out"
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One step along any of some alternatives; along every relation both ways where `steps` is None.
+
+    `repeated` walks one or more such steps, through nodes; a node is reached by itself only if steps lead back to it.
+
+    Raises:
+        InvalidRequest: There is no alternative, or every relation is to be walked repeatedly.
+    """
+
+    steps: tuple[Step, ...] | None
+    repeated: bool = False
+
+    def __post_init__(self) -> None:
+        if self.steps is None:
+            _require(not self.repeated, "Only named relations can be walked any number of times.")
+        else:
+            _require(self.steps, "A hop needs a relation.")
+
+
+ANY: Final = Hop(None)
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Hops one behind the other.
+
+    Raises:
+        InvalidRequest: There is none.
+    """
+
+    hops: tuple[Hop, ...]
+
+    def __post_init__(self) -> None:
+        _require(self.hops, "A path needs a hop.")
+
+
+@dataclass(frozen=True, slots=True)
+class ValueOf:
+    """What a node is measured by: the values at the end of a path that are numbers, or dates.
+
+    Numbers of all numeric datatypes compare with each other, as 64-bit floating point numbers; dates, years, months and
+    points in time (`profile.kind_of`) compare as `value_order.order_of` says: `1977` stands before `1977-01-01`. Values
+    of another kind, or that are not what their datatype says, do not count. A node may have several values, or none.
+    """
+
+    path: Path
+    kind: ComparedKind = "number"
+
+
+@dataclass(frozen=True, slots=True)
+class NumberOf:
+    """How many different nodes and values a path reaches from a node."""
+
+    path: Path
+
+
+Measure: TypeAlias = ValueOf | NumberOf
+
+
+@dataclass(frozen=True, slots=True)
+class Has:
+    """True of a node from which a path reaches anything, be it a node or a value."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """True of a node from which a path reaches a member of a set, of nodes or of values."""
+
+    path: Path
+    to: "SetExpression"
+
+
+@dataclass(frozen=True, slots=True)
+class Meets:
+    """True of a node from which two paths reach the same node or value."""
+
+    path: Path
+    other: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Compares:
+    """True of a node of which some value at the end of a path stands in a relation to a given one.
+
+    The kind of the given value (`profile.kind_of`) says what is compared:
+
+    - *number*: the values that are numbers, as in `ValueOf`; not with `~`.
+    - *date*: the values that are dates, at the precision of the coarser of the two: year, month, day, or time. So
+      `1977-05-01` is `=` to `1977`, `>=` to it and not `>`; `1978` is `>` `1977-05-01`. Zones of time and parts of a
+      second do not count; not with `~`.
+    - *any other*: the text of every value, whatever its datatype and language, in lower case; `~` is true where it
+      contains the given text.
+
+    `!=` is true where some value of the kind is not equal. A node without values of the kind is never kept.
+    """
+
+    path: Path
+    operator: Operator
+    value: Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """True of a node from which a path reaches as many different nodes and values as said; none count as 0."""
+
+    path: Path
+    operator: Operator
+    number: int
+
+
+Condition: TypeAlias = Has | Linked | Meets | Compares | Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """These nodes, whether the graph mentions them or not."""
+
+    nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Instances:
+    """The nodes that are said to be of a class (`Vocabulary.types`), or, unless `subclasses` is false, of a subclass.
+
+    A subclass is what leads to the class over any number of edges of `Vocabulary.subclasses`.
+    """
+
+    owner: Node
+    subclasses: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """The nodes that a path reaches from any member of a set."""
+
+    of: "SetExpression"
+    path: Path
+
+    def __post_init__(self) -> None:
+        require_nodes(self.of)
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The values that a path reaches from any member of a set."""
+
+    of: "SetExpression"
+    path: Path
+
+    def __post_init__(self) -> None:
+        require_nodes(self.of)
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """What is in any of some sets, which are all of nodes or all of values."""
+
+    sets: "tuple[SetExpression, ...]"
+
+    def __post_init__(self) -> None:
+        _require_alike(self.sets)
+
+
+@dataclass(frozen=True, slots=True)
+class Intersect:
+    """What is in each of some sets, which are all of nodes or all of values."""
+
+    sets: "tuple[SetExpression, ...]"
+
+    def __post_init__(self) -> None:
+        _require_alike(self.sets)
+
+
+@dataclass(frozen=True, slots=True)
+class Minus:
+    """What is in the first of some sets and in none of the others; all of nodes or all of values."""
+
+    sets: "tuple[SetExpression, ...]"
+
+    def __post_init__(self) -> None:
+        _require_alike(self.sets)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The members of a set of nodes of which a condition is true."""
+
+    of: "SetExpression"
+    condition: Condition
+
+    def __post_init__(self) -> None:
+        require_nodes(self.of)
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The `n` members of a set of nodes that measure most (least, where `lowest`), and all that equal the last of them.
+
+    Of several values of a node its best counts: the greatest, or the least where `lowest`. A node without a value, or
+    from which a path reaches nothing, is never among them.
+
+    Raises:
+        InvalidRequest: `n` is below 1, or the set holds values.
+    """
+
+    of: "SetExpression"
+    by: Measure
+    n: int = 1
+    lowest: bool = False
+
+    def __post_init__(self) -> None:
+        require_nodes(self.of)
+        _require(self.n >= 1, f"The number of the best must be at least 1; it is {self.n}.")
+
+
+SetExpression: TypeAlias = Members | Instances | Reached | Values | Union | Intersect | Minus | Kept | Best
+
+
+def holds_values(expression: SetExpression) -> bool:
+    """Say whether a set holds values; otherwise it holds nodes."""
+    match expression:
+        case Values():
+            return True
+        case Union() | Intersect() | Minus():
+            return holds_values(expression.sets[0])
+        case _:
+            return False
+
+
+def require_nodes(of: SetExpression) -> None:
+    """Refuse a set of values where one of nodes is needed.
+
+    Raises:
+        InvalidRequest: The set holds values.
+    """
+    _require(not holds_values(of), "This starts from nodes, but the set holds values.")
+
+
+def parts_of(expression: SetExpression) -> Iterator[SetExpression]:
+    """Yield the sets that an expression is directly made of."""
+    match expression:
+        case Members() | Instances():
+            return
+        case Union() | Intersect() | Minus():
+            yield from expression.sets
+        case Kept():
+            yield expression.of
+            if isinstance(expression.condition, Linked):
+                yield expression.condition.to
+        case Reached() | Values() | Best():
+            yield expression.of
+
+
+def _require_alike(sets: tuple[SetExpression, ...]) -> None:
+    _require(sets, "At least one set is needed.")
+    _require(len({holds_values(each) for each in sets}) == 1, "Sets of nodes and sets of values do not mix.")

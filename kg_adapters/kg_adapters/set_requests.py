@@ -1,0 +1,208 @@
+"""What is asked about sets (`kg_adapters.algebra`), and what is answered."""
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+from typing import Literal as Choice
+
+from kg_adapters.algebra import Measure, NumberOf, Path, SetExpression, Step, ValueOf, require_nodes
+from kg_adapters.errors import InvalidRequest
+from kg_adapters.models import Count
+from kg_adapters.terms import Fact, Literal, Node, Term, literal_key, node_key
+
+Function: TypeAlias = Choice["sum", "mean", "min", "max"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """What a column of a table shows: all that a path reaches from a node."""
+
+    path: Path
+
+
+Column: TypeAlias = Ends | NumberOf
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Which members has this set? The answer has `count` and `members`.
+
+    The members come in the order of `term_key`; those of a `Best` by their measure first, the best first, and `without`
+    counts the members of its set that have no measure.
+    """
+
+    of: SetExpression
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregated:
+    """What do the measures of the members of a set of nodes come to? The answer has `value` and `count`.
+
+    All different pairs of a member and a value of it are taken together (a node with two values counts twice), and
+    `count` is their number; of `NumberOf` there is one pair for every member from which its path reaches anything.
+    The sum and the mean are numbers (`ValueOf` must be of kind `number`); the least and the greatest are the value that
+    the graph holds, of equal ones the first by `literal_key`, or, of `NumberOf`, a number. Where there are no pairs the
+    value is None. `without` counts the members that have no measure.
+
+    Raises:
+        InvalidRequest: Dates are to be added up, or the set holds values.
+    """
+
+    of: SetExpression
+    by: Measure
+    function: Function
+
+    def __post_init__(self) -> None:
+        require_nodes(self.of)
+        if isinstance(self.by, ValueOf) and self.by.kind == "date" and self.function in {"sum", "mean"}:
+            raise InvalidRequest("Dates have no sum and no mean; Min and Max give the first and the last.")
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """How do the members of a set of nodes fall into groups? The answer has `count` and `groups`.
+
+    There is a group for every node and value that `by` reaches from any member, with the number of members from which
+    it does; a member may be in several. The largest come first, then by `term_key`. `count` is the number of groups,
+    and `without` counts the members that are in none.
+    """
+
+    of: SetExpression
+    by: Path
+
+    def __post_init__(self) -> None:
+        require_nodes(self.of)
+
+
+@dataclass(frozen=True, slots=True)
+class Tabled:
+    """What do these nodes have? The answer has `count` and `rows`: one for every member, as in `Listed`."""
+
+    of: SetExpression
+    columns: tuple[Column, ...]
+
+    def __post_init__(self) -> None:
+        require_nodes(self.of)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedBy:
+    """What do some sets of nodes have in common? The answer has `count` and `shared`.
+
+    A node or value is shared over a step where the step leads to it from a member of each of the sets; names and
+    descriptions (`Vocabulary.texts`) do not count. They come by step, outgoing ones first, then by relation, then by
+    `term_key`.
+
+    Raises:
+        InvalidRequest: There are fewer than two sets, or one holds values.
+    """
+
+    sets: tuple[SetExpression, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.sets) < 2:
+            raise InvalidRequest("At least two sets are needed to have something in common.")
+        for each in self.sets:
+            require_nodes(each)
+
+
+SetQuestion: TypeAlias = Listed | Aggregated | Grouped | Tabled | SharedBy
+
+
+@dataclass(frozen=True, slots=True)
+class SetRequest:
+    """A question about sets, and how much of its answer is wanted.
+
+    Args:
+        question: What is asked.
+        limit: The most members, groups, rows or shared terms to return; 0 where only the count matters.
+        cell_limit: The most terms in a cell of a row.
+        witnesses: For how many of the first results the facts that show it are wanted.
+        timeout_s: After how many seconds the answer is no longer wanted.
+    """
+
+    question: SetQuestion
+    limit: int = 100
+    cell_limit: int = 10
+    witnesses: int = 3
+    timeout_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A node or value, and how many members of a set lead to it."""
+
+    by: Term
+    size: Count
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What a node has in one column: the first terms by `term_key` (none for `NumberOf`), and how many there are."""
+
+    terms: tuple[Term, ...]
+    count: Count
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A node, and what it has, column by column."""
+
+    node: Node
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedTerm:
+    """A node or value that a step leads to from each of some sets."""
+
+    step: Step
+    term: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """Why something is a result: facts of the graph, in the order in which they lead to it.
+
+    The facts of a path come in its order, those of a set before those of what is done with it; of several ways to a
+    result one is shown, of a difference what is in the first set. A member that is only listed needs no fact.
+    """
+
+    result: Term
+    facts: tuple[Fact, ...]
+
+
+NONE: Final = Count(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """The answer to a question about sets; what it does not ask for is empty.
+
+    Args:
+        count: How many members, groups, rows, shared terms or measured pairs there are, listed here or not. Not exact
+            where the graph answered a part only: then all of this answer is a lower bound.
+        members: The first members.
+        groups: The first groups.
+        rows: The first rows.
+        shared: The first shared terms.
+        value: The sum or mean as a number, the least or greatest value as the graph holds it.
+        without: How many members were left out since they have no measure or no group.
+        witnesses: The facts that show the first results: members, rows, of a group a member that is in it, of shared
+            terms those of each set, of the least and the greatest a member that has it, of a sum or mean any members.
+    """
+
+    count: Count
+    members: tuple[Term, ...] = ()
+    groups: tuple[Group, ...] = ()
+    rows: tuple[Row, ...] = ()
+    shared: tuple[SharedTerm, ...] = ()
+    value: float | Literal | None = None
+    without: Count = NONE
+    witnesses: tuple[Witness, ...] = ()
+
+
+def term_key(term: Term) -> tuple[bool, str, str, str]:
+    """Return what orders terms: nodes by `node_key`, then values by `literal_key`."""
+    if isinstance(term, Literal):
+        return True, *literal_key(term)
+    return False, node_key(term), "", ""
