@@ -173,6 +173,8 @@ def _open_tokenizer(content: bytes) -> _Tokenizer:
 
 
 def _open_session(content: bytes, threads: int) -> _Session:
+    # It is read when the library is loaded; otherwise a device id is written and a host is looked up.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     try:
         onnxruntime = import_module("onnxruntime")
         failures = _failures(vars(import_module("onnxruntime.capi.onnxruntime_pybind11_state")))
