@@ -32,7 +32,7 @@ def _heard(event, arguments):
 
 sys.addaudithook(_heard)
 """
-_ASKED: Final = [
+_ASKED: Final[list[dict[str, object]]] = [
     {
         "id": 1,
         "method": "initialize",
