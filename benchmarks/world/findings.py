@@ -9,7 +9,17 @@ from mcp import Client
 from benchmarks.world.answers import Reply, Wanted, ask, shown, wanted
 from benchmarks.world.gold import completed, gold_of
 from benchmarks.world.graph import World
-from benchmarks.world.questions import ABSENT, INVERSE, NO_SUCH_ENTITY, ONE_HOP, TWO_HOP, Asked, full_iri, short_id
+from benchmarks.world.questions import (
+    ABSENT,
+    INVERSE,
+    NO_SUCH_ENTITY,
+    ONE_HOP,
+    QUALIFIER,
+    TWO_HOP,
+    Asked,
+    full_iri,
+    short_id,
+)
 
 IN_OBSERVE: Final = "the facts stand in observe"
 IN_LITTLE: Final = "the facts stand in observe, within 1,000 tokens"
@@ -26,6 +36,8 @@ GET_NEIGHBOR: Final = "GetNeighbor"
 RETRIEVE: Final = "Retrieve"
 
 _LITTLE: Final = 1_000
+# Where GetNeighbor looks for what answers a kind of question; a career may be asked about from either of its ends.
+_DIRECTIONS: Final[Mapping[str, str]] = {INVERSE: "in", QUALIFIER: "both"}
 # What the typed fields of an answer say about something that is not in the graph.
 _NOT_THERE: Final = ("denied", "unknown", "unnamed")
 _NOT_NAMED: Final = ("none", "loose")
@@ -78,11 +90,14 @@ async def _present(client: Client, world: World, asked: Asked) -> Finding | None
     statements = wanted(world, gold.facts)
     if not statements or not gold.topics:
         return None
-    direction = "in" if asked.kind == INVERSE else "out"
+    direction = _DIRECTIONS.get(asked.kind, "out")
     topics = [full_iri(topic) for topic in gold.topics]
     observed = await ask(client, "observe", question=asked.question, entities=topics)
-    listed = await ask(client, "GetNeighbor", entity=topics[0], direction=direction)
-    claims = {IN_OBSERVE: shown(observed, statements), IN_NEIGHBORS: shown(listed, statements)}
+    # Of two topics of a career one holds it all, such as the organisation in which one person followed another.
+    asked_about = topics if asked.kind == QUALIFIER else topics[:1]
+    listed = [await ask(client, "GetNeighbor", entity=topic, direction=direction) for topic in asked_about]
+    in_one = any(shown(reply, statements) for reply in listed)
+    claims = {IN_OBSERVE: shown(observed, statements), IN_NEIGHBORS: in_one}
     claims[IN_ONE] = claims[IN_OBSERVE] or claims[IN_NEIGHBORS]
     if asked.kind == TWO_HOP:
         claims[IN_LITTLE] = await _in_little(client, asked, topics, statements)
@@ -91,7 +106,7 @@ async def _present(client: Client, world: World, asked: Asked) -> Finding | None
         over = await ask(client, "GetNeighbor", entity=topics[0], relation=relation)
         named = await ask(client, "Retrieve", text=world.label(gold.topics[0]))
         claims |= {STATED: over.data.get("knowledge") == "stated", EXACT: named.data.get("match") == "exact"}
-    return Finding(asked, claims, {OBSERVE: observed.tokens, GET_NEIGHBOR: listed.tokens})
+    return Finding(asked, claims, {OBSERVE: observed.tokens, GET_NEIGHBOR: listed[0].tokens})
 
 
 async def _in_little(client: Client, asked: Asked, topics: list[str], statements: Sequence[Wanted]) -> bool:

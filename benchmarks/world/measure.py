@@ -30,6 +30,7 @@ from benchmarks.world.questions import (
     NO_SUCH_FACT,
     NO_VALUE,
     ONE_HOP,
+    QUALIFIER,
     TWO_HOP,
     read_questions,
 )
@@ -48,6 +49,7 @@ TARGETS: Final[Mapping[tuple[str, str], float]] = {
     (TWO_HOP, IN_ONE): 0.95,
     (TWO_HOP, IN_LITTLE): 0.85,
     (INVERSE, IN_ONE): 0.95,
+    (QUALIFIER, IN_ONE): 0.95,
     (NO_SUCH_FACT, NO_NEIGHBOR): 0.95,
     (NO_VALUE, NO_NEIGHBOR): 0.95,
     (NO_SUCH_ENTITY, NO_NAME): 1.0,

@@ -29,14 +29,16 @@ class Names:
         labels: What terms are called.
         max_label: How long a label may be.
         language: The language that texts are expected in, which need not be said.
+        notes: What stands in brackets behind the id of an entity that has no label.
     """
 
     prefixes: Prefixes
     labels: Mapping[Node, str]
     max_label: int = MAX_LABEL
     language: str | None = None
+    notes: Mapping[Node, str] = field(default_factory=dict[Node, str])
     _shown: dict[tuple[Node, Position], _Forms] = field(
-        default_factory=dict[tuple[Node, Position], _Forms], repr=False, compare=False
+        default_factory=dict[tuple[Node, Position], _Forms], init=False, repr=False, compare=False
     )
 
     def entity_id(self, node: Node) -> str:
@@ -108,7 +110,8 @@ class Names:
         if forms is None:
             short = self.prefixes.shorten(node, position)
             label = shown_label(self.labels[node], self.max_label) if node in self.labels else None
-            forms = self._shown[node, position] = (short, self._named(node, short, label), label)
+            named = f"{short} [{self.notes[node]}]" if node in self.notes else self._named(node, short, label)
+            forms = self._shown[node, position] = (short, named, label)
         return forms
 
     def _named(self, node: Node, short: str, label: str | None) -> str:

@@ -33,10 +33,11 @@ class Result(BaseModel):
 
 
 class NeighborsResult(Result):
-    """Triples around one entity as rows of ids, and its values."""
+    """Triples around one entity as rows of ids, and its values; `held` is what nodes without a name hold."""
 
     triples: list[list[str]] = Field(description="[head, relation, tail]")
     values: list[list[str]] = Field(default=[], description="[head, relation, value]")
+    held: list[list[str]] | None = None
     labels: dict[str, str]
     relations: dict[str, str]
     outgoing: dict[str, int]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 import rdflib
-from benchmarks.world.findings import IN_ONE, NO_NEIGHBOR, STATED, failing, findings
+from benchmarks.world.findings import IN_NEIGHBORS, IN_ONE, NO_NEIGHBOR, STATED, failing, findings
 from benchmarks.world.graph import World
-from benchmarks.world.questions import INVERSE, NO_SUCH_FACT, ONE_HOP, read_questions
+from benchmarks.world.questions import INVERSE, NO_SUCH_FACT, ONE_HOP, QUALIFIER, read_questions
 from mcp import Client
 
 from kg_adapters.local.adapter import LocalAdapter
@@ -22,7 +22,7 @@ from remote_graphs import ENGINE_S, Engine
 
 pytestmark = pytest.mark.xdist_group("engines")
 
-KINDS = (ONE_HOP, INVERSE, NO_SUCH_FACT)
+KINDS = (ONE_HOP, INVERSE, NO_SUCH_FACT, QUALIFIER)
 PLACES = ("local", "rdflib", "oxigraph", "virtuoso")
 
 
@@ -63,3 +63,5 @@ async def test_one_answer_holds_the_facts_wherever_they_are(graph: KGAdapter, wo
         found = await findings(client, world, [each for each in read_questions() if each.kind in KINDS])
     assert [failing(found, kind, IN_ONE) for kind in (ONE_HOP, INVERSE)] == [[], []]
     assert (failing(found, ONE_HOP, STATED), failing(found, NO_SUCH_FACT, NO_NEIGHBOR)) == ([], [])
+    if graph.prefixes.blank_nodes:
+        assert failing(found, QUALIFIER, IN_NEIGHBORS) == []

@@ -1,0 +1,125 @@
+"""Nodes without a name that only hold facts together, such as a career entry, shown with what they hold."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Final
+
+from kg_adapters.models import NeighborPage
+from kg_adapters.protocol import KGAdapter
+from kg_adapters.requests import NeighborRequest
+from kg_adapters.terms import Attribute, BlankNode, Fact, Iri, Node, Triple
+from kg_boundary.shown import shown_within
+from kg_server.names import MAX_LABEL, Names, terms_of
+
+MOST_HELD: Final = 12
+"""The most facts that a node is shown with; an IRI that has more is no intermediate node."""
+_FEWEST_HELD: Final = 2
+_LONGEST_VALUE: Final = 80
+_CLOSED: Final = "What the nodes without a name (_:…) hold cannot be asked here; a Sparql query can go through them."
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What the intermediate nodes among some facts hold.
+
+    Args:
+        names: The names of everything, in which an intermediate node is followed by what it holds.
+        facts: What each of them holds, incoming before outgoing; types are left out.
+        closed: Those of which the graph cannot be asked what they hold.
+    """
+
+    names: Names
+    facts: Mapping[Node, tuple[Fact, ...]]
+    closed: tuple[Node, ...] = ()
+
+    @property
+    def said(self) -> str:
+        """A sentence on the nodes that could not be opened; nothing where there are none."""
+        return f" {_CLOSED}" if self.closed else ""
+
+    def held(self, shown: Collection[Fact]) -> tuple[Fact, ...]:
+        """Return what the intermediate nodes among some facts hold, each fact once and none of those themselves."""
+        nodes = dict.fromkeys(end for fact in shown for end in _ends(fact))
+        held = dict.fromkeys(chain.from_iterable(self.facts.get(node, ()) for node in nodes))
+        return tuple(fact for fact in held if fact not in shown)
+
+
+async def with_intermediates(graph: KGAdapter, facts: Sequence[Fact], names: Names, around: Collection[Node]) -> Opened:
+    """Return what the intermediate nodes among facts hold, by one more request where there are such nodes.
+
+    An intermediate node is a blank node, or an IRI that has no label, does not read like a name and has little around
+    it; what it is beside has a label.
+
+    Args:
+        graph: Where they are.
+        facts: What is shown.
+        names: The names of the terms of `facts`.
+        around: What the answer is about: such nodes are not opened.
+    """
+    nodes = dict.fromkeys(_candidates(graph, facts, names, frozenset(around)))
+    named_anew = not graph.prefixes.blank_nodes
+    closed = tuple(node for node in nodes if named_anew and isinstance(node, BlankNode))
+    asked = tuple(node for node in nodes if node not in closed)
+    if not asked:
+        return Opened(names, {}, closed)
+    pages = await graph.neighbors(NeighborRequest(asked, "both", limit=MOST_HELD, values=True))
+    unwalked = graph.vocabulary.unwalked
+    held = {node: _in_order(node, pages[node], unwalked) for node in asked if _is_open(node, pages.get(node), unwalked)}
+    terms = {term for term in terms_of(chain.from_iterable(held.values())) if term not in names.labels}
+    labels = {**names.labels, **await graph.labels(terms)} if terms else names.labels
+    inner, shown = replace(names, labels=labels), frozenset(facts)
+    notes = {
+        node: _note(node, (fact for fact in of if fact not in shown), pages[node], inner) for node, of in held.items()
+    }
+    return Opened(replace(inner, notes={node: note for node, note in notes.items() if note}), held, closed)
+
+
+def _candidates(graph: KGAdapter, facts: Sequence[Fact], names: Names, around: frozenset[Node]) -> Iterator[Node]:
+    for fact in facts:
+        if isinstance(fact, Triple) and fact.relation not in graph.vocabulary.unwalked:
+            for near, far in ((fact.head, fact.tail), (fact.tail, fact.head)):
+                if far not in around and far not in names.labels and _may_be_opened(far, labelled=near in names.labels):
+                    yield far
+
+
+def _may_be_opened(node: Node, *, labelled: bool) -> bool:
+    """Say whether a node without a label tells nothing to who reads it; `labelled` says it of what it is beside."""
+    if isinstance(node, BlankNode):
+        return True
+    return labelled and any(mark.isdigit() for mark in node.local_part)
+
+
+def _is_open(node: Node, page: NeighborPage | None, unwalked: Collection[Iri]) -> bool:
+    if page is None:
+        return False
+    if isinstance(node, BlankNode):
+        return True
+    kept = [fact for fact in page.facts if fact.relation not in unwalked]
+    referring = sum(fact.head != node for fact in kept)
+    return not page.truncated and len(kept) >= _FEWEST_HELD and referring <= 1
+
+
+def _in_order(node: Node, page: NeighborPage, unwalked: Collection[Iri]) -> tuple[Fact, ...]:
+    kept = (fact for fact in page.facts if fact.relation not in unwalked)
+    return tuple(sorted(kept, key=lambda fact: fact.head == node))
+
+
+def _note(node: Node, facts: Iterable[Fact], page: NeighborPage, names: Names) -> str:
+    """Return what a node holds beside what is shown of it anyway."""
+    parts = [_part(node, fact, names) for fact in facts]
+    return "; ".join([*parts, f"{page.total} facts in all"] if page.truncated else parts)
+
+
+def _part(node: Node, fact: Fact, names: Names) -> str:
+    known = fact.relation in names.labels
+    relation = names.shown_label(fact.relation) if known else shown_within(fact.relation.local_part, MAX_LABEL)
+    if isinstance(fact, Attribute):
+        return f"{relation} {names.value(fact.tail, _LONGEST_VALUE)}"
+    return f"{relation} {names.entity(fact.tail)}" if fact.head == node else f"{relation} of {names.entity(fact.head)}"
+
+
+def _ends(fact: Fact) -> Iterator[Node]:
+    yield fact.head
+    if isinstance(fact, Triple):
+        yield fact.tail

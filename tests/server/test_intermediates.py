@@ -1,0 +1,97 @@
+"""Nodes without a name are shown with what they hold, as one hop."""
+
+from calls import call, rows, texts
+from kg_adapters.testing import EXAMPLE
+from observers import CountingGraph
+from sparql_stand_in import adapter_over, endpoint_of
+
+CAREERS = (
+    'town label "Bikmouth"@en',
+    'zecho label "Zecho Fosbeiský"@en',
+    'ada label "Ada Lom"@en',
+    'mayor label "mayor"@en',
+    'career label "career entry"@en',
+    'at label "at"@en',
+    'from label "from"@en',
+    "zecho career S1",
+    "zecho career _:b",
+    "S1 type Entry",
+    "S1 at town",
+    "S1 role mayor",
+    'S1 from "1988-03-27"^^<http://www.w3.org/2001/XMLSchema#date>',
+    'S1 to "1993-04-06"^^<http://www.w3.org/2001/XMLSchema#date>',
+    "_:b at town",
+    "_:b role mayor",
+    "_:b deputy _:c",
+    "_:c held ada",
+    "zecho knows P7",
+    "ada knows P7",
+    "P7 near town",
+    "zecho knows lonely",
+    "lonely near town",
+    "lonely near ada",
+)
+ZECHO, TOWN = f"<{EXAMPLE}zecho>", f"<{EXAMPLE}town>"
+
+
+def short(text: str) -> str:
+    """Return a text in which ids are local names."""
+    return text.replace("ns1:", "")
+
+
+async def test_a_career_entry_is_shown_with_what_it_holds() -> None:
+    reply = await call(CountingGraph(CAREERS), "GetNeighbor", entity=ZECHO)
+    lines = [short(line) for line in reply.lines]
+    assert (
+        "Zecho Fosbeiský (zecho) | career entry (career) | S1 "
+        "[at Bikmouth (town); from 1988-03-27; role mayor (mayor); to 1993-04-06]"
+    ) in lines
+    (nameless,) = [line for line in lines if "| _:" in line]
+    assert "[at Bikmouth (town); deputy _:" in nameless
+
+
+async def test_what_refers_to_an_entry_comes_first_where_it_is_seen_from_its_other_end() -> None:
+    reply = await call(CountingGraph(CAREERS), "GetNeighbor", entity=TOWN, direction="in", relation=f"<{EXAMPLE}at>")
+    assert (
+        "S1 [career entry of Zecho Fosbeiský (zecho); from 1988-03-27; role mayor (mayor); to 1993-04-06]"
+        " | at (at) | Bikmouth (town)"
+    ) in [short(line) for line in reply.lines]
+
+
+async def test_the_data_holds_what_is_behind_an_entry_as_rows_with_labels() -> None:
+    reply = await call(CountingGraph(CAREERS), "GetNeighbor", entity=ZECHO)
+    held = [[short(cell) for cell in row] for row in rows(reply.data["held"])]
+    assert [row for row in held if row[0] == "S1"] == [
+        ["S1", "at", "town"],
+        ["S1", "from", "1988-03-27"],
+        ["S1", "role", "mayor"],
+        ["S1", "to", "1993-04-06"],
+    ]
+    assert {"Bikmouth", "mayor"} <= set(texts(reply.data["labels"]).values())
+
+
+async def test_things_of_their_own_are_not_opened() -> None:
+    reply = await call(CountingGraph(CAREERS), "GetNeighbor", entity=ZECHO, relation=f"<{EXAMPLE}knows>")
+    assert [short(line).rpartition(" | ")[2] for line in reply.lines] == ["P7", "lonely"]
+    assert "held" not in reply.data
+
+
+async def test_opening_costs_one_request_and_none_where_nothing_is_to_be_opened() -> None:
+    plain, entries = CountingGraph(CAREERS), CountingGraph(CAREERS)
+    await call(plain, "GetNeighbor", entity=f"<{EXAMPLE}lonely>")
+    await call(entries, "GetNeighbor", entity=ZECHO)
+    assert [len(graph.frontiers) for graph in (plain, entries)] == [1, 2]
+
+
+async def test_many_facts_of_a_blank_node_are_counted_and_the_first_shown() -> None:
+    graph = CountingGraph(["a has _:b", *(f"_:b holds c{number:02}" for number in range(20))])
+    reply = await call(graph, "GetNeighbor", entity=f"<{EXAMPLE}a>")
+    (line,) = reply.lines
+    assert line.endswith("; 21 facts in all]")
+    assert len(rows(reply.data["held"])) == 11
+
+
+async def test_where_blank_nodes_cannot_be_asked_about_the_answer_says_so() -> None:
+    reply = await call(adapter_over(endpoint_of(CAREERS)), "GetNeighbor", entity=ZECHO)
+    assert "What the nodes without a name (_:…) hold cannot be asked here" in reply.summary
+    assert any("| ex:S1 [at Bikmouth (ex:town); " in line for line in reply.lines)
