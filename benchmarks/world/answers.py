@@ -82,7 +82,8 @@ def _spellings(world: World, end: End) -> tuple[str, ...]:
     if not isinstance(end, ox.Literal):
         return (short_id(end.value), *world.names(end))
     if _NUMBER.fullmatch(end.value):
-        return end.value, f"{Decimal(end.value):,}"
+        # The engine that gold answers come from leaves out a fraction of nothing.
+        return tuple(form for value in (end.value, f"{Decimal(end.value):,}") for form in (value, f"{value}.0"))
     return (end.value,)
 
 

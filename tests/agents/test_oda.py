@@ -303,7 +303,7 @@ async def test_a_batch_that_the_model_cannot_take_is_halved_until_it_can(tmp_pat
 
 
 async def test_where_a_prompt_is_too_long_less_is_observed_and_it_says_so(tmp_path: Path) -> None:
-    llm = ScriptedLlm([taking(1_000, lambda _: ENOUGH)] * 5, {"answer": ["Answer: x"]})
+    llm = ScriptedLlm([taking(700, lambda _: ENOUGH)] * 5, {"answer": ["Answer: x"]})
     async with story(tmp_path, knot(60)) as graph:
         answer = await ODA(llm, graph).answer(QUESTION, ["Q1490"])
     first, *_, last = (each.prompt.partition("choice among them:\n<data>\n")[2] for each in llm.asked[:-1])

@@ -175,7 +175,7 @@ async def looked(asked: Asked) -> None:
     for line, (entity, relation, direction, count, _, _, *far) in zip(lines, groups, strict=True):
         fields = line.split(" | ")
         near, over, others = fields if direction == "out" else fields[::-1]
-        assert is_name(near, entity, labels), (line, entity)
+        assert is_name(near, entity, labels) or near == labels[entity], (line, entity)
         assert is_name(over, relation, relations) or over == relations[relation], (line, relation)
         assert is_list(others, far, labels, counted=count != "1"), (line, far)
 

@@ -39,17 +39,17 @@ async def refusal(graph: KGAdapter, **arguments: object) -> str:
 async def test_the_relations_most_like_the_question_come_first_in_their_real_direction(tokyo: LocalAdapter) -> None:
     reply = await observe(tokyo, question="What is the capital of Tokyo?", entities=["Q1490"], hops=1)
     summary = (
-        "6 relations of what lies within 1 hop of Tokyo (Q1490) (6 facts looked at), the most like the question "
-        "first, by meaning, as in the ODA paper."
+        "6 relations within 1 hop of Tokyo (Q1490), of 6 facts looked at; the most like the question first, by "
+        "meaning, as in the ODA paper."
     )
     assert reply.text == (
         f"{summary}\n"
         "Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)\n"
-        "Japan (Q17) | capital | Tokyo (Q1490)\n"
-        "Tokyo (Q1490) | population (P1082) | 13,960,236\n"
-        "Shinjuku | located in (P131) | Tokyo (Q1490)\n"
-        "Tokyo (Q1490) | country (P17) | Japan\n"
-        "Tokyo (Q1490) | instance of (P31) | city (Q515)"
+        "Japan (Q17) | capital | Tokyo\n"
+        "Tokyo | population (P1082) | 13,960,236\n"
+        "Shinjuku | located in (P131) | Tokyo\n"
+        "Tokyo | country (P17) | Japan\n"
+        "Tokyo | instance of (P31) | city (Q515)"
     )
     assert reply.data == {
         "status": "ok",
@@ -81,7 +81,7 @@ async def test_several_entities_in_any_spelling_are_observed_together(tokyo: Loc
     reply = await observe(
         tokyo, question="capital", entities=["Q1490", "wd:Q17", " <http://www.wikidata.org/entity/Q17> "]
     )
-    assert "within 3 hops of Tokyo (Q1490), Japan (Q17) (" in reply.summary
+    assert "within 3 hops of Tokyo (Q1490), Japan (Q17), of" in reply.summary
     groups = rows(reply.data["groups"])
     assert len({tuple(row[:3]) for row in groups}) == len(reply.lines) == len(groups)
     # Seen from Japan it is the same fact as from Tokyo.
@@ -134,6 +134,25 @@ async def test_a_relation_with_many_ends_is_one_line_with_their_number(graph_of:
     assert (count, len(far)) == ("12", 10)
 
 
+async def test_an_id_stands_where_a_thing_is_first_named_and_wherever_it_has_a_namesake(
+    graph_of: Callable[[str], LocalAdapter],
+) -> None:
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    graph = graph_of(
+        "@prefix e: <http://ex.org/> . e:x e:r e:y ; e:s e:z . e:y e:r e:w . "
+        f'e:x {label} "Xavier" . e:y {label} "Ann" . e:z {label} "Ann" . e:w {label} "Will" .'
+    )
+    reply = await observe(graph, question="r", entities=["<http://ex.org/x>"])
+    assert reply.lines == ["Xavier (e:x) | e:r | Ann (e:y)", "Ann (e:y) | e:r | Will (e:w)", "Xavier | e:s | Ann (e:z)"]
+
+
+async def test_more_is_named_of_what_is_near_than_of_what_is_far(graph_of: Callable[[str], LocalAdapter]) -> None:
+    crowd = "".join(f"e:x e:r e:y{number} . e:y0 e:r e:z{number} . " for number in range(12))
+    reply = await observe(graph_of(f"@prefix e: <http://ex.org/> . {crowd}"), question="r", entities=["e:x"])
+    groups = {row[0]: (row[3], len(row[6:])) for row in rows(reply.data["groups"]) if row[2] == "out"}
+    assert (groups["e:x"], groups["e:y0"]) == (("12", 10), ("12", 4))
+
+
 async def test_no_label_can_end_one_item_of_a_list_and_begin_another(graph_of: Callable[[str], LocalAdapter]) -> None:
     label = "<http://www.w3.org/2000/01/rdf-schema#label>"
     graph = graph_of(
@@ -164,7 +183,7 @@ async def test_many_seeds_and_hubs_are_counted_after_the_first() -> None:
         entities=[f"<http://example.org/land{land}>" for land in range(6)],
         hops=1,
     )
-    assert "and 1 others (" in reply.summary
+    assert "and 1 others, of" in reply.summary
     assert "and 3 others; GetNeighbor lists all." in reply.summary
 
 

@@ -108,8 +108,8 @@ class _Report:
         hops = "1 hop" if self.reach.hops == 1 else f"{self.reach.hops} hops"
         relations = "1 relation" if shown == 1 else f"{shown} relations"
         return (
-            f"{relations} of what lies within {hops} of {named}{others} ({self.seen.edges:,} facts looked at), the "
-            f"most like the question first, by {self.scorer}."
+            f"{relations} within {hops} of {named}{others}, of {self.seen.edges:,} facts looked at; the most like the "
+            f"question first, by {self.scorer}."
         )
 
     def _left_out(self, shown: int) -> Iterator[str]:
@@ -117,9 +117,11 @@ class _Report:
             yield f"Time ran out after {self.seen.hops} of {self.reach.hops} hops: ask for fewer hops or entities."
         if shown < len(self.groups):
             yield f"{len(self.groups) - shown} more were found, which a larger max_tokens shows."
-        if self.seen.sampled:
-            hubs = ", ".join(self.names.entity(hub) for hub in self.seen.sampled[:SHOWN_HUBS])
-            more = len(self.seen.sampled) - SHOWN_HUBS
+        # Of what lies further away, the lines say `200+`.
+        sampled = [seed for seed in self.seeds if seed in self.seen.sampled]
+        if sampled:
+            hubs = ", ".join(self.names.entity(hub) for hub in sampled[:SHOWN_HUBS])
+            more = len(sampled) - SHOWN_HUBS
             others = f" and {more} others" if more > 0 else ""
             yield f"Only sampled, relation by relation: {hubs}{others}; GetNeighbor lists all."
 

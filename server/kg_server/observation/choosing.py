@@ -7,12 +7,14 @@ from typing import Final
 from kg_adapters.terms import Fact, Literal, Node
 from kg_server.observation.groups import Group
 
-SHARE: Final = 0.55
+SHARE: Final = 0.6
 """From what part of the best score on groups count as like the question: further down scores are flat."""
-FAR_GROUPS: Final = 12
+FAR_GROUPS: Final = 10
 """How many groups that are no seed's are written out at most."""
 NAMED: Final = (10, 4, 2)
-"""How many far ends are named: of the first groups, of the others like the question, and of all others."""
+"""How many far ends of a seed's group are named: of the first lines, of others like the question, and of all others."""
+NAMED_AWAY: Final = (4, 2)
+"""How many of other groups: of the first lines, and of all others."""
 FIRST: Final = 3
 
 
@@ -60,7 +62,7 @@ def _named(ordered: Sequence[Group], least: float) -> list[Group]:
     said: set[Fact] = set()
     named: list[Group] = []
     for group in ordered:
-        most = NAMED[0] if len(named) < FIRST else NAMED[1] if group.score >= least else NAMED[2]
+        most = _most(group, len(named) < FIRST, group.score >= least)
         on = [far for far in group.far if far in nears]
         far = tuple(dict.fromkeys((*on, *group.far)))[: max(most, len(on))]
         short = replace(group, far=far)
@@ -69,3 +71,10 @@ def _named(ordered: Sequence[Group], least: float) -> list[Group]:
             named.append(short)
             said |= facts
     return named
+
+
+def _most(group: Group, first: bool, alike: bool) -> int:
+    """Return how many far ends of a group are named, if no more of them lead on."""
+    if group.hop > 1:
+        return NAMED_AWAY[0 if first else 1]
+    return NAMED[0 if first else 1 if alike else 2]

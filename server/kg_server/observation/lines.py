@@ -14,8 +14,8 @@ _FORM: Final = re.compile(r"(\)|\A\d+\+?)([,:]) ")
 """What gives a list of far ends its form: a label that holds it is escaped, as `kg_boundary.shown` escapes."""
 _PLAIN: Final = re.compile(r"[^,;:…()\d\\]+")
 """A label that can stand in a list without its id."""
-
-
+_CLEAR: Final = re.compile(r"(?!\d+\+?: )[^()\\]+")
+"""A label that can stand in a column without its id: it neither counts anything nor looks like an id."""
 _MOST_TEXT: Final = 80
 
 
@@ -29,7 +29,7 @@ class _Said:
 
     def __init__(self, names: Names, terms: Iterable[Term]) -> None:
         self._names = names
-        self._namesakes = Counter(names.labels.get(term) for term in set(terms) if not isinstance(term, Literal))
+        self._namesakes = Counter(names.shown_label(term) for term in set(terms) if not isinstance(term, Literal))
         self._said: set[Node] = set()
 
     def far(self, term: Term) -> str:
@@ -42,10 +42,14 @@ class _Said:
         """Return a relation in the same manner."""
         return self._once(iri, self._names.relation(iri))
 
-    def _once(self, node: Node, whole: str) -> str:
-        label = self._names.labels.get(node)
-        if node in self._said and label is not None and self._namesakes[label] == 1 and _PLAIN.fullmatch(label):
-            return self._names.shown_label(node)
+    def near(self, node: Node) -> str:
+        """Return the entity that a line is about in the same manner; in a column of its own more labels are clear."""
+        return self._once(node, self._names.entity(node), _CLEAR)
+
+    def _once(self, node: Node, whole: str, clear: re.Pattern[str] = _PLAIN) -> str:
+        label = self._names.shown_label(node) if node in self._names.labels else None
+        if node in self._said and label is not None and self._namesakes[label] == 1 and clear.fullmatch(label):
+            return label
         self._said.add(node)
         return whole
 
@@ -53,15 +57,21 @@ class _Said:
 def lines_of(groups: Sequence[Group], names: Names) -> tuple[str, ...]:
     """Return a line for each group, in the real direction of its facts; ids stand where something is first named."""
     said = _Said(names, (term for group in groups for term in (group.near, group.relation, *group.far)))
-    return tuple(_line(group, names, said) for group in groups)
+    return tuple(_line(group, said) for group in groups)
 
 
-def _line(group: Group, names: Names, said: _Said) -> str:
-    near, relation = names.entity(group.near), said.relation(group.relation)
+def _line(group: Group, said: _Said) -> str:
+    # In the order of the columns, so that an id stands where something is first named.
+    if group.inverse:
+        return f"{_far_ends(group, said)} | {said.relation(group.relation)} | {said.near(group.near)}"
+    return f"{said.near(group.near)} | {said.relation(group.relation)} | {_far_ends(group, said)}"
+
+
+def _far_ends(group: Group, said: _Said) -> str:
     far = ", ".join(map(said.far, group.far))
-    if group.count > 1 or not group.whole:
-        far = f"{counted(group)}: {far}{', …' if group.count > len(group.far) or not group.whole else ''}"
-    return f"{far} | {relation} | {near}" if group.inverse else f"{near} | {relation} | {far}"
+    if group.count == 1 and group.whole:
+        return far
+    return f"{counted(group)}: {far}{', …' if group.count > len(group.far) or not group.whole else ''}"
 
 
 def counted(group: Group) -> str:
