@@ -11,7 +11,6 @@ ways, but for types and subclasses (`Vocabulary.unwalked`) and, where it leads t
 a set: however many ways lead to a term, it counts once. A node reaches itself where edges lead back to it.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 from typing import Literal as Choice
@@ -127,9 +126,9 @@ class Compares:
     The kind of the given value (`profile.kind_of`) says what is compared:
 
     - *number*: the values that are numbers, as in `ValueOf`; not with `~`.
-    - *date*: the values that are dates, at the precision of the coarser of the two: year, month, day, or time. So
-      `1977-05-01` is `=` to `1977`, `>=` to it and not `>`; `1978` is `>` `1977-05-01`. Zones of time and parts of a
-      second do not count; not with `~`.
+    - *date*: the values that are dates, at the precision of the coarser of the two: year, month, day, or time (midnight
+      is none). So `1977-05-01` is `=` to `1977`, `>=` to it and not `>`; `1978` is `>` `1977-05-01`. Zones of time and
+      parts of a second do not count; not with `~`.
     - *any other*: the text of every value, whatever its datatype and language, in lower case; `~` is true where it
       contains the given text.
 
@@ -148,6 +147,9 @@ class Numbers:
     path: Path
     operator: Operator
     number: int
+
+    def __post_init__(self) -> None:
+        _require(self.operator != "~", "~ looks for a text in texts; this is a number of nodes.")
 
 
 Condition: TypeAlias = Has | Linked | Meets | Compares | Numbers
@@ -276,21 +278,6 @@ def require_nodes(of: SetExpression) -> None:
         InvalidRequest: The set holds values.
     """
     _require(not holds_values(of), "This starts from nodes, but the set holds values.")
-
-
-def parts_of(expression: SetExpression) -> Iterator[SetExpression]:
-    """Yield the sets that an expression is directly made of."""
-    match expression:
-        case Members() | Instances():
-            return
-        case Union() | Intersect() | Minus():
-            yield from expression.sets
-        case Kept():
-            yield expression.of
-            if isinstance(expression.condition, Linked):
-                yield expression.condition.to
-        case Reached() | Values() | Best():
-            yield expression.of
 
 
 def _require_alike(sets: tuple[SetExpression, ...]) -> None:

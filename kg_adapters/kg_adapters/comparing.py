@@ -1,9 +1,7 @@
 """Whether a value stands in a relation to a given one, as `kg_adapters.algebra.Compares` says."""
 
-import operator
-import re
-from collections.abc import Callable
-from typing import Final, TypeAlias
+from itertools import pairwise
+from typing import Final
 
 from kg_adapters.algebra import ComparedKind, Operator
 from kg_adapters.errors import InvalidRequest
@@ -11,22 +9,19 @@ from kg_adapters.profile import ValueKind, kind_of
 from kg_adapters.terms import Literal
 from kg_adapters.value_order import order_of
 
-Orders: TypeAlias = Callable[[float, float], bool]
-
-ORDERS: Final[dict[Operator, Orders]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
+SIGNS: Final[dict[Operator, tuple[int, ...]]] = {
+    "=": (0,),
+    "!=": (-1, 1),
+    "<": (-1,),
+    "<=": (-1, 0),
+    ">": (1,),
+    ">=": (0, 1),
+    "~": (),
 }
-"""What the operators mean of numbers that order values."""
+"""Where an operator is true: -1 stands for less than the given value, 0 for equal to it, 1 for more."""
 
-DATE_UNITS: Final = (13 * 32 * 86_400, 32 * 86_400, 86_400, 1)
-"""What a year, a month, a day and a second make of what orders dates (`value_order.date_order`)."""
-
-_PARTS: Final = re.compile(r"-?\d{4,}(-\d\d)?(-\d\d)?(T\d\d:\d\d:\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?", re.ASCII)
+DATE_UNITS: Final = (1, 86_400, 32 * 86_400, 13 * 32 * 86_400)
+"""What a second, a day, a month and a year make of what orders dates (`value_order.date_order`)."""
 
 
 def compares(value: Literal, operator: Operator, given: Literal) -> bool:
@@ -41,8 +36,10 @@ def compares(value: Literal, operator: Operator, given: Literal) -> bool:
     order, other = order_of_kind(value, kind), order_of_kind(given, kind)
     if order is None or other is None:
         return False
-    unit = 1 if kind == "number" else max(precision(value.value), precision(given.value))
-    return ORDERS[operator](order // unit, other // unit) if kind == "date" else ORDERS[operator](order, other)
+    if kind == "date":
+        unit = max(date_unit(order), date_unit(other))
+        order, other = order // unit, other // unit
+    return holds(order, operator, other)
 
 
 def compared_kind_of(given: Literal, operator: Operator) -> ComparedKind | None:
@@ -79,10 +76,15 @@ def text_compares(text: str, operator: Operator, given: str) -> bool:
     """Say whether a text, in lower case like the one that is given, stands in a relation to it."""
     if operator == "~":
         return given in text
-    return ORDERS[operator]((text > given) - (text < given), 0)
+    return (text > given) - (text < given) in SIGNS[operator]
 
 
-def precision(text: str) -> int:
-    """Return the unit of `DATE_UNITS` that a date is told to: that of a year, a month, a day or a second."""
-    found = _PARTS.fullmatch(text)
-    return DATE_UNITS[-1 if found is None else sum(part is not None for part in found.groups())]
+def holds(number: float, operator: Operator, given: float) -> bool:
+    """Say whether a number stands in a relation to a given one."""
+    return (number > given) - (number < given) in SIGNS[operator]
+
+
+def date_unit(order: float) -> int:
+    """Return the unit of `DATE_UNITS` to which a date is told, by what orders it; midnight is no time of day."""
+    finer = (unit for unit, coarser in pairwise(DATE_UNITS) if order % coarser)
+    return next(finer, DATE_UNITS[-1])

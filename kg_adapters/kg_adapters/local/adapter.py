@@ -18,6 +18,7 @@ from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.intact import intact, telling
 from kg_adapters.local.neighborhood import START, Edge, Neighborhood, Position, has_edge
 from kg_adapters.local.path_search import find_paths_in_index
+from kg_adapters.local.sets.answers import LocalSets
 from kg_adapters.local.sparql_pool import SparqlLimits, SparqlPool
 from kg_adapters.local.sparql_store import ensure_sparql_store
 from kg_adapters.local.store import LocalStore
@@ -45,6 +46,7 @@ from kg_adapters.paging import question_about
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.profile import GraphProfile
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
+from kg_adapters.set_requests import Computed, SetRequest
 from kg_adapters.surroundings import Surroundings
 from kg_adapters.terms import Attribute, Fact, Iri, Node, Triple
 
@@ -71,6 +73,7 @@ class LocalAdapter:
         self._definition = StoreDefinition(store)
         self._names = StoreNames(store)
         self._vectors = StoreVectors(store)
+        self._sets = LocalSets(store.index, self._dictionary, self.vocabulary)
         self.sparql = SparqlPool(store.folder, store.info.prefixes, sparql)
         self._sparql_known = False
 
@@ -191,10 +194,12 @@ class LocalAdapter:
 
     @intact
     async def paths(self, request: PathRequest) -> PathsFound:
-        unwalked = self.vocabulary.unwalked
-        return await anyio.to_thread.run_sync(
-            find_paths_in_index, self._index, request, unwalked, abandon_on_cancel=True
-        )
+        about = self._index, request, self.vocabulary.unwalked
+        return await anyio.to_thread.run_sync(find_paths_in_index, *about, abandon_on_cancel=True)
+
+    @intact
+    async def compute(self, request: SetRequest) -> Computed:
+        return await anyio.to_thread.run_sync(self._sets.compute, request, abandon_on_cancel=True)
 
     @intact
     async def select(self, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:
@@ -222,8 +227,8 @@ class LocalAdapter:
             return None
         if number is None:
             return Description(None, None, (), frozenset(roles))
-        label, description = self._dictionary.label(number), self._dictionary.description(number)
-        return Description(label, description, self._types_of(number), frozenset(roles))
+        texts = self._dictionary.label(number), self._dictionary.description(number)
+        return Description(*texts, self._types_of(number), frozenset(roles))
 
     def _types_of(self, number: int) -> tuple[Node, ...]:
         found: set[int] = set()
@@ -257,9 +262,8 @@ class LocalAdapter:
 
     def _rows_of(self, node: int, relation: int) -> range:
         table = self._index.features
-        first, last = int(table.starts[node]), int(table.starts[node + 1])
-        first = bisect_left(table.relations, relation, first, last)
-        return range(first, bisect_left(table.relations, relation + 1, first, last))
+        bounds = int(table.starts[node]), int(table.starts[node + 1])
+        return range(*(bisect_left(table.relations, each, *bounds) for each in (relation, relation + 1)))
 
     def _fact(self, node: Node, edge: Edge) -> Fact:
         relation = self._dictionary.relation(edge.relation)

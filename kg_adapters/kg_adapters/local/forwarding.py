@@ -20,8 +20,9 @@ from kg_adapters.models import (
     SparqlAnswer,
 )
 from kg_adapters.profile import GraphProfile
-from kg_adapters.protocol import KGAdapter, SupportsPaths, SupportsSparql
+from kg_adapters.protocol import KGAdapter, SupportsPaths, SupportsSets, SupportsSparql
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
+from kg_adapters.set_requests import Computed, SetRequest
 from kg_adapters.surroundings import SupportsSurroundings, Surroundings
 from kg_adapters.terms import Fact, Iri, Node
 from kg_adapters.vectors import LabelVectors, SupportsVectors
@@ -29,7 +30,9 @@ from kg_adapters.vectors import LabelVectors, SupportsVectors
 T = TypeVar("T")
 
 
-class LocalGraph(KGAdapter, SupportsPaths, SupportsSparql, SupportsVectors, SupportsSurroundings, Protocol):
+class LocalGraph(
+    KGAdapter, SupportsPaths, SupportsSets, SupportsSparql, SupportsVectors, SupportsSurroundings, Protocol
+):
     """All that a graph on this machine can do."""
 
 
@@ -91,6 +94,9 @@ class ForwardingAdapter(ABC):
 
     async def paths(self, request: PathRequest) -> PathsFound:
         return await self.ask(lambda graph: graph.paths(request))
+
+    async def compute(self, request: SetRequest) -> Computed:
+        return await self.ask(lambda graph: graph.compute(request))
 
     async def select(self, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:
         return await self.ask(lambda graph: graph.select(query, timeout_s=timeout_s, max_rows=max_rows))

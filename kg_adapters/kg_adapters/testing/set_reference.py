@@ -26,7 +26,7 @@ from kg_adapters.algebra import (
     ValueOf,
     Values,
 )
-from kg_adapters.comparing import ORDERS, compares, order_of_kind
+from kg_adapters.comparing import compares, holds, order_of_kind
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import Count
 from kg_adapters.set_requests import (
@@ -144,7 +144,7 @@ class SetReference:
     def _instances(self, owner: Node, *, subclasses: bool) -> frozenset[Term]:
         types, wider = self._vocabulary.types, self._vocabulary.subclasses
         classes: frozenset[Term] = frozenset([owner])
-        if subclasses:
+        if subclasses and wider:
             classes |= self._over(owner, Hop(tuple(Step(iri, "in") for iri in wider), repeated=True))
         return frozenset(fact.head for fact in self._facts if fact.relation in types and fact.tail in classes)
 
@@ -162,7 +162,7 @@ class SetReference:
                     compares(end, operator, value) for end in self.ends(node, path) if isinstance(end, Literal)
                 )
             case Numbers(path, operator, number):
-                return lambda node: ORDERS[operator](len(self.ends(node, path)), number)
+                return lambda node: holds(len(self.ends(node, path)), operator, number)
 
     def _measures(self, node: Node, by: Measure) -> dict[Literal | None, float]:
         """Return what a node measures, by the value that says so; a number of ends has none."""

@@ -1,0 +1,1 @@
+"""Sets over the arrays of an index."""

@@ -1,0 +1,217 @@
+"""Answers to questions about sets, over an index."""
+
+from collections.abc import Sequence
+from itertools import chain, islice
+
+import numpy as np
+
+from kg_adapters.algebra import Hop, Members, NumberOf, Path, Reached, SetExpression, Values, holds_values
+from kg_adapters.labels import Vocabulary
+from kg_adapters.local.dictionary import Dictionary
+from kg_adapters.local.index import GraphIndex, Longs
+from kg_adapters.local.sets.members import SetMembers
+from kg_adapters.local.sets.shared import shared_terms
+from kg_adapters.local.sets.spreading import distinct_pairs
+from kg_adapters.local.sets.values import ValueRows
+from kg_adapters.local.sets.walks import Walks
+from kg_adapters.local.sets.witnesses import Witnesses
+from kg_adapters.local.value_columns import Floats
+from kg_adapters.models import Count
+from kg_adapters.set_requests import (
+    Aggregated,
+    Cell,
+    Column,
+    Computed,
+    Function,
+    Group,
+    Grouped,
+    Listed,
+    Row,
+    SetRequest,
+    SharedBy,
+    SharedTerm,
+    Tabled,
+    Witness,
+)
+from kg_adapters.terms import Literal, Term, literal_key
+
+
+class LocalSets:
+    """Answers questions about sets from one index.
+
+    Args:
+        index: The graph.
+        dictionary: Its terms.
+        vocabulary: Its relations that name and type.
+    """
+
+    def __init__(self, index: GraphIndex, dictionary: Dictionary, vocabulary: Vocabulary) -> None:
+        self._walks = Walks(index, vocabulary)
+        self._values = ValueRows(index, dictionary)
+        self._dictionary = dictionary
+        self._vocabulary = vocabulary
+
+    def compute(self, request: SetRequest) -> Computed:
+        """Return the answer to a question, as `SupportsSets.compute` promises."""
+        sets = SetMembers(self._walks, self._values, self._dictionary, self._vocabulary, request.timeout_s)
+        return _Answering(sets, request, self._vocabulary).computed()
+
+
+class _Answering:
+    """Answers one request."""
+
+    def __init__(self, sets: SetMembers, request: SetRequest, vocabulary: Vocabulary) -> None:
+        self._sets = sets
+        self._values = sets.values
+        self._walks = sets.walks
+        self._request = request
+        self._vocabulary = vocabulary
+        self._witnesses = Witnesses(sets, vocabulary)
+
+    def computed(self) -> Computed:
+        match self._request.question:
+            case Listed(of) if holds_values(of):
+                return self._listed_values(of)
+            case Listed(of):
+                return self._listed(of)
+            case Tabled(of, columns):
+                return self._tabled(of, columns)
+            case Grouped(of, by):
+                return self._grouped(of, by)
+            case SharedBy(sets):
+                return self._shared(sets)
+            case Aggregated():
+                return self._aggregated(self._request.question)
+
+    def _listed_values(self, of: SetExpression) -> Computed:
+        literals = sorted(self._sets.literals(of), key=literal_key)
+        shown = literals[: self._request.witnesses]
+        return Computed(
+            Count(len(literals)),
+            members=tuple(literals[: self._request.limit]),
+            witnesses=tuple(Witness(value, tuple(self._witnesses.of_value(of, value))) for value in shown),
+        )
+
+    def _listed(self, of: SetExpression) -> Computed:
+        numbers = self._sets.ordered(of)
+        return Computed(
+            Count(len(numbers)),
+            members=tuple(map(self._sets.term, numbers[: self._request.limit].tolist())),
+            without=Count(self._sets.unmeasured(of)),
+            witnesses=self._shown(of, numbers),
+        )
+
+    def _tabled(self, of: SetExpression, columns: Sequence[Column]) -> Computed:
+        numbers = self._sets.ordered(of)
+        shown = numbers[: self._request.limit]
+        cells = [self._cells(shown, column) for column in columns]
+        return Computed(
+            Count(len(numbers)),
+            rows=tuple(
+                Row(self._sets.term(number), tuple(column[place] for column in cells))
+                for place, number in enumerate(shown.tolist())
+            ),
+            without=Count(self._sets.unmeasured(of)),
+            witnesses=self._shown(of, numbers),
+        )
+
+    def _grouped(self, of: SetExpression, by: Path) -> Computed:
+        nodes = self._sets.nodes(of)
+        ends = self._walks.ends(nodes, by)
+        ranked = self._values.ranked(ends.rows)
+        places, ranks = distinct_pairs(ends.value_places, ranked.ranks)
+        width = len(self._walks.index.nodes)
+        codes, sizes = np.unique(np.append(ends.nodes, ranks + width), return_counts=True)
+        order = np.lexsort((codes, -sizes))[: self._request.limit]
+        grouped = np.zeros(len(nodes), dtype=np.bool_)
+        grouped[ends.places] = grouped[places] = True
+
+        def term(code: int) -> Literal | int:
+            return code if code < width else self._values.literal(int(ranked.rows[code - width]))
+
+        groups = [(term(code), size) for code, size in zip(codes[order].tolist(), sizes[order].tolist(), strict=True)]
+        return Computed(
+            Count(len(codes)),
+            groups=tuple(Group(self._term(end), Count(size)) for end, size in groups),
+            without=Count(int((~grouped).sum())),
+            witnesses=tuple(self._in_group(of, by, end) for end, _ in groups[: self._request.witnesses]),
+        )
+
+    def _in_group(self, of: SetExpression, by: Path, end: Literal | int) -> Witness:
+        """Return why some member is in a group."""
+        if isinstance(end, Literal):
+            return Witness(end, tuple(self._witnesses.of_value(Values(of, by), end)))
+        return Witness(self._sets.term(end), tuple(self._witnesses.of_node(Reached(of, by), end)))
+
+    def _shared(self, sets: tuple[SetExpression, ...]) -> Computed:
+        found = shared_terms(self._sets, sets, self._vocabulary)
+        shown = tuple(found.terms(self._request.limit))
+        return Computed(
+            Count(len(found)),
+            shared=shown,
+            witnesses=tuple(self._shared_by(sets, each) for each in shown[: self._request.witnesses]),
+        )
+
+    def _shared_by(self, sets: tuple[SetExpression, ...], shared: SharedTerm) -> Witness:
+        path, term = Path((Hop((shared.step,)),)), shared.term
+        if isinstance(term, Literal):
+            facts = [fact for each in sets for fact in self._witnesses.of_value(Values(each, path), term)]
+        else:
+            (number,) = self._sets.nodes(Members((term,))).tolist()
+            facts = [fact for each in sets for fact in self._witnesses.of_node(Reached(each, path), number)]
+        return Witness(term, tuple(dict.fromkeys(facts)))
+
+    def _aggregated(self, question: Aggregated) -> Computed:
+        nodes, by = self._sets.nodes(question.of), question.by
+        places, orders, rows = self._values.measured(self._walks.ends(nodes, by.path), by, len(nodes))
+        value, shown = self._value(question.function, orders, rows), np.arange(len(places))
+        if question.function in {"min", "max"} and len(orders):
+            shown = np.flatnonzero(orders == (orders.min() if question.function == "min" else orders.max()))
+        chosen = [(int(nodes[places[place]]), int(rows[place])) for place in shown[: self._request.witnesses].tolist()]
+        return Computed(
+            Count(len(places)),
+            value=value,
+            without=Count(len(nodes) - len(np.unique(places))),
+            witnesses=tuple(self._measured(question, node, row) for node, row in chosen),
+        )
+
+    def _value(self, function: Function, orders: Floats, rows: Longs) -> float | Literal | None:
+        if not len(orders):
+            return None
+        if function in {"sum", "mean"}:
+            return float(orders.sum() if function == "sum" else orders.mean())
+        end = orders.min() if function == "min" else orders.max()
+        values = [self._values.literal(row) for row in rows[orders == end].tolist() if row >= 0]
+        return min(values, key=literal_key) if values else float(end)
+
+    def _measured(self, question: Aggregated, node: int, row: int) -> Witness:
+        facts = self._witnesses.of_node(question.of, node)
+        if row >= 0:
+            facts += self._witnesses.along(node, question.by.path, [self._values.literal(row)])
+        return Witness(self._sets.term(node), tuple(dict.fromkeys(facts)))
+
+    def _cells(self, nodes: Longs, column: Column) -> list[Cell]:
+        """Return what nodes have in a column."""
+        ends = self._walks.ends(nodes, column.path)
+        if isinstance(column, NumberOf):
+            return [Cell((), Count(size)) for size in self._values.sizes(ends, len(nodes)).tolist()]
+        places, rows = self._values.different(ends)
+        cells: list[Cell] = []
+        for place in range(len(nodes)):
+            first, last = np.searchsorted(ends.places, [place, place + 1]).tolist()
+            of_values, behind = np.searchsorted(places, [place, place + 1]).tolist()
+            values = sorted(map(self._values.literal, rows[of_values:behind].tolist()), key=literal_key)
+            shown = islice(
+                chain(map(self._sets.term, ends.nodes[first:last].tolist()), values), self._request.cell_limit
+            )
+            cells.append(Cell(tuple(shown), Count(last - first + len(values))))
+        return cells
+
+    def _shown(self, of: SetExpression, numbers: Longs) -> tuple[Witness, ...]:
+        return tuple(
+            Witness(self._sets.term(number), tuple(self._witnesses.of_node(of, number)))
+            for number in numbers[: self._request.witnesses].tolist()
+        )
+
+    def _term(self, end: Literal | int) -> Term:
+        return end if isinstance(end, Literal) else self._sets.term(end)

@@ -1,0 +1,181 @@
+"""Sets of nodes as sorted arrays of ids: what `kg_adapters.algebra` says, worked out over an index."""
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from kg_adapters.algebra import (
+    Best,
+    Hop,
+    Instances,
+    Intersect,
+    Kept,
+    Members,
+    Minus,
+    Path,
+    Reached,
+    SetExpression,
+    Step,
+    Union,
+    Values,
+)
+from kg_adapters.errors import BackendTimeout
+from kg_adapters.labels import Vocabulary
+from kg_adapters.local.dictionary import Dictionary
+from kg_adapters.local.index import Longs
+from kg_adapters.local.sets.conditions import true_of
+from kg_adapters.local.sets.spreading import EMPTY, distinct, within
+from kg_adapters.local.sets.values import ValueRows
+from kg_adapters.local.sets.walks import Walks
+from kg_adapters.terms import Literal, Node, node_key
+
+
+class SetMembers:
+    """Works out the sets of one request, each once.
+
+    Args:
+        walks: Walks over the index.
+        values: Its values.
+        dictionary: Its terms.
+        vocabulary: Says of what class nodes are.
+        timeout_s: After how many seconds it gives up.
+    """
+
+    def __init__(
+        self, walks: Walks, values: ValueRows, dictionary: Dictionary, vocabulary: Vocabulary, timeout_s: float
+    ) -> None:
+        self.walks = walks
+        self.values = values
+        self.dictionary = dictionary
+        self._vocabulary = vocabulary
+        self._until = time.monotonic() + timeout_s
+        self._timeout_s = timeout_s
+        self._nodes: dict[SetExpression, Longs] = {}
+        self._literals: dict[SetExpression, frozenset[Literal]] = {}
+        self._unmeasured: dict[SetExpression, int] = {}
+        self._strange: list[Node] = []
+
+    def nodes(self, expression: SetExpression) -> Longs:
+        """Return the ids of a set of nodes, sorted; nodes that the graph does not mention have ids behind all others.
+
+        Raises:
+            BackendTimeout: It takes too long.
+        """
+        known = self._nodes.get(expression)
+        if known is None:
+            self._require_time()
+            known = self._nodes[expression] = self._worked_out(expression)
+        return known
+
+    def literals(self, expression: SetExpression) -> frozenset[Literal]:
+        """Return the members of a set of values."""
+        known = self._literals.get(expression)
+        if known is None:
+            self._require_time()
+            known = self._literals[expression] = self._values_of(expression)
+        return known
+
+    def term(self, number: int) -> Node:
+        """Return the node with an id."""
+        size = len(self.walks.index.nodes)
+        return self.dictionary.node(number) if number < size else self._strange[number - size]
+
+    def ordered(self, expression: SetExpression) -> Longs:
+        """Return the ids of a set of nodes in the order of `Listed`."""
+        return self.best(expression) if isinstance(expression, Best) else self.in_order(self.nodes(expression))
+
+    def unmeasured(self, expression: SetExpression) -> int:
+        """Return how many members of the set of a `Best` that was worked out have no measure."""
+        return self._unmeasured.get(expression, 0)
+
+    def in_order(self, numbers: Longs) -> Longs:
+        """Return ids in the order of `node_key`, in which they are but for those that the graph does not mention."""
+        if not len(numbers) or numbers[-1] < len(self.walks.index.nodes):
+            return numbers
+        keys = {number: node_key(self.term(number)) for number in numbers.tolist()}
+        return np.array(sorted(keys, key=lambda number: keys[number]), dtype=np.int64)
+
+    def best(self, best: Best) -> Longs:
+        """Return the members of a `Best`, the best first, then by id."""
+        nodes = self.in_order(self.nodes(best.of))
+        places, measures, _ = self.values.measured(self.walks.ends(nodes, best.by.path), best.by, len(nodes))
+        lowest = np.full(len(nodes), np.inf)
+        np.minimum.at(lowest, places, measures if best.lowest else -measures)
+        found = np.flatnonzero(np.isfinite(lowest))
+        self._unmeasured[best] = len(nodes) - len(found)
+        if len(found) > best.n:
+            found = found[lowest[found] <= np.partition(lowest[found], best.n - 1)[best.n - 1]]
+        return nodes[found[np.argsort(lowest[found], kind="stable")]]
+
+    def classes(self, instances: Instances) -> Longs:
+        """Return the classes whose instances are meant, sorted."""
+        owner, wider = self._ids([instances.owner]), self._vocabulary.subclasses
+        if not instances.subclasses or not wider:
+            return owner
+        narrower = Hop(tuple(Step(iri, "in") for iri in wider), repeated=True)
+        return distinct(np.append(owner, self.walks.reach(owner, Path((narrower,)))))
+
+    def _worked_out(self, expression: SetExpression) -> Longs:
+        match expression:
+            case Members(nodes):
+                found = self._ids(nodes)
+            case Instances():
+                found = self._instances(expression)
+            case Reached(of, path):
+                found = self.walks.reach(self.nodes(of), path)
+            case Union(sets):
+                found = distinct(np.concatenate([self.nodes(each) for each in sets]))
+            case Intersect(sets):
+                found = self._of_all(sets)
+            case Minus(sets):
+                others = distinct(np.concatenate([EMPTY, *(self.nodes(each) for each in sets[1:])]))
+                found = self.nodes(sets[0])
+                found = found[~within(found, others)]
+            case Kept(of, condition):
+                found = self.nodes(of)
+                found = found[true_of(self, found, condition)]
+            case Best():
+                found = distinct(self.best(expression))
+            case Values():
+                raise AssertionError("a set of values has no nodes")
+        return found
+
+    def _instances(self, instances: Instances) -> Longs:
+        types = tuple(map(Step, self._vocabulary.types))
+        return self.walks.before(self.classes(instances), Path((Hop(types),))) if types else EMPTY
+
+    def _of_all(self, sets: Sequence[SetExpression]) -> Longs:
+        first, *others = sorted((self.nodes(each) for each in sets), key=len)
+        for other in others:
+            first = first[within(first, other)]
+        return first
+
+    def _values_of(self, expression: SetExpression) -> frozenset[Literal]:
+        match expression:
+            case Values(of, path):
+                ranked = self.values.ranked(self.walks.reach_values(self.nodes(of), path))
+                return frozenset(map(self.values.literal, ranked.rows.tolist()))
+            case Union(sets):
+                return frozenset[Literal]().union(*map(self.literals, sets))
+            case Intersect(sets):
+                return self.literals(sets[0]).intersection(*map(self.literals, sets[1:]))
+            case Minus(sets):
+                return self.literals(sets[0]).difference(*map(self.literals, sets[1:]))
+            case _:
+                raise AssertionError("a set of nodes has no values")
+
+    def _ids(self, nodes: Sequence[Node]) -> Longs:
+        return distinct(np.array([self._id(node) for node in nodes], dtype=np.int64)) if nodes else EMPTY
+
+    def _id(self, node: Node) -> int:
+        number = self.dictionary.node_id(node)
+        if number is not None:
+            return number
+        if node not in self._strange:
+            self._strange.append(node)
+        return len(self.walks.index.nodes) + self._strange.index(node)
+
+    def _require_time(self) -> None:
+        if time.monotonic() > self._until:
+            raise BackendTimeout(f"Working out these sets took longer than {self._timeout_s:g} seconds. Ask for less.")

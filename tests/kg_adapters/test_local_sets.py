@@ -1,0 +1,116 @@
+"""Sets over the arrays of an index: equal to the plain reference, with facts that show each result."""
+
+from dataclasses import replace
+from pathlib import Path as FilePath
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kg_adapters.algebra import (
+    ANY,
+    Best,
+    Compares,
+    Hop,
+    Instances,
+    Kept,
+    Linked,
+    Meets,
+    Members,
+    Path,
+    Reached,
+    SetExpression,
+    Step,
+    ValueOf,
+    Values,
+)
+from kg_adapters.errors import BackendTimeout
+from kg_adapters.labels import Vocabulary
+from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.local.arrays import IndexBuilder
+from kg_adapters.local.dictionary import Dictionary
+from kg_adapters.local.sets.answers import LocalSets
+from kg_adapters.models import Count
+from kg_adapters.protocol import SupportsSets
+from kg_adapters.set_requests import Computed, Listed, SetQuestion, SetRequest
+from kg_adapters.terms import Attribute, Fact, node_key
+from kg_adapters.testing import edge, iri, ntriples, typed
+from kg_adapters.testing.set_reference import SetReference
+from set_expressions import graphs, questions
+from small_graphs import store_of
+
+
+def sets_of(facts: list[Fact]) -> LocalSets:
+    builder = IndexBuilder(Vocabulary())
+    for fact in facts:
+        head, relation = node_key(fact.head), fact.relation.value
+        if isinstance(fact, Attribute):
+            builder.add_feature(head, relation, fact.tail.value, fact.tail.datatype.value, fact.tail.language)
+        else:
+            builder.add_edge(head, relation, node_key(fact.tail))
+    index = builder.finish()
+    return LocalSets(index, Dictionary(index), Vocabulary())
+
+
+def bare(computed: Computed) -> Computed:
+    return replace(computed, witnesses=())
+
+
+@settings(max_examples=80, deadline=None)
+@given(graphs(), questions(), st.integers(0, 5))
+def test_random_questions_are_answered_as_the_plain_reference_answers_them(
+    facts: list[Fact], question: SetQuestion, limit: int
+) -> None:
+    request = SetRequest(question, limit=limit, cell_limit=2)
+    found = sets_of(facts).compute(request)
+    assert bare(found) == SetReference(facts, Vocabulary()).compute(request)
+    stated = frozenset(facts)
+    assert all(frozenset(witness.facts) <= stated for witness in found.witnesses)
+
+
+FACTS: list[Fact] = [
+    *(edge(text) for text in ("noir subClassOf film", "m type noir", "m cast cid", "ran cast bob", "cid born rome")),
+    *(edge(text) for text in ("rome in italy", "italy in europe", "bob spouse ann", "ran type film")),
+    *(Attribute(iri(film), iri("length"), typed(length, "integer")) for film, length in (("m", "99"), ("ran", "162"))),
+]
+
+
+def path(*relations: str, repeated: bool = False) -> Path:
+    return Path(tuple(Hop((Step(iri(relation)),), repeated=repeated) for relation in relations))
+
+
+@pytest.mark.parametrize(
+    ("expression", "chain"),
+    [
+        (Instances(iri("film")), ["m type noir", "noir subClassOf film"]),
+        (Reached(Instances(iri("film")), path("cast")), ["ran type film", "ran cast bob"]),
+        (Reached(Members((iri("m"),)), path("cast", "born")), ["m cast cid", "cid born rome"]),
+        (Reached(Members((iri("rome"),)), path("in", repeated=True)), ["rome in italy", "italy in europe"]),
+        (Kept(Members((iri("m"),)), Linked(path("cast"), Members((iri("cid"),)))), ["m cast cid"]),
+        (Kept(Members((iri("ran"),)), Meets(path("cast"), path("cast"))), ["ran cast bob"]),
+        (Best(Members((iri("m"), iri("ran"))), ValueOf(path("length"))), ["ran length 162"]),
+        (Kept(Members((iri("m"),)), Compares(path("length"), "<", typed("100", "integer"))), ["m length 99"]),
+        (Values(Reached(Members((iri("cid"),)), Path((ANY,))), path("length")), ["m cast cid", "m length 99"]),
+    ],
+)
+def test_a_witness_is_the_chain_of_facts_that_leads_to_a_result(expression: SetExpression, chain: list[str]) -> None:
+    first = sets_of(FACTS).compute(SetRequest(Listed(expression))).witnesses[0]
+    shown = [
+        f"{fact.head.local_part} {fact.relation.local_part} "
+        f"{fact.tail.value if isinstance(fact, Attribute) else fact.tail.local_part}"
+        for fact in first.facts
+    ]
+    assert shown == chain
+
+
+def test_working_out_sets_stops_when_its_time_is_up() -> None:
+    with pytest.raises(BackendTimeout, match="longer than 0 seconds"):
+        sets_of(FACTS).compute(SetRequest(Listed(Instances(iri("film"))), timeout_s=0))
+
+
+async def test_a_store_on_this_machine_computes_sets_over_its_files(tmp_path: FilePath) -> None:
+    graph = LocalAdapter(store_of(tmp_path, ntriples(["tokyo country japan", "kyoto country japan"])))
+    assert isinstance(graph, SupportsSets)
+    cities = Reached(Members((iri("japan"),)), Path((Hop((Step(iri("country"), "in"),)),)))
+    found = await graph.compute(SetRequest(Listed(cities), limit=1, witnesses=0))
+    assert found == Computed(Count(2), members=(iri("kyoto"),))

@@ -1,0 +1,120 @@
+"""Random questions about sets over a small vocabulary, for every adapter that computes sets."""
+
+from hypothesis import strategies as st
+
+from kg_adapters.algebra import (
+    ANY,
+    Best,
+    Compares,
+    Condition,
+    Has,
+    Hop,
+    Instances,
+    Intersect,
+    Kept,
+    Linked,
+    Measure,
+    Meets,
+    Members,
+    Minus,
+    NumberOf,
+    Numbers,
+    Operator,
+    Path,
+    Reached,
+    SetExpression,
+    Step,
+    Union,
+    ValueOf,
+    Values,
+)
+from kg_adapters.set_requests import Aggregated, Ends, Grouped, Listed, SetQuestion, SharedBy, Tabled
+from kg_adapters.terms import Attribute, Fact, Iri, Literal, Triple
+from kg_adapters.testing import iri, typed
+
+NODES = tuple(iri(name) for name in ("a", "b", "c", "d", "e"))
+CLASSES = (iri("k"), iri("l"))
+RELATIONS = (iri("p"), iri("q"))
+FEATURES = (iri("f"), iri("label"), iri("p"))
+VALUES = (
+    *(typed(text, "integer") for text in ("1", "2", "12")),
+    *(typed("2.5", "decimal"), typed("1977", "gYear"), typed("1977-05-01", "date"), typed("1977-05", "gYearMonth")),
+    *(typed("1977-05-01T10:00:00Z", "dateTime"), typed("Ab", "string"), typed("true", "boolean")),
+    Literal("ab", Iri("http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"), "en"),
+)
+GIVEN = (*VALUES[:10], typed("b", "string"))
+OPERATORS: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=")
+
+_triples = st.builds(Triple, st.sampled_from(NODES), st.sampled_from(RELATIONS), st.sampled_from(NODES))
+_types = st.builds(Triple, st.sampled_from(NODES), st.just(iri("type")), st.sampled_from(CLASSES))
+_narrower = st.builds(Triple, st.just(CLASSES[0]), st.just(iri("subClassOf")), st.just(CLASSES[1]))
+_attributes = st.builds(Attribute, st.sampled_from(NODES), st.sampled_from(FEATURES), st.sampled_from(VALUES))
+
+
+def graphs() -> st.SearchStrategy[list[Fact]]:
+    """Return small graphs, which hold loops, several values and relations that lead to nodes and to values."""
+    facts: st.SearchStrategy[Fact] = st.one_of(_triples, _attributes, _types, _narrower)
+    return st.lists(facts, min_size=1, max_size=24, unique=True)
+
+
+def questions() -> st.SearchStrategy[SetQuestion]:
+    """Return questions of every sort."""
+    functions = st.sampled_from(("sum", "mean", "min", "max"))
+    sums = st.builds(Aggregated, _sets, _numbers, functions)
+    ends = st.builds(Aggregated, _sets, _measures, st.sampled_from(("min", "max")))
+    columns = st.lists(st.one_of(st.builds(Ends, _paths), st.builds(NumberOf, _paths)), min_size=1, max_size=2)
+    return st.one_of(
+        st.builds(Listed, _sets),
+        st.builds(Listed, _value_sets),
+        sums,
+        ends,
+        st.builds(Grouped, _sets, _paths),
+        st.builds(Tabled, _sets, columns.map(tuple)),
+        st.builds(SharedBy, st.tuples(_sets, _sets)),
+    )
+
+
+_steps = st.builds(Step, st.sampled_from((*RELATIONS, FEATURES[0])), st.sampled_from(("out", "in")))
+_hops = st.one_of(
+    st.just(ANY),
+    st.builds(Hop, st.tuples(_steps), st.booleans()),
+    st.builds(Hop, st.tuples(_steps, _steps), st.booleans()),
+)
+_paths: st.SearchStrategy[Path] = st.lists(_hops, min_size=1, max_size=2).map(lambda hops: Path(tuple(hops)))
+_numbers: st.SearchStrategy[Measure] = st.one_of(st.builds(ValueOf, _paths), st.builds(NumberOf, _paths))
+_measures: st.SearchStrategy[Measure] = st.one_of(_numbers, st.builds(ValueOf, _paths, st.just("date")))
+_leaves: st.SearchStrategy[SetExpression] = st.one_of(
+    st.lists(st.sampled_from((*NODES, iri("nowhere"))), max_size=3, unique=True).map(
+        lambda nodes: Members(tuple(nodes))
+    ),
+    st.builds(Instances, st.sampled_from(CLASSES), st.booleans()),
+)
+
+
+def _larger(smaller: st.SearchStrategy[SetExpression]) -> st.SearchStrategy[SetExpression]:
+    several = st.lists(smaller, min_size=1, max_size=3).map(tuple)
+    conditions: st.SearchStrategy[Condition] = st.one_of(
+        st.builds(Has, _paths),
+        st.builds(Linked, _paths, smaller),
+        st.builds(Linked, _paths, st.builds(Values, smaller, _paths)),
+        st.builds(Meets, _paths, _paths),
+        st.builds(Compares, _paths, st.sampled_from(OPERATORS), st.sampled_from(GIVEN)),
+        st.builds(Compares, _paths, st.just("~"), st.just(GIVEN[-1])),
+        st.builds(Numbers, _paths, st.sampled_from(OPERATORS), st.integers(0, 3)),
+    )
+    return st.one_of(
+        st.builds(Reached, smaller, _paths),
+        st.builds(Union, several),
+        st.builds(Intersect, several),
+        st.builds(Minus, several),
+        st.builds(Kept, smaller, conditions),
+        st.builds(Best, smaller, _measures, st.integers(1, 3), st.booleans()),
+    )
+
+
+_sets: st.SearchStrategy[SetExpression] = st.recursive(_leaves, _larger, max_leaves=4)
+_simple_values = st.builds(Values, _sets, _paths)
+_value_sets: st.SearchStrategy[SetExpression] = st.one_of(
+    _simple_values,
+    *(st.builds(kind, st.tuples(_simple_values, _simple_values)) for kind in (Union, Intersect, Minus)),
+)
