@@ -1,0 +1,1 @@
+"""The Sparql tool: queries in which names may stand for ids."""
