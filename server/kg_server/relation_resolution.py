@@ -4,6 +4,7 @@ A text is first an id; then a label, else an alias or the local part of an IRI, 
 and punctuation. Of several of that name the one is taken that the entities in question have, if it is only one.
 """
 
+import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from kg_adapters.relation_index import RelationIndex, RelationName, own_name
 from kg_adapters.requests import FeatureRequest
 from kg_adapters.terms import Iri, Node
 from kg_boundary.shown import in_quotes
+from kg_server.identity import Verdict
+from kg_server.misspelling import slips_between, words_of
 from kg_server.names import MAX_LABEL, Names, names_of
 
 Sort: TypeAlias = Choice["relation", "feature"]
@@ -25,6 +28,7 @@ MAX_SAMPLED: Final = 20
 """Of how many entities the relations and features are looked at, to tell candidates apart and to suggest some."""
 
 _FOUND: Final = 50
+_IN_BRACKETS: Final = re.compile(r"\s*\([^()]*\)\s*\Z")
 _LISTED: Final = 8
 _SUGGESTED: Final = 3
 
@@ -97,6 +101,31 @@ async def relation_of(
     raise NoSuchRelation(await _unknown(graph, text, sort, sample, there, near))
 
 
+async def relations_named(graph: KGAdapter, text: str) -> tuple[Verdict, Sequence[RelationCandidate]]:
+    """Return all relations and features that an id or name stands for, and whether it is exactly their name.
+
+    Where nothing is called so, the only one is taken that is called so but for a slip, or for the unit behind its name.
+
+    Raises:
+        NoSuchRelation: None is, or several are nearly called so: those are named that may have been meant.
+        UnknownRelation: It is an id that no statement has.
+    """
+    relation = _as_id(graph, text)
+    if relation is not None and await _occurs(graph, relation):
+        return "exact", [RelationCandidate(relation, 1.0, "id", text)]
+    found = await graph.find_relations(text, limit=_FOUND)
+    if called := _same(graph, text, found):
+        return "exact", called
+    if len(nearly := _nearly(text, found)) == 1:
+        return "close", nearly
+    near = await _suggested(
+        graph, text if relation is None else relation.local_part, [each.relation for each in nearly]
+    )
+    if relation is not None:
+        raise UnknownRelation(text, suggestions=near, hint=_HINTS["relation"])
+    raise NoSuchRelation(await _unknown(graph, text, "relation", (), (), near))
+
+
 async def no_such_relation(graph: KGAdapter, entity: Node, error: NoSuchRelation) -> str:
     """Return what to say of an entity that is known where nothing is called as the relation that was asked for."""
     names = await names_of(graph, [entity])
@@ -128,6 +157,15 @@ def _same(graph: KGAdapter, text: str, found: Sequence[RelationCandidate]) -> Se
         if same := [each for each in found if each.matched_by == match]:
             return same
     return [each for each in found if graph.prefixes.shorten(each.relation, "relation").lower() == text.lower()]
+
+
+def _nearly(text: str, found: Sequence[RelationCandidate]) -> Sequence[RelationCandidate]:
+    """Return those whose name a text misspells, or gives without what stands behind it in brackets."""
+    words = words_of(text)
+    names = {each.relation: _IN_BRACKETS.sub("", each.matched_text) for each in found}
+    slips = {each: slip.count for each, name in names.items() if (slip := slips_between(words, words_of(name)))}
+    fewest = min(slips.values(), default=0)
+    return [each for each in found if slips.get(each.relation) == fewest]
 
 
 async def _had_by(graph: KGAdapter, nodes: Sequence[Node], sort: Sort) -> Sequence[Iri]:

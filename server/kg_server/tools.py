@@ -27,7 +27,7 @@ from kg_server.results import (
 from kg_server.retrieval import MAX_TEXTS, retrieval
 from kg_server.schema_view import schema_view
 from kg_server.settings import Settings
-from kg_server.sparql_query import sparql_query
+from kg_server.sparql.answer import sparql_query
 
 MAX_QUERY: Final = 20_000
 
@@ -193,7 +193,7 @@ class _SparqlTool:
     ) -> Annotated[CallToolResult, SparqlResult]:
         """Run a read-only SPARQL 1.1 query; the graph's prefixes are declared.
 
-        Use it for what the other tools cannot say: filters, aggregates, joins.
+        A name may stand for any id: ?x a @"city"; @"country" @"Japan". Ids in answers come with labels.
         """
         most_s = min(timeout_s, self._settings.sparql_timeout_s)
         async with reporting(context, "running the query", most_s):

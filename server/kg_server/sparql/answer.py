@@ -1,6 +1,7 @@
 """Sparql: a read-only query, its rows with labels."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from kg_adapters.errors import InvalidRequest
@@ -11,6 +12,7 @@ from kg_boundary.shown import shown
 from kg_server.lines import Line, fitted_lines, in_columns, labels_of_entities, terms_of_lines
 from kg_server.names import MAX_VALUE, names_of
 from kg_server.results import Answer, SparqlResult, Status
+from kg_server.sparql.preparing import prepared
 
 MAX_COLUMNS: Final = 100
 MIN_CELL: Final = 10
@@ -26,7 +28,9 @@ async def sparql_query(
         InvalidRequest: The query is not SPARQL, does more than read this graph, or asks for more than `MAX_COLUMNS`.
         BackendTimeout: It was stopped after `timeout_s` seconds.
     """
-    answer = await sparql.select(query, timeout_s=timeout_s, max_rows=max_rows)
+    prepared_query = await prepared(graph, query, timeout_s=timeout_s)
+    found = await sparql.select(prepared_query.text, timeout_s=timeout_s, max_rows=max_rows)
+    answer = _own_columns(found, prepared_query.added)
     columns = len(answer.variables)
     if columns > MAX_COLUMNS:
         raise InvalidRequest(
@@ -44,7 +48,8 @@ async def sparql_query(
     def build(here: Sequence[Line]) -> Answer:
         result = SparqlResult(
             status=_status(answer, len(here)),
-            summary=_summary(answer, len(here), nothing),
+            summary=f"{prepared_query.note} {_summary(answer, len(here), nothing)}".lstrip(),
+            read=dict(prepared_query.read) or None,
             variables=variables,
             rows=[line.cells(names, cell) for line in here],
             labels=labels_of_entities(here, names),
@@ -53,6 +58,15 @@ async def sparql_query(
         return Answer(result, (header, *(line.shown(names, cell) for line in here)) if here else ())
 
     return fitted_lines(lines, names, build, max_tokens, cell)
+
+
+def _own_columns(answer: SparqlAnswer, added: Sequence[str]) -> SparqlAnswer:
+    """Return an answer without the variables that the query did not have."""
+    if not added or not set(added).intersection(answer.variables):
+        return answer
+    kept = [number for number, variable in enumerate(answer.variables) if variable not in added]
+    rows = tuple(tuple(row[number] for number in kept) for row in answer.rows)
+    return replace(answer, variables=tuple(answer.variables[number] for number in kept), rows=rows)
 
 
 def _line(row: Sequence[Term | None]) -> Line:

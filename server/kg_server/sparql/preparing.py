@@ -1,0 +1,84 @@
+"""What is run in place of a query as it was written, and what its readers should know of that."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import anyio
+
+from kg_adapters.errors import BackendTimeout
+from kg_adapters.prefixes import Position
+from kg_adapters.protocol import KGAdapter
+from kg_boundary.shown import in_quotes
+from kg_server.names import MAX_LABEL, names_of
+from kg_server.sparql.naming import Meant, meanings, shown_all
+from kg_server.sparql.outline import outline_of
+from kg_server.sparql.rewriting import Edits, put_ids
+
+_MARKS: Final = ('@"', "@'")
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A query as it is run.
+
+    Args:
+        text: SPARQL.
+        note: What was read as what, in full sentences; empty where nothing need be said.
+        read: The ids that names stand for.
+        added: The variables that are not the query's own.
+    """
+
+    text: str
+    note: str = ""
+    read: Mapping[str, str] = field(default_factory=dict[str, str])
+    added: Sequence[str] = ()
+
+
+async def prepared(graph: KGAdapter, query: str, *, timeout_s: float) -> Prepared:
+    """Return a query with ids in place of its names.
+
+    Raises:
+        InvalidRequest: A name stands for nothing in its place, or for too much.
+        BackendTimeout: The graph did not say in time what the names stand for.
+    """
+    if not any(mark in query for mark in _MARKS):
+        return Prepared(query)
+    try:
+        with anyio.fail_after(timeout_s):
+            return await _with_ids(graph, query)
+    except TimeoutError:
+        raise BackendTimeout(
+            f"What the names in the query stand for was not found within {timeout_s:g} s. Ask with a larger timeout_s, "
+            "or write ids: Retrieve finds them."
+        ) from None
+
+
+async def _with_ids(graph: KGAdapter, query: str) -> Prepared:
+    outline = outline_of(query)
+    meant = await meanings(graph, query, outline)
+    edits = Edits()
+    put_ids(query, outline, meant, edits)
+    distinct = list(dict.fromkeys(meant.values()))
+    read = {each.text: ", ".join(_ids(graph, each)) for each in distinct}
+    return Prepared(edits.applied(query, outline), await _note(graph, distinct), read, tuple(edits.added))
+
+
+def _ids(graph: KGAdapter, meant: Meant) -> Sequence[str]:
+    position: Position = "relation" if meant.sort == "relation" else "entity"
+    return [graph.prefixes.shorten(each, position) for each in meant.iris]
+
+
+async def _note(graph: KGAdapter, meant: Sequence[Meant]) -> str:
+    """Return what was not plainly the name of one thing."""
+    told = [each for each in meant if not each.plain or len(each.iris) > 1]
+    names = await names_of(graph, [iri for each in told for iri in each.iris])
+    notes: list[str] = []
+    for each in told:
+        name = in_quotes(each.text, MAX_LABEL)
+        if len(each.iris) > 1:
+            notes.append(f"{name} names {shown_all(each, names)}. All are taken.")
+        else:
+            show = names.relation if each.sort == "relation" else names.entity
+            notes.append(f"Read {name} as {' '.join(map(show, each.iris))}.")
+    return " ".join(dict.fromkeys(notes))
