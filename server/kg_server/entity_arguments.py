@@ -66,10 +66,17 @@ class ReadArguments:
         if not self.note:
             return answer
         told = {
-            "summary": f"{self.note} {answer.result.summary}",
+            "summary": self._before(answer.result.summary),
             "read": {each.text: each.id for each in self.entities if each.shown},
         }
         return replace(answer, result=answer.result.model_copy(update=told))
+
+    def _before(self, summary: str) -> str:
+        """Return a first line with the note before it; what is named in both is named once."""
+        only = self.entities[0].shown if len(self.entities) == 1 else ""
+        if only and summary.startswith(f"{only} "):
+            return f"{self.note.removesuffix('.')}, which{summary.removeprefix(only)}"
+        return f"{self.note} {summary}"
 
 
 async def read_entities(graph: KGAdapter, *texts: str) -> ReadArguments:

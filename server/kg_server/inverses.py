@@ -1,47 +1,69 @@
 """Relations and their inverses walked as one: what is stored as a child of one is the parent of the other."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Final
 
+from kg_adapters.cursors import past_the_end, read_cursor, write_cursor
 from kg_adapters.models import Count, Degree, Direction, EdgeDirection, NeighborPage, RelationCount
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import NeighborRequest
-from kg_adapters.terms import Iri, Node, Triple
+from kg_adapters.terms import Attribute, Fact, Iri, Node, Triple, node_key
 from kg_server.names import Names
 
 MAX_COMPARED: Final = 5_000
-"""How many triples are looked at to tell which are stored both ways; of more, only those as asked for are counted."""
+"""How many facts are looked at to tell which are stored both ways; of more, only those as asked for are shown."""
 
 OPPOSITE: Final[dict[Direction, Direction]] = {"out": "in", "in": "out", "both": "both"}
 
 
 @dataclass(frozen=True, slots=True)
-class Walked:
-    """How many neighbours one relation has, with those that only its inverse has.
+class BothWays:
+    """What is stated around an entity over a relation or its inverse, each fact once and as it is stored.
 
     Args:
-        degree: All of them, each relation in the direction in which it is stored.
-        straight: How many are stored as asked for.
-        relation: The relation that was asked for; None where none was.
-        inverse: Its inverse, where it has more.
-        more: How many more the inverse has.
+        entity: The entity.
+        relation: The relation that was asked for.
+        direction: Which way it was asked for.
+        inverse: Its inverse; the same if it is symmetric.
+        straight: The facts that are stored as asked for.
+        turned: The facts that are stored over the inverse only.
+        degree: The neighbours, and how many are stored over which relation, those that are stored both ways in each.
+        complete: Whether these are all; otherwise there are more than `MAX_COMPARED`, and nothing is held here.
     """
 
+    entity: Node
+    relation: Iri
+    direction: Direction
+    inverse: Iri
+    straight: tuple[Fact, ...]
+    turned: tuple[Fact, ...]
     degree: Degree
-    straight: int = 0
-    relation: Iri | None = None
-    inverse: Iri | None = None
-    more: int = 0
+    complete: bool
 
     def said(self, names: Names) -> str:
-        """Return a sentence on what is stored which way, where some is only stored backwards; nothing otherwise."""
-        if self.relation is None or self.inverse is None or not self.more:
+        """Return half a sentence on what is stored over the inverse only; nothing where there is none."""
+        if not self.turned:
             return ""
-        first = f" {self.straight:,} stored as {names.relation(self.relation)}"
-        if self.relation == self.inverse:
-            return f"{first}, {self.more:,} more the other way round."
-        return f"{first}, {self.more:,} more as {names.relation(self.inverse)} of the other."
+        subject = f"{len(self.turned):,} of them " if self.straight else ""
+        symmetric = self.relation == self.inverse
+        how = "in the other direction" if symmetric else f"the other way, as {names.relation(self.inverse)}"
+        return f", {subject}stored only {how}"
+
+    def page(self, limit: int, cursor: str | None, graph: KGAdapter) -> NeighborPage:
+        """Return up to `limit` facts from a cursor on, as stored before those over the inverse.
+
+        Raises:
+            InvalidRequest: The cursor is damaged, or belongs to another question or graph.
+        """
+        question = node_key(self.entity), self.relation.value, self.direction
+        facts = (*self.straight, *self.turned)
+        first = 0 if cursor is None else read_cursor(cursor, 1, question, graph.name)[0]
+        if cursor is not None and first >= len(facts):
+            raise past_the_end()
+        end = first + limit
+        behind = write_cursor((end,), question, graph.name) if end < len(facts) else None
+        return NeighborPage(facts[first:end], Count(len(facts)), first > 0 or behind is not None, behind)
 
 
 async def inverse_of(graph: KGAdapter, relation: Iri) -> Iri | None:
@@ -49,40 +71,96 @@ async def inverse_of(graph: KGAdapter, relation: Iri) -> Iri | None:
     return (await graph.profile()).inverse_of(relation)
 
 
-async def degree_both_ways(graph: KGAdapter, node: Node, relation: Iri, direction: Direction) -> Walked:
-    """Count the distinct neighbours over a relation, whether they are stored with it or with its inverse."""
+async def both_ways(graph: KGAdapter, node: Node, relation: Iri, direction: Direction) -> BothWays | None:
+    """Return what is stated around an entity over a relation or its inverse, values too, by one request.
+
+    None where the relation has no inverse, or the graph does not mention the entity.
+    """
     inverse = await inverse_of(graph, relation)
-    straight = (await graph.degrees([node], direction=direction, relations=[relation]))[node]
     if inverse is None:
-        return Walked(straight, relation=relation)
-    back: Direction = OPPOSITE[direction]
-    request = NeighborRequest((node,), "both", relations=frozenset({relation, inverse}), limit=MAX_COMPARED)
-    pages = await graph.neighbors(request)
-    page = pages[node]
+        return None
+    wanted = frozenset({relation, inverse})
+    request = NeighborRequest((node,), "both", relations=wanted, limit=MAX_COMPARED, values=True)
+    page = (await graph.neighbors(request)).get(node)
+    if page is None:
+        return None
+    found = BothWays(node, relation, direction, inverse, (), (), Degree(Count(0), ()), complete=not page.truncated)
     if page.truncated:
-        return Walked(Degree(Count(straight.neighbors.value, exact=False), straight.relations), relation=relation)
-    ahead = far_ends(page, node, relation, direction)
-    behind = far_ends(page, node, inverse, back)
-    more = behind - ahead
-    counts = list(straight.relations)
-    sides: Sequence[EdgeDirection] = ("out", "in") if back == "both" else (back,)
-    for side in sides if inverse != relation or direction != "both" else ():
-        size = len(far_ends(page, node, inverse, side))
-        if size:
-            counts.append(RelationCount(inverse, side, Count(size)))
-    degree = Degree(Count(len((ahead | behind) - {node})), tuple(counts))
-    return Walked(degree, len(ahead), relation, inverse, len(more))
+        return found
+    ahead = [fact for fact in page.facts if _leads(fact, node, relation, direction)]
+    behind = [fact for fact in page.triples if _leads(fact, node, inverse, OPPOSITE[direction])]
+    seen = dict[object, Fact]()
+    for fact in ahead:
+        seen.setdefault(_meaning(fact, found), fact)
+    straight = tuple(seen.values())
+    for fact in behind:
+        seen.setdefault(_meaning(fact, found), fact)
+    turned = tuple(seen.values())[len(straight) :]
+    return replace(found, straight=straight, turned=turned, degree=_degree(node, dict.fromkeys((*ahead, *behind))))
 
 
-def far_ends(page: NeighborPage, node: Node, relation: Iri, direction: Direction) -> set[Node]:
-    """Return what a page of triples leads to over a relation, in a direction."""
-    return {
-        _other(triple, node)
-        for triple in page.triples
-        if triple.relation == relation
-        and ((direction != "in" and triple.head == node) or (direction != "out" and triple.tail == node))
-    }
+async def degree_both_ways(
+    graph: KGAdapter, node: Node, relation: Iri, direction: Direction
+) -> tuple[Degree, BothWays | None]:
+    """Count the distinct neighbours over a relation, whether they are stored with it or with its inverse.
+
+    Where that is more than is compared, the count is of those that are stored as asked for, and a lower bound.
+    """
+    found = await both_ways(graph, node, relation, direction)
+    if found is not None and found.complete:
+        return found.degree, found
+    straight = (await graph.degrees([node], direction=direction, relations=[relation]))[node]
+    return straight if found is None else replace(
+        straight, neighbors=Count(straight.neighbors.value, exact=False)
+    ), None
 
 
-def _other(triple: Triple, node: Node) -> Node:
-    return triple.tail if triple.head == node else triple.head
+async def without_twins(graph: KGAdapter, node: Node, page: NeighborPage) -> NeighborPage:
+    """Return a page without the incoming triples that say what an outgoing one of it says already.
+
+    Twins on different pages of a hub are both shown.
+    """
+    outgoing = {triple.tail for triple in page.triples if triple.head == node}
+    if not any(triple.head != node and triple.head in outgoing for triple in page.triples):
+        return page
+    profile, stated = await graph.profile(), frozenset(page.facts)
+
+    def is_twin(fact: Fact) -> bool:
+        inverse = None if fact.head == node else profile.inverse_of(fact.relation)
+        return inverse is not None and Triple(node, inverse, fact.head) in stated
+
+    facts = tuple(fact for fact in page.facts if not is_twin(fact))
+    twins = len(page.facts) - len(facts)
+    return replace(page, facts=facts, total=replace(page.total, value=page.total.value - twins))
+
+
+def _leads(fact: Fact, node: Node, relation: Iri, direction: Direction) -> bool:
+    """Say whether a fact is one of an entity over a relation, in a direction."""
+    if fact.relation != relation:
+        return False
+    return (direction != "in" and fact.head == node) or (direction != "out" and fact.tail == node)
+
+
+def _meaning(fact: Fact, asked: BothWays) -> object:
+    """Return what a fact says, whichever way it is stored."""
+    if isinstance(fact, Attribute):
+        return fact
+    if asked.inverse == asked.relation:
+        return frozenset((fact.head, fact.tail))
+    return (fact.head, fact.tail) if fact.relation == asked.relation else (fact.tail, fact.head)
+
+
+def _degree(node: Node, facts: Iterable[Fact]) -> Degree:
+    ends: dict[tuple[EdgeDirection, Iri], set[Node]] = {}
+    for direction, relation, end in _edges(node, facts):
+        ends.setdefault((direction, relation), set()).add(end)
+    # As adapters list them: outgoing before incoming.
+    order = sorted(ends, key=lambda group: (group[0] == "in", group[1]))
+    counts = tuple(RelationCount(relation, side, Count(len(ends[side, relation]))) for side, relation in order)
+    return Degree(Count(len(set[Node]().union(*ends.values()) - {node})), counts)
+
+
+def _edges(node: Node, facts: Iterable[Fact]) -> Iterator[tuple[EdgeDirection, Iri, Node]]:
+    for fact in facts:
+        if isinstance(fact, Triple):
+            yield ("out", fact.relation, fact.tail) if fact.head == node else ("in", fact.relation, fact.head)

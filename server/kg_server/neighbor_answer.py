@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kg_adapters.models import Degree, Direction, NeighborPage
 from kg_adapters.terms import Attribute, Fact, Iri, Node, Triple
 from kg_server.intermediates import Opened
-from kg_server.inverses import OPPOSITE, Walked
+from kg_server.inverses import OPPOSITE, BothWays
 from kg_server.names import Names
 from kg_server.relation_counts import ADJECTIVES, RelationTable, by_direction
 from kg_server.relation_resolution import Chosen
@@ -22,8 +22,7 @@ class Query:
     direction: Direction
     limit: int
     position: str | None
-    instead_of: Chosen | None = None
-    walked: Walked | None = None
+    both: BothWays | None = None
 
     @property
     def relation(self) -> Iri | None:
@@ -33,16 +32,12 @@ class Query:
     @property
     def read(self) -> Sequence[Iri]:
         """What is shown with its label of the relation that was asked for."""
-        chosen = (each for each in (self.chosen, self.instead_of) if each is not None)
-        terms = [term for each in chosen for term in each.terms]
-        return terms if self.walked is None or self.walked.inverse is None else [*terms, self.walked.inverse]
+        read = () if self.chosen is None else self.chosen.terms
+        return read if self.both is None else (*read, self.both.inverse)
 
     def said(self, names: Names) -> str:
         """Return what the relation was read as; nothing where that need not be said."""
-        if self.chosen is None or self.instead_of is None:
-            return "" if self.chosen is None else self.chosen.said(names)
-        asked, stored = names.relation(self.instead_of.relation), names.relation(self.chosen.relation)
-        return f"{self.instead_of.said(names)}{asked} is stored here as {stored}, its inverse. "
+        return "" if self.chosen is None else self.chosen.said(names)
 
 
 def neighbor_answer(query: Query, page: NeighborPage, table: RelationTable, opened: Opened) -> Answer:
@@ -84,23 +79,23 @@ def _summary(query: Query, page: NeighborPage, relations: int, names: Names) -> 
     noun += "" if page.total.value == 1 else "s"
     subject = f"{query.said(names)}{names.entity(query.entity)} has {page.total} {ADJECTIVES[query.direction]} {noun}"
     if query.relation is not None:
-        subject += f" with {names.relation(query.relation)}"
+        how = "" if query.both is None else query.both.said(names)
+        subject += f" with {names.relation(query.relation)}{how}"
     elif relations > 1:
         subject += f" over {relations:,} relations"
     if page.cursor is not None:
         return f'{subject}; {len(page.facts)} here, sampled across relations. Next page: cursor="{page.cursor}".'
     if query.position is not None:
         return f"{subject}; the last {len(page.facts)} here."
-    return f"{subject}, all here."
+    return f"{subject}; all here." if query.both is not None and query.both.turned else f"{subject}, all here."
 
 
 def _elsewhere(query: Query, names: Names) -> str:
-    """Return a sentence on the facts that are stored over the inverse relation only; nothing where there are none."""
-    if query.walked is None or query.walked.inverse is None or query.position is not None:
+    """Return a sentence on the inverse relation of a hub, which is not walked with it; nothing where it was."""
+    if query.both is None or query.both.complete:
         return ""
-    back = OPPOSITE[query.direction]
-    inverse = names.relation_id(query.walked.inverse)
-    return f'{query.walked.said(names)} The others: relation="{inverse}", direction="{back}".'
+    inverse, back = names.relation(query.both.inverse), OPPOSITE[query.direction]
+    return f' More may be stored the other way, as {inverse}: direction="{back}".'
 
 
 def no_neighbors(summary: str, knowledge: Knowledge = "unknown") -> NeighborsResult:

@@ -12,7 +12,7 @@ from kg_adapters.terms import Fact, Iri, Node
 from kg_server.budget import fitting, token_count
 from kg_server.coverage import absence
 from kg_server.intermediates import with_intermediates
-from kg_server.inverses import OPPOSITE, degree_both_ways, inverse_of
+from kg_server.inverses import both_ways, without_twins
 from kg_server.names import names_of, terms_of
 from kg_server.neighbor_answer import Query, absence_said, neighbor_answer, no_neighbors
 from kg_server.relation_counts import RelationTable, by_direction, relation_table
@@ -50,7 +50,8 @@ async def neighborhood(
     except NoSuchRelation as error:
         await require_entity(graph, entity)
         return Answer(no_neighbors(await no_such_relation(graph, node, error)), ())
-    query, page = await _found(graph, Query(node, chosen, direction, limit, cursor), entity)
+    query = await _walked(graph, Query(node, chosen, direction, limit, cursor))
+    page = await _page(graph, query, entity)
     if not page.facts and query.position is None:
         if relation is not None and graph.remote:
             await relation_of(graph, relation, around=[node])
@@ -58,18 +59,11 @@ async def neighborhood(
     return await _fitted(graph, query, page, entity, max_tokens)
 
 
-async def _found(graph: KGAdapter, query: Query, asked: str) -> tuple[Query, NeighborPage]:
-    """Return the first facts, over the inverse relation where they are stored so, and what was asked for in the end."""
-    if query.position is not None:
-        query = await _as_stored(graph, query)
-    page = await _page(graph, query, asked)
-    if query.position is not None or query.relation is None or query.direction == "both":
-        return query, page
-    if page.facts:
-        walked = await degree_both_ways(graph, query.entity, query.relation, query.direction)
-        return replace(query, walked=walked if walked.more else None), page
-    query = await _as_stored(graph, query)
-    return query, page if query.instead_of is None else await _page(graph, query, asked)
+async def _walked(graph: KGAdapter, query: Query) -> Query:
+    """Return a question for one relation with what is stated over it or its inverse."""
+    if query.relation is None:
+        return query
+    return replace(query, both=await both_ways(graph, query.entity, query.relation, query.direction))
 
 
 async def _fitted(graph: KGAdapter, query: Query, page: NeighborPage, asked: str, max_tokens: int) -> Answer:
@@ -100,23 +94,9 @@ async def _chosen(graph: KGAdapter, node: Node, relation: str | None, direction:
     return await relation_of(graph, relation, around=[node], direction=direction, trusting=graph.remote)
 
 
-async def _as_stored(graph: KGAdapter, query: Query) -> Query:
-    """Return the question for the same facts over the inverse relation, where the graph has them that way only."""
-    if query.chosen is None or query.direction == "both":
-        return query
-    inverse = await inverse_of(graph, query.chosen.relation)
-    if inverse is None:
-        return query
-    back = OPPOSITE[query.direction]
-    counts = await graph.degrees([query.entity], relations=[query.chosen.relation, inverse])
-    relations = counts[query.entity].relations if query.entity in counts else ()
-    stored = {(each.relation, each.direction) for each in relations}
-    if (query.chosen.relation, query.direction) in stored or (inverse, back) not in stored:
-        return query
-    return replace(query, chosen=Chosen(inverse), direction=back, instead_of=query.chosen)
-
-
 async def _page(graph: KGAdapter, query: Query, asked: str) -> NeighborPage:
+    if query.both is not None and query.both.complete:
+        return query.both.page(query.limit, query.position, graph)
     pages = await graph.neighbors(
         NeighborRequest(
             (query.entity,),
@@ -129,7 +109,8 @@ async def _page(graph: KGAdapter, query: Query, asked: str) -> NeighborPage:
     )
     if query.entity not in pages:
         raise await unknown_entity(graph, query.entity, asked)
-    return pages[query.entity]
+    page = pages[query.entity]
+    return await without_twins(graph, query.entity, page) if query.direction == "both" else page
 
 
 async def _counts(graph: KGAdapter, query: Query, page: NeighborPage) -> Sequence[RelationCount]:
@@ -138,6 +119,8 @@ async def _counts(graph: KGAdapter, query: Query, page: NeighborPage) -> Sequenc
         return ()
     if not page.truncated:
         return _counted(query.entity, page.facts)
+    if query.both is not None and query.both.complete:
+        return query.both.degree.relations
     degrees = await graph.degrees(
         [query.entity], direction=query.direction, relations=None if query.relation is None else [query.relation]
     )

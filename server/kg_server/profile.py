@@ -8,7 +8,7 @@ from kg_adapters.protocol import KGAdapter, SupportsFeatureNote
 from kg_adapters.requests import FeatureRequest
 from kg_adapters.terms import Node
 from kg_server.coverage import absence, thinness
-from kg_server.inverses import Walked, degree_both_ways
+from kg_server.inverses import BothWays, degree_both_ways
 from kg_server.lines import (
     Line,
     Over,
@@ -74,30 +74,33 @@ async def degree_of(
     except NoSuchRelation as error:
         nothing = Degree(Count(0), ())
         return Answer(_degree(nothing, (), await no_such_relation(graph, node, error), Names(graph.prefixes, {})), ())
-    counted = await _counted(graph, node, chosen, direction)
-    degree, read = counted.degree, () if chosen is None else chosen.terms
+    degree, both = await _counted(graph, node, chosen, direction)
+    read = () if chosen is None else chosen.terms
     names = await names_of(graph, (node, *(each.relation for each in degree.relations), *read))
     ordered = sorted(degree.relations, key=lambda each: (each.direction == "in", -each.count.value, each.relation))
     lines = [f"{each.direction} | {names.relation(each.relation)} | {each.count}" for each in ordered]
+    how = "" if both is None else both.said(names)
     note, knowledge = "", None
     if chosen is not None and ordered:
-        note = f"{counted.said(names)}{await thinness(graph, [node], chosen.relation, direction)}"
+        note = await thinness(graph, [node], chosen.relation, direction)
     elif chosen is not None:
         missing = await absence(graph, node, chosen.relation, direction)
         note, knowledge = f" {missing.clause[0].upper()}{missing.clause[1:]}.", missing.knowledge
 
     def build(shown: int) -> Answer:
-        summary = _degree_summary(node, chosen, direction, degree, len(ordered) - shown, names)
+        summary = _degree_summary(node, chosen, direction, degree, len(ordered) - shown, names, how)
         result = _degree(degree, ordered[:shown], f"{summary}{note}", names, knowledge)
         return Answer(result, tuple(lines[:shown]))
 
     return fitted(build, len(lines), max_tokens)
 
 
-async def _counted(graph: KGAdapter, node: Node, chosen: Chosen | None, direction: Direction) -> Walked:
+async def _counted(
+    graph: KGAdapter, node: Node, chosen: Chosen | None, direction: Direction
+) -> tuple[Degree, BothWays | None]:
     """Count neighbours over all relations, or over one with what its inverse says of it."""
     if chosen is None:
-        return Walked((await graph.degrees([node], direction=direction))[node])
+        return (await graph.degrees([node], direction=direction))[node], None
     return await degree_both_ways(graph, node, chosen.relation, direction)
 
 
@@ -166,7 +169,7 @@ def _said(chosen: Chosen | None, names: Names) -> str:
 
 
 def _degree_summary(
-    entity: Node, chosen: Chosen | None, direction: Direction, degree: Degree, hidden: int, names: Names
+    entity: Node, chosen: Chosen | None, direction: Direction, degree: Degree, hidden: int, names: Names, how: str
 ) -> str:
     side = "" if direction == "both" else f" {ADJECTIVES[direction]}"
     many = "relation" if len(degree.relations) == 1 else "relations"
@@ -174,7 +177,7 @@ def _degree_summary(
         f" over {names.relation(chosen.relation)}" if chosen is not None else f" over {len(degree.relations):,} {many}"
     )
     noun = "neighbour" if degree.neighbors.value == 1 else "neighbours"
-    summary = f"{_said(chosen, names)}{names.entity(entity)} has {degree.neighbors} distinct{side} {noun}{over}."
+    summary = f"{_said(chosen, names)}{names.entity(entity)} has {degree.neighbors} distinct{side} {noun}{over}{how}."
     return (
         f"{summary} The {hidden:,} rarest relations are left out; name one to count it, or search Schema(about=…)."
         if hidden > 0

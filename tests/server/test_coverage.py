@@ -12,6 +12,7 @@ from kg_adapters.local.store import open_store
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_server.coverage import plural
+from kg_server.inverses import MAX_COMPARED
 
 PREFIXES = (
     "@prefix e: <http://e.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . "
@@ -117,8 +118,8 @@ async def test_a_count_says_when_few_have_any(opened: Callable[[str], KGAdapter]
 async def test_a_count_takes_what_is_stored_either_way_and_says_so(opened: Callable[[str], KGAdapter]) -> None:
     reply = await call(opened(FAMILY), "Degree", entity="e:p0", relation="child", direction="out")
     assert reply.summary.startswith(
-        "e:p0 has 5 distinct outgoing neighbours over child (e:child). 3 stored as child (e:child), 2 more as parent "
-        "(e:parent) of the other."
+        "e:p0 has 5 distinct outgoing neighbours over child (e:child), 2 of them stored only the other way, as parent "
+        "(e:parent)."
     )
     assert (reply.data["neighbors"], reply.data["outgoing"], reply.data["incoming"]) == (
         5,
@@ -130,7 +131,7 @@ async def test_a_count_takes_what_is_stored_either_way_and_says_so(opened: Calla
 async def test_a_symmetric_relation_counts_from_either_side(opened: Callable[[str], KGAdapter]) -> None:
     reply = await call(opened(FAMILY), "Degree", entity="e:p0", relation="e:married", direction="out")
     assert reply.data["neighbors"] == 1
-    assert "0 stored as e:married, 1 more the other way round." in reply.summary
+    assert "over e:married, stored only in the other direction." in reply.summary
     both = await call(opened(FAMILY), "Degree", entity="e:p0", relation="e:married")
     assert (both.data["neighbors"], both.data["incoming"]) == (1, {"e:married": 1})
 
@@ -191,20 +192,51 @@ async def test_neighbours_that_are_stored_only_the_other_way_round_are_shown(
 ) -> None:
     reply = await call(opened(FAMILY), "GetNeighbor", entity="e:p8", relation="parent")
     assert reply.summary == (
-        "parent (e:parent) is stored here as child (e:child), its inverse. "
-        "e:p8 has 1 incoming triple with child (e:child), all here."
+        "e:p8 has 1 outgoing triple with parent (e:parent), stored only the other way, as child (e:child); all here."
     )
     assert reply.data["triples"] == [["e:p7", "e:child", "e:p8"]]
 
 
-async def test_neighbours_of_whom_some_are_stored_the_other_way_round_are_told(
-    opened: Callable[[str], KGAdapter],
-) -> None:
+async def test_neighbours_are_shown_once_whichever_way_they_are_stored(opened: Callable[[str], KGAdapter]) -> None:
     reply = await call(opened(FAMILY), "GetNeighbor", entity="e:p0", relation="child")
     assert reply.summary == (
-        "e:p0 has 3 outgoing triples with child (e:child), all here. 3 stored as child (e:child), 2 more as parent "
-        '(e:parent) of the other. The others: relation="e:parent", direction="in".'
+        "e:p0 has 5 outgoing triples with child (e:child), 2 of them stored only the other way, as parent (e:parent); "
+        "all here."
     )
+    heads_and_tails = {head if tail == "e:p0" else tail for head, _, tail in rows(reply.data["triples"])}
+    assert (len(reply.lines), len(heads_and_tails)) == (5, 5)
+
+
+async def test_pages_go_on_from_what_is_stored_one_way_to_what_is_stored_the_other(
+    opened: Callable[[str], KGAdapter],
+) -> None:
+    graph, lines, cursor = opened(FAMILY), list[str](), dict[str, object]()
+    for size in (2, 2, 1):
+        page = await call(graph, "GetNeighbor", entity="e:p0", relation="child", limit=2, **cursor)
+        assert (len(rows(page.data["triples"])), page.data["total"]) == (size, 5)
+        lines += [line for line in page.lines if line.count("|") == 2]
+        cursor = {"cursor": page.data.get("cursor")}
+    whole = await call(graph, "GetNeighbor", entity="e:p0", relation="child")
+    assert (sorted(lines), cursor) == (sorted(whole.lines), {"cursor": None})
+
+
+async def test_a_symmetric_relation_is_shown_from_either_side_and_once(opened: Callable[[str], KGAdapter]) -> None:
+    graph = opened(FAMILY + "e:p20 e:married e:p21 . e:p21 e:married e:p20 .")
+    one_way = await call(graph, "GetNeighbor", entity="e:p0", relation="e:married")
+    assert "stored only in the other direction" in one_way.summary
+    for arguments in ({}, {"relation": "e:married"}, {"relation": "e:married", "direction": "in"}):
+        both = await call(graph, "GetNeighbor", entity="e:p20", **{"direction": "both", **arguments})
+        assert [line for line in both.lines if "e:married" in line] == [
+            "e:p21 | e:married | e:p20" if arguments.get("direction") == "in" else "e:p20 | e:married | e:p21"
+        ]
+        assert both.data["total"] == 1
+
+
+async def test_the_inverse_of_a_hub_is_named_where_it_is_not_walked(opened: Callable[[str], KGAdapter]) -> None:
+    many = " ".join(f"e:p0 e:child e:kid{number} ." for number in range(MAX_COMPARED + 1))
+    reply = await call(opened(FAMILY + many), "GetNeighbor", entity="e:p0", relation="child", limit=3)
+    assert reply.summary.endswith('More may be stored the other way, as parent (e:parent): direction="in".')
+    assert len(rows(reply.data["triples"])) == 3
 
 
 async def test_pages_of_neighbours_that_are_stored_the_other_way_round_go_on(

@@ -31,11 +31,11 @@ GraphOf = Callable[[str], LocalAdapter]
 @pytest.mark.parametrize(
     ("tool", "arguments", "summary"),
     [
-        ("GetNeighbor", {"entity": "Tokyo"}, "Tokyo (Q1490) has 4 outgoing facts"),
-        ("Feature", {"entity": "EDO"}, "Tokyo (Q1490) has 4 values"),
-        ("Degree", {"entity": "Tokyo"}, "Tokyo (Q1490) has 3 distinct neighbours"),
-        ("GetPath", {"source": "Tokyo", "target": "Q17"}, "4 paths link Tokyo (Q1490) and Japan (Q17)"),
-        ("observe", {"entities": ["Tokyo"], "question": "capital"}, ""),
+        ("GetNeighbor", {"entity": "Tokyo"}, ", which has 4 outgoing facts"),
+        ("Feature", {"entity": "EDO"}, ", which has 4 values"),
+        ("Degree", {"entity": "Tokyo"}, ", which has 3 distinct neighbours"),
+        ("GetPath", {"source": "Tokyo", "target": "Q17"}, ". 4 paths link Tokyo (Q1490) and Japan (Q17)"),
+        ("observe", {"entities": ["Tokyo"], "question": "capital"}, ". "),
     ],
 )
 async def test_a_name_is_read_where_an_id_is_and_the_first_line_says_so(
@@ -43,7 +43,7 @@ async def test_a_name_is_read_where_an_id_is_and_the_first_line_says_so(
 ) -> None:
     reply = await call(tokyo, tool, **arguments)
     name = "EDO" if tool == "Feature" else "Tokyo"
-    assert reply.summary.startswith(f"Read '{name}' as Tokyo (Q1490). {summary}")
+    assert reply.summary.startswith(f"Read '{name}' as Tokyo (Q1490){summary}")
     assert reply.data["read"] == {name: "Q1490"}
 
 
@@ -55,7 +55,7 @@ async def test_an_id_needs_no_word(tokyo: LocalAdapter) -> None:
 
 async def test_a_misspelt_name_is_read_and_said(sample: LocalAdapter) -> None:
     reply = await call(sample, "Degree", entity="Albert Einstien")
-    assert reply.summary.startswith("Read 'Albert Einstien' as Albert Einstein (Q937). Albert Einstein (Q937) has")
+    assert reply.summary.startswith("Read 'Albert Einstien' as Albert Einstein (Q937), which has")
 
 
 @pytest.mark.parametrize("name", ["Kazuo Ishiguro", "European Union", "NBA", "Lakers"])
@@ -81,7 +81,7 @@ async def test_namesakes_are_refused_with_what_tells_them_apart(graph_of: GraphO
 async def test_the_resource_of_a_name_is_that_of_its_entity(tokyo: LocalAdapter) -> None:
     async with Client(build_server(tokyo, Settings())) as client:
         shown = str((await client.read_resource("kg://entity/Tokyo")).contents)
-    assert "as Tokyo (Q1490). Tokyo (Q1490) has 4 values" in shown
+    assert "as Tokyo (Q1490), which has 4 values" in shown
 
 
 async def test_retrieve_shows_what_tells_namesakes_apart(graph_of: GraphOf) -> None:
