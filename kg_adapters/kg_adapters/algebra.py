@@ -41,6 +41,8 @@ class Hop:
     """One step along any of some alternatives; along every relation both ways where `steps` is None.
 
     `repeated` walks one or more such steps, through nodes; a node is reached by itself only if steps lead back to it.
+    Relations that are walked repeatedly in both directions should lead to nodes only: from a value that nodes share,
+    SPARQL walks back to the others.
 
     Raises:
         InvalidRequest: There is no alternative, or every relation is to be walked repeatedly.

@@ -27,8 +27,16 @@ from kg_adapters.models import (
 )
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.profile import GraphProfile
-from kg_adapters.protocol import KGAdapter, SupportsFeatureNote, SupportsPaths, SupportsSearchNote, SupportsSparql
+from kg_adapters.protocol import (
+    KGAdapter,
+    SupportsFeatureNote,
+    SupportsPaths,
+    SupportsSearchNote,
+    SupportsSets,
+    SupportsSparql,
+)
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
+from kg_adapters.set_requests import Computed, SetRequest
 from kg_adapters.surroundings import SupportsSurroundings, Surroundings, surroundings_of
 from kg_adapters.terms import Fact, Iri, Node
 from kg_adapters.vectors import LabelVectors, SupportsVectors
@@ -89,6 +97,7 @@ class CachingAdapter:
         self._arounds = AnswerCache[Question, Kept[_Around]](*size)
         self._paths = AnswerCache[Question, PathsFound](*size)
         self._answers = AnswerCache[Question, SparqlAnswer](*size)
+        self._computed = AnswerCache[Question, Computed](*size)
 
     @property
     def name(self) -> str:
@@ -177,6 +186,13 @@ class _CachedPaths(CachingAdapter):
         return await one(self._paths, (request,), lambda: adapter.paths(request))
 
 
+class _CachedSets(CachingAdapter):
+    async def compute(self, request: SetRequest) -> Computed:
+        assert isinstance(self._adapter, SupportsSets)  # noqa: S101 - as above
+        adapter = self._adapter
+        return await one(self._computed, (request,), lambda: adapter.compute(request))
+
+
 class _CachedSparql(CachingAdapter):
     async def select(self, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:
         assert isinstance(self._adapter, SupportsSparql)  # noqa: S101 - as above
@@ -232,6 +248,7 @@ class _CachedSurroundings(CachingAdapter):
 
 _ABILITIES: Final[tuple[tuple[type, type[CachingAdapter]], ...]] = (
     (SupportsPaths, _CachedPaths),
+    (SupportsSets, _CachedSets),
     (SupportsSparql, _CachedSparql),
     (SupportsSearchNote, _CachedSearchNote),
     (SupportsFeatureNote, _CachedFeatureNote),

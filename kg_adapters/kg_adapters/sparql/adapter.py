@@ -23,6 +23,7 @@ from kg_adapters.models import (
 from kg_adapters.prefixes import WELL_KNOWN, Prefixes
 from kg_adapters.profile import GraphProfile, unknown_profile
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
+from kg_adapters.set_requests import Computed, SetRequest
 from kg_adapters.sparql.asking import Asker, QueryAnswerer, as_meant, part_of_an_answer
 from kg_adapters.sparql.checking import QueryChecker
 from kg_adapters.sparql.descriptions import DescriptionReader
@@ -36,6 +37,7 @@ from kg_adapters.sparql.rows import ValueRows
 from kg_adapters.sparql.schema import SurveyLimits, Surveyor
 from kg_adapters.sparql.schema_file import SchemaFile
 from kg_adapters.sparql.search import EndpointSearch, NameSearch
+from kg_adapters.sparql.sets import SetReader
 from kg_adapters.surroundings import Surroundings
 from kg_adapters.terms import Fact, Iri, Node
 
@@ -96,6 +98,7 @@ class SparqlAdapter:
         self._surveyor = Surveyor(asker, queries.survey, parts.survey)
         self._checker = QueryChecker({**WELL_KNOWN, **parts.prefixes.namespaces}, parts.graphs)
         self._profiler = Profiler(asker, queries.survey)
+        self._sets = SetReader(asker, queries.sets)
         self._schema: GraphSchema | None = None
         self._surveying = anyio.Lock()
         self._profile: GraphProfile | None = None
@@ -194,6 +197,9 @@ class SparqlAdapter:
         # A graph has each of its statements once, however often an engine sends it.
         rows = found.rows if checked.form == "SELECT" else tuple(dict.fromkeys(found.rows))
         return SparqlAnswer(checked.form, found.variables, rows, found.truncated, found.truth, checked.named)
+
+    async def compute(self, request: SetRequest) -> Computed:
+        return await self._sets.compute(request)
 
     async def aclose(self) -> None:
         await self._checker.aclose()

@@ -20,6 +20,7 @@ from kg_adapters.models import (
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.profile import GraphProfile, unknown_profile
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
+from kg_adapters.set_requests import Computed, SetRequest
 from kg_adapters.sparql.adapter import SparqlAdapter
 from kg_adapters.sparql.asking import part_of_an_answer
 from kg_adapters.surroundings import Surroundings, gather_surroundings
@@ -30,6 +31,7 @@ from kg_adapters.wikidata.names import WikidataNames, target
 from kg_adapters.wikidata.namespaces import DIRECT
 from kg_adapters.wikidata.queries import MAX_ROWS
 from kg_adapters.wikidata.search import find_properties
+from kg_adapters.wikidata.sets import as_people_read
 from kg_adapters.wikidata.whereabouts import Whereabouts, renamed
 
 EXTERNAL_IDS: Final = "Ids in other databases are left out; name their property to read one."
@@ -197,6 +199,9 @@ class WikidataAdapter:
 
     async def select(self, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:
         return await self._main.graph.select(query, timeout_s=timeout_s, max_rows=max_rows)
+
+    async def compute(self, request: SetRequest) -> Computed:
+        return as_people_read(await self._main.graph.compute(request))
 
     async def aclose(self) -> None:
         for service in (self._main, self._scholarly):

@@ -6,7 +6,15 @@ from typing import Final
 
 from kg_adapters.labels import Vocabulary
 from kg_adapters.sparql.dialects import Dialect
-from kg_adapters.sparql.queries import DescriptionQueries, EdgeQueries, NameQueries, Queries, SurveyQueries, writing
+from kg_adapters.sparql.queries import (
+    DescriptionQueries,
+    EdgeQueries,
+    NameQueries,
+    Queries,
+    SurveyQueries,
+    Walked,
+    writing,
+)
 from kg_adapters.sparql.queries.groups import Fill, Scope
 from kg_adapters.sparql.queries.naming import TextChoice
 from kg_adapters.terms import Iri, Node
@@ -174,4 +182,5 @@ def queries_for(dialect: Dialect, languages: tuple[str, ...], most_counted: int)
         DescriptionQueries(dialect, texts, as_head=True, declares=DIRECT_CLAIM),
         NameQueries(dialect, vocabulary),
         DirectSurvey(dialect, vocabulary, DIRECT),
+        Walked(dialect, vocabulary, DIRECT, ENTITY),
     )

@@ -9,6 +9,7 @@ from kg_adapters.sparql.queries.descriptions import DescriptionQueries
 from kg_adapters.sparql.queries.edges import EdgeQueries
 from kg_adapters.sparql.queries.names import NameQueries
 from kg_adapters.sparql.queries.naming import TextChoice
+from kg_adapters.sparql.queries.set_paths import Walked
 from kg_adapters.sparql.queries.survey import SurveyQueries
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Queries",
     "SurveyQueries",
     "TextChoice",
+    "Walked",
 ]
 
 
@@ -31,6 +33,7 @@ class Queries:
     descriptions: DescriptionQueries
     names: NameQueries
     survey: SurveyQueries
+    sets: Walked
 
     @classmethod
     def of(cls, dialect: Dialect, vocabulary: Vocabulary, *, edge_namespace: str | None = None) -> Self:
@@ -49,4 +52,5 @@ class Queries:
             DescriptionQueries(dialect, texts),
             NameQueries(dialect, vocabulary),
             SurveyQueries(dialect, vocabulary, edge_namespace),
+            Walked(dialect, vocabulary, edge_namespace),
         )

@@ -1,0 +1,151 @@
+"""Questions about sets (`kg_adapters.set_requests`) as one query each.
+
+Rows are `?d` what the row is about, `?n` a number, `?x` a member, group or end, `?y` what a cell holds, `?p` a
+relation:
+
+- `count`: how many members, groups, pairs or shared terms there are
+- `of` and `with`: how many members the set has, and how many of them have a measure or group
+- `member`: a member `?x`, with its measure `?m` where it is one of the best; `group`: a group `?x` of `?n`
+- `sum`, `mean`: `?m`; `end`: the least or greatest value `?x`, or number `?m`
+- `cell0`, `cell1`, …: an end `?y` of the member `?x` in a column, or how many there are `?n`
+- `out`, `in`: a shared term `?x` over `?p`
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kg_adapters.algebra import Best, SetExpression, ValueOf, holds_values
+from kg_adapters.set_requests import Aggregated, Column, Ends, Grouped, Listed, SetRequest, SharedBy, Tabled
+from kg_adapters.sparql.queries import writing
+from kg_adapters.sparql.queries.set_paths import Walked
+from kg_adapters.sparql.queries.set_patterns import SetWriter
+
+MOST_CELLS: Final = 10_000
+"""How many ends the rows of a table may have together."""
+COLUMNS: Final = "?d ?n ?m ?x ?y ?p"
+_X: Final = "?x"
+_BY_TEXT: Final = "STR({0}) LANG({0}) STR(DATATYPE({0}))"
+
+
+@dataclass(frozen=True, slots=True)
+class SetQueries:
+    """Writes queries for questions about sets.
+
+    Args:
+        graph: What is walked.
+    """
+
+    graph: Walked
+
+    def answer(self, request: SetRequest) -> str:
+        """Return the one query for all that is asked, but for what shows it."""
+        blocks = (f"{{ {query} }} {bound}" for bound, query in self._blocks(request))
+        return f"SELECT {COLUMNS} {{ {writing.union(blocks)} }}"
+
+    def _blocks(self, request: SetRequest) -> Iterator[tuple[str, str]]:
+        """Yield queries, each with what tells its rows from others."""
+        match request.question:
+            case Listed(of):
+                yield from self._listed(of, request.limit)
+            case Tabled(of, columns):
+                yield from self._listed(of, request.limit)
+                for place, column in enumerate(columns if request.limit else ()):
+                    yield _about(f"cell{place}"), self._cells(of, column, request.limit)
+            case Grouped():
+                yield from self._grouped(request.question, request.limit)
+            case Aggregated():
+                yield from self._aggregated(request.question)
+            case SharedBy(sets):
+                yield from self._shared(sets, request.limit)
+
+    def _listed(self, of: SetExpression, limit: int) -> Iterator[tuple[str, str]]:
+        yield _about("count"), self._number(of)
+        if isinstance(of, Best):
+            yield _about("of"), self._number(of.of)
+            writer = SetWriter(self.graph)
+            yield _about("with"), _counted(f"{{ {writer.measured(of.of, of.by, _X, writer.fresh())} }}", _X)
+        if limit:
+            yield _about("member"), self.members(of, limit)
+
+    def members(self, of: SetExpression, limit: int) -> str:
+        """Return the query for the first members `?x` of a set, with what they measure as `?m` if they are the best."""
+        writer = SetWriter(self.graph)
+        if isinstance(of, Best):
+            found, direction = writer.measured_best(of, _X, "?m"), "ASC" if of.lowest else "DESC"
+            return f"SELECT ?x ?m {{ {found} }} ORDER BY {direction}(?m) STR(?x) LIMIT {limit}"
+        order = _BY_TEXT.format(_X) if holds_values(of) else "STR(?x)"
+        return f"SELECT DISTINCT ?x {{ {writer.within(of, _X)} }} ORDER BY {order} LIMIT {limit}"
+
+    def _number(self, of: SetExpression) -> str:
+        return _counted(SetWriter(self.graph).within(of, _X), _X)
+
+    def _cells(self, of: SetExpression, column: Column, limit: int) -> str:
+        writer = SetWriter(self.graph)
+        found = f"{{ SELECT ?x {{ {{ {self.members(of, limit)} }} }} }} {writer.walked(_X, column.path, '?y')}"
+        if isinstance(column, Ends):
+            return f"SELECT DISTINCT ?x ?y {{ {found} }} LIMIT {MOST_CELLS}"
+        return f"SELECT ?x (COUNT(DISTINCT ?y) AS ?n) {{ {found} }} GROUP BY ?x"
+
+    def _grouped(self, asked: Grouped, limit: int) -> Iterator[tuple[str, str]]:
+        writer, member = SetWriter(self.graph), "?member"
+        found = f"{writer.group(asked.of, member)} {writer.walked(member, asked.by, _X)}"
+        yield _about("count"), _counted(found, _X)
+        yield _about("of"), self._number(asked.of)
+        yield _about("with"), _counted(found, member)
+        if limit:
+            yield _about("group"), f"{_groups(found, member)} LIMIT {limit}"
+
+    def _aggregated(self, asked: Aggregated) -> Iterator[tuple[str, str]]:
+        writer, key = SetWriter(self.graph), "?key"
+        if isinstance(asked.by, ValueOf):
+            found = f"SELECT DISTINCT ?member ?x ?key {{ {writer.valued(asked.of, asked.by, '?member', _X, key)} }}"
+        else:
+            found = writer.measured(asked.of, asked.by, "?member", key)
+        yield _about("count"), f"SELECT (COUNT(*) AS ?n) {{ {{ {found} }} }}"
+        yield _about("of"), self._number(asked.of)
+        yield _about("with"), _counted(f"{{ {found} }}", "?member")
+        if asked.function in {"sum", "mean"}:
+            function = "SUM" if asked.function == "sum" else "AVG"
+            yield _about(asked.function), f"SELECT ({function}({key}) AS ?m) {{ {{ {found} }} }}"
+        else:
+            direction = "ASC" if asked.function == "min" else "DESC"
+            is_value = isinstance(asked.by, ValueOf)
+            end, order = (_X, _BY_TEXT.format(_X)) if is_value else (f"({key} AS ?m)", "")
+            yield _about("end"), f"SELECT {end} {{ {{ {found} }} }} ORDER BY {direction}({key}) {order} LIMIT 1"
+
+    def _shared(self, sets: Sequence[SetExpression], limit: int) -> Iterator[tuple[str, str]]:
+        both = writing.union(f'{self.shared_pattern(sets, step)} BIND("{step}" AS ?d)' for step in ("out", "in"))
+        yield _about("count"), f"SELECT (COUNT(*) AS ?n) {{ SELECT DISTINCT ?d ?p ?x {{ {both} }} }}"
+        if limit:
+            # Outgoing ones come first.
+            order = f"DESC(?d) STR(?p) isLiteral(?x) {_BY_TEXT.format(_X)}"
+            yield "", f"SELECT DISTINCT ?d ?p ?x {{ {both} }} ORDER BY {order} LIMIT {limit}"
+
+    def shared_pattern(self, sets: Sequence[SetExpression], direction: str) -> str:
+        """Return the pattern of the relations `?p` that lead to the same `?x` from a member of each set."""
+        writer = SetWriter(self.graph)
+        return " ".join(self._leading(writer, each, direction) for each in sets)
+
+    def _leading(self, writer: SetWriter, of: SetExpression, direction: str) -> str:
+        member = writer.fresh()
+        head, tail = (member, _X) if direction == "out" else (_X, member)
+        texts = ", ".join(map(writing.iri, sorted(self.graph.vocabulary.texts)))
+        walked = f"?p NOT IN ({texts})"
+        if self.graph.namespace is not None:
+            walked += f" && STRSTARTS(STR(?p), {writing.text(self.graph.namespace)})"
+        led = f"{writer.group(of, member)} {head} ?p {tail} . FILTER({walked})"
+        return f"{{ SELECT DISTINCT ?p ?x {{ {led} }} }}"
+
+
+def _about(what: str) -> str:
+    return f'BIND("{what}" AS ?d)'
+
+
+def _counted(found: str, name: str) -> str:
+    return f"SELECT (COUNT(DISTINCT {name}) AS ?n) {{ {found} }}"
+
+
+def _groups(found: str, member: str) -> str:
+    number = f"SELECT ?x (COUNT(DISTINCT {member}) AS ?n) {{ {found} }} GROUP BY ?x"
+    return f"{number} ORDER BY DESC(?n) isLiteral(?x) {_BY_TEXT.format(_X)}"

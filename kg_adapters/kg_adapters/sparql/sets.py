@@ -1,0 +1,198 @@
+"""Questions about sets, each asked in one request, and what shows the answer in one more."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from kg_adapters.algebra import Best, Step
+from kg_adapters.errors import BackendError
+from kg_adapters.models import Count
+from kg_adapters.set_requests import (
+    Aggregated,
+    Cell,
+    Column,
+    Computed,
+    Ends,
+    Group,
+    Listed,
+    SetRequest,
+    SharedTerm,
+    Tabled,
+    Witness,
+    term_key,
+)
+from kg_adapters.set_requests import Row as Tuple
+from kg_adapters.sparql.asking import Asker, part_of_an_answer
+from kg_adapters.sparql.queries.set_evidence import EvidenceQueries, Shown
+from kg_adapters.sparql.queries.set_paths import Told, Walked
+from kg_adapters.sparql.queries.sets import MOST_CELLS, SetQueries
+from kg_adapters.sparql.rows import Row, rows
+from kg_adapters.terms import Attribute, Fact, Iri, Literal, Term, Triple
+
+
+class SetReader:
+    """Reads answers about sets.
+
+    Args:
+        asker: What asks the endpoint.
+        graph: What is walked.
+    """
+
+    def __init__(self, asker: Asker, graph: Walked) -> None:
+        self._asker = asker
+        self._queries = SetQueries(graph)
+        self._evidence = EvidenceQueries(graph)
+
+    async def compute(self, request: SetRequest) -> Computed:
+        """Return what is asked, as `SupportsSets.compute` does: one request, or two with what shows it."""
+        answer = await self._asker.ask(self._queries.answer(request), timeout_s=request.timeout_s)
+        read = _Read(request, list(rows(answer)), exact=not answer.truncated)
+        computed = read.computed()
+        parts = self._evidence.parts(request, computed)
+        if not parts:
+            return computed
+        shown = await self._asker.ask(self._evidence.query(parts), timeout_s=request.timeout_s)
+        return replace(computed, witnesses=tuple(_witnesses(parts, list(rows(shown)), request.witnesses)))
+
+
+class _Read:
+    """What the rows of one answer say.
+
+    Args:
+        request: What was asked.
+        answered: The rows.
+        exact: Whether they are all that there are.
+    """
+
+    def __init__(self, request: SetRequest, answered: Sequence[Row], *, exact: bool) -> None:
+        self._request = request
+        self._exact = exact
+        self._rows = defaultdict[str, list[Row]](list)
+        for row in answered:
+            self._rows[row.text("d") or ""].append(row)
+
+    def computed(self) -> Computed:
+        """Return the answer.
+
+        Raises:
+            BackendTimeout: The endpoint did not even say how many there are.
+        """
+        question = self._request.question
+        members = self._members()
+        return Computed(
+            self._count("count"),
+            members=() if isinstance(question, Tabled) else members,
+            groups=self._groups(),
+            rows=tuple(self._table(members, question.columns)) if isinstance(question, Tabled) else (),
+            shared=self._shared(),
+            value=self._value(question) if isinstance(question, Aggregated) else None,
+            without=self._without(),
+        )
+
+    def _count(self, about: str) -> Count:
+        numbers = [row.number("n") for row in self._rows[about]]
+        if not numbers:
+            raise part_of_an_answer()
+        return Count(numbers[0] or 0, self._exact)
+
+    def _without(self) -> Count:
+        if not self._rows["of"]:
+            return Count(0)
+        return Count(max(0, self._count("of").value - self._count("with").value), self._exact)
+
+    def _members(self) -> tuple[Term, ...]:
+        found = {member: row for row in self._rows["member"] if (member := row.term("x")) is not None}
+        ordered = sorted(found, key=term_key)
+        if any(row.term("m") is not None for row in found.values()):
+            sign = 1 if _is_lowest(self._request) else -1
+            ordered.sort(key=lambda member: sign * _size(found[member]))
+        return tuple(ordered)
+
+    def _groups(self) -> tuple[Group, ...]:
+        found = ((row.term("x"), row.number("n")) for row in self._rows["group"])
+        groups = [Group(by, Count(size or 0, self._exact)) for by, size in found if by is not None]
+        return tuple(sorted(groups, key=lambda group: (-group.size.value, term_key(group.by))))
+
+    def _table(self, members: Sequence[Term], columns: Sequence[Column]) -> Iterator[Tuple]:
+        read = [self._cells(f"cell{place}", column) for place, column in enumerate(columns)]
+        for member in members:
+            if not isinstance(member, Literal):
+                yield Tuple(member, tuple(cells.get(member, Cell((), Count(0, self._exact))) for cells in read))
+
+    def _cells(self, about: str, column: Column) -> dict[Term, Cell]:
+        found = self._rows[about]
+        exact = self._exact and len(found) < MOST_CELLS
+        if not isinstance(column, Ends):
+            numbers = ((row.term("x"), row.number("n")) for row in found)
+            return {member: Cell((), Count(number or 0, exact)) for member, number in numbers if member is not None}
+        ends = defaultdict[Term, set[Term]](set)
+        for row in found:
+            member, end = row.term("x"), row.term("y")
+            if member is not None and end is not None:
+                ends[member].add(end)
+        most = self._request.cell_limit
+        return {
+            member: Cell(tuple(sorted(reached, key=term_key)[:most]), Count(len(reached), exact))
+            for member, reached in ends.items()
+        }
+
+    def _shared(self) -> tuple[SharedTerm, ...]:
+        found = list[SharedTerm]()
+        for direction in ("out", "in"):
+            for row in self._rows[direction]:
+                relation, term = row.iri("p"), row.term("x")
+                if relation is not None and term is not None:
+                    found.append(SharedTerm(Step(relation, direction), term))
+        return tuple(sorted(found, key=_place))
+
+    def _value(self, question: Aggregated) -> float | Literal | None:
+        if not self._count("count").value:
+            return None
+        about = question.function if question.function in {"sum", "mean"} else "end"
+        row = next(iter(self._rows[about]), None)
+        if row is None:
+            raise part_of_an_answer()
+        return row.literal("x") or _size(row)
+
+
+def _place(shared: SharedTerm) -> tuple[bool, str, tuple[bool, str, str, str]]:
+    return shared.step.direction == "in", shared.step.relation.value, term_key(shared.term)
+
+
+def _is_lowest(request: SetRequest) -> bool:
+    question = request.question
+    return isinstance(question, Listed | Tabled) and isinstance(question.of, Best) and question.of.lowest
+
+
+def _size(row: Row) -> float:
+    said = row.text("m")
+    try:
+        return float(said or "")
+    except ValueError as error:
+        raise BackendError(f"The endpoint answered {said!r} for a number.") from error
+
+
+def _witnesses(parts: Sequence[Shown], answered: Sequence[Row], most: int) -> Iterator[Witness]:
+    """Yield one way to each result, in the order of the parts."""
+    ways = dict[Term, Witness]()
+    for row in sorted(answered, key=lambda row: int(row.text("w") or 0)):
+        part = parts[int(row.text("w") or 0)]
+        result = row.term(part.name[1:]) if part.result is None else part.result
+        if result is not None and result not in ways:
+            ways[result] = Witness(result, tuple(dict.fromkeys(_facts(part.told, row))))
+    yield from list(ways.values())[:most]
+
+
+def _facts(told: Sequence[Told], row: Row) -> Iterator[Fact]:
+    for each in told:
+        if each.where and row.term(each.where[1:]) is None:
+            continue
+        head, relation, tail = (_meant(end, row) for end in (each.head, each.relation, each.tail))
+        if isinstance(head, Literal) or not isinstance(relation, Iri) or head is None or tail is None:
+            continue
+        yield Attribute(head, relation, tail) if isinstance(tail, Literal) else Triple(head, relation, tail)
+
+
+def _meant(written: str, row: Row) -> Term | None:
+    """Return what a variable is bound to, or the node that is written."""
+    return row.term(written[1:]) if written.startswith("?") else Iri(written[1:-1])

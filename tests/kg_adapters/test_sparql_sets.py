@@ -1,0 +1,143 @@
+"""Questions about sets, asked of an endpoint: each in one request, and with the same answer as in plain Python."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from kg_adapters.algebra import (
+    Best,
+    Compares,
+    Hop,
+    Instances,
+    Intersect,
+    Kept,
+    Linked,
+    Members,
+    Minus,
+    NumberOf,
+    Numbers,
+    Path,
+    Reached,
+    Step,
+    Union,
+    ValueOf,
+)
+from kg_adapters.caching import cached
+from kg_adapters.errors import BackendTimeout
+from kg_adapters.labels import Vocabulary
+from kg_adapters.models import Count
+from kg_adapters.protocol import SupportsSets
+from kg_adapters.set_requests import (
+    Aggregated,
+    Computed,
+    Ends,
+    Grouped,
+    Listed,
+    SetQuestion,
+    SetRequest,
+    SharedBy,
+    Tabled,
+    Witness,
+)
+from kg_adapters.sparql.solutions import Solutions
+from kg_adapters.terms import Attribute, Fact, Literal
+from kg_adapters.testing import edge, iri, typed
+from kg_adapters.testing.set_reference import SetReference
+from set_answers import agree, walks_through_values, written
+from set_expressions import graphs, questions
+from sparql_stand_in import CannedEndpoint, StandInEndpoint, adapter_over
+
+EXAMPLES = 40
+FACTS: tuple[Fact, ...] = (
+    *(edge(text) for text in ("heat type film", "ran type film", "noir subClassOf film", "m type noir")),
+    *(edge(text) for text in ("heat cast ann", "heat cast bob", "ran cast bob", "m cast cid", "ann born rome")),
+    *(Attribute(iri(head), iri("length"), typed(text, "integer")) for head, text in (("heat", "170"), ("m", "99"))),
+)
+FILMS = Instances(iri("film"))
+CAST = Path((Hop((Step(iri("cast")),)),))
+OF_CAST = Path((Hop((Step(iri("cast"), "in"),)),))
+LENGTH = Path((Hop((Step(iri("length")),)),))
+LONG = Kept(FILMS, Compares(LENGTH, ">", typed("100", "integer")))
+QUESTIONS: Sequence[SetQuestion] = (
+    Listed(Intersect((Reached(Members((iri("ann"),)), OF_CAST), Reached(Members((iri("bob"),)), OF_CAST)))),
+    Listed(Minus((FILMS, Kept(FILMS, Linked(CAST, Members((iri("bob"),))))))),
+    Listed(Union((LONG, Best(FILMS, NumberOf(CAST), 2)))),
+    Listed(Best(Kept(FILMS, Numbers(CAST, ">=", 1)), ValueOf(LENGTH))),
+    Aggregated(FILMS, ValueOf(LENGTH), "mean"),
+    Aggregated(FILMS, ValueOf(LENGTH), "max"),
+    Grouped(FILMS, CAST),
+    Tabled(FILMS, (Ends(CAST), NumberOf(CAST), Ends(LENGTH))),
+    SharedBy((Members((iri("heat"),)), Members((iri("ran"),)))),
+)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(graphs(), questions(), st.integers(0, 5))
+async def test_random_questions_have_the_same_answers_as_in_plain_python(
+    facts: list[Fact], question: SetQuestion, limit: int
+) -> None:
+    assume(not walks_through_values(question, facts))
+    request = SetRequest(question, limit=limit, cell_limit=2)
+
+    found = await adapter_over(StandInEndpoint(written(facts))).compute(request)
+
+    assert agree(found, SetReference(facts, Vocabulary()).compute(request))
+    assert {fact for witness in found.witnesses for fact in witness.facts} <= set(facts)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+async def test_a_question_is_one_request_and_one_more_for_what_shows_the_answer(question: SetQuestion) -> None:
+    endpoint = StandInEndpoint(written(FACTS))
+    graph = adapter_over(endpoint)
+
+    unshown = await graph.compute(SetRequest(question, witnesses=0))
+    assert agree(unshown, SetReference(FACTS, Vocabulary()).compute(SetRequest(question)))
+    assert len(endpoint.asked) == 1
+
+    shown = await graph.compute(SetRequest(question))
+    assert shown.witnesses
+    assert all(witness.facts for witness in shown.witnesses)
+    assert len(endpoint.asked) == 3
+
+
+async def test_what_shows_a_result_leads_to_it_in_order() -> None:
+    births = Path((*CAST.hops, Hop((Step(iri("born")),))))
+    found = await adapter_over(StandInEndpoint(written(FACTS))).compute(SetRequest(Listed(Reached(LONG, births))))
+
+    film, length = iri("heat"), Attribute(iri("heat"), iri("length"), typed("170", "integer"))
+    told = (edge("heat type film"), length, edge("heat cast ann"), edge("ann born rome"))
+    assert found == Computed(Count(1), members=(iri("rome"),), witnesses=(Witness(iri("rome"), told),))
+    assert film in {fact.head for fact in told}
+
+
+async def test_an_answer_that_was_cut_is_a_lower_bound() -> None:
+    row = (Literal("count"), typed("684", "integer"), None, None, None, None)
+    endpoint = CannedEndpoint(Solutions(("d", "n", "m", "x", "y", "p"), (row,), truncated=True))
+
+    found = await adapter_over(endpoint).compute(SetRequest(Listed(FILMS), limit=0))
+
+    assert found == Computed(Count(684, exact=False))
+
+
+async def test_an_answer_that_does_not_even_count_is_none() -> None:
+    endpoint = CannedEndpoint(Solutions(("d", "n", "m", "x", "y", "p"), (), truncated=True))
+    with pytest.raises(BackendTimeout, match="only a part of its answer"):
+        await adapter_over(endpoint).compute(SetRequest(Listed(FILMS)))
+
+
+async def test_only_as_much_is_asked_for_as_is_wanted() -> None:
+    endpoint = StandInEndpoint(written(FACTS))
+    found = await adapter_over(endpoint).compute(SetRequest(Listed(FILMS), limit=2))
+    assert (found.count, found.members) == (Count(3), (iri("heat"), iri("m")))
+    assert endpoint.sizes[0] == 3
+
+
+async def test_a_question_that_was_answered_is_not_asked_again() -> None:
+    endpoint = StandInEndpoint(written(FACTS))
+    graph = cached(adapter_over(endpoint))
+    assert isinstance(graph, SupportsSets)
+    request = SetRequest(Grouped(FILMS, CAST), witnesses=0)
+    assert await graph.compute(request) == await graph.compute(request)
+    assert len(endpoint.asked) == 1
