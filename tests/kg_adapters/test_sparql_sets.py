@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import pyoxigraph
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -28,6 +29,7 @@ from kg_adapters.caching import cached
 from kg_adapters.errors import BackendTimeout
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import Count
+from kg_adapters.prefixes import Prefixes
 from kg_adapters.protocol import SupportsSets
 from kg_adapters.set_requests import (
     Aggregated,
@@ -41,6 +43,7 @@ from kg_adapters.set_requests import (
     Tabled,
     Witness,
 )
+from kg_adapters.sparql.explaining import as_sparql
 from kg_adapters.sparql.solutions import Solutions
 from kg_adapters.terms import Attribute, Fact, Literal
 from kg_adapters.testing import edge, iri, typed
@@ -54,6 +57,13 @@ FACTS: tuple[Fact, ...] = (
     *(edge(text) for text in ("heat type film", "ran type film", "noir subClassOf film", "m type noir")),
     *(edge(text) for text in ("heat cast ann", "heat cast bob", "ran cast bob", "m cast cid", "ann born rome")),
     *(Attribute(iri(head), iri("length"), typed(text, "integer")) for head, text in (("heat", "170"), ("m", "99"))),
+)
+KNOWN = Prefixes(
+    {
+        "ex": "http://example.org/",
+        "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+        "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    }
 )
 FILMS = Instances(iri("film"))
 CAST = Path((Hop((Step(iri("cast")),)),))
@@ -141,3 +151,35 @@ async def test_a_question_that_was_answered_is_not_asked_again() -> None:
     request = SetRequest(Grouped(FILMS, CAST), witnesses=0)
     assert await graph.compute(request) == await graph.compute(request)
     assert len(endpoint.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "query"),
+    [
+        (
+            Listed(Reached(Members((iri("ann"),)), OF_CAST)),
+            "SELECT DISTINCT ?x { ?x ex:cast ex:ann . } ORDER BY STR(?x)",
+        ),
+        (
+            Listed(LONG),
+            "SELECT DISTINCT ?x { ?x rdf:type/rdfs:subClassOf* ex:film . ?x ex:length ?v1 . "
+            "FILTER(isNumeric(?v1) && ?v1 > 100) } ORDER BY STR(?x)",
+        ),
+        (
+            Grouped(Members((iri("heat"), iri("ran"))), CAST),
+            "SELECT ?x (COUNT(DISTINCT ?member) AS ?n) { VALUES ?member { ex:heat ex:ran } ?member ex:cast ?x . } "
+            "GROUP BY ?x ORDER BY DESC(?n) isLiteral(?x) STR(?x) LANG(?x) STR(DATATYPE(?x))",
+        ),
+    ],
+)
+def test_a_question_is_explained_as_sparql_with_prefixes(question: SetQuestion, query: str) -> None:
+    text = as_sparql(question, Vocabulary(), KNOWN)
+    assert text.endswith(f"> {query}")
+    assert pyoxigraph.Store().query(text) is not None
+
+
+def test_every_question_is_explained_by_a_query_that_engines_read() -> None:
+    for question in QUESTIONS:
+        pyoxigraph.Store().query(as_sparql(question, Vocabulary(), KNOWN))
+    counted = as_sparql(Listed(FILMS), Vocabulary(), KNOWN, only_count=True)
+    assert "SELECT (COUNT(DISTINCT ?x) AS ?n) { ?x rdf:type/rdfs:subClassOf* ex:film . }" in counted

@@ -16,7 +16,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from kg_adapters.algebra import Best, SetExpression, ValueOf, holds_values
-from kg_adapters.set_requests import Aggregated, Column, Ends, Grouped, Listed, SetRequest, SharedBy, Tabled
+from kg_adapters.set_requests import (
+    Aggregated,
+    Column,
+    Ends,
+    Grouped,
+    Listed,
+    SetQuestion,
+    SetRequest,
+    SharedBy,
+    Tabled,
+)
 from kg_adapters.sparql.queries import writing
 from kg_adapters.sparql.queries.set_paths import Walked
 from kg_adapters.sparql.queries.set_patterns import SetWriter
@@ -43,6 +53,35 @@ class SetQueries:
         blocks = (f"{{ {query} }} {bound}" for bound, query in self._blocks(request))
         return f"SELECT {COLUMNS} {{ {writing.union(blocks)} }}"
 
+    def explained(self, question: SetQuestion, *, only_count: bool) -> str:
+        """Return the query as somebody would write it who wants nothing else: all results, or only their number."""
+        if only_count and not isinstance(question, Aggregated):
+            return next(query for bound, query in self._blocks(SetRequest(question)) if bound == _about("count"))
+        found: str
+        match question:
+            case Listed(of):
+                found = self.members(of, None)
+            case Tabled(of, columns):
+                found = self._table(of, columns)
+            case Grouped(of, by):
+                writer, member = SetWriter(self.graph), "?member"
+                found = _groups(f"{writer.group(of, member)} {writer.walked(member, by, _X)}", member)
+            case Aggregated():
+                about = _about(question.function if question.function in {"sum", "mean"} else "end")
+                found = next(query for bound, query in self._aggregated(question) if bound == about)
+            case SharedBy(sets):
+                found = f"SELECT DISTINCT ?d ?p ?x {{ {self._both(sets)} }}"
+        return found
+
+    def _table(self, of: SetExpression, columns: Sequence[Column]) -> str:
+        writer = SetWriter(self.graph)
+        found = [f"?c{place}" for place in range(len(columns))]
+        cells = (
+            f"OPTIONAL {{ {writer.walked(_X, column.path, name)} }}"
+            for column, name in zip(columns, found, strict=True)
+        )
+        return f"SELECT DISTINCT ?x {' '.join(found)} {{ {writer.group(of, _X)} {' '.join(cells)} }}"
+
     def _blocks(self, request: SetRequest) -> Iterator[tuple[str, str]]:
         """Yield queries, each with what tells its rows from others."""
         match request.question:
@@ -68,14 +107,15 @@ class SetQueries:
         if limit:
             yield _about("member"), self.members(of, limit)
 
-    def members(self, of: SetExpression, limit: int) -> str:
+    def members(self, of: SetExpression, limit: int | None) -> str:
         """Return the query for the first members `?x` of a set, with what they measure as `?m` if they are the best."""
+        most = "" if limit is None else f" LIMIT {limit}"
         writer = SetWriter(self.graph)
         if isinstance(of, Best):
             found, direction = writer.measured_best(of, _X, "?m"), "ASC" if of.lowest else "DESC"
-            return f"SELECT ?x ?m {{ {found} }} ORDER BY {direction}(?m) STR(?x) LIMIT {limit}"
+            return f"SELECT ?x ?m {{ {found} }} ORDER BY {direction}(?m) STR(?x){most}"
         order = _BY_TEXT.format(_X) if holds_values(of) else "STR(?x)"
-        return f"SELECT DISTINCT ?x {{ {writer.within(of, _X)} }} ORDER BY {order} LIMIT {limit}"
+        return f"SELECT DISTINCT ?x {{ {writer.within(of, _X)} }} ORDER BY {order}{most}"
 
     def _number(self, of: SetExpression) -> str:
         return _counted(SetWriter(self.graph).within(of, _X), _X)
@@ -115,12 +155,15 @@ class SetQueries:
             yield _about("end"), f"SELECT {end} {{ {{ {found} }} }} ORDER BY {direction}({key}) {order} LIMIT 1"
 
     def _shared(self, sets: Sequence[SetExpression], limit: int) -> Iterator[tuple[str, str]]:
-        both = writing.union(f'{self.shared_pattern(sets, step)} BIND("{step}" AS ?d)' for step in ("out", "in"))
+        both = self._both(sets)
         yield _about("count"), f"SELECT (COUNT(*) AS ?n) {{ SELECT DISTINCT ?d ?p ?x {{ {both} }} }}"
         if limit:
             # Outgoing ones come first.
             order = f"DESC(?d) STR(?p) isLiteral(?x) {_BY_TEXT.format(_X)}"
             yield "", f"SELECT DISTINCT ?d ?p ?x {{ {both} }} ORDER BY {order} LIMIT {limit}"
+
+    def _both(self, sets: Sequence[SetExpression]) -> str:
+        return writing.union(f'{self.shared_pattern(sets, step)} BIND("{step}" AS ?d)' for step in ("out", "in"))
 
     def shared_pattern(self, sets: Sequence[SetExpression], direction: str) -> str:
         """Return the pattern of the relations `?p` that lead to the same `?x` from a member of each set."""
