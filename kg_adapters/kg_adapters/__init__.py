@@ -59,6 +59,7 @@ from kg_adapters.profile import (
 from kg_adapters.protocol import (
     KGAdapter,
     SupportsFeatureNote,
+    SupportsLearning,
     SupportsPaths,
     SupportsSearchNote,
     SupportsSets,
@@ -130,6 +131,7 @@ __all__ = [
     "SparqlAdapter",
     "SparqlAnswer",
     "SupportsFeatureNote",
+    "SupportsLearning",
     "SupportsPaths",
     "SupportsSearchNote",
     "SupportsSets",

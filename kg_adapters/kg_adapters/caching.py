@@ -2,7 +2,6 @@
 # ruff: noqa: D102 - what an adapter's methods do is documented on the protocol
 
 import time
-from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -13,7 +12,6 @@ from kg_adapters.embedding.protocol import Vectors
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import (
     Candidate,
-    Count,
     Degree,
     Description,
     Direction,
@@ -30,6 +28,7 @@ from kg_adapters.profile import GraphProfile
 from kg_adapters.protocol import (
     KGAdapter,
     SupportsFeatureNote,
+    SupportsLearning,
     SupportsPaths,
     SupportsSearchNote,
     SupportsSets,
@@ -37,20 +36,12 @@ from kg_adapters.protocol import (
 )
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
 from kg_adapters.set_requests import Computed, SetRequest
-from kg_adapters.surroundings import SupportsSurroundings, Surroundings, surroundings_of
+from kg_adapters.surroundings import Around, SupportsSurroundings, Surroundings, parts_of, surroundings_of
 from kg_adapters.terms import Fact, Iri, Node
 from kg_adapters.vectors import LabelVectors, SupportsVectors
 
 MAX_ENTRIES: Final = 20_000
 EXPIRY_S: Final = 600.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Around:
-    """One entity's part of surroundings: its edges, and what these are called."""
-
-    page: NeighborPage
-    labels: Mapping[Node, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +84,7 @@ class CachingAdapter:
         self._found = AnswerCache[Question, tuple[Candidate, ...]](*size)
         self._relations = AnswerCache[Question, tuple[RelationCandidate, ...]](*size)
         self._schemas = AnswerCache[Question, GraphSchema](*size)
-        self._profiles = AnswerCache[Question, GraphProfile](*size)
-        self._arounds = AnswerCache[Question, Kept[_Around]](*size)
+        self._arounds = AnswerCache[Question, Kept[Around]](*size)
         self._paths = AnswerCache[Question, PathsFound](*size)
         self._answers = AnswerCache[Question, SparqlAnswer](*size)
         self._computed = AnswerCache[Question, Computed](*size)
@@ -173,10 +163,17 @@ class CachingAdapter:
         return await one(self._schemas, (), self._adapter.schema)
 
     async def profile(self) -> GraphProfile:
-        return await one(self._profiles, (), self._adapter.profile)
+        # An adapter that takes long to learn it knows more of it every time.
+        return await self._adapter.profile()
 
     async def aclose(self) -> None:
         await self._adapter.aclose()
+
+
+class _CachedLearning(CachingAdapter):
+    async def learn_profile(self, *, when_asked: bool = False) -> None:
+        assert isinstance(self._adapter, SupportsLearning)  # noqa: S101 - `cached` chose this class by it
+        await self._adapter.learn_profile(when_asked=when_asked)
 
 
 class _CachedPaths(CachingAdapter):
@@ -238,8 +235,8 @@ class _CachedSurroundings(CachingAdapter):
             # The numbers in its surroundings go with its vectors, and are its own to give.
             return await adapter.surroundings(request)
 
-        async def ask(missing: Sequence[Node]) -> Mapping[Node, _Around]:
-            return _parts(await adapter.surroundings(replace(request, entities=tuple(missing))))
+        async def ask(missing: Sequence[Node]) -> Mapping[Node, Around]:
+            return parts_of(await adapter.surroundings(replace(request, entities=tuple(missing))))
 
         found = await each(self._arounds, (request.per_relation, request.per_entity, request.values), asked, ask)
         labels = {term: label for around in found.values() for term, label in around.labels.items()}
@@ -247,6 +244,7 @@ class _CachedSurroundings(CachingAdapter):
 
 
 _ABILITIES: Final[tuple[tuple[type, type[CachingAdapter]], ...]] = (
+    (SupportsLearning, _CachedLearning),
     (SupportsPaths, _CachedPaths),
     (SupportsSets, _CachedSets),
     (SupportsSparql, _CachedSparql),
@@ -276,23 +274,3 @@ def _with_abilities(bases: tuple[type[CachingAdapter], ...]) -> type[CachingAdap
     made = type(CachingAdapter.__name__, (*bases, CachingAdapter), {})
     assert issubclass(made, CachingAdapter)  # noqa: S101 - tells the type checkers what its last base says
     return made
-
-
-def _parts(found: Surroundings) -> dict[Node, _Around]:
-    """Return what surroundings say about each entity."""
-    facts: defaultdict[int, list[Fact]] = defaultdict(list)
-    labels: defaultdict[int, dict[Node, str]] = defaultdict(dict)
-    for edge, place in enumerate(found.near.tolist()):
-        relation, far = int(found.relation[edge]), int(found.far[edge])
-        ends: list[tuple[Node, str | None]] = [(found.relations[relation], found.relation_labels[relation])]
-        if far < len(found.far_nodes):
-            ends.append((found.far_nodes[far], found.far_labels[far]))
-        facts[place].append(found.fact(edge))
-        labels[place].update((term, label) for term, label in ends if label is not None)
-    sampled = frozenset(found.sampled)
-    return {
-        entity: _Around(
-            NeighborPage(tuple(facts[place]), Count(len(facts[place])), truncated=entity in sampled), labels[place]
-        )
-        for place, entity in enumerate(found.entities)
-    }

@@ -103,4 +103,6 @@ def _inverse(counts: PairCounts, one: Iri, other: Iri, *, declared: bool) -> Inv
     both, stored = counts.back.get((one, other), 0), counts.stored.get(one, 0)
     if one == other:
         return InverseRelations(one, other, declared, both // 2, stored - both, 0)
-    return InverseRelations(one, other, declared, both, stored - both, counts.stored.get(other, 0) - both)
+    # Of a sample not as many pairs of the one are stored the other way as of the other.
+    only_other = counts.stored.get(other, 0) - counts.back.get((other, one), 0)
+    return InverseRelations(one, other, declared, both, stored - both, only_other)

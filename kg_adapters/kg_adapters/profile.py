@@ -85,6 +85,9 @@ class ClassProfile:
         broader: The classes that it is said to be a subclass of, by id.
         properties: Outgoing before incoming, what most instances have first, then by IRI.
         complete: Whether all properties are listed.
+        looked_at: How many of them the properties were counted over, of a class too large to count over all; None for
+            all.
+        at_least: Whether there may be more instances, as where not all subclasses are known.
     """
 
     iri: Node | None
@@ -94,6 +97,13 @@ class ClassProfile:
     broader: tuple[Node, ...]
     properties: tuple[PropertyProfile, ...]
     complete: bool = True
+    looked_at: int | None = None
+    at_least: bool = False
+
+    @property
+    def counted_over(self) -> int:
+        """Over how many instances the properties were counted."""
+        return self.instances if self.looked_at is None else self.looked_at
 
     def property(self, relation: Iri, direction: EdgeDirection = "out") -> PropertyProfile | None:
         """Return what is known of a relation; None where no instance has it, or it is not listed."""
@@ -106,14 +116,16 @@ class ClassProfile:
         if known is None and not self.complete:
             return None
         having = 0 if known is None else known.instances
-        return Coverage(self.iri, self.label, relation, direction, self.instances, having)
+        sampled = self.looked_at is not None
+        return Coverage(self.iri, self.label, relation, direction, self.counted_over, having, sampled)
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
     """Of how many instances of a class how many have a relation: `having` of `instances`.
 
-    `owner` is None where all entities of the graph are meant.
+    `owner` is None where all entities of the graph are meant; `sampled` says that the class has more instances, which
+    were not looked at.
     """
 
     owner: Node | None
@@ -122,6 +134,7 @@ class Coverage:
     direction: EdgeDirection
     instances: int
     having: int
+    sampled: bool = False
 
     @property
     def share(self) -> float:
@@ -178,6 +191,7 @@ class GraphProfile:
         inverses: Which relations are each other's inverse, by the IRI of the first.
         values: The kinds of values, in the order of `VALUE_KINDS`; names and descriptions are none.
         complete: Whether every class with instances is listed.
+        sampled: Whether inverses and values were counted over a part of the graph only.
     """
 
     everything: ClassProfile
@@ -185,6 +199,7 @@ class GraphProfile:
     inverses: tuple[InverseRelations, ...]
     values: tuple[ValueCount, ...]
     complete: bool = True
+    sampled: bool = False
     _classes: dict[Node | None, ClassProfile] = field(init=False, repr=False, compare=False)
     _inverses: dict[Iri, InverseRelations] = field(init=False, repr=False, compare=False)
 

@@ -134,6 +134,23 @@ class KGAdapter(Protocol):
 
 
 @runtime_checkable
+class SupportsLearning(Protocol):
+    """A graph whose profile takes too long to wait for."""
+
+    async def learn_profile(self, *, when_asked: bool = False) -> None:
+        """Learn what `profile` then tells, as far as it can be learned, which may take minutes.
+
+        Args:
+            when_asked: Whether to wait until somebody asks for the profile, and to try again later where the graph
+                does not answer.
+
+        Raises:
+            BackendUnavailable: The graph cannot be reached; never with `when_asked`.
+        """
+        ...
+
+
+@runtime_checkable
 class SupportsPaths(Protocol):
     """A graph with a path search of its own, faster than the generic one and equal to it."""
 

@@ -1,5 +1,6 @@
 """The edges around many entities at once, as arrays: what a search looks through before it builds a single triple."""
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -8,7 +9,7 @@ from typing import Final, Protocol, TypeAlias, TypeVar, overload, runtime_checka
 import numpy as np
 import numpy.typing as npt
 
-from kg_adapters.models import NeighborPage
+from kg_adapters.models import Count, NeighborPage
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import NeighborRequest, SurroundingsRequest
 from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term, Triple, node_key
@@ -198,3 +199,31 @@ def _places(known: Sequence[T], asked: Collection[T]) -> Ints:
 
 def _ints(values: Iterable[int]) -> Ints:
     return np.fromiter(values, dtype=np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """One entity's part of surroundings: its edges, and what these are called."""
+
+    page: NeighborPage
+    labels: Mapping[Node, str]
+
+
+def parts_of(found: Surroundings) -> dict[Node, Around]:
+    """Return what surroundings say about each entity."""
+    facts: defaultdict[int, list[Fact]] = defaultdict(list)
+    labels: defaultdict[int, dict[Node, str]] = defaultdict(dict)
+    for edge, place in enumerate(found.near.tolist()):
+        relation, far = int(found.relation[edge]), int(found.far[edge])
+        ends: list[tuple[Node, str | None]] = [(found.relations[relation], found.relation_labels[relation])]
+        if far < len(found.far_nodes):
+            ends.append((found.far_nodes[far], found.far_labels[far]))
+        facts[place].append(found.fact(edge))
+        labels[place].update((term, label) for term, label in ends if label is not None)
+    sampled = frozenset(found.sampled)
+    return {
+        entity: Around(
+            NeighborPage(tuple(facts[place]), Count(len(facts[place])), truncated=entity in sampled), labels[place]
+        )
+        for place, entity in enumerate(found.entities)
+    }

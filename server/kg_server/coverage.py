@@ -46,7 +46,7 @@ async def absence(graph: KGAdapter, entity: Node, relation: Iri, direction: Dire
         return Absence("unknown", "how many others have one is not known")
     coverage, known = found
     if coverage.having == 0:
-        return Absence("unknown", f"no {_one(coverage)} here has one, so the graph does not know this kind of thing")
+        return Absence("unknown", _none_has_one(coverage))
     counted = counted_clause(coverage)
     if coverage.share < NEARLY_ALL:
         return Absence("unknown", f"{counted}, so that says little")
@@ -68,7 +68,14 @@ async def thinness(graph: KGAdapter, entities: Sequence[Node], relation: Iri, di
 def counted_clause(coverage: Coverage) -> str:
     """Return how many of a class have something: `of 4,175 humans 312 have one`."""
     has = "has" if coverage.having == 1 else "have"
-    return f"of {coverage.instances:,} {_many(coverage)} {coverage.having:,} {has} one"
+    looked = " looked at" if coverage.sampled else ""
+    return f"of {coverage.instances:,} {_many(coverage)}{looked} {coverage.having:,} {has} one"
+
+
+def _none_has_one(coverage: Coverage) -> str:
+    if coverage.sampled:
+        return f"of {coverage.instances:,} {_many(coverage)} looked at none has one"
+    return f"no {_one(coverage)} here has one, so the graph does not know this kind of thing"
 
 
 def plural(noun: str) -> str:

@@ -8,17 +8,24 @@ from pathlib import Path
 
 import pytest
 
+from kg_adapters.labels import Vocabulary
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import sample_store
 from kg_adapters.local.sparql_store import statements
 from kg_adapters.local.store import LocalStore, open_store
 from kg_adapters.models import FeaturePage, NeighborPage
-from kg_adapters.profile import ClassProfile
+from kg_adapters.prefixes import Prefixes
+from kg_adapters.profile import ClassProfile, GraphProfile
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
-from kg_adapters.sparql.adapter import SparqlAdapter
+from kg_adapters.sparql.adapter import Parts, SparqlAdapter
+from kg_adapters.sparql.bounded_asking import ProfileLimits
+from kg_adapters.sparql.dialects import DIALECTS
+from kg_adapters.sparql.endpoint import SparqlEndpoint
+from kg_adapters.sparql.queries import Queries
 from kg_adapters.terms import XSD, Attribute, Fact, Iri, Literal, Node
-from remote_graphs import Engine
+from kg_adapters.value_order import order_of
+from remote_graphs import ENGINE_S, Engine
 from small_graphs import store_of
 
 pytestmark = pytest.mark.xdist_group("engines")
@@ -150,16 +157,66 @@ async def test_the_profile_of_a_part_of_it_is_the_same(engine: Engine, world_fil
         for line in statements(world_files.index)
         if line.split("> ", 1)[0][-1] == "7" or line.startswith((f"<{WORLD}K", f"<{WORLD}R"))
     )
-    async with (
-        aclosing(LocalAdapter(store_of(tmp_path, part))) as here,
-        engine.opened(engine.load_new(part), tmp_path) as there,
-    ):
+    graph = engine.load_new(part)
+    async with aclosing(LocalAdapter(store_of(tmp_path, part))) as here, engine.opened(graph, tmp_path) as there:
         mine, theirs = await here.profile(), await there.profile()
-    assert theirs.complete
+    surveyed = await surveyed_profile(engine, graph, ProfileLimits(read=0, pause_s=0.0))
+    sampled = await surveyed_profile(
+        engine, graph, ProfileLimits(read=0, pause_s=0.0, instances=30, pairs=30, classes=9)
+    )
     assert len(mine.classes) > 10
-    assert (theirs.values, theirs.inverses) == (mine.values, mine.inverses)
-    assert list(map(counts, theirs.classes)) == list(map(counts, mine.classes))
-    assert counts(theirs.everything) == counts(mine.everything)
+    for told in (theirs, surveyed):
+        assert (told.complete, told.sampled) == (True, False)
+        assert (told.values, told.inverses) == (mine.values, mine.inverses)
+        assert list(map(counts, told.classes)) == list(map(counts, mine.classes))
+        assert counts(told.everything) == counts(mine.everything)
+    assert_ends_are_the_same(surveyed, mine)
+    assert (sampled.complete, sampled.sampled, len(sampled.classes)) == (False, True, 9)
+    assert sampled.everything == replace(surveyed.everything, complete=sampled.everything.complete)
+    for part_of, whole in zip(sampled.classes, surveyed.classes, strict=False):
+        assert_is_a_sample(part_of, whole)
+
+
+async def surveyed_profile(engine: Engine, graph: str, limits: ProfileLimits) -> GraphProfile:
+    """Return the profile of a graph as though it were too large to be read."""
+    queries = Queries.of(DIALECTS[engine.dialect], Vocabulary())
+    endpoint = SparqlEndpoint(engine.options(graph))
+    parts = Parts("part", endpoint, queries, Prefixes(), timeout_s=ENGINE_S, profiled=limits)
+    async with aclosing(SparqlAdapter(parts)) as adapter:
+        await adapter.learn_profile()
+        return await adapter.profile()
+
+
+def assert_ends_are_the_same(told: GraphProfile, mine: GraphProfile) -> None:
+    """Compare least and greatest values, but years: an engine may well read one of three digits, which is none."""
+    compared = 0
+    for one, other in zip((told.everything, *told.classes), (mine.everything, *mine.classes), strict=True):
+        for each, expected in zip(one.properties, other.properties, strict=True):
+            if each.values is None or expected.values is None or Iri(f"{XSD}gYear") in each.values.datatypes:
+                continue
+            for end, wanted in (
+                (each.values.least, expected.values.least),
+                (each.values.greatest, expected.values.greatest),
+            ):
+                assert (end is None) == (wanted is None)
+                assert end is None or wanted is None or order_of(end) == order_of(wanted)
+                compared += end is not None
+    assert compared > 100
+
+
+def assert_is_a_sample(part: ClassProfile, whole: ClassProfile) -> None:
+    assert (part.iri, part.instances, part.direct) == (whole.iri, whole.instances, whole.direct)
+    if whole.instances <= 30:
+        assert part == whole
+        return
+    assert part.looked_at == 30
+    for each in part.properties:
+        full = whole.property(each.relation, each.direction)
+        assert full is not None
+        assert each.instances <= min(30, full.instances)
+        coverage = part.coverage(each.relation, each.direction)
+        assert coverage is not None
+        assert (coverage.instances, coverage.sampled) == (30, True)
 
 
 def counts(known: ClassProfile) -> ClassProfile:

@@ -1,21 +1,27 @@
 """The profile of a graph behind an endpoint: counted where it can be read, kept, and never about a part of it."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+import anyio
 import pytest
 
+from kg_adapters.caching import cached
 from kg_adapters.errors import BackendTimeout, BackendUnavailable
 from kg_adapters.labels import Vocabulary
 from kg_adapters.profile import unknown_profile
+from kg_adapters.protocol import SupportsLearning
 from kg_adapters.sparql.adapter import SparqlAdapter
 from kg_adapters.sparql.asking import Asker
+from kg_adapters.sparql.bounded_asking import ProfileLimits
 from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.profiling import Profiler
 from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql.schema_file import EXPIRY_S, SchemaFile
+from kg_adapters.terms import XSD
 from kg_adapters.testing import iri
-from sparql_stand_in import StandInEndpoint, endpoint_of, parts_of
+from sparql_stand_in import LateEndpoint, StandInEndpoint, endpoint_of, parts_of
 
 FLEET = ('s1 label "Ship"@en', "s1 type Ship", "s2 type Ship", 's1 built "1905"', "s1 owner o1", 'Ship label "ship"@en')
 
@@ -79,6 +85,94 @@ async def test_an_endpoint_that_is_too_slow_is_left_alone_for_a_while_and_nothin
     assert await graph.profile() == await graph.profile() == unknown_profile()
     assert len(endpoint.asked) == 1
     assert (await SparqlAdapter(parts).profile()).complete
+
+
+TOWNS = (
+    *(f"t{n} type {'Town' if n % 2 else 'City'}" for n in range(40)),
+    "City subClassOf Town",
+    *(f't{n} founded "{1000 + n}"^^<{XSD}gYear>' for n in range(0, 40, 4)),
+    *(f"t{n} twin t{n + 1}" for n in range(30)),
+    *(f"t{n + 1} twin t{n}" for n in range(25)),
+    "m0 mayor t0",
+)
+FEW = ProfileLimits(read=0, pause_s=0.0)
+
+
+def large(endpoint: StandInEndpoint, limits: ProfileLimits = FEW, file: SchemaFile | None = None) -> SparqlAdapter:
+    """Return an adapter that takes its graph for too large to be read."""
+    return SparqlAdapter(replace(parts_of(endpoint, queries()), profiled=limits, file=file))
+
+
+async def test_a_large_graph_is_surveyed_once_by_bounded_queries_and_kept(tmp_path: Path) -> None:
+    endpoint, file = endpoint_of(TOWNS), SchemaFile(tmp_path, ("towns",))
+    graph = large(endpoint, file=file)
+    assert await graph.profile() == unknown_profile()
+    assert endpoint.asked == []
+    await graph.learn_profile()
+    profile, asked = await graph.profile(), len(endpoint.asked)
+    assert asked <= 20
+    whole = await profiler(endpoint_of(TOWNS), 1_000).profile()
+    assert whole is not None
+    assert profile == whole
+    assert await large(endpoint, file=file).profile() == profile
+    assert len(endpoint.asked) == asked
+
+
+async def test_what_was_counted_over_some_instances_only_says_so() -> None:
+    graph = large(endpoint_of(TOWNS), replace(FEW, instances=10, pairs=22, classes=1))
+    await graph.learn_profile()
+    profile = await graph.profile()
+    (town,) = profile.classes
+    assert (town.instances, town.direct, town.looked_at, town.counted_over) == (40, 20, 10, 10)
+    assert (profile.complete, profile.sampled) == (False, True)
+    coverage = profile.coverage(iri("Town"), iri("founded"))
+    assert coverage is not None
+    assert (coverage.instances, coverage.sampled) == (10, True)
+    assert coverage.having <= 10
+    assert profile.inverse_of(iri("twin")) == iri("twin")
+
+
+async def test_where_counting_takes_too_long_fewer_instances_are_looked_at() -> None:
+    late = LateEndpoint(endpoint_of(TOWNS).triples, "SELECT DISTINCT ?s ?k")
+    graph = large(late, replace(FEW, instances=40))
+    await graph.learn_profile()
+    profile = await graph.profile()
+    town = profile.profile_of(iri("Town"))
+    assert town is not None
+    assert (town.instances, town.looked_at) == (40, 2)
+    assert town.coverage(iri("type")) is not None
+
+
+async def test_a_survey_ends_after_some_queries_and_keeps_what_it_has() -> None:
+    endpoint = endpoint_of(TOWNS)
+    graph = large(endpoint, replace(FEW, queries=4))
+    await graph.learn_profile()
+    profile = await graph.profile()
+    assert [(each.iri, each.instances, each.complete) for each in profile.classes] == [
+        (iri("Town"), 40, False),
+        (iri("City"), 20, False),
+    ]
+    assert profile.coverage(iri("Town"), iri("founded")) is None
+    assert len(endpoint.asked) <= 4 + 1
+
+
+async def test_an_endpoint_that_refuses_everything_is_soon_left_alone() -> None:
+    endpoint = LateEndpoint(endpoint_of(TOWNS).triples, "SELECT")
+    graph = large(endpoint)
+    await graph.learn_profile()
+    assert await graph.profile() == unknown_profile()
+    assert len(endpoint.asked) == 3
+
+
+async def test_who_asks_first_does_not_wait_long_for_what_is_learned_behind() -> None:
+    endpoint = endpoint_of(TOWNS)
+    graph = cached(large(endpoint))
+    assert isinstance(graph, SupportsLearning)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(partial(graph.learn_profile, when_asked=True))
+        await anyio.wait_all_tasks_blocked()
+        assert endpoint.asked == []
+        assert (await graph.profile()).profile_of(iri("Town")) is not None
 
 
 async def test_an_endpoint_that_is_away_is_no_empty_profile() -> None:

@@ -14,6 +14,7 @@ from kg_adapters.local.cache import sample_store
 from kg_adapters.local.sparql_store import statements
 from kg_adapters.local.store import LocalStore, open_store
 from kg_adapters.models import EdgeDirection, NeighborPage
+from kg_adapters.profile import unknown_profile
 from kg_adapters.registry import OpenOptions
 from kg_adapters.requests import NeighborRequest, SurroundingsRequest
 from kg_adapters.surroundings import gather_surroundings
@@ -165,3 +166,31 @@ async def test_values_that_need_no_statements_are_the_same(tmp_path: Path) -> No
         facts = [mine_around.fact(place) for place in range(len(mine_around))]
         assert [their_around.fact(place) for place in range(len(their_around))] == facts
         assert await there.contains(facts) == await here.contains(facts) == frozenset(facts)
+
+
+async def test_the_profile_is_a_sample_that_few_requests_give(
+    here: LocalAdapter, there: WikidataAdapter, service: WikidataStandIn
+) -> None:
+    before = len(service.endpoint.requests)
+    assert await there.profile() == unknown_profile()
+    assert len(service.endpoint.requests) == before
+    await there.learn_profile()
+    assert len(service.endpoint.requests) - before <= 30
+    mine, theirs = await here.profile(), await there.profile()
+    human, country = (theirs.profile_of(wd(each)) for each in ("Q5", "Q6256"))
+    assert human is not None
+    assert country is not None
+    known = mine.profile_of(wd("Q5"))
+    assert known is not None
+    assert (human.label, human.instances, human.looked_at, human.at_least) == ("human", known.direct, 200, True)
+    assert (theirs.complete, theirs.sampled, theirs.everything.complete) == (False, True, False)
+    for each in human.properties:
+        full = known.property(each.relation)
+        assert full is not None
+        assert 0 < each.instances <= min(200, full.instances)
+        assert each.label == full.label
+    coverage = human.coverage(Iri(f"{DIRECT}P106"))
+    assert coverage is not None
+    assert (coverage.instances, coverage.sampled) == (200, True)
+    assert coverage.share > 0.5
+    assert theirs.inverse_of(Iri(f"{DIRECT}P530")) == Iri(f"{DIRECT}P530")  # diplomatic relation

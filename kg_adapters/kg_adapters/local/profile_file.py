@@ -44,6 +44,8 @@ class _Class(_Row):
     broader: tuple[int, ...]
     properties: tuple[_Property, ...]
     complete: bool
+    looked_at: int | None = None
+    at_least: bool = False
 
 
 class _ProfileFile(_Row):
@@ -54,6 +56,7 @@ class _ProfileFile(_Row):
     inverses: tuple[tuple[int, int, bool, int, int, int], ...]
     values: tuple[tuple[ValueKind, int], ...]
     complete: bool
+    sampled: bool = False
 
 
 def write_profile(folder: Path, index: GraphIndex, vocabulary: Vocabulary) -> None:
@@ -63,7 +66,7 @@ def write_profile(folder: Path, index: GraphIndex, vocabulary: Vocabulary) -> No
 
 def profile_text(profile: GraphProfile) -> str:
     """Return a profile as a file has it."""
-    return _Writer().profile(profile).model_dump_json()
+    return _Writer().profile(profile).model_dump_json(exclude_defaults=True)
 
 
 def read_profile(text: bytes) -> GraphProfile:
@@ -102,6 +105,7 @@ class _Writer:
             inverses=inverses,
             values=tuple((each.kind, each.values) for each in profile.values),
             complete=profile.complete,
+            sampled=profile.sampled,
         )
 
     def _number(self, node: Node) -> int:
@@ -116,6 +120,8 @@ class _Writer:
             broader=tuple(self._number(each) for each in known.broader),
             properties=tuple(self._property(each) for each in known.properties),
             complete=known.complete,
+            looked_at=known.looked_at,
+            at_least=known.at_least,
         )
 
     def _property(self, known: PropertyProfile) -> _Property:
@@ -152,6 +158,7 @@ class _Reader:
             ),
             values=tuple(ValueCount(kind, values) for kind, values in file.values),
             complete=file.complete,
+            sampled=file.sampled,
         )
 
     def _iri(self, number: int) -> Iri:
@@ -169,6 +176,8 @@ class _Reader:
             tuple(self._terms[each] for each in row.broader),
             tuple(self._property(each) for each in row.properties),
             row.complete,
+            row.looked_at,
+            row.at_least,
         )
 
     def _property(self, row: _Property) -> PropertyProfile:

@@ -21,20 +21,23 @@ from kg_adapters.models import (
     SparqlAnswer,
 )
 from kg_adapters.prefixes import WELL_KNOWN, Prefixes
-from kg_adapters.profile import GraphProfile, unknown_profile
+from kg_adapters.profile import GraphProfile
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
 from kg_adapters.set_requests import Computed, SetRequest
 from kg_adapters.sparql.asking import Asker, QueryAnswerer, as_meant, part_of_an_answer
+from kg_adapters.sparql.bounded_asking import ProfileLimits
 from kg_adapters.sparql.checking import QueryChecker
 from kg_adapters.sparql.descriptions import DescriptionReader
 from kg_adapters.sparql.label_memory import LabelMemory
 from kg_adapters.sparql.neighborhoods import EdgeReader
+from kg_adapters.sparql.profile_keeping import ProfileKeeper
+from kg_adapters.sparql.profile_survey import ProfileSurvey
 from kg_adapters.sparql.profiling import Profiler
 from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql.queries.groups import Scope
 from kg_adapters.sparql.relation_search import RelationSearch
 from kg_adapters.sparql.rows import ValueRows
-from kg_adapters.sparql.schema import SurveyLimits, Surveyor
+from kg_adapters.sparql.schema import Labels, SurveyLimits, Surveyor
 from kg_adapters.sparql.schema_file import SchemaFile
 from kg_adapters.sparql.search import EndpointSearch, NameSearch
 from kg_adapters.sparql.sets import SetReader
@@ -42,8 +45,6 @@ from kg_adapters.surroundings import Surroundings
 from kg_adapters.terms import Fact, Iri, Node
 
 TIMEOUT_S: Final = 10.0
-PROFILE_AGAIN_S: Final = 600.0
-"""After how many seconds an endpoint that gave no profile is asked for it again."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,8 @@ class Parts:
         memory: The labels that answers bring along.
         timeout_s: How many seconds an answer may take.
         survey: How much is counted for the schema.
+        profiled: How much is asked for the profile.
+        names: What tells the labels of classes and relations for the profile; None for what the endpoint says.
         value_rows: What makes a reader for the rows about values, where they are not read as they are.
     """
 
@@ -74,6 +77,8 @@ class Parts:
     memory: LabelMemory = field(default_factory=LabelMemory)
     timeout_s: float = TIMEOUT_S
     survey: SurveyLimits = field(default_factory=SurveyLimits)
+    profiled: ProfileLimits = field(default_factory=ProfileLimits)
+    names: Labels | None = None
     value_rows: Callable[[], ValueRows] | None = None
 
 
@@ -97,13 +102,15 @@ class SparqlAdapter:
         self._relations = RelationSearch(asker, queries.names)
         self._surveyor = Surveyor(asker, queries.survey, parts.survey)
         self._checker = QueryChecker({**WELL_KNOWN, **parts.prefixes.namespaces}, parts.graphs)
-        self._profiler = Profiler(asker, queries.survey)
         self._sets = SetReader(asker, queries.sets)
+        limits = parts.profiled
+        self._profiles = ProfileKeeper(
+            Profiler(asker, queries.survey, limits.read) if limits.read else None,
+            lambda: ProfileSurvey(asker, queries.profiles, parts.names or self.labels, limits).profile(),
+            parts.file,
+        )
         self._schema: GraphSchema | None = None
         self._surveying = anyio.Lock()
-        self._profile: GraphProfile | None = None
-        self._profile_from = 0.0
-        self._profiling = anyio.Lock()
 
     @property
     def name(self) -> str:
@@ -158,15 +165,10 @@ class SparqlAdapter:
         return await self._relations.find(await self.schema(), text, limit)
 
     async def profile(self) -> GraphProfile:
-        async with self._profiling:
-            if self._profile is None and self._parts.file is not None:
-                self._profile = self._parts.file.profile()
-            if self._profile is None and anyio.current_time() >= self._profile_from:
-                self._profile = await self._profiler.profile()
-                self._profile_from = anyio.current_time() + PROFILE_AGAIN_S
-                if self._profile is not None and self._parts.file is not None:
-                    self._parts.file.keep_profile(self._profile)
-            return self._profile or unknown_profile()
+        return await self._profiles.profile()
+
+    async def learn_profile(self, *, when_asked: bool = False) -> None:
+        await self._profiles.learn(when_asked=when_asked)
 
     async def schema(self) -> GraphSchema:
         async with self._surveying:

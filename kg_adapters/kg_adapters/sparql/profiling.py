@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Final
 
 import anyio
 import anyio.to_thread
@@ -17,8 +16,6 @@ from kg_adapters.sparql.rows import rows
 from kg_adapters.sparql.solutions import Solutions
 from kg_adapters.terms import Iri, Literal, Node
 
-MOST_READ: Final = 100_000
-"""How many statements are read; of a graph with more nothing is counted."""
 # Of the time that an answer may take: whoever asks for a profile wants something else in the first place.
 _SIZE_SHARE, _READ_SHARE = 0.25, 0.6
 
@@ -32,7 +29,7 @@ class Profiler:
         most_read: Graphs with more statements than this have no profile.
     """
 
-    def __init__(self, asker: Asker, queries: SurveyQueries, most_read: int = MOST_READ) -> None:
+    def __init__(self, asker: Asker, queries: SurveyQueries, most_read: int) -> None:
         self._asker = asker
         self._queries = queries
         self._most_read = most_read

@@ -18,7 +18,7 @@ from kg_adapters.models import (
     SparqlAnswer,
 )
 from kg_adapters.prefixes import Prefixes
-from kg_adapters.profile import GraphProfile, unknown_profile
+from kg_adapters.profile import GraphProfile
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
 from kg_adapters.set_requests import Computed, SetRequest
 from kg_adapters.sparql.adapter import SparqlAdapter
@@ -185,7 +185,10 @@ class WikidataAdapter:
         return await find_properties(self._api, text, limit=limit)
 
     async def profile(self) -> GraphProfile:
-        return unknown_profile()
+        return await self._main.graph.profile()
+
+    async def learn_profile(self, *, when_asked: bool = False) -> None:
+        await self._main.graph.learn_profile(when_asked=when_asked)
 
     async def schema(self) -> GraphSchema:
         found = await self._main.graph.schema()

@@ -9,6 +9,7 @@ from kg_adapters.errors import InvalidRequest
 from kg_adapters.open_options import OpenOptions
 from kg_adapters.sparql.adapter import Parts, SparqlAdapter
 from kg_adapters.sparql.asking import Asker
+from kg_adapters.sparql.bounded_asking import ProfileLimits
 from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.endpoint import SparqlEndpoint
 from kg_adapters.sparql.options import EndpointOptions
@@ -33,6 +34,21 @@ NAME = "wikidata"
 REPLIES = "wikidata-replies.sqlite"
 # Their names come from the web API, fifty a request.
 SURVEY = SurveyLimits(classes=100, relations=150)
+PROFILED = ProfileLimits(
+    read=0,
+    classes=24,
+    instances=200,
+    together=1_600,
+    relations=40,
+    pairs=100,
+    sampled=50_000,
+    queries=24,
+    total_s=900.0,
+    whole=False,
+)
+"""Counts over all people or places end with the query service's own limit, so some of each have to do."""
+SHARE = 5
+"""Of how many requests that may be sent one is for the profile."""
 CONTACT_ADVICE = (
     "Set wikidata_contact to your e-mail address or a page about you: Wikimedia then allows "
     f"{KNOWN_PER_MINUTE} requests a minute instead of {ANONYMOUS_PER_MINUTE}."
@@ -113,6 +129,8 @@ class _Opening:
                 memory=self._memory,
                 timeout_s=reached.timeout_s,
                 survey=SURVEY,
+                profiled=replace(PROFILED, pause_s=SHARE * 60 / self._reached.per_minute),
+                names=self._names.labels,
                 value_rows=lambda: StatedValues(queries.vocabulary),
             )
         )

@@ -1,5 +1,6 @@
 """Queries for what Wikidata says in ways of its own: values with precision and unit, and qualifiers."""
 
+import random
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -10,6 +11,7 @@ from kg_adapters.sparql.queries import (
     DescriptionQueries,
     EdgeQueries,
     NameQueries,
+    ProfileQueries,
     Queries,
     SurveyQueries,
     Walked,
@@ -17,6 +19,7 @@ from kg_adapters.sparql.queries import (
 )
 from kg_adapters.sparql.queries.groups import Fill, Scope
 from kg_adapters.sparql.queries.naming import TextChoice
+from kg_adapters.sparql.queries.profiles import MAX_ROWS as MAX_PROFILE_ROWS
 from kg_adapters.terms import Iri, Node
 from kg_adapters.wikidata.namespaces import DIRECT, ENTITY, INSTANCE_OF, SUBCLASS_OF, WIKIBASE, wikibase
 
@@ -27,6 +30,10 @@ VOCABULARY: Final = Vocabulary(
     subclasses=(SUBCLASS_OF,),
 )
 DIRECT_CLAIM: Final = Iri(WIKIBASE + "directClaim")
+_SEED: Final = 1
+_DRAWN: Final = 2_000
+_ITEMS: Final = 130_000_000
+"""About how many numbers of items are taken; the newest are left out."""
 _IS_ENTITY: Final = f"isIRI(?o) && STRSTARTS(STR(?o), {writing.text(ENTITY)})"
 MAX_ROWS: Final = 5_000
 """The most values, and the most qualifiers, of one query."""
@@ -150,6 +157,25 @@ class DirectSurvey(SurveyQueries):
         return self._relations(f"FILTER(!({_IS_ENTITY})) {self._walked()}", sampled, limit)
 
 
+@dataclass(frozen=True, slots=True)
+class ItemProfileQueries(ProfileQueries):
+    """Writes the queries for the profile: classes are found among items drawn by chance, since none can count all."""
+
+    def classes(self, sampled: int) -> Sequence[tuple[str, bool]]:
+        """See `ProfileQueries`; a mirror of a few items may have none of those that are drawn."""
+        numbers = random.Random(_SEED).sample(range(1, _ITEMS), _DRAWN)  # noqa: S311 - no secret
+        drawn = writing.values("s", [Iri(f"{ENTITY}Q{number}") for number in numbers], self.dialect)
+        query = f"SELECT ?c (COUNT(*) AS ?n) {{ {drawn} ?s {writing.iri(INSTANCE_OF)} ?c }} GROUP BY ?c"
+        return (query, False), (self.survey.classes(sampled, MAX_PROFILE_ROWS), False)
+
+    def unwanted(self, relations: Collection[Iri]) -> str | None:
+        """Return the query for ids in other databases."""
+        if not relations:
+            return None
+        external = f"{wikibase('directClaim')} ?p ; {wikibase('propertyType')} {wikibase('ExternalId')}"
+        return f"SELECT ?p {{ {writing.values('p', relations, self.dialect)} ?property {external} }}"
+
+
 def queries_for(dialect: Dialect, languages: tuple[str, ...], most_counted: int) -> Queries:
     """Return the writers of queries for Wikidata.
 
@@ -167,6 +193,7 @@ def queries_for(dialect: Dialect, languages: tuple[str, ...], most_counted: int)
         VOCABULARY.subclasses,
     )
     texts = TextChoice(vocabulary, dialect, only_preferred=True)
+    survey = DirectSurvey(dialect, vocabulary, DIRECT)
     return Queries(
         dialect,
         vocabulary,
@@ -181,6 +208,7 @@ def queries_for(dialect: Dialect, languages: tuple[str, ...], most_counted: int)
         ),
         DescriptionQueries(dialect, texts, as_head=True, declares=DIRECT_CLAIM),
         NameQueries(dialect, vocabulary),
-        DirectSurvey(dialect, vocabulary, DIRECT),
+        survey,
+        ItemProfileQueries(survey),
         Walked(dialect, vocabulary, DIRECT, ENTITY),
     )

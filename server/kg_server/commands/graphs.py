@@ -1,7 +1,8 @@
 """A graph for the length of a command."""
 
+import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -9,7 +10,7 @@ import anyio
 
 from kg_adapters.errors import KGError
 from kg_adapters.progress import OnProgress
-from kg_adapters.protocol import KGAdapter
+from kg_adapters.protocol import KGAdapter, SupportsLearning
 from kg_adapters.reading_limits import ReadingLimits
 from kg_adapters.registry import OpenOptions, open_graph
 from kg_boundary.secrets import Redactor
@@ -70,6 +71,21 @@ async def opened_or_pending(settings: Settings, patience_s: float = PATIENCE_S) 
             tasks.cancel_scope.cancel()
             with anyio.CancelScope(shield=True):
                 await pending.aclose()
+
+
+@asynccontextmanager
+async def learning(graph: KGAdapter) -> AsyncGenerator[None]:
+    """Let a graph learn its profile meanwhile, once somebody asks for it, where that takes too long to wait for."""
+    if not isinstance(graph, SupportsLearning):
+        yield
+        return
+    task = asyncio.create_task(graph.learn_profile(when_asked=True))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
 
 
 def _is_path(graph: str) -> bool:

@@ -60,11 +60,11 @@ def serve(
 
 
 async def _serve_stdio(settings: Settings) -> None:
-    from kg_server.commands.graphs import opened_or_pending
+    from kg_server.commands.graphs import learning, opened_or_pending
     from kg_server.stdio import StdioLimits
 
     # A host waits for the handshake, and gives up where that takes as long as an import.
-    async with opened_or_pending(settings) as graph:
+    async with opened_or_pending(settings) as graph, learning(graph):
         limits = StdioLimits(requests=settings.stdio_max_requests, message_bytes=settings.message_max_mb * MEGABYTE)
         await server_of(graph, settings).run_stdio_async(limits)
 
@@ -83,10 +83,10 @@ def server_of(graph: "KGAdapter", settings: Settings) -> "SextantServer":
 
 async def _serve_http(settings: Settings) -> None:
     from kg_server.app import build_server
-    from kg_server.commands.graphs import opened
+    from kg_server.commands.graphs import learning, opened
 
     listener = _listen(settings.http_host, settings.http_port)
-    async with opened(settings) as graph:
+    async with opened(settings) as graph, learning(graph):
         await _listen_to_http(build_server(graph, settings), listener, settings)
 
 

@@ -9,6 +9,7 @@ from kg_adapters.sparql.queries.descriptions import DescriptionQueries
 from kg_adapters.sparql.queries.edges import EdgeQueries
 from kg_adapters.sparql.queries.names import NameQueries
 from kg_adapters.sparql.queries.naming import TextChoice
+from kg_adapters.sparql.queries.profiles import ProfileQueries
 from kg_adapters.sparql.queries.set_paths import Walked
 from kg_adapters.sparql.queries.survey import SurveyQueries
 
@@ -16,6 +17,7 @@ __all__ = [
     "DescriptionQueries",
     "EdgeQueries",
     "NameQueries",
+    "ProfileQueries",
     "Queries",
     "SurveyQueries",
     "TextChoice",
@@ -33,6 +35,7 @@ class Queries:
     descriptions: DescriptionQueries
     names: NameQueries
     survey: SurveyQueries
+    profiles: ProfileQueries
     sets: Walked
 
     @classmethod
@@ -45,12 +48,14 @@ class Queries:
             edge_namespace: Only relations whose IRI starts so are edges; None for all.
         """
         texts = TextChoice(vocabulary, dialect)
+        survey = SurveyQueries(dialect, vocabulary, edge_namespace)
         return cls(
             dialect,
             vocabulary,
             EdgeQueries(dialect, texts, edge_namespace),
             DescriptionQueries(dialect, texts),
             NameQueries(dialect, vocabulary),
-            SurveyQueries(dialect, vocabulary, edge_namespace),
+            survey,
+            ProfileQueries(survey),
             Walked(dialect, vocabulary, edge_namespace),
         )

@@ -1,0 +1,192 @@
+"""Queries for the profile of a graph: what some instances of some classes have, counted by the endpoint."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kg_adapters.inverses import OWL_INVERSE, OWL_SYMMETRIC, WIKIDATA_INVERSE
+from kg_adapters.labels import Vocabulary
+from kg_adapters.models import EdgeDirection
+from kg_adapters.sparql.dialects import Dialect
+from kg_adapters.sparql.queries import writing
+from kg_adapters.sparql.queries.survey import SurveyQueries
+from kg_adapters.terms import XSD, Iri, Node
+
+MAX_ROWS: Final = 10_000
+"""The most rows of an answer; as many mean that there may be more."""
+
+_STEPS: Final[dict[EdgeDirection, str]] = {"out": "?s ?p ?o .", "in": "?o ?p ?s . FILTER(!isLiteral(?s))"}
+_YEAR: Final = writing.iri(Iri(f"{XSD}gYear"))
+_INTEGER: Final = writing.iri(Iri(f"{XSD}integer"))
+_COMPARED: Final = ", ".join(
+    writing.iri(Iri(XSD + name))
+    for name in ("date", "dateTime", "integer", "int", "long", "nonNegativeInteger", "decimal", "double", "float")
+)
+# Engines compare years as texts, or not at all.
+_VALUE: Final = f"IF(?d = {_YEAR}, {_INTEGER}(STR(?o)), IF(?d IN ({_COMPARED}), ?o, ?none))"
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """Which instances of a class are looked at.
+
+    Args:
+        place: The number that answers have for the class.
+        classes: The class and those below it.
+        most: How many are looked at; None for all.
+    """
+
+    place: int
+    classes: tuple[Node, ...]
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """Whose facts are counted: a block that binds `?s`, and `?k` if `key` names it."""
+
+    block: str
+    key: str = "?k"
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileQueries:
+    """Writes the queries; none looks at more than it is told to.
+
+    Args:
+        survey: What writes the queries about the whole graph.
+    """
+
+    survey: SurveyQueries
+
+    @property
+    def dialect(self) -> Dialect:
+        """The engine."""
+        return self.survey.dialect
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The relations to classes and to wider classes."""
+        return self.survey.vocabulary
+
+    def classes(self, sampled: int) -> Sequence[tuple[str, bool]]:
+        """Return queries for classes `?c` and the number `?n` of their instances, to be asked until one is answered.
+
+        Beside each stands whether it finds all of them.
+
+        Args:
+            sampled: How many statements are looked at where not all are.
+        """
+        return (self.survey.classes(None, MAX_ROWS), True), (self.survey.classes(sampled, MAX_ROWS), False)
+
+    def unwanted(self, relations: Collection[Iri]) -> str | None:
+        """Return the query for those relations `?p` that are not worth telling; None if all are."""
+        del relations
+        return None
+
+    def instances(self, looked: Sequence[Looked]) -> Looks:
+        """Return the instances `?s` of classes, each with the place `?k` of its class."""
+        whole = [
+            f"({each.place} {writing.node(one, self.dialect)})"
+            for each in looked
+            if each.most is None
+            for one in each.classes
+        ]
+        blocks = [
+            f"SELECT DISTINCT ?s ({each.place} AS ?k) {{ {self._typed(each.classes)} }} LIMIT {each.most}"
+            for each in looked
+            if each.most is not None
+        ]
+        if whole:
+            # Virtuoso looks at everything once for each block, so there are as few as can be.
+            over = writing.values("a", self.vocabulary.types, self.dialect)
+            blocks.append(f"SELECT DISTINCT ?s ?k {{ VALUES (?k ?c) {{ {' '.join(whole)} }} {over} ?s ?a ?c }}")
+        return Looks(f"{{ {writing.union(blocks)} }}")
+
+    def everyone(self, no_entities: Collection[Node]) -> Looks:
+        """Return all that is said anything about but what is no entity."""
+        left_out = ", ".join(writing.node(each, self.dialect) for each in no_entities)
+        return Looks(f"FILTER(?s NOT IN ({left_out}))" if left_out else "", "")
+
+    def broader(self, classes: Sequence[Node] | None) -> str:
+        """Return the query for the wider classes `?d` of classes `?c`; of all for None."""
+        some = "" if classes is None else writing.values("c", classes, self.dialect)
+        over = writing.values("b", self.vocabulary.subclasses, self.dialect)
+        return f"SELECT DISTINCT ?c ?d {{ {some} {over} ?c ?b ?d FILTER(!isLiteral(?d)) }} LIMIT {MAX_ROWS}"
+
+    def sizes(self, looked: Sequence[Looked]) -> str:
+        """Return the query for the number `?n` of all instances of classes by their place `?k`."""
+        return f"SELECT ?k ?n {{ {writing.union(map(self._size, looked))} }}"
+
+    def facts(self, looks: Looks, direction: EdgeDirection) -> str:
+        """Return the query for relations `?p`: how many `?i` have one, and the number `?n` of facts."""
+        counts = "(COUNT(DISTINCT ?s) AS ?i) (COUNT(*) AS ?n)"
+        return self._grouped(looks, "?p", counts, _STEPS[direction])
+
+    def values(self, looks: Looks) -> str:
+        """Return the query for the datatypes `?d` of relations `?p`, which texts in a language may be without.
+
+        Counted is the number `?n` of values, and shown the least `?l` and the greatest `?g` of those that compare.
+        """
+        counts = "(COUNT(*) AS ?n) (MIN(?v) AS ?l) (MAX(?v) AS ?g)"
+        found = f"{_STEPS['out']} FILTER(isLiteral(?o)) BIND(DATATYPE(?o) AS ?d) BIND({_VALUE} AS ?v)"
+        return self._grouped(looks, "?p ?d", counts, found)
+
+    def targets(self, looks: Looks, direction: EdgeDirection) -> str:
+        """Return the query for the number `?n` of edges over a relation `?p` by the class `?t` of the other end."""
+        typed = f"{writing.values('a', self.vocabulary.types, self.dialect)} ?o ?a ?t ."
+        return self._grouped(looks, "?p ?t", "(COUNT(*) AS ?n)", f"{_STEPS[direction]} {typed}")
+
+    def entities_among(self, relations: Collection[Iri]) -> str:
+        """Return the query for those `?r` of some relations that take part in an edge themselves."""
+        some = writing.values("r", relations, self.dialect)
+        arms = (f"{some} ?r ?p ?o FILTER(!isLiteral(?o))", f"{some} ?o ?p ?r")
+        return f"SELECT DISTINCT ?r {{ {writing.union(arms)} }}"
+
+    def declared_inverses(self) -> str:
+        """Return the query for pairs of relations `?p` and `?q` that are said to be inverse."""
+        over = writing.values("r", (OWL_INVERSE, WIKIDATA_INVERSE), self.dialect)
+        symmetric = f"?p ?r {writing.iri(OWL_SYMMETRIC)} BIND(?p AS ?q)"
+        return f"SELECT DISTINCT ?p ?q {{ {writing.union((f'{over} ?p ?r ?q', symmetric))} }} LIMIT {MAX_ROWS}"
+
+    def pairs(self, relations: Sequence[Iri], *, back: bool, most: int | None = None) -> str:
+        """Return the query for how many `?n` of the pairs of a relation `?p` a relation `?q` holds as well.
+
+        Args:
+            relations: Those whose pairs are looked at.
+            back: Whether pairs are compared in the opposite direction.
+            most: How many pairs of each are looked at; None for all.
+        """
+        apart = "FILTER(!isLiteral(?e) && ?s != ?e)"
+        if most is None:
+            blocks = [f"SELECT DISTINCT ?s ?e ?p {{ {writing.values('p', relations, self.dialect)} ?s ?p ?e {apart} }}"]
+        else:
+            blocks = [
+                f"SELECT DISTINCT ?s ?e ({iri} AS ?p) {{ ?s {iri} ?e {apart} }} LIMIT {most}"
+                for iri in map(writing.iri, relations)
+            ]
+        step = "?e ?q ?s" if back else "?s ?q ?e"
+        found = f"{{ {writing.union(blocks)} }} {step} . {self._counted('q')}"
+        return f"SELECT ?p ?q (COUNT(*) AS ?n) {{ {found} }} GROUP BY ?p ?q LIMIT {MAX_ROWS}"
+
+    def _size(self, looked: Looked) -> str:
+        single = len(looked.classes) == len(self.vocabulary.types) == 1 and not self.dialect.merges_graphs
+        number = "COUNT(*)" if single else "COUNT(DISTINCT ?s)"
+        return f"SELECT ({looked.place} AS ?k) ({number} AS ?n) {{ {self._typed(looked.classes)} }}"
+
+    def _typed(self, classes: Sequence[Node]) -> str:
+        """Return the block for instances `?s`; where it is one pattern, engines count it without looking."""
+        if len(classes) == len(self.vocabulary.types) == 1:
+            return f"?s {writing.iri(self.vocabulary.types[0])} {writing.node(classes[0], self.dialect)}"
+        over = writing.values("a", self.vocabulary.types, self.dialect)
+        return f"{over} {writing.values('c', classes, self.dialect)} ?s ?a ?c"
+
+    def _grouped(self, looks: Looks, by: str, counts: str, found: str) -> str:
+        keys = f"{looks.key} {by}".strip()
+        return (
+            f"SELECT {keys} {counts} {{ {looks.block} {found} {self._counted('p')} }} GROUP BY {keys} LIMIT {MAX_ROWS}"
+        )
+
+    def _counted(self, name: str) -> str:
+        namespace = self.survey.namespace
+        return "" if namespace is None else f"FILTER(STRSTARTS(STR(?{name}), {writing.text(namespace)}))"
