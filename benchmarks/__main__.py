@@ -32,6 +32,7 @@ from benchmarks.remote import measure_remote
 from benchmarks.scaling import measure_scaling
 from benchmarks.table import print_section, print_verdict
 from benchmarks.world.measure import measure_world
+from benchmarks.world.measure_calls import measure_calls_for_answers
 
 RESULTS: Final = Path(__file__).parent / "results"
 _PLAIN_WIDTH: Final = 160
@@ -52,6 +53,7 @@ SECTIONS: Final[Mapping[str, Measure]] = {
     "start": measure_start,
     "remote": measure_remote,
     "world": measure_world,
+    "one-call": measure_calls_for_answers,
 }
 
 

@@ -6,7 +6,7 @@ from typing import Final, Literal, TypeAlias
 
 from benchmarks.timing import Timings
 
-Unit: TypeAlias = Literal["s", "MB", "calls/s", "share", "tokens"]
+Unit: TypeAlias = Literal["s", "MB", "calls/s", "share", "tokens", "calls", "characters"]
 Aspect: TypeAlias = Literal["median", "p90", "p95", "worst", "ratio"]
 
 TIMES: Final = "\N{MULTIPLICATION SIGN}"

@@ -44,8 +44,8 @@ def amount(value: float, unit: Unit) -> str:
         return f"{value:,.0f}/s"
     if unit == "share":
         return f"{100 * value:.1f} %"
-    if unit == "tokens":
-        return f"{value:,.0f} tokens"
+    if unit in {"tokens", "calls", "characters"}:
+        return f"{value:,.0f} {unit}"
     if value < 1e-3:
         return f"{_digits(value * 1e6)} µs"
     return f"{_digits(value * 1e3)} ms" if value < 1 else f"{_digits(value)} s"

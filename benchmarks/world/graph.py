@@ -42,6 +42,16 @@ class World:
         names = [variable.value for variable in found.variables]
         return [{name: row[name] for name in names if row[name] is not None} for row in found]
 
+    def csv(self, query: str) -> str:
+        """Return the answer to a query as CSV, the shortest of the formats of SPARQL."""
+        found = self._store.query(query)
+        assert not isinstance(found, ox.QueryTriples)
+        if isinstance(found, ox.QueryBoolean):
+            return str(bool(found)).lower()
+        written = found.serialize(format=ox.QueryResultsFormat.CSV)
+        assert written is not None
+        return written.decode()
+
     def outgoing(self, head: End, relation: ox.NamedNode) -> Iterator[ox.Triple]:
         """Yield the statements about `head` over a relation."""
         if not isinstance(head, ox.Literal):

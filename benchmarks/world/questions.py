@@ -35,6 +35,7 @@ class Asked(BaseModel):
         question: What is asked.
         kind: What sort of question it is.
         sparql: The query, with its prefixes.
+        answers: The answers: labels, numbers, dates, `true` or `false`.
         answer_ids: The answers that are entities or relations, as ids with a prefix.
         topic: The entity that it is about, where the query does not name it.
         wanted: The words for what a question asks for that the graph cannot answer: a relation's, or an entity's name.
@@ -46,6 +47,7 @@ class Asked(BaseModel):
     question: str
     kind: str
     sparql: str = ""
+    answers: tuple[str | int | float, ...] = ()
     answer_ids: tuple[str, ...] = ()
     topic: str = ""
     wanted: str = ""
