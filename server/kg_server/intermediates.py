@@ -8,7 +8,7 @@ from typing import Final
 from kg_adapters.models import NeighborPage
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import NeighborRequest
-from kg_adapters.terms import Attribute, BlankNode, Fact, Iri, Node, Triple
+from kg_adapters.terms import BlankNode, Fact, Iri, Node, Triple
 from kg_boundary.shown import shown_within
 from kg_server.names import MAX_LABEL, Names, terms_of
 
@@ -114,9 +114,9 @@ def _note(node: Node, facts: Iterable[Fact], page: NeighborPage, names: Names) -
 def _part(node: Node, fact: Fact, names: Names) -> str:
     known = fact.relation in names.labels
     relation = names.shown_label(fact.relation) if known else shown_within(fact.relation.local_part, MAX_LABEL)
-    if isinstance(fact, Attribute):
-        return f"{relation} {names.value(fact.tail, _LONGEST_VALUE)}"
-    return f"{relation} {names.entity(fact.tail)}" if fact.head == node else f"{relation} of {names.entity(fact.head)}"
+    if fact.head != node:
+        return f"{relation} of {names.entity(fact.head)}"
+    return f"{relation} {names.term(fact.tail, _LONGEST_VALUE, relation=fact.relation)}"
 
 
 def _ends(fact: Fact) -> Iterator[Node]:

@@ -46,7 +46,12 @@ class Line:
 
     def shown(self, names: Names, max_value: int = MAX_VALUE) -> str:
         """Return the line for readers, with values of at most so many characters."""
-        return "".join(_shown(piece, names, max_value) for piece in self.text)
+        parts: list[str] = []
+        over: Iri | None = None
+        for piece in self.text:
+            over = piece.relation if isinstance(piece, Over) else over
+            parts.append(_shown(piece, names, max_value, over))
+        return "".join(parts)
 
     def cells(self, names: Names, max_value: int = MAX_VALUE) -> list[str]:
         """Return the row for programs, with values of at most so many characters."""
@@ -105,7 +110,7 @@ def kind_of_value(value: Literal, prefixes: Prefixes) -> str:
     return shown(value.language or "") or ("" if plain else shown_datatype(value.datatype, prefixes))
 
 
-def _shown(piece: Piece, names: Names, max_value: int) -> str:
+def _shown(piece: Piece, names: Names, max_value: int, over: Iri | None) -> str:
     match piece:
         case str():
             return piece
@@ -114,7 +119,7 @@ def _shown(piece: Piece, names: Names, max_value: int) -> str:
         case Count():
             return str(piece)
         case _:
-            return names.term(piece, max_value)
+            return names.term(piece, max_value, relation=over)
 
 
 def _cell(piece: Piece, names: Names, max_value: int) -> str:

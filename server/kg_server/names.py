@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 
 from kg_adapters.models import RelationCount
 from kg_adapters.prefixes import Position, Prefixes
+from kg_adapters.profile import unit_in
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import RDF_LANG_STRING, XSD, XSD_STRING, BlankNode, Fact, Iri, Literal, Node, Term, Triple
 from kg_boundary.shown import is_plain, shown, shown_within
@@ -68,25 +69,31 @@ class Names:
 
     def fact(self, fact: Fact) -> str:
         """Return a fact as one line: a triple, or `Tokyo (Q1490) | inception (P571) | 1457-01-01`."""
-        if isinstance(fact, Triple):
-            return self.triple(fact)
-        return f"{self.entity(fact.head)} | {self.relation(fact.relation)} | {self.value(fact.tail)}"
+        tail = self.term(fact.tail, relation=fact.relation)
+        return f"{self.entity(fact.head)} | {self.relation(fact.relation)} | {tail}"
 
-    def value(self, literal: Literal, most: int = MAX_VALUE) -> str:
-        """Return a value plainly: `1997-04-05`, `2,544`, `true`, or a text in quotes.
+    def value(self, literal: Literal, most: int = MAX_VALUE, *, relation: Iri | None = None) -> str:
+        """Return a value plainly: `1997-04-05`, `2,544`, `52.52, 13.405`, `true`, or a text in quotes.
 
-        The language of a text is said where it is not the one that people expect.
+        The language of a text is said where it is not the one that people expect. `relation` is that over which the
+        value is stated, where it is known.
         """
-        plain = plain_value(literal)
+        plain = self.plain(literal, relation)
         if plain is not None:
-            # A whole number of this size may be a year, which nobody writes with a comma.
-            return literal.value if len(plain) == len("1,999") and "1,000" <= plain <= "2,100" else plain
+            return plain
         text, tag = shown_quoted(literal.value, most), literal.language
         return text if tag is None or tag.lower().partition("-")[0] == self.language else f"{text}@{shown(tag)}"
 
-    def term(self, term: Term, most: int = MAX_VALUE) -> str:
-        """Return any term as people read it."""
-        return self.literal(term, most) if isinstance(term, Literal) else self.entity(term)
+    def plain(self, literal: Literal, relation: Iri | None = None) -> str | None:
+        """Return a value as people write it, or None for a text.
+
+        A number is a quantity where the label of its relation names a unit; any other of four digits may be a year.
+        """
+        return plain_value(literal, quantity=relation is not None and unit_in(self.labels.get(relation)) is not None)
+
+    def term(self, term: Term, most: int = MAX_VALUE, *, relation: Iri | None = None) -> str:
+        """Return any term as people read it; of a value, `relation` is that over which it is stated."""
+        return self.value(term, most, relation=relation) if isinstance(term, Literal) else self.entity(term)
 
     def literal(self, literal: Literal, most: int = MAX_VALUE) -> str:
         """Return a literal in quotes, shortened, with its language or datatype."""

@@ -1,4 +1,4 @@
-"""Values as people write them, `1997-04-05`, `2,544`, `true`, and which value such a text may mean."""
+"""Values as people write them, `1997-04-05`, `2,544`, `true`, `52.52, 13.405`, and which value such a text may mean."""
 
 import re
 from decimal import Decimal, InvalidOperation
@@ -25,17 +25,34 @@ _TIMES: Final = {
     XSD + "time": re.compile(rf"\d\d:\d\d:\d\d(?:\.\d{{1,9}})?{_ZONE}"),
     XSD + "gYear": re.compile(rf"-?\d{{4,9}}{_ZONE}"),
 }
+_POINT: Final = re.compile(r"POINT ?\((-?\d{1,3}(?:\.\d{1,18})?) (-?\d{1,3}(?:\.\d{1,18})?)\)", re.IGNORECASE)
+_WKT: Final = "http://www.opengis.net/ont/geosparql#wktLiteral"
+_UNITS: Final = re.compile(r"http://(?:dbpedia\.org/datatype/|qudt\.org/vocab/unit/)([A-Za-z]{1,40})")
+"""Datatypes that are units, and how the unit is called."""
+_YEARS: Final = range(1000, 2101)
+"""What may be a year where nothing says that it is a quantity: nobody writes one with a comma."""
 _MIDNIGHT: Final = re.compile(r"T00:00:00(?:\.0+)?(?:Z|\+00:00)?\Z")
 
 
-def plain_value(literal: Literal) -> str | None:
-    """Return a date, a number or a truth value as people write it; None for a text, and for what its type forbids."""
+def plain_value(literal: Literal, *, quantity: bool = False) -> str | None:
+    """Return a value as people write it; None for a text, and for what its datatype forbids.
+
+    A point comes as latitude and longitude, a number of a unit with it. A whole number that may be a year has no
+    comma, unless it is known to be a quantity.
+    """
     kind = literal.datatype.value
     if kind in _NUMBERS:
         number = _number(literal)
-        return None if number is None else f"{number:,f}"
+        return None if number is None else _written(number, quantity=quantity)
     if kind == XSD + "boolean":
         return _BOOLEANS.get(literal.value)
+    if kind == _WKT:
+        point = _POINT.fullmatch(literal.value)
+        return None if point is None else f"{point[2]}, {point[1]}"
+    unit = _UNITS.fullmatch(kind)
+    if unit is not None:
+        number = _number(literal)
+        return None if number is None else f"{number:,f} {unit[1]}"
     pattern = _TIMES.get(kind)
     if pattern is None or pattern.fullmatch(literal.value) is None:
         return None
@@ -44,7 +61,7 @@ def plain_value(literal: Literal) -> str | None:
 
 def may_mean(text: str, literal: Literal) -> bool:
     """Say whether a text that stands without quotes is this value: as it is, as people write it, or the same number."""
-    if text in {literal.value, plain_value(literal)}:
+    if text in {literal.value, plain_value(literal), plain_value(literal, quantity=True)}:
         return True
     if literal.datatype.value not in _NUMBERS or _NUMBER.fullmatch(text) is None:
         return False
@@ -58,6 +75,12 @@ def value_of(text: str) -> Literal | None:
     if text in {"true", "false"}:
         return Literal(text, Iri(XSD + "boolean"))
     return next((Literal(text, Iri(kind)) for kind, form in _TIMES.items() if form.fullmatch(text) is not None), None)
+
+
+def _written(number: Decimal, *, quantity: bool) -> str:
+    # A tenth of a year is no year.
+    may_be_year = not quantity and number in _YEARS and number.as_tuple().exponent == 0
+    return f"{number:f}" if may_be_year else f"{number:,f}"
 
 
 def _number(literal: Literal) -> Decimal | None:

@@ -41,7 +41,10 @@ class Portraits:
     def fact(self, node: Node) -> str:
         """Return what its namesakes do not share with it, or nothing."""
         fact = self.facts.get(node)
-        return "" if fact is None else f"{self.names.relation(fact.relation)}: {self.names.term(fact.value, MAX_LABEL)}"
+        if fact is None:
+            return ""
+        value = self.names.term(fact.value, MAX_LABEL, relation=fact.relation)
+        return f"{self.names.relation(fact.relation)}: {value}"
 
 
 async def portraits_of(

@@ -7,9 +7,9 @@ from kg_adapters.errors import InvalidRequest, KGError, UnknownEntity
 from kg_adapters.protocol import KGAdapter
 from kg_boundary.shown import visible_lines
 from kg_server.entity_arguments import read_entities
+from kg_server.features import features_of
 from kg_server.mcp_server import SextantServer
 from kg_server.neighborhood import neighborhood
-from kg_server.profile import features_of
 from kg_server.schema_view import schema_view
 
 MAX_TOKENS = 4_000

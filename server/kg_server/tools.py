@@ -8,12 +8,13 @@ from pydantic import Field
 
 from kg_adapters.models import Direction
 from kg_adapters.protocol import KGAdapter, SupportsSparql
+from kg_server.degrees import degree_of
 from kg_server.entity_arguments import read_entities
+from kg_server.features import features_of
 from kg_server.linkage import linkage
 from kg_server.mcp_server import SextantServer, reading
 from kg_server.meaning import Meaning
 from kg_server.neighborhood import neighborhood
-from kg_server.profile import degree_of, features_of
 from kg_server.progress import reporting
 from kg_server.results import (
     CandidatesResult,

@@ -70,11 +70,11 @@ async def test_an_answer_shows_results_steps_and_evidence_with_labels_and_ids(to
     reply = await composed(tokyo, "Feature[Neighbor[Retrieve[Japan], Capital], population]")
     assert reply.text == (
         "Feature[Neighbor[Retrieve[Japan], Capital], population]: 1 value.\n"
-        'Tokyo (Q1490) | population (P1082) | "13960236"^^xsd:integer\n'
+        "Tokyo (Q1490) | population (P1082) | 13,960,236\n"
         "step | Retrieve[Japan] | 1 node | Japan (Q17); by label 'Japan'\n"
         "step | Neighbor[Retrieve[Japan], Capital] | 1 node | Tokyo (Q1490); over capital (P36)\n"
         "step | Feature[Neighbor[Retrieve[Japan], Capital], population] | 1 value | "
-        '"13960236"^^xsd:integer; over population (P1082)\n'
+        "13,960,236; over population (P1082)\n"
         "evidence | Japan (Q17) | capital (P36) | Tokyo (Q1490)"
     )
     assert reply.data == {

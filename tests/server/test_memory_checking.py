@@ -115,7 +115,7 @@ async def test_an_unknown_part_is_named(tokyo: LocalAdapter) -> None:
 
 async def test_a_wrong_value_is_refused_with_the_right_ones(tokyo: LocalAdapter) -> None:
     assert await reasons(tokyo, ["Q1490", "P1082", '"14000000"^^xsd:integer'], ["Q1490", "P36", '"Shinjuku"@en']) == [
-        'the graph does not have it. There, Tokyo (Q1490) has population (P1082) "13960236"^^xsd:integer.',
+        "the graph does not have it. There, Tokyo (Q1490) has population (P1082) 13,960,236.",
         "the graph does not have it. There, Tokyo (Q1490) has capital (P36) Shinjuku (Q179645).",
     ]
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from calls import call
+from calls import rows as rows_of
 from kg_adapters.local.adapter import LocalAdapter
 from kg_server.memory.store import MemoryLimits
 from kg_server.settings import Settings
@@ -181,13 +182,20 @@ async def test_a_value_ends_its_path(goethe: LocalAdapter, tmp_path: Path) -> No
     ]
 
 
+def whole(value: str, kind: str) -> str:
+    """Return a value with its language or datatype."""
+    quoted = '"' + value.replace('"', '\\"') + '"'
+    return f"{quoted}{'^^' if ':' in kind or kind == 'Q5' else '@' if kind else ''}{kind}"
+
+
 async def test_whatever_a_memory_shows_can_be_kept_again(
     graph_of: Callable[[str], LocalAdapter], tmp_path: Path
 ) -> None:
     graph, limits, settings = graph_of(MANY_VALUES), MemoryLimits(triples_per_call=100), Settings(max_tokens=20_000)
     features = await call(graph, "Feature", settings, entity="Q1", feature="P1")
     async with remembering(graph, tmp_path, limits, settings) as memory:
-        begun = await memory.append(*features.lines)
+        # Values that people write alike are told apart by their datatypes alone, which the rows have.
+        begun = await memory.append(*(["Q1", "P1", whole(*cells)] for _, *cells in rows_of(features.data["features"])))
         handle = str(begun.data["memory"])
         guessed = await memory.append(*GUESSES, memory=handle, allow_unverified=True)
         read = await memory.read(handle)

@@ -30,6 +30,9 @@ def test_a_value_stands_plainly_and_a_text_says_another_language_than_the_one_th
     assert names.value(Literal("2544", Iri(XSD + "integer"))) == "2,544"
     assert names.value(Literal("1997", Iri(XSD + "gYear"))) == "1997"
     assert names.value(Literal("1997", Iri(XSD + "integer"))) == "1997"
+    altitude = Names(WIKIDATA, {CAPITAL: "altitude (m)"})
+    assert altitude.value(Literal("1997", Iri(XSD + "integer")), relation=CAPITAL) == "1,997"
+    assert altitude.term(Literal("1997", Iri(XSD + "integer"))) == "1997"
     assert names.value(Literal("x", RDF_LANG_STRING, "en-GB")) == '"x"'
     assert names.value(Literal("x", RDF_LANG_STRING, "de")) == '"x"@de'
     assert names.value(Literal("2544", Iri("http://e.org/code"))) == '"2544"'

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from kg_adapters.terms import RDF_LANG_STRING, XSD, Iri, Literal
 from kg_server.plain_values import may_mean, plain_value
 
+WKT = Iri("http://www.opengis.net/ont/geosparql#wktLiteral")
+
 
 def typed(text: str, kind: str) -> Literal:
     return Literal(text, Iri(XSD + kind))
@@ -25,6 +27,14 @@ def typed(text: str, kind: str) -> Literal:
         (typed("1997-04", "gYearMonth"), "1997-04"),
         (typed("08:30:00", "time"), "08:30:00"),
         (typed("2544", "integer"), "2,544"),
+        (typed("1927", "integer"), "1927"),
+        (typed("1927.5", "decimal"), "1,927.5"),
+        (typed("2101", "integer"), "2,101"),
+        (Literal("2544", Iri("http://dbpedia.org/datatype/kilometre")), "2,544 kilometre"),
+        (Literal("long", Iri("http://dbpedia.org/datatype/kilometre")), None),
+        (Literal("Point(13.405 52.52)", WKT), "52.52, 13.405"),
+        (Literal("POINT (-0.1 -51)", WKT), "-51, -0.1"),
+        (Literal("<http://www.wikidata.org/entity/Q405> Point(1 2)", WKT), None),
         (typed("+13960236", "decimal"), "13,960,236"),
         (typed("-12.50", "decimal"), "-12.50"),
         (typed("1.5E3", "double"), "1,500"),
@@ -46,6 +56,11 @@ def test_dates_numbers_and_truth_values_are_plain_and_texts_are_not(literal: Lit
     assert plain_value(literal) == plain
 
 
+def test_a_quantity_of_four_digits_has_a_comma_where_it_is_known_to_be_one() -> None:
+    assert plain_value(typed("1927", "integer"), quantity=True) == "1,927"
+    assert may_mean("1,927", typed("1927", "integer"))
+
+
 @pytest.mark.parametrize(
     ("text", "literal", "meant"),
     [
@@ -58,6 +73,7 @@ def test_dates_numbers_and_truth_values_are_plain_and_texts_are_not(literal: Lit
         ("1997-04-05", typed("1997-04-05T00:00:00Z", "dateTime"), True),
         ("1997", typed("1997-04-05", "date"), False),
         ("true", typed("1", "boolean"), True),
+        ("52.52, 13.405", Literal("Point(13.405 52.52)", WKT), True),
     ],
 )
 def test_a_text_may_mean_a_value(text: str, literal: Literal, meant: bool) -> None:

@@ -50,14 +50,14 @@ async def test_retrieve_without_a_match_says_what_to_try(tokyo: LocalAdapter) ->
     }
 
 
-async def test_feature_shows_values_with_language_and_datatype(tokyo: LocalAdapter) -> None:
+async def test_feature_shows_values_plainly_and_their_kind_in_the_data(tokyo: LocalAdapter) -> None:
     reply = await call(tokyo, "Feature", entity="Q1490")
     one = await call(tokyo, "Feature", entity="Q1490", feature="P1082")
     assert reply.lines == [
-        'Tokyo (Q1490) | schema:description | "capital of Japan"@en',
-        'Tokyo (Q1490) | rdfs:label | "Tokyo"@en',
-        'Tokyo (Q1490) | skos:altLabel | "Edo"@en',
-        'Tokyo (Q1490) | population (P1082) | "13960236"^^xsd:integer',
+        'Tokyo (Q1490) | schema:description | "capital of Japan"',
+        'Tokyo (Q1490) | rdfs:label | "Tokyo"',
+        'Tokyo (Q1490) | skos:altLabel | "Edo"',
+        "Tokyo (Q1490) | population (P1082) | 13,960,236",
     ]
     assert one.data["features"] == [["P1082", "13960236", "xsd:integer"]]
 

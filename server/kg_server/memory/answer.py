@@ -6,14 +6,13 @@ from typing import Final
 
 from kg_adapters.cursors import read_cursor, write_cursor
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.terms import Iri, Literal, Node
+from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_server.budget import fitting
 from kg_server.memory.checking import Checked, Refusal
 from kg_server.memory.network import Fact, Place
 from kg_server.memory.result import AppendedResult, MemoryResult
 from kg_server.memory.store import Appended, Contents, Holdings
 from kg_server.names import Names, names_of
-from kg_server.plain_values import plain_value
 from kg_server.results import Answer, Status, fitted
 
 MAX_FACTS: Final = 200
@@ -141,8 +140,12 @@ def _start(place: Place, names: Names) -> str:
 def _step(fact: Fact, names: Names) -> str:
     mark = "" if fact.verified else ", unverified"
     # What the graph holds is found again by what people write; of anything else the datatype is all there is.
-    plain = plain_value(fact.tail) if fact.verified and isinstance(fact.tail, Literal) else None
-    return f" -[{names.relation(fact.relation)}{mark}]-> {plain or names.term(fact.tail)}"
+    tail = names.plain(fact.tail, fact.relation) if fact.verified and isinstance(fact.tail, Literal) else None
+    return f" -[{names.relation(fact.relation)}{mark}]-> {tail or _whole(fact.tail, names)}"
+
+
+def _whole(tail: Term, names: Names) -> str:
+    return names.literal(tail) if isinstance(tail, Literal) else names.entity(tail)
 
 
 def _rows(places: Sequence[Place], names: Names) -> list[list[str]]:
