@@ -66,7 +66,7 @@ async def _answered(graph: KnowledgeGraph, questions: Sequence[Question]) -> tup
             return kept
 
         seconds.append(await time_once(ask, question))
-        right = [_is_right(question, fact) for fact in answers[0].evidence[:5]]
+        right = [_is_right(question, fact) for fact in answers[0].facts[:5]]
         first += right[:1] == [True]
         five += any(right)
     return (first / len(questions), five / len(questions)), Timings(tuple(seconds))

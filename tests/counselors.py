@@ -70,6 +70,11 @@ class Told:
     llm: ScriptedLlm
     graph: PlayedGraph
 
+    @property
+    def said(self) -> tuple[str, ...]:
+        """What was answered, whether or not the graph says so."""
+        return (*self.answer.texts, *self.answer.model_answer)
+
     def prompts(self, purpose: str) -> list[str]:
         """Return the last message of each call for a purpose."""
         return [asked.prompt for asked in self.llm.asked if asked.purpose == purpose]

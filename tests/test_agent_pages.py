@@ -64,7 +64,7 @@ def test_the_page_shows_every_prompt_of_both_agents_once() -> None:
 async def test_the_record_of_the_page_runs_again_and_is_read_from_its_first_line_to_its_last() -> None:
     answer, same = await replay_question(RECORD)
     # Where it does not, the agents or their prompts are others now: `python tools/record_run.py` records it again.
-    assert (answer.answers, same) == (("Frankfurt",), True)
+    assert (answer.texts, same) == (("Frankfurt",), True)
     read = re.findall(r"^<!-- trace docs/examples/goethe.jsonl (\d+) -->$", page(), re.MULTILINE)
     assert list(map(int, read)) == list(range(1, len(read_trace(RECORD)) + 1))
 

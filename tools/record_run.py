@@ -29,7 +29,7 @@ REPLIES: Final = (
     "Thought: The observation shows a place of birth, the memory is empty.\nAction: GetNeighbor\nEntity_id: Q5879",
     "Thought: Place of birth (P19) answers the question, nothing else does.\nTriples:\nQ5879,P19,Q1794",
     "Thought: The memory holds the place of birth.\nAction: Answer",
-    "Answer:\nFrankfurt",
+    "Answer:\nFrankfurt [1]",
 )
 
 
@@ -43,7 +43,7 @@ async def record() -> None:
         ):
             with Trace(RECORD) as trace:
                 answer = await run_question(ASKED, tools, ScriptedLlm(REPLIES), trace)
-    print(f"{RECORD.name}: {', '.join(answer.answers)}")
+    print(f"{RECORD.name}: {', '.join(answer.texts)}")
 
 
 if __name__ == "__main__":

@@ -4,11 +4,12 @@ async with connect("kg-sextant serve sample") as graph:
     answer = await ODA(OpenAiLlm("gpt-5-mini"), graph).answer("Where was Goethe born?", ["Q5879"])
 """
 
-from kg_agents.answers import AgentAnswer, Step
+from kg_agents.answers import AgentAnswer, Answer, ClosedBook, Source, Status, Step
+from kg_agents.checking import checked
 from kg_agents.dialogue import Dialogue, Limits
 from kg_agents.graph_counselor import CounselorSettings, GraphCounselor
 from kg_agents.knowledge import KnowledgeGraph, connect
-from kg_agents.linking import link_by_model, link_by_names, link_given
+from kg_agents.linking import Linking, link_by_model, link_by_names, link_given
 from kg_agents.llm import AgentError, Completion, Llm, LlmError, Message, Usage
 from kg_agents.oda import ODA, OdaSettings, OdaWithoutModel
 from kg_agents.openai_llm import OpenAiLlm, Prices
@@ -18,12 +19,15 @@ __all__ = [
     "ODA",
     "AgentAnswer",
     "AgentError",
+    "Answer",
+    "ClosedBook",
     "Completion",
     "CounselorSettings",
     "Dialogue",
     "GraphCounselor",
     "KnowledgeGraph",
     "Limits",
+    "Linking",
     "Llm",
     "LlmError",
     "Message",
@@ -32,8 +36,11 @@ __all__ = [
     "OpenAiLlm",
     "Prices",
     "ScriptedLlm",
+    "Source",
+    "Status",
     "Step",
     "Usage",
+    "checked",
     "connect",
     "link_by_model",
     "link_by_names",

@@ -10,6 +10,11 @@ _LATER: Final = 1e-5
 """How much less a fact counts than the one that is named before it; scores are told in thousandths."""
 
 
+def plain_value(end: str) -> str:
+    """Return a literal without its quotes, datatype and language, and any other end of a fact as it is."""
+    return end[1 : end.rindex('"')] if end.startswith('"') and end.rindex('"') > 0 else end
+
+
 @dataclass(frozen=True, slots=True)
 class Labels:
     """What ids are called."""

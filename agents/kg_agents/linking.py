@@ -2,31 +2,23 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kg_agents.dialogue import Dialogue, FailedReply, Task, Unreadable, fitting
 from kg_agents.graph_values import Candidate, Named
 from kg_agents.knowledge import KnowledgeGraph
-from kg_agents.tool_calls import ToolError
+from kg_agents.question_parts import QuestionParts, other_forms, overlap
 from kg_boundary.shown import in_quotes
 from kg_prompts import render
 from kg_prompts.oda import MentionsPrompt
 
 MAX_ENTITIES: Final = 5
-MAX_WORDS: Final = 30
-LONGEST_NAME: Final = 6
+LONGEST_NAME: Final = 8
 """How many words of a question are tried as one name."""
 
 _REPLY_TOKENS: Final = 200
 _SHOWN: Final = 3
-_WORD: Final = re.compile(r"[^\W_]+(?:['.\u2019-][^\W_]+)*\.?|&", re.UNICODE)
-_ARTICLES: Final = frozenset(("a", "an", "the"))
-_SMALL: Final = frozenset(
-    "a about all an and any are as at be been born by can did do does find for from give had has have he her his how i "  # noqa: SIM905 - a list of words reads best as words
-    "in into is it its list many me much name of off on or she show so tell than that the their them then there they "
-    "this through to under up was were what when where which who whom whose why will with you your".split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,49 +32,59 @@ class Linked:
         return f"{in_quotes(self.mention)} is {self.entity.label} ({self.entity.id})"
 
 
-async def link_given(graph: KnowledgeGraph, texts: Sequence[str]) -> tuple[Linked, ...]:
+@dataclass(frozen=True, slots=True)
+class Linking:
+    """The entities that a question is about, and why what else was named stands for none."""
+
+    linked: tuple[Linked, ...] = ()
+    passed_over: tuple[str, ...] = ()
+
+
+async def link_given(graph: KnowledgeGraph, texts: Sequence[str]) -> Linking:
     """Return the entities that ids, IRIs or names stand for, by the short ids that the tools show, each once.
+
+    What stands for nothing, or for several things, is passed over and said.
 
     Args:
         graph: The graph.
         texts: What was given.
 
     Raises:
-        ToolError: One of them stands for nothing, or the server does not answer.
+        ToolError: The server does not answer.
     """
     found: dict[str, Linked] = {}
+    passed_over: list[str] = []
     for named in await graph.identify([text.strip() for text in texts], limit=_SHOWN):
-        if len(named.meant) != 1:
-            raise ToolError(_refusal(named))
-        found.setdefault(named.meant[0].id, Linked(named.text, named.meant[0]))
-    return tuple(found.values())
+        if len(named.meant) == 1:
+            found.setdefault(named.meant[0].id, Linked(named.text, named.meant[0]))
+        else:
+            passed_over.append(_refusal(named))
+    return Linking(tuple(found.values()), tuple(passed_over))
 
 
-async def link_by_names(graph: KnowledgeGraph, question: str) -> tuple[Linked, ...]:
+async def link_by_names(graph: KnowledgeGraph, question: str) -> Linking:
     """Return the entities that parts of a question name, exactly or misspelt, the longest parts first tried.
 
-    Names with a capital letter in them are what a question is about; where there are none, other names count. Of
-    namesakes the best connected one is taken.
+    Names with a capital letter in them are what a question is about; where there are none, other names count. Who
+    shares a name is found under it. A name inside a longer one that the graph does not have is not taken.
     """
-    found: list[Linked] = []
-    words = list(_WORD.finditer(question))[:MAX_WORDS]
-    taken: set[int] = set()
-    for length in range(min(LONGEST_NAME, len(words)), 0, -1):
-        spans = {
-            question[words[first].start() : words[first + length - 1].end()].rstrip("."): range(first, first + length)
-            for first in range(len(words) - length + 1)
-            if not taken.intersection(range(first, first + length)) and _may_be_name(words, first, length)
-        }
-        for named in await graph.identify(list(spans), limit=1):
-            if named.meant and not taken.intersection(spans[named.text]):
-                taken.update(spans[named.text])
-                found.append(Linked(named.text, named.meant[0]))
-    names = [each for each in found if each.entity.label.lower() != each.entity.label]
-    return tuple((names or found)[:MAX_ENTITIES])
+    parts = QuestionParts.of(question)
+    found: list[tuple[range, Linked]] = []
+    for length in range(min(LONGEST_NAME, len(parts.words)), 0, -1):
+        spans = parts.names_of(length, [taken for taken, _ in found])
+        for named in await graph.identify(list(spans), limit=_SHOWN):
+            if named.meant and not any(overlap(spans[named.text], taken) for taken, _ in found):
+                found += [(spans[named.text], Linked(named.text, entity)) for entity in named.meant]
+    unknown = parts.unknown_names([taken for taken, _ in found])
+    sure = [each for taken, each in found if not any(overlap(taken, name) for name in unknown.values())]
+    names = [each for each in sure if _is_proper(each, parts)]
+    return Linking(tuple((names or ([] if unknown else sure))[:MAX_ENTITIES]), tuple(map(_unknown, unknown)))
 
 
-async def link_by_model(graph: KnowledgeGraph, question: str, talk: Dialogue) -> tuple[Linked, ...]:
+async def link_by_model(graph: KnowledgeGraph, question: str, talk: Dialogue) -> Linking:
     """Return the entities that a model finds named in a question; by names alone where its reply cannot be read.
+
+    A name that the graph does not have is tried once more in other forms.
 
     Raises:
         RunEnded: The model fails.
@@ -94,11 +96,28 @@ async def link_by_model(graph: KnowledgeGraph, question: str, talk: Dialogue) ->
         )
     except FailedReply:
         return await link_by_names(graph, question)
-    found: dict[str, Linked] = {}
-    for named in await graph.identify(mentions):
-        for entity in named.meant:
-            found.setdefault(entity.id, Linked(named.text, entity))
-    return tuple(found.values())[:MAX_ENTITIES] or await link_by_names(graph, question)
+    named = [each if each.meant else await _otherwise(graph, each) for each in await graph.identify(mentions)]
+    found = {entity.id: Linked(each.text, entity) for each in reversed(named) for entity in reversed(each.meant)}
+    linked = tuple(reversed(found.values()))[:MAX_ENTITIES]
+    passed_over = tuple(_refusal(each) for each in named if not each.meant)
+    return Linking(linked, passed_over) if linked else await link_by_names(graph, question)
+
+
+async def _otherwise(graph: KnowledgeGraph, named: Named) -> Named:
+    """Return what a name stands for in another form, or the name as it was found where none helps."""
+    forms = other_forms(named.text)
+    tried = await graph.identify(forms)
+    return next((replace(each, text=named.text) for each in tried if each.meant), named)
+
+
+def _is_proper(linked: Linked, parts: QuestionParts) -> bool:
+    """Say whether a name is written as one, there and here; in a question without capitals it need not be here."""
+    here = not parts.has_capitals or linked.mention.lower() != linked.mention
+    return here and linked.entity.label.lower() != linked.entity.label
+
+
+def _unknown(name: str) -> str:
+    return f"Nothing in the graph is named {in_quotes(name)}."
 
 
 def _refusal(named: Named) -> str:
@@ -108,18 +127,6 @@ def _refusal(named: Named) -> str:
     if named.meant:
         return f"{asked} names several things: {shown}. Give the id of the one that is meant."
     return f"Nothing in the graph is named {asked}.{f' Near, not the same: {shown}.' if shown else ''}"
-
-
-def _may_be_name(words: Sequence[re.Match[str]], first: int, length: int) -> bool:
-    """Say whether a part of a question may be a name: neither its first nor its last word is a small one."""
-    begins = first + 1 if length > 1 and words[first][0].lower() in _ARTICLES else first
-    return not any(_is_small(words, place) for place in (begins, first + length - 1))
-
-
-def _is_small(words: Sequence[re.Match[str]], place: int) -> bool:
-    """Say whether no name begins or ends with a word; one with a capital inside a question may be part of a name."""
-    word = words[place][0]
-    return word.lower() in _SMALL and (place == 0 or word[0].islower())
 
 
 def _mentions(reply: str) -> list[str] | Unreadable:

@@ -9,19 +9,21 @@ from typing import Literal, Protocol, TypeAlias
 
 from pydantic import TypeAdapter, ValidationError
 
-from kg_agents.answers import AgentAnswer
+from kg_agents.answers import AgentAnswer, ClosedBook, outcome_of
+from kg_agents.checking import checked, unchecked
 from kg_agents.dialogue import Dialogue, RunEnded
 from kg_agents.graph_counselor import CounselorSettings, GraphCounselor
 from kg_agents.graph_values import Labels
 from kg_agents.knowledge import KnowledgeGraph
-from kg_agents.linking import Linked, link_by_model, link_by_names, link_given
+from kg_agents.linking import Linking, link_by_model, link_by_names, link_given
 from kg_agents.llm import Llm, Usage
 from kg_agents.oda import ODA, OdaSettings, OdaWithoutModel
 from kg_agents.oda.without_model import NoModel
 from kg_agents.replay import Replay
 from kg_agents.texts import whole_characters
 from kg_agents.tool_calls import Tools
-from kg_agents.trace import AnswerLine, InvalidTrace, RecordedAgent, RunLine, Trace, TracedLlm, TracedTools
+from kg_agents.trace import AnswerLine, InvalidTrace, RecordedAgent, RunLine, Trace
+from kg_agents.traced import TracedLlm, TracedTools
 from kg_agents.watching import WatchedLlm, WatchedTools, Watcher
 
 AgentName: TypeAlias = Literal["oda", "graph-counselor"]
@@ -104,7 +106,7 @@ async def run_question(
         watched,
     )
     answer = await _answered(run)
-    trace.write(_recorded(answer))
+    trace.write(AnswerLine.of(answer))
     return answer
 
 
@@ -135,12 +137,7 @@ async def replay_question(path: Path, watcher: Watcher | None = None) -> tuple[A
     answer = await _answered(_Run(asked, line.agent, replay.tools, llm, judge, watcher or Watcher(), replay.clock))
     replay.check_that_all_was_replayed()
     recorded = replay.answer
-    same = recorded is not None and (recorded.answers, recorded.evidence, recorded.stop_reason) == (
-        list(answer.answers),
-        list(answer.evidence),
-        answer.stop_reason,
-    )
-    return answer, same
+    return answer, recorded is not None and recorded.says(answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,19 +160,41 @@ async def _answered(run: _Run) -> AgentAnswer:
         ToolError: The entities cannot be looked up.
     """
     graph = KnowledgeGraph(run.tools)
-    limits = _parameters(run.agent, run.asked).limits
-    talk = Dialogue(run.llm or NoModel(), limits, run.clock)
+    chosen = _parameters(run.agent, run.asked)
+    talk = Dialogue(run.llm or NoModel(), chosen.limits, run.clock)
     try:
-        linked = await talk.within(partial(_linked, run.asked, graph, talk if run.llm is not None else None))
+        linking = await talk.within(partial(_linked, run.asked, graph, talk if run.llm is not None else None))
+        run.watcher.on_linked(linking)
+        if linking.linked or not run.asked.entities:
+            entities = [each.entity.id for each in linking.linked]
+            answer = await _agent(run, graph).answer(run.asked.text, entities, talk=talk)
+            answer = await _checked(answer, graph, talk, chosen.closed_book)
+        else:
+            answer = _ended(run.asked, "entities", "")
+        if answer.stop_reason == "entities" and linking.passed_over:
+            answer = replace(answer, explanation=" ".join(linking.passed_over))
     except RunEnded as end:
-        answer = AgentAnswer(run.asked.text, (), (), Labels(), end.limit, str(end), (), Usage(), 0.0)
-    else:
-        run.watcher.on_linked(linked)
-        answer = await _agent(run, graph).answer(run.asked.text, [each.entity.id for each in linked], talk=talk)
+        answer = _ended(run.asked, end.limit, str(end))
     return replace(answer, usage=talk.usage, seconds=talk.seconds)
 
 
-async def _linked(asked: Question, graph: KnowledgeGraph, talk: Dialogue | None) -> tuple[Linked, ...]:
+async def _checked(answer: AgentAnswer, graph: KnowledgeGraph, talk: Dialogue, closed_book: ClosedBook) -> AgentAnswer:
+    """Return an answer whose evidence the graph holds, or that says that nobody could check it."""
+    if not answer.evidence:
+        return answer
+    try:
+        return await talk.within(partial(checked, answer, graph, closed_book))
+    except RunEnded as end:
+        return unchecked(answer, str(end))
+
+
+def _ended(asked: Question, stop_reason: str, reason: str) -> AgentAnswer:
+    """Return what came of a question whose agent did not begin."""
+    status = outcome_of((), "never", stop_reason, reason).status
+    return AgentAnswer(asked.text, (), status, Labels(), stop_reason, reason, (), Usage(), 0.0)
+
+
+async def _linked(asked: Question, graph: KnowledgeGraph, talk: Dialogue | None) -> Linking:
     if asked.entities:
         return await link_given(graph, asked.entities)
     return await link_by_names(graph, asked.text) if talk is None else await link_by_model(graph, asked.text, talk)
@@ -200,15 +219,4 @@ def _agent(run: _Run, graph: KnowledgeGraph) -> Agent:
         graph_name=asked.graph_name,
         on_step=on_step,
         clock=run.clock,
-    )
-
-
-def _recorded(answer: AgentAnswer) -> AnswerLine:
-    return AnswerLine(
-        answers=list(answer.answers),
-        evidence=list(answer.evidence),
-        stop_reason=answer.stop_reason,
-        explanation=answer.explanation,
-        tokens=answer.usage.tokens,
-        seconds=round(answer.seconds, 3),
     )

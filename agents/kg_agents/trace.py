@@ -6,8 +6,7 @@ the answer. No line holds a key.
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -15,13 +14,12 @@ from typing import IO, Annotated, Final, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from kg_agents.llm import AgentError, Completion, Llm, LlmError, Message, PromptTooLong
-from kg_agents.texts import whole_characters
-from kg_agents.tool_calls import ToolCall, ToolError, Tools
+from kg_agents.answers import AgentAnswer, Answer, Status
+from kg_agents.llm import AgentError
 from kg_boundary.private_files import open_private, private_folder
 from kg_boundary.shown import json_text
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 
 RecordedAgent: TypeAlias = Literal["oda", "graph-counselor", "oda-without-model"]
 """What can be run again from its record."""
@@ -83,15 +81,34 @@ class ToolLine(_Line):
 
 
 class AnswerLine(_Line):
-    """How the run ended."""
+    """How the run ended, and what each answer rests on."""
 
     kind: Literal["answer"] = "answer"
-    answers: list[str]
-    evidence: list[tuple[str, str, str]]
+    answers: list[Answer]
+    model_answer: list[str]
+    status: Status
     stop_reason: str
     explanation: str
     tokens: int
     seconds: float
+
+    @classmethod
+    def of(cls, answer: AgentAnswer) -> Self:
+        """Return how a run ended with an answer."""
+        return cls(
+            answers=list(answer.answers),
+            model_answer=list(answer.model_answer),
+            status=answer.status,
+            stop_reason=answer.stop_reason,
+            explanation=answer.explanation,
+            tokens=answer.usage.tokens,
+            seconds=round(answer.seconds, 3),
+        )
+
+    def says(self, answer: AgentAnswer) -> bool:
+        """Say whether an answer is the one that was kept."""
+        kept = type(self).of(answer)
+        return kept.model_copy(update={"tokens": self.tokens, "seconds": self.seconds}) == self
 
 
 TraceLine: TypeAlias = Annotated[RunLine | LlmLine | ToolLine | AnswerLine, Field(discriminator="kind")]
@@ -144,105 +161,6 @@ class Trace:
         assert self._file is not None, "a trace is written inside its `with` block"  # noqa: S101 - a mistake of ours
         self._file.write(json_text(line.model_dump(mode="json")) + "\n")
         self._file.flush()
-
-
-class TracedLlm:
-    """Passes calls on to a model and keeps them.
-
-    Args:
-        llm: The model.
-        trace: Where they are kept.
-    """
-
-    def __init__(self, llm: Llm, trace: Trace) -> None:
-        self._llm = llm
-        self._trace = trace
-
-    @property
-    def name(self) -> str:
-        """See `Llm`."""
-        return self._llm.name
-
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        purpose: str,
-        temperature: float,
-        max_tokens: int,
-        top_p: float | None = None,
-    ) -> Completion:
-        """See `Llm`."""
-        began = self._trace.now_s
-        try:
-            completion = await self._llm.complete(
-                messages, purpose=purpose, temperature=temperature, max_tokens=max_tokens, top_p=top_p
-            )
-        except LlmError as error:
-            failed = self._line(messages, purpose, began, error=str(error))
-            self._trace.write(failed.model_copy(update={"too_long": isinstance(error, PromptTooLong)}))
-            raise
-        completion = replace(completion, text=whole_characters(completion.text))
-        usage = completion.usage
-        line = self._line(messages, purpose, began).model_copy(
-            update={
-                "reply": completion.text,
-                "finish_reason": completion.finish_reason,
-                "prompt_tokens": usage.prompt_tokens,
-                "completion_tokens": usage.completion_tokens,
-                "cost": usage.cost,
-            }
-        )
-        self._trace.write(line)
-        return completion
-
-    def _line(self, messages: Sequence[Message], purpose: str, began: float, error: str = "") -> LlmLine:
-        return LlmLine(
-            purpose=purpose,
-            messages=[(each.role, each.content) for each in messages],
-            reply="",
-            error=error,
-            at_s=began,
-            took_s=round(self._trace.now_s - began, 6),
-        )
-
-
-class TracedTools:
-    """Passes calls on to the tools and keeps them.
-
-    Args:
-        tools: The tools.
-        trace: Where they are kept.
-    """
-
-    def __init__(self, tools: Tools, trace: Trace) -> None:
-        self._tools = tools
-        self._trace = trace
-
-    async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
-        """See `Tools`."""
-        began = self._trace.now_s
-        try:
-            call = await self._tools.call(tool, arguments)
-        except ToolError as error:
-            self._write(ToolCall(tool, arguments, "", {}, failed=True), began, error=str(error))
-            raise
-        self._write(call, began)
-        return call
-
-    def _write(self, call: ToolCall, began: float, error: str = "") -> None:
-        self._trace.write(
-            ToolLine(
-                tool=call.tool,
-                arguments=dict(call.arguments),
-                text=call.text,
-                data=dict(call.data),
-                failed=call.failed,
-                error=error,
-                at_s=began,
-                took_s=round(self._trace.now_s - began, 6),
-            )
-        )
 
 
 def read_trace(path: Path) -> list[RunLine | LlmLine | ToolLine | AnswerLine]:

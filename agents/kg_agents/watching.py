@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kg_agents.answers import Step
-from kg_agents.linking import Linked
+from kg_agents.linking import Linking
 from kg_agents.llm import Completion, Llm, Message, Usage
 from kg_agents.tool_calls import ToolCall, Tools
 
@@ -14,13 +14,13 @@ class Watcher:
     """Who watches a run.
 
     Args:
-        on_linked: Told which entities the question is about.
+        on_linked: Told which entities the question is about, and what stands for none.
         on_begin: Told of every call that begins: a tool by its name, or the purpose that the model is asked for.
         on_used: Told what every call to the model has used.
         on_step: Told of every step.
     """
 
-    on_linked: Callable[[Sequence[Linked]], None] = lambda _: None
+    on_linked: Callable[[Linking], None] = lambda _: None
     on_begin: Callable[[str], None] = lambda _: None
     on_used: Callable[[Usage], None] = lambda _: None
     on_step: Callable[[Step], None] = lambda _: None

@@ -56,11 +56,19 @@ class ReflectionPrompt(Prompt):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerPrompt(Prompt):
-    """The answers, from memory and the model's own knowledge (table 7)."""
+    """The answers, from the memory (table 7).
+
+    Args:
+        question: The question.
+        memory: The facts of the memory, by number.
+        own: Whether the model may add, apart from them, what it knows by itself.
+        examples: Examples of good replies.
+    """
 
     template: ClassVar[str] = "oda/answer.md"
     question: str
     memory: str
+    own: bool = True
     examples: str = ""
 
 

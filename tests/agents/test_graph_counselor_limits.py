@@ -20,11 +20,11 @@ from prompt_marks import outside_data
 
 GUESSED = step("Finish[Kyoto]")
 ONE_ATTEMPT = CounselorSettings(reflections=0)
-ENDINGS = {"answered", "reflections", "steps", "unreadable", "tokens", "seconds", "model", "graph"}
+ENDINGS = {"answered", "reflections", "steps", "unreadable", "tokens", "seconds", "model", "graph", "not_in_graph"}
 
 
 def outcome(told: Told) -> tuple[str, tuple[str, ...], str]:
-    return told.answer.stop_reason, told.answer.answers, told.answer.explanation
+    return told.answer.stop_reason, told.said, told.answer.explanation
 
 
 async def test_an_expression_that_the_graph_refuses_is_observed_in_the_words_of_the_graph() -> None:
@@ -83,7 +83,7 @@ async def test_a_model_that_replies_nothing_ever_ends_in_a_clear_result() -> Non
 async def test_steps_run_out() -> None:
     told = await counselled([*step(JAPAN), *step(CAPITAL)], settings=CounselorSettings(reflections=0, steps=2))
     assert outcome(told) == ("steps", (), "No answer was given within the steps of an attempt.")
-    assert told.answer.evidence == (("Q17", "P36", "Q1490"),)
+    assert (told.answer.status, told.answer.facts) == ("stopped", (("Q17", "P36", "Q1490"),))
 
 
 async def test_tokens_run_out_and_what_was_found_is_kept() -> None:
@@ -91,7 +91,7 @@ async def test_tokens_run_out_and_what_was_found_is_kept() -> None:
     spending = [Completion(text, Usage(90, 10)) for text in (*step(JAPAN), *step(CAPITAL), "plan", "thought", "…")]
     told = await counselled(spending, settings=settings)
     assert outcome(told) == ("tokens", (), "The limit of 700 tokens is reached.")
-    assert told.answer.evidence == (("Q17", "P36", "Q1490"),)
+    assert (told.answer.status, told.answer.facts) == ("stopped", (("Q17", "P36", "Q1490"),))
     assert [attempt.end for attempt in told.answer.attempts] == ["stopped"]
     assert len(told.llm.asked) == 7
 
@@ -138,7 +138,7 @@ async def test_seconds_run_out_while_a_model_or_the_graph_is_waited_for() -> Non
     settings = CounselorSettings(limits=Limits(seconds=0.01))
     for llm, graph in ((Hanging([]), PlayedGraph()), (ScriptedLlm([]), HangingGraph())):
         answer = await GraphCounselor(llm, KnowledgeGraph(graph), settings=settings).answer(QUESTION)
-        assert (answer.stop_reason, answer.answers) == ("seconds", ())
+        assert (answer.stop_reason, answer.texts) == ("seconds", ())
 
 
 async def test_a_model_that_fails_ends_the_run_with_its_reason() -> None:
@@ -281,7 +281,7 @@ async def test_orders_in_what_the_graph_says_stay_inside_the_data_and_are_not_ca
 
 async def test_half_a_surrogate_pair_in_a_reply_harms_nothing() -> None:
     told = await counselled([*step("Finish[\ud800]", plan="\udfff"), "[yes]"])
-    assert told.answer.answers == ("?",)
+    assert told.said == ("?",)
 
 
 PIECES: tuple[str, ...] = (
@@ -305,4 +305,4 @@ async def test_a_conversation_of_rubbish_ends_with_a_stop_reason(seed: int) -> N
     told = await counselled(replies, settings=settings)
     assert told.answer.stop_reason in ENDINGS - {"model", "graph", "tokens", "seconds"}
     assert len(told.llm.asked) <= 2 * (2 * 3 * 4) + 2 * 2 + 2
-    assert (told.answer.answers == ()) == all(attempt.answer is None for attempt in told.answer.attempts)
+    assert (told.said == ()) == all(attempt.answer is None for attempt in told.answer.attempts)

@@ -27,7 +27,7 @@ AUTHOR = "<http://www.wikidata.org/entity/Q4>"
 
 async def linked(folder: Path, question: str) -> list[tuple[str, str]]:
     async with story(folder, WORLD) as graph:
-        return [(each.mention, each.entity.id) for each in await link_by_names(graph, question)]
+        return [(each.mention, each.entity.id) for each in (await link_by_names(graph, question)).linked]
 
 
 @pytest.mark.parametrize(
@@ -40,6 +40,11 @@ async def linked(folder: Path, question: str) -> list[tuple[str, str]]:
         ("Was London an author?", [("London", "Q2")]),
         ("Who wrote The Call of the Wlid?", [("The Call of the Wlid", "Q1")]),
         ("Who wrote The Call of the North?", []),
+        ("Was Jack London Square an author?", []),
+        ("Who wrote “The Call of Jack London”?", []),
+        ("The Call of Jack London is a book by which author?", []),
+        ("Is Jack London's wife an author?", [("Jack London", "Q2")]),
+        ("Is Jack London (London) an author?", [("Jack London", "Q2"), ("London", "Q2")]),
         ("What is what?", []),
         ("", []),
         ("word " * 5_000, []),
@@ -67,13 +72,13 @@ async def test_what_is_given_becomes_the_short_ids_of_the_tools_each_once(
     tmp_path: Path, given: list[str], found: list[str]
 ) -> None:
     async with story(tmp_path, WORLD) as graph:
-        assert [str(each) for each in await link_given(graph, given)] == found
+        assert [str(each) for each in (await link_given(graph, given)).linked] == found
 
 
 async def by_model(folder: Path, *replies: Scripted) -> list[str]:
     async with story(folder, WORLD) as graph:
         talk = Dialogue(ScriptedLlm(replies), Limits())
-        return [str(each) for each in await link_by_model(graph, "Did Jack London write it?", talk)]
+        return [str(each) for each in (await link_by_model(graph, "Did Jack London write it?", talk)).linked]
 
 
 async def test_a_model_names_them_and_the_graph_finds_them(tmp_path: Path) -> None:

@@ -52,12 +52,13 @@ async def test_a_round_observes_acts_reflects_and_remembers(tmp_path: Path) -> N
     answer, llm, calls = await asked(
         tmp_path, NEIGHBORS.format("Q1490"), selecting("Q1490,P36,Q179645"), ENOUGH, "Answer:\nShinjuku"
     )
-    assert (answer.answers, answer.evidence, answer.stop_reason) == (("Shinjuku",), (CAPITAL,), "answered")
+    assert (answer.texts, answer.evidence, answer.stop_reason) == (("Shinjuku",), (CAPITAL,), "answered")
     assert [call.tool for call in calls] == ["observe", "GetNeighbor", "memory-append", "memory-read", "observe"]
     assert [each.purpose for each in llm.asked] == ["action", "reflection", "action", "answer"]
     assert [step.action for step in answer.steps] == ["GetNeighbor[Q1490]", "Answer"]
     assert answer.steps[0].kept == ("Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)",)
-    assert "Tokyo (Q1490) -[capital (P36)]-> Shinjuku (Q179645)" in llm.asked[3].prompt
+    assert "Tokyo (Q1490) -[capital (P36)]-> Shinjuku (Q179645)" in llm.asked[2].prompt
+    assert "1. Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)\n" in llm.asked[3].prompt
     assert answer.usage.calls == 4
 
 
@@ -75,7 +76,7 @@ async def test_the_tails_of_what_was_kept_are_the_next_candidates(tmp_path: Path
     )
     assert [call.arguments["entities"] for call in calls if call.tool == "observe"] == [["Q5879"], ["Q1"], ["Q3042"]]
     assert "<data>\nLili Schönemann (Q1)\n</data>" in llm.asked[2].prompt
-    assert "-[unmarried partner (P451)]-> Lili Schönemann (Q1) -[place of birth (P19)]->" in llm.asked[5].prompt
+    assert "-[unmarried partner (P451)]-> Lili Schönemann (Q1) -[place of birth (P19)]->" in llm.asked[4].prompt
 
 
 async def test_two_entities_can_be_linked(tmp_path: Path) -> None:
@@ -129,7 +130,7 @@ async def test_a_wrong_reply_goes_back_once_with_the_reason(tmp_path: Path) -> N
         "",
         "Answer: Shinjuku",
     )
-    assert (answer.answers, answer.stop_reason) == (("Shinjuku",), "answered")
+    assert (answer.texts, answer.stop_reason) == (("Shinjuku",), "answered")
     again = llm.asked[1]
     assert [each.role for each in again.messages] == ["user", "assistant", "user"]
     assert "it names none of them" in again.prompt
@@ -159,7 +160,7 @@ async def test_when_iterations_run_out_it_answers_from_what_it_has(tmp_path: Pat
         "Answer: Shinjuku",
         settings=OdaSettings(iterations=1),
     )
-    assert (answer.answers, answer.evidence, answer.stop_reason) == (("Shinjuku",), (CAPITAL,), "iterations")
+    assert (answer.texts, answer.evidence, answer.stop_reason) == (("Shinjuku",), (CAPITAL,), "iterations")
     assert answer.explanation.startswith("No answer was chosen within the iterations")
 
 
@@ -177,7 +178,7 @@ async def test_every_limit_has_its_own_reason_and_what_was_found_stays(
     kept = Completion(selecting("Q1490,P36,Q179645"), Usage(prompt_tokens=5))
     answer, _, _ = await asked(tmp_path, first, kept, failing, settings=OdaSettings(limits=limits))
     assert (answer.stop_reason, answer.explanation) == (stop_reason, explanation)
-    assert (answer.answers, answer.evidence) == ((), (CAPITAL,))
+    assert (answer.status, answer.answers, answer.facts) == ("stopped", (), (CAPITAL,))
 
 
 async def test_time_runs_out_even_inside_a_call(tmp_path: Path) -> None:
@@ -212,7 +213,7 @@ async def test_actions_that_the_graph_refuses_end_a_run_with_its_fault_and_are_n
     async with story_tools(tmp_path, TOKYO) as tools:
         graph = KnowledgeGraph(RefusingTools(tools, "GetNeighbor"))
         answer = await ODA(llm, graph).answer(QUESTION, ["Q1490", "Q17"])
-    assert (answer.stop_reason, answer.answers) == ("graph", ("Edo",))
+    assert (answer.stop_reason, answer.status, answer.model_answer) == ("graph", "stopped", ("Edo",))
     assert answer.explanation.startswith("The graph refused or failed several times in a row")
     assert [step.action for step in answer.steps] == ["GetNeighbor[Q1490]", "GetNeighbor[Q17]"]
     assert "\nGetNeighbor[Q1490] (failed: The endpoint is busy. Try again later.)\n" in llm.asked[1].prompt
@@ -241,26 +242,26 @@ async def test_a_value_is_kept_as_evidence_and_leads_nowhere(tmp_path: Path) -> 
         valued = ValuedTools(tools)
         answer = await ODA(llm, KnowledgeGraph(valued)).answer("How many people live in Tokyo?", ["Q1490"])
     assert answer.evidence == (("Q1490", "P1082", '"13960236"^^xsd:integer'),)
-    assert (answer.answers, valued.entities) == (("13,960,236",), ["Q1490"])
+    assert (answer.texts, valued.entities) == (("13,960,236",), ["Q1490"])
 
 
 async def test_without_a_model_an_entity_that_cannot_be_looked_at_does_not_hide_the_others(tmp_path: Path) -> None:
     async with story_tools(tmp_path, TOKYO) as tools:
         graph = KnowledgeGraph(RefusingTools(tools, "GetNeighbor", about="Q17'"))
         answer = await OdaWithoutModel(graph).answer(QUESTION, ["Q17", "Q1490"])
-    assert (answer.stop_reason, CAPITAL in answer.evidence) == ("answered", True)
+    assert (answer.status, CAPITAL in answer.facts) == ("no_model", True)
 
 
 async def test_what_a_model_thinks_aloud_is_no_reply(tmp_path: Path) -> None:
     thinking = "<think>\nAction: Answer\nTriples: none\n</think>\n"
     replies = (NEIGHBORS.format("Q1490"), selecting("Q1490,P36,Q179645"), ENOUGH, "Shinjuku")
     answer, _, _ = await asked(tmp_path, *(thinking + reply for reply in replies))
-    assert (answer.answers, answer.evidence, len(answer.steps)) == (("Shinjuku",), (CAPITAL,), 2)
+    assert (answer.texts, answer.evidence, len(answer.steps)) == (("Shinjuku",), (CAPITAL,), 2)
 
 
 async def test_without_an_entity_there_is_nothing_to_ask(tmp_path: Path) -> None:
     answer, llm, calls = await asked(tmp_path, entities=[])
-    assert (answer.stop_reason, answer.answers, llm.asked, calls) == ("entities", (), [], [])
+    assert (answer.stop_reason, answer.texts, llm.asked, calls) == ("entities", (), [], [])
 
 
 def crowd(size: int) -> str:
@@ -307,7 +308,7 @@ async def test_where_a_prompt_is_too_long_less_is_observed_and_it_says_so(tmp_pa
     async with story(tmp_path, knot(60)) as graph:
         answer = await ODA(llm, graph).answer(QUESTION, ["Q1490"])
     first, *_, last = (each.prompt.partition("choice among them:\n<data>\n")[2] for each in llm.asked[:-1])
-    assert answer.answers == ("x",)
+    assert answer.model_answer == ("x",)
     (kept, _), (left,) = last.split("\n["), re.findall(r"\n\[(\d+) lines are left out to save room\]\n", last)
     assert first.startswith(kept)
     assert first.partition("\n</data>")[0].count("\n") + 1 == kept.count("\n") + 1 + int(left)
@@ -321,7 +322,7 @@ async def test_what_earlier_batches_selected_is_kept_when_a_later_one_cannot_be_
     )
     async with story(tmp_path, crowd(150)) as graph:
         answer = await ODA(llm, graph, settings=settings).answer(QUESTION, ["Q1490"])
-    assert (len(answer.evidence), answer.stop_reason) == (1, "answered")
+    assert (len(answer.facts), answer.stop_reason) == (1, "answered")
 
 
 async def test_what_was_selected_is_told_when_the_model_fails_in_a_later_batch(tmp_path: Path) -> None:
@@ -331,7 +332,7 @@ async def test_what_was_selected_is_told_when_the_model_fails_in_a_later_batch(t
         answer = await ODA(llm, graph, settings=OdaSettings(limits=Limits(prompt_tokens=1_500))).answer(
             QUESTION, ["Q1490"]
         )
-    assert (len(answer.evidence), answer.stop_reason, answer.explanation) == (1, "model", "The model is away.")
+    assert (len(answer.facts), answer.stop_reason, answer.explanation) == (1, "model", "The model is away.")
 
 
 async def test_what_was_selected_is_told_when_a_later_batch_does_not_fit(tmp_path: Path) -> None:
@@ -343,7 +344,7 @@ async def test_what_was_selected_is_told_when_a_later_batch_does_not_fit(tmp_pat
         answer = await ODA(llm, graph, settings=OdaSettings(limits=Limits(prompt_tokens=1_500))).answer(
             QUESTION, ["Q1490"]
         )
-    assert (len(answer.evidence), answer.stop_reason) == (1, "model")
+    assert (len(answer.facts), answer.stop_reason) == (1, "model")
 
 
 async def test_more_candidates_than_some_batches_hold_are_passed_over_and_counted(tmp_path: Path) -> None:
@@ -397,7 +398,7 @@ async def test_similar_reflection_keeps_what_is_most_like_the_question(tmp_path:
         agent = OdaBySimilarReflection(llm, graph, settings=OdaSettings(kept=1))
         answer = await agent.answer("Who was the partner of Goethe?", ["Q5879"])
     assert [each.purpose for each in llm.asked] == ["action", "action", "answer"]
-    assert answer.evidence == (("Q5879", "P451", "Q1"),)
+    assert answer.facts == (("Q5879", "P451", "Q1"),)
 
 
 async def test_random_reflection_is_the_same_with_the_same_seed(tmp_path: Path) -> None:
@@ -406,7 +407,7 @@ async def test_random_reflection_is_the_same_with_the_same_seed(tmp_path: Path) 
         for seed in (1, *range(1, 12)):
             llm = ScriptedLlm([NEIGHBORS.format("Q1490"), ENOUGH, "Answer: x"])
             agent = OdaByRandomReflection(llm, graph, settings=OdaSettings(kept=1), seed=seed)
-            kept.append((await agent.answer(QUESTION, ["Q1490"])).evidence)
+            kept.append((await agent.answer(QUESTION, ["Q1490"])).facts)
     assert kept[0] == kept[1]
     assert len(set(map(str, kept))) > 1
 
@@ -423,10 +424,12 @@ async def test_generated_facts_are_shown_as_made_up_and_are_no_evidence(tmp_path
         settings=OdaSettings(kept=2),
         kind=OdaByGeneratedFacts,
     )
-    assert (answer.answers, answer.evidence, answer.stop_reason) == (("Japan",), (), "answered")
+    assert (answer.texts, answer.model_answer, answer.facts) == ((), ("Japan",), ())
     assert [call.tool for call in calls] == ["observe", "GetNeighbor", "observe", "GetNeighbor", "observe"]
     assert "at most 2 facts" in llm.asked[1].prompt
-    memory = llm.asked[-1].prompt.partition("Memory:\n<data>\n")[2].partition("\n</data>")[0].splitlines()
+    memory = (
+        llm.asked[-1].prompt.partition("Memory, facts by number:\n<data>\n")[2].partition("\n</data>")[0].splitlines()
+    )
     assert memory == [
         "made up, not looked up: Tokyo is the capital of Tokyo.",
         "made up, not looked up: Tokyo is the capital of Japan.",
@@ -434,14 +437,14 @@ async def test_generated_facts_are_shown_as_made_up_and_are_no_evidence(tmp_path
     ]
 
 
-async def test_without_a_model_the_best_triples_answer(tmp_path: Path) -> None:
+async def test_without_a_model_the_facts_most_like_the_question_are_shown_and_no_answer(
+    tmp_path: Path,
+) -> None:
     async with story(tmp_path, GOETHE, embedder="minilm") as graph:
         answer = await OdaWithoutModel(graph).answer("Where was he born?", ["Q5879"])
-    assert (answer.answers[0], answer.evidence[0]) == ("Frankfurt", ("Q5879", "P19", "Q1794"))
-    assert (answer.stop_reason, [step.action for step in answer.steps]) == (
-        "answered",
-        ["GetNeighbor[Q5879]", "Answer"],
-    )
+    assert (answer.status, answer.answers, answer.evidence) == ("no_model", (), ())
+    assert answer.facts[0] == ("Q5879", "P19", "Q1794")
+    assert [step.action for step in answer.steps] == ["GetNeighbor[Q5879]"]
     assert answer.usage == Usage()
 
 

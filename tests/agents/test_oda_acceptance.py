@@ -118,9 +118,11 @@ async def test_a_worked_case_makes_the_calls_the_memory_and_the_answer_of_the_pa
         async with connect(server, calls.append) as graph:
             answer = await ODA(llm, graph).answer(case.question, case.entities)
         await llm.aclose()
-    assert (answer.answers, answer.stop_reason) == (case.answers, "answered")
+    assert (answer.texts, answer.stop_reason) == (case.answers, "answered")
     assert tuple(call.arguments["entity"] for call in calls if call.tool == "GetNeighbor") == case.looked_at
     remembered = next(call for call in reversed(calls) if call.tool == "memory-read")
     assert tuple(remembered.text.splitlines()[1:]) == case.memory
-    assert len(answer.evidence) == sum(path.count("]->") for path in case.memory)
+    assert len(answer.facts) == sum(path.count("]->") for path in case.memory)
+    assert {each.source for each in answer.answers} == {"graph"}
+    assert set(answer.evidence) <= set(answer.facts)
     assert answer.usage.calls == len(service.asked) == len(case.replies)

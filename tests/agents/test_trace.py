@@ -19,10 +19,9 @@ from kg_agents.trace import (
     RunLine,
     ToolLine,
     Trace,
-    TracedLlm,
-    TracedTools,
     read_trace,
 )
+from kg_agents.traced import TracedLlm, TracedTools
 from oda_runs import ENOUGH, NEIGHBORS, selecting, story_tools
 from story_graphs import TOKYO
 
@@ -30,7 +29,7 @@ REPLIES = (NEIGHBORS.format("Q1490"), selecting("Q1490,P36,Q179645"), ENOUGH, "A
 QUESTION = "What is the capital of Tokyo?"
 
 
-ENDED = AnswerLine(answers=[], evidence=[], stop_reason="", explanation="", tokens=0, seconds=0)
+ENDED = AnswerLine(answers=[], model_answer=[], status="stopped", stop_reason="", explanation="", tokens=0, seconds=0)
 
 
 def begun() -> RunLine:
@@ -44,16 +43,7 @@ async def recorded(folder: Path, *replies: Scripted) -> tuple[Path, AgentAnswer]
             trace.write(begun())
             traced = KnowledgeGraph(TracedTools(tools, trace))
             answer = await ODA(TracedLlm(ScriptedLlm(replies), trace), traced).answer(QUESTION, ["Q1490"])
-            trace.write(
-                AnswerLine(
-                    answers=list(answer.answers),
-                    evidence=list(answer.evidence),
-                    stop_reason=answer.stop_reason,
-                    explanation=answer.explanation,
-                    tokens=answer.usage.tokens,
-                    seconds=answer.seconds,
-                )
-            )
+            trace.write(AnswerLine.of(answer))
     return path, answer
 
 
@@ -78,8 +68,8 @@ async def test_a_run_is_kept_in_the_order_of_its_calls(tmp_path: Path) -> None:
 async def test_it_runs_again_without_model_and_graph_to_the_same_answer(tmp_path: Path) -> None:
     path, answer = await recorded(tmp_path, *REPLIES)
     again = await replayed(path)
-    assert (again.answers, again.evidence, again.steps, again.usage) == (
-        answer.answers,
+    assert (again.texts, again.evidence, again.steps, again.usage) == (
+        answer.texts,
         answer.evidence,
         answer.steps,
         answer.usage,
@@ -133,7 +123,7 @@ async def test_a_run_that_goes_another_way_says_where(tmp_path: Path) -> None:
         (b"{}\n", "line 1: this is no line of a trace"),
         (b"\xff\xfe\n", "this is no line of a trace"),
         (ENDED.model_dump_json().encode(), "is no trace"),
-        (json.dumps(begun().model_dump() | {"format": 9}).encode(), "has format 9; this version reads 1"),
+        (json.dumps(begun().model_dump() | {"format": 9}).encode(), "has format 9; this version reads 2"),
     ],
 )
 def test_a_file_that_is_no_trace_is_refused(tmp_path: Path, content: bytes, message: str) -> None:

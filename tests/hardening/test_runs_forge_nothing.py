@@ -22,7 +22,7 @@ async def test_agents_pass_back_what_they_were_shown_and_mean_the_same(tmp_path:
         kept = await graph.remember(None, seen.triples)
         assert ([triple for _, triple in kept.facts if triple in seen.triples], kept.refused) != ([], ())
         assert {triple for _, triple in (await graph.recall(kept.memory)).facts} == set(seen.triples)
-        (linked,) = await link_given(graph, [f"<{opened.nodes[1]}>"])
+        (linked,) = (await link_given(graph, [f"<{opened.nodes[1]}>"])).linked
         assert linked.entity.id == opened.graph.prefixes.shorten(opened.nodes[1])
         lines = found.text.split("\n")[1:]
         # Between them stand the lines of values.

@@ -55,7 +55,10 @@ SECOND_LOOK = graph_counselor.ReflectionPrompt(
 # What the papers list, as words that its instruction has here.
 INSTRUCTIONS: list[tuple[Prompt, str]] = [
     (ACTION, "agent|GetNeighbor|GetPath|one action only|one id, GetPath two|Do not take an action again"),
-    (oda.AnswerPrompt(question="QUESTION", memory="MEMORY"), "own knowledge|one answer, or a list|true or false"),
+    (
+        oda.AnswerPrompt(question="QUESTION", memory="MEMORY"),
+        "Own knowledge|one answer, or a list|true or false|Not in the graph|numbers of all facts",
+    ),
     (REFLECTION, "agent|help to answer|at most 15|candidate triples only|entityID,relationID,entityID"),
     (
         PLAN,

@@ -16,9 +16,13 @@ from kg_agents.graph_counselor.sections import section_of
 MAX_EXPRESSION: Final = 4_000
 """How many characters an expression may have."""
 
+NOT_IN_GRAPH: Final = "Not in the graph"
+"""With what an answer begins that is none."""
+
 MAX_ANSWER: Final = 2_000
 """How many characters an answer may have."""
 
+_MISSING: Final = re.compile(r"not in (?:the )?graph\b\W*(?P<why>.*)", re.IGNORECASE | re.DOTALL)
 _OTHER: Final = re.compile(r"(?<![\w.-])([A-Za-z]\w{0,40})\[")
 _KNOWN: Final = "Retrieve, Feature, Neighbor, Degree, Count, Union, Intersect and Minus"
 _WRAPPING: Final = (("**", "**"), ("`", "`"), ('"', '"'), ("'", "'"), ("“", "”"), ("\u2018", "\u2019"))
@@ -52,9 +56,10 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The answer, with which an attempt ends."""
+    """The answer with which an attempt ends, or why the graph does not hold it."""
 
     answer: str
+    missing: str | None = None
 
     @property
     def written(self) -> str:
@@ -105,7 +110,8 @@ def _finish(ends: tuple[Written, ...]) -> Finish | Unreadable:
         return Unreadable("There is no answer in Finish. Expected Finish[answer].")
     if len(answer) > MAX_ANSWER:
         return Unreadable(f"The answer has {len(answer):,} characters; at most {MAX_ANSWER:,} are read. Be brief.")
-    return Finish(answer)
+    missing = _MISSING.match(answer)
+    return Finish(answer, missing["why"] if missing else None)
 
 
 def _to_last_bracket(text: str) -> str | None:

@@ -83,17 +83,17 @@ class GraphCounselor:
             run.definition = await run.talk.within(
                 partial(definition_of, self._graph, self._settings.definition_tokens)
             )
-            return answer_of(run, await self._counsel(run))
+            return answer_of(run, self._settings.closed_book, await self._counsel(run))
         except RunEnded as end:
             run.end_attempt("stopped")
-            return answer_of(run, end.limit, str(end))
+            return answer_of(run, self._settings.closed_book, end.limit, str(end))
 
     async def _counsel(self, run: Run) -> str:
         """Explore and judge; reflect and begin anew. Return why the loop ended."""
         for reflections_left in reversed(range(self._settings.reflections + 1)):
             await self._explore(run)
             await self._judge(run)
-            if run.attempts[-1].accepted:
+            if run.attempts[-1].settled:
                 break
             if reflections_left:
                 await self._reflect(run)
@@ -148,9 +148,9 @@ class GraphCounselor:
     async def _judge(self, run: Run) -> None:
         """Have the answer of the last attempt judged, if it has one; what cannot be read is not yes."""
         attempt = run.attempts[-1]
-        if attempt.answer is None:
+        if (claim := attempt.claim) is None:
             return
-        task = self._task("judge", self._wording.judgement(run, attempt, attempt.answer))
+        task = self._task("judge", self._wording.judgement(run, attempt, claim))
         try:
             judgement = await run.talk.ask(task, read_judgement, self._judge_llm)
         except FailedReply as failure:

@@ -1,19 +1,20 @@
 """What Graph Counselor answers."""
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kg_agents.answers import AgentAnswer
+from kg_agents.answers import AgentAnswer, Answer, ClosedBook, outcome_of
 from kg_agents.answers import Step as ShownStep
 from kg_agents.graph_counselor.attempts import Attempt
 from kg_agents.graph_counselor.run import Run
 from kg_agents.graph_counselor.scratchpad import Step
-from kg_agents.graph_counselor.support import supporting
-from kg_agents.graph_values import Labels
+from kg_agents.graph_counselor.support import sources
 
 REJECTED: Final = "No attempt was judged to be right; this is the last answer."
 
+_VERDICT: Final = re.compile(r"\[not in (?:the )?graph\]\W*$", re.IGNORECASE)
 _ENDINGS: Final = {
     "steps": "No answer was given within the steps of an attempt.",
     "unreadable": "Several replies in a row could not be read.",
@@ -33,34 +34,56 @@ class CounselorAnswer(AgentAnswer):
     accepted: bool = False
 
 
-def answer_of(run: Run, stop_reason: str, explanation: str = "") -> CounselorAnswer:
-    """Return what a run has found: the last answer that was given, with what supports it.
+def answer_of(run: Run, closed_book: ClosedBook, stop_reason: str, explanation: str = "") -> CounselorAnswer:
+    """Return what a run has found: the last answer that was given, with what yields it.
 
     Args:
         run: The run.
+        closed_book: What becomes of what the model says by itself.
         stop_reason: Why it ended, in a word.
         explanation: Why, in a sentence; the usual one where it is empty.
     """
-    answered = [attempt for attempt in run.attempts if attempt.answer is not None]
-    attempt = answered[-1] if answered else next(reversed(run.attempts), Attempt())
-    text = attempt.answer or ""
-    answers = tuple(dict.fromkeys(_named(part, run.labels) for part in _parts(text, _names_in(run, attempt))))
-    remarks = [explanation or _ENDINGS.get(stop_reason, "")]
-    if attempt.judgement is not None and not attempt.accepted:
-        remarks.append(REJECTED)
+    ended = run.attempts[-1] if run.attempts else Attempt()
+    attempt = ended if ended.not_in_graph else _last_answered(run) or ended
+    answers = _answers(run, attempt)
+    remarks = [explanation or _ENDINGS.get(stop_reason, ""), _remark(attempt)]
+    found = outcome_of(answers, closed_book, stop_reason, " ".join(remark for remark in remarks if remark))
     return CounselorAnswer(
         question=run.question,
-        answers=answers,
-        evidence=supporting(run.topic, text, attempt.read, run.labels),
+        answers=found.answers,
+        status=found.status,
         labels=run.labels,
         stop_reason=stop_reason,
-        explanation=" ".join(remark for remark in remarks if remark),
+        explanation=found.reason,
         steps=shown_steps(run),
         usage=run.talk.usage,
         seconds=run.talk.seconds,
+        model_answer=found.model_answer,
+        facts=tuple(dict.fromkeys(fact for step in attempt.read for fact in step.facts)),
         attempts=tuple(run.attempts),
         accepted=attempt.accepted,
     )
+
+
+def _last_answered(run: Run) -> Attempt | None:
+    return next((attempt for attempt in reversed(run.attempts) if attempt.answer is not None), None)
+
+
+def _answers(run: Run, attempt: Attempt) -> tuple[Answer, ...]:
+    """Return the answers of an attempt; those of one whose answer is not in the graph are the model's own."""
+    text = attempt.answer or ""
+    parts = _parts(text, _names_in(run, attempt))
+    if attempt.not_in_graph:
+        return tuple(Answer(part, "model") for part in parts)
+    return sources(parts, run.topic, attempt.read, run.labels, confirmed=attempt.accepted)
+
+
+def _remark(attempt: Attempt) -> str:
+    """Return what is to be said of an answer that was not confirmed, or of one that is not in the graph."""
+    judgement = attempt.judgement
+    if attempt.not_in_graph:
+        return attempt.missing or (_VERDICT.sub("", judgement.explanation).strip() if judgement else "")
+    return REJECTED if judgement is not None and not attempt.accepted and attempt.answer is not None else ""
 
 
 def shown_steps(run: Run) -> tuple[ShownStep, ...]:
@@ -77,7 +100,7 @@ def shown(step: Step) -> ShownStep:
 
 def _names_in(run: Run, attempt: Attempt) -> frozenset[str]:
     """Return all ids, labels and values that an attempt has read."""
-    tails = (tail.strip('"') for step in attempt.read for _, _, tail in step)
+    tails = (tail.strip('"') for step in attempt.read for _, _, tail in step.facts)
     return frozenset((*run.labels.nodes, *run.labels.nodes.values(), *tails))
 
 
@@ -86,8 +109,3 @@ def _parts(text: str, names: Collection[str]) -> tuple[str, ...]:
     if text in names:
         return (text,)
     return tuple(part for part in (part.strip() for part in text.split(", ")) if part)
-
-
-def _named(text: str, labels: Labels) -> str:
-    """Return the label of an id, and any other text as it is: people are answered with names."""
-    return labels.nodes.get(text, text)

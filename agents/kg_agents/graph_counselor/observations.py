@@ -1,13 +1,13 @@
 """What actions observe: text for the model, and statements for the evidence."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from kg_agents.dialogue import RunEnded
 from kg_agents.graph_counselor.actions import Query
 from kg_agents.graph_counselor.scratchpad import Step
-from kg_agents.graph_counselor.support import GIVES
+from kg_agents.graph_counselor.support import Read, Worked, is_worked_out
 from kg_agents.graph_values import Composed, Labels, Triple
 from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.tool_calls import ToolError, ToolRefusal
@@ -23,12 +23,12 @@ class Observation:
 
     Args:
         text: What the model reads.
-        read: The statements that were read, triples in their true direction.
-        labels: What their ids are called.
+        read: What was read of the graph.
+        labels: What ids are called.
     """
 
     text: str
-    read: tuple[Triple, ...] = ()
+    read: Read = field(default_factory=Read)
     labels: Labels = field(default_factory=Labels)
 
 
@@ -57,8 +57,7 @@ async def perform(graph: KnowledgeGraph, query: Query) -> Observation:
         return Observation(str(refusal))
     except ToolError as error:
         raise RunEnded("graph", str(error)) from error
-    read = dict.fromkeys((*_results(composed), *_evidence(composed)))
-    return Observation(composed.text, tuple(read), Labels(composed.labels, composed.relations))
+    return Observation(composed.text, _read(composed, query), Labels(composed.labels, composed.relations))
 
 
 def repeated(steps: Sequence[Step]) -> Observation:
@@ -71,21 +70,22 @@ def repeated(steps: Sequence[Step]) -> Observation:
     )
 
 
-def _results(composed: Composed) -> Iterator[Triple]:
-    """Yield what the rows `[part, node, relation, result, kind, …]` state."""
-    expressions = {part[0]: part[1] for part in composed.parts if len(part) > 1}
+def _read(composed: Composed, query: Query) -> Read:
+    """Return what the rows `[part, node, relation, result, kind, …]` state, and what they give without stating it."""
+    expressions = {str(number): part for number, part in enumerate(query.parts, start=1)}
+    evidence = tuple((row[0], row[1], row[2]) for row in composed.evidence if len(row) == _TRIPLE)
+    facts: dict[Triple, None] = {}
+    worked: list[Worked] = []
     for part, node, relation, result, kind in (row[:_RESULT] for row in composed.results if len(row) >= _RESULT):
+        expression = expressions.get(part, part)
         if kind in _NO_STATEMENT:
             continue
-        if kind == "number":
-            yield (f"Degree[{node}, {relation}]" if node else expressions.get(part, part), GIVES, result)
+        if kind == "number" and node:
+            worked.append(Worked(f"Degree[{node}, {relation}]", result))
+        elif kind == "number" or is_worked_out(expression):
+            worked.append(Worked(expression, result, evidence))
         elif relation.startswith("-"):
-            yield (result, relation[1:], node)
+            facts[result, relation[1:], node] = None
         elif relation:
-            yield (node, relation, result if kind == "node" else f'"{result}"')
-
-
-def _evidence(composed: Composed) -> Iterator[Triple]:
-    for row in composed.evidence:
-        if len(row) == _TRIPLE:
-            yield (row[0], row[1], row[2])
+            facts[node, relation, result if kind == "node" else f'"{result}"'] = None
+    return Read(tuple(dict.fromkeys((*facts, *evidence))), tuple(worked))

@@ -117,7 +117,7 @@ def outcome_of(attempt: Attempt) -> str:
     match attempt.end:
         case "finished":
             said = f" The judge said: {attempt.judgement.explanation}" if attempt.judgement else ""
-            return f"The answer {attempt.answer!r} was not judged to be right.{said}"
+            return f"The answer {attempt.claim!r} was not judged to be right.{said}"
         case "steps":
             return f"There was no answer after {len(attempt.steps)} steps, which is the most there may be."
         case _:

@@ -7,7 +7,8 @@ from kg_agents.graph_counselor.actions import Finish, Query
 from kg_agents.graph_counselor.attempts import Attempt, End
 from kg_agents.graph_counselor.observations import Observation
 from kg_agents.graph_counselor.scratchpad import Step
-from kg_agents.graph_values import Labels, Triple
+from kg_agents.graph_counselor.support import Read
+from kg_agents.graph_values import Labels
 
 
 @dataclass
@@ -35,7 +36,7 @@ class Run:
     open: bool = False
     failures: int = 0
     labels: Labels = field(default_factory=Labels)
-    _read: list[tuple[Triple, ...]] = field(default_factory=list[tuple[Triple, ...]])
+    _read: list[Read] = field(default_factory=list[Read])
     _asked: dict[str, int] = field(default_factory=dict[str, int])
 
     @property
@@ -59,6 +60,8 @@ class Run:
         last = self.attempts[-1]
         if last.end != "finished":
             return last.end
+        if last.not_in_graph:
+            return "not_in_graph"
         return "answered" if last.accepted or last.judgement is None else "reflections"
 
     def begin_attempt(self) -> None:
@@ -97,7 +100,7 @@ class Run:
     def finish(self, finish: Finish) -> None:
         """End the step and the attempt with an answer."""
         self._end_step(Observation(f"Answer is {finish.answer}"))
-        self.end_attempt("finished", finish.answer)
+        self.end_attempt("finished", finish)
 
     def fail(self, reason: str, most: int) -> None:
         """End the step with the reason why it failed, and the attempt where so many steps in a row have."""
@@ -106,10 +109,12 @@ class Run:
         if self.failures >= most:
             self.end_attempt("unreadable")
 
-    def end_attempt(self, end: End, answer: str | None = None) -> None:
+    def end_attempt(self, end: End, finish: Finish | None = None) -> None:
         """Put the attempt aside, if one is open."""
         if self.open:
-            self.attempts.append(Attempt(tuple(self.steps), tuple(self._read), end, answer))
+            answer = finish.answer if finish and finish.missing is None else None
+            missing = finish.missing if finish else None
+            self.attempts.append(Attempt(tuple(self.steps), tuple(self._read), end, answer, missing))
         self.open = False
 
     def amend(self, attempt: Attempt) -> None:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from kg_agents.answers import ClosedBook
 from kg_agents.dialogue import Limits
 
 _CHARACTERS_PER_TOKEN = 3
@@ -22,6 +23,7 @@ class CounselorSettings:
         reply_tokens: How long a plan, a thought, an action or a judgement may be.
         reflection_tokens: How long a reflection may be.
         definition_tokens: How long the definition of the graph may be.
+        closed_book: What becomes of what the model says by itself.
         failures: After so many failed steps in a row an attempt is given up.
         limits: What the whole run may use.
     """
@@ -33,6 +35,7 @@ class CounselorSettings:
     reply_tokens: int = 500
     reflection_tokens: int = 1_500
     definition_tokens: int = 2_000
+    closed_book: ClosedBook = "apart"
     failures: int = 3
     limits: Limits = field(default_factory=lambda: Limits(tokens=600_000, seconds=900.0))
 

@@ -1,93 +1,93 @@
-"""Which of the statements that an attempt read support its answer."""
+"""Where the answers of an attempt come from: what it read of the graph, and what the graph worked out for it."""
 
 import re
-from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
+from kg_agents.answers import Answer
 from kg_agents.graph_values import Labels, Triple
+from kg_agents.grounding import MAX_FACTS, chains, concluded, folded, is_name_of, shown, stated
 
-MAX_SUPPORT: Final = 100
-"""How many statements are given at most."""
+_PLAIN: Final = frozenset({"retrieve", "feature", "neighbor", "neighbour", "getneighbor", "getneighbour"})
+"""Functions that look up; what any other gives is worked out."""
 
-GIVES: Final = "gives"
-"""The relation between an expression and the number that it comes to."""
+_QUOTED: Final = re.compile(r"\"[^\"]*\"|'[^']*'")
+_FUNCTION: Final = re.compile(r"(\w+)\s*\[")
 
 
-def supporting(question: str, answer: str, steps: Sequence[Sequence[Triple]], labels: Labels) -> tuple[Triple, ...]:
-    """Return the statements that support an answer, in the order in which they were read.
-
-    These are the links between what the answer names and what the question names, or what is said about the former
-    where nothing links them. If the answer is a number that an expression gave, they are what that step read. If the
-    answer names nothing that was read, they are what the last step read that read anything.
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """What an expression came to.
 
     Args:
-        question: The question.
-        answer: The answer.
+        expression: The expression.
+        result: A node by id, a number or a value.
+        facts: The triples that were read for it.
+    """
+
+    expression: str
+    result: str
+    facts: tuple[Triple, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What one step read: triples in their true direction, and what was worked out."""
+
+    facts: tuple[Triple, ...] = ()
+    worked: tuple[Worked, ...] = ()
+
+
+def is_worked_out(expression: str) -> bool:
+    """Say whether an expression does more than look up: counts, combines, filters or ranks."""
+    names = _FUNCTION.findall(_QUOTED.sub("", expression))
+    return any(name.lower() not in _PLAIN for name in names)
+
+
+def sources(
+    answers: Iterable[str], question: str, steps: Sequence[Read], labels: Labels, *, confirmed: bool
+) -> tuple[Answer, ...]:
+    """Return answers with where they come from.
+
+    Args:
+        answers: The answers of an attempt.
+        question: The question, with what it is about.
         steps: What each step read.
         labels: The labels of ids.
+        confirmed: Whether a judge who saw the steps confirmed the answers: a number, or a yes or no, that no step
+            states is then worked out from what the last one read.
     """
-    every = tuple(dict.fromkeys(statement for step in steps for statement in step))
-    for step in reversed(steps):
-        if any(relation == GIVES and tail == answer.strip() for _, relation, tail in step):
-            return tuple(dict.fromkeys(step))[:MAX_SUPPORT]
-    terms = tuple(dict.fromkeys(term for each in every for term in _ends(each)))
-    goals = _named(answer, terms, labels)
-    if not goals:
-        last = next((step for step in reversed(steps) if step), ())
-        return tuple(dict.fromkeys(last))[:MAX_SUPPORT]
-    starts = _named(question, terms, labels) - goals
-    about = {each for each in every if goals.intersection(_ends(each))}
-    naming = {each for each in about if goals.issuperset(_ends(each))}
-    links = _links(every, goals, starts)
-    kept = links | naming if links else about
-    return tuple(each for each in every if each in kept)[:MAX_SUPPORT]
+    facts = tuple(dict.fromkeys(fact for step in steps for fact in step.facts))
+    behind = (fact for step in steps for worked in step.worked for fact in worked.facts)
+    starts = named_in(question, (*facts, *behind), labels)
+    last = next((step.facts for step in reversed(steps) if step.facts), ())
+    return tuple(
+        _worked_out(text, steps, starts, labels)
+        or stated(text, facts, starts, labels)
+        or (concluded(text, last) if confirmed else None)
+        or Answer(shown(text, labels), "model")
+        for text in answers
+    )
 
 
-def _named(text: str, terms: Iterable[str], labels: Labels) -> set[str]:
-    """Return the terms whose id, label or value stands in a text as whole words."""
-    words = f" {_words(text)} "
-    return {
-        term
-        for term in terms
-        if any((form := _words(name)) and f" {form} " in words for name in (term, labels.nodes.get(term, "")))
-    }
+def named_in(text: str, facts: Iterable[Triple], labels: Labels) -> frozenset[str]:
+    """Return the ends of facts whose id, label or value stands in a text as whole words."""
+    words = f" {folded(text)} "
+    ends = dict.fromkeys(end for head, _, tail in facts for end in (head, tail))
+    return frozenset(
+        end
+        for end in ends
+        if any((form := folded(name)) and f" {form} " in words for name in (end, labels.nodes.get(end, "")))
+    )
 
 
-def _words(text: str) -> str:
-    return " ".join(re.findall(r"\w+", text.casefold()))
-
-
-def _links(every: Collection[Triple], goals: set[str], starts: set[str]) -> set[Triple]:
-    """Return the statements on a shortest way from each start to the nearest goal, walked in either direction."""
-    around: dict[str, list[Triple]] = {}
-    for statement in every:
-        for end in _ends(statement):
-            around.setdefault(end, []).append(statement)
-    towards: dict[str, Triple] = {}
-    reached, queue = set(goals), deque(sorted(goals))
-    while queue:
-        term = queue.popleft()
-        for statement in around.get(term, ()):
-            other = _other(statement, term)
-            if other not in reached:
-                reached.add(other)
-                towards[other] = statement
-                queue.append(other)
-    return {statement for start in starts for statement in _way(start, towards)}
-
-
-def _way(start: str, towards: Mapping[str, Triple]) -> Iterable[Triple]:
-    term = start
-    while (statement := towards.get(term)) is not None:
-        yield statement
-        term = _other(statement, term)
-
-
-def _ends(statement: Triple) -> tuple[str, str]:
-    return statement[0], statement[2]
-
-
-def _other(statement: Triple, term: str) -> str:
-    head, _, tail = statement
-    return tail if head == term else head
+def _worked_out(text: str, steps: Sequence[Read], starts: Collection[str], labels: Labels) -> Answer | None:
+    """Return an answer that the latest expression gave which gave it, with what was read for it."""
+    for worked in (worked for step in reversed(steps) for worked in reversed(step.worked)):
+        label = labels.nodes.get(worked.result)
+        if is_name_of(text, worked.result, label):
+            goals = {worked.result} if label else set[str]()
+            facts = chains(worked.facts, goals, starts) if goals else worked.facts[:MAX_FACTS]
+            return Answer(shown(text, labels), "computed", facts, (f"{worked.expression} = {label or worked.result}",))
+    return None

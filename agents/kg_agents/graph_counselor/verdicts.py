@@ -1,4 +1,4 @@
-"""Reading a verdict: yes, no, or unreadable, which is not yes."""
+"""Reading a verdict: yes, no, not in the graph, or unreadable, which is not yes."""
 
 import re
 from dataclasses import dataclass
@@ -8,18 +8,19 @@ from typing import Literal as Choice
 from kg_agents.dialogue import Unreadable
 from kg_agents.texts import clipped
 
-Verdict: TypeAlias = Choice["yes", "no", "unreadable"]
+Verdict: TypeAlias = Choice["yes", "no", "missing", "unreadable"]
 
 MAX_EXPLANATION: Final = 1_000
 """How many characters of an explanation are kept."""
 
+_SAID: Final = r"(?P<word>yes|not in (?:the )?graph|no)"
 _BRACKETED: Final = re.compile(
     r"(?P<denied>(?:\b(?:not|never|nor|neither|cannot|hardly|far from)|n['\u2019]t)\b[^.,;:!?\[\]]{0,60})?"
-    r"\[[\s*_`\"']*(?P<word>yes|no)[\s*_`\"'.!]*\]",
+    rf"\[[\s*_`\"']*{_SAID}[\s*_`\"'.!]*\]",
     re.IGNORECASE,
 )
 _ALONE: Final = re.compile(
-    r"\W*(?:(?:final )?(?:judge?ment|verdict|conclusion)\W+(?:is\W+)?)?(?P<word>yes|no)[^\w?]*", re.IGNORECASE
+    rf"\W*(?:(?:final )?(?:judge?ment|verdict|conclusion)\W+(?:is\W+)?)?{_SAID}[^\w?]*", re.IGNORECASE
 )
 _LEADING: Final = re.compile(
     r"(?:^|[.!:;\u2013\u2014-]|\b(?:(?:judge?ment|verdict|conclusion|so|thus|hence|therefore)(?: is)?|answer is))"
@@ -44,17 +45,19 @@ def read_judgement(reply: str) -> Judgement | Unreadable:
     """Return what a judge concludes, with the explanation, or why that cannot be told."""
     verdict = read_verdict(reply)
     if verdict == "unreadable":
-        return Unreadable("It does not end with a clear judgement. Expected [yes] or [no] on the last line, not both.")
+        return Unreadable(
+            "It does not end with a clear judgement. Expected [yes], [no] or [not in the graph] on the last line."
+        )
     return Judgement(verdict, clipped(reply, MAX_EXPLANATION))
 
 
 def read_verdict(reply: str) -> Verdict:
     """Return what a judge concludes.
 
-    The last line that holds `[yes]` or `[no]` counts, if it ends with it and is the last that says anything, or the
-    first and says nothing else: anywhere between, it may be quoted. Without any, a last line counts that says nothing
-    but yes or no. What says both, or says it in any other way (`not yes`, `[not yes]`, `not [yes]`, `[yes] if it were
-    right`, `yes and no`), is unreadable.
+    The last line that holds `[yes]`, `[no]` or `[not in the graph]` counts, if it ends with it and is the last that
+    says anything, or the first and says nothing else: anywhere between, it may be quoted. Without any, a last line
+    counts that says nothing but one of them. What says several, or says one in any other way (`not yes`, `[not yes]`,
+    `not [yes]`, `[yes] if it were right`, `yes and no`), is unreadable.
     """
     lines = [line.strip() for line in reply.splitlines() if _WORD.search(line)]
     ending = _ALONE.fullmatch(lines[-1]) if lines and len(lines[-1]) <= _LONGEST_ALONE else None
@@ -70,11 +73,13 @@ def read_verdict(reply: str) -> Verdict:
 
 def _agreed(found: list[re.Match[str]]) -> Verdict:
     """Return what all say, where none is denied."""
-    words = {match["word"].lower() for match in found}
+    words = {match["word"].lower().replace("the ", "") for match in found}
     if len(words) > 1 or any(map(_is_denied, found)):
         return "unreadable"
     if words == {"no"}:
         return "no"
+    if words == {"not in graph"}:
+        return "missing"
     return "yes" if all(map(_is_concluded, found)) else "unreadable"
 
 

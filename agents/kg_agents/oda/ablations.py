@@ -67,7 +67,7 @@ class OdaByGeneratedFacts(ODA):
         facts = await self._ask(
             run, self._wording.generation(run, most), "generation", lambda reply: read_facts(reply, most)
         )
-        run.memory_text = "\n".join((*run.memory_text.splitlines(), *(f"{MADE_UP}{fact}" for fact in facts)))
+        run.beliefs = (*run.beliefs, *(f"{MADE_UP}{fact}" for fact in facts))
         return ()
 
     def _next_entities(self, run: Run, action: Action, found: Found, selected: Sequence[Triple]) -> tuple[str, ...]:
@@ -76,5 +76,5 @@ class OdaByGeneratedFacts(ODA):
         return super()._next_entities(run, action, found, named)
 
     def _names_end_of(self, triple: Triple, run: Run, action: Action) -> bool:
-        facts = run.memory_text.casefold()
+        facts = run.memory_shown.casefold()
         return any(run.labels.nodes.get(end, end).casefold() in facts for end in far_ends([triple], action.entities))

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, TypeAlias, TypeVar
 
-from kg_agents.answers import AgentAnswer, Step
+from kg_agents.answers import AgentAnswer, Answer, Step, outcome_of
 from kg_agents.dialogue import Dialogue, FailedReply, NoRoom, RunEnded, Task, Unreadable, Writer
 from kg_agents.graph_values import Found, Observed, Triple
 from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.llm import Llm
+from kg_agents.oda.conclusions import grounded, read_conclusion
 from kg_agents.oda.prompting import Wording
-from kg_agents.oda.replies import Action, Selection, read_action, read_answers, read_selection
+from kg_agents.oda.replies import Action, Selection, read_action, read_selection
 from kg_agents.oda.run import Run, far_ends
 from kg_agents.oda.settings import OdaSettings
 from kg_agents.texts import tokens_in
@@ -80,10 +81,12 @@ class ODA:
             if run.entities:
                 run.answers = await self._conclude(run)
         except RunEnded as end:
-            return _answer_of(run, end.limit, str(end))
+            return self._answer_of(run, end.limit, str(end))
         except FailedReply as failure:
-            return _answer_of(run, "unreadable", f"The model's answer could not be read: {failure}")
-        return _answer_of(run, ending, ENDINGS.get(ending, ""))
+            return self._answer_of(run, "unreadable", f"The model's answer could not be read: {failure}")
+        if run.missing is not None and ending == "answered":
+            return self._answer_of(run, "not_in_graph", run.missing)
+        return self._answer_of(run, ending, ENDINGS.get(ending, ""))
 
     async def _iterate(self, run: Run) -> str:
         """Observe, act and reflect until the model wants to answer; return why the loop ended."""
@@ -234,13 +237,32 @@ class ODA:
         candidates = (*far_ends(edges, action.entities), *run.waiting)
         return tuple(dict.fromkeys(candidates))[: self._settings.entities]
 
-    async def _conclude(self, run: Run) -> tuple[str, ...]:
-        """Have the model answer from the memory and its own knowledge (table 7).
+    async def _conclude(self, run: Run) -> tuple[Answer, ...]:
+        """Have the model answer from the memory (table 7), and say where each answer comes from.
 
         Raises:
             FailedReply: It gave no answer.
         """
-        return await self._ask(run, self._wording.answer(run), "answer", read_answers)
+        write = self._wording.answer(run, own=self._settings.closed_book != "never")
+        conclusion = await self._ask(run, write, "answer", read_conclusion)
+        run.missing, run.own = conclusion.missing, conclusion.own
+        return grounded(conclusion, run.facts, run.asked, run.labels)
+
+    def _answer_of(self, run: Run, stop_reason: str, explanation: str) -> AgentAnswer:
+        found = outcome_of(run.answers, self._settings.closed_book, stop_reason, explanation, run.own)
+        return AgentAnswer(
+            question=run.question,
+            answers=found.answers,
+            status=found.status,
+            labels=run.labels,
+            stop_reason=stop_reason,
+            explanation=found.reason,
+            steps=tuple(run.steps),
+            usage=run.talk.usage,
+            seconds=run.talk.seconds,
+            model_answer=found.model_answer,
+            facts=run.facts,
+        )
 
     async def _ask(self, run: Run, write: Writer, purpose: str, read: Callable[[str], T | Unreadable]) -> T:
         chosen = self._settings
@@ -270,17 +292,3 @@ def _what(found: Found, passed_over: int) -> str:
 
 def _reader(run: Run, batch: Sequence[Triple], most: int) -> Callable[[str], Selection | Unreadable]:
     return lambda reply: read_selection(reply, batch, run.labels, most)
-
-
-def _answer_of(run: Run, stop_reason: str, explanation: str) -> AgentAnswer:
-    return AgentAnswer(
-        question=run.question,
-        answers=run.answers,
-        evidence=run.facts,
-        labels=run.labels,
-        stop_reason=stop_reason,
-        explanation=explanation,
-        steps=tuple(run.steps),
-        usage=run.talk.usage,
-        seconds=run.talk.seconds,
-    )

@@ -39,7 +39,7 @@ class Wording:
                 )
             )
 
-        return _fitting(write, _body(observation.text), run.memory_text)
+        return _fitting(write, _body(observation.text), run.memory_shown)
 
     def reflection(self, run: Run, observation: Observed, batch: Sequence[Triple], most: int) -> Writer:
         """Return what writes the prompt for a reflection on some candidates (table 8)."""
@@ -57,19 +57,27 @@ class Wording:
                 )
             )
 
-        return _fitting(write, _body(observation.text), run.memory_text)
+        return _fitting(write, _body(observation.text), run.memory_shown)
 
-    def answer(self, run: Run) -> Writer:
-        """Return what writes the prompt for the answers (table 7)."""
+    def answer(self, run: Run, *, own: bool) -> Writer:
+        """Return what writes the prompt for the answers (table 7).
+
+        Args:
+            run: The run.
+            own: Whether the model may add what it knows by itself.
+        """
 
         def write(_: str, memory: str) -> str:
             return render(
                 AnswerPrompt(
-                    question=run.question, memory=memory, examples=examples_for(self.graph, AnswerPrompt.template)
+                    question=run.question,
+                    memory=memory,
+                    own=own,
+                    examples=examples_for(self.graph, AnswerPrompt.template),
                 )
             )
 
-        return _fitting(write, "", run.memory_text)
+        return _fitting(write, "", "\n".join((*_numbered(run), *run.beliefs)))
 
     def generation(self, run: Run, most: int) -> Writer:
         """Return what writes the prompt for facts that the model makes up (section 4.2)."""
@@ -79,7 +87,7 @@ class Wording:
                 GeneratedFactsPrompt(question=run.question, candidates=_candidates(run), memory=memory, most=most)
             )
 
-        return _fitting(write, "", run.memory_text)
+        return _fitting(write, "", run.memory_shown)
 
 
 def _fitting(write: Callable[[str, str], str], observation: str, memory: str) -> Writer:
@@ -118,6 +126,10 @@ def _left_out(lines: int) -> str:
 def _body(text: str) -> str:
     """Return a tool's answer without the line that sums it up."""
     return text.partition("\n")[2]
+
+
+def _numbered(run: Run) -> Iterator[str]:
+    return (f"{number}. {run.labels.triple(fact)}" for number, fact in enumerate(run.facts, start=1))
 
 
 def _candidates(run: Run) -> str:

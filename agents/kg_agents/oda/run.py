@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from kg_agents.answers import Step
+from kg_agents.answers import Answer, Step
 from kg_agents.dialogue import Dialogue
 from kg_agents.graph_values import Labels, Observed, Remembered, Triple
 from kg_agents.oda.replies import Action
@@ -26,6 +26,9 @@ class Run:
         asked: The entities of the first round.
         scores: How like the question triples are, of those that were compared.
         history: The actions that were taken, and of those that failed the reason.
+        missing: What the graph does not hold, as the model says; None where it does not say that.
+        own: What the model says by itself, beside its answers.
+        beliefs: Sentences that the model believes, in place of facts (section 4.2).
         passed_over: How many of the triples that were found last the model was not shown.
     """
 
@@ -40,7 +43,10 @@ class Run:
     facts: tuple[Triple, ...] = ()
     history: dict[str, str] = field(default_factory=dict[str, str])
     steps: list[Step] = field(default_factory=list[Step])
-    answers: tuple[str, ...] = ()
+    answers: tuple[Answer, ...] = ()
+    missing: str | None = None
+    own: tuple[str, ...] = ()
+    beliefs: tuple[str, ...] = ()
     failures: int = 0
     passed_over: int = 0
 
@@ -57,6 +63,11 @@ class Run:
     def waiting(self) -> tuple[str, ...]:
         """The entities of the question whose neighbours were not looked at yet."""
         return tuple(each for each in self.asked if str(Action("GetNeighbor", (each,))) not in self.history)
+
+    @property
+    def memory_shown(self) -> str:
+        """The memory as prompts show it."""
+        return "\n".join((*self.memory_text.splitlines(), *self.beliefs))
 
     def keep(self, held: Remembered) -> None:
         """Take over what the memory holds now."""

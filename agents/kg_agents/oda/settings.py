@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from kg_agents.answers import ClosedBook
 from kg_agents.dialogue import Limits
 
 
@@ -24,6 +25,7 @@ class OdaSettings:
         observation_tokens: How long the observation may be in a prompt.
         action_tokens: How long the answer to an action may be.
         failures: After so many failed steps in a row the run ends.
+        closed_book: What becomes of what the model says by itself.
         batches: In how many parts at most candidates are reflected on.
         limits: What the whole run may use.
     """
@@ -42,5 +44,6 @@ class OdaSettings:
     observation_tokens: int = 2_000
     action_tokens: int = 8_000
     failures: int = 2
+    closed_book: ClosedBook = "apart"
     batches: int = 10
     limits: Limits = field(default_factory=Limits)

@@ -1,19 +1,23 @@
-"""ODA without a model: it acts, reflects and answers by what is most like the question."""
+"""Without a model: the facts around the entities of a question that are most like it, which are no answer."""
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
-from kg_agents.graph_values import Observed, Triple
+from kg_agents.answers import AgentAnswer, Step, outcome_of
+from kg_agents.dialogue import Dialogue, RunEnded
+from kg_agents.graph_values import Labels, Triple
 from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.llm import Completion, LlmError, Message
-from kg_agents.oda.ablations import OdaBySimilarReflection
-from kg_agents.oda.agent import OnStep, ignore_step
-from kg_agents.oda.replies import Action
-from kg_agents.oda.run import NOTHING_OBSERVED, Run
+from kg_agents.oda.agent import ENDINGS, OnStep, ignore_step
 from kg_agents.oda.settings import OdaSettings
+from kg_agents.tool_calls import ToolError
 
-MOST_ANSWERS: Final = 5
+NO_MODEL: Final = "No model is set: these are the facts most like the question, and nobody has judged them."
+
+_NEAR: Final = 200
+"""How many triples are compared with the question."""
 
 
 class NoModel:
@@ -39,16 +43,17 @@ class NoModel:
         raise LlmError(f"There is no model to ask for {purpose!r}.")
 
 
-class OdaWithoutModel(OdaBySimilarReflection):
-    """Explores the entities of the question, keeps what is most like it, and answers with the far ends of the best.
+class OdaWithoutModel:
+    """Looks around the entities of a question, and shows what is most like it.
 
-    It is for trying out, and a baseline. It takes one hop: what lies further, only a model can judge.
+    It is for trying out, and a baseline. It answers nothing: whether a fact is what was asked for, only a model can
+    judge.
 
     Args:
         graph: The graph, through its tools.
         settings: Parameters and limits.
         on_step: Told of every step.
-        clock: See `ODA`.
+        clock: Seconds, from any beginning.
     """
 
     def __init__(
@@ -59,25 +64,74 @@ class OdaWithoutModel(OdaBySimilarReflection):
         on_step: OnStep = ignore_step,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__(NoModel(), graph, settings=settings, on_step=on_step, clock=clock)
+        self._graph = graph
+        self._settings = settings or OdaSettings()
+        self._on_step = on_step
+        self._clock = clock
 
-    async def _observe(self, run: Run) -> Observed:
-        # Once everything was looked at, there is nothing left to choose by what lies near.
-        return await super()._observe(run) if run.waiting else NOTHING_OBSERVED
+    async def answer(self, question: str, entities: Sequence[str], *, talk: Dialogue | None = None) -> AgentAnswer:
+        """Return the facts around some entities that are most like a question, as facts and not as answers."""
+        chosen = self._settings
+        talk = talk or Dialogue(NoModel(), chosen.limits, self._clock)
+        seen = _Seen(question)
+        reason, why = "no_model", NO_MODEL
+        try:
+            for entity in tuple(dict.fromkeys(entities))[: chosen.entities]:
+                await talk.within(partial(self._look_around, entity, seen))
+                self._on_step(seen.steps[-1])
+        except RunEnded as end:
+            reason, why = end.limit, str(end)
+        if not seen.steps and reason == "no_model":
+            reason, why = "entities", ENDINGS["entities"]
+        elif seen.all_failed:
+            reason, why = "graph", seen.steps[-1].found
+        found = outcome_of((), chosen.closed_book, reason, why)
+        return AgentAnswer(
+            question=question,
+            answers=(),
+            status=found.status,
+            labels=seen.labels,
+            stop_reason=reason,
+            explanation=found.reason,
+            steps=tuple(seen.steps),
+            usage=talk.usage,
+            seconds=talk.seconds,
+            facts=seen.ranked[: chosen.kept],
+        )
 
-    async def _act(self, run: Run, observation: Observed) -> Action:
-        del observation
-        if run.waiting:
-            return Action("GetNeighbor", run.waiting[:1], "It is named in the question and was not looked at yet.")
-        return Action("Answer", (), "Everything that the question names was looked at.")
+    async def _look_around(self, entity: str, seen: "_Seen") -> None:
+        """Rank the facts around an entity by their likeness to the question."""
+        chosen = self._settings
+        action = f"GetNeighbor[{entity}]"
+        try:
+            near = await self._graph.observe(
+                seen.question, [entity], hops=1, top_n=_NEAR, max_tokens=chosen.action_tokens
+            )
+            found = await self._graph.neighbors(entity, limit=chosen.found, max_tokens=chosen.action_tokens)
+        except ToolError as error:
+            seen.steps.append(Step(len(seen.steps) + 1, "", action, f"failed: {error}"))
+            return
+        seen.labels = seen.labels.merged(near.labels).merged(found.labels)
+        facts = tuple(dict.fromkeys((*found.facts, *near.triples)))
+        seen.scores.update(dict.fromkeys(facts, 0.0) | near.scores(facts))
+        seen.steps.append(Step(len(seen.steps) + 1, "", action, f"{len(found.facts)} triples"))
 
-    async def _conclude(self, run: Run) -> tuple[str, ...]:
-        ranked = sorted(run.facts, key=lambda fact: (-run.scores.get(fact, 0.0), fact))
-        run.facts = tuple(ranked)
-        ends = dict.fromkeys(_far_end(fact, run.asked) for fact in ranked)
-        return tuple(run.labels.nodes.get(end, end) for end in ends)[:MOST_ANSWERS]
 
+class _Seen:
+    """What was seen of a graph: facts by their likeness to a question."""
 
-def _far_end(fact: Triple, near: Sequence[str]) -> str:
-    head, _, tail = fact
-    return head if tail in near and head not in near else tail
+    def __init__(self, question: str) -> None:
+        self.question = question
+        self.labels = Labels()
+        self.scores: dict[Triple, float] = {}
+        self.steps: list[Step] = []
+
+    @property
+    def ranked(self) -> tuple[Triple, ...]:
+        """The facts, the most like the question first."""
+        return tuple(sorted(self.scores, key=lambda fact: (-self.scores[fact], fact)))
+
+    @property
+    def all_failed(self) -> bool:
+        """Whether every step failed, and there was one."""
+        return bool(self.steps) and all(step.found.startswith("failed: ") for step in self.steps)

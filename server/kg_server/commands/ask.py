@@ -1,7 +1,7 @@
 """`kg-sextant ask` and `replay`: one question answered by a reference agent, and the same again from its record."""
 
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from itertools import chain, count
@@ -22,7 +22,7 @@ from kg_server.commands.run_view import RunView, run_view
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
-    from kg_agents.answers import AgentAnswer
+    from kg_agents.answers import AgentAnswer, ClosedBook
     from kg_agents.openai_llm import OpenAiLlm
     from kg_agents.tool_calls import Tools
     from kg_agents.watching import Watcher
@@ -32,10 +32,19 @@ SET_MODEL: Final = (
     "For a model set llm (--model or KG_SEXTANT_LLM) and llm_api_key (OPENAI_API_KEY), or llm_base_url (--base-url) "
     "for one of your own."
 )
-NO_MODEL: Final = f"No model is set, so this answers by likeness alone. {SET_MODEL}"
+NO_MODEL: Final = f"No model is set, so that nothing is answered. {SET_MODEL}"
+ENDS: Final[Mapping[str, ExitCode]] = {
+    "answered": ExitCode.OK,
+    "partly": ExitCode.OK,
+    "no_model": ExitCode.NO_MODEL,
+    "not_in_graph": ExitCode.NOT_IN_GRAPH,
+    "unknown_entity": ExitCode.UNKNOWN_ENTITY,
+    "stopped": ExitCode.REFUSED,
+}
+"""How the command ends, by the status of the answer."""
 
 
-def ask(
+def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
     context: typer.Context,
     question: Annotated[str, typer.Argument(help="The question.")],
     agent: Annotated[Literal["oda", "graph-counselor"], typer.Option(help="The method.")] = "oda",
@@ -52,9 +61,16 @@ def ask(
     trace: Annotated[
         Path | None, typer.Option(help="Where to keep the record; in the data folder unless given.")
     ] = None,
+    closed_book: Annotated[
+        Literal["never", "apart", "allowed"],
+        typer.Option(help="What the model knows by itself: left out, shown apart, or taken for an answer."),
+    ] = "apart",
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON, and nothing else.")] = False,
 ) -> None:
-    """Answer a question with ODA or Graph Counselor, showing every step."""
+    """Answer a question with ODA or Graph Counselor, showing every step.
+
+    Without a model, the facts most like the question are shown.
+    """
     called = invocation(context)
     if server is not None:
         called.secrecy.redactor = secrets_of_server(server)
@@ -74,13 +90,15 @@ def ask(
 
     try:
         with view:
-            answer = anyio.run(_ask, settings, question, agent, tuple(entities or ()), server, path, view, redactor)
+            answer = anyio.run(
+                _ask, settings, question, agent, tuple(entities or ()), server, path, view, redactor, closed_book
+            )
     except KeyboardInterrupt:
         warn(f"Interrupted; the record until then is {visible_line(str(path))}.")
         raise
     view.conclude(answer, path)
-    if not answer.answers:
-        raise typer.Exit(ExitCode.REFUSED)
+    if code := ENDS[answer.status]:
+        raise typer.Exit(code)
 
 
 def replay(
@@ -108,12 +126,22 @@ async def _ask(
     path: Path,
     view: RunView,
     redactor: Redactor,
+    closed_book: "ClosedBook",
 ) -> "AgentAnswer":
+    from kg_agents.graph_counselor import CounselorSettings
     from kg_agents.llm import AgentError
+    from kg_agents.oda import OdaSettings
     from kg_agents.running import Question, run_question
     from kg_agents.trace import Trace
 
-    asked = Question(question, entities, agent, redactor.message(settings.graph) if server is None else "")
+    asked = Question(
+        question,
+        entities,
+        agent,
+        redactor.message(settings.graph) if server is None else "",
+        OdaSettings(closed_book=closed_book),
+        CounselorSettings(closed_book=closed_book),
+    )
     llm, judge = (_model(settings, name, redactor) for name in (settings.llm, settings.judge_llm))
     try:
         with Trace(path) as trace:

@@ -23,11 +23,15 @@ class ExitCode(IntEnum):
     REFUSED = 1
     WRONG_USAGE = 2
     BUG = 3
+    NO_MODEL = 4
+    NOT_IN_GRAPH = 5
+    UNKNOWN_ENTITY = 6
 
 
 EXIT_CODES = (
     "Exit codes: 0 all went well; 1 the graph, a tool or a check said no; 2 wrong usage or settings; "
-    "3 a bug in this program; 130 interrupted."
+    "3 a bug in this program; 130 interrupted. Of `ask`: 4 no model, so facts and no answer; 5 not in the graph; "
+    "6 nothing in the graph has the name."
 )
 
 

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from kg_agents.answers import AgentAnswer, Step
-    from kg_agents.linking import Linked
+    from kg_agents.graph_values import Triple
+    from kg_agents.linking import Linking
     from kg_agents.llm import Usage
 
 DOING: Final = {
@@ -37,6 +38,14 @@ DOING: Final = {
 """What a run does while it waits for a tool, or for a model's reply of some purpose."""
 
 
+_NO_ANSWER: Final[Mapping[str, str]] = {
+    "no_model": "No model, so no answer.",
+    "not_in_graph": "The graph does not hold the answer.",
+    "unknown_entity": "No answer: what the question is about was not found.",
+}
+"""What is said in place of an answer, by status."""
+
+
 class RunView(AbstractContextManager["RunView"], Protocol):
     """What is told of a run, from before it begins until it has ended."""
 
@@ -44,7 +53,7 @@ class RunView(AbstractContextManager["RunView"], Protocol):
         """Take note of a sentence for people."""
         ...
 
-    def linked(self, linked: "Sequence[Linked]") -> None:
+    def linked(self, linking: "Linking") -> None:
         """Take note of the entities that the question is about."""
         ...
 
@@ -85,7 +94,7 @@ class JsonView(RunView):
     def say(self, text: str) -> None:
         """See `RunView`."""
 
-    def linked(self, linked: "Sequence[Linked]") -> None:
+    def linked(self, linking: "Linking") -> None:
         """See `RunView`."""
 
     def begin(self, what: str) -> None:
@@ -122,10 +131,12 @@ class PlainView(RunView):
         """See `RunView`."""
         self._console.print(visible_line(text), style="yellow", markup=False)
 
-    def linked(self, linked: "Sequence[Linked]") -> None:
+    def linked(self, linking: "Linking") -> None:
         """See `RunView`."""
-        found = "; ".join(visible_line(str(each)) for each in linked) or "none was found"
+        found = "; ".join(visible_line(str(each)) for each in linking.linked) or "none was found"
         self._console.print(f"Entities: {found}", markup=False)
+        for each in linking.passed_over:
+            self._console.print(visible_line(each), style="yellow", markup=False)
 
     def begin(self, what: str) -> None:
         """See `RunView`."""
@@ -147,12 +158,7 @@ class PlainView(RunView):
 
     def conclude(self, answer: "AgentAnswer", trace: Path) -> None:
         """See `RunView`."""
-        print("\n".join(map(visible_line, answer.answers)) or "No answer was found.")
-        if answer.evidence:
-            print("\nEvidence:", *(visible_line(answer.labels.triple(fact)) for fact in answer.evidence), sep="\n  ")
-        if answer.explanation:
-            print(f"\n{visible_line(' '.join(answer.explanation.split()))}")
-        sys.stdout.flush()
+        print("\n\n".join("\n".join(map(visible_line, part)) for part in told(answer)), flush=True)
         cost = f", cost {answer.usage.cost:.4f}" if answer.usage.cost else ""
         took = f"{_steps(len(answer.steps))}, {answer.usage.tokens:,} tokens{cost}, {answer.seconds:.1f} s"
         self._console.print(f"\n{took}; trace: {visible_line(str(trace))}", style="dim", markup=False)
@@ -220,11 +226,44 @@ def _steps(count: int) -> str:
     return f"{count} step" if count == 1 else f"{count} steps"
 
 
+def told(answer: "AgentAnswer") -> Iterator[Sequence[str]]:
+    """Yield what people are told of an answer, in parts: answers, what each rests on, what only the model says, why."""
+    yield answer.texts or (_NO_ANSWER.get(answer.status, "No answer was found."),)
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for each in answer.answers:
+        lines = (*each.computed, *(answer.labels.triple(fact) for fact in each.facts))
+        if lines:
+            groups.setdefault(lines, []).append(each.text)
+    for lines, texts in groups.items():
+        heading = "Evidence:" if len(groups) == 1 and len(texts) == len(answer.answers) else _heading(texts)
+        yield (heading, *(f"  {line}" for line in lines))
+    if answer.status == "no_model" and answer.facts:
+        yield ("The facts most like the question:", *(f"  {answer.labels.triple(fact)}" for fact in answer.facts))
+    if answer.model_answer:
+        yield ("The model says by itself, and the graph does not:", *(f"  {each}" for each in answer.model_answer))
+    if answer.explanation:
+        yield (" ".join(answer.explanation.split()),)
+
+
+def _heading(texts: Sequence[str]) -> str:
+    return f"Evidence for {', '.join(texts)}:"
+
+
 def _report(answer: "AgentAnswer", trace: Path) -> dict[str, object]:
     return {
         "question": answer.question,
-        "answers": answer.answers,
-        "evidence": [{"triple": fact, "text": answer.labels.triple(fact)} for fact in answer.evidence],
+        "status": answer.status,
+        "answers": [
+            {
+                "text": each.text,
+                "source": each.source,
+                "evidence": [_fact(fact, answer) for fact in each.facts],
+                "computed": each.computed,
+            }
+            for each in answer.answers
+        ],
+        "model_answer": answer.model_answer,
+        "facts": [_fact(fact, answer) for fact in answer.facts] if answer.status == "no_model" else [],
         "stop_reason": answer.stop_reason,
         "explanation": answer.explanation,
         "steps": [
@@ -242,3 +281,7 @@ def _report(answer: "AgentAnswer", trace: Path) -> dict[str, object]:
         "seconds": round(answer.seconds, 3),
         "trace": str(trace),
     }
+
+
+def _fact(fact: "Triple", answer: "AgentAnswer") -> dict[str, object]:
+    return {"triple": fact, "text": answer.labels.triple(fact)}

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from kg_agents.answers import AgentAnswer, Step
+from kg_agents.answers import AgentAnswer, Answer, Step
 from kg_agents.graph_values import Candidate, Labels
-from kg_agents.linking import Linked
+from kg_agents.linking import Linked, Linking
 from kg_agents.llm import Usage
 from kg_boundary.shown import visible_line
 from kg_server.commands.run_view import DOING, JsonView, LiveView, PlainView
@@ -62,15 +62,15 @@ def test_a_terminal_that_can_do_nothing_gets_plain_lines(tmp_path: Path) -> None
 def test_the_drawing_is_gone_when_a_run_fails(tmp_path: Path) -> None:
     graph = str(write_story(tmp_path, TOKYO))
     shown = run_in_terminal(tmp_path, "ask", QUESTION, "--graph", graph, "--entity", "Q404")
-    assert shown.code == 1
+    assert shown.code == 6
     assert shown.sent.rindex(SHOW_CURSOR) > shown.sent.rindex(HIDE_CURSOR)
-    assert "kg-sextant: Nothing in the graph is named 'Q404'." in shown.sent
+    assert "Nothing in the graph is named 'Q404'." in shown.sent
 
 
 def test_no_text_of_a_model_or_a_graph_gives_orders_to_the_terminal(tmp_path: Path) -> None:
     hostile = f"Thought: {ATTACK}\nAction: GetNeighbor\nEntity_id: Q1490"
     shown = asked(tmp_path, hostile, *REPLIES[1:3], f"Answer: {ATTACK}")
-    assert shown.code == 0
+    assert shown.code == 5
     kept = re.sub(r"\x1b\[[\d;]*[mAKhl]|\x1b\[\?25[hl]", "", shown.sent)
     assert [mark for mark in ("\x1b", "\x07", "\x9b", "\u202e") if mark in kept] == []
     assert "\x1b[2J" not in shown.sent
@@ -79,14 +79,15 @@ def test_no_text_of_a_model_or_a_graph_gives_orders_to_the_terminal(tmp_path: Pa
 
 ANSWER = AgentAnswer(
     question=QUESTION,
-    answers=(f"a{ATTACK}", "b"),
-    evidence=(("Q1", "P1", '"x"'),),
+    answers=(Answer(f"a{ATTACK}", "graph", (("Q1", "P1", '"x"'),)), Answer("b", "computed", (), ("Count[…] = b",))),
+    status="partly",
     labels=Labels({"Q1": f"one{ATTACK}"}, {}),
     stop_reason="tokens",
     explanation=f"The end.{ATTACK}",
     steps=(Step(1, "", "", "failed"),),
     usage=Usage(1_000, 234, 0.5, 2),
     seconds=2.25,
+    model_answer=(f"c{ATTACK}",),
 )
 
 
@@ -94,8 +95,9 @@ def test_every_line_of_a_plain_view_is_clean(capsys: pytest.CaptureFixture[str])
     errors = io.StringIO()
     view = PlainView(Console(file=errors, width=200, soft_wrap=True))
     with view:
-        view.linked([])
-        view.linked([Linked(f"x{ATTACK}", Candidate("Q1", f"one{ATTACK}", "", 1.0, "id"))])
+        view.linked(Linking())
+        linked = Linked(f"x{ATTACK}", Candidate("Q1", f"one{ATTACK}", "", 1.0, "id"))
+        view.linked(Linking((linked,), (f"no {ATTACK}",)))
         view.begin(ATTACK)
         view.used(Usage(1))
         view.step(Step(1, f"think\n{ATTACK}", f"Do[{ATTACK}]", f"found{ATTACK}\nmore", (f"kept{ATTACK}",)))
@@ -103,11 +105,14 @@ def test_every_line_of_a_plain_view_is_clean(capsys: pytest.CaptureFixture[str])
     view.conclude(ANSWER, Path("trace.jsonl"))
     evil = rf"{ESCAPED}\r"
     assert capsys.readouterr().out.splitlines() == [
-        *(f"a{evil}", "b", "", "Evidence:"),
+        *(f"a{evil}", "b", "", f"Evidence for a{evil}:"),
         f'  one{evil} (Q1) | P1 | "x"',
+        *("", "Evidence for b:", "  Count[…] = b"),
+        *("", "The model says by itself, and the graph does not:", f"  c{evil}"),
         *("", f"The end.{ESCAPED}"),
     ]
     assert [line for line in errors.getvalue().splitlines() if "Entities" not in line] == [
+        f"no {evil}",
         f"1. Do[{evil}]  found{ESCAPED}",
         "   think",
         f"   {ESCAPED}",
@@ -134,14 +139,14 @@ def test_json_escapes_what_a_terminal_obeys_and_reads_back_the_same(capsys: pyte
     view = JsonView()
     with view:
         view.say("x")
-        view.linked([])
+        view.linked(Linking())
         view.begin("x")
         view.used(Usage())
         view.step(ANSWER.steps[0])
     view.conclude(ANSWER, Path("trace.jsonl"))
     text = capsys.readouterr().out
     assert all(mark == "\n" or mark.isprintable() for mark in text)
-    assert json.loads(text)["answers"] == list(ANSWER.answers)
+    assert [each["text"] for each in json.loads(text)["answers"]] == list(ANSWER.texts)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,94 @@
+"""Reading the end of a run: answers with the facts that they rest on, what is not there, and what the model knows."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kg_agents.answers import Answer
+from kg_agents.dialogue import Unreadable
+from kg_agents.graph_values import Labels, Triple
+from kg_agents.grounding import concluded, shown, stated
+from kg_agents.oda.replies import MAX_ANSWER, read_answers
+
+_MISSING: Final = re.compile(
+    r"^[^\w\n]*(?:answer\W{1,4})?not in (?:the )?(?:graph|memory)\b[^\w\n]*(?P<why>[^\n]*)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_OWN: Final = re.compile(r"^[^\w\n]*(?:my )?own knowledge[^\w\n]*?(?::|$)", re.IGNORECASE | re.MULTILINE)
+_CITED: Final = re.compile(r"\s*[\[(]((?:facts? )?\d{1,3}(?:\s*[,;]\s*\d{1,3})*)[\])]\s*\.?$", re.IGNORECASE)
+_MAX_REASON: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """One answer, and the numbers of the facts that it rests on, from 1."""
+
+    text: str
+    facts: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """What a model concludes.
+
+    Args:
+        answers: Its answers.
+        own: What it knows by itself.
+        missing: Why the graph does not hold the answer; None where the model does not say that.
+    """
+
+    answers: tuple[Cited, ...] = ()
+    own: tuple[str, ...] = ()
+    missing: str | None = None
+
+
+def read_conclusion(reply: str) -> Conclusion | Unreadable:
+    """Read what a model concludes: answers, that there are none, what it knows by itself, or several of these."""
+    own_at = _OWN.search(reply)
+    main, behind = (reply[: own_at.start()], reply[own_at.end() :]) if own_at else (reply, "")
+    own = read_answers(behind) if behind.strip() else ()
+    known = () if isinstance(own, Unreadable) else own
+    missing = _MISSING.search(main)
+    if missing is not None:
+        return Conclusion((), known, missing["why"].strip()[:_MAX_REASON])
+    answers = read_answers(main)
+    if isinstance(answers, Unreadable):
+        return Conclusion((), known, "") if known else answers
+    return Conclusion(tuple(map(_cited, answers)), known)
+
+
+def grounded(
+    conclusion: Conclusion, facts: Sequence[Triple], starts: Sequence[str], labels: Labels
+) -> tuple[Answer, ...]:
+    """Return answers with where they come from.
+
+    An answer that cited facts state comes from them; one that others state comes from the chains that lead to it. A
+    number, or a yes or no, that facts are cited for is worked out from these. Everything else is the model's own.
+
+    Args:
+        conclusion: What the model concludes.
+        facts: The facts of the memory, in the order in which the model saw them.
+        starts: What the question is about, by id.
+        labels: What ids are called.
+    """
+    found: list[Answer] = []
+    for each in conclusion.answers:
+        cited = [facts[number - 1] for number in each.facts if 1 <= number <= len(facts)]
+        if stated(each.text, cited, (), labels) is not None:
+            found.append(Answer(shown(each.text, labels), "graph", tuple(cited)))
+        else:
+            found.append(
+                concluded(each.text, cited)
+                or stated(each.text, facts, starts, labels)
+                or Answer(shown(each.text, labels), "model")
+            )
+    return tuple(found)
+
+
+def _cited(line: str) -> Cited:
+    found = _CITED.search(line)
+    if found is None or not found.start():
+        return Cited(line)
+    numbers = tuple(dict.fromkeys(map(int, re.findall(r"\d+", found[1]))))
+    return Cited(line[: found.start()].strip()[:MAX_ANSWER], numbers)

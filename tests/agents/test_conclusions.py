@@ -1,0 +1,139 @@
+"""What a model concludes from a memory, and where its answers come from."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from kg_agents.answers import AgentAnswer, Answer, ClosedBook, outcome_of
+from kg_agents.checking import UNCHECKED, checked
+from kg_agents.dialogue import Unreadable
+from kg_agents.graph_values import Labels, Triple
+from kg_agents.grounding import BY_MODEL
+from kg_agents.knowledge import KnowledgeGraph
+from kg_agents.llm import Usage
+from kg_agents.oda.conclusions import Cited, Conclusion, grounded, read_conclusion
+from kg_agents.tool_calls import ToolCall, ToolError
+from oda_runs import story
+from story_graphs import TOKYO
+
+FACTS: Final[tuple[Triple, ...]] = (
+    ("Q1", "P569", '"1749-08-28"^^xsd:date'),
+    ("Q2", "P569", '"1759-11-10"^^xsd:date'),
+    ("Q1", "P451", "Q3"),
+    ("Q3", "P19", "Q4"),
+)
+LABELS: Final = Labels({"Q1": "Goethe", "Q2": "Schiller", "Q3": "Lili", "Q4": "Offenbach"})
+
+
+@pytest.mark.parametrize(
+    ("reply", "conclusion"),
+    [
+        ("Answer:\nShinjuku [1]", Conclusion((Cited("Shinjuku", (1,)),))),
+        ("Answer: Shinjuku [1, 3]", Conclusion((Cited("Shinjuku", (1, 3)),))),
+        ("Answer:\n- a (facts 2)\n- b [4,4]", Conclusion((Cited("a", (2,)), Cited("b", (4,))))),
+        ("Answer [Canada,Yukon]", Conclusion((Cited("Canada"), Cited("Yukon")))),
+        ("1999", Conclusion((Cited("1999"),))),
+        ("Not in the graph: no mayors", Conclusion(missing="no mayors")),
+        ("Answer: Not in graph.", Conclusion(missing="")),
+        ("**Not in the memory** - no mayor\nOwn knowledge: Koike", Conclusion((), ("Koike",), "no mayor")),
+        ("Answer:\na [1]\nOwn knowledge:\nb\nc", Conclusion((Cited("a", (1,)),), ("b", "c"))),
+        ("Own knowledge:\nb", Conclusion((), ("b",), "")),
+        ("Own knowledge:\n", Unreadable),
+        ("", Unreadable),
+    ],
+)
+def test_answers_come_with_the_facts_that_they_rest_on(reply: str, conclusion: Conclusion | type[Unreadable]) -> None:
+    read = read_conclusion(reply)
+    assert type(read) is Unreadable if conclusion is Unreadable else read == conclusion
+
+
+@pytest.mark.parametrize(
+    ("cited", "answer"),
+    [
+        (Cited("Goethe", (1, 2)), Answer("Goethe", "graph", FACTS[:2])),
+        (Cited("Q4", (4,)), Answer("Offenbach", "graph", FACTS[3:])),
+        (Cited("Offenbach"), Answer("Offenbach", "graph", FACTS[2:])),
+        (Cited("Offenbach", (1,)), Answer("Offenbach", "graph", FACTS[2:])),
+        (Cited("1749", (1,)), Answer("1749", "graph", FACTS[:1])),
+        (Cited("true", (1, 2)), Answer("true", "computed", FACTS[:2], (f"true: {BY_MODEL}",))),
+        (Cited("2", (1, 2)), Answer("2", "computed", FACTS[:2], (f"2: {BY_MODEL}",))),
+        (Cited("true"), Answer("true", "model")),
+        (Cited("true", (99,)), Answer("true", "model")),
+        (Cited("Weimar", (1, 2)), Answer("Weimar", "model")),
+    ],
+)
+def test_an_answer_says_where_it_comes_from(cited: Cited, answer: Answer) -> None:
+    assert grounded(Conclusion((cited,)), FACTS, ("Q1", "Q2"), LABELS) == (answer,)
+
+
+@pytest.mark.parametrize(
+    ("closed_book", "texts", "own", "status"),
+    [
+        ("never", ("a",), (), "partly"),
+        ("apart", ("a",), ("b",), "partly"),
+        ("allowed", ("a", "b"), (), "answered"),
+    ],
+)
+def test_what_becomes_of_what_the_model_knows_is_a_setting(
+    closed_book: ClosedBook, texts: tuple[str, ...], own: tuple[str, ...], status: str
+) -> None:
+    given = (Answer("a", "graph", FACTS[:1]), Answer("b", "model"))
+    found = outcome_of(given, closed_book, "answered", "")
+    assert (tuple(each.text for each in found.answers), found.model_answer, found.status) == (texts, own, status)
+
+
+@pytest.mark.parametrize(("closed_book", "own"), [("never", ()), ("apart", ("b",)), ("allowed", ())])
+def test_what_a_model_says_beside_its_answers_makes_them_no_less_whole(
+    closed_book: ClosedBook, own: tuple[str, ...]
+) -> None:
+    found = outcome_of((Answer("a", "graph", FACTS[:1]),), closed_book, "answered", "", ("b", "a"))
+    assert (found.model_answer, found.status, found.reason) == (own, "answered", "")
+
+
+@pytest.mark.parametrize(
+    ("stop_reason", "status"),
+    [
+        ("answered", "not_in_graph"),
+        ("not_in_graph", "not_in_graph"),
+        ("entities", "unknown_entity"),
+        ("no_model", "no_model"),
+        ("iterations", "stopped"),
+        ("tokens", "stopped"),
+    ],
+)
+def test_without_an_answer_the_status_says_why(stop_reason: str, status: str) -> None:
+    assert outcome_of((Answer("b", "model"),), "apart", stop_reason, "").status == status
+    assert outcome_of((Answer("a", "graph"),), "apart", stop_reason, "").status in {"answered", "partly"}
+
+
+CAPITAL, MADE_UP = ("Q1490", "P36", "Q179645"), ("Q1490", "P36", "Q17")
+
+
+def answering(*answers: Answer) -> AgentAnswer:
+    found = outcome_of(answers, "apart", "answered", "")
+    return AgentAnswer("?", found.answers, found.status, Labels(), "answered", found.reason, (), Usage(), 0.0)
+
+
+async def test_an_answer_whose_evidence_the_graph_does_not_hold_counts_as_the_models_own(tmp_path: Path) -> None:
+    right, wrong = Answer("Shinjuku", "graph", (CAPITAL,)), Answer("Japan", "graph", (CAPITAL, MADE_UP))
+    async with story(tmp_path, TOKYO) as graph:
+        assert await checked(answering(right), graph, "apart") == answering(right)
+        both = await checked(answering(right, wrong), graph, "apart")
+        alone = await checked(answering(Answer("Japan", "graph", (MADE_UP,))), graph, "never")
+        many = await checked(answering(Answer("?", "graph", (*([CAPITAL] * 20), MADE_UP))), graph, "apart")
+    assert (both.answers, both.model_answer, both.status) == ((right,), ("Japan",), "partly")
+    assert (alone.answers, alone.model_answer, alone.status) == ((), (), "not_in_graph")
+    assert alone.explanation == "The graph does not hold all that was read."
+    assert many.model_answer == ("?",)
+
+
+async def test_evidence_that_nobody_can_check_says_so() -> None:
+    class Away:
+        async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
+            raise ToolError(f"{tool}: {len(arguments)} arguments")
+
+    right = answering(Answer("Shinjuku", "graph", (CAPITAL,)))
+    found = await checked(right, KnowledgeGraph(Away()), "apart")
+    assert (found.answers, found.explanation) == (right.answers, f"{UNCHECKED}: memory-append: 2 arguments")
