@@ -1,32 +1,30 @@
 """Schema: the definition of the graph, or the part that a text is about."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from rapidfuzz import fuzz
 
 from kg_adapters.errors import InvalidRequest
-from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
+from kg_adapters.models import GraphSchema
 from kg_adapters.prefixes import Position
 from kg_adapters.profile import ClassProfile, GraphProfile
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.terms import Iri, Node, Triple
+from kg_adapters.terms import Iri, Node
 from kg_boundary.shown import in_quotes, shown
 from kg_server.budget import fitting
-from kg_server.names import MAX_LABEL, Names, names_of, terms_of
+from kg_server.names import MAX_LABEL, Names, names_of
 from kg_server.resolve import is_word
 from kg_server.results import Answer, SchemaResult, Status, fitted
+from kg_server.schema_definition import Definition, outside_facts
+from kg_server.schema_parts import Part, fitting_part, foremost, sizes_of, status_of, terms_of_part
 from kg_server.schema_profile import (
     MOST_IN_A_LINE,
-    class_line,
     class_lines,
     class_summary,
     facts_of,
     kinds_of_facts,
     named,
-    outside_facts,
-    outside_line,
-    own_facts,
     telling_classes,
     terms_of_profile,
 )
@@ -36,21 +34,10 @@ SHORTEST_PART = 3
 MOST_ALIKE = 20
 TOKENS_A_CLASS = 10
 USUAL_PREFIXES = frozenset({"owl", "rdf", "rdfs", "skos", "xsd"})
-SHARES = {"classes": 0.25, "relations": 0.55, "features": 0.12}
 PREFIX_SHARE = 0.25
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """The classes, relations and features that are shown."""
-
-    classes: Sequence[ClassSummary]
-    relations: Sequence[RelationSummary]
-    features: Sequence[FeatureSummary]
-
-    @property
-    def size(self) -> int:
-        return len(self.classes) + len(self.relations) + len(self.features)
+PREFIX_TOKENS = 300
+MOST_TOLD = 200
+"""How many facts a line tells where there is room for all."""
 
 
 async def schema_view(graph: KGAdapter, *, about: str | None, max_tokens: int) -> Answer:
@@ -58,7 +45,7 @@ async def schema_view(graph: KGAdapter, *, about: str | None, max_tokens: int) -
     schema, profile = await graph.schema(), await graph.profile()
     if about is None:
         classes = telling_classes(profile)
-        whole = _Part(schema.classes, schema.relations, schema.features)
+        whole = Part(schema.classes, schema.relations, schema.features)
         if classes:
             return await _by_class(graph, schema, profile, classes, max_tokens)
         return await _listed(graph, schema, whole, None, kinds_of_facts(profile), max_tokens)
@@ -77,16 +64,16 @@ def _is_relation(schema: GraphSchema, about: str) -> bool:
 
 
 async def _listed(
-    graph: KGAdapter, schema: GraphSchema, part: _Part, about: str | None, kinds: str, max_tokens: int
+    graph: KGAdapter, schema: GraphSchema, part: Part, about: str | None, kinds: str, max_tokens: int
 ) -> Answer:
     """Return an answer with a line for every class, relation and feature."""
-    names = await names_of(graph, _terms(_foremost(part, max_tokens)))
+    names = await names_of(graph, terms_of_part(foremost(part, max_tokens)))
 
     def build(tokens: int) -> Answer:
         prefixes = _prefixes(schema, int(tokens * PREFIX_SHARE)) if about is None else {}
-        shown, lines = _fit(part, names, tokens)
+        shown, lines = fitting_part(part, names, tokens)
         summary = _summary(graph.name, schema, about, part, shown)
-        result = _result(schema, shown, f"{summary} {kinds}".rstrip(), names, _status(part, shown), prefixes)
+        result = _result(schema, shown, f"{summary} {kinds}".rstrip(), names, status_of(part, shown), prefixes)
         return Answer(result, (*([_prefix_line(prefixes, schema)] if prefixes else []), *lines))
 
     return fitted(build, max_tokens, max_tokens)
@@ -95,29 +82,43 @@ async def _listed(
 async def _by_class(
     graph: KGAdapter, schema: GraphSchema, profile: GraphProfile, classes: Sequence[ClassProfile], max_tokens: int
 ) -> Answer:
-    """Return an answer with a line for every class, which tells what its instances have."""
+    """Return an answer with a line for every class, and one for every relation that several have."""
     foremost = classes[: max(1, max_tokens // TOKENS_A_CLASS)]
-    vocabulary = graph.vocabulary
-    outside = outside_facts(profile, vocabulary)
-    terms = [term for each in foremost for term in terms_of_profile(each, vocabulary)]
-    names = await names_of(graph, (*terms, *(each.relation for each in outside[:MOST_IN_A_LINE])))
-    lines = [class_line(each, profile, vocabulary, names) for each in foremost]
-    first = [outside_line(outside, names)] if outside else []
-    sizes = _sizes(_Part(schema.classes, schema.relations, schema.features), schema)
-    size = f"Graph {in_quotes(graph.name)}: {schema.entities} entities, {schema.triples} triples, {sizes}"
+    outside = [each.relation for each in outside_facts(profile, graph.vocabulary)[:MOST_IN_A_LINE]]
+    terms = [term for each in foremost for term in terms_of_profile(each, graph.vocabulary)]
+    names = await names_of(graph, (*terms, *outside))
+    answer = _definition(graph, schema, profile, foremost, names, MOST_TOLD)(len(classes))
+    if len(foremost) == len(classes) and answer.tokens <= max_tokens:
+        return answer
+    return fitted(_definition(graph, schema, profile, foremost, names, MOST_IN_A_LINE), len(foremost), max_tokens)
+
+
+def _definition(
+    graph: KGAdapter,
+    schema: GraphSchema,
+    profile: GraphProfile,
+    classes: Sequence[ClassProfile],
+    names: Names,
+    most: int,
+) -> Callable[[int], Answer]:
+    """Return what makes an answer that tells of so many classes, with so many facts a line."""
+    every, whole = len(telling_classes(profile)), Part(schema.classes, schema.relations, schema.features)
+    size = f"Graph {in_quotes(graph.name)}: {schema.entities} entities, {schema.triples} triples, "
+    size = f"{size}{sizes_of(whole, schema)}. {kinds_of_facts(profile)}".rstrip()
 
     def build(shown: int) -> Answer:
         here = classes[:shown]
-        extent = "" if shown >= len(classes) else f" The largest classes are here, {shown} of {len(classes)}."
-        summary = f"{size}. {kinds_of_facts(profile)}{extent} Schema(about=class or word) tells more."
-        prefixes = _prefixes(schema, int(max_tokens * PREFIX_SHARE))
-        told = [replace(each, properties=tuple(own_facts(each, profile, vocabulary)[:MOST_IN_A_LINE])) for each in here]
-        part = _part_of(schema, told, graph)
-        result = _result(schema, part, summary, names, "ok" if shown >= len(classes) else "truncated", prefixes)
-        own = {prefix: namespace for prefix, namespace in prefixes.items() if prefix not in USUAL_PREFIXES}
-        return Answer(result, (_prefix_line(own, schema), *first, *lines[:shown]))
+        told = Definition.of(profile, here, graph.vocabulary, names, most)
+        extent = "" if shown >= every else f" The largest classes are here, {shown} of {every}."
+        prefixes = _prefixes(schema, PREFIX_TOKENS)
+        own = {prefix: name for prefix, name in prefixes.items() if prefix not in USUAL_PREFIXES}
+        facts = [replace(each, properties=tuple(told.facts_of(each))) for each in here]
+        part = _part_of(schema, facts, graph)
+        status: Status = "ok" if shown >= every else "truncated"
+        result = _result(schema, part, f"{size}{extent} {told.legend()}", names, status, prefixes)
+        return Answer(result, (_prefix_line(own, schema), *told.lines(here)))
 
-    return fitted(build, len(foremost), max_tokens)
+    return build
 
 
 async def _of_class(graph: KGAdapter, schema: GraphSchema, owner: ClassProfile, max_tokens: int) -> Answer:
@@ -136,11 +137,11 @@ async def _of_class(graph: KGAdapter, schema: GraphSchema, owner: ClassProfile, 
     return fitted(build, len(lines), max_tokens)
 
 
-def _part_of(schema: GraphSchema, classes: Sequence[ClassProfile], graph: KGAdapter) -> _Part:
+def _part_of(schema: GraphSchema, classes: Sequence[ClassProfile], graph: KGAdapter) -> Part:
     """Return those of a graph's classes, relations and features that are shown with some classes."""
     owners = {each.iri for each in classes}
     over = {fact.relation for each in classes for fact in facts_of(each, graph.vocabulary)}
-    return _Part(
+    return Part(
         [each for each in schema.classes if each.iri in owners],
         [each for each in schema.relations if each.iri in over],
         [each for each in schema.features if each.iri in over],
@@ -148,7 +149,7 @@ def _part_of(schema: GraphSchema, classes: Sequence[ClassProfile], graph: KGAdap
 
 
 def _result(
-    schema: GraphSchema, shown: _Part, summary: str, names: Names, status: Status, prefixes: dict[str, str]
+    schema: GraphSchema, shown: Part, summary: str, names: Names, status: Status, prefixes: dict[str, str]
 ) -> SchemaResult:
     return SchemaResult(
         status=status,
@@ -163,7 +164,7 @@ def _result(
     )
 
 
-async def _about(schema: GraphSchema, about: str, graph: KGAdapter) -> _Part:
+async def _about(schema: GraphSchema, about: str, graph: KGAdapter) -> Part:
     """Return the classes that are called like a text, and the relations and features that are like it."""
     wanted = about.casefold().strip()
     meant = {_read(graph, about, "entity"), _read(graph, about, "relation")}
@@ -172,7 +173,7 @@ async def _about(schema: GraphSchema, about: str, graph: KGAdapter) -> _Part:
     def fits(iri: Node, label: str | None) -> bool:
         return iri in meant or any(_alike(wanted, name.casefold()) for name in _names(iri, label))
 
-    return _Part(
+    return Part(
         [each for each in schema.classes if fits(each.iri, each.label)],
         [each for each in schema.relations if fits(each.iri, each.label)],
         [each for each in schema.features if fits(each.iri, each.label)],
@@ -198,56 +199,6 @@ def _read(graph: KGAdapter, text: str, position: Position) -> Node | None:
         return None
 
 
-def _foremost(part: _Part, max_tokens: int) -> _Part:
-    """Return what may fit at all, so that no more names are looked up than can be shown."""
-    most = max(1, max_tokens // 5)
-    return _Part(part.classes[:most], part.relations[:most], part.features[:most])
-
-
-def _terms(part: _Part) -> Iterable[Node]:
-    for summary in part.classes:
-        yield summary.iri
-        if summary.example is not None:
-            yield summary.example
-    for relation in part.relations:
-        yield relation.iri
-        if relation.example is not None:
-            yield from terms_of([relation.example])
-    yield from (feature.iri for feature in part.features)
-
-
-def _fit(part: _Part, names: Names, max_tokens: int) -> tuple[_Part, list[str]]:
-    foremost = _foremost(part, max_tokens)
-    classes = [_class_line(each, names) for each in foremost.classes]
-    relations = [_relation_line(each, names) for each in foremost.relations]
-    features = [_feature_line(each, names) for each in foremost.features]
-    counts = [
-        fitting(lines, int(max_tokens * SHARES[kind]))
-        for kind, lines in (("classes", classes), ("relations", relations), ("features", features))
-    ]
-    shown = _Part(part.classes[: counts[0]], part.relations[: counts[1]], part.features[: counts[2]])
-    return shown, [*features[: counts[2]], *classes[: counts[0]], *relations[: counts[1]]]
-
-
-def _class_line(summary: ClassSummary, names: Names) -> str:
-    example = f", e.g. {names.entity(summary.example)}" if summary.example is not None else ""
-    return f"class | {names.entity(summary.iri)} | {summary.instances}{example}"
-
-
-def _relation_line(summary: RelationSummary, names: Names) -> str:
-    example = f", e.g. {_example(summary.example, names)}" if summary.example is not None else ""
-    return f"relation | {names.relation(summary.iri)} | {summary.triples}{example}"
-
-
-def _example(triple: Triple, names: Names) -> str:
-    return f"{names.entity(triple.head)} -> {names.entity(triple.tail)}"
-
-
-def _feature_line(summary: FeatureSummary, names: Names) -> str:
-    example = f", e.g. {names.literal(summary.example, MAX_LABEL)}" if summary.example is not None else ""
-    return f"feature | {names.relation(summary.iri)} | {summary.statements}{example}"
-
-
 def _prefixes(schema: GraphSchema, max_tokens: int) -> dict[str, str]:
     pairs = [(shown(prefix), shown(namespace)) for prefix, namespace in schema.prefixes.namespaces.items()]
     lines = [f"{prefix}: <{namespace}>, " for prefix, namespace in pairs]
@@ -260,39 +211,23 @@ def _prefix_line(shown: Mapping[str, str], schema: GraphSchema) -> str:
     return f"prefixes | {pairs}{f' and {hidden} more' if hidden else ''}"
 
 
-def _labels(part: _Part, names: Names) -> dict[str, str]:
+def _labels(part: Part, names: Names) -> dict[str, str]:
     relations: list[Iri] = [each.iri for each in part.relations]
     relations.extend(each.iri for each in part.features)
     return names.entity_labels(each.iri for each in part.classes) | names.relation_labels(relations)
 
 
-def _status(part: _Part, shown: _Part) -> Status:
-    if part.size == 0:
-        return "empty"
-    return "ok" if shown.size >= part.size else "truncated"
-
-
-def _summary(name: str, schema: GraphSchema, about: str | None, part: _Part, shown: _Part) -> str:
+def _summary(name: str, schema: GraphSchema, about: str | None, part: Part, shown: Part) -> str:
     if about is not None:
         return _summary_about(in_quotes(about, MAX_LABEL), schema, part, shown)
-    size = f"Graph {in_quotes(name)}: {schema.entities} entities, {schema.triples} triples, {_sizes(part, schema)}"
+    size = f"Graph {in_quotes(name)}: {schema.entities} entities, {schema.triples} triples, {sizes_of(part, schema)}"
     if shown.size >= part.size:
         return f"{size}; all {'that is known of it ' if not schema.complete else ''}here."
     return f"{size}; the most frequent here. Schema(about=…) finds others by label."
 
 
-def _summary_about(about: str, schema: GraphSchema, part: _Part, shown: _Part) -> str:
+def _summary_about(about: str, schema: GraphSchema, part: Part, shown: Part) -> str:
     if part.size == 0:
         return f"Nothing here is like {about}: no class, relation or feature. Schema() shows what there is."
-    found = f"Like {about}: {_sizes(part, schema)}"
+    found = f"Like {about}: {sizes_of(part, schema)}"
     return f"{found}; all here." if shown.size >= part.size else f"{found}; the most frequent here."
-
-
-def _sizes(part: _Part, schema: GraphSchema) -> str:
-    parts = (
-        (len(part.classes), "class", "classes"),
-        (len(part.relations), "relation", "relations"),
-        (len(part.features), "feature", "features"),
-    )
-    counted = ((Count(size, exact=schema.complete), one if size == 1 else many) for size, one, many in parts)
-    return ", ".join(f"{count} {noun}" for count, noun in counted)

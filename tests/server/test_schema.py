@@ -1,3 +1,4 @@
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -9,7 +10,9 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import sample_store
 from kg_adapters.local.store import open_store
 from kg_adapters.models import GraphSchema
+from kg_adapters.profile import GraphProfile
 from kg_adapters.rdflib_adapter import RdflibAdapter
+from kg_adapters.terms import Iri, Node
 from kg_server.budget import token_count
 
 MANY_PREFIXES = "\n".join(
@@ -17,6 +20,20 @@ MANY_PREFIXES = "\n".join(
     f"n{number:03}:c ."
     for number in range(300)
 )
+
+
+WORLD = "http://world.example/"
+
+
+class Known(LocalAdapter):
+    """A graph of which so much is known."""
+
+    def __init__(self, graph: LocalAdapter, profile: GraphProfile) -> None:
+        super().__init__(graph.store)
+        self._profile_known = profile
+
+    async def profile(self) -> GraphProfile:
+        return self._profile_known
 
 
 class Partial(LocalAdapter):
@@ -90,15 +107,40 @@ async def test_the_fictional_world_is_told_by_class_in_less_than_four_thousand_c
     assert "Literals beside names: 9,936 dates, 6,521 numbers, 1,291 booleans." in reply.summary
     assert reply.data["status"] == "ok"
     assert (
-        "class | law (w:K58) | 128: enacted on 1950…2023; in force (boolean); country → country; sponsor → person; "
-        "amendment of 38% → law"
+        "law K58 | 128: enacted on R169 1950…2023; in force R189 boolean; sponsor R4→person; amendment of R100 38%→law"
     ) in reply.lines
+    assert "region K59 32; " in reply.text
+    assert "year of foundation R28 1000…1984 | town 61%, sports club, university, award, scientific journal" in (
+        reply.lines
+    )
+    assert "; child R198 ⇄parent 6%→person; parent R57 6%→person; married to R85 ⇄ 6%→person;" in reply.text
+    assert "all ids begin with w:" in reply.summary
+
+
+async def test_every_relation_and_feature_of_the_fictional_world_is_told_once_with_its_id(world: LocalAdapter) -> None:
+    reply, schema = await call(world, "Schema"), await world.schema()
+    listed: list[Node] = [each.iri for each in schema.classes]
+    listed += [each.iri for each in (*schema.relations, *schema.features)]
+    own = [each.local_part for each in listed if isinstance(each, Iri) and each.value.startswith(WORLD)]
+    assert sorted(re.findall(r"\b[RK]\d+\b", reply.text)) == sorted(own)
+
+
+async def test_a_class_of_which_some_were_looked_at_says_so(world: LocalAdapter) -> None:
+    whole = await world.profile()
+    film = next(each for each in whole.classes if each.label == "film")
+    part = replace(film, looked_at=100, at_least=True, properties=film.properties[:1])
+    sampled = replace(whole, classes=(part,), sampled=True, complete=False)
+    reply = await call(Known(world, sampled), "Schema")
+    assert "Literals beside names, in a sample: dates, numbers, booleans." in reply.summary
+    assert any(line.startswith("film K24 | at least 260, 100 looked at") for line in reply.lines)
+    reply = await call(Known(world, sampled), "Schema", about="film")
+    assert reply.summary.endswith(": at least 260 films. Counted over 100 of them.")
 
 
 async def test_a_graph_without_dates_and_numbers_says_so(sample: LocalAdapter) -> None:
     reply = await call(sample, "Schema")
     assert "Literals are names and descriptions only: no dates, no numbers." in reply.summary
-    assert any(line.startswith("class | human (Q5) | 4,175: occupation 95% → profession; ") for line in reply.lines)
+    assert any(line.startswith("human Q5 | 4,175: occupation P106 95%→profession; ") for line in reply.lines)
 
 
 async def test_a_class_is_told_with_the_share_of_its_instances_that_have_a_fact(world: LocalAdapter) -> None:
@@ -127,4 +169,4 @@ async def test_an_rdflib_graph_is_told_by_class_too() -> None:
     )
     reply = await call(RdflibAdapter(rdflib.Graph().parse(data=turtle)), "Schema")
     assert "of no class | e:loose 1" in reply.lines
-    assert "class | e:Town | 2: e:mayor 50% → Person" in reply.lines
+    assert "e:Town | 2: e:mayor 50%→Person" in reply.lines

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 from mcp import Client
@@ -6,8 +7,10 @@ from mcp.shared.exceptions import MCPError
 
 from calls import call, counts, refusal
 from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.local.pending import PendingAdapter
 from kg_server.app import build_server
 from kg_server.budget import token_count
+from kg_server.commands.serve import known_profile
 from kg_server.settings import Settings
 
 HOSTILE = {
@@ -91,7 +94,7 @@ async def test_schema_lists_relations_with_counts_and_finds_one_by_its_label(sam
     part = await call(sample, "Schema", about="capital")
     assert token_count(whole.text) <= 2_000
     assert whole.data["status"] == "truncated"
-    assert any(line.startswith("class | human (Q5) | 4,175: occupation 95% → profession; ") for line in whole.lines)
+    assert any(line.startswith("human Q5 | 4,175: occupation P106 95%→profession; ") for line in whole.lines)
     assert any(line.startswith("relation | capital (P36) | ") for line in part.lines)
 
 
@@ -195,15 +198,31 @@ async def test_the_resources_show_the_graph_and_an_entity(tokyo: LocalAdapter) -
         entity = await client.read_resource("kg://entity/Q1490")
         with pytest.raises(MCPError, match="no entity 'Q424242'") as raised:
             await client.read_resource("kg://entity/Q424242")
-    assert "class | city (Q515) | 2: country; population 50% 13960236; " in str(schema.contents)
+    assert "city Q515 | 2: " in str(schema.contents)
     assert "Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)" in str(entity.contents)
     assert raised.value.code == -32602
 
 
-async def test_the_instructions_name_the_order_of_the_tools(tokyo: LocalAdapter) -> None:
-    async with Client(build_server(tokyo, Settings())) as client:
-        assert client.instructions is not None
-        assert "Order: Retrieve" in client.instructions
+async def test_the_instructions_name_the_tool_for_each_kind_of_question_and_the_kinds_of_facts(
+    tokyo: LocalAdapter, sample: LocalAdapter
+) -> None:
+    for graph, profile, told in (
+        (tokyo, await tokyo.profile(), "Literals beside names, such as population: 1 number, no dates."),
+        (sample, await sample.profile(), "Literals are names and descriptions only: no dates, no numbers."),
+        (sample, None, "Schema tells which kinds of facts it has."),
+    ):
+        async with Client(build_server(graph, Settings(), profile)) as client:
+            assert client.instructions is not None
+            assert told in client.instructions
+            assert "counts, comparisons, superlatives, sets, Compose or Sparql;" in client.instructions
+            assert token_count(client.instructions) < 300
+
+
+async def test_what_lies_beside_a_graph_is_told_before_anybody_asks_and_nothing_elsewhere(
+    sample: LocalAdapter, tmp_path: Path
+) -> None:
+    assert await known_profile(sample) == await sample.profile()
+    assert await known_profile(PendingAdapter(tmp_path / "world.ttl")) is None
 
 
 @pytest.mark.parametrize("budget", [500, 2_000])

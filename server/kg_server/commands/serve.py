@@ -19,6 +19,7 @@ from kg_server.settings import LogLevel, Settings
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
+    from kg_adapters.profile import GraphProfile
     from kg_adapters.protocol import KGAdapter
     from kg_server.mcp_server import SextantServer
 
@@ -66,16 +67,24 @@ async def _serve_stdio(settings: Settings) -> None:
     # A host waits for the handshake, and gives up where that takes as long as an import.
     async with opened_or_pending(settings) as graph, learning(graph):
         limits = StdioLimits(requests=settings.stdio_max_requests, message_bytes=settings.message_max_mb * MEGABYTE)
-        await server_of(graph, settings).run_stdio_async(limits)
+        server = server_of(graph, settings, await known_profile(graph))
+        await server.run_stdio_async(limits)
 
 
-def server_of(graph: "KGAdapter", settings: Settings) -> "SextantServer":
-    """Return the server of a graph that may not be open yet."""
+async def known_profile(graph: "KGAdapter") -> "GraphProfile | None":
+    """Return the profile of a graph where it lies at hand: not of one that is elsewhere, or is not open yet."""
+    from kg_adapters.local.pending import PendingAdapter
+
+    return None if graph.remote or isinstance(graph, PendingAdapter) else await graph.profile()
+
+
+def server_of(graph: "KGAdapter", settings: Settings, profile: "GraphProfile | None" = None) -> "SextantServer":
+    """Return the server of a graph that may not be open yet, and of which a profile may be known."""
     from kg_adapters.local.pending import PendingAdapter
     from kg_server.app import build_server
     from kg_server.waiting import Waiting
 
-    server = build_server(graph, settings)
+    server = build_server(graph, settings, profile)
     if isinstance(graph, PendingAdapter):
         server.middleware.append(Waiting(graph, settings.timeout_s))
     return server
@@ -87,7 +96,8 @@ async def _serve_http(settings: Settings) -> None:
 
     listener = _listen(settings.http_host, settings.http_port)
     async with opened(settings) as graph, learning(graph):
-        await _listen_to_http(build_server(graph, settings), listener, settings)
+        server = build_server(graph, settings, await known_profile(graph))
+        await _listen_to_http(server, listener, settings)
 
 
 async def _listen_to_http(server: "SextantServer", listener: socket.socket, settings: Settings) -> None:
