@@ -120,7 +120,8 @@ async def test_the_fictional_world_is_told_by_class_in_less_than_four_thousand_c
 async def test_every_relation_and_feature_of_the_fictional_world_is_told_once_with_its_id(world: LocalAdapter) -> None:
     reply, schema = await call(world, "Schema"), await world.schema()
     listed: list[Node] = [each.iri for each in schema.classes]
-    listed += [each.iri for each in (*schema.relations, *schema.features)]
+    listed += [relation.iri for relation in schema.relations]
+    listed += [feature.iri for feature in schema.features]
     own = [each.local_part for each in listed if isinstance(each, Iri) and each.value.startswith(WORLD)]
     assert sorted(re.findall(r"\b[RK]\d+\b", reply.text)) == sorted(own)
 
