@@ -37,6 +37,7 @@ from kg_adapters.rdflib_survey import Survey
 from kg_adapters.rdflib_terms import RdflibStatements
 from kg_adapters.relation_index import RelationIndex
 from kg_adapters.requests import FeatureRequest, NeighborRequest
+from kg_adapters.set_requests import Computed, SetRequest
 from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Triple, literal_key, node_key
 
 _Group: TypeAlias = tuple[EdgeDirection, Iri, bool]
@@ -50,9 +51,9 @@ class RdflibAdapter:
     """Answers from an rdflib graph; for a dataset from all its graphs together.
 
     The graph stays the caller's: it may change between two calls, and neighbours, labels and features follow at once,
-    while search, schema and profile read the whole graph once, when first asked, and again after `refresh`. A cursor
-    holds only as long as the entity's edges stay. Do not change the graph during a call: the store is read in a worker
-    thread, by one call at a time.
+    while search, schema, profile and sets read the whole graph once, when first asked, and again after `refresh`. A
+    cursor holds only as long as the entity's edges stay. Do not change the graph during a call: the store is read in a
+    worker thread, by one call at a time.
 
     There is no SPARQL here, because rdflib cannot stop a query at a deadline. Statements that are not RDF, such as
     those with a blank in an IRI, are skipped.
@@ -95,24 +96,20 @@ class RdflibAdapter:
         return False
 
     async def labels(self, terms: Collection[Node]) -> Mapping[Node, str]:  # noqa: D102
-        found = await self._each(self._reader.label, terms)
-        return {term: label for term, label in found.items() if label is not None}
+        return _known(await self._each(self._reader.label, terms))
 
     async def describe(self, terms: Collection[Node]) -> Mapping[Node, Description]:  # noqa: D102
-        found = await self._each(self._reader.description, terms)
-        return {term: description for term, description in found.items() if description is not None}
+        return _known(await self._each(self._reader.description, terms))
 
     async def neighbors(self, request: NeighborRequest) -> Mapping[Node, NeighborPage]:  # noqa: D102
         page = partial(self._reader.page, request, offset_of(request, self._name), self._name)
-        found = await self._each(page, request.entities)
-        return {entity: page for entity, page in found.items() if page is not None}
+        return _known(await self._each(page, request.entities))
 
     async def degrees(  # noqa: D102
         self, entities: Sequence[Node], *, direction: Direction = "both", relations: Collection[Iri] | None = None
     ) -> Mapping[Node, Degree]:
         wanted = None if relations is None else frozenset(relations)
-        found = await self._each(partial(self._reader.degree, direction, wanted), entities)
-        return {entity: degree for entity, degree in found.items() if degree is not None}
+        return _known(await self._each(partial(self._reader.degree, direction, wanted), entities))
 
     async def contains(self, facts: Collection[Fact]) -> frozenset[Fact]:  # noqa: D102
         found = await self._each(self._reader.has, facts)
@@ -133,14 +130,16 @@ class RdflibAdapter:
         return await self._run(lambda: self._reader.relation_index.find(text, limit))
 
     async def schema(self) -> GraphSchema:  # noqa: D102
-        survey = await self._run(lambda: self._reader.survey)
-        return survey.schema(self._prefixes)
+        return await self._run(lambda: self._reader.survey.schema(self._prefixes))
 
     async def profile(self) -> GraphProfile:  # noqa: D102
         return await self._run(lambda: self._reader.survey.profile)
 
+    async def compute(self, request: SetRequest) -> Computed:  # noqa: D102
+        return await self._run(lambda: self._reader.survey.sets.compute(request))
+
     async def refresh(self) -> None:
-        """Read the whole graph anew for search, schema and profile, after it changed."""
+        """Read the whole graph anew for search, schema, profile and sets, after it changed."""
         await self._run(self._reader.forget)
 
     async def aclose(self) -> None:  # noqa: D102
@@ -277,12 +276,13 @@ class _Reader:
         }
 
     def _roles(self, term: Node) -> frozenset[Role]:
-        roles: set[Role] = set()
-        if self._statements.mentions(term):
-            roles.add("entity")
-        if isinstance(term, Iri) and any(True for _ in self._statements.match(relation=term)):
-            roles.add("relation")
-        return frozenset(roles)
+        is_relation = isinstance(term, Iri) and any(True for _ in self._statements.match(relation=term))
+        roles: dict[Role, bool] = {"entity": self._statements.mentions(term), "relation": is_relation}
+        return frozenset(role for role, held in roles.items() if held)
+
+
+def _known(found: Mapping[K, T | None]) -> dict[K, T]:
+    return {thing: answer for thing, answer in found.items() if answer is not None}
 
 
 def _far_end(entity: Node, fact: Fact) -> tuple[str, ...]:

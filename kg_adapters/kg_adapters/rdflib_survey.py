@@ -7,6 +7,8 @@ from typing import Final, TypeVar
 from urllib.parse import unquote
 
 from kg_adapters.labels import Vocabulary
+from kg_adapters.local.sets.answers import LocalSets
+from kg_adapters.local.sets.gathered import sets_of
 from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
 from kg_adapters.name_index import Name
 from kg_adapters.prefixes import Prefixes
@@ -14,7 +16,7 @@ from kg_adapters.profile import GraphProfile
 from kg_adapters.profiling import profile_of
 from kg_adapters.rdflib_terms import RdflibStatements, Statement
 from kg_adapters.relation_index import RelationName, own_name
-from kg_adapters.terms import Iri, Literal, Node, Triple, node_key
+from kg_adapters.terms import Attribute, Iri, Literal, Node, Triple, node_key
 
 MAX_CLASSES: Final = 2_000
 MAX_RELATIONS: Final = 5_000
@@ -39,6 +41,15 @@ class Survey:
         self._instances: defaultdict[Node, set[Node]] = defaultdict(set)
         for statement in statements.distinct():
             self._read(statement)
+
+    @cached_property
+    def sets(self) -> LocalSets:
+        """What answers questions about sets."""
+        facts = (
+            Attribute(head, relation, tail) if isinstance(tail, Literal) else Triple(head, relation, tail)
+            for head, relation, tail in self._statements.distinct()
+        )
+        return sets_of(facts, self._vocabulary)
 
     def names(self) -> Iterator[Name]:
         """Yield labels, aliases and, where an entity has neither, the local part of its IRI.

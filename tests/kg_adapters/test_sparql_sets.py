@@ -139,7 +139,7 @@ async def test_an_answer_that_does_not_even_count_is_none() -> None:
 
 async def test_only_as_much_is_asked_for_as_is_wanted() -> None:
     endpoint = StandInEndpoint(written(FACTS))
-    found = await adapter_over(endpoint).compute(SetRequest(Listed(FILMS), limit=2))
+    found = await adapter_over(endpoint).compute(SetRequest(Listed(FILMS), limit=2, witnesses=0))
     assert (found.count, found.members) == (Count(3), (iri("heat"), iri("m")))
     assert endpoint.sizes[0] == 3
 

@@ -45,14 +45,15 @@ class SetReader:
 
     async def compute(self, request: SetRequest) -> Computed:
         """Return what is asked, as `SupportsSets.compute` does: one request, or two with what shows it."""
-        answer = await self._asker.ask(self._queries.answer(request), timeout_s=request.timeout_s)
-        read = _Read(request, list(rows(answer)), exact=not answer.truncated)
-        computed = read.computed()
-        parts = self._evidence.parts(request, computed)
-        if not parts:
-            return computed
-        shown = await self._asker.ask(self._evidence.query(parts), timeout_s=request.timeout_s)
-        return replace(computed, witnesses=tuple(_witnesses(parts, list(rows(shown)), request.witnesses)))
+        # What is shown is found first, whether it is listed or not.
+        wanted = replace(request, limit=max(request.limit, request.witnesses))
+        answer = await self._asker.ask(self._queries.answer(wanted), timeout_s=request.timeout_s)
+        computed = _Read(wanted, list(rows(answer)), exact=not answer.truncated).computed()
+        if parts := self._evidence.parts(wanted, computed):
+            shown = await self._asker.ask(self._evidence.query(parts), timeout_s=request.timeout_s)
+            witnesses = tuple(_witnesses(parts, list(rows(shown)), request.witnesses))
+            computed = replace(computed, witnesses=witnesses)
+        return _cut(computed, request.limit)
 
 
 class _Read:
@@ -153,6 +154,16 @@ class _Read:
         if row is None:
             raise part_of_an_answer()
         return row.literal("x") or _size(row)
+
+
+def _cut(computed: Computed, limit: int) -> Computed:
+    return replace(
+        computed,
+        members=computed.members[:limit],
+        groups=computed.groups[:limit],
+        rows=computed.rows[:limit],
+        shared=computed.shared[:limit],
+    )
 
 
 def _place(shared: SharedTerm) -> tuple[bool, str, tuple[bool, str, str, str]]:

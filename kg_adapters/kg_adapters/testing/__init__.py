@@ -16,7 +16,7 @@ pytest.register_assert_rewrite(
         f"{__name__}.{part}_contract"
         for part in (
             *("neighbor", "paging", "degree", "containment", "description", "search", "relation", "schema"),
-            *("profile", "path", "sparql", "values"),
+            *("profile", "path", "sets", "sparql", "values"),
         )
     )
 )
@@ -57,6 +57,7 @@ from kg_adapters.testing.profile_contract import ProfileContract  # noqa: E402
 from kg_adapters.testing.relation_contract import RelationContract  # noqa: E402
 from kg_adapters.testing.schema_contract import SchemaContract  # noqa: E402
 from kg_adapters.testing.search_contract import SearchContract  # noqa: E402
+from kg_adapters.testing.sets_contract import SetsContract  # noqa: E402
 from kg_adapters.testing.sparql_contract import SparqlContract  # noqa: E402
 from kg_adapters.testing.values_contract import ValuesContract  # noqa: E402
 
@@ -100,6 +101,7 @@ class KGAdapterContract(
     SchemaContract,
     ProfileContract,
     PathContract,
+    SetsContract,
     SparqlContract,
 ):
     """Everything that `kg_adapters.protocol` promises. Override `open_graph`."""

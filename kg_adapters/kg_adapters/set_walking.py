@@ -1,0 +1,255 @@
+"""Sets over any graph: the facts that a question needs are fetched in batches, and the answer is worked out from them.
+
+For graphs that cannot work it out themselves (`SupportsSets`). Each hop of a path is a request for every so many nodes.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import Final
+
+import anyio
+import anyio.to_thread
+
+from kg_adapters.algebra import (
+    ANY,
+    Best,
+    Condition,
+    Hop,
+    Instances,
+    Intersect,
+    Kept,
+    Linked,
+    Meets,
+    Members,
+    Minus,
+    Numbers,
+    Path,
+    Reached,
+    SetExpression,
+    Step,
+    Union,
+    Values,
+)
+from kg_adapters.errors import BackendTimeout, Unsupported
+from kg_adapters.local.sets.answers import LocalSets
+from kg_adapters.local.sets.gathered import sets_of
+from kg_adapters.models import Count, Direction, EdgeDirection, NeighborPage
+from kg_adapters.protocol import KGAdapter, SupportsSets
+from kg_adapters.requests import NeighborRequest
+from kg_adapters.set_requests import Aggregated, Computed, Grouped, Listed, SetQuestion, SetRequest, SharedBy, Tabled
+from kg_adapters.terms import Fact, Iri, Literal, Node
+
+BATCH: Final = 200
+"""About how many nodes one request is."""
+PAGE: Final = 1_000
+"""How many facts of one node a request brings."""
+MOST_FACTS: Final = 100_000
+"""After how many facts no more are fetched."""
+_MOST_MEMBERS: Final = 10**9
+
+
+async def compute_sets(graph: KGAdapter, request: SetRequest, *, most_facts: int = MOST_FACTS) -> Computed:
+    """Return what is asked about sets of any graph, by its own means where it has any.
+
+    Raises:
+        Unsupported: More facts are needed than are fetched, and what is left out could change the answer.
+        BackendTimeout: It took longer than the request allows.
+    """
+    if isinstance(graph, SupportsSets):
+        try:
+            return await graph.compute(request)
+        except Unsupported:
+            pass
+    try:
+        with anyio.fail_after(request.timeout_s):
+            return await _Walk(graph, most_facts).answer(request)
+    except TimeoutError as error:
+        raise BackendTimeout(
+            f"Working out the sets took longer than {request.timeout_s:g} s. Ask about fewer nodes."
+        ) from error
+
+
+class _Walk:
+    """The facts that one question needs, as far as they are fetched.
+
+    Args:
+        graph: Where they are.
+        most_facts: How many are fetched at most.
+    """
+
+    def __init__(self, graph: KGAdapter, most_facts: int) -> None:
+        self._graph = graph
+        self._most = most_facts
+        self._facts: dict[Fact, None] = {}
+        self._ends: dict[tuple[Node, Hop], list[Node]] = {}
+        self._cut = False
+
+    async def answer(self, request: SetRequest) -> Computed:
+        """Return the answer from what is fetched; a lower bound where that is not everything."""
+        await self._gather_for(request.question)
+        if self._cut and not _grows(request.question):
+            raise Unsupported(
+                f"This takes more than {self._most:,} facts, and those left out could change the answer. "
+                "Narrow the sets first."
+            )
+        computed = await anyio.to_thread.run_sync(self._sets().compute, request)
+        return _at_least(computed) if self._cut else computed
+
+    async def _gather_for(self, question: SetQuestion) -> None:
+        match question:
+            case Listed(of):
+                await self._gather(of)
+            case Aggregated(of, by) | Grouped(of, by):
+                await self._along(of, [by if isinstance(by, Path) else by.path])
+            case Tabled(of, columns):
+                await self._along(of, [column.path for column in columns])
+            case SharedBy(sets):
+                for of in sets:
+                    await self._gather(of)
+                    await self._fetch(self._members(of), ANY)
+
+    async def _gather(self, of: SetExpression) -> None:
+        """Fetch what it takes to know what is in a set."""
+        for part in _parts_of(of):
+            await self._gather(part)
+        match of:
+            case Reached(starts, path) | Values(starts, path):
+                await self._walk(self._members(starts), path)
+            case Kept(starts, condition):
+                for path in _paths_of(condition):
+                    await self._walk(self._members(starts), path)
+            case Best(starts, by):
+                await self._walk(self._members(starts), by.path)
+            case Instances(owner, subclasses):
+                await self._typed(owner, subclasses=subclasses)
+            case Members() | Union() | Intersect() | Minus():
+                pass
+
+    async def _along(self, of: SetExpression, paths: Iterable[Path]) -> None:
+        await self._gather(of)
+        for path in paths:
+            await self._walk(self._members(of), path)
+
+    async def _typed(self, owner: Node, *, subclasses: bool) -> None:
+        vocabulary = self._graph.vocabulary
+        classes = [owner]
+        if subclasses and vocabulary.subclasses:
+            wider = Path((Hop(tuple(Step(relation, "in") for relation in vocabulary.subclasses), repeated=True),))
+            await self._walk(classes, wider)
+            classes += self._members(Reached(Members((owner,)), wider))
+        await self._fetch(classes, Hop(tuple(Step(relation, "in") for relation in vocabulary.types)))
+
+    async def _walk(self, starts: Collection[Node], path: Path) -> None:
+        here: Collection[Node] = starts
+        for hop in path.hops:
+            once = Hop(hop.steps)
+            reached = await self._fetch(here, once)
+            while hop.repeated and (ahead := [node for node in reached if (node, once) not in self._ends]):
+                reached |= await self._fetch(ahead, once)
+            here = reached
+
+    async def _fetch(self, nodes: Collection[Node], hop: Hop) -> dict[Node, None]:
+        """Fetch the facts of a hop from some nodes, and return the nodes that it leads to."""
+        missing = [node for node in nodes if (node, hop) not in self._ends]
+        for batch in _batches(missing):
+            self._ends |= {(node, hop): [] for node in batch}
+            for direction, relations in _sides(hop):
+                await self._page(NeighborRequest(batch, direction, relations, PAGE, values=True), hop)
+        return dict.fromkeys(end for node in nodes for end in self._ends[node, hop])
+
+    async def _page(self, request: NeighborRequest, hop: Hop) -> None:
+        """Take in what is stated around nodes, page by page where there is more."""
+        if len(self._facts) >= self._most:
+            self._cut = True
+            return
+        for node, page in (await self._graph.neighbors(request)).items():
+            self._facts |= dict.fromkeys(page.facts)
+            self._ends[node, hop] += self._far_ends(node, page, hop)
+            if page.cursor is not None:
+                await self._page(replace(request, entities=(node,), cursor=page.cursor), hop)
+            elif page.truncated:
+                self._cut = True
+
+    def _far_ends(self, node: Node, page: NeighborPage, hop: Hop) -> list[Node]:
+        unwalked = frozenset[Iri]() if hop.steps is not None else self._graph.vocabulary.unwalked
+        walked = (triple for triple in page.triples if triple.relation not in unwalked)
+        return [triple.tail if triple.head == node else triple.head for triple in walked]
+
+    def _members(self, of: SetExpression) -> list[Node]:
+        """Return what is in a set by what is fetched."""
+        if isinstance(of, Members):
+            return list(of.nodes)
+        request = SetRequest(Listed(of), limit=_MOST_MEMBERS, witnesses=0)
+        return [term for term in self._sets().compute(request).members if not isinstance(term, Literal)]
+
+    def _sets(self) -> LocalSets:
+        return sets_of(self._facts, self._graph.vocabulary)
+
+
+def _batches(nodes: Iterable[Node]) -> Iterator[tuple[Node, ...]]:
+    left = iter(nodes)
+    return iter(lambda: tuple(islice(left, BATCH)), ())
+
+
+def _sides(hop: Hop) -> Iterator[tuple[Direction, frozenset[Iri] | None]]:
+    """Yield in which directions a hop leads over which relations."""
+    if hop.steps is None:
+        yield "both", None
+        return
+    sides: tuple[EdgeDirection, ...] = ("out", "in")
+    for direction in sides:
+        if relations := frozenset(step.relation for step in hop.steps if step.direction == direction):
+            yield direction, relations
+
+
+def _parts_of(of: SetExpression) -> tuple[SetExpression, ...]:
+    """Return the sets that a set is directly made of."""
+    match of:
+        case Members() | Instances():
+            return ()
+        case Union(sets) | Intersect(sets) | Minus(sets):
+            return sets
+        case Kept(starts, Linked(to=to)):
+            return starts, to
+        case Reached() | Values() | Kept() | Best():
+            return (of.of,)
+
+
+def _paths_of(condition: Condition) -> tuple[Path, ...]:
+    return (condition.path, condition.other) if isinstance(condition, Meets) else (condition.path,)
+
+
+def _grows(question: SetQuestion) -> bool:
+    """Say whether more facts could only make the answer larger."""
+    match question:
+        case Aggregated():
+            return False
+        case SharedBy(sets):
+            return all(map(_set_grows, sets))
+        case Listed(of) | Tabled(of) | Grouped(of):
+            return _set_grows(of)
+
+
+def _set_grows(of: SetExpression) -> bool:
+    if isinstance(of, Minus | Best) or (isinstance(of, Kept) and isinstance(of.condition, Numbers)):
+        return False
+    return all(map(_set_grows, _parts_of(of)))
+
+
+def _at_least(computed: Computed) -> Computed:
+    """Return an answer whose numbers are lower bounds."""
+    return replace(
+        computed,
+        count=_lower(computed.count),
+        without=_lower(computed.without),
+        groups=tuple(replace(group, size=_lower(group.size)) for group in computed.groups),
+        rows=tuple(
+            replace(row, cells=tuple(replace(cell, count=_lower(cell.count)) for cell in row.cells))
+            for row in computed.rows
+        ),
+    )
+
+
+def _lower(count: Count) -> Count:
+    return Count(count.value, exact=False)
