@@ -26,7 +26,7 @@ async def test_ask_says_yes_or_why_not(tokyo: LocalAdapter) -> None:
         "truth": True,
     }
     assert (no.text, no.data["truth"]) == ("No. This graph does not mention Q424242.", False)
-    assert bare.text == "No."
+    assert bare.text == "No. Nothing matches ?x ?p ?x."
 
 
 async def test_an_unbound_variable_is_an_empty_cell(tokyo: LocalAdapter) -> None:

@@ -11,7 +11,6 @@ from typing import Literal as Choice
 
 from kg_adapters.errors import InvalidRequest, KGError
 from kg_adapters.local.folding import fold
-from kg_adapters.prefixes import WELL_KNOWN
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node
 from kg_boundary.shown import in_quotes
@@ -133,13 +132,7 @@ class _Typing:
         if token.kind == "name":
             found = self.relations.get(token.name)
             return isinstance(found, Meant) and not self.graph.vocabulary.unwalked.isdisjoint(found.iris)
-        if token.kind == "iri":
-            return token.text[1:-1] in map(str, self.graph.vocabulary.unwalked)
-        if token.kind != "prefixed":
-            return token.text == "a"
-        prefix, _, local = token.text.partition(":")
-        spaces = {**WELL_KNOWN, **self.graph.prefixes.namespaces, **self.outline.namespaces}
-        return f"{spaces.get(prefix, '')}{local}" in map(str, self.graph.vocabulary.unwalked)
+        return token.text == "a" or self.outline.iri(token, self.graph.prefixes) in self.graph.vocabulary.unwalked
 
 
 async def _relations(graph: KGAdapter, names: set[str]) -> dict[str, Meant | KGError]:

@@ -11,11 +11,13 @@ from kg_adapters.prefixes import Position
 from kg_adapters.protocol import KGAdapter
 from kg_boundary.shown import in_quotes
 from kg_server.names import MAX_LABEL, names_of
+from kg_server.sparql.labels import put_labels
 from kg_server.sparql.naming import Meant, meanings, shown_all
 from kg_server.sparql.outline import outline_of
 from kg_server.sparql.rewriting import Edits, put_ids
 
 _MARKS: Final = ('@"', "@'")
+_LABEL: Final = "label"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,23 +28,23 @@ class Prepared:
         text: SPARQL.
         note: What was read as what, in full sentences; empty where nothing need be said.
         read: The ids that names stand for.
-        added: The variables that are not the query's own.
+        edits: How it came out of the query that was written.
     """
 
     text: str
     note: str = ""
     read: Mapping[str, str] = field(default_factory=dict[str, str])
-    added: Sequence[str] = ()
+    edits: Edits = field(default_factory=Edits)
 
 
 async def prepared(graph: KGAdapter, query: str, *, timeout_s: float) -> Prepared:
-    """Return a query with ids in place of its names.
+    """Return a query with ids in place of its names, and without Wikidata's ways to ask for labels.
 
     Raises:
         InvalidRequest: A name stands for nothing in its place, or for too much.
         BackendTimeout: The graph did not say in time what the names stand for.
     """
-    if not any(mark in query for mark in _MARKS):
+    if _LABEL not in query.lower() and not any(mark in query for mark in _MARKS):
         return Prepared(query)
     try:
         with anyio.fail_after(timeout_s):
@@ -58,10 +60,12 @@ async def _with_ids(graph: KGAdapter, query: str) -> Prepared:
     outline = outline_of(query)
     meant = await meanings(graph, query, outline)
     edits = Edits()
+    labels = put_labels(outline, graph.vocabulary, edits)
     put_ids(query, outline, meant, edits)
     distinct = list(dict.fromkeys(meant.values()))
     read = {each.text: ", ".join(_ids(graph, each)) for each in distinct}
-    return Prepared(edits.applied(query, outline), await _note(graph, distinct), read, tuple(edits.added))
+    note = f"{await _note(graph, distinct)} {labels}".strip()
+    return Prepared(edits.applied(query, outline), note, read, edits)
 
 
 def _ids(graph: KGAdapter, meant: Meant) -> Sequence[str]:

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from typing import Literal as Choice
 from typing import TypeAlias
 
+from kg_adapters.errors import InvalidRequest
+from kg_adapters.prefixes import WELL_KNOWN, Prefixes
+from kg_adapters.terms import Iri
 from kg_server.sparql.tokens import Token
 
 Span: TypeAlias = tuple[int, int]
@@ -105,6 +108,18 @@ class Outline:
     def within(self, span: Span) -> Sequence[Token]:
         """Return the tokens of a span."""
         return self.tokens[slice(*span)]
+
+    def iri(self, token: Token, prefixes: Prefixes) -> Iri | None:
+        """Return the IRI that a token is, by the prefixes of the query, of its graph, or that everyone knows."""
+        value = token.text[1:-1] if token.kind == "iri" else ""
+        if token.kind == "prefixed":
+            prefix, _, local = token.text.partition(":")
+            namespaces = {**WELL_KNOWN, **prefixes.namespaces, **self.namespaces}
+            value = f"{namespaces.get(prefix, '')}{local}"
+        try:
+            return Iri(value)
+        except InvalidRequest:
+            return None
 
     def variables(self, span: Span) -> Iterator[str]:
         """Yield the names of the variables in a span, with repeats."""
