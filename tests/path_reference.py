@@ -1,7 +1,7 @@
 """Path search as its definition says, slowly: what every faster search must answer."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise, product
 
 import networkx as nx
@@ -9,7 +9,7 @@ import networkx as nx
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.arrays import IndexBuilder
 from kg_adapters.local.index import GraphIndex
-from kg_adapters.models import Count, Path, PathRequest, PathsFound, path_order
+from kg_adapters.models import Count, Path, PathRequest, PathsFound
 from kg_adapters.paths import check_path_request
 from kg_adapters.terms import Node, Triple, node_key
 
@@ -81,3 +81,9 @@ def _met(graph: "nx.Graph[Node]", hubs: set[Node], request: PathRequest) -> set[
 
 def _around(graph: "nx.Graph[Node]", nodes: set[Node]) -> set[Node]:
     return {there for node in nodes for there in graph.neighbors(node)}
+
+
+def path_order(path: Path) -> tuple[int, int, Sequence[str]]:
+    """Return the key that sorts paths as `PathsFound` promises."""
+    ids = [text for triple in path.triples for text in (str(triple.head), triple.relation.value, str(triple.tail))]
+    return len(path.triples), path.inner_degree, ids

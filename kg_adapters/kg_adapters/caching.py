@@ -2,13 +2,12 @@
 # ruff: noqa: D102 - what an adapter's methods do is documented on the protocol
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import partial
 from typing import Final
 
 from kg_adapters.answer_cache import AnswerCache, Kept, Question, each, one
-from kg_adapters.embedding.protocol import Vectors
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import (
     Candidate,
@@ -38,7 +37,7 @@ from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRe
 from kg_adapters.set_requests import Computed, SetRequest
 from kg_adapters.surroundings import Around, SupportsSurroundings, Surroundings, parts_of, surroundings_of
 from kg_adapters.terms import Fact, Iri, Node
-from kg_adapters.vectors import LabelVectors, SupportsVectors
+from kg_adapters.vectors import SupportsVectors
 
 MAX_ENTRIES: Final = 20_000
 EXPIRY_S: Final = 600.0
@@ -60,8 +59,8 @@ class CacheLimits:
 class CachingAdapter:
     """Answers from memory what it was asked before, entity by entity, and asks another adapter for the rest.
 
-    Equal questions at the same time become one. Errors are not remembered. Make one with `cached`, so that it has the
-    abilities of the adapter that it asks.
+    Equal questions at the same time become one. Errors are not remembered. It has the optional abilities of the adapter
+    that it asks.
 
     Args:
         adapter: What is asked.
@@ -88,6 +87,7 @@ class CachingAdapter:
         self._paths = AnswerCache[Question, PathsFound](*size)
         self._answers = AnswerCache[Question, SparqlAnswer](*size)
         self._computed = AnswerCache[Question, Computed](*size)
+        self._take_on(adapter)
 
     @property
     def name(self) -> str:
@@ -169,108 +169,52 @@ class CachingAdapter:
     async def aclose(self) -> None:
         await self._adapter.aclose()
 
-
-class _CachedLearning(CachingAdapter):
-    async def learn_profile(self, *, when_asked: bool = False) -> None:
-        assert isinstance(self._adapter, SupportsLearning)  # noqa: S101 - `cached` chose this class by it
-        await self._adapter.learn_profile(when_asked=when_asked)
-
-
-class _CachedPaths(CachingAdapter):
-    async def paths(self, request: PathRequest) -> PathsFound:
-        assert isinstance(self._adapter, SupportsPaths)  # noqa: S101 - `cached` chose this class by it
-        adapter = self._adapter
-        return await one(self._paths, (request,), lambda: adapter.paths(request))
-
-
-class _CachedSets(CachingAdapter):
-    async def compute(self, request: SetRequest) -> Computed:
-        assert isinstance(self._adapter, SupportsSets)  # noqa: S101 - as above
-        adapter = self._adapter
-        return await one(self._computed, (request,), lambda: adapter.compute(request))
-
-
-class _CachedSparql(CachingAdapter):
-    async def select(self, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:
-        assert isinstance(self._adapter, SupportsSparql)  # noqa: S101 - as above
-        adapter = self._adapter
-        return await one(
-            self._answers,
-            (query, timeout_s, max_rows),
-            lambda: adapter.select(query, timeout_s=timeout_s, max_rows=max_rows),
-        )
-
-
-class _CachedSearchNote(CachingAdapter):
-    @property
-    def search_note(self) -> str:
-        assert isinstance(self._adapter, SupportsSearchNote)  # noqa: S101 - as above
-        return self._adapter.search_note
-
-
-class _CachedFeatureNote(CachingAdapter):
-    @property
-    def feature_note(self) -> str:
-        assert isinstance(self._adapter, SupportsFeatureNote)  # noqa: S101 - as above
-        return self._adapter.feature_note
-
-
-class _CachedVectors(CachingAdapter):
-    async def label_vectors(self, fingerprint: str) -> LabelVectors | None:
-        assert isinstance(self._adapter, SupportsVectors)  # noqa: S101 - as above
-        return await self._adapter.label_vectors(fingerprint)
-
-    async def search_vectors(
-        self, vector: Vectors, *, fingerprint: str, limit: int, type: Node | None = None
-    ) -> Sequence[Candidate]:
-        assert isinstance(self._adapter, SupportsVectors)  # noqa: S101 - as above
-        return await self._adapter.search_vectors(vector, fingerprint=fingerprint, limit=limit, type=type)
-
-
-class _CachedSurroundings(CachingAdapter):
-    async def surroundings(self, request: SurroundingsRequest) -> Surroundings:
-        adapter, asked = self._adapter, tuple(dict.fromkeys(request.entities))
-        assert isinstance(adapter, SupportsSurroundings)  # noqa: S101 - as above
+    def _take_on(self, adapter: KGAdapter) -> None:
+        """Give this adapter the optional abilities of the one that it asks, and no others."""
+        if isinstance(adapter, SupportsLearning):
+            self.learn_profile = adapter.learn_profile
+        if isinstance(adapter, SupportsPaths):
+            self.paths = partial(_paths, self._paths, adapter)
+        if isinstance(adapter, SupportsSets):
+            self.compute = partial(_compute, self._computed, adapter)
+        if isinstance(adapter, SupportsSparql):
+            self.select = partial(_select, self._answers, adapter)
+        if isinstance(adapter, SupportsSearchNote):
+            self.search_note = adapter.search_note
+        if isinstance(adapter, SupportsFeatureNote):
+            self.feature_note = adapter.feature_note
         if isinstance(adapter, SupportsVectors):
-            # The numbers in its surroundings go with its vectors, and are its own to give.
-            return await adapter.surroundings(request)
-
-        async def ask(missing: Sequence[Node]) -> Mapping[Node, Around]:
-            return parts_of(await adapter.surroundings(replace(request, entities=tuple(missing))))
-
-        found = await each(self._arounds, (request.per_relation, request.per_entity, request.values), asked, ask)
-        labels = {term: label for around in found.values() for term, label in around.labels.items()}
-        return surroundings_of(asked, {entity: around.page for entity, around in found.items()}, labels)
+            self.label_vectors, self.search_vectors = adapter.label_vectors, adapter.search_vectors
+        if isinstance(adapter, SupportsSurroundings):
+            # The numbers in the surroundings of a graph with vectors go with these, and are its own to give.
+            ask = partial(_surroundings, self._arounds, adapter)
+            self.surroundings: Callable[[SurroundingsRequest], Awaitable[Surroundings]] = (
+                adapter.surroundings if isinstance(adapter, SupportsVectors) else ask
+            )
 
 
-_ABILITIES: Final[tuple[tuple[type, type[CachingAdapter]], ...]] = (
-    (SupportsLearning, _CachedLearning),
-    (SupportsPaths, _CachedPaths),
-    (SupportsSets, _CachedSets),
-    (SupportsSparql, _CachedSparql),
-    (SupportsSearchNote, _CachedSearchNote),
-    (SupportsFeatureNote, _CachedFeatureNote),
-    (SupportsVectors, _CachedVectors),
-    (SupportsSurroundings, _CachedSurroundings),
-)
+async def _paths(kept: AnswerCache[Question, PathsFound], adapter: SupportsPaths, request: PathRequest) -> PathsFound:
+    return await one(kept, (request,), lambda: adapter.paths(request))
 
 
-def cached(
-    adapter: KGAdapter, limits: CacheLimits | None = None, clock: Callable[[], float] = time.monotonic
-) -> CachingAdapter:
-    """Return an adapter that remembers what another one answers, and can do whatever that one can.
-
-    Args:
-        adapter: What is asked.
-        limits: How much is remembered.
-        clock: Tells the time, in seconds.
-    """
-    bases = tuple(kind for ability, kind in _ABILITIES if isinstance(adapter, ability))
-    return _with_abilities(bases)(adapter, limits, clock)
+async def _compute(kept: AnswerCache[Question, Computed], adapter: SupportsSets, request: SetRequest) -> Computed:
+    return await one(kept, (request,), lambda: adapter.compute(request))
 
 
-@cache
-def _with_abilities(bases: tuple[type[CachingAdapter], ...]) -> type[CachingAdapter]:
-    made = type(CachingAdapter.__name__, (*bases, CachingAdapter), {})
-    assert issubclass(made, CachingAdapter)  # noqa: S101 - tells the type checkers what its last base says
-    return made
+async def _select(
+    kept: AnswerCache[Question, SparqlAnswer], adapter: SupportsSparql, query: str, *, timeout_s: float, max_rows: int
+) -> SparqlAnswer:
+    question = (query, timeout_s, max_rows)
+    return await one(kept, question, lambda: adapter.select(query, timeout_s=timeout_s, max_rows=max_rows))
+
+
+async def _surroundings(
+    kept: AnswerCache[Question, Kept[Around]], adapter: SupportsSurroundings, request: SurroundingsRequest
+) -> Surroundings:
+    async def ask(missing: Sequence[Node]) -> Mapping[Node, Around]:
+        return parts_of(await adapter.surroundings(replace(request, entities=tuple(missing))))
+
+    asked = tuple(dict.fromkeys(request.entities))
+    found = await each(kept, (request.per_relation, request.per_entity, request.values), asked, ask)
+    labels = {term: label for around in found.values() for term, label in around.labels.items()}
+    return surroundings_of(asked, {entity: around.page for entity, around in found.items()}, labels)

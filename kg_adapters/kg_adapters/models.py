@@ -1,6 +1,5 @@
 """What adapters answer: frozen values, every one bounded and honest about what it leaves out."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeGuard
 from typing import Literal as Choice
@@ -233,12 +232,6 @@ class SparqlAnswer:
     truncated: bool
     truth: bool | None = None
     named: tuple[Iri, ...] = ()
-
-
-def path_order(path: Path) -> tuple[int, int, Sequence[str]]:
-    """Return the key that sorts paths as `PathsFound` promises."""
-    ids = [text for triple in path.triples for text in (str(triple.head), triple.relation.value, str(triple.tail))]
-    return len(path.triples), path.inner_degree, ids
 
 
 def _are_edges(facts: tuple[Fact, ...]) -> TypeGuard[tuple[Triple, ...]]:

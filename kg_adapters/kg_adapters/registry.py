@@ -59,9 +59,9 @@ def _read(name: str) -> tuple[str, str]:
 
 
 def _remembering(graph: KGAdapter, kept_s: float) -> KGAdapter:
-    from kg_adapters.caching import CacheLimits, cached  # noqa: PLC0415 - rarely needed
+    from kg_adapters.caching import CacheLimits, CachingAdapter  # noqa: PLC0415 - rarely needed
 
-    return cached(graph, CacheLimits(expiry_s=kept_s))
+    return CachingAdapter(graph, CacheLimits(expiry_s=kept_s))
 
 
 def _exists(name: str) -> bool:

@@ -27,7 +27,7 @@ from fault_endpoint import (
     serving,
     uri,
 )
-from kg_adapters.caching import cached
+from kg_adapters.caching import CachingAdapter
 from kg_adapters.errors import BackendError, BackendTimeout
 from kg_adapters.labels import Vocabulary
 from kg_adapters.prefixes import Prefixes
@@ -410,7 +410,7 @@ async def remembering(server: FaultEndpoint) -> AsyncGenerator[SupportsSparql]:
     """Open an adapter over an endpoint that remembers its answers."""
     endpoint = SparqlEndpoint(EndpointOptions(url=server.url))
     queries = Queries.of(DIALECTS["standard"], Vocabulary())
-    async with aclosing(cached(SparqlAdapter(Parts("flood", endpoint, queries, Prefixes())))) as graph:
+    async with aclosing(CachingAdapter(SparqlAdapter(Parts("flood", endpoint, queries, Prefixes())))) as graph:
         assert isinstance(graph, SupportsSparql)
         yield graph
 

@@ -9,7 +9,7 @@ import pytest
 import rdflib
 
 from kg_adapters.answer_cache import AnswerCache
-from kg_adapters.caching import CacheLimits, CachingAdapter, cached
+from kg_adapters.caching import CacheLimits, CachingAdapter
 from kg_adapters.errors import BackendTimeout, BackendUnavailable, InvalidRequest, KGError
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.models import PathRequest
@@ -29,7 +29,7 @@ ABILITIES = (SupportsPaths, SupportsSparql, SupportsSearchNote, SupportsVectors,
 
 class TestCachedGraph(ValuesContract, KGAdapterContract):
     async def open_graph(self, triples: str) -> KGAdapter:
-        return cached(RdflibAdapter(rdflib.Graph().parse(data=triples, format="nt")))
+        return CachingAdapter(RdflibAdapter(rdflib.Graph().parse(data=triples, format="nt")))
 
 
 class Backend:
@@ -68,12 +68,12 @@ def abilities(graph: KGAdapter) -> list[bool]:
 
 
 def over(endpoint: StandInEndpoint) -> CachingAdapter:
-    return cached(adapter_over(endpoint))
+    return CachingAdapter(adapter_over(endpoint))
 
 
 async def test_batches_that_overlap_ask_only_for_what_is_missing() -> None:
     graph = LabelsOf(NAMED)
-    memory = cached(graph)
+    memory = CachingAdapter(graph)
     assert await memory.labels([iri("tokyo"), iri("nameless")]) == {iri("tokyo"): "Tokyo"}
     assert await memory.labels([iri("nameless"), iri("bern"), iri("tokyo")]) == {
         iri("bern"): "Bern",
@@ -156,7 +156,7 @@ async def test_surroundings_are_remembered_entity_by_entity_and_equal() -> None:
 
 
 async def test_a_store_gives_its_own_numbers_with_its_surroundings(tmp_path: Path) -> None:
-    memory = cached(LocalAdapter(store_of(tmp_path, ntriples(TANGLE))))
+    memory = CachingAdapter(LocalAdapter(store_of(tmp_path, ntriples(TANGLE))))
     assert isinstance(memory, SupportsSurroundings)
     found = await memory.surroundings(SurroundingsRequest((iri("n1"),), per_relation=2, per_entity=5))
     assert found.ids is not None
@@ -165,21 +165,21 @@ async def test_a_store_gives_its_own_numbers_with_its_surroundings(tmp_path: Pat
 async def test_the_memory_can_do_what_its_graph_can_and_no_more(tmp_path: Path) -> None:
     local = LocalAdapter(store_of(tmp_path, ntriples(TOWNS)))
     graphs: list[KGAdapter] = [local, adapter_over(endpoint_of(TOWNS)), LabelsOf(TOWNS)]
-    assert [abilities(cached(graph)) for graph in graphs] == [abilities(graph) for graph in graphs]
+    assert [abilities(CachingAdapter(graph)) for graph in graphs] == [abilities(graph) for graph in graphs]
     assert len({tuple(abilities(graph)) for graph in graphs}) == 3
 
 
 async def test_the_memory_speaks_for_its_graph(tmp_path: Path) -> None:
     endpoint = endpoint_of(TOWNS)
     graph = adapter_over(endpoint)
-    memory = cached(graph)
+    memory = CachingAdapter(graph)
     said = (memory.name, memory.prefixes, memory.vocabulary, memory.remote)
     assert said == (graph.name, graph.prefixes, graph.vocabulary, True)
     assert isinstance(memory, SupportsSearchNote)
     assert memory.search_note == graph.search_note
     await memory.aclose()
     assert endpoint.closed == 1
-    local = cached(LocalAdapter(store_of(tmp_path, ntriples(TOWNS))))
+    local = CachingAdapter(LocalAdapter(store_of(tmp_path, ntriples(TOWNS))))
     assert isinstance(local, SupportsVectors)
     assert await local.label_vectors("no-model") is None
     assert isinstance(local, SupportsPaths)
@@ -189,7 +189,7 @@ async def test_the_memory_speaks_for_its_graph(tmp_path: Path) -> None:
 
 async def test_answers_are_forgotten_when_they_are_old() -> None:
     graph, now = LabelsOf(NAMED), [0.0]
-    memory = cached(graph, CacheLimits(expiry_s=60), clock=lambda: now[0])
+    memory = CachingAdapter(graph, CacheLimits(expiry_s=60), clock=lambda: now[0])
     for when in (0.0, 59.0, 60.0):
         now[0] = when
         await memory.labels([iri("tokyo")])

@@ -2,9 +2,10 @@
 
 import pytest
 
-from kg_adapters.models import Count, Path, PathsFound, path_order
+from kg_adapters.models import Count, Path, PathsFound
 from kg_adapters.terms import BlankNode, Triple
 from kg_adapters.testing import edges, iri
+from path_reference import path_order
 
 
 def test_a_count_says_whether_it_is_exact() -> None:

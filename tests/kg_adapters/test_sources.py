@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kg_adapters.errors import InvalidSource
-from kg_adapters.local.sources import Source, find_sources, gather_sources, look
+from kg_adapters.local.sources import Source, gather_sources, look
 
 
 def touch(folder: Path, *names: str) -> None:
@@ -18,7 +18,7 @@ def touch(folder: Path, *names: str) -> None:
 
 def test_a_folder_gives_its_rdf_files_sorted_and_nothing_else(tmp_path: Path) -> None:
     touch(tmp_path, "b.nt", "a.TTL", "sub/c.jsonld.gz", "readme.md", "data.xml", "package.json", ".hidden.nt", "x.gz")
-    assert find_sources([tmp_path]) == [
+    assert list(gather_sources([tmp_path]).files) == [
         Source(tmp_path / "a.TTL", "a.TTL"),
         Source(tmp_path / "b.nt", "b.nt"),
         Source(tmp_path / "sub/c.jsonld.gz", "sub/c.jsonld.gz"),
@@ -33,20 +33,20 @@ def test_a_source_knows_its_ending_and_whether_it_is_compressed() -> None:
 
 def test_a_named_file_may_have_an_ending_that_says_little(tmp_path: Path) -> None:
     touch(tmp_path, "graph.json", "ontology.xml")
-    found = find_sources([tmp_path / "graph.json", tmp_path / "ontology.xml"])
+    found = list(gather_sources([tmp_path / "graph.json", tmp_path / "ontology.xml"]).files)
     assert [source.name for source in found] == ["graph.json", "ontology.xml"]
 
 
 def test_no_file_is_read_twice(tmp_path: Path) -> None:
     touch(tmp_path, "a.nt")
-    assert find_sources([tmp_path / "a.nt", tmp_path, tmp_path / ".." / tmp_path.name / "a.nt"]) == [
+    assert list(gather_sources([tmp_path / "a.nt", tmp_path, tmp_path / ".." / tmp_path.name / "a.nt"]).files) == [
         Source(tmp_path / "a.nt", "a.nt")
     ]
 
 
 def test_files_of_one_name_from_two_folders_keep_apart(tmp_path: Path) -> None:
     touch(tmp_path, "one/a.nt", "two/a.nt", "two/b.nt")
-    names = [source.name for source in find_sources([tmp_path / "one", tmp_path / "two"])]
+    names = [source.name for source in list(gather_sources([tmp_path / "one", tmp_path / "two"]).files)]
     assert names == ["1/a.nt", "2/a.nt", "b.nt"]
 
 
@@ -54,21 +54,21 @@ def test_files_of_one_name_from_two_folders_keep_apart(tmp_path: Path) -> None:
 def test_an_unknown_ending_is_an_error_that_lists_the_known_ones(tmp_path: Path, name: str) -> None:
     touch(tmp_path, name)
     with pytest.raises(InvalidSource, match=r"graph.* ending that is not known\. Expected \.json, \.jsonld, \.n3"):
-        find_sources([tmp_path / name])
+        list(gather_sources([tmp_path / name]).files)
 
 
 def test_a_missing_path_is_an_error_that_names_it(tmp_path: Path) -> None:
     with pytest.raises(InvalidSource, match=r"There is no file or folder .*nowhere\.nt"):
-        find_sources([tmp_path / "nowhere.nt"])
+        list(gather_sources([tmp_path / "nowhere.nt"]).files)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="only POSIX has named pipes")
 def test_a_pipe_is_no_file_whether_it_is_named_or_found_in_a_folder(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "g.nt")
     with pytest.raises(InvalidSource, match=r"g\.nt is neither a file nor a folder"):
-        find_sources([tmp_path / "g.nt"])
+        list(gather_sources([tmp_path / "g.nt"]).files)
     touch(tmp_path, "h.nt")
-    assert [source.name for source in find_sources([tmp_path])] == ["h.nt"]
+    assert [source.name for source in list(gather_sources([tmp_path]).files)] == ["h.nt"]
 
 
 def test_a_file_that_went_away_has_no_state(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_file_that_went_away_has_no_state(tmp_path: Path) -> None:
 def test_a_folder_without_rdf_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "notes.txt.gz").write_bytes(gzip.compress(b"nothing"))
     with pytest.raises(InvalidSource, match="holds no RDF file"):
-        find_sources([tmp_path])
+        list(gather_sources([tmp_path]).files)
 
 
 def name_sources(folder: Path, *, follow_links: bool = False) -> tuple[list[str], list[str]]:
@@ -93,7 +93,10 @@ def test_the_ending_of_a_link_is_that_of_the_name_that_was_given(tmp_path: Path)
     (tmp_path / "link").symlink_to("data")
     (tmp_path / "data" / "g.ttl").symlink_to("../data/.git/4c1f")
     touch(tmp_path, "data/.git/4c1f")
-    named, in_folder = find_sources([tmp_path / "g.nt.gz"]), find_sources([tmp_path / "link"])
+    named, in_folder = (
+        list(gather_sources([tmp_path / "g.nt.gz"]).files),
+        list(gather_sources([tmp_path / "link"]).files),
+    )
     assert named == [Source(tmp_path / "blobs/4c1f", "g.nt.gz")]
     assert (named[0].ending, named[0].gzipped) == (".nt", True)
     assert in_folder == [Source(tmp_path / "data/.git/4c1f", "g.ttl")]
@@ -124,4 +127,4 @@ def test_a_folder_whose_links_all_lead_outside_says_how_to_read_them(tmp_path: P
     touch(tmp_path, "blobs/a", "data/readme.md")
     (tmp_path / "data" / "a.nt").symlink_to("../blobs/a")
     with pytest.raises(InvalidSource, match=r"data holds no RDF file\..*/data/a\.nt, .*import --follow-links"):
-        find_sources([tmp_path / "data"])
+        list(gather_sources([tmp_path / "data"]).files)

@@ -7,7 +7,7 @@ import pytest
 
 from kg_adapters.errors import InvalidSource
 from kg_adapters.local.reader import SourceReader
-from kg_adapters.local.sources import find_sources
+from kg_adapters.local.sources import gather_sources
 
 A_P_B = "<http://e/a> <http://e/p> <http://e/b>"
 XML_A_P_B = '<rdf:Description rdf:about="http://e/a"><p rdf:resource="http://e/b"/></rdf:Description>'
@@ -21,7 +21,7 @@ def write(folder: Path, name: str, content: str | bytes) -> Path:
 
 
 def read(reader: SourceReader, *paths: Path) -> list[str]:
-    return [str(quad) for source in find_sources(paths) for quad in reader.read(source)]
+    return [str(quad) for source in gather_sources(paths).files for quad in reader.read(source)]
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_what_stands_before_the_cut_of_an_archive_is_read(tmp_path: Path) -> Non
 
 def test_a_file_that_may_not_be_read_is_an_error(tmp_path: Path) -> None:
     path = write(tmp_path, "g.nt", "")
-    sources = find_sources([path])
+    sources = list(gather_sources([path]).files)
     path.unlink()
     with pytest.raises(InvalidSource, match=r"g\.nt cannot be read to its end"):
         list(SourceReader().read(sources[0]))
@@ -292,6 +292,6 @@ def test_the_position_in_the_file_grows_while_it_is_read(tmp_path: Path) -> None
     path = write(tmp_path, "g.nt", f"{A_P_B} .\n" * 10)
     reader = SourceReader()
     assert reader.position == 0
-    positions = [reader.position for source in find_sources([path]) for _ in reader.read(source)]
+    positions = [reader.position for source in gather_sources([path]).files for _ in reader.read(source)]
     assert positions == [path.stat().st_size] * 10
     assert reader.position == path.stat().st_size

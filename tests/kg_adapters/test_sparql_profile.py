@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from kg_adapters.caching import cached
+from kg_adapters.caching import CachingAdapter
 from kg_adapters.errors import BackendTimeout, BackendUnavailable
 from kg_adapters.labels import Vocabulary
 from kg_adapters.profile import unknown_profile
@@ -166,7 +166,7 @@ async def test_an_endpoint_that_refuses_everything_is_soon_left_alone() -> None:
 
 async def test_who_asks_first_does_not_wait_long_for_what_is_learned_behind() -> None:
     endpoint = endpoint_of(TOWNS)
-    graph = cached(large(endpoint))
+    graph = CachingAdapter(large(endpoint))
     assert isinstance(graph, SupportsLearning)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(partial(graph.learn_profile, when_asked=True))

@@ -25,7 +25,7 @@ from kg_adapters.algebra import (
     Union,
     ValueOf,
 )
-from kg_adapters.caching import cached
+from kg_adapters.caching import CachingAdapter
 from kg_adapters.errors import BackendTimeout
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import Count
@@ -146,7 +146,7 @@ async def test_only_as_much_is_asked_for_as_is_wanted() -> None:
 
 async def test_a_question_that_was_answered_is_not_asked_again() -> None:
     endpoint = StandInEndpoint(written(FACTS))
-    graph = cached(adapter_over(endpoint))
+    graph = CachingAdapter(adapter_over(endpoint))
     assert isinstance(graph, SupportsSets)
     request = SetRequest(Grouped(FILMS, CAST), witnesses=0)
     assert await graph.compute(request) == await graph.compute(request)

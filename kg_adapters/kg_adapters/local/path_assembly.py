@@ -60,7 +60,7 @@ class TripleFinder:
         self._nodes: dict[int, Node] = {}
 
     def best_paths(self, layers: Sequence[NodePaths], limit: int) -> tuple[Path, ...]:
-        """Return the first `limit` paths by `path_order`.
+        """Return the first `limit` paths in the order of `PathsFound`.
 
         Args:
             layers: Fewer hops first. Of each, any superset of the node paths that its share of the limit needs.

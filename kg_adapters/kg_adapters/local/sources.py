@@ -81,15 +81,6 @@ def look(path: Path) -> FileState:
     return FileState(at.st_ino, at.st_size, at.st_mtime_ns)
 
 
-def find_sources(paths: Sequence[Path]) -> list[Source]:
-    """Return the files to read, as `gather_sources` does.
-
-    Raises:
-        InvalidSource: As there.
-    """
-    return list(gather_sources(paths).files)
-
-
 def gather_sources(paths: Sequence[Path], *, follow_links: bool = False) -> Sources:
     """Return the files to read: each path itself, or every RDF file under it, sorted, none twice.
 

@@ -19,7 +19,6 @@ from kg_adapters.sparql.schema import Surveyor, with_well_known
 from kg_adapters.sparql.schema_file import SchemaFile
 from kg_adapters.sparql.search import EndpointSearch
 
-SCHEMES: Final = ("http://", "https://")
 OPENING_S: Final = 3.0
 """How long an endpoint may take to tell its prefixes, since nothing can be asked before it is open."""
 

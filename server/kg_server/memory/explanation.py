@@ -1,13 +1,14 @@
 """Why the graph does not hold a triple, and what it holds instead."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from kg_adapters.errors import KGError
-from kg_adapters.models import NO_FEATURES, Degree, Description, NeighborPage, Role
+from kg_adapters.models import Degree, Description, Role
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.requests import FeatureRequest, NeighborRequest
+from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term, Triple
 from kg_server.memory.reading import Mention, Value
 from kg_server.names import Names, names_of
@@ -131,29 +132,21 @@ async def _around(graph: KGAdapter, known: Sequence[Stated]) -> _Instead:
 
 async def _tails(graph: KGAdapter, known: Sequence[Stated]) -> Mapping[_Edge, Sequence[Term]]:
     """Return some of what each head has over its relation: entities, or else values."""
-    edges = dict.fromkeys((each.head.node, each.relation_iri) for each in known)
-    found: dict[_Edge, list[Term]] = {edge: [] for edge in edges}
-    relations = frozenset(relation for _, relation in edges)
+    nodes = tuple(dict.fromkeys(each.head.node for each in known))
+    relations = frozenset(each.relation_iri for each in known)
+    if not nodes:
+        return {}
     most = SHOWN_TAILS + 1
-    pages: Mapping[Node, NeighborPage] = {}
-    if edges:
-        pages = await graph.neighbors(
-            NeighborRequest(
-                tuple(dict.fromkeys(node for node, _ in edges)),
-                direction="out",
-                relations=relations,
-                limit_per_relation=most,
-                limit=most * len(relations),
-            )
-        )
-    for page in pages.values():
-        for triple in page.triples:
-            found.setdefault((triple.head, triple.relation), []).append(triple.tail)
-    for node, relation in edges:
-        if not found[node, relation]:
-            values = await graph.features(FeatureRequest((node,), frozenset({relation}), most))
-            found[node, relation].extend(each.value for each in values.get(node, NO_FEATURES).features)
-    return found
+    request = NeighborRequest(
+        nodes, "out", relations, limit=2 * most * len(relations), limit_per_relation=most, values=True
+    )
+    entities: defaultdict[_Edge, list[Term]] = defaultdict(list)
+    values: defaultdict[_Edge, list[Term]] = defaultdict(list)
+    for page in (await graph.neighbors(request)).values():
+        for fact in page.facts:
+            (values if isinstance(fact, Attribute) else entities)[fact.head, fact.relation].append(fact.tail)
+    edges = [(each.head.node, each.relation_iri) for each in known]
+    return {edge: entities[edge] or values[edge] for edge in edges}
 
 
 def _terms(known: Sequence[Stated], instead: _Instead) -> Sequence[Node]:
