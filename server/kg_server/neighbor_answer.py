@@ -63,10 +63,7 @@ def neighbor_answer(query: Query, page: NeighborPage, table: RelationTable, open
 
 
 def _row(fact: Fact, names: Names) -> list[str]:
-    if isinstance(fact, Triple):
-        tail = names.entity_id(fact.tail)
-    else:
-        tail = names.value(fact.tail, relation=fact.relation)
+    tail = names.entity_id(fact.tail) if isinstance(fact, Triple) else names.value(fact.tail, relation=fact.relation)
     return [names.entity_id(fact.head), names.relation_id(fact.relation), tail]
 
 
