@@ -28,7 +28,7 @@ _MOST_COLD: Final = 100
 
 
 async def measure_observe(bench: Bench) -> Section:
-    """Observe three hops around the topics of questions: without a vector of a pair at hand, with all, with letters."""
+    """Observe three hops around the topics of questions: asked for the first time, asked again, and by letters."""
     model = MiniLmEmbedder()
     model.load()
     bench.tell("Embedding the labels, if that was not done by an earlier run …")
@@ -44,7 +44,7 @@ async def measure_observe(bench: Bench) -> Section:
     if bench.with_peers:
         lines.append(await _plain(bench, model, vectors, cases[:_PLAIN_CASES]))
     notes = (
-        f"{len(cases)} questions, each about one entity. Cold: no vector of a pair is known.",
+        f"{len(cases)} questions, each about one entity. Cold: the question is asked for the first time.",
         f"Vectors of relations, and of the {_MOST_LABELS:,} best connected labels, are there.",
         "Plain: rdflib in memory, every neighbour, and one call of the same model for each text.",
     )

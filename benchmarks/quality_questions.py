@@ -85,9 +85,9 @@ class RandomScorer:
     def __init__(self) -> None:
         self._dice = random.Random(7)  # noqa: S311 - the same order every time is the point
 
-    async def score(self, asked: Inquiry, around: Surroundings, edges: Longs, *, looks: int) -> Floats:
+    async def score(self, asked: Inquiry, around: Surroundings, edges: Longs) -> Floats:
         """See `Scorer`."""
-        del asked, around, looks
+        del asked, around
         return np.array([self._dice.random() for _ in edges], dtype=np.float32)
 
 

@@ -2,27 +2,31 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import count
+from dataclasses import dataclass, replace
+from itertools import count, islice
 from typing import Final, Protocol, TypeAlias, TypeVar, overload, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
+from kg_adapters.labels import Vocabulary
 from kg_adapters.models import Count, NeighborPage
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.requests import NeighborRequest, SurroundingsRequest
+from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
 from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term, Triple, node_key
 
 Ints: TypeAlias = npt.NDArray[np.int32]
 Longs: TypeAlias = npt.NDArray[np.int64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
 
+MAX_ALIASES: Final = 8
+"""How many other names of a relation count at most."""
+
 T_co = TypeVar("T_co", covariant=True)
 
 
 class Lazy(Sequence[T_co]):
-    """A sequence whose items are made when somebody looks at them.
+    """A sequence whose items are made when somebody first looks at them.
 
     Args:
         length: How many items there are.
@@ -32,6 +36,7 @@ class Lazy(Sequence[T_co]):
     def __init__(self, length: int, make: Callable[[int], T_co]) -> None:
         self._length = length
         self._make = make
+        self._made: dict[int, T_co] = {}
 
     def __len__(self) -> int:
         return self._length
@@ -44,10 +49,15 @@ class Lazy(Sequence[T_co]):
 
     def __getitem__(self, place: int | slice) -> T_co | Sequence[T_co]:
         places = range(self._length)[place]
-        return self._make(places) if isinstance(places, int) else [self._make(each) for each in places]
+        return self._item(places) if isinstance(places, int) else [self._item(each) for each in places]
 
     def __iter__(self) -> Iterator[T_co]:
-        return map(self._make, range(self._length))
+        return map(self._item, range(self._length))
+
+    def _item(self, place: int) -> T_co:
+        if place not in self._made:
+            self._made[place] = self._make(place)
+        return self._made[place]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +93,8 @@ class Surroundings:
         sampled: The entities that have more facts than are here.
         ids: The store's own numbers, where the graph has some.
         far_literals: The literals, one for each attribute, in the order of the facts.
+        relation_aliases: Other names of each relation, where the graph has them at hand; empty where it would have to
+            ask for them.
     """
 
     entities: tuple[Node, ...]
@@ -97,6 +109,7 @@ class Surroundings:
     sampled: tuple[Node, ...]
     ids: StoreIds | None = None
     far_literals: Sequence[Literal] = ()
+    relation_aliases: Sequence[Sequence[str]] = ()
 
     def __len__(self) -> int:
         return len(self.near)
@@ -133,7 +146,10 @@ async def surroundings(graph: KGAdapter, request: SurroundingsRequest) -> Surrou
 
 
 async def gather_surroundings(graph: KGAdapter, request: SurroundingsRequest) -> Surroundings:
-    """Return the facts around entities from one request for neighbours and one for labels."""
+    """Return the facts around entities from one request for neighbours and one for labels.
+
+    A graph that is not remote is asked for the aliases of the relations too.
+    """
     around = tuple(dict.fromkeys(request.entities))
     asked = NeighborRequest(
         around, limit_per_relation=request.per_relation, limit=request.per_entity, values=request.values
@@ -141,7 +157,24 @@ async def gather_surroundings(graph: KGAdapter, request: SurroundingsRequest) ->
     pages = await graph.neighbors(asked)
     rows = (_row(0, entity, fact) for entity, page in pages.items() for fact in page.facts)
     wanted = {term for *_, relation, far in rows for term in (relation, far) if not isinstance(term, Literal)}
-    return surroundings_of(around, pages, await graph.labels(wanted) if wanted else {})
+    found = surroundings_of(around, pages, await graph.labels(wanted) if wanted else {})
+    return found if graph.remote else replace(found, relation_aliases=await _aliases(graph, found.relations))
+
+
+async def _aliases(graph: KGAdapter, relations: Sequence[Iri]) -> list[tuple[str, ...]]:
+    """Return the other names of each relation, at most `MAX_ALIASES` of one."""
+    asked = FeatureRequest(tuple(relations), frozenset(graph.vocabulary.aliases))
+    pages = await graph.features(asked) if relations else {}
+    return [
+        spoken_aliases(graph.vocabulary, (feature.value for feature in pages[each].features) if each in pages else ())
+        for each in relations
+    ]
+
+
+def spoken_aliases(vocabulary: Vocabulary, aliases: Iterable[Literal]) -> tuple[str, ...]:
+    """Return the first aliases that are in a language that people read, or in none, each once."""
+    texts = (each.value for each in aliases if each.language is None or _base(each.language) in vocabulary.languages)
+    return tuple(islice(dict.fromkeys(texts), MAX_ALIASES))
 
 
 def surroundings_of(
@@ -195,6 +228,10 @@ def _row(place: int, entity: Node, fact: Fact) -> _Edge:
 def _places(known: Sequence[T], asked: Collection[T]) -> Ints:
     place: Mapping[T, int] = {each: number for number, each in enumerate(known)}
     return _ints(place[each] for each in asked)
+
+
+def _base(language: str) -> str:
+    return language.lower().partition("-")[0]
 
 
 def _ints(values: Iterable[int]) -> Ints:

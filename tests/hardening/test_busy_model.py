@@ -28,9 +28,11 @@ from kg_server.observation.wording import Inquiry
 from kg_server.settings import Settings
 from small_graphs import store_of
 
-# Each hub has texts of its own: who asks for the very texts that are being embedded waits for these.
+# Each hub has relations of its own: who asks for the very texts that are being embedded waits for these.
 STARS = "\n".join(
-    f"<{EXAMPLE}{hub}> <{EXAMPLE}knows> <{EXAMPLE}{hub}{number}> ." for hub in ("ann", "bob") for number in range(40)
+    f"<{EXAMPLE}{hub}> <{EXAMPLE}{hub}{number}> <{EXAMPLE}friend{number}> ."
+    for hub in ("ann", "bob")
+    for number in range(40)
 )
 
 
@@ -110,8 +112,8 @@ class SlowScorer:
     def __init__(self, busy_s: float) -> None:
         self._busy_s = busy_s
 
-    async def score(self, asked: Inquiry, around: Surroundings, edges: Longs, *, looks: int) -> Floats:
-        del asked, around, looks
+    async def score(self, asked: Inquiry, around: Surroundings, edges: Longs) -> Floats:
+        del asked, around
         end = anyio.current_time() + self._busy_s
         while anyio.current_time() < end:
             pass
@@ -124,9 +126,9 @@ class SlowScorer:
 async def test_all_hops_of_a_question_share_the_time_of_the_model() -> None:
     scorer, nothing = HurriedScorer(SlowScorer(0.02), 0.01), surroundings_of((), {}, {})
     edges = np.zeros(1, dtype=np.int64)
-    assert len(await scorer.score(Inquiry("Who?", "Who?"), nothing, edges, looks=1)) == 1
+    assert len(await scorer.score(Inquiry("Who?", "Who?"), nothing, edges)) == 1
     with pytest.raises(ModelBusy):
-        await scorer.score(Inquiry("Who?", "Who?"), nothing, edges, looks=1)
+        await scorer.score(Inquiry("Who?", "Who?"), nothing, edges)
 
 
 def test_the_model_of_the_package_is_shared_in_a_queue_and_a_service_is_guarded() -> None:

@@ -13,7 +13,7 @@ from kg_adapters.errors import InvalidRequest
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.index import GraphIndex
-from kg_adapters.local.surroundings import surroundings_in_index
+from kg_adapters.local.surroundings import RelationAliases, surroundings_in_index
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_adapters.requests import SurroundingsRequest
 from kg_adapters.surroundings import Lazy, SupportsSurroundings, Surroundings, gather_surroundings, surroundings
@@ -40,7 +40,9 @@ def by_index(
     request = SurroundingsRequest(tuple(entities), per_relation, per_entity, values)
     numbers = (index.relations.find(iri.value) for iri in Vocabulary().texts)
     texts = [number for number in numbers if number is not None]
-    return surroundings_in_index(index, Dictionary(index), request, texts, telling=lambda make: make)
+    dictionary = Dictionary(index)
+    aliases = RelationAliases(index, dictionary, Vocabulary())
+    return surroundings_in_index(index, dictionary, request, texts, aliases, telling=lambda make: make)
 
 
 def rdflib_adapter(statements: Sequence[str]) -> RdflibAdapter:

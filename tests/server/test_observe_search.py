@@ -193,10 +193,9 @@ async def test_a_wide_frontier_leaves_each_entity_a_smaller_share() -> None:
     assert graph.limits == [PER_ENTITY, 100]
 
 
-def test_many_seeds_share_what_a_turn_may_expand_and_look_at() -> None:
-    wide = Reach(top_n=200, top_percent=100, looks=32)
+def test_many_seeds_share_what_a_turn_may_expand() -> None:
+    wide = Reach(top_n=200, top_percent=100)
     assert [wide.width(seeds) for seeds in (1, 20)] == [200, MAX_EXPANDED // 20]
-    assert [wide.seed_looks(seeds) for seeds in (1, 4, 20)] == [32, 8, 4]
     assert Reach(top_n=3, top_percent=1).width(1) == 1
 
 

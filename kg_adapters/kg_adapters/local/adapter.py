@@ -24,7 +24,7 @@ from kg_adapters.local.sparql_store import ensure_sparql_store
 from kg_adapters.local.store import LocalStore
 from kg_adapters.local.store_names import StoreNames
 from kg_adapters.local.store_vectors import StoreVectors
-from kg_adapters.local.surroundings import surroundings_in_index
+from kg_adapters.local.surroundings import RelationAliases, surroundings_in_index
 from kg_adapters.local.vectors import LabelVectors
 from kg_adapters.models import (
     Candidate,
@@ -69,6 +69,7 @@ class LocalAdapter:
         self.store = store
         self._index = store.index
         self._dictionary = Dictionary(store.index)
+        self._aliases = RelationAliases(store.index, self._dictionary, store.info.vocabulary)
         self._content = store.content
         self._definition = StoreDefinition(store)
         self._names = StoreNames(store)
@@ -170,7 +171,9 @@ class LocalAdapter:
 
     @intact
     async def surroundings(self, request: SurroundingsRequest) -> Surroundings:
-        return surroundings_in_index(self._index, self._dictionary, request, self._texts, telling(self.store))
+        return surroundings_in_index(
+            self._index, self._dictionary, request, self._texts, self._aliases, telling(self.store)
+        )
 
     @intact
     async def label_vectors(self, fingerprint: str) -> LabelVectors | None:

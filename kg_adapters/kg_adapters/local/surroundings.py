@@ -1,15 +1,17 @@
 """Surroundings straight from the adjacency index, without a triple in between."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
 import numpy as np
 
+from kg_adapters.labels import Vocabulary
 from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.index import EdgeTable, FeatureTable, GraphIndex, Ints, Longs
 from kg_adapters.requests import SurroundingsRequest
-from kg_adapters.surroundings import Flags, Lazy, StoreIds, Surroundings
+from kg_adapters.surroundings import Flags, Lazy, StoreIds, Surroundings, spoken_aliases
+from kg_adapters.terms import Literal
 
 T = TypeVar("T")
 
@@ -53,8 +55,42 @@ class Telling(Protocol):
         ...
 
 
+class RelationAliases:
+    """The other names of a store's relations, each looked up once.
+
+    Args:
+        index: The graph.
+        dictionary: Its terms.
+        vocabulary: Which relations lead to aliases, and the languages that people read.
+    """
+
+    def __init__(self, index: GraphIndex, dictionary: Dictionary, vocabulary: Vocabulary) -> None:
+        self._index = index
+        self._dictionary = dictionary
+        self._vocabulary = vocabulary
+        self._known: dict[int, tuple[str, ...]] = {}
+
+    def of(self, relation: int) -> tuple[str, ...]:
+        """Return the other names of a relation, given by its id."""
+        known = self._known.get(relation)
+        if known is None:
+            known = self._known[relation] = spoken_aliases(self._vocabulary, self._literals(relation))
+        return known
+
+    def _literals(self, relation: int) -> Iterator[Literal]:
+        node, table = int(self._index.relation_nodes[relation]), self._index.features
+        if node >= 0:
+            features = map(self._dictionary.feature, range(int(table.starts[node]), int(table.starts[node + 1])))
+            yield from (each.value for each in features if each.relation in self._vocabulary.aliases)
+
+
 def surroundings_in_index(
-    index: GraphIndex, dictionary: Dictionary, request: SurroundingsRequest, texts: Collection[int], telling: Telling
+    index: GraphIndex,
+    dictionary: Dictionary,
+    request: SurroundingsRequest,
+    texts: Collection[int],
+    aliases: RelationAliases,
+    telling: Telling,
 ) -> Surroundings:
     """Return the facts around entities, as `gather_surroundings` does.
 
@@ -63,6 +99,7 @@ def surroundings_in_index(
         dictionary: Its terms.
         request: What to look around.
         texts: Relation ids whose literals name and describe; they do not count.
+        aliases: The other names of relations.
         telling: For what is only looked up when somebody reads it.
     """
     around = tuple(dict.fromkeys(request.entities))
@@ -100,6 +137,7 @@ def surroundings_in_index(
         far_labels=Lazy(len(nodes) + len(rows), lambda place: labels(place) if place < len(nodes) else values(place)),
         sampled=tuple(around[place] for place in sampled),
         ids=StoreIds(relation_ids, far_ids),
+        relation_aliases=list(map(aliases.of, relations)),
     )
 
 

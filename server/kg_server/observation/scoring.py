@@ -15,7 +15,7 @@ from kg_adapters.embedding.protocol import Embedder, products
 from kg_adapters.errors import ModelBusy
 from kg_adapters.surroundings import Longs, StoreIds, Surroundings
 from kg_adapters.vectors import LabelVectors
-from kg_server.observation.pairs import far_texts, pairs_of, spoken_relations
+from kg_server.observation.pairs import RelationNames, far_texts, names_of_relations, pairs_of
 from kg_server.observation.wording import Inquiry
 
 Floats: TypeAlias = npt.NDArray[np.float32]
@@ -27,7 +27,7 @@ BUSY: Final = "the embedding model is busy now; the same question a little later
 _THREADED: Final = 4_000
 """From how many far ends on it is worth a thread to add up vectors."""
 _TEXTS_AT_ONCE: Final = 2_000
-_SPELT: Final = 512
+_SPELT: Final = 128
 """Of how many pairs the far labels are compared by their letters, where their vectors choose the pairs."""
 
 
@@ -39,18 +39,16 @@ class Weights:
         relation_letters: The spelling of the relation.
         far: The likeness of the far label.
         far_letters: The spelling of the far label.
-        pair: The likeness of relation and far label as one text, for the pairs that are looked at closely.
     """
 
     relation_letters: float = 0.4
     far: float = 0.1
     far_letters: float = 0.2
-    pair: float = 0.3
 
     @property
     def total(self) -> float:
         """The highest sum of weighted likenesses."""
-        return 1 + self.relation_letters + self.far + self.far_letters + self.pair
+        return 1 + self.relation_letters + self.far + self.far_letters
 
 
 class Scorer(Protocol):
@@ -61,14 +59,13 @@ class Scorer(Protocol):
         """What it goes by, in words for readers."""
         ...
 
-    async def score(self, asked: Inquiry, around: Surroundings, edges: Longs, *, looks: int) -> Floats:
+    async def score(self, asked: Inquiry, around: Surroundings, edges: Longs) -> Floats:
         """Return the scores of some edges, at most 1, the higher the more alike; shape [edges].
 
         Args:
             asked: What is asked about the near ends.
             around: Where the edges are.
             edges: Places in `around`; shape [edges].
-            looks: How many distinct texts may be looked at closely.
         """
         ...
 
@@ -90,12 +87,11 @@ class SpellingScorer:
         """What it goes by, and why."""
         return f"spelling alone ({self._reason})" if self._reason else "spelling alone"
 
-    async def score(self, asked: Inquiry, around: Surroundings, edges: Longs, *, looks: int) -> Floats:
-        """See `Scorer`; every text is looked at."""
-        del looks
+    async def score(self, asked: Inquiry, around: Surroundings, edges: Longs) -> Floats:
+        """See `Scorer`."""
         pairs = pairs_of(around, edges)
-        relations = await _spelling(asked.about, spoken_relations(around))
-        scores: Floats = relations[pairs.relation]
+        names = names_of_relations(around)
+        scores: Floats = names.best(await _spelling(asked.about, names.texts))[pairs.relation]
         scores += self._FAR * await _far_spelling(asked.about, around, pairs.far)
         scores /= 1 + self._FAR
         return scores[pairs.of]
@@ -118,7 +114,7 @@ class HurriedScorer:
         """What the other goes by."""
         return self._scorer.name
 
-    async def score(self, asked: Inquiry, around: Surroundings, edges: Longs, *, looks: int) -> Floats:
+    async def score(self, asked: Inquiry, around: Surroundings, edges: Longs) -> Floats:
         """See `Scorer`.
 
         Raises:
@@ -127,7 +123,7 @@ class HurriedScorer:
         scores: Floats | None = None
         began = anyio.current_time()
         with anyio.move_on_after(self._left_s):
-            scores = await self._scorer.score(asked, around, edges, looks=looks)
+            scores = await self._scorer.score(asked, around, edges)
         self._left_s -= anyio.current_time() - began
         if scores is None:
             raise ModelBusy("The embedding model does not come to an end in time. Ask again in a moment.")
@@ -137,7 +133,8 @@ class HurriedScorer:
 class RelationFirstScorer:
     """Compares the meaning and the spelling of the relation first: a question asks for a far end without naming it.
 
-    Relations and labels have vectors that are computed once; only the best pairs are embedded as texts of their own.
+    Of the label of a relation and its other names the most alike counts. Relations and labels have vectors that are
+    computed once. To embed the best pairs as texts of their own as well gained nothing on development questions.
 
     Args:
         embedder: The model.
@@ -157,31 +154,30 @@ class RelationFirstScorer:
         """What it goes by."""
         return "meaning and spelling"
 
-    async def score(self, asked: Inquiry, around: Surroundings, edges: Longs, *, looks: int) -> Floats:
+    async def score(self, asked: Inquiry, around: Surroundings, edges: Longs) -> Floats:
         """See `Scorer`; letters stand in for the far labels that have no vector."""
         weights, pairs = self._weights, pairs_of(around, edges)
         vector = (await self._embedder.embed([asked.about]))[0]
-        relations = spoken_relations(around)
-        by_relation = products(await self._relations(around, relations), vector)
-        by_relation += weights.relation_letters * await _spelling(asked.about, relations)
-        scores: Floats = by_relation[pairs.relation]
+        names = names_of_relations(around)
+        alike = products(await self._vectors_of(names, around), vector)
+        alike += weights.relation_letters * await _spelling(asked.about, names.texts)
+        scores: Floats = names.best(alike)[pairs.relation]
         if self._vectors is None or around.ids is None:
             scores += weights.far_letters * await _far_spelling(asked.about, around, pairs.far)
         else:
             scores += weights.far * await _far_cosines(self._vectors, around.ids, pairs.far, vector)
             spelt = _best(scores, _SPELT)
             scores[spelt] += weights.far_letters * await _far_spelling(asked.about, around, pairs.far[spelt])
-        close = _best(scores, looks)
-        cosines = products(await self._embedder.embed(pairs.texts(around, close)), vector)
-        scores[close] += weights.pair * np.maximum(cosines, 0)
         scores /= weights.total
         return scores[pairs.of]
 
-    async def _relations(self, around: Surroundings, spoken: Sequence[str]) -> Floats:
-        """Return the vectors of the relations; shape [relations, dimensions]."""
-        if self._vectors is not None and around.ids is not None:
-            return self._vectors.relations(around.ids.relations)
-        return await self._embedder.embed(spoken)
+    async def _vectors_of(self, names: RelationNames, around: Surroundings) -> Floats:
+        """Return the vectors of the names of relations; shape [names, dimensions]."""
+        if self._vectors is None or around.ids is None:
+            return await self._embedder.embed(names.texts)
+        labels = self._vectors.relations(around.ids.relations)
+        others = names.texts[len(labels) :]
+        return np.concatenate((labels, await self._embedder.embed(others))) if others else labels
 
 
 class PaperScorer:
@@ -199,12 +195,11 @@ class PaperScorer:
         """What it goes by."""
         return "meaning, as in the ODA paper"
 
-    async def score(self, asked: Inquiry, around: Surroundings, edges: Longs, *, looks: int) -> Floats:
-        """See `Scorer`; every text is looked at, and the question is compared as it was asked."""
-        del looks
+    async def score(self, asked: Inquiry, around: Surroundings, edges: Longs) -> Floats:
+        """See `Scorer`; the question is compared as it was asked."""
         pairs = pairs_of(around, edges)
         vector = (await self._embedder.embed([asked.text]))[0]
-        texts = pairs.texts(around, np.arange(len(pairs)))
+        texts = pairs.texts(around)
         return products(await self._embedder.embed(texts), vector)[pairs.of]
 
 

@@ -19,10 +19,6 @@ from kg_server.observation.wording import Inquiry
 
 OnHop: TypeAlias = Callable[[int], Awaitable[None]]
 
-LOOKS: Final = 32
-"""How many texts of a turn are looked at closely: more of them change next to nothing, and take their time."""
-FEWEST_LOOKS: Final = 4
-"""How many of them each seed has at least."""
 PER_RELATION: Final = 200
 PER_ENTITY: Final = 2_000
 MAX_EDGES: Final = 20_000
@@ -54,7 +50,6 @@ class Reach:
         hops: How many turns to take; D in the paper.
         top_n: How many triples of each turn and seed to keep; N in the paper.
         top_percent: From what share of these the next turn goes on; P in the paper.
-        looks: How many texts of a turn to look at closely, all seeds together.
         to_the_letter: Whether to search as the paper does: on from the best triples, whatever led there, and through
             hubs.
         timeout_s: After how many seconds to stop with what was found.
@@ -63,17 +58,12 @@ class Reach:
     hops: int = 3
     top_n: int = 50
     top_percent: float = 10.0
-    looks: int = LOOKS
     to_the_letter: bool = False
     timeout_s: float = 10.0
 
     def width(self, seeds: int) -> int:
         """Return from how many triples of one seed the next turn goes on."""
         return max(1, min(int(self.top_n * self.top_percent / 100), MAX_EXPANDED // seeds))
-
-    def seed_looks(self, seeds: int) -> int:
-        """Return how many texts of one seed to look at closely in a turn."""
-        return max(FEWEST_LOOKS, self.looks // seeds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +151,6 @@ class _SeedSearch:
         self._asked = seed.asked
         self._top_n = reach.top_n
         self._width = reach.width(seeds)
-        self._looks = reach.seed_looks(seeds)
         self._to_the_letter = reach.to_the_letter
         self._expanded: set[Node] = set()
         self.frontier: tuple[Node, ...] = (seed.entity,)
@@ -174,7 +163,7 @@ class _SeedSearch:
         """Keep the best edges around the frontier, and go on from the best of these."""
         edges = self._own_edges(around, hop)
         self._expanded.update(self.frontier)
-        scores = await scorer.score(self._asked, around, edges, looks=self._looks)
+        scores = await scorer.score(self._asked, around, edges)
         # The edges are in the order of their ids, so that a stable sort leaves equal ones in it. Rounded, the scores do
         # not depend on the order in which a processor adds.
         rounded = np.asarray(np.round(scores.astype(np.float64), 4), dtype=np.float64)
