@@ -14,8 +14,8 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.vectors import build_label_vectors
 from kg_adapters.vectors import LabelVectors
 from kg_server.observation.answer import observation
+from kg_server.observation.reach import Reach
 from kg_server.observation.scoring import RelationFirstScorer, Scorer, SpellingScorer
-from kg_server.observation.search import Reach
 
 Asked: TypeAlias = tuple[str, str]
 

@@ -15,8 +15,8 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.surroundings import Longs, Surroundings
 from kg_server.budget import token_count
 from kg_server.observation.answer import ObserveResult, observation
+from kg_server.observation.reach import Reach
 from kg_server.observation.scoring import Floats, Scorer
-from kg_server.observation.search import Reach
 from kg_server.observation.wording import Inquiry
 
 QUESTIONS: Final = Path(__file__).parents[2] / "shared" / "data" / "simplequestions-dev.jsonl"

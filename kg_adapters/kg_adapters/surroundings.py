@@ -163,8 +163,9 @@ async def gather_surroundings(graph: KGAdapter, request: SurroundingsRequest) ->
 
 async def _aliases(graph: KGAdapter, relations: Sequence[Iri]) -> list[tuple[str, ...]]:
     """Return the other names of each relation, at most `MAX_ALIASES` of one."""
-    asked = FeatureRequest(tuple(relations), frozenset(graph.vocabulary.aliases))
-    pages = await graph.features(asked) if relations else {}
+    if not relations:
+        return []
+    pages = await graph.features(FeatureRequest(tuple(relations), frozenset(graph.vocabulary.aliases)))
     return [
         spoken_aliases(graph.vocabulary, (feature.value for feature in pages[each].features) if each in pages else ())
         for each in relations

@@ -79,11 +79,11 @@ def _candidates(graph: KGAdapter, facts: Sequence[Fact], names: Names, around: f
     for fact in facts:
         if isinstance(fact, Triple) and fact.relation not in graph.vocabulary.unwalked:
             for near, far in ((fact.head, fact.tail), (fact.tail, fact.head)):
-                if far not in around and far not in names.labels and _may_be_opened(far, labelled=near in names.labels):
+                if far not in around and far not in names.labels and may_be_opened(far, labelled=near in names.labels):
                     yield far
 
 
-def _may_be_opened(node: Node, *, labelled: bool) -> bool:
+def may_be_opened(node: Node, *, labelled: bool) -> bool:
     """Say whether a node without a label tells nothing to who reads it; `labelled` says it of what it is beside."""
     if isinstance(node, BlankNode):
         return True
@@ -107,11 +107,12 @@ def _in_order(node: Node, page: NeighborPage, unwalked: Collection[Iri]) -> tupl
 
 def _note(node: Node, facts: Iterable[Fact], page: NeighborPage, names: Names) -> str:
     """Return what a node holds beside what is shown of it anyway."""
-    parts = [_part(node, fact, names) for fact in facts]
+    parts = [said_of_held(node, fact, names) for fact in facts]
     return "; ".join([*parts, f"{page.total} facts in all"] if page.truncated else parts)
 
 
-def _part(node: Node, fact: Fact, names: Names) -> str:
+def said_of_held(node: Node, fact: Fact, names: Names) -> str:
+    """Return a fact that a node without a name holds as half a sentence: `from 1993-06-30`."""
     known = fact.relation in names.labels
     relation = names.shown_label(fact.relation) if known else shown_within(fact.relation.local_part, MAX_LABEL)
     if fact.head != node:

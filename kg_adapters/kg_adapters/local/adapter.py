@@ -171,9 +171,8 @@ class LocalAdapter:
 
     @intact
     async def surroundings(self, request: SurroundingsRequest) -> Surroundings:
-        return surroundings_in_index(
-            self._index, self._dictionary, request, self._texts, self._aliases, telling(self.store)
-        )
+        told = telling(self.store)
+        return surroundings_in_index(self._index, self._dictionary, request, self._texts, self._aliases, told)
 
     @intact
     async def label_vectors(self, fingerprint: str) -> LabelVectors | None:
@@ -276,13 +275,10 @@ class LocalAdapter:
         return Triple(node, relation, neighbor) if edge.outgoing else Triple(neighbor, relation, node)
 
     def _degree(self, number: int, direction: Direction, relations: Collection[int] | None) -> Degree:
-        counts = tuple(
-            RelationCount(
-                self._dictionary.relation(group.relation), "out" if group.outgoing else "in", Count(group.length)
-            )
-            for group in Neighborhood(self._index, number, direction, relations).groups
-        )
-        return Degree(Count(count_neighbors(self._index, number, direction, relations)), counts)
+        named, groups = self._dictionary.relation, Neighborhood(self._index, number, direction, relations).groups
+        found = ((named(each.relation), each.outgoing, Count(each.length)) for each in groups)
+        counts = (RelationCount(relation, "out" if out else "in", count) for relation, out, count in found)
+        return Degree(Count(count_neighbors(self._index, number, direction, relations)), tuple(counts))
 
     def _instances(self, type: Node) -> Callable[[int], bool]:
         """Return what says whether a node is an instance of a type."""

@@ -2,7 +2,7 @@
 
 import logging
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -11,13 +11,16 @@ from pydantic import Field
 
 from kg_adapters.errors import InvalidRequest, ModelBusy, ModelUnavailable
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.terms import Literal, Node
+from kg_adapters.terms import Literal, Node, Term
+from kg_server.intermediates import said_of_held
 from kg_server.names import MAX_LABEL, Names
 from kg_server.observation.choosing import written_out
 from kg_server.observation.groups import Group
+from kg_server.observation.inverses import InverseOf, inverses_in, no_inverse
 from kg_server.observation.lines import also, counted, lines_of
+from kg_server.observation.reach import Observation, Reach, Seed
 from kg_server.observation.scoring import AWAY, BUSY, Scorer, SpellingScorer
-from kg_server.observation.search import Observation, OnHop, Reach, Seed, search
+from kg_server.observation.search import OnHop, search
 from kg_server.observation.seeds import seeds_of
 from kg_server.observation.wording import inquiry, spoken
 from kg_server.results import Answer, Result, Status, fitted
@@ -37,6 +40,7 @@ class ObserveResult(Result):
     groups: list[list[str]] = Field(description="[entity, relation, out/in, count, score, hop, far ends]")
     labels: dict[str, str]
     relations: dict[str, str]
+    held: list[list[str]] | None = Field(default=None, description="what nodes without a name hold")
     found: int
     sampled: list[str]
     scorer: str
@@ -76,6 +80,7 @@ class _Report:
             labels=self.names.entity_labels(ends),
             relations=self.names.relation_labels(dict.fromkeys(group.relation for group in (*written, *left))),
             found=len(self.seen.found),
+            held=self._held(ends),
             sampled=[self.names.entity_id(hub) for hub in self.seen.sampled[:LISTED_HUBS]],
             scorer=self.scorer,
         )
@@ -84,10 +89,20 @@ class _Report:
     def _row(self, group: Group) -> list[str]:
         entity, relation = self.names.entity_id(group.near), self.names.relation_id(group.relation)
         direction = "in" if group.inverse else "out"
-        far = (
-            self.names.literal(each) if isinstance(each, Literal) else self.names.entity_id(each) for each in group.far
-        )
+        far = map(self._end, group.far)
         return [entity, relation, direction, counted(group), f"{group.score:.3f}", str(group.hop), *far]
+
+    def _held(self, ends: Iterable[Node]) -> list[list[str]] | None:
+        """Return what nodes without a name hold, as rows of head, relation and tail."""
+        facts = dict.fromkeys(fact for end in ends for fact in self.seen.held.get(end, ()))
+        rows = [
+            [self.names.entity_id(fact.head), self.names.relation_id(fact.relation), self._end(fact.tail)]
+            for fact in facts
+        ]
+        return rows or None
+
+    def _end(self, term: Term) -> str:
+        return self.names.literal(term) if isinstance(term, Literal) else self.names.entity_id(term)
 
     def _status(self, shown: int) -> Status:
         if self.seen.stopped:
@@ -146,21 +161,42 @@ async def observation(
     if not asked:
         raise InvalidRequest("The question is blank. Say in words what you want to know about the entities.")
     entity_labels = await seeds_of(graph, entities)
-    seeds = [Seed(node, inquiry(asked, spoken(node, label))) for node, label in entity_labels.items()]
-    seen, ranked_by = await _searched(graph, scorer, seeds, reach, on_hop)
+    seeds = [
+        Seed(node, inquiry(asked, spoken(node, label)), label is not None) for node, label in entity_labels.items()
+    ]
+    inverse_of = no_inverse if reach.to_the_letter else await inverses_in(graph)
+    seen, ranked_by = await _searched(graph, scorer, seeds, reach, on_hop, inverse_of)
     labels: Mapping[Node, str] = {
         **{node: label for node, label in entity_labels.items() if label is not None},
         **seen.labels,
     }
     # A small budget shortens labels, so that a fact fits into it.
-    names = Names(graph.prefixes, labels, min(MAX_LABEL, max_tokens // 8))
-    groups = written_out(seen.groups, cut=not reach.to_the_letter)
+    names = with_notes(Names(graph.prefixes, labels, min(MAX_LABEL, max_tokens // 8)), seen)
+    groups = written_out(seen.groups, inverse_of, cut=not reach.to_the_letter)
     report = _Report(tuple(entity_labels), reach, seen, groups, names, ranked_by)
     return report.answer(max_tokens)
 
 
+def with_notes(names: Names, seen: Observation) -> Names:
+    """Return names in which a node that only holds facts together is followed by what it holds.
+
+    What leads to it is left out where nothing else does.
+    """
+    leading: dict[Term, set[Node]] = {}
+    for group in seen.groups:
+        for far in group.far:
+            leading.setdefault(far, set()).add(group.near)
+    notes: dict[Node, str] = {}
+    for node, facts in seen.held.items():
+        near = leading.get(node, set())
+        left_out = near if len(near) == 1 else ()
+        told = [fact for fact in facts if fact.head not in left_out and fact.tail not in left_out]
+        notes[node] = "; ".join(said_of_held(node, fact, names) for fact in told)
+    return replace(names, notes={node: note for node, note in notes.items() if note})
+
+
 async def _searched(
-    graph: KGAdapter, scorer: Scorer, seeds: Sequence[Seed], reach: Reach, on_hop: OnHop
+    graph: KGAdapter, scorer: Scorer, seeds: Sequence[Seed], reach: Reach, on_hop: OnHop, inverse_of: InverseOf
 ) -> tuple[Observation, str]:
     """Return what was seen, and what ranked it: letters, from the first hop on, where the model is away or busy."""
     end = anyio.current_time() + reach.timeout_s
@@ -173,7 +209,7 @@ async def _searched(
             await on_hop(hop)
 
     try:
-        return await search(graph, scorer, seeds, reach, on_new_hop), scorer.name
+        return await search(graph, scorer, seeds, reach, on_new_hop, inverse_of), scorer.name
     except ModelBusy:
         reason = BUSY
     except ModelUnavailable as error:
@@ -181,4 +217,4 @@ async def _searched(
         reason = AWAY
     left = replace(reach, timeout_s=max(0.0, end - anyio.current_time()))
     letters = SpellingScorer(reason)
-    return await search(graph, letters, seeds, left, on_new_hop), letters.name
+    return await search(graph, letters, seeds, left, on_new_hop, inverse_of), letters.name

@@ -6,6 +6,7 @@ from typing import Final
 
 from kg_adapters.terms import Fact, Literal, Node
 from kg_server.observation.groups import Group
+from kg_server.observation.inverses import InverseOf, no_inverse, once, one_way
 
 SHARE: Final = 0.6
 """From what part of the best score on groups count as like the question: further down scores are flat."""
@@ -18,16 +19,18 @@ NAMED_AWAY: Final = (4, 2)
 FIRST: Final = 3
 
 
-def written_out(groups: Sequence[Group], *, cut: bool) -> list[Group]:
+def written_out(found: Sequence[Group], inverse_of: InverseOf = no_inverse, *, cut: bool) -> list[Group]:
     """Return the groups to write out, with the far ends to name, each fact once.
 
     All groups of the seeds are among them; of the others those that are like the question, and what led to them, which
     comes before them.
 
     Args:
-        groups: All groups, the best first.
+        found: All groups, the best first.
+        inverse_of: Gives the relation that says the same backwards, or None.
         cut: Whether to leave out groups that are not like the question; the paper keeps them.
     """
+    groups = once(found, inverse_of)
     if not groups:
         return []
     least = groups[0].score * SHARE
@@ -43,7 +46,7 @@ def written_out(groups: Sequence[Group], *, cut: bool) -> list[Group]:
             rank[below.key] = score = max(score, rank.get(below.key, below.score))
             below = leading.get(below.near) if below.hop > 1 else None
     ordered = sorted((group for group in groups if group.key in rank), key=lambda each: (-rank[each.key], each.hop))
-    return _named(ordered, least)
+    return _named(ordered, least, inverse_of)
 
 
 def _leading(groups: Iterable[Group]) -> dict[Node, Group]:
@@ -56,7 +59,7 @@ def _leading(groups: Iterable[Group]) -> dict[Node, Group]:
     return leading
 
 
-def _named(ordered: Sequence[Group], least: float) -> list[Group]:
+def _named(ordered: Sequence[Group], least: float, inverse_of: InverseOf) -> list[Group]:
     """Return groups with the far ends to name: first those that lead on, and none whose facts all stand already."""
     nears = {group.near for group in ordered}
     said: set[Fact] = set()
@@ -66,7 +69,7 @@ def _named(ordered: Sequence[Group], least: float) -> list[Group]:
         on = [far for far in group.far if far in nears]
         far = tuple(dict.fromkeys((*on, *group.far)))[: max(most, len(on))]
         short = replace(group, far=far)
-        facts = set(short.facts())
+        facts = {one_way(fact, inverse_of) for fact in short.facts()}
         if group.count > len(far) or not facts <= said:
             named.append(short)
             said |= facts

@@ -74,15 +74,15 @@ class Grouping:
     def __len__(self) -> int:
         return len(self.scores)
 
-    def shown(self, number: int) -> list[int]:
-        """Return the best edges of a group, at most as many as are named."""
+    def shown(self, number: int, most: int = MOST_FAR) -> list[int]:
+        """Return the best edges of a group, at most so many."""
         first, end = int(self.starts[number]), int(self.starts[number + 1])
-        best: list[int] = self.edges[first : min(end, first + MOST_FAR)].tolist()
+        best: list[int] = self.edges[first : min(end, first + most)].tolist()
         return best
 
-    def group(self, around: Surroundings, number: int, hop: int) -> Group:
-        """Return a group by its number, found at a hop."""
-        shown = self.shown(number)
+    def group(self, around: Surroundings, number: int, hop: int, most: int = MOST_FAR) -> Group:
+        """Return a group by its number, found at a hop, with so many far ends at most."""
+        shown = self.shown(number, most)
         near = around.entities[int(around.near[shown[0]])]
         count = int(self.starts[number + 1] - self.starts[number])
         return Group(

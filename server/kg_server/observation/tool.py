@@ -11,8 +11,8 @@ from kg_adapters.protocol import KGAdapter
 from kg_server.entity_arguments import read_entities
 from kg_server.mcp_server import SextantServer, reading
 from kg_server.observation.answer import ObserveResult, observation
+from kg_server.observation.reach import Reach
 from kg_server.observation.scoring import Scorer
-from kg_server.observation.search import Reach
 from kg_server.settings import Settings
 from kg_server.tools import EntityId, Hops, Text, Tokens
 
