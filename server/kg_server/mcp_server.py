@@ -30,6 +30,7 @@ from kg_server.stdio import Answers, Messages, StdioLimits, Turns, standard_stre
 logger = logging.getLogger(__name__)
 
 MAX_ECHO: Final = 80
+_OTHER_KINDS: Final = frozenset({"string_type", "list_type"})
 """How many characters of a refused value an error repeats."""
 MAX_URI: Final = 4_000
 OTHER_NAMES: Final = {"node": "entity"}
@@ -248,7 +249,12 @@ def _unknown_argument(name: str, argument: str, known: frozenset[str]) -> str:
 
 def _bad_arguments(name: str, error: ValidationError) -> str:
     problems: list[str] = []
-    for each in error.errors(include_url=False, include_context=False):
+    errors = error.errors(include_url=False, include_context=False)
+    # What may be a text or a list of them has an error of each kind, of which one says nothing.
+    telling = {each["loc"][:1] for each in errors if each["type"] not in _OTHER_KINDS}
+    for each in errors:
+        if each["type"] in _OTHER_KINDS and each["loc"][:1] in telling:
+            continue
         where = str(each["loc"][0]) if each["loc"] else "the arguments"
         if each["type"] == "missing":
             problems.append(f"{where} is missing")

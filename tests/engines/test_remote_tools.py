@@ -108,6 +108,25 @@ async def test_facts_are_checked_against_the_endpoint_and_remembered(remote_samp
     assert read.lines == ["Japan (Q17) -[capital (P36)]-> Tokyo (Q1490) -[country (P17)]-> Japan (Q17)"]
 
 
+LABEL_SERVICE = 'SERVICE wikibase:label { bd:serviceParam wikibase:language "en" }'
+
+
+async def test_names_stand_for_ids_in_queries_to_the_endpoint(remote_sample: SparqlAdapter) -> None:
+    queries = {
+        'SELECT ?x { @"Japan" @"capital" ?x }': ["?x", "Tokyo (Q1490)"],
+        f'SELECT ?x ?xLabel {{ @"Jappan" @"capital" ?x {LABEL_SERVICE} }}': ["?x", "Tokyo (Q1490)"],
+        'SELECT ?x { ?x @"capital" @"Japan" }': [],
+    }
+    async with Client(build_server(remote_sample, Settings())) as client:
+        for query, lines in queries.items():
+            reply = reply_of(await client.call_tool("Sparql", {"query": query, "timeout_s": 60}))
+            assert reply.lines == lines, reply.text
+            assert lines or "The other way round it has matches" in reply.text
+        unknown = reply_of(await client.call_tool("Sparql", {"query": 'ASK { @"Zochdaaru Telecom" ?p ?o }'}))
+    assert unknown.is_error
+    assert unknown.text.startswith("Nothing here is named 'Zochdaaru Telecom'.")
+
+
 @pytest.mark.parametrize("hops", [1, 2, 3])
 async def test_observe_asks_at_most_once_per_hop_and_once_more(engine: Engine, tmp_path: Path, hops: int) -> None:
     with weathered(engine.running.url) as proxy:

@@ -194,6 +194,15 @@ async def test_the_local_graph_refuses_every_query_that_does_more_than_read_it(
 
 
 @pytest.mark.parametrize("family", FAMILIES)
+async def test_a_name_in_a_query_opens_no_way_around_the_guard(
+    local: LocalAdapter, listener: Listener, family: str
+) -> None:
+    named = [query.replace("?s ?p ?o", '@"<http://example.org/tokyo>" ?p ?o') for query in FAMILIES[family]]
+    assert await not_refused(local, [each for each in named if "@" in each], listener.url) == []
+    assert not listener.was_called
+
+
+@pytest.mark.parametrize("family", FAMILIES)
 async def test_an_endpoint_is_sent_none_of_them(listener: Listener, family: str) -> None:
     endpoint = StandInEndpoint(TRIPLES)
     async with aclosing(adapter_over(endpoint)) as adapter:

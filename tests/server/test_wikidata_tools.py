@@ -65,6 +65,17 @@ SAID: Mapping[str, tuple[str, Mapping[str, object], str]] = {
     "a compound call": ("Compose", {"expression": "Neighbor[Retrieve[Tokyo], country]"}, COUNTRY),
     "a fact": ("memory-append", {"triples": [["Q1490", "P17", "Q17"]]}, "Tokyo (Q1490) -[country (P17)]-> Japan (Q17)"),
     "the schema": ("Schema", {}, "relation | citizenship (P27) | 40"),
+    "rows by names": (
+        "Sparql",
+        {"query": 'SELECT ?x ?xLabel { @"Edo" @"country" ?x SERVICE wikibase:label { bd:serviceParam a "en" } }'},
+        "Read 'Edo' as Tokyo (Q1490). The label service is not needed: ids come with their labels. "
+        "?xLabel stands beside the id in ?x. 1 row, all here.\n?x\nJapan (Q17)",
+    ),
+    "no rows, and why": (
+        "Sparql",
+        {"query": 'SELECT ?x { ?x @"country" @"Tokyo" }', "timeout_s": 60},
+        'The other way round it has matches: @"Tokyo" @"country" ?x.',
+    ),
     "rows": ("Sparql", {"query": "SELECT ?x { wd:Q1490 wdt:P17 ?x }"}, "Japan (Q17)"),
 }
 

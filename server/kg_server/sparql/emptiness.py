@@ -21,9 +21,6 @@ from kg_server.sparql.rewriting import Edits
 from kg_server.sparql.syntax import Element, Outline, Span, Statement
 from kg_server.sparql.texts import unnamed_texts
 
-MOST_S: Final = 5.0
-"""How many seconds the search for a reason may take."""
-
 _SHOWN: Final = 160
 _LATE: Final = "Which part of it has no match was not found in time."
 
@@ -46,14 +43,14 @@ async def reason_for(
         sparql: What is asked again.
         query: The query as it was written.
         edits: What was changed in it before it was run.
-        timeout_s: How many seconds it may take, of at most `MOST_S`.
+        timeout_s: How many seconds the whole search may take.
     """
     try:
         outline = outline_of(query)
     except InvalidRequest:
         # The guard has read it, so this is a text of a kind that is not looked into here.
         return Reason("unknown", "")
-    search = _Search(graph, sparql, outline, edits, min(timeout_s, MOST_S))
+    search = _Search(graph, sparql, outline, edits, timeout_s)
     try:
         with anyio.fail_after(search.timeout_s):
             return await search.reason()
