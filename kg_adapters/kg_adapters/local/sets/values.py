@@ -1,6 +1,7 @@
 """The values in rows of an index: what orders them, which are the same, which stand in a relation to a given one."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ from kg_adapters.local.index import GraphIndex, Longs
 from kg_adapters.local.sets.spreading import distinct_pairs
 from kg_adapters.local.sets.walks import Ends
 from kg_adapters.local.value_columns import Floats, orders_of
-from kg_adapters.profile import kind_of
+from kg_adapters.profile import ValueKind, kind_of
 from kg_adapters.terms import Iri, Literal
 
 Mask = npt.NDArray[np.bool_]
@@ -42,7 +43,12 @@ class ValueRows:
     def __init__(self, index: GraphIndex, dictionary: Dictionary) -> None:
         self._table = index.features
         self._dictionary = dictionary
-        self._kinds = [kind_of(Iri(index.datatypes[place])) for place in range(len(index.datatypes))]
+        self._datatypes = index.datatypes
+
+    @cached_property
+    def _kinds(self) -> list[ValueKind]:
+        """The kind of each datatype; read by the first call that compares, which tells damage as all calls do."""
+        return [kind_of(Iri(self._datatypes[place])) for place in range(len(self._datatypes))]
 
     def literal(self, row: int) -> Literal:
         """Return the value in a row."""
