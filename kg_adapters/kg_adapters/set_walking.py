@@ -57,10 +57,12 @@ async def compute_sets(graph: KGAdapter, request: SetRequest, *, most_facts: int
         BackendTimeout: It took longer than the request allows.
     """
     if isinstance(graph, SupportsSets):
-        try:
-            return await graph.compute(request)
-        except Unsupported:
-            pass
+        return await graph.compute(request)
+    return await walked_sets(graph, request, most_facts=most_facts)
+
+
+async def walked_sets(graph: KGAdapter, request: SetRequest, *, most_facts: int = MOST_FACTS) -> Computed:
+    """Return what is asked about sets from facts that are fetched in batches; see `compute_sets`."""
     try:
         with anyio.fail_after(request.timeout_s):
             return await _Walk(graph, most_facts).answer(request)

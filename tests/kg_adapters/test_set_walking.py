@@ -35,6 +35,7 @@ class WithoutSets(CachingAdapter):
 
     def __init__(self, graph: RdflibAdapter) -> None:
         super().__init__(graph)
+        del self.compute
         self.requests: list[NeighborRequest] = []
 
     async def neighbors(self, request: NeighborRequest) -> Mapping[Node, NeighborPage]:

@@ -162,8 +162,8 @@ async def test_a_question_that_was_answered_is_not_asked_again() -> None:
         ),
         (
             Listed(LONG),
-            "SELECT DISTINCT ?x { ?x rdf:type/rdfs:subClassOf* ex:film . ?x ex:length ?v1 . "
-            "FILTER(isNumeric(?v1) && ?v1 > 100) } ORDER BY STR(?x)",
+            "SELECT DISTINCT ?x { ?x rdf:type ?v1 . ?v1 rdfs:subClassOf* ex:film . ?x ex:length ?v2 . "
+            "FILTER(isNumeric(?v2) && ?v2 > 100) } ORDER BY STR(?x)",
         ),
         (
             Grouped(Members((iri("heat"), iri("ran"))), CAST),
@@ -182,4 +182,4 @@ def test_every_question_is_explained_by_a_query_that_engines_read() -> None:
     for question in QUESTIONS:
         pyoxigraph.Store().query(as_sparql(question, Vocabulary(), KNOWN))
     counted = as_sparql(Listed(FILMS), Vocabulary(), KNOWN, only_count=True)
-    assert "SELECT (COUNT(DISTINCT ?x) AS ?n) { ?x rdf:type/rdfs:subClassOf* ex:film . }" in counted
+    assert "SELECT (COUNT(DISTINCT ?x) AS ?n) { ?x rdf:type ?v1 . ?v1 rdfs:subClassOf* ex:film . }" in counted

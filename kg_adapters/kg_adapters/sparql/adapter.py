@@ -7,7 +7,7 @@ from typing import Final
 
 import anyio
 
-from kg_adapters.errors import InvalidRequest
+from kg_adapters.errors import InvalidRequest, Unsupported
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import (
     Candidate,
@@ -24,6 +24,7 @@ from kg_adapters.prefixes import WELL_KNOWN, Prefixes
 from kg_adapters.profile import GraphProfile
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
 from kg_adapters.set_requests import Computed, SetRequest
+from kg_adapters.set_walking import walked_sets
 from kg_adapters.sparql.asking import Asker, QueryAnswerer, as_meant, part_of_an_answer
 from kg_adapters.sparql.bounded_asking import ProfileLimits
 from kg_adapters.sparql.checking import QueryChecker
@@ -201,7 +202,10 @@ class SparqlAdapter:
         return SparqlAnswer(checked.form, found.variables, rows, found.truncated, found.truth, checked.named)
 
     async def compute(self, request: SetRequest) -> Computed:
-        return await self._sets.compute(request)
+        try:
+            return await self._sets.compute(request)
+        except Unsupported:
+            return await walked_sets(self, request)
 
     async def aclose(self) -> None:
         await self._checker.aclose()

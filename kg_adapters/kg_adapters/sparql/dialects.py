@@ -41,6 +41,8 @@ class Dialect:
         merges_graphs: Whether one statement may match twice because several graphs hold it, so that counts must
             compare what they count.
         digit_booleans: Whether answers have true and false as 1 and 0, whatever was stored.
+        nests_sets: Whether differences, steps that are repeated and lists of nothing are answered rightly wherever they
+            stand in a query.
         time_limit: The parameter by which a query is given up, with `{ms}` or `{s}` for its value.
     """
 
@@ -49,6 +51,7 @@ class Dialect:
     orders_hubs: bool = True
     merges_graphs: bool = True
     digit_booleans: bool = False
+    nests_sets: bool = True
     time_limit: tuple[str, str] | None = None
 
     def parameters(self, timeout_s: float) -> Mapping[str, str]:
@@ -66,7 +69,11 @@ DIALECTS: Final[Mapping[DialectName, Dialect]] = MappingProxyType(
         for dialect in (
             Dialect(),
             Dialect(
-                "virtuoso", BlankNodeNames("nodeID://", "b[0-9]+"), digit_booleans=True, time_limit=("timeout", "{ms}")
+                "virtuoso",
+                BlankNodeNames("nodeID://", "b[0-9]+"),
+                digit_booleans=True,
+                nests_sets=False,
+                time_limit=("timeout", "{ms}"),
             ),
             Dialect("blazegraph", merges_graphs=False, time_limit=("timeout", "{s}")),
             Dialect("qlever", merges_graphs=False, time_limit=("timeout", "{s}s")),

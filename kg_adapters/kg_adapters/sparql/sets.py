@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from kg_adapters.algebra import Best, Step
-from kg_adapters.errors import BackendError
+from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest, Unsupported
 from kg_adapters.models import Count
 from kg_adapters.set_requests import (
     Aggregated,
@@ -44,7 +44,19 @@ class SetReader:
         self._evidence = EvidenceQueries(graph)
 
     async def compute(self, request: SetRequest) -> Computed:
-        """Return what is asked, as `SupportsSets.compute` does: one request, or two with what shows it."""
+        """Return what is asked, as `SupportsSets.compute` does: one request, or two with what shows it.
+
+        Raises:
+            Unsupported: The engine cannot answer it, or would answer wrongly.
+        """
+        try:
+            return await self._computed(request)
+        except (BackendTimeout, BackendUnavailable):
+            raise
+        except (BackendError, InvalidRequest) as error:
+            raise Unsupported(f"The endpoint cannot work out these sets: {error}") from error
+
+    async def _computed(self, request: SetRequest) -> Computed:
         # What is shown is found first, whether it is listed or not.
         wanted = replace(request, limit=max(request.limit, request.witnesses))
         answer = await self._asker.ask(self._queries.answer(wanted), timeout_s=request.timeout_s)

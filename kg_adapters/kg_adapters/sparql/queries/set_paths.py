@@ -7,6 +7,7 @@ from itertools import count, pairwise
 from typing import Final
 
 from kg_adapters.algebra import Hop, Path, Step
+from kg_adapters.errors import Unsupported
 from kg_adapters.labels import Vocabulary
 from kg_adapters.sparql.dialects import Dialect
 from kg_adapters.sparql.queries import writing
@@ -61,6 +62,15 @@ class PathWriter:
     names: Iterator[int] = field(default_factory=lambda: count(1))
     _where: str = ""
 
+    def require_nesting(self) -> None:
+        """Refuse what the engine would answer wrongly.
+
+        Raises:
+            Unsupported: It would.
+        """
+        if not self.graph.dialect.nests_sets:
+            raise Unsupported(f"{self.graph.dialect.name} does not answer every such query rightly.")
+
     def fresh(self) -> str:
         """Return a new variable."""
         return f"?v{next(self.names)}"
@@ -69,7 +79,7 @@ class PathWriter:
         """Return the pattern of a path, which ends in nodes and values."""
         stops = [start, *(self.fresh() for _ in path.hops[1:]), end]
         hops = zip(pairwise(stops), path.hops, strict=True)
-        written = [self._hop(here, hop, there) for (here, there), hop in hops]
+        written = [self.hop(here, hop, there) for (here, there), hop in hops]
         for place, (hop, stop) in enumerate(zip(path.hops[1:], stops[1:], strict=False)):
             if not _only(hop, "out"):
                 # What a hop starts from must be no value, which a triple with it as its tail would not rule out.
@@ -99,14 +109,16 @@ class PathWriter:
             return f" FILTER(isIRI({end}) && STRSTARTS(STR({end}), {writing.text(self.graph.entities)}))"
         return "" if _only(path.hops[-1], "in") else f" FILTER(!isLiteral({end}))"
 
-    def _hop(self, here: str, hop: Hop, there: str) -> str:
+    def hop(self, here: str, hop: Hop, there: str) -> str:
+        """Return the pattern of one hop."""
         if hop.steps is None:
             return writing.union((self._any(here, there, there), self._any(there, here, there)))
         if not hop.repeated:
             return self._one(here, hop, there)
+        self.require_nesting()
         if not self.telling:
             return f"{here} {alternatives(hop)}+ {there} ."
-        chains = (Path((Hop(hop.steps),) * steps) for steps in range(1, TOLD_STEPS + 1))
+        chains = (Path((Hop(hop.steps),) * steps) for steps in range(1, TOLD_STEPS // len(hop.steps) + 1))
         return self.either(partial(self.walked, here, chain, there) for chain in chains)
 
     def _any(self, head: str, tail: str, far: str) -> str:

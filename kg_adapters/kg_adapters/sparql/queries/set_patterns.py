@@ -27,7 +27,7 @@ from kg_adapters.algebra import (
 )
 from kg_adapters.sparql.queries import set_values, writing
 from kg_adapters.sparql.queries.set_paths import PathWriter, alternatives
-from kg_adapters.terms import Iri
+from kg_adapters.terms import Iri, Node
 
 
 @dataclass
@@ -39,7 +39,7 @@ class SetWriter(PathWriter):
         found: str
         match of:
             case Members(nodes):
-                found = writing.values(name[1:], nodes, self.graph.dialect)
+                found = self._these(nodes, name)
             case Instances(owner, subclasses):
                 found = self._instances(name, writing.node(owner, self.graph.dialect), subclasses=subclasses)
             case Reached(starts, path):
@@ -51,6 +51,7 @@ class SetWriter(PathWriter):
             case Intersect(sets):
                 found = " ".join(self.group(each, name) for each in sets)
             case Minus(sets):
+                self.require_nesting()
                 taken = (f"MINUS {{ {self._aside().within(each, name)} }}" for each in sets[1:])
                 found = " ".join((self.group(sets[0], name), *taken))
             case Kept():
@@ -148,12 +149,16 @@ class SetWriter(PathWriter):
         vocabulary = self.graph.vocabulary
         types = Hop(tuple(map(Step, vocabulary.types)))
         if not subclasses or not vocabulary.subclasses:
-            return self._hop(name, types, owner)
-        if self.telling:
-            wider = Hop(tuple(map(Step, vocabulary.subclasses)), repeated=True)
-            paths = (Path((types,)), Path((types, wider)))
-            return self.either(partial(self.walked, name, path, owner) for path in paths)
-        return f"{name} {alternatives(types)}/{alternatives(Hop(tuple(map(Step, vocabulary.subclasses))))}* {owner} ."
+            return self.hop(name, types, owner)
+        # In two patterns, since Virtuoso never ends a sequence of alternatives; and only the first of them is told.
+        kind, wider = self.fresh(), Hop(tuple(map(Step, vocabulary.subclasses)))
+        typed = self.hop(name, types, kind) if self.telling else f"{name} {alternatives(types)} {kind} ."
+        return f"{typed} {kind} {alternatives(wider)}* {owner} ."
+
+    def _these(self, nodes: tuple[Node, ...], name: str) -> str:
+        if not nodes:
+            self.require_nesting()
+        return writing.values(name[1:], nodes, self.graph.dialect)
 
     def _aside(self) -> "SetWriter":
         """Return what writes on with the same names, and tells nothing."""

@@ -14,8 +14,8 @@ _DATES: Final = ", ".join(
     writing.iri(Iri(XSD + name)) for name in ("date", "dateTime", "dateTimeStamp", "gYear", "gYearMonth")
 )
 _INTEGER, _DECIMAL, _DOUBLE = (writing.iri(Iri(XSD + name)) for name in ("integer", "decimal", "double"))
-_REST: Final = r"(T00:00:00)?(\.[0-9]+)?(Z|[+-][0-9][0-9]:[0-9][0-9])?$"
-"""What of a date does not count: midnight, parts of a second, and the zone."""
+_REST: Final = r"(T00:00:00)?(\.[0-9]+)?(Z|[+-][0-9][0-9]:[0-9][0-9])$|T00:00:00(\.[0-9]+)?$|\.[0-9]+$"
+"""What of a date does not count: midnight, parts of a second, the zone. Virtuoso refuses what fits an empty text."""
 _SCALES: Final = {0: 1, 2: 1_000, 5: 100_000, 14: 100_000_000_000}
 """What makes a whole number of what orders a date, by how many characters say what follows its year."""
 _FOUR_DIGITS: Final = re.compile(r"\d{4}(?!\d)")
