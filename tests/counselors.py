@@ -94,11 +94,10 @@ async def counselled(
     replies: Iterable[Scripted] | Mapping[str, Iterable[Scripted]],
     graph: PlayedGraph | None = None,
     settings: CounselorSettings | None = None,
-    kind: type[GraphCounselor] = GraphCounselor,
     clock: Callable[[], float] = lambda: 0.0,
 ) -> Told:
     """Ask the question of this module; replies follow each other in the order of the calls."""
     played = graph or PlayedGraph(TOKYO)
     llm = ScriptedLlm(replies)
-    counselor = kind(llm, KnowledgeGraph(played), settings=settings, clock=clock)
+    counselor = GraphCounselor(llm, KnowledgeGraph(played), settings=settings, clock=clock)
     return Told(await counselor.answer(QUESTION), llm, played)

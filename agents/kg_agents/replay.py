@@ -35,10 +35,11 @@ class Replay:
         self.answer = next((line for line in lines if isinstance(line, AnswerLine)), None)
         self.clock = RecordedClock(next((line.at_s for line in lines if isinstance(line, LlmLine | ToolLine)), 0.0))
         end = self.answer.stop_reason if self.answer is not None else INTERRUPTED
-        # Both models answer from one list: which of them was asked follows from what for.
+        # All models answer from one list: which of them was asked follows from what for.
         calls = deque(line for line in lines if isinstance(line, LlmLine))
         self.llm = ReplayedLlm(self.run.model, calls, self.clock, end)
         self.judge = ReplayedLlm(self.run.judge, calls, self.clock, end)
+        self.reflector = ReplayedLlm(self.run.reflector, calls, self.clock, end)
         self.tools = ReplayedTools([line for line in lines if isinstance(line, ToolLine)], self.clock, end)
 
     def check_that_all_was_replayed(self) -> None:

@@ -68,6 +68,7 @@ async def run_question(
     trace: Trace,
     *,
     judge: Llm | None = None,
+    reflector: Llm | None = None,
     watcher: Watcher | None = None,
 ) -> AgentAnswer:
     """Answer a question and keep the record.
@@ -77,7 +78,8 @@ async def run_question(
         tools: The tools of the graph.
         llm: The model; without one, similarity has to do.
         trace: Where the record is kept; open.
-        judge: Another model that judges and reflects, for Graph Counselor.
+        judge: Another model that judges, for Graph Counselor.
+        reflector: Another model that reflects, for Graph Counselor; by default the one that judges.
         watcher: Who watches.
 
     Raises:
@@ -95,6 +97,7 @@ async def run_question(
             model=llm.name if llm is not None else "",
             graph=asked.graph_name,
             judge=judge.name if judge is not None else "",
+            reflector=reflector.name if reflector is not None else "",
         )
     )
     run = _Run(
@@ -103,6 +106,7 @@ async def run_question(
         WatchedTools(TracedTools(tools, trace), watched),
         WatchedLlm(TracedLlm(llm, trace), watched) if llm is not None else None,
         WatchedLlm(TracedLlm(judge, trace), watched) if judge is not None else None,
+        WatchedLlm(TracedLlm(reflector, trace), watched) if reflector is not None else None,
         watched,
     )
     answer = await _answered(run)
@@ -134,7 +138,9 @@ async def replay_question(path: Path, watcher: Watcher | None = None) -> tuple[A
         raise InvalidTrace(f"{path}, line 1: the parameter {wrong!r} is wrong.") from error
     llm = replay.llm if line.agent != "oda-without-model" else None
     judge = replay.judge if line.judge else None
-    answer = await _answered(_Run(asked, line.agent, replay.tools, llm, judge, watcher or Watcher(), replay.clock))
+    reflector = replay.reflector if line.reflector else None
+    run = _Run(asked, line.agent, replay.tools, llm, judge, reflector, watcher or Watcher(), replay.clock)
+    answer = await _answered(run)
     replay.check_that_all_was_replayed()
     recorded = replay.answer
     return answer, recorded is not None and recorded.says(answer)
@@ -149,6 +155,7 @@ class _Run:
     tools: Tools
     llm: Llm | None
     judge: Llm | None
+    reflector: Llm | None
     watcher: Watcher
     clock: Callable[[], float] = time.monotonic
 
@@ -214,7 +221,7 @@ def _agent(run: _Run, graph: KnowledgeGraph) -> Agent:
         run.llm,
         graph,
         judge=run.judge,
-        reflector=run.judge,
+        reflector=run.reflector or run.judge,
         settings=asked.counselor,
         graph_name=asked.graph_name,
         on_step=on_step,

@@ -47,6 +47,7 @@ class RunLine(_Line):
     model: str
     graph: str
     judge: str = ""
+    reflector: str = ""
 
 
 class LlmLine(_Line):

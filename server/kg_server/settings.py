@@ -195,6 +195,12 @@ class Settings(BaseModel):
     judge_llm: str | None = Field(
         default=None, min_length=1, description="Another model of the service, to judge answers and to reflect."
     )
+    reflector_llm: str | None = Field(
+        default=None, min_length=1, description="Another model of the service, to reflect in place of the judge."
+    )
+    agent_parameters: Annotated[tuple[str, ...], BeforeValidator(_split)] = Field(
+        default=(), description="Parameters of the agent that `ask` runs, as in `hops=2,iterations=4`."
+    )
     observe_score: ObserveScore = Field(
         default="relation-first",
         description="What `observe` ranks by: `relation-first`, or `paper`, which is ODA's and slow.",

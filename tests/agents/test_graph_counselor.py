@@ -13,9 +13,6 @@ from kg_agents.graph_counselor import (
     Attempt,
     CounselorAnswer,
     CounselorSettings,
-    CounselorWithoutPlanning,
-    CounselorWithoutReflection,
-    CounselorWithSingleFunctions,
     GraphCounselor,
     Judgement,
     Step,
@@ -252,7 +249,7 @@ async def test_answers_are_names_and_several_have_commas_between_them(said: str,
 
 async def test_without_planning_a_step_begins_with_its_thought() -> None:
     told = await counselled(
-        ["think", JAPAN, "think", "Finish[Tokyo]", "[yes]"], settings=None, kind=CounselorWithoutPlanning
+        ["think", JAPAN, "think", "Finish[Tokyo]", "[yes]"], settings=CounselorSettings(ablation="no-planning")
     )
     assert told.purposes == ["thought", "action"] * 2 + ["judge"]
     assert told.answer.attempts[0].steps[0] == Step(1, None, "think", JAPAN, "Retrieve[Japan]: 1 node.\nJapan (Q17)")
@@ -262,7 +259,8 @@ async def test_without_planning_a_step_begins_with_its_thought() -> None:
 @pytest.mark.parametrize("action", ["Retrieve[a], Retrieve[b]", "Neighbor[Retrieve[Japan], capital]"])
 async def test_with_single_functions_an_action_of_several_goes_back(action: str) -> None:
     told = await counselled(
-        [*step(action), CAPITAL, *step("Finish[Tokyo]"), "[yes]"], kind=CounselorWithSingleFunctions
+        [*step(action), CAPITAL, *step("Finish[Tokyo]"), "[yes]"],
+        settings=CounselorSettings(ablation="single-functions"),
     )
     assert "It holds more than one function." in told.prompts("action")[1]
     assert "Intersect" not in told.prompts("action")[0]
@@ -271,7 +269,7 @@ async def test_with_single_functions_an_action_of_several_goes_back(action: str)
 
 
 async def test_without_reflection_the_first_answer_stands_unjudged() -> None:
-    told = await counselled(GUESSED, kind=CounselorWithoutReflection)
+    told = await counselled(GUESSED, settings=CounselorSettings(ablation="no-reflection"))
     assert told.purposes == ["plan", "thought", "action"]
     assert (told.said, told.answer.stop_reason, told.answer.accepted) == (("Kyoto",), "answered", False)
     assert (told.answer.status, told.answer.explanation) == ("not_in_graph", NOT_STATED)

@@ -14,12 +14,8 @@ from kg_agents.knowledge import KnowledgeGraph, ToolCall
 from kg_agents.llm import Completion, LlmError, Message, PromptTooLong, Usage
 from kg_agents.oda import (
     ODA,
-    OdaByGeneratedFacts,
-    OdaByRandomReflection,
-    OdaBySimilarReflection,
     OdaSettings,
     OdaWithoutModel,
-    OdaWithoutObservation,
 )
 from kg_agents.oda.run import far_ends
 from kg_agents.scripted_llm import Scripted, ScriptedLlm
@@ -39,12 +35,11 @@ async def asked(
     turtle: str = TOKYO,
     entities: Sequence[str] = ("Q1490",),
     settings: OdaSettings | None = None,
-    kind: type[ODA] = ODA,
 ) -> tuple[AgentAnswer, ScriptedLlm, list[ToolCall]]:
     calls: list[ToolCall] = []
     llm = ScriptedLlm(replies)
     async with story(folder, turtle, on_call=calls.append) as graph:
-        answer = await kind(llm, graph, settings=settings).answer(QUESTION, entities)
+        answer = await ODA(llm, graph, settings=settings).answer(QUESTION, entities)
     return answer, llm, calls
 
 
@@ -387,7 +382,7 @@ async def test_a_label_that_gives_orders_is_data_and_no_order(tmp_path: Path, ma
 
 
 async def test_without_observation_nothing_is_observed(tmp_path: Path) -> None:
-    _, llm, calls = await asked(tmp_path, ENOUGH, "Answer: x", kind=OdaWithoutObservation)
+    _, llm, calls = await asked(tmp_path, ENOUGH, "Answer: x", settings=OdaSettings(ablation="no-observation"))
     assert [call.tool for call in calls] == []
     assert "guides the choice among them:\n<data>\n(nothing)\n</data>" in llm.asked[0].prompt
 
@@ -395,7 +390,7 @@ async def test_without_observation_nothing_is_observed(tmp_path: Path) -> None:
 async def test_similar_reflection_keeps_what_is_most_like_the_question(tmp_path: Path) -> None:
     llm = ScriptedLlm([NEIGHBORS.format("Q5879"), ENOUGH, "Answer: x"])
     async with story(tmp_path, GOETHE, embedder="minilm") as graph:
-        agent = OdaBySimilarReflection(llm, graph, settings=OdaSettings(kept=1))
+        agent = ODA(llm, graph, settings=OdaSettings(kept=1, ablation="similar-reflection"))
         answer = await agent.answer("Who was the partner of Goethe?", ["Q5879"])
     assert [each.purpose for each in llm.asked] == ["action", "action", "answer"]
     assert answer.facts == (("Q5879", "P451", "Q1"),)
@@ -406,7 +401,7 @@ async def test_random_reflection_is_the_same_with_the_same_seed(tmp_path: Path) 
     async with story(tmp_path, TOKYO) as graph:
         for seed in (1, *range(1, 12)):
             llm = ScriptedLlm([NEIGHBORS.format("Q1490"), ENOUGH, "Answer: x"])
-            agent = OdaByRandomReflection(llm, graph, settings=OdaSettings(kept=1), seed=seed)
+            agent = ODA(llm, graph, settings=OdaSettings(kept=1, seed=seed, ablation="random-reflection"))
             kept.append((await agent.answer(QUESTION, ["Q1490"])).facts)
     assert kept[0] == kept[1]
     assert len(set(map(str, kept))) > 1
@@ -421,8 +416,7 @@ async def test_generated_facts_are_shown_as_made_up_and_are_no_evidence(tmp_path
         "It is so.",
         ENOUGH,
         "Answer: Japan",
-        settings=OdaSettings(kept=2),
-        kind=OdaByGeneratedFacts,
+        settings=OdaSettings(kept=2, ablation="generated-facts"),
     )
     assert (answer.texts, answer.model_answer, answer.facts) == ((), ("Japan",), ())
     assert [call.tool for call in calls] == ["observe", "GetNeighbor", "observe", "GetNeighbor", "observe"]

@@ -91,6 +91,14 @@ def read_action(reply: str, step: int) -> Action | Unreadable:
     return _finish(ends)
 
 
+def read_single_action(reply: str, step: int) -> Action | Unreadable:
+    """Return an action of one function, neither inside another nor beside one (section 3.4.1), or why it is none."""
+    action = read_action(reply, step)
+    if isinstance(action, Query) and (len(action.parts) > 1 or action.nested):
+        return Unreadable("It holds more than one function. Use one function, and none inside another.")
+    return action
+
+
 def _query(calls: tuple[Written, ...]) -> Query | Unreadable:
     query = Query(tuple(dict.fromkeys(call.text for call in calls)))
     if (length := len(query.written)) > MAX_EXPRESSION:

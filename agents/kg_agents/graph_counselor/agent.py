@@ -4,11 +4,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 from kg_agents.answers import Step as ShownStep
-from kg_agents.dialogue import Dialogue, FailedReply, RunEnded, Task, Unreadable, Writer
-from kg_agents.graph_counselor.actions import Action, Finish, Query, read_action
+from kg_agents.dialogue import Dialogue, FailedReply, RunEnded, Task, Writer
+from kg_agents.graph_counselor.actions import Action, Finish, Query, read_action, read_single_action
 from kg_agents.graph_counselor.answer import CounselorAnswer, answer_of, shown
 from kg_agents.graph_counselor.observations import Observation, definition_of, perform, repeated
 from kg_agents.graph_counselor.prompting import Wording
@@ -44,8 +44,6 @@ class GraphCounselor:
         clock: Seconds, from any beginning.
     """
 
-    wording: ClassVar[Wording] = Wording()
-
     def __init__(
         self,
         llm: Llm,
@@ -63,7 +61,10 @@ class GraphCounselor:
         self._judge_llm = judge or llm
         self._reflector = reflector or llm
         self._settings = settings or CounselorSettings()
-        self._wording = replace(self.wording, graph=graph_name)
+        without = self._settings.ablation
+        self._judged = without != "no-reflection"
+        self._wording = Wording(without != "single-functions", without != "no-planning", graph_name)
+        self._read_action = read_action if self._wording.compound else read_single_action
         self._on_step = on_step
         self._clock = clock
 
@@ -90,6 +91,9 @@ class GraphCounselor:
 
     async def _counsel(self, run: Run) -> str:
         """Explore and judge; reflect and begin anew. Return why the loop ended."""
+        if not self._judged:
+            await self._explore(run)
+            return run.ending
         for reflections_left in reversed(range(self._settings.reflections + 1)):
             await self._explore(run)
             await self._judge(run)
@@ -105,8 +109,9 @@ class GraphCounselor:
         while run.open and len(run.steps) < self._settings.steps:
             run.begin_step()
             try:
-                await self._plan(run)
-                await self._think(run)
+                if self._wording.planned:
+                    run.note(plan=await self._prose(run, "plan"))
+                run.note(thought=await self._prose(run, "thought"))
                 action = await self._act(run)
                 if isinstance(action, Finish):
                     run.finish(action)
@@ -117,15 +122,8 @@ class GraphCounselor:
             self._on_step(shown(run.last_step))
         run.end_attempt("steps")
 
-    async def _plan(self, run: Run) -> None:
-        """Have the planning agent say how to go on."""
-        run.note(plan=await self._prose(run, "plan"))
-
-    async def _think(self, run: Run) -> None:
-        """Have the thought agent say what to find out next."""
-        run.note(thought=await self._prose(run, "thought"))
-
     async def _prose(self, run: Run, role: Role) -> str:
+        """Have the planning agent say how to go on, or the thought agent what to find out next."""
         task = self._task(role, self._wording.task(role, run))
         return await run.talk.ask(task, lambda reply: read_prose(reply, role, len(run.steps)))
 
@@ -135,9 +133,6 @@ class GraphCounselor:
         action: Action = await run.talk.ask(task, lambda reply: self._read_action(reply, len(run.steps)))
         run.note(action=action.written)
         return action
-
-    def _read_action(self, reply: str, step: int) -> Action | Unreadable:
-        return read_action(reply, step)
 
     async def _observe(self, run: Run, query: Query) -> Observation:
         """Perform functions on the graph, unless this attempt has done so before."""

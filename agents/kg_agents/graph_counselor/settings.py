@@ -1,7 +1,7 @@
 """The parameters of Graph Counselor."""
 
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -9,6 +9,10 @@ from kg_agents.answers import ClosedBook
 from kg_agents.dialogue import Limits
 
 _CHARACTERS_PER_TOKEN = 3
+
+
+CounselorAblation: TypeAlias = Literal["no-planning", "single-functions", "no-reflection"]
+"""What is taken out (section 3.4): plans; functions inside each other and side by side; all judging."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,7 @@ class CounselorSettings:
         reflection_tokens: How long a reflection may be.
         definition_tokens: How long the definition of the graph may be.
         closed_book: What becomes of what the model says by itself.
+        ablation: What is taken out; nothing by default.
         failures: After so many failed steps in a row an attempt is given up.
         limits: What the whole run may use.
     """
@@ -36,6 +41,7 @@ class CounselorSettings:
     reflection_tokens: int = 1_500
     definition_tokens: int = 2_000
     closed_book: ClosedBook = "apart"
+    ablation: CounselorAblation | None = None
     failures: int = 3
     limits: Limits = field(default_factory=lambda: Limits(tokens=600_000, seconds=900.0))
 

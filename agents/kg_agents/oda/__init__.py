@@ -1,21 +1,21 @@
 """ODA, the observation-driven agent (Sun et al., 2024)."""
 
-from kg_agents.oda.ablations import (
-    OdaByGeneratedFacts,
-    OdaByRandomReflection,
-    OdaBySimilarReflection,
-    OdaWithoutObservation,
-)
+from kg_agents.oda.ablations import Parts, parts_of
 from kg_agents.oda.agent import ODA
-from kg_agents.oda.settings import OdaSettings
+from kg_agents.oda.means import Act, Means, Observe, Reflect, Reflected
+from kg_agents.oda.settings import OdaAblation, OdaSettings
 from kg_agents.oda.without_model import OdaWithoutModel
 
 __all__ = [
     "ODA",
-    "OdaByGeneratedFacts",
-    "OdaByRandomReflection",
-    "OdaBySimilarReflection",
+    "Act",
+    "Means",
+    "Observe",
+    "OdaAblation",
     "OdaSettings",
     "OdaWithoutModel",
-    "OdaWithoutObservation",
+    "Parts",
+    "Reflect",
+    "Reflected",
+    "parts_of",
 ]

@@ -1,80 +1,109 @@
-"""ODA with a part of it taken out or replaced (sections 4.1 and 4.2)."""
+"""Parts that take the place of the paper's own, to show what these are worth (sections 4.1 and 4.2)."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from kg_agents.graph_values import Found, Observed, Triple
-from kg_agents.oda.agent import ODA
+from kg_agents.oda.means import Act, Means, Observe, Reflect, Reflected
+from kg_agents.oda.parts import ChooseAction, LookAhead, SelectTriples
 from kg_agents.oda.replies import Action, read_facts
 from kg_agents.oda.run import NOTHING_OBSERVED, Run, far_ends
+from kg_agents.oda.settings import OdaAblation
 
 MADE_UP: Final = "made up, not looked up: "
 """How a fact is marked that the model believes."""
 
-
-class OdaWithoutObservation(ODA):
-    """Acts and reflects without looking ahead (section 4.1)."""
-
-    async def _observe(self, run: Run) -> Observed:
-        del run
-        return NOTHING_OBSERVED
+_COMPARED: Final = 200
 
 
-class OdaBySimilarReflection(ODA):
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What ODA is put together from."""
+
+    observe: Observe
+    act: Act
+    reflect: Reflect
+
+
+async def look_nowhere(run: Run, /) -> Observed:
+    """Observe nothing (section 4.1)."""
+    del run
+    return NOTHING_OBSERVED
+
+
+@dataclass(frozen=True, slots=True)
+class KeepSimilar:
     """Keeps the triples that are most like the question instead of having the model choose (section 4.2)."""
 
-    async def _reflect(self, run: Run, observation: Observed, found: Found) -> Sequence[Triple]:
-        most = self._settings.action_tokens
-        near = await run.talk.within(
-            partial(self._graph.observe, run.question, run.entities, hops=1, top_n=200, max_tokens=most)
-        )
-        for compared in (observation, near):
-            run.scores.update(compared.scores(found.triples))
-        ranked = sorted(found.triples, key=lambda triple: (-run.scores.get(triple, 0.0), triple))
-        return ranked[: self._settings.kept]
+    means: Means
+
+    async def __call__(self, run: Run, observation: Observed, action: Action, found: Found, /) -> Reflected:
+        """See `Reflect`."""
+        del action
+        chosen = self.means.settings
+        look = partial(self.means.graph.observe, run.question, run.entities, hops=1, top_n=_COMPARED)
+        near = await run.talk.within(partial(look, max_tokens=chosen.action_tokens))
+        scores = {**observation.scores(found.triples), **near.scores(found.triples)}
+        kept = tuple(sorted(found.triples, key=lambda triple: (-scores.get(triple, 0.0), triple))[: chosen.kept])
+        return Reflected(kept, kept)
 
 
-class OdaByRandomReflection(ODA):
-    """Keeps triples by dice (section 4.2).
+@dataclass(frozen=True, slots=True)
+class KeepByDice:
+    """Keeps triples by dice (section 4.2); equal seeds keep equal triples."""
 
-    Args:
-        seed: What the dice begin with: equal seeds keep equal triples.
-        positional: See `ODA`.
-        named: See `ODA`.
-    """
+    most: int
+    dice: random.Random = field(default_factory=random.Random)
 
-    def __init__(self, *positional: Any, seed: int = 0, **named: Any) -> None:  # noqa: ANN401 - passed on as they are
-        super().__init__(*positional, **named)
-        self._dice = random.Random(seed)  # noqa: S311 - nothing is kept secret by it
-
-    async def _reflect(self, run: Run, observation: Observed, found: Found) -> Sequence[Triple]:
-        del run, observation
-        return self._dice.sample(found.triples, min(self._settings.kept, len(found.triples)))
+    async def __call__(self, run: Run, observation: Observed, action: Action, found: Found, /) -> Reflected:
+        """See `Reflect`."""
+        del run, observation, action
+        kept = tuple(self.dice.sample(found.triples, min(self.most, len(found.triples))))
+        return Reflected(kept, kept)
 
 
-class OdaByGeneratedFacts(ODA):
+@dataclass(frozen=True, slots=True)
+class Believe:
     """Keeps sentences that the model believes instead of what the graph says (section 4.2).
 
     They stand in the memory that the prompts show, marked as made up. They are no triples of the graph: none is kept
     there, and none is evidence. What they name among the triples that were found is explored next.
     """
 
-    async def _reflect(self, run: Run, observation: Observed, found: Found) -> Sequence[Triple]:
-        del observation, found
-        most = self._settings.kept
-        facts = await self._ask(
-            run, self._wording.generation(run, most), "generation", lambda reply: read_facts(reply, most)
-        )
+    means: Means
+
+    async def __call__(self, run: Run, observation: Observed, action: Action, found: Found, /) -> Reflected:
+        """See `Reflect`."""
+        del observation
+        most = self.means.settings.kept
+        write = self.means.wording.generation(run, most)
+        facts = await self.means.ask(run, write, "generation", lambda reply: read_facts(reply, most))
         run.beliefs = (*run.beliefs, *(f"{MADE_UP}{fact}" for fact in facts))
-        return ()
+        said = run.memory_shown.casefold()
+        return Reflected((), tuple(each for each in found.triples if _names_end_of(each, run, action, said)))
 
-    def _next_entities(self, run: Run, action: Action, found: Found, selected: Sequence[Triple]) -> tuple[str, ...]:
-        del selected
-        named = [triple for triple in found.triples if self._names_end_of(triple, run, action)]
-        return super()._next_entities(run, action, found, named)
 
-    def _names_end_of(self, triple: Triple, run: Run, action: Action) -> bool:
-        facts = run.memory_shown.casefold()
-        return any(run.labels.nodes.get(end, end).casefold() in facts for end in far_ends([triple], action.entities))
+def _names_end_of(triple: Triple, run: Run, action: Action, said: str) -> bool:
+    return any(run.labels.nodes.get(end, end).casefold() in said for end in far_ends([triple], action.entities))
+
+
+def parts_of(means: Means) -> Parts:
+    """Return the parts of ODA that its settings ask for."""
+    whole = Parts(LookAhead(means), ChooseAction(means), SelectTriples(means))
+    ablation = means.settings.ablation
+    return whole if ablation is None else _ABLATIONS[ablation](whole, means)
+
+
+def _random(means: Means) -> KeepByDice:
+    return KeepByDice(means.settings.kept, random.Random(means.settings.seed))  # noqa: S311 - nothing is kept secret by it
+
+
+_ABLATIONS: Final[Mapping[OdaAblation, Callable[[Parts, Means], Parts]]] = {
+    "no-observation": lambda parts, _: Parts(look_nowhere, parts.act, parts.reflect),
+    "similar-reflection": lambda parts, means: Parts(parts.observe, parts.act, KeepSimilar(means)),
+    "random-reflection": lambda parts, means: Parts(parts.observe, parts.act, _random(means)),
+    "generated-facts": lambda parts, means: Parts(parts.observe, parts.act, Believe(means)),
+}

@@ -1,22 +1,22 @@
 """ODA: an agent that observes, acts and reflects."""
 
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, TypeAlias, TypeVar
 
 from kg_agents.answers import AgentAnswer, Answer, Step, outcome_of
-from kg_agents.dialogue import Dialogue, FailedReply, NoRoom, RunEnded, Task, Unreadable, Writer
+from kg_agents.dialogue import Dialogue, FailedReply, RunEnded
 from kg_agents.graph_values import Found, Observed, Triple
 from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.llm import Llm
+from kg_agents.oda.ablations import Parts, parts_of
 from kg_agents.oda.conclusions import grounded, read_conclusion
+from kg_agents.oda.means import Means
 from kg_agents.oda.prompting import Wording
-from kg_agents.oda.replies import Action, Selection, read_action, read_selection
+from kg_agents.oda.replies import Action
 from kg_agents.oda.run import Run, far_ends
 from kg_agents.oda.settings import OdaSettings
-from kg_agents.texts import tokens_in
 from kg_agents.tool_calls import ToolError
 
 OnStep: TypeAlias = Callable[[Step], None]
@@ -44,6 +44,7 @@ class ODA:
         graph: The graph, through its tools.
         settings: Parameters and limits.
         graph_name: What the graph calls itself; examples for it are used where there are some.
+        parts: What it is put together from; by default what the settings ask for.
         on_step: Told of every step.
         clock: Seconds, from any beginning.
     """
@@ -55,13 +56,15 @@ class ODA:
         *,
         settings: OdaSettings | None = None,
         graph_name: str = "",
+        parts: Parts | None = None,
         on_step: OnStep = ignore_step,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._llm = llm
         self._graph = graph
         self._settings = settings or OdaSettings()
-        self._wording = Wording(graph_name)
+        self._means = Means(graph, self._settings, Wording(graph_name))
+        self._parts = parts or parts_of(self._means)
         self._on_step = on_step
         self._clock = clock
 
@@ -93,7 +96,7 @@ class ODA:
         if not run.entities:
             return "entities"
         for _ in range(self._settings.iterations):
-            observation = await self._observe(run)
+            observation = await self._parts.observe(run)
             ending = await self._take_step(run, observation)
             self._on_step(run.steps[-1])
             if ending == "answered" or run.failures >= self._settings.failures:
@@ -104,15 +107,15 @@ class ODA:
         """Act, and reflect on what that found; return how the loop ends if it ends here."""
         action: Action | None = None
         try:
-            action = await self._act(run, observation)
+            action = await self._parts.act(run, observation)
             if action.name == "Answer":
                 run.note(action, "")
                 return "answered"
             found = await self._perform(run, action)
-            selected = await self._reflect(run, observation, found)
-            await self._remember(run, selected)
-            run.note(action, _what(found, run.passed_over), selected)
-            run.entities = self._next_entities(run, action, found, selected) or run.entities
+            reflected = await self._parts.reflect(run, observation, action, found)
+            await self._remember(run, reflected.kept)
+            run.note(action, _what(found, run.passed_over), reflected.kept)
+            run.entities = self._next_entities(run, action, found, reflected.leading) or run.entities
         except FailedReply as failure:
             run.fail(str(failure))
             return "unreadable"
@@ -120,35 +123,6 @@ class ODA:
             run.fail(str(refusal), action)
             return "graph"
         return ""
-
-    async def _observe(self, run: Run) -> Observed:
-        """Look ahead from the task-relevant entities (section 2.1)."""
-        chosen = self._settings
-        try:
-            observation = await run.talk.within(
-                partial(
-                    self._graph.observe,
-                    run.question,
-                    run.entities,
-                    hops=chosen.hops,
-                    top_n=chosen.top_n,
-                    top_percent=chosen.top_percent,
-                    max_tokens=chosen.observation_tokens,
-                )
-            )
-        except ToolError as error:
-            raise RunEnded("graph", f"The graph cannot be observed: {error}") from error
-        run.learn(observation.labels)
-        return observation
-
-    async def _act(self, run: Run, observation: Observed) -> Action:
-        """Have the model choose an action (section 2.2; table 7).
-
-        Raises:
-            FailedReply: It chose none that is possible.
-        """
-        write = self._wording.action(run, observation)
-        return await self._ask(run, write, "action", lambda reply: read_action(reply, run.offered, run.history))
 
     async def _perform(self, run: Run, action: Action) -> Found:
         """Explore the neighbours of an entity, or discover the paths between two (section 2.2).
@@ -174,47 +148,6 @@ class ODA:
         found = await run.talk.within(call)
         run.learn(found.labels)
         return found
-
-    async def _reflect(self, run: Run, observation: Observed, found: Found) -> Sequence[Triple]:
-        """Have the model select the triples that help (section 2.3; table 8), in batches that fit its prompt.
-
-        Raises:
-            FailedReply: It selected none that was found.
-        """
-        selected: dict[Triple, None] = {}
-        try:
-            run.passed_over = await self._select(run, observation, found, selected)
-        except RunEnded:
-            run.facts = tuple(dict.fromkeys((*run.facts, *selected)))
-            raise
-        return tuple(selected)
-
-    async def _select(self, run: Run, observation: Observed, found: Found, selected: dict[Triple, None]) -> int:
-        """Add what the model selects, batch by batch, and return how many candidates it was not shown.
-
-        Raises:
-            FailedReply: It selected none that was found.
-        """
-        waiting, asked = deque(self._batches(run, observation, found.facts)), 0
-        while waiting and asked < self._settings.batches and (most := self._settings.kept - len(selected)) > 0:
-            batch = waiting.popleft()
-            write = self._wording.reflection(run, observation, batch, most)
-            try:
-                selection = await self._ask(run, write, "reflection", _reader(run, batch, most))
-            except NoRoom:
-                if len(batch) == 1:
-                    raise
-                half = len(batch) // 2
-                waiting.extendleft((batch[half:], batch[:half]))
-                continue
-            except FailedReply:
-                # What was selected from other batches is not lost by it.
-                if not selected and not waiting:
-                    raise
-            else:
-                selected.update(dict.fromkeys(selection.triples))
-            asked += 1
-        return sum(map(len, waiting))
 
     async def _remember(self, run: Run, selected: Sequence[Triple]) -> None:
         """Append triples to the memory (section 2.3).
@@ -243,8 +176,8 @@ class ODA:
         Raises:
             FailedReply: It gave no answer.
         """
-        write = self._wording.answer(run, own=self._settings.closed_book != "never")
-        conclusion = await self._ask(run, write, "answer", read_conclusion)
+        write = self._means.wording.answer(run, own=self._settings.closed_book != "never")
+        conclusion = await self._means.ask(run, write, "answer", read_conclusion)
         run.missing, run.own = conclusion.missing, conclusion.own
         return grounded(conclusion, run.facts, run.asked, run.labels)
 
@@ -264,31 +197,7 @@ class ODA:
             facts=run.facts,
         )
 
-    async def _ask(self, run: Run, write: Writer, purpose: str, read: Callable[[str], T | Unreadable]) -> T:
-        chosen = self._settings
-        return await run.talk.ask(Task(purpose, write, chosen.reply_tokens, chosen.temperature), read)
-
-    def _batches(self, run: Run, observation: Observed, triples: Sequence[Triple]) -> list[list[Triple]]:
-        """Split candidates into batches that fit into a prompt beside the rest of it."""
-        room = run.talk.prompt_tokens
-        rest = tokens_in(self._wording.reflection(run, observation, (), self._settings.kept)(room))
-        most = max(room - rest, room // 2)
-        batches: list[list[Triple]] = []
-        used = most
-        for triple in triples:
-            needed = tokens_in(",".join(triple)) + tokens_in(run.labels.triple(triple)) + 2
-            if used + needed > most:
-                batches.append([])
-                used = 0
-            batches[-1].append(triple)
-            used += needed
-        return batches
-
 
 def _what(found: Found, passed_over: int) -> str:
     left = f", {passed_over} of them not reflected on" if passed_over else ""
     return f"{len(found.facts)} triples{left}"
-
-
-def _reader(run: Run, batch: Sequence[Triple], most: int) -> Callable[[str], Selection | Unreadable]:
-    return lambda reply: read_selection(reply, batch, run.labels, most)

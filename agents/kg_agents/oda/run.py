@@ -24,7 +24,6 @@ class Run:
         entities: The task-relevant entities of this round, by id.
         talk: The dialogue with the model.
         asked: The entities of the first round.
-        scores: How like the question triples are, of those that were compared.
         history: The actions that were taken, and of those that failed the reason.
         missing: What the graph does not hold, as the model says; None where it does not say that.
         own: What the model says by itself, beside its answers.
@@ -36,7 +35,6 @@ class Run:
     entities: tuple[str, ...]
     talk: Dialogue
     asked: tuple[str, ...] = ()
-    scores: dict[Triple, float] = field(default_factory=dict[Triple, float])
     labels: Labels = field(default_factory=Labels)
     memory: str | None = None
     memory_text: str = ""

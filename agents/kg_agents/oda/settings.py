@@ -1,9 +1,13 @@
 """The parameters of ODA."""
 
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from kg_agents.answers import ClosedBook
 from kg_agents.dialogue import Limits
+
+OdaAblation: TypeAlias = Literal["no-observation", "similar-reflection", "random-reflection", "generated-facts"]
+"""A part that is taken out or replaced (sections 4.1 and 4.2)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,8 @@ class OdaSettings:
         action_tokens: How long the answer to an action may be.
         failures: After so many failed steps in a row the run ends.
         closed_book: What becomes of what the model says by itself.
+        ablation: Which part is taken out or replaced; none by default.
+        seed: What the dice of a random reflection begin with.
         batches: In how many parts at most candidates are reflected on.
         limits: What the whole run may use.
     """
@@ -45,5 +51,7 @@ class OdaSettings:
     action_tokens: int = 8_000
     failures: int = 2
     closed_book: ClosedBook = "apart"
+    ablation: OdaAblation | None = None
+    seed: int = 0
     batches: int = 10
     limits: Limits = field(default_factory=Limits)

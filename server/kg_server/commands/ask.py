@@ -3,6 +3,7 @@
 import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
@@ -22,8 +23,9 @@ from kg_server.commands.run_view import RunView, run_view
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
-    from kg_agents.answers import AgentAnswer, ClosedBook
+    from kg_agents.answers import AgentAnswer
     from kg_agents.openai_llm import OpenAiLlm
+    from kg_agents.running import Question
     from kg_agents.tool_calls import Tools
     from kg_agents.watching import Watcher
 
@@ -62,9 +64,17 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
         Path | None, typer.Option(help="Where to keep the record; in the data folder unless given.")
     ] = None,
     closed_book: Annotated[
-        Literal["never", "apart", "allowed"],
-        typer.Option(help="What the model knows by itself: left out, shown apart, or taken for an answer."),
-    ] = "apart",
+        Literal["never", "apart", "allowed"] | None,
+        typer.Option(help="What the model knows by itself: left out, shown apart (as usual), or taken for an answer."),
+    ] = None,
+    ablation: Annotated[
+        str | None, typer.Option(help="A part of the method to take out, as no-observation or no-planning.")
+    ] = None,
+    reflector: Annotated[str | None, typer.Option(metavar="MODEL", help="Another model, to reflect.")] = None,
+    parameters: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method, as hops=2; may be repeated."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON, and nothing else.")] = False,
 ) -> None:
     """Answer a question with ODA or Graph Counselor, showing every step.
@@ -74,13 +84,16 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
     called = invocation(context)
     if server is not None:
         called.secrecy.redactor = secrets_of_server(server)
-    settings = called.load(graph=graph, llm=model, llm_base_url=base_url).settings
+    settings = called.load(graph=graph, llm=model, llm_base_url=base_url, reflector_llm=reflector).settings
     if not question.strip():
         raise InvalidRequest("The question is blank.")
     if not all(each.strip() for each in entities or ()):
         raise InvalidRequest("An --entity is blank. Give an id, an IRI or a name, or leave it out.")
     if settings.llm is None and agent == "graph-counselor":
         raise InvalidRequest(f"Graph Counselor needs a model. {SET_MODEL}")
+    more = {"closed_book": closed_book, "ablation": ablation}
+    flags = (*(parameters or ()), *(f"{name}={value}" for name, value in more.items() if value is not None))
+    asked = _question(settings, question, agent, tuple(entities or ()), flags)
     path = trace or _new_trace(settings.data_folder / TRACES, question)
     view = run_view(as_json=as_json)
     redactor = called.secrecy.redactor
@@ -90,9 +103,7 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
 
     try:
         with view:
-            answer = anyio.run(
-                _ask, settings, question, agent, tuple(entities or ()), server, path, view, redactor, closed_book
-            )
+            answer = anyio.run(_ask, settings, asked, server, path, view, redactor)
     except KeyboardInterrupt:
         warn(f"Interrupted; the record until then is {visible_line(str(path))}.")
         raise
@@ -117,40 +128,53 @@ def replay(
         raise typer.Exit(ExitCode.REFUSED)
 
 
-async def _ask(
+def _question(
     settings: Settings,
-    question: str,
+    text: str,
     agent: Literal["oda", "graph-counselor"],
     entities: tuple[str, ...],
-    server: str | None,
-    path: Path,
-    view: RunView,
-    redactor: Redactor,
-    closed_book: "ClosedBook",
-) -> "AgentAnswer":
+    flags: tuple[str, ...],
+) -> "Question":
+    """Return what is asked, with the parameters of the settings and, before them, those of the command line.
+
+    Raises:
+        InvalidRequest: A parameter is unknown, or has a wrong value.
+    """
     from kg_agents.graph_counselor import CounselorSettings
-    from kg_agents.llm import AgentError
     from kg_agents.oda import OdaSettings
-    from kg_agents.running import Question, run_question
+    from kg_agents.parameters import InvalidParameter, read_parameters
+    from kg_agents.running import Question
+
+    asked = Question(text, entities, agent)
+    written = (*settings.agent_parameters, *flags)
+    try:
+        if agent == "oda":
+            return replace(asked, oda=read_parameters(OdaSettings, written))
+        return replace(asked, counselor=read_parameters(CounselorSettings, written))
+    except InvalidParameter as error:
+        raise InvalidRequest(str(error)) from error
+
+
+async def _ask(
+    settings: Settings, asked: "Question", server: str | None, path: Path, view: RunView, redactor: Redactor
+) -> "AgentAnswer":
+    from kg_agents.llm import AgentError
+    from kg_agents.running import run_question
     from kg_agents.trace import Trace
 
-    asked = Question(
-        question,
-        entities,
-        agent,
-        redactor.message(settings.graph) if server is None else "",
-        OdaSettings(closed_book=closed_book),
-        CounselorSettings(closed_book=closed_book),
-    )
-    llm, judge = (_model(settings, name, redactor) for name in (settings.llm, settings.judge_llm))
+    asked = replace(asked, graph_name=redactor.message(settings.graph) if server is None else "")
+    names = (settings.llm, settings.judge_llm, settings.reflector_llm)
+    llm, judge, reflector = (_model(settings, name, redactor) for name in names)
     try:
         with Trace(path) as trace:
             async with _tools(settings, server, redactor) as tools:
-                return await run_question(asked, tools, llm, trace, judge=judge, watcher=_watcher(view))
+                return await run_question(
+                    asked, tools, llm, trace, judge=judge, reflector=reflector, watcher=_watcher(view)
+                )
     except AgentError as error:
         raise BackendError(visible_line(" ".join(str(error).split()))) from error
     finally:
-        for each in (llm, judge):
+        for each in (llm, judge, reflector):
             if each is not None:
                 await each.aclose()
 

@@ -179,6 +179,28 @@ def test_a_question_that_is_no_text_is_asked_as_far_as_it_is_one(cli: CommandLin
     assert (run.code, json.loads(run.out)["question"]) == (4, "What is the capital of Tokyo??")
 
 
+def test_parameters_come_from_the_command_line_before_the_settings_and_are_in_the_record(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    graph, trace = str(write_story(tmp_path, TOKYO)), tmp_path / "run.jsonl"
+    with serving_model(ENOUGH, "Answer: x") as service:
+        options = ["--graph", graph, "--entity", "Q1490", "--model", "m", "--base-url", service.url]
+        words = ["--set", "hops=2", "--ablation", "no-observation", "--trace", str(trace)]
+        cli.run("ask", QUESTION, *options, *words, KG_SEXTANT_AGENT_PARAMETERS="hops=1,iterations=4")
+    begun = next(line for line in read_trace(trace) if isinstance(line, RunLine))
+    chosen = {name: begun.parameters[name] for name in ("hops", "iterations", "ablation")}
+    assert chosen == {"hops": 2, "iterations": 4, "ablation": "no-observation"}
+    assert cli.run("replay", str(trace)).code == 0
+
+
+def test_another_model_reflects_where_one_is_named(cli: CommandLine, tmp_path: Path) -> None:
+    graph = str(write_story(tmp_path, TOKYO))
+    with serving_model("plan", "thought", "Finish[x]", "[no]", "Look.", "plan", "thought", "Finish[y]", "[yes]") as it:
+        options = ["--graph", graph, "--entity", "Q1490", "--model", "m", "--base-url", it.url, "--reflector", "other"]
+        cli.run("ask", QUESTION, "--agent", "graph-counselor", *options)
+    assert [asked.model for asked in it.asked] == ["m"] * 4 + ["other"] + ["m"] * 4
+
+
 def test_graph_counselor_answers_with_a_judge(cli: CommandLine, tmp_path: Path) -> None:
     graph = str(write_story(tmp_path, TOKYO))
     replies = [
@@ -224,6 +246,8 @@ def test_any_server_with_the_tools_will_do(cli: CommandLine, tmp_path: Path) -> 
         (["ask", " "], 2, "The question is blank."),
         (["ask", "Who?", "--entity", " "], 2, "An --entity is blank."),
         (["ask", "Who?", "--agent", "graph-counselor"], 2, "Graph Counselor needs a model."),
+        (["ask", "Who?", "--set", "hop=2"], 2, "There is no parameter 'hop'. Did you mean hops?"),
+        (["ask", "Who?", "--ablation", "no-planning"], 2, "The parameter ablation='no-planning' cannot be used"),
         (["ask", "Who?", "--graph", "nowhere.ttl"], 2, "There is no graph 'nowhere.ttl'."),
         (["ask", "Who?", "--server", "false"], 1, "The server 'false' cannot be reached"),
         (["replay", "nowhere.jsonl"], 2, "The trace nowhere.jsonl cannot be read"),

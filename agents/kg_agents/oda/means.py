@@ -1,0 +1,77 @@
+"""What every part of ODA works with, and what a part is."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from kg_agents.dialogue import Task, Unreadable, Writer
+from kg_agents.graph_values import Found, Observed, Triple
+from kg_agents.knowledge import KnowledgeGraph
+from kg_agents.oda.prompting import Wording
+from kg_agents.oda.replies import Action
+from kg_agents.oda.run import Run
+from kg_agents.oda.settings import OdaSettings
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """The graph, the parameters and the wording of the prompts."""
+
+    graph: KnowledgeGraph
+    settings: OdaSettings
+    wording: Wording
+
+    async def ask(self, run: Run, write: Writer, purpose: str, read: Callable[[str], T | Unreadable]) -> T:
+        """Return what the model's reply says.
+
+        Raises:
+            FailedReply: Neither the first nor the second reply could be read.
+        """
+        chosen = self.settings
+        return await run.talk.ask(Task(purpose, write, chosen.reply_tokens, chosen.temperature), read)
+
+
+@dataclass(frozen=True, slots=True)
+class Reflected:
+    """What a reflection brought: triples to keep, and those that lead on to the entities of the next round."""
+
+    kept: tuple[Triple, ...]
+    leading: tuple[Triple, ...]
+
+
+class Observe(Protocol):
+    """Looks ahead from the task-relevant entities."""
+
+    async def __call__(self, run: Run, /) -> Observed:
+        """Return what lies near them.
+
+        Raises:
+            RunEnded: The graph cannot be observed.
+        """
+        ...
+
+
+class Act(Protocol):
+    """Chooses an action."""
+
+    async def __call__(self, run: Run, observation: Observed, /) -> Action:
+        """Return the action.
+
+        Raises:
+            FailedReply: None that is possible was chosen.
+        """
+        ...
+
+
+class Reflect(Protocol):
+    """Judges what an action found."""
+
+    async def __call__(self, run: Run, observation: Observed, action: Action, found: Found, /) -> Reflected:
+        """Return what is worth keeping.
+
+        Raises:
+            FailedReply: Nothing that was found was chosen.
+        """
+        ...

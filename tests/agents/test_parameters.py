@@ -1,0 +1,36 @@
+"""Parameters of agents as people write them."""
+
+import pytest
+
+from kg_agents.dialogue import Limits
+from kg_agents.graph_counselor import CounselorSettings
+from kg_agents.oda import OdaSettings
+from kg_agents.parameters import InvalidParameter, read_parameters
+
+
+def test_every_parameter_and_limit_can_be_written_and_the_last_counts() -> None:
+    assert read_parameters(OdaSettings, []) == OdaSettings()
+    written = ["hops=1", "hops = 2", "top-percent=5.5", "closed_book=never", "ablation=generated-facts", "tokens=50000"]
+    assert read_parameters(OdaSettings, written) == OdaSettings(
+        hops=2, top_percent=5.5, closed_book="never", ablation="generated-facts", limits=Limits(tokens=50_000)
+    )
+    counselor = read_parameters(CounselorSettings, ["reflections=0", "seconds=5", "ablation=no-planning"])
+    limits = Limits(tokens=600_000, seconds=5.0)
+    assert counselor == CounselorSettings(reflections=0, ablation="no-planning", limits=limits)
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("hop=2", r"There is no parameter 'hop'\. Did you mean hops\?"),
+        ("limits=2", r"There is no parameter 'limits'\."),
+        ("zzz=2", r"There are iterations, temperature, .*, tokens, seconds, prompt_tokens\."),
+        ("hops", r"The parameter 'hops' has no value\. Write name=value, as in hops=2\."),
+        ("hops=many", r"The parameter hops='many' cannot be used: Input should be a valid integer"),
+        ("tokens=", r"The parameter tokens='' cannot be used"),
+        ("ablation=no-planning", r"The parameter ablation='no-planning' cannot be used: .*'no-observation'"),
+    ],
+)
+def test_what_is_no_parameter_is_refused_with_what_is(written: str, said: str) -> None:
+    with pytest.raises(InvalidParameter, match=said):
+        read_parameters(OdaSettings, [written])
