@@ -48,8 +48,11 @@ def is_conclusion(text: str) -> bool:
 
 
 def shown(text: str, labels: Labels) -> str:
-    """Return the label of an id, and any other text as it is: people are answered with names."""
-    return labels.nodes.get(text, text)
+    """Return the label of an id, and any other text as it is: people are answered with names.
+
+    A number is a number, also where an id is one.
+    """
+    return text if _number(text) is not None else labels.nodes.get(text, text)
 
 
 def terms_named(text: str, facts: Iterable[Triple], labels: Labels) -> frozenset[str]:
@@ -60,6 +63,8 @@ def terms_named(text: str, facts: Iterable[Triple], labels: Labels) -> frozenset
 
 def is_name_of(text: str, end: str, label: str | None) -> bool:
     """Say whether a text is the id, the label or the value of an end of a fact."""
+    if label and _number(text) is not None:
+        return folded(text) == folded(label)
     value = plain_value(end)
     names = {end, value, *((label, f"{label} ({end})", f"{end} ({label})") if label else ())}
     words = {folded(text), folded(_LED.sub("", text))} - {""}

@@ -9,6 +9,7 @@ import pytest
 from counselors import CAPITAL, DEFINITION, JAPAN, QUESTION, TOKYO, PlayedGraph, counselled, gives, step
 from kg_agents.answers import NOT_STATED, Answer
 from kg_agents.answers import Step as ShownStep
+from kg_agents.dialogue import Limits
 from kg_agents.graph_counselor import (
     Attempt,
     CounselorAnswer,
@@ -94,6 +95,17 @@ async def test_a_rejected_attempt_is_reflected_on_and_the_next_begins_with_what_
     (reflection,) = told.prompts("reflection")
     assert "The answer 'Kyoto' was not judged to be right. The judge said: Guessed. [no]" in reflection
     assert "Action 1: Finish[Kyoto]" in reflection
+
+
+async def test_a_reflection_keeps_its_strategy_whatever_is_cut() -> None:
+    strategy = "3. Improved strategy\n- Ask for the capital."
+    settings = CounselorSettings(limits=Limits(prompt_tokens=2_000), reflections=3)
+    told = await counselled([*GUESSED, "[no]", f"{'recap ' * 300}\n{strategy}", *FOUND, "[yes]"], settings=settings)
+    kept = told.answer.attempts[0].reflection
+    assert kept.startswith("recap recap")
+    assert kept.endswith(f"characters left out]\n{strategy}")
+    assert strategy in told.prompts("plan")[1]
+    assert len(kept) < settings.reflection_characters + 50
 
 
 async def test_every_reflection_stays_in_the_context() -> None:
@@ -236,10 +248,13 @@ async def test_what_the_graph_says_cannot_leave_the_part_of_the_prompt_that_is_d
         ("Minsk, Belarus", ("Minsk, Belarus",)),
         ("red, white", ("red, white",)),
         ("1,234", ("1,234",)),
+        ("2", ("2",)),
+        ('"St Mary\'s Church, Twickenham"', ("St Mary's Church, Twickenham",)),
+        ('"Minsk, Belarus", "Tokyo"', ("Tokyo", "Minsk, Belarus")),
     ],
 )
 async def test_answers_are_names_and_several_have_commas_between_them(said: str, answers: tuple[str, ...]) -> None:
-    labels = {"Q1490": "Tokyo", "Q2": "Minsk, Belarus"}
+    labels = {"Q1490": "Tokyo", "Q2": "Minsk, Belarus", "2": "a node by the number two"}
     read = gives("…", ["1", "Q1490", "P1", "red, white", "text"], labels=labels)
     told = await counselled(
         [*step("Feature[Q1490, P1]"), *step(f"Finish[{said}]"), "[yes]"], PlayedGraph({"Feature[Q1490, P1]": read})

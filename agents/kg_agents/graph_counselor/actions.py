@@ -23,6 +23,8 @@ MAX_ANSWER: Final = 2_000
 """How many characters an answer may have."""
 
 _MISSING: Final = re.compile(r"not in (?:the )?graph\b\W*(?P<why>.*)", re.IGNORECASE | re.DOTALL)
+_QUOTED: Final = re.compile(r"\"([^\"]+)\"|(?<!\w)'((?:[^']|'(?=\w))+)'|\u201c([^\u201d]+)\u201d")
+_ALL_QUOTED: Final = re.compile(rf"(?:{_QUOTED.pattern})(?:\s*,\s*(?:{_QUOTED.pattern}))*")
 _OTHER: Final = re.compile(r"(?<![\w.-])([A-Za-z]\w{0,40})\[")
 _KNOWN: Final = "Retrieve, Feature, Neighbor, Degree, Count, Union, Intersect and Minus"
 _WRAPPING: Final = (("**", "**"), ("`", "`"), ('"', '"'), ("'", "'"), ("“", "”"), ("\u2018", "\u2019"))
@@ -56,10 +58,17 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The answer with which an attempt ends, or why the graph does not hold it."""
+    """The answer with which an attempt ends, or why the graph does not hold it.
+
+    Args:
+        answer: The answer, or several with commas between them.
+        missing: Why the graph does not hold it; None where it does.
+        quoted: The answers one by one, where each stands in quotation marks: their commas are their own.
+    """
 
     answer: str
     missing: str | None = None
+    quoted: tuple[str, ...] = ()
 
     @property
     def written(self) -> str:
@@ -119,7 +128,14 @@ def _finish(ends: tuple[Written, ...]) -> Finish | Unreadable:
     if len(answer) > MAX_ANSWER:
         return Unreadable(f"The answer has {len(answer):,} characters; at most {MAX_ANSWER:,} are read. Be brief.")
     missing = _MISSING.match(answer)
-    return Finish(answer, missing["why"] if missing else None)
+    return Finish(answer, missing["why"] if missing else None, _quoted(" ".join(text.split())))
+
+
+def _quoted(text: str) -> tuple[str, ...]:
+    """Return what stands in quotation marks, where nothing but commas stands between; otherwise nothing."""
+    if not _ALL_QUOTED.fullmatch(text):
+        return ()
+    return tuple(dict.fromkeys(next(filter(None, each.groups()), "").strip() for each in _QUOTED.finditer(text)))
 
 
 def _to_last_bracket(text: str) -> str | None:

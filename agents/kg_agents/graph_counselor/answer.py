@@ -72,7 +72,7 @@ def _last_answered(run: Run) -> Attempt | None:
 def _answers(run: Run, attempt: Attempt) -> tuple[Answer, ...]:
     """Return the answers of an attempt; those of one whose answer is not in the graph are the model's own."""
     text = attempt.answer or ""
-    parts = _parts(text, _names_in(run, attempt))
+    parts = attempt.quoted or _parts(text, _names_in(run, attempt))
     if attempt.not_in_graph:
         return tuple(Answer(part, "model") for part in parts)
     return sources(parts, run.topic, attempt.read, run.labels, confirmed=attempt.accepted)

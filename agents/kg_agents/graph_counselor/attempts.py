@@ -22,6 +22,7 @@ class Attempt:
         read: What each step read from the graph, in the same order.
         end: How it ended.
         answer: The answer; None where it gave none.
+        quoted: The answers one by one, where it put each in quotation marks.
         missing: Why the graph does not hold the answer; None where the attempt did not find that.
         judgement: What the judge said; None where it was not asked.
         reflection: What was learnt from it for the next attempt; empty where there is none.
@@ -34,6 +35,7 @@ class Attempt:
     missing: str | None = None
     judgement: Judgement | None = None
     reflection: str = ""
+    quoted: tuple[str, ...] = ()
 
     @property
     def claim(self) -> str | None:

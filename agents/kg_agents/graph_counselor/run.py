@@ -114,7 +114,8 @@ class Run:
         if self.open:
             answer = finish.answer if finish and finish.missing is None else None
             missing = finish.missing if finish else None
-            self.attempts.append(Attempt(tuple(self.steps), tuple(self._read), end, answer, missing))
+            quoted = finish.quoted if finish else ()
+            self.attempts.append(Attempt(tuple(self.steps), tuple(self._read), end, answer, missing, quoted=quoted))
         self.open = False
 
     def amend(self, attempt: Attempt) -> None:

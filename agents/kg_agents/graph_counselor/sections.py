@@ -20,6 +20,9 @@ _HEADING: Final = re.compile(
 )
 
 
+_STRATEGY: Final = re.compile(r"^[^\w\n]*(?:\d+[.)]\s*)?[^\w\n]*improved strategy\b", re.IGNORECASE | re.MULTILINE)
+
+
 @dataclass(frozen=True, slots=True)
 class _Section:
     """A stretch of a reply under one heading, such as `Thought 3:`."""
@@ -59,8 +62,18 @@ def read_prose(reply: str, role: Role, step: int) -> str | Unreadable:
 
 
 def read_reflection(reply: str, most: int) -> str | Unreadable:
-    """Return a reflection, at most so many characters of it, or why there is none."""
-    return clipped(reply, most) if reply else Unreadable("There is no reflection in it. Write it under its headings.")
+    """Return a reflection, at most so many characters of it, or why there is none.
+
+    What is cut is what stands before the improved strategy, which is what the next attempt goes by.
+    """
+    if not reply:
+        return Unreadable("There is no reflection in it. Write it under its headings.")
+    headings = list(_STRATEGY.finditer(reply))
+    if len(reply) <= most or not headings:
+        return clipped(reply, most)
+    strategy = clipped(reply[headings[-1].start() :].strip(), most)
+    room = max(0, most - len(strategy))
+    return f"{clipped(reply[: headings[-1].start()].strip(), room)}\n{strategy}"
 
 
 def _split(text: str) -> list[_Section]:
