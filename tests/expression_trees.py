@@ -5,9 +5,12 @@ from kg_server.compose.syntax import (
     DegreeCall,
     EntityRef,
     FeatureCall,
+    Leg,
+    Mark,
     NeighborCall,
     Operand,
     RetrieveCall,
+    Route,
     SetCall,
     SetFunction,
     Span,
@@ -29,16 +32,20 @@ def retrieve(text: str) -> RetrieveCall:
     return RetrieveCall(words(text), NOWHERE)
 
 
+def route(text: str, mark: Mark = "") -> Route:
+    return Route((Leg(words(text), mark),), NOWHERE)
+
+
 def feature(node: Operand, text: str) -> FeatureCall:
-    return FeatureCall(node, words(text), NOWHERE)
+    return FeatureCall(node, route(text), NOWHERE)
 
 
 def neighbor(node: Operand, text: str, *, backwards: bool = False) -> NeighborCall:
-    return NeighborCall(node, words(text), backwards, NOWHERE)
+    return NeighborCall(node, route(text, "-" if backwards else ""), NOWHERE)
 
 
 def degree(node: Operand, text: str | None = None, *, backwards: bool = False) -> DegreeCall:
-    return DegreeCall(node, None if text is None else words(text), backwards, NOWHERE)
+    return DegreeCall(node, None if text is None else route(text, "-" if backwards else ""), NOWHERE)
 
 
 def count(of: Operand) -> CountCall:

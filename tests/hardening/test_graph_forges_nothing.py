@@ -263,14 +263,13 @@ async def named(asked: Asked, texts: Hostile) -> None:
 async def composed(asked: Asked) -> None:
     node, relation = _written(asked.short(0)), _written(asked.relation(0))
     reply = await asked.call("Compose", expression=f"Neighbor[Neighbor[{node}, {relation}], {relation}], Count[{node}]")
-    sections = {key: rows(reply.data[key]) for key in ("parts", "results", "steps", "evidence")}
     lines = [line.split(" | ") for line in body(reply)]
-    assert len(lines) == sum(map(len, sections.values()))
-    assert [len(line) for line in lines if line[0] == "evidence"] == [4] * len(sections["evidence"])
     assert [len(line) for line in lines if re.fullmatch(r"part \d", line[0])] == [3, 3]
-    (row,) = [row for row in sections["results"] if row[4] == "node"]
-    facts = [line for line in lines if len(line) == 3 and not re.fullmatch(r"part \d|step", line[0])]
-    assert_names(facts[0], row[1:4], reply.data)
+    assert [len(line) for line in lines if line[0].startswith("because ")] == [5]
+    assert len(rows(reply.data["evidence"])) == 2
+    (row,) = [row for row in rows(reply.data["results"]) if row[4] == "node"]
+    (told,) = [line for line in lines if len(line) == 1]
+    assert_names(told, row[3:4], reply.data)
     assert asked.opened.graph.prefixes.expand(row[3]) == asked.opened.nodes[2]
 
 

@@ -7,11 +7,11 @@ import rdflib
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from expression_trees import NOWHERE, combined, entity
+from expression_trees import NOWHERE, combined, entity, route
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_server.compose.evaluation import Limits, evaluate
 from kg_server.compose.outcomes import Part
-from kg_server.compose.syntax import EntityRef, NeighborCall, Operand, SetCall, SetFunction, Words
+from kg_server.compose.syntax import EntityRef, Mark, NeighborCall, Operand, SetCall, SetFunction
 
 EX = "http://ex.org/"
 NODES = [f"<{EX}n{number}>" for number in range(9)]
@@ -39,8 +39,10 @@ def truth(edges: Edges, operand: Operand) -> frozenset[str]:
         case EntityRef():
             return frozenset({operand.text})
         case NeighborCall():
-            near, walked = truth(edges, operand.node), operand.relation.text
-            ways = (edge[::-1] if operand.backwards else edge for edge in edges if edge[1] == walked)
+            assert operand.route is not None
+            (leg,) = operand.route.legs
+            near, walked = truth(edges, operand.node), leg.name.text
+            ways = (edge[::-1] if leg.mark == "-" else edge for edge in edges if edge[1] == walked)
             return frozenset(far for start, _, far in ways if start in near)
         case SetCall():
             first, *others = (truth(edges, each) for each in operand.operands)
@@ -54,8 +56,9 @@ def truth(edges: Edges, operand: Operand) -> frozenset[str]:
 def around(sets: st.SearchStrategy[Operand]) -> st.SearchStrategy[Operand]:
     functions: st.SearchStrategy[SetFunction] = st.sampled_from(("Union", "Intersect", "Minus"))
     pairs = st.tuples(sets, sets)
-    relations = st.sampled_from(RELATIONS).map(lambda relation: Words(relation, NOWHERE))
-    return st.builds(NeighborCall, sets, relations, st.booleans(), st.just(NOWHERE)) | st.builds(
+    marks: st.SearchStrategy[Mark] = st.sampled_from(("", "-"))
+    routes = st.builds(route, st.sampled_from(RELATIONS), marks)
+    return st.builds(NeighborCall, sets, routes, st.just(NOWHERE)) | st.builds(
         SetCall, functions, pairs, st.just(NOWHERE)
     )
 

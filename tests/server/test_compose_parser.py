@@ -2,10 +2,29 @@
 
 import pytest
 
-from expression_trees import combined, count, degree, entity, feature, neighbor, retrieve
+from expression_trees import NOWHERE, combined, count, degree, entity, feature, neighbor, retrieve, route, words
 from kg_server.compose.parser import MAX_CALLS, MAX_DEPTH, MAX_IDS, parse
 from kg_server.compose.pointing import MisreadExpression, pointed
-from kg_server.compose.syntax import Call, EntityRef, NeighborCall, SetCall, Span, entities_in, kind_of
+from kg_server.compose.syntax import (
+    PAPER,
+    BestCall,
+    Call,
+    Clause,
+    EntityRef,
+    GroupCall,
+    Leg,
+    NeighborCall,
+    Route,
+    SetCall,
+    ShareCall,
+    Span,
+    TableCall,
+    TotalCall,
+    TypeCall,
+    WhereCall,
+    entities_in,
+    kind_of,
+)
 
 
 def only(text: str) -> Call:
@@ -97,7 +116,7 @@ def test_a_minus_sign_before_a_relation_walks_it_backwards_unless_it_is_quoted()
     assert only("Neighbor[Q1, -P36]") == neighbor(entity("Q1"), "P36", backwards=True)
     assert only("Degree[Q1, - 'birth place']") == degree(entity("Q1"), "birth place", backwards=True)
     assert only("Neighbor[Q1, '-P36']") == neighbor(entity("Q1"), "-P36")
-    assert only("Feature[Q1, -x]") == feature(entity("Q1"), "-x")
+    assert only("Feature[Q1, '-x']") == feature(entity("Q1"), "-x")
 
 
 @pytest.mark.parametrize(
@@ -120,7 +139,8 @@ def test_an_id_ends_at_a_comma_or_bracket_unless_marks_enclose_it(written: str, 
 def test_where_something_stood_is_remembered() -> None:
     call = only(" Neighbor[Retrieve[Tokyo], capital]")
     assert isinstance(call, NeighborCall)
-    assert (call.span, call.node.span, call.relation.span) == (Span(1, 35), Span(10, 25), Span(27, 34))
+    assert call.route is not None
+    assert (call.span, call.node.span, call.route.span) == (Span(1, 35), Span(10, 25), Span(27, 34))
 
 
 def test_what_a_call_gives_follows_from_its_function() -> None:
@@ -168,13 +188,30 @@ def test_the_ids_of_a_tree_are_found() -> None:
         ('Retrieve[" "]', "Retrieve needs a text here.", '" "]'),
         ("Neighbor[, x]", "Neighbor needs a node here.", ", x]"),
         ("Neighbor['', x]", "Neighbor needs a node here.", "'', x]"),
-        ("Neighbor[Q1]", "Neighbor takes a node and a relation.", "]"),
-        ("Feature[Q1]", "Feature takes a node and a feature.", "]"),
+        ("Top[Type[x]]", "Top takes a set, what it is measured by, and how many, as in Top[", "]"),
+        ("Top[Type[x], y, none]", "Expected how many, a whole number from 1 to 10,000.", "none]"),
+        ("Top[Type[x], y, 0]", "Expected how many, a whole number from 1 to 10,000.", "0]"),
+        ("Top[Type[x], y, 2, z]", "Top takes no more than this.", ", z]"),
+        ("Where[Type[x]]", "Where takes a set and conditions, as in Where[", "]"),
+        ("Where[Type[x], y >]", "Expected a value, a name or a set behind >.", "]"),
+        ("Where[Type[x], y = Count[Q1]]", "Where compares with values or nodes, not numbers.", "Count[Q1]]"),
+        ("Where[Type[x], = 3]", "Where needs a text here.", "= 3]"),
+        ("Sum[Type[x]]", "Sum takes a set and a feature, as in Sum[", "]"),
+        ("Sum[Type[x], y, z]", "Sum takes no more than this.", ", z]"),
+        ("Group[Type[x], y/]", "Group needs a text here.", "]"),
+        ("Table[Type[x]]", "Table takes a set and relations, as in Table[", "]"),
+        ("Share[Q1]", "Share takes two or more sets.", "]"),
+        (
+            "Share[Feature[Q1, x], Feature[Q2, x]]",
+            "Share starts from nodes, but this gives values.",
+            "Feature[Q1, x], Feature[Q2, x]]",
+        ),
+        ("Where[Group[Q1, x], y]", "Where starts from nodes, but this gives groups.", "Group[Q1, x], y]"),
         ("Feature[Q1, ]", "Feature needs a text here.", "]"),
         ("Neighbor[Q1, -]", "Neighbor needs a text here.", "]"),
         ("Neighbor['Q1, x]", "This quotation mark is never closed", "'Q1, x]"),
         ("Neighbor['Q1' Q2, x]", "This quotation mark is never closed", "'Q1' Q2, x]"),
-        ("Neighbor[Retrieve[x] y, z]", "Neighbor takes a node and a relation.", "y, z]"),
+        ("Neighbor[Retrieve[x] y, z]", "Neighbor takes no more than this.", "y, z]"),
         ("Degree[Retrieve[x] y]", "Degree takes no more than this.", "y]"),
         ("Count[Q1, Q2]", "Count takes no more than this.", ", Q2]"),
         ("Union[Q1]", "Union takes two or more sets.", "]"),
@@ -191,6 +228,41 @@ def test_an_error_says_what_is_wrong_and_points_at_it(expression: str, problem: 
     found = fault(expression)
     assert found[0].startswith(problem)
     assert found[1] == rest
+
+
+def test_functions_beyond_the_paper_have_calls_of_their_own() -> None:
+    town, by = TypeCall(words("town"), NOWHERE), route("population")
+    route_back = Route((Leg(words("a"), "-"), Leg(words("b"), "~", repeated=True)), NOWHERE)
+    assert only("Type[town]") == town
+    assert only("Top[Type[town], population, 3]") == BestCall("Top", town, by, 3, NOWHERE)
+    assert only("bottom[Type[town], population]") == BestCall("Bottom", town, by, 1, NOWHERE)
+    assert only("Mean[Type[town], population]") == TotalCall("Mean", town, by, NOWHERE)
+    assert only("Sum[Feature[Type[town], population]]") == TotalCall("Sum", town, by, NOWHERE)
+    assert only("Group[Type[town], -a/ ~b+]") == GroupCall(town, route_back, NOWHERE)
+    assert only("Table[Type[town], population, -a/~b+]") == TableCall(town, (by, route_back), NOWHERE)
+    assert only("Share[Q1, Type[town]]") == ShareCall((entity("Q1"), town), NOWHERE)
+    assert only("Neighbor[Q1]") == NeighborCall(entity("Q1"), None, NOWHERE)
+
+
+def test_conditions_are_read_with_their_operator_and_value() -> None:
+    written = "Where[Q1, a > 1,000 m, -b != New York, 'c=d' ~ 'x, y', <http://e/f> = Type[town], ~g]"
+    assert only(written) == WhereCall(
+        entity("Q1"),
+        (
+            Clause(route("a"), ">", words("1,000 m")),
+            Clause(route("b", "-"), "!=", words("New York")),
+            Clause(route("c=d"), "~", words("x, y")),
+            Clause(route("<http://e/f>"), "=", TypeCall(words("town"), NOWHERE)),
+            Clause(route("g", "~")),
+        ),
+        NOWHERE,
+    )
+
+
+def test_the_paper_has_four_functions() -> None:
+    assert parse("Neighbor[Retrieve[x], y]", functions=PAPER)
+    with pytest.raises(MisreadExpression, match="The functions are Retrieve, Feature, Neighbor, Degree\\."):
+        parse("Count[Q1]", functions=PAPER)
 
 
 def test_calls_nest_to_a_depth_and_no_deeper() -> None:

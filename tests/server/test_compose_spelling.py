@@ -16,9 +16,12 @@ from kg_server.compose.syntax import (
     EntityRef,
     FeatureCall,
     Function,
+    Leg,
+    Mark,
     NeighborCall,
     Operand,
     RetrieveCall,
+    Route,
     SetCall,
     SetFunction,
     Words,
@@ -56,25 +59,29 @@ class Spelling:
             case RetrieveCall():
                 return f"{self._name('Retrieve')}[{blank()}{self._words(operand.text.text)}]"
             case FeatureCall():
-                arguments = f"{self._operand(operand.node)}{blank()},{blank()}{self._words(operand.feature.text)}"
+                arguments = f"{self._operand(operand.node)}{blank()},{self._relation(operand)}"
                 return f"{self._name('Feature')}[{blank()}{arguments}]"
             case NeighborCall():
                 return f"{self._name('Neighbor')}[{blank()}{self._operand(operand.node)},{self._relation(operand)}]"
             case DegreeCall():
-                relation = "" if operand.relation is None else f",{self._relation(operand)}"
+                relation = "" if operand.route is None else f",{self._relation(operand)}"
                 return f"{self._name('Degree')}[{self._operand(operand.node)}{blank()}{relation}]"
             case CountCall():
                 return f"{self._name('Count')}[{blank()}{self._operand(operand.of)}{blank()}]"
             case SetCall():
                 inner = f"{blank()},{blank()}".join(self._operand(each) for each in operand.operands)
                 return f"{self._name(operand.function)}[{blank()}{inner}{blank()}]"
+            case _:
+                raise AssertionError(operand)
 
-    def _relation(self, call: NeighborCall | DegreeCall) -> str:
-        assert call.relation is not None
-        text = call.relation.text
-        if call.backwards:
-            return f"{self._blanks()}-{self._blanks()}{self._words(text)}"
-        return f"{self._blanks()}{self._quoted(text) if text.startswith('-') else self._words(text)}"
+    def _relation(self, call: FeatureCall | NeighborCall | DegreeCall) -> str:
+        assert call.route is not None
+        legs = ("".join((leg.mark, self._blanks(), self._leg(leg), "+" * leg.repeated)) for leg in call.route.legs)
+        return self._blanks() + f"{self._blanks()}/{self._blanks()}".join(legs) + self._blanks()
+
+    def _leg(self, leg: Leg) -> str:
+        plain = leg.name.text[:1] not in {"-", "~"} and not set("/+") & set(leg.name.text)
+        return self._words(leg.name.text) if plain else self._quoted(leg.name.text)
 
     def _name(self, function: Function) -> str:
         name = self.draw(st.sampled_from(NAMES[function]))
@@ -101,21 +108,22 @@ class Spelling:
 
 no_place = st.just(NOWHERE)
 some_words = st.builds(Words, texts, no_place)
+marks: st.SearchStrategy[Mark] = st.sampled_from(("", "-", "~"))
+legs = st.builds(Leg, some_words, marks, st.booleans())
+routes = st.builds(Route, st.lists(legs, min_size=1, max_size=3).map(tuple), no_place)
 starts = st.builds(EntityRef, plain_ids | texts, no_place) | st.builds(RetrieveCall, some_words, no_place)
 
 
 def around(nodes: st.SearchStrategy[Operand]) -> st.SearchStrategy[Operand]:
     sets = st.lists(nodes, min_size=2, max_size=3).map(tuple)
     functions: st.SearchStrategy[SetFunction] = st.sampled_from(("Union", "Intersect", "Minus"))
-    return st.builds(NeighborCall, nodes, some_words, st.booleans(), no_place) | st.builds(
-        SetCall, functions, sets, no_place
-    )
+    return st.builds(NeighborCall, nodes, routes, no_place) | st.builds(SetCall, functions, sets, no_place)
 
 
 node_sets: st.SearchStrategy[Operand] = st.recursive(starts, around, max_leaves=6)
-values = st.builds(FeatureCall, node_sets, some_words, no_place)
-degrees = st.builds(DegreeCall, node_sets, some_words, st.booleans(), no_place)
-whole_degrees = st.builds(DegreeCall, node_sets, st.none(), st.just(False), no_place)
+values = st.builds(FeatureCall, node_sets, routes, no_place)
+degrees = st.builds(DegreeCall, node_sets, routes, no_place)
+whole_degrees = st.builds(DegreeCall, node_sets, st.none(), no_place)
 counts = st.builds(CountCall, node_sets | values | degrees, no_place)
 calls = st.one_of(node_sets, values, degrees, whole_degrees, counts)
 

@@ -1,44 +1,40 @@
 """Compose: an expression, worked out, in the form of an answer."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice, zip_longest
-from typing import Final
+from itertools import islice, zip_longest
+from typing import Final, TypeAlias
+from typing import Literal as Choice
 
 from pydantic import Field
 
 from kg_adapters.errors import BackendTimeout, InvalidRequest
-from kg_adapters.models import Count
 from kg_adapters.protocol import KGAdapter
 from kg_server.budget import fitting
-from kg_server.compose.evaluation import Limits, evaluate
-from kg_server.compose.lines import (
-    Section,
-    Told,
-    evidence_lines,
-    part_line,
-    reason_of,
-    result_lines,
-    size_of,
-    spelled,
-    step_lines,
-)
-from kg_server.compose.outcomes import Part
-from kg_server.compose.parser import parse
-from kg_server.lines import fitted_lines, labels_of_entities, labels_of_relations, terms_of_lines
+from kg_server.compose.computing import Wanted
+from kg_server.compose.evaluation import Limits
+from kg_server.compose.lines import Section, Told, part_line, reason_of, spelled
+from kg_server.compose.parser import ALL, parse
+from kg_server.compose.parts import work_out_all
+from kg_server.compose.syntax import PAPER
+from kg_server.compose.telling import Worked
+from kg_server.lines import Line, fitted_lines, labels_of_entities, labels_of_relations, terms_of_lines
 from kg_server.names import Names, names_of
-from kg_server.results import Answer, Result, Status
+from kg_server.results import Answer, Knowledge, Result, Status
+
+Evidence: TypeAlias = Choice["some", "all", "none"]
 
 STEP_SHARE: Final = 0.3
 """How much of the answer the steps may take."""
 
 EVIDENCE_SHARE: Final = 0.3
-"""How much of it the evidence may take."""
+"""How much of it the evidence may take, unless all of it is asked for."""
 
 MAX_EVIDENCE: Final = 200
 """How many lines of evidence are looked at."""
 
+WITNESSES: Final[dict[Evidence, int]] = {"none": 0, "some": 3, "all": MAX_EVIDENCE}
+_KNOWN: Final[tuple[Knowledge, ...]] = ("stated", "denied", "unknown", "unnamed")
 LISTED_FAILURES: Final = 5
-
 _SHORTEST_LINE_TOKENS: Final = 3
 
 
@@ -63,22 +59,42 @@ class ComposeResult(Result):
     relations: dict[str, str]
 
 
-async def composition(graph: KGAdapter, expression: str, *, limits: Limits, max_tokens: int) -> Answer:
+async def composition(
+    graph: KGAdapter,
+    expression: str,
+    *,
+    limits: Limits,
+    max_tokens: int,
+    evidence: Evidence = "some",
+    paper: bool = False,
+) -> Answer:
     """Answer Compose.
+
+    Args:
+        graph: The graph.
+        expression: What to work out.
+        limits: What it may cost.
+        max_tokens: The budget of the answer.
+        evidence: How much of the evidence is shown.
+        paper: Whether there are only the functions of the paper.
 
     Raises:
         InvalidRequest: The expression cannot be read, or no part of it can be worked out.
         KGError: There is one part, and it fails for this reason.
     """
-    calls = parse(expression, max_depth=limits.depth, max_calls=limits.calls)
-    parts = await evaluate(graph, expression, calls, limits)
+    functions = PAPER if paper else ALL
+    calls = parse(expression, max_depth=limits.depth, max_calls=limits.calls, functions=functions)
+    wanted = Wanted(max_tokens // _SHORTEST_LINE_TOKENS, WITNESSES[evidence], limits.timeout_s)
+    parts = await work_out_all(graph, expression, calls, limits, wanted)
     if all(part.failure is not None for part in parts):
         raise _refusal(parts)
-    lines = list(_lines(parts, expression, graph, max_tokens))
-    return _Report(parts, expression, lines, await names_of(graph, terms_of_lines(lines))).answer(max_tokens)
+    lines = list(_lines(parts, expression, max_tokens))
+    heads = [Line(note, ()) for part in parts for note in (*part.notes, (part.size,))]
+    names = await names_of(graph, terms_of_lines([*lines, *heads]))
+    return _Report(parts, expression, lines, names, evidence).answer(max_tokens)
 
 
-def _refusal(parts: Sequence[Part]) -> Exception:
+def _refusal(parts: Sequence[Worked]) -> Exception:
     failures = [part.failure for part in parts if part.failure is not None]
     if len(failures) == 1:
         return failures[0]
@@ -87,17 +103,15 @@ def _refusal(parts: Sequence[Part]) -> Exception:
     return InvalidRequest(f"None of the {len(failures)} parts can be worked out.\n{listed}{more}")
 
 
-def _lines(parts: Sequence[Part], expression: str, graph: KGAdapter, max_tokens: int) -> Iterator[Told]:
+def _lines(parts: Sequence[Worked], expression: str, max_tokens: int) -> Iterator[Told]:
     """Yield what may be said, the most important first; parts take turns, so that a long one hides no other."""
-    numbered = list(enumerate(parts, start=1))
     if len(parts) > 1:
-        yield from (part_line(number, part, expression) for number, part in numbered)
-    for number, part in numbered:
-        yield from step_lines(number, part, expression)
+        yield from (part_line(number, part, expression) for number, part in enumerate(parts, start=1))
+    for part in parts:
+        yield from part.steps
     most = max_tokens // _SHORTEST_LINE_TOKENS
-    yield from islice(_in_turns(result_lines(number, part, graph.prefixes) for number, part in numbered), most)
-    evidence = chain.from_iterable(evidence_lines(number, part) for number, part in numbered)
-    yield from islice(_in_turns(iter(lines) for lines in evidence), MAX_EVIDENCE)
+    yield from islice(_in_turns(iter(part.results) for part in parts), most)
+    yield from islice(_in_turns(iter(part.evidence) for part in parts), MAX_EVIDENCE)
 
 
 def _in_turns(several: Iterable[Iterator[Told]]) -> Iterator[Told]:
@@ -113,13 +127,17 @@ class _Report:
         expression: Its text.
         lines: What may be said, the most important first.
         names: The names of all that the lines name.
+        evidence: How much of the evidence is wanted.
     """
 
-    def __init__(self, parts: Sequence[Part], expression: str, lines: Sequence[Told], names: Names) -> None:
+    def __init__(
+        self, parts: Sequence[Worked], expression: str, lines: Sequence[Told], names: Names, evidence: Evidence
+    ) -> None:
         self._parts = parts
         self._expression = expression
         self._lines = lines
         self._names = names
+        self._evidence: Evidence = evidence
 
     def answer(self, max_tokens: int) -> Answer:
         """Return the answer that fits into a budget in either form."""
@@ -128,16 +146,20 @@ class _Report:
     def _foremost(self, max_tokens: int) -> Sequence[Told]:
         """Return the lines without the steps and the evidence that would take more than their share."""
         left: list[Told] = []
-        shares: dict[Section, float] = {"part": 1.0, "step": STEP_SHARE, "result": 1.0, "evidence": EVIDENCE_SHARE}
+        proof = 1.0 if self._evidence == "all" else EVIDENCE_SHARE
+        shares: dict[Section, float] = {"part": 1.0, "step": STEP_SHARE, "result": 1.0, "evidence": proof}
         for section, share in shares.items():
             lines = [line for line in self._lines if line.section == section]
             left += lines[: fitting([line.shown(self._names) for line in lines], int(max_tokens * share))]
         return left
 
     def _of(self, kept: Sequence[Told]) -> Answer:
+        read = {text: self._names.entity_id(node) for part in self._parts for text, node in part.read.items()}
         result = ComposeResult(
             status=self._status(kept),
+            knowledge=self._knowledge(),
             summary=self._summary(kept),
+            read=read or None,
             parts=self._rows(kept, "part") or [self._only_part()],
             results=self._rows(kept, "result"),
             steps=self._rows(kept, "step"),
@@ -145,7 +167,12 @@ class _Report:
             labels=labels_of_entities(kept, self._names),
             relations=labels_of_relations(kept, self._names),
         )
-        return Answer(result, tuple(line.shown(self._names) for line in self._ordered(kept)))
+        told = (line for line in self._ordered(kept) if not self._in_summary(line))
+        return Answer(result, tuple(line.shown(self._names) for line in told))
+
+    def _in_summary(self, line: Told) -> bool:
+        """Say whether a line says no more than the first: the number that a part is."""
+        return line.section == "result" and line.text == (self._parts[line.part - 1].size,)
 
     def _ordered(self, kept: Sequence[Told]) -> Iterator[Told]:
         """Yield lines as they are read: each part with its results, then its steps and its evidence."""
@@ -153,29 +180,35 @@ class _Report:
         yield from sorted(kept, key=lambda line: (line.part, order.index(line.section)))
 
     def _rows(self, kept: Sequence[Told], section: Section) -> list[list[str]]:
-        return [line.cells(self._names) for line in self._ordered(kept) if line.section == section]
+        lines = (line for line in self._ordered(kept) if line.section == section)
+        return [Line((), row).cells(self._names) for line in lines for row in line.rows]
 
     def _only_part(self) -> list[str]:
-        line = part_line(1, self._parts[0], self._expression)
-        return line.cells(self._names)
+        return part_line(1, self._parts[0], self._expression).cells(self._names)
 
     def _status(self, kept: Sequence[Told]) -> Status:
         if any(isinstance(part.failure, BackendTimeout) for part in self._parts):
             return "timeout"
-        outcomes = [part.outcome for part in self._parts if part.outcome is not None]
-        if len(outcomes) < len(self._parts) or any(not _whole(part) for part in self._parts):
+        if any(part.failure is not None or not part.whole for part in self._parts):
             return "truncated"
-        if not any(outcome.facts for outcome in outcomes):
+        if not any(part.total for part in self._parts):
             return "empty"
         return "truncated" if self._left_out(kept, "result") or self._left_out(kept, "part") else "ok"
 
+    def _knowledge(self) -> Knowledge:
+        """Return what the answer rests on: of several parts the best known."""
+        known = [_known(part) for part in self._parts if not part.failure]
+        return min(known, key=_KNOWN.index, default="unknown")
+
     def _summary(self, kept: Sequence[Told]) -> str:
-        return " ".join((self._extent(), *self._remarks(kept)))
+        notes = dict.fromkeys(note for part in self._parts for note in part.notes)
+        told = (Told(note, (), "part", 1).shown(self._names) for note in notes)
+        return " ".join((self._extent(), *told, *self._remarks(kept)))
 
     def _extent(self) -> str:
         if len(self._parts) == 1:
             (part,) = self._parts
-            size = reason_of(part.failure) if part.outcome is None else size_of(part.outcome)
+            size = reason_of(part.failure) if part.failure else Told((part.size,), (), "part", 1).shown(self._names)
             return f"{spelled(part.call.span.start, part.call.span.end, self._expression)}: {size}."
         failed = sum(part.failure is not None for part in self._parts)
         if not failed:
@@ -183,34 +216,24 @@ class _Report:
         return f"{len(self._parts)} parts: {len(self._parts) - failed} worked out, {failed} failed."
 
     def _remarks(self, kept: Sequence[Told]) -> Iterator[str]:
-        if not all(_whole(part) for part in self._parts):
+        if not all(part.whole for part in self._parts):
             yield "Not everything was fetched: what is cut or failed is marked."
-        if any(step.doubtful for part in self._parts for step in part.steps):
+        if any(part.doubtful and part.steps for part in self._parts):
             yield "Check the steps: a name was matched loosely, or fits several."
         if hidden := self._left_out(kept, "part"):
             yield f"{hidden} parts are left out: ask for fewer at once."
         if hidden := self._left_out(kept, "result"):
             yield f"{hidden:,} results are left out: Count[…] counts them, Intersect[…] narrows them."
-        if self._left_out(kept, "evidence"):
-            yield "Not all of the evidence is here."
 
     def _left_out(self, kept: Sequence[Told], section: Section) -> int:
         if section == "result":
-            every = sum(_results_in(part) for part in self._parts)
+            every = sum(part.total for part in self._parts)
         else:
             every = sum(line.section == section for line in self._lines)
         return every - sum(line.section == section for line in kept)
 
 
-def _results_in(part: Part) -> int:
-    outcome = part.outcome
-    return 0 if outcome is None else len(outcome.facts) + len(outcome.failures) + len(outcome.without)
-
-
-def _whole(part: Part) -> bool:
-    """Say whether nothing that matters to a part was left unfetched or failed."""
-    outcome = part.outcome
-    if outcome is None:
-        return True
-    exact = all(fact.item.exact for fact in outcome.facts if isinstance(fact.item, Count))
-    return outcome.complete and not outcome.failures and exact
+def _known(part: Worked) -> Knowledge:
+    if part.knowledge is not None:
+        return part.knowledge
+    return "stated" if part.total else "unknown"

@@ -22,6 +22,7 @@ from kg_server.compose.syntax import (
     DegreeCall,
     EntityRef,
     FeatureCall,
+    Leg,
     NeighborCall,
     Operand,
     RetrieveCall,
@@ -42,6 +43,7 @@ from kg_server.resolve import entity_of, unknown_entity
 
 _ID_MARKS: Final = frozenset("<>:")
 LISTED_TIES: Final = 5
+_ONE_BY_ONE: Final = "This graph computes no sets, so only single relations can be walked, counted and intersected."
 AT_ONCE: Final = 8
 
 
@@ -163,6 +165,8 @@ class _Evaluation:
                     return Step(call, await combine(self._graph, call.function, given))
                 except InvalidRequest as error:
                     raise self._misread(call.span, str(error)) from error
+            case _:
+                raise self._misread(call.span, _ONE_BY_ONE)
 
     async def _entity(self, ref: EntityRef) -> Outcome:
         node = self._entities.get(ref.text)
@@ -198,15 +202,16 @@ class _Evaluation:
 
     async def _values(self, call: FeatureCall, nodes: Outcome) -> Step:
         sources, notes = self._sources(nodes)
-        found = await self._chosen(call.feature, "feature", sources)
+        found = await self._chosen(self._leg(call).name, "feature", sources)
         over = Over(found.relation)
         outcome = await read(self._graph, sources, over, most=self._limits.nodes, all_nodes=_all(nodes, sources))
         return Step(call, _with_failures(outcome, nodes), (*notes, *_choice(found, over)))
 
     async def _neighbors(self, call: NeighborCall, nodes: Outcome) -> Step:
         sources, notes = self._sources(nodes)
-        found = await self._chosen(call.relation, "relation", sources, backwards=call.backwards)
-        over = Over(found.relation, call.backwards)
+        leg = self._leg(call)
+        found = await self._chosen(leg.name, "relation", sources, backwards=leg.mark == "-")
+        over = Over(found.relation, leg.mark == "-")
         outcome = await walk(self._graph, sources, over, most=self._limits.nodes, all_nodes=_all(nodes, sources))
         if not outcome.facts and await any_backwards(self._graph, outcome):
             notes = (*notes, ("only the other way round: ", Over(over.relation, not over.backwards)))
@@ -214,13 +219,21 @@ class _Evaluation:
 
     async def _degrees(self, call: DegreeCall, nodes: Outcome) -> Step:
         sources, notes = self._sources(nodes)
-        if call.relation is None:
+        if call.route is None:
             outcome = await measure(self._graph, sources, None, in_all=nodes.total)
             return Step(call, _with_failures(outcome, nodes), (*notes, ("over all relations, both ways",)))
-        found = await self._chosen(call.relation, "relation", sources, backwards=call.backwards)
-        over = Over(found.relation, call.backwards)
+        leg = self._leg(call)
+        found = await self._chosen(leg.name, "relation", sources, backwards=leg.mark == "-")
+        over = Over(found.relation, leg.mark == "-")
         outcome = await measure(self._graph, sources, over, in_all=nodes.total)
         return Step(call, _with_failures(outcome, nodes), (*notes, *_choice(found, over)))
+
+    def _leg(self, call: FeatureCall | NeighborCall | DegreeCall) -> Leg:
+        """Return the only relation of a call, which is walked once, in one direction."""
+        legs = () if call.route is None else call.route.legs
+        if len(legs) != 1 or legs[0].repeated or legs[0].mark == "~":
+            raise self._misread(call.span, _ONE_BY_ONE)
+        return legs[0]
 
     def _sources(self, nodes: Outcome) -> tuple[tuple[Node, ...], tuple[Note, ...]]:
         """Return the nodes that a step starts from, and a note where they are not all."""

@@ -2,17 +2,20 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from itertools import chain
+from typing import Final, Protocol, TypeAlias
 from typing import Literal as Choice
 
 from kg_adapters.errors import KGError
 from kg_adapters.models import Count
 from kg_adapters.prefixes import Prefixes
-from kg_adapters.terms import Literal, Node
+from kg_adapters.terms import BlankNode, Iri, Literal, Node
 from kg_boundary.shown import clipped, shown, visible_line
 from kg_server.compose.outcomes import Edge, Fact, Outcome, Part, Step, identity
 from kg_server.compose.pointing import MisreadExpression
+from kg_server.compose.syntax import Call
 from kg_server.lines import Line, Over, Piece, kind_of_value
+from kg_server.names import MAX_VALUE, Names
 
 Section: TypeAlias = Choice["part", "result", "step", "evidence"]
 
@@ -22,21 +25,65 @@ _EXPRESSION: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Told(Line):
-    """A line of an answer of Compose: of which part, and in which section of it."""
+    """A line of an answer of Compose: of which part, in which section of it, and further rows that it stands for."""
 
     section: Section
     part: int
+    more: tuple[tuple[Piece, ...], ...] = ()
+
+    @property
+    def rows(self) -> tuple[tuple[Piece, ...], ...]:
+        """All rows of the line."""
+        return (self.row, *self.more)
+
+    def shown(self, names: Names, max_value: int = MAX_VALUE) -> str:
+        """Return the line for readers, values plainly; evidence names things without their ids."""
+        return "".join(_called(piece, names, max_value, with_ids=self.section != "evidence") for piece in self.text)
+
+    @property
+    def nodes(self) -> Iterator[Node]:
+        """The entities that the line names."""
+        pieces = chain(self.text, *self.rows)
+        return (piece for piece in pieces if isinstance(piece, Iri | BlankNode))
+
+    @property
+    def relations(self) -> Iterator[Iri]:
+        """The relations and features that the line names."""
+        return (piece.relation for piece in chain(self.text, *self.rows) if isinstance(piece, Over))
 
 
-def part_line(number: int, part: Part, source: str) -> Told:
+class Sized(Protocol):
+    """A call that was worked out, or was not."""
+
+    @property
+    def call(self) -> Call:
+        """The call."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """What it gives."""
+        ...
+
+    @property
+    def size(self) -> Piece:
+        """How much that is."""
+        ...
+
+    @property
+    def failure(self) -> KGError | None:
+        """Why it was not worked out."""
+        ...
+
+
+def part_line(number: int, part: Sized, source: str) -> Told:
     """Return the line that heads a part: what was asked, and how much it gave or why it failed."""
     expression = spelled(part.call.span.start, part.call.span.end, source)
-    if part.outcome is None:
-        kind, size = "error", reason_of(part.failure)
-    else:
-        kind, size = part.outcome.kind, size_of(part.outcome)
-    text = f"part {number} | {expression} | {'error: ' if kind == 'error' else ''}{size}"
-    return Told((text,), (str(number), expression, kind, size), "part", number)
+    text = f"part {number} | {expression} | "
+    if part.failure is not None:
+        reason = reason_of(part.failure)
+        return Told((f"{text}error: {reason}",), (str(number), expression, "error", reason), "part", number)
+    return Told((text, part.size), (str(number), expression, part.kind, part.size), "part", number)
 
 
 def result_lines(number: int, part: Part, prefixes: Prefixes) -> Iterator[Told]:
@@ -135,6 +182,19 @@ def _told(fact: Fact, over: Over | None) -> tuple[Piece, ...]:
 def _statement(subject: Node, item: Node | Literal, over: Over) -> tuple[Piece, ...]:
     head, tail = (item, subject) if over.backwards else (subject, item)
     return (head, " | ", Over(over.relation), " | ", tail)
+
+
+def _called(piece: Piece, names: Names, max_value: int, *, with_ids: bool) -> str:
+    """Return a piece of a line; without ids only what has no other name shows its own."""
+    match piece:
+        case Literal():
+            return names.value(piece, max_value)
+        case Over(relation, backwards) if not with_ids:
+            return f"{'-' if backwards else ''}{names.shown_label(relation)}"
+        case Iri() | BlankNode() if not with_ids:
+            return names.shown_label(piece)
+        case _:
+            return Line((piece,), ()).shown(names, max_value)
 
 
 def _edges(step: Step) -> Iterator[Edge]:

@@ -7,7 +7,7 @@ from mcp.types import CallToolResult
 from pydantic import Field
 
 from kg_adapters.protocol import KGAdapter
-from kg_server.compose.answer import ComposeResult, composition
+from kg_server.compose.answer import ComposeResult, Evidence, composition
 from kg_server.compose.evaluation import Limits
 from kg_server.mcp_server import SextantServer, reading
 from kg_server.progress import reporting
@@ -35,13 +35,17 @@ class ComposeTool:
         server.provide(self.compose, "Compose", reading(self._graph))
 
     async def compose(
-        self, expression: Annotated[str, Field(min_length=1, max_length=MAX_EXPRESSION)], context: Context
+        self,
+        expression: Annotated[str, Field(min_length=1, max_length=MAX_EXPRESSION)],
+        context: Context,
+        evidence: Evidence = "some",
     ) -> Annotated[CallToolResult, ComposeResult]:
-        """Work out nested functions in one call. Use it to count and to intersect.
+        """Count, compare, filter, rank, group and add up in one call.
 
-        Retrieve[text], Feature[node, feature], Neighbor[node, relation], Degree[node, relation], Count[a],
-        Union[a, b], Intersect[a, b], Minus[a, b]. A node is an id or a call; a relation an id or a label, walked
-        backwards with "-": Count[Intersect[Neighbor[Retrieve[Japan], -country], Neighbor[Q515, -instance of]]]
+        Neighbor[node, relation], Feature[node, feature], Degree, Retrieve[text], Type[class], Count[a], Union,
+        Intersect, Minus[a, b], Where[a, population > 1000, country = Japan], Top or Bottom[a, by, n],
+        Sum, Mean, Min, Max, Group, Table[a, by], Share[a, b]. Nodes: ids, names, calls.
+        Relations: -backwards, ~both ways, path/of/them.
         """
         timeout_s = self._settings.timeout_s * _EVALUATING_SHARE
         async with reporting(context, "working out the expression", self._settings.timeout_s):
@@ -50,5 +54,6 @@ class ComposeTool:
                 expression,
                 limits=Limits(timeout_s=timeout_s),
                 max_tokens=self._settings.max_tokens,
+                evidence=evidence,
             )
         return answer.to_mcp()

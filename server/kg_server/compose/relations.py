@@ -1,0 +1,190 @@
+"""Routes of an expression as paths over the graph."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from kg_adapters.algebra import ANY, ComparedKind, Hop, Measure, Members, NumberOf, Path, SetExpression, Step, ValueOf
+from kg_adapters.comparing import compared_as
+from kg_adapters.errors import InvalidRequest, UnknownRelation
+from kg_adapters.local.folding import fold
+from kg_adapters.models import EdgeDirection, GraphSchema
+from kg_adapters.profile import GraphProfile, ValueRange, compared_kind, unit_in
+from kg_adapters.protocol import KGAdapter, SupportsSets
+from kg_adapters.requests import FeatureRequest
+from kg_adapters.set_requests import Listed, SetRequest
+from kg_adapters.terms import Iri, Literal, Node
+from kg_server.compose.pointing import MisreadExpression
+from kg_server.compose.relation_names import chosen
+from kg_server.compose.syntax import Leg, Route, Span
+from kg_server.lines import Over
+from kg_server.names import names_of
+from kg_server.relation_resolution import MAX_SAMPLED, NoSuchRelation, Sort, relation_of
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A path, and what is known of its last relation.
+
+    Args:
+        path: The path.
+        over: The relation, where the path is a single one.
+        name: What its last relation is called.
+        to_nodes: Whether it leads to nodes.
+        to_values: Whether it leads to values.
+        values: What these are like, where that is known.
+        span: Where it stands in the expression.
+    """
+
+    path: Path
+    over: Over | None
+    name: str
+    to_nodes: bool
+    to_values: bool
+    values: ValueRange | None
+    span: Span
+
+    @property
+    def kind(self) -> ComparedKind | None:
+        """As what its values compare: as numbers or dates; None where they are texts or are not known."""
+        kind = None if self.values is None else compared_kind(self.values.datatypes)
+        return None if kind is None else compared_as(kind)
+
+
+class Routes:
+    """Reads the routes of one expression.
+
+    Args:
+        graph: The graph.
+        text: The expression, which errors point into.
+    """
+
+    def __init__(self, graph: KGAdapter, text: str) -> None:
+        self._graph = graph
+        self._text = text
+        self.notes: dict[str, None] = {}
+        self._profile: GraphProfile | None = None
+        self._schema: GraphSchema | None = None
+
+    async def way(self, route: Route, of: SetExpression, sort: Sort, *, strict: bool = False) -> Way:
+        """Return the path that a route stands for.
+
+        Args:
+            route: The route.
+            of: What it starts from.
+            sort: Whether its last name is rather a relation or a feature.
+            strict: Whether it must be one.
+
+        Raises:
+            MisreadExpression: A name stands for no relation, or for several.
+        """
+        hops: list[Hop] = []
+        over: Over | None = None
+        for place, leg in enumerate(route.legs):
+            last = place == len(route.legs) - 1
+            around = of if place == 0 else None
+            relation = await self._relation(leg, sort if last else "relation", around, strict=strict or not last)
+            steps = await self._steps(relation, leg)
+            hops.append(Hop(steps, repeated=leg.repeated))
+            over = Over(relation, leg.mark == "-")
+        assert over is not None  # noqa: S101 - a route has a leg
+        schema, profile = await self._known()
+        known = None if over.backwards else profile.everything.property(over.relation)
+        return Way(
+            Path(tuple(hops)),
+            over if len(hops) == 1 and not hops[0].repeated else None,
+            (await names_of(self._graph, [over.relation])).relation(over.relation),
+            over.backwards or any(each.iri == over.relation for each in schema.relations),
+            not over.backwards and any(each.iri == over.relation for each in schema.features),
+            None if known is None else known.values,
+            route.span,
+        )
+
+    async def measure(self, way: Way, function: str) -> Measure:
+        """Return what a way measures nodes by: its numbers or dates, or how many nodes it leads to.
+
+        Raises:
+            MisreadExpression: Its values are texts.
+        """
+        if not way.to_values:
+            return NumberOf(way.path)
+        if way.kind is None:
+            kinds = " and ".join(f"{kind}s" for kind in way.values.kinds) if way.values else "texts"
+            raise MisreadExpression(
+                self._text,
+                way.span.start,
+                f"{way.name} has {kinds}, and {function} needs numbers or dates: a feature such as population, or a "
+                "relation, whose neighbours are counted.",
+            )
+        return ValueOf(way.path, way.kind)
+
+    async def inverse_of(self, relation: Iri) -> Iri | None:
+        """Return the relation that says the same backwards, or None."""
+        return (await self._known())[1].inverse_of(relation)
+
+    async def _known(self) -> tuple[GraphSchema, GraphProfile]:
+        if self._schema is None or self._profile is None:
+            self._schema, self._profile = await self._graph.schema(), await self._graph.profile()
+        return self._schema, self._profile
+
+    async def _steps(self, relation: Iri, leg: Leg) -> tuple[Step, ...]:
+        """Return the relation and its inverse, in the direction that is asked for or both."""
+        straight, back = Step(relation), Step(relation, "in")
+        steps = {"": [straight], "-": [back], "~": [straight, back]}[leg.mark]
+        inverse = await self.inverse_of(relation)
+        if inverse is not None:
+            steps += [Step(inverse, "in" if step.direction == "out" else "out") for step in steps]
+        return tuple(dict.fromkeys(steps))
+
+    async def _relation(self, leg: Leg, sort: Sort, around: SetExpression | None, *, strict: bool) -> Iri:
+        nodes = around.nodes[:MAX_SAMPLED] if isinstance(around, Members) else ()
+        try:
+            return await self._called(leg, sort, nodes, strict=strict)
+        except (InvalidRequest, UnknownRelation) as error:
+            problem = error
+        if around is not None and not nodes and isinstance(self._graph, SupportsSets):
+            found = await self._graph.compute(SetRequest(Listed(around), limit=MAX_SAMPLED, witnesses=0))
+            sample = tuple(term for term in found.members if not isinstance(term, Literal))
+            try:
+                return await self._called(leg, sort, sample, strict=strict)
+            except (InvalidRequest, UnknownRelation) as error:
+                problem = error
+        raise MisreadExpression(self._text, leg.name.span.start, str(problem)) from problem
+
+    async def _called(self, leg: Leg, sort: Sort, nodes: tuple[Node, ...], *, strict: bool) -> Iri:
+        direction: EdgeDirection = "in" if leg.mark == "-" else "out"
+        try:
+            if strict:
+                found = await chosen(self._graph, leg.name.text, sort, nodes, direction)
+            else:
+                found = await relation_of(self._graph, leg.name.text, sort, around=nodes, direction=direction)
+        except NoSuchRelation:
+            without_unit = await self._without_unit(leg.name.text, nodes)
+            if without_unit is None:
+                raise
+            return without_unit
+        if found.others:
+            self.notes[found.said(await names_of(self._graph, found.terms)).strip()] = None
+        return found.relation
+
+    async def _without_unit(self, text: str, nodes: tuple[Node, ...]) -> Iri | None:
+        """Return the relation whose label is a text with a unit behind it: `length` means `length (m)`.
+
+        Of several the one is taken that the nodes have, if it is only one.
+        """
+        near = await self._graph.find_relations(text, limit=_LOOKED_AT)
+        labels = await self._graph.labels([each.relation for each in near])
+        wanted = fold(text)
+        same = [
+            node
+            for node, label in labels.items()
+            if (unit := unit_in(label)) is not None and fold(label.removesuffix(f"({unit})").strip()) == wanted
+        ]
+        relations = [node for node in same if isinstance(node, Iri)]
+        if len(relations) > 1 and nodes:
+            pages = await self._graph.features(FeatureRequest(nodes, frozenset(relations)))
+            relations = list({feature.relation for page in pages.values() for feature in page.features})
+        return relations[0] if len(relations) == 1 else None
+
+
+_LOOKED_AT: Final = 20
+ALL_WAYS: Final = Path((ANY,))

@@ -1,0 +1,71 @@
+"""Relations, paths of relations and conditions, as they stand inside a call."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from kg_adapters.algebra import Operator
+from kg_server.compose.scanner import CLOSE, OPEN, QUOTES, angled, quoted, skip_blanks
+from kg_server.compose.syntax import Leg, Mark, Route, Span, Words
+
+OPERATORS: Final[tuple[Operator, ...]] = ("!=", "<=", ">=", "=", "<", ">", "~")
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_MARKS: Final[dict[str, Mark]] = {"-": "-", "~": "~"}
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRoute:
+    """A route, where what follows it begins, and what is wrong at that place, if anything is."""
+
+    route: Route
+    end: int
+    problem: str = ""
+
+
+def read_route(source: str, at: int, ends: tuple[str, ...], *, before_operator: bool = False) -> ReadRoute:
+    """Read relations with `/` between them, up to one of some marks outside brackets and quotation marks.
+
+    Args:
+        source: The text.
+        at: Where the route begins.
+        ends: The marks that end it.
+        before_operator: Whether an operator ends it too.
+    """
+    start = skip_blanks(source, at)
+    legs: list[Leg] = []
+    place = start
+    while True:
+        place = skip_blanks(source, place)
+        mark = _MARKS.get(source[place : place + 1], "")
+        place = skip_blanks(source, place + len(mark))
+        stops = (*ends, "/", "+", *(OPERATORS if before_operator else ()))
+        name, place = _name(source, place, stops)
+        repeated = source.startswith("+", place)
+        place = skip_blanks(source, place + repeated)
+        legs.append(Leg(name, mark, repeated=repeated))
+        if not name.text:
+            return ReadRoute(Route(tuple(legs), Span(start, place)), place, "Expected the name of a relation here.")
+        if not source.startswith("/", place):
+            return ReadRoute(Route(tuple(legs), Span(start, place)), place)
+        place += 1
+
+
+def operator_at(source: str, at: int) -> Operator | None:
+    """Return the operator that stands at an index, or None."""
+    return next((operator for operator in OPERATORS if source.startswith(operator, at)), None)
+
+
+def _name(source: str, at: int, stops: tuple[str, ...]) -> tuple[Words, int]:
+    for read in (quoted, angled):
+        if (found := read(source, at, stops)) is not None:
+            return Words(found.text, Span(at, found.end)), found.end
+    if source[at : at + 1] in QUOTES and source[at : at + 1]:
+        return Words("", Span(at, at)), at
+    place = at
+    if (scheme := _SCHEME.match(source, at)) is not None:
+        place, stops = scheme.end(), tuple(stop for stop in stops if stop not in {"/", "+"})
+    depth = 0
+    while place < len(source) and not (depth == 0 and source.startswith(stops, place)):
+        depth += (source[place] == OPEN) - (source[place] == CLOSE)
+        place += 1
+    return Words(source[at:place].strip(), Span(at, place)), place

@@ -1,0 +1,264 @@
+"""What is told of a call that was worked out: its size, its results line by line, and the facts that show them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from kg_adapters.algebra import Best, Members, NumberOf, SetExpression
+from kg_adapters.errors import KGError
+from kg_adapters.models import Count
+from kg_adapters.prefixes import Prefixes
+from kg_adapters.protocol import KGAdapter, SupportsSets
+from kg_adapters.set_requests import (
+    Aggregated,
+    Cell,
+    Computed,
+    Grouped,
+    Listed,
+    Row,
+    SetQuestion,
+    SharedBy,
+    Tabled,
+    Witness,
+)
+from kg_adapters.terms import Literal, Node, Term, Triple
+from kg_server.compose.lines import Told
+from kg_server.compose.outcomes import Note
+from kg_server.compose.reading import Heard
+from kg_server.compose.relations import Way
+from kg_server.compose.syntax import Call, Kind
+from kg_server.lines import Over, Piece, kind_of_value
+from kg_server.results import Knowledge
+
+
+class SetGraph(KGAdapter, SupportsSets, Protocol):
+    """A graph that computes sets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the graph is asked for a call.
+
+    Args:
+        question: The question.
+        kind: What it gives.
+        of: The set that it starts from.
+        way: What it walks, reads or measures, where there is one thing.
+        ways: The columns of a table.
+    """
+
+    question: SetQuestion
+    kind: Kind
+    of: SetExpression
+    way: Way | None = None
+    ways: tuple[Way, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """A call that was worked out, or why it was not.
+
+    Args:
+        call: The call.
+        kind: What it gives.
+        size: How much that is: `5 nodes`, or the number itself.
+        results: The lines of its results.
+        total: How many results there are, told or not.
+        evidence: The lines that show the first ones.
+        notes: What should be known about it.
+        whole: Whether nothing is a lower bound.
+        doubtful: Whether a name was misspelt or fits several.
+        knowledge: What it rests on, where that is not told by its size.
+        steps: How it was worked out, where that is told.
+        read: The ids of names that are no ids.
+        failure: Why it was not worked out.
+    """
+
+    call: Call
+    kind: Kind = "nodes"
+    size: Piece = ""
+    results: tuple[Told, ...] = ()
+    total: int = 0
+    evidence: tuple[Told, ...] = ()
+    notes: tuple[Note, ...] = ()
+    whole: bool = True
+    doubtful: bool = False
+    knowledge: Knowledge | None = None
+    steps: tuple[Told, ...] = ()
+    read: Mapping[str, Node] = field(default_factory=dict[str, Node])
+    failure: KGError | None = None
+
+
+def told(number: int, call: Call, asked: Asked, computed: Computed, heard: Heard, prefixes: Prefixes) -> Worked:
+    """Return what is told of a call from the answer of the graph."""
+    lines = tuple(_Lines(number, asked, prefixes).of(computed))
+    total = max(computed.count.value, len(lines)) if not isinstance(asked.question, Aggregated) else len(lines)
+    return Worked(
+        call,
+        asked.kind,
+        _size(asked, computed),
+        lines,
+        total,
+        tuple(line for witness in computed.witnesses for line in _chain(number, witness)),
+        (*heard.notes, *_left_out(asked, computed)),
+        computed.count.exact,
+        doubtful=bool(heard.notes),
+        read=heard.nodes,
+    )
+
+
+def counted(number: int, call: Call, asked: Asked, computed: Computed, heard: Heard) -> Worked:
+    """Return what is told of a number of things."""
+    line = Told((computed.count,), (str(number), "", "", computed.count, exactness(computed.count)), "result", number)
+    evidence = tuple(each for witness in computed.witnesses for each in _chain(number, witness))
+    notes = (*heard.notes, *_left_out(asked, computed))
+    return Worked(call, "numbers", computed.count, (line,), 1, evidence, notes, computed.count.exact, bool(heard.notes))
+
+
+class _Lines:
+    """The results of one call, line by line."""
+
+    def __init__(self, number: int, asked: Asked, prefixes: Prefixes) -> None:
+        self._number = number
+        self._asked = asked
+        self._prefixes = prefixes
+        self._over: Piece = (asked.way.over if asked.way is not None else None) or ""
+        # What leads from one node over one relation is a statement about it.
+        alone = isinstance(asked.question, Listed) and isinstance(asked.of, Members) and len(asked.of.nodes) == 1
+        self._source: Piece = asked.of.nodes[0] if alone and self._over and isinstance(asked.of, Members) else ""
+
+    def of(self, computed: Computed) -> Iterator[Told]:
+        """Yield the lines of an answer."""
+        match self._asked.question:
+            case Listed():
+                over = self._over if self._source else ""
+                for member in computed.members:
+                    yield self._line((member,), self._source, over, member, self._kind(member))
+            case Aggregated():
+                if computed.value is not None:
+                    value = computed.value if isinstance(computed.value, Literal) else plain_number(computed.value)
+                    yield self._line((value,), "", "", value, "number")
+            case Grouped():
+                for group in computed.groups:
+                    yield self._line((group.by, ": ", group.size), group.by, self._over, group.size, "number")
+            case SharedBy():
+                for shared in computed.shared:
+                    over = Over(shared.step.relation, shared.step.direction == "in")
+                    yield self._line((over, " | ", shared.term), "", over, shared.term, self._kind(shared.term))
+            case Tabled():
+                yield from map(self._row, computed.rows)
+
+    def _row(self, row: Row) -> Told:
+        text: list[Piece] = [row.node]
+        cells: list[tuple[Piece, ...]] = []
+        overs: list[Piece] = [way.over or "" for way in self._asked.ways] or [self._over]
+        for place, (each, over) in enumerate(zip(row.cells, overs, strict=True)):
+            cell = _values_of(each) if self._asked.kind == "values" else each
+            text += [" | " if place or len(row.cells) > 1 else ": ", *self._shown(cell)]
+            cells += self._cells(row.node, over, cell)
+        first, *more = cells
+        return Told(tuple(text), first, "result", self._number, more=tuple(more))
+
+    def _shown(self, cell: Cell) -> Iterator[Piece]:
+        if self._numbers:
+            yield cell.count
+        elif not cell.terms:
+            yield "none"
+        else:
+            for place, term in enumerate(cell.terms):
+                yield from ((", ", term) if place else (term,))
+            if cell.count.value > len(cell.terms):
+                yield f" and {cell.count.value - len(cell.terms):,} more"
+
+    def _cells(self, node: Term, over: Piece, cell: Cell) -> list[tuple[Piece, ...]]:
+        number = str(self._number)
+        if self._numbers:
+            return [(number, node, over, cell.count, exactness(cell.count))]
+        told: list[tuple[Piece, ...]] = [(number, node, over, term, self._kind(term)) for term in cell.terms]
+        return told or [(number, node, over, "", "none")]
+
+    @property
+    def _numbers(self) -> bool:
+        question = self._asked.question
+        return isinstance(question, Tabled) and isinstance(question.columns[0], NumberOf)
+
+    def _line(self, text: tuple[Piece, ...], node: Piece, over: Piece, result: Piece, kind: str) -> Told:
+        return Told(text, (str(self._number), node, over, result, kind), "result", self._number)
+
+    def _kind(self, term: Term) -> str:
+        return kind_of_value(term, self._prefixes) or "text" if isinstance(term, Literal) else "node"
+
+
+def _values_of(cell: Cell) -> Cell:
+    """Return a cell without nodes."""
+    values = tuple(term for term in cell.terms if isinstance(term, Literal))
+    return Cell(values, Count(len(values), exact=cell.count.value == len(cell.terms)))
+
+
+def exactness(count: Count) -> str:
+    """Return what sort of number a count is, for programs."""
+    return "number" if count.exact else "at least"
+
+
+def plain_number(number: float) -> str:
+    """Return a sum or a mean as people write it."""
+    return f"{number:,.0f}" if number == int(number) else f"{number:,.4f}".rstrip("0")
+
+
+def _size(asked: Asked, computed: Computed) -> Piece:
+    """Return how much there is: the number itself where it is one."""
+    count, question = computed.count, asked.question
+    if isinstance(question, Aggregated):
+        if computed.value is None:
+            return "none has a value"
+        return computed.value if isinstance(computed.value, Literal) else plain_number(computed.value)
+    if isinstance(question, Tabled) and len(computed.rows) == 1 and asked.kind in {"values", "numbers"}:
+        cell = computed.rows[0].cells[0]
+        return cell.count if asked.kind == "numbers" else noun(_values_of(cell).count, "value")
+    match question:
+        case Listed():
+            name = asked.kind.removesuffix("s")
+        case Grouped():
+            name = "group"
+        case SharedBy():
+            name = "thing in common"
+        case Tabled():
+            name = "row" if asked.kind == "rows" else "node"
+    return noun(count, name)
+
+
+def noun(count: Count, name: str) -> str:
+    """Return a number of things."""
+    plural = name.replace("thing", "things") if name.startswith("thing") else f"{name}s"
+    return f"{count} {name if count.value == 1 else plural}"
+
+
+def _left_out(asked: Asked, computed: Computed) -> Iterator[Note]:
+    """Yield how many could not be taken into account."""
+    best = asked.question.of if isinstance(asked.question, Tabled) else None
+    if isinstance(best, Best) and computed.count.value > best.n:
+        yield (f"{computed.count} are told, since {computed.count.value - best.n:,} more equal the last of {best.n}.",)
+    if not computed.without.value:
+        return
+    what = "none of it" if asked.way is None else f"no {asked.way.name}"
+    yield (f"{computed.without} more {'has' if computed.without.value == 1 else 'have'} {what} and are not counted.",)
+
+
+def _chain(number: int, witness: Witness) -> Iterator[Told]:
+    """Yield the facts that show a result as one line; every fact is a row."""
+    if not witness.facts:
+        return
+    text: list[Piece] = ["because "]
+    end: Term | None = None
+    for fact in witness.facts:
+        if fact.head == end:
+            text += [" | ", Over(fact.relation), " | ", fact.tail]
+            end = fact.tail
+        elif isinstance(fact, Triple) and fact.tail == end:
+            text += [" | ", Over(fact.relation, backwards=True), " | ", fact.head]
+            end = fact.head
+        else:
+            text += ["; " if end is not None else "", fact.head, " | ", Over(fact.relation), " | ", fact.tail]
+            end = fact.tail
+    first, *more = [(fact.head, Over(fact.relation), fact.tail) for fact in witness.facts]
+    yield Told(tuple(text), first, "evidence", number, more=tuple(more))
