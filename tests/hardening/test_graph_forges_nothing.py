@@ -269,7 +269,7 @@ async def composed(asked: Asked) -> None:
     assert len(rows(reply.data["evidence"])) == 2
     (row,) = [row for row in rows(reply.data["results"]) if row[4] == "node"]
     (told,) = [line for line in lines if len(line) == 1]
-    assert_names(told, row[3:4], reply.data)
+    assert is_name(told[0], row[3], texts_of(reply.data["labels"]))
     assert asked.opened.graph.prefixes.expand(row[3]) == asked.opened.nodes[2]
 
 
