@@ -96,8 +96,8 @@ def _is_open(node: Node, page: NeighborPage | None, unwalked: Collection[Iri]) -
     if isinstance(node, BlankNode):
         return True
     kept = [fact for fact in page.facts if fact.relation not in unwalked]
-    referring = sum(fact.head != node for fact in kept)
-    return not page.truncated and len(kept) >= _FEWEST_HELD and referring <= 1
+    held = sum(fact.head == node for fact in kept)
+    return not page.truncated and held >= _FEWEST_HELD and len(kept) - held <= 1
 
 
 def _in_order(node: Node, page: NeighborPage, unwalked: Collection[Iri]) -> tuple[Fact, ...]:

@@ -118,8 +118,11 @@ def _shown(piece: Piece, names: Names, max_value: int, over: Iri | None) -> str:
             return f"{'-' if piece.backwards else ''}{names.relation(piece.relation)}"
         case Count():
             return str(piece)
+        case Literal():
+            # A text keeps its language: values that differ in nothing else stay apart.
+            return names.plain(piece, over) or names.literal(piece, max_value)
         case _:
-            return names.term(piece, max_value, relation=over)
+            return names.entity(piece)
 
 
 def _cell(piece: Piece, names: Names, max_value: int) -> str:

@@ -1,6 +1,7 @@
 """GetPath: how two entities are linked."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from kg_adapters.embedding.lexical import lexical_scores
 from kg_adapters.models import Path, PathRequest, PathsFound
@@ -15,6 +16,8 @@ from kg_server.settings import Settings
 
 POOL = 500
 SHOWN_HUBS = 5
+SHARED_IN_LINE = 20
+"""How many nodes that both ends share over a relation stand in one line."""
 
 
 async def linkage(
@@ -54,8 +57,7 @@ async def linkage(
     walked = [triple for path in found.paths for triple in path.triples]
     names = await names_of(graph, (start, end, *shown_hubs, *terms_of(walked)), max_tokens=max_tokens)
     ranked = found.paths if question is None else _by_question(found.paths, question, names)
-    best = ranked[:limit]
-    lines = [_line(path) for path in best]
+    lines = _lines(ranked[:limit])
     return fitted_lines(lines, names, lambda here: _answer(request, found, here, names), max_tokens)
 
 
@@ -71,12 +73,26 @@ def _wording(path: Path, names: Names) -> str:
     return " ".join(names.labels.get(word, word.local_part) for word in words)
 
 
-def _answer(request: PathRequest, found: PathsFound, here: Sequence[Line], names: Names) -> Answer:
+@dataclass(frozen=True, slots=True)
+class _PathLine(Line):
+    """One path, or what both ends share over a relation; the row has `triples` for each path."""
+
+    triples: int
+
+    def paths(self, names: Names) -> list[list[list[str]]]:
+        """Return the paths as triples of ids."""
+        cells = self.cells(names)
+        triples = [list(cells[first : first + 3]) for first in range(0, len(cells), 3)]
+        return [triples[first : first + self.triples] for first in range(0, len(triples), self.triples)]
+
+
+def _answer(request: PathRequest, found: PathsFound, here: Sequence[_PathLine], names: Names) -> Answer:
+    paths = [path for line in here for path in line.paths(names)]
     result = PathsResult(
-        status=_status(found, len(here)),
+        status=_status(found, len(paths)),
         knowledge="stated" if here else "unknown",
-        summary=_summary(request, found, names) + _left_out(found, len(here)),
-        paths=[_triples(line.cells(names)) for line in here],
+        summary=_summary(request, found, names) + _left_out(found, len(paths)),
+        paths=paths,
         labels=labels_of_entities(here, names),
         relations=labels_of_relations(here, names),
         total=found.total.value,
@@ -86,18 +102,49 @@ def _answer(request: PathRequest, found: PathsFound, here: Sequence[Line], names
     return Answer(result, tuple(line.shown(names) for line in here))
 
 
-def _line(path: Path) -> Line:
+def _lines(paths: Sequence[Path]) -> list[_PathLine]:
+    """Return a line for each path; what source and target share over a relation stands in one, where the first does."""
+    groups: dict[object, list[Path]] = {}
+    for path in paths:
+        groups.setdefault(_shared(path) or path, []).append(path)
+    parts = (
+        members[first : first + SHARED_IN_LINE]
+        for members in groups.values()
+        for first in range(0, len(members), SHARED_IN_LINE)
+    )
+    return [_line(members[0]) if len(members) == 1 else _shared_line(members) for members in parts]
+
+
+def _line(path: Path) -> _PathLine:
     text: list[Piece] = [path.nodes[0]]
-    row: list[Piece] = []
     for here, there, triple in zip(path.nodes, path.nodes[1:], path.triples, strict=False):
         over = Over(triple.relation)
         text += [" -[", over, "]-> ", there] if triple.head == here else [" <-[", over, "]- ", there]
-        row += [triple.head, over, triple.tail]
-    return Line(tuple(text), tuple(row))
+    return _PathLine(tuple(text), tuple(_cells(path)), len(path.triples))
 
 
-def _triples(cells: Sequence[str]) -> list[list[str]]:
-    return [list(cells[first : first + 3]) for first in range(0, len(cells), 3)]
+def _shared_line(paths: Sequence[Path]) -> _PathLine:
+    """Return `both | occupation (P106) | writer (Q36180), film producer (Q3282637)`."""
+    shared = _shared(paths[0])
+    text: list[Piece] = ["both | ", *((shared,) if shared is not None else ()), " | "]
+    for number, path in enumerate(paths):
+        text += [", " if number else "", path.nodes[1]]
+    return _PathLine(tuple(text), tuple(cell for path in paths for cell in _cells(path)), 2)
+
+
+def _shared(path: Path) -> Over | None:
+    """Return the relation by which both ends of a path lead to its middle, or it to both; None for any other path."""
+    if len(path.triples) != 2 or path.triples[0].relation != path.triples[1].relation:
+        return None
+    first, last = path.triples
+    if first.tail == last.tail == path.nodes[1]:
+        return Over(first.relation)
+    return Over(first.relation, backwards=True) if first.head == last.head == path.nodes[1] else None
+
+
+def _cells(path: Path) -> Iterator[Piece]:
+    for triple in path.triples:
+        yield from (triple.head, Over(triple.relation), triple.tail)
 
 
 def _status(found: PathsFound, shown: int) -> Status:

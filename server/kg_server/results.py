@@ -58,7 +58,11 @@ class PathsResult(Result):
 
 
 class CandidatesResult(Result):
-    """What texts name: the weakest verdict, the verdict on each of several, and who is meant or near, best first."""
+    """What texts name: the weakest verdict, the verdict on each of several, and who is meant or near, best first.
+
+    Where one entity is meant, `card` has a row for each of its relations, `[direction, relation, count, tails…]`, and
+    `labels` the labels of what they name.
+    """
 
     match: Verdict
     matches: dict[str, Verdict] | None = None
@@ -66,6 +70,8 @@ class CandidatesResult(Result):
         description="[id, label, description, types, score, how matched, telling fact, text number]"
     )
     missing: str | None = None
+    card: list[list[str]] | None = None
+    labels: dict[str, str] | None = None
 
 
 class FeaturesResult(Result):

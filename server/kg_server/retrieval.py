@@ -12,6 +12,7 @@ from kg_adapters.protocol import KGAdapter, SupportsSearchNote
 from kg_adapters.terms import Node
 from kg_boundary.shown import in_quotes
 from kg_server.entity_arguments import class_of
+from kg_server.entity_card import NO_CARD, Card, entity_card
 from kg_server.identity import POOL, Identity, Verdict, identify, judged
 from kg_server.meaning import Meaning
 from kg_server.misspelling import alike
@@ -58,9 +59,10 @@ async def retrieval(
         for number, identity in enumerate(identities, start=1)
         for each in asked.shown(identity)
     ]
+    card = await _card(graph, identities)
     note = _note(graph, identities) + (f" Names alone were compared: {missing}." if missing else "")
 
-    def build(count: int) -> Answer:
+    def build(count: int, card: Card) -> Answer:
         cut = count < len(rows) or any(len(identity.named) > limit for identity in identities)
         result = CandidatesResult(
             status="empty" if not rows else "truncated" if cut else "ok",
@@ -70,10 +72,20 @@ async def retrieval(
             matches={identity.text: identity.match for identity in identities} if len(identities) > 1 else None,
             candidates=rows[:count],
             missing=missing or None,
+            card=card.rows or None,
+            labels=card.labels or None,
         )
-        return Answer(result, tuple(_lines(asked, told, count)))
+        return Answer(result, (*_lines(asked, told, count), *card.lines))
 
-    return fitted(build, len(rows), max_tokens)
+    whole = build(len(rows), card)
+    return whole if whole.tokens <= max_tokens else fitted(lambda count: build(count, NO_CARD), len(rows), max_tokens)
+
+
+async def _card(graph: KGAdapter, identities: Sequence[Identity]) -> Card:
+    """Return the card of the one entity that is meant; an empty one where there are several texts or entities."""
+    if len(identities) == 1 and len(identities[0].named) == 1:
+        return await entity_card(graph, identities[0].named[0].entity)
+    return NO_CARD
 
 
 async def _with_meaning(meaning: Meaning, found: Sequence[Identity], kind: Node | None) -> tuple[list[Identity], str]:

@@ -252,8 +252,14 @@ async def named(asked: Asked, texts: Hostile) -> None:
     for place, label in enumerate(texts.labels):
         reply = await asked.call("Retrieve", text=label or texts.ids[place])
         found = rows(reply.data["candidates"])
-        assert len(body(reply)) == len(found)
-        for line, row in zip(body(reply), found, strict=True):
+        candidates, card = body(reply)[: len(found)], [line.split(" | ") for line in body(reply)[len(found) :]]
+        relations = rows(reply.data.get("card", []))
+        assert [fields[0] for fields in card] in (
+            [row[0] for row in relations],
+            [*(row[0] for row in relations), "also"],
+        )
+        assert {len(fields) for fields in card} <= {3, 2 if card and card[-1][0] == "also" else 3}
+        for line, row in zip(candidates, found, strict=True):
             shown = [part for part in (row[2], row[3], row[6]) if part]
             assert line.split(" | ")[1:] in (shown, [*shown, row[5]])
             assert line.split(" | ")[0] in {f"{row[1]} ({row[0]})", row[0]}

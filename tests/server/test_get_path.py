@@ -25,6 +25,28 @@ async def test_a_path_is_one_line_that_shows_the_real_direction_of_every_edge(to
     assert reply.data["total"] == 5
 
 
+async def test_what_both_ends_share_over_a_relation_is_one_line_and_every_path_stays_in_the_data(
+    graph_of: Callable[[str], LocalAdapter],
+) -> None:
+    shared = " , ".join(f"e:job{number:02}" for number in range(21))
+    graph = graph_of(
+        f"@prefix e: <http://e.org/> . e:a e:does {shared} ; e:near e:n . e:b e:does {shared} ; e:likes e:n . "
+        "e:film1 e:cast e:a , e:b . e:film2 e:cast e:a , e:b ."
+    )
+    reply = await call(graph, "GetPath", source="e:a", target="e:b", max_hops=2, limit=50)
+    nodes = ", ".join(f"e:job{number:02}" for number in range(20))
+    assert reply.lines == [
+        f"both | e:does | {nodes}",
+        "e:a -[e:does]-> e:job20 <-[e:does]- e:b",
+        "e:a -[e:near]-> e:n <-[e:likes]- e:b",
+        "both | -e:cast | e:film1, e:film2",
+    ]
+    found = paths(reply.data["paths"])
+    assert (len(found), reply.data["total"], reply.data["status"]) == (24, 24, "ok")
+    assert found[-2] == [["e:film1", "e:cast", "e:a"], ["e:film1", "e:cast", "e:b"]]
+    assert len({str(path) for path in found}) == 24
+
+
 async def test_a_question_brings_the_paths_most_like_it_to_the_front(tokyo: LocalAdapter) -> None:
     reply = await call(
         tokyo, "GetPath", source="Q179645", target="Q17", max_hops=2, limit=1, question="In what is it located?"

@@ -30,7 +30,8 @@ HOSTILE = {
 
 async def test_retrieve_gives_id_label_description_types_score_and_how_it_matched(tokyo: LocalAdapter) -> None:
     reply = await call(tokyo, "Retrieve", text="edo")
-    assert reply.text == ("Exact: 'edo' names one thing.\nTokyo (Q1490) | capital of Japan | city (Q515) | alias 'Edo'")
+    assert reply.summary == "Exact: 'edo' names one thing."
+    assert reply.lines[0] == "Tokyo (Q1490) | capital of Japan | city (Q515) | alias 'Edo'"
     row = ["Q1490", "Tokyo", "capital of Japan", "city (Q515)", "1.00", "alias 'Edo'", "", "1"]
     assert reply.data["candidates"] == [row]
 
@@ -57,9 +58,9 @@ async def test_feature_shows_values_plainly_and_their_kind_in_the_data(tokyo: Lo
     reply = await call(tokyo, "Feature", entity="Q1490")
     one = await call(tokyo, "Feature", entity="Q1490", feature="P1082")
     assert reply.lines == [
-        'Tokyo (Q1490) | schema:description | "capital of Japan"',
-        'Tokyo (Q1490) | rdfs:label | "Tokyo"',
-        'Tokyo (Q1490) | skos:altLabel | "Edo"',
+        'Tokyo (Q1490) | schema:description | "capital of Japan"@en',
+        'Tokyo (Q1490) | rdfs:label | "Tokyo"@en',
+        'Tokyo (Q1490) | skos:altLabel | "Edo"@en',
         "Tokyo (Q1490) | population (P1082) | 13,960,236",
     ]
     assert one.data["features"] == [["P1082", "13960236", "xsd:integer"]]

@@ -58,9 +58,9 @@ SAID: Mapping[str, tuple[str, Mapping[str, object], str]] = {
     "features": (
         "Feature",
         {"entity": "Q1490"},
-        'Tokyo (Q1490) | official website (P856) | "https://www.metro.tokyo.lg.jp/"',
+        'Tokyo (Q1490) | official website (P856) | "https://www.metro.tokyo.lg.jp/"^^xsd:anyURI',
     ),
-    "one feature": ("Feature", {"entity": "Q1490", "feature": "skos:altLabel"}, 'skos:altLabel | "Edo"'),
+    "one feature": ("Feature", {"entity": "Q1490", "feature": "skos:altLabel"}, 'skos:altLabel | "Edo"@en'),
     "degrees": ("Degree", {"entity": "Q17"}, "in | citizenship (P27) | 40"),
     "a compound call": ("Compose", {"expression": "Neighbor[Retrieve[Tokyo], country]"}, COUNTRY),
     "a fact": ("memory-append", {"triples": [["Q1490", "P17", "Q17"]]}, "Tokyo (Q1490) -[country (P17)]-> Japan (Q17)"),

@@ -1,0 +1,131 @@
+"""The card of an entity: its values, and its relations with their counts and a few neighbours each."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from kg_adapters.models import Count, EdgeDirection
+from kg_adapters.protocol import KGAdapter
+from kg_adapters.requests import NeighborRequest
+from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term
+from kg_server.budget import fitting, token_count
+from kg_server.intermediates import Opened, with_intermediates
+from kg_server.inverses import without_twins
+from kg_server.names import Names, names_of, terms_of
+
+CARD_TOKENS: Final = 220
+OTHERS_TOKENS: Final = 60
+"""Of these, how many the relations take that are only counted."""
+SHOWN: Final = 3
+"""How many neighbours a relation is shown with."""
+_MOST_FACTS: Final = 160
+_LONGEST_VALUE: Final = 80
+
+_Group: TypeAlias = tuple[EdgeDirection, Iri]
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What is known around one entity, shortened.
+
+    Args:
+        lines: A line for each relation that fits, and one that counts the others.
+        rows: The relations that have a line: direction, id, count, and the ids and values shown.
+        labels: The labels of the entities and relations in `rows`, by short id.
+    """
+
+    lines: tuple[str, ...]
+    rows: list[list[str]]
+    labels: dict[str, str]
+
+
+NO_CARD: Final = Card((), [], {})
+
+
+async def entity_card(graph: KGAdapter, node: Node) -> Card:
+    """Return the card of an entity, types and names left out; without lines where nothing else is stated."""
+    # One more than is shown tells which relations have more, and only those need to be counted.
+    request = NeighborRequest((node,), "both", limit=_MOST_FACTS, limit_per_relation=SHOWN + 1, values=True)
+    page = (await graph.neighbors(request)).get(node)
+    if page is None:
+        return NO_CARD
+    page = await without_twins(graph, node, page)
+    kept = [fact for fact in page.facts if fact.relation not in graph.vocabulary.unwalked]
+    groups = _grouped(node, kept)
+    has_more = any(len(facts) > SHOWN for facts in groups.values())
+    counts = await _counts(graph, node) if has_more else dict[_Group, Count]()
+    shown = [fact for facts in groups.values() for fact in facts[:SHOWN]]
+    named = await names_of(graph, (node, *terms_of(kept)))
+    opened = await with_intermediates(graph, shown, named, (node,))
+    return _card(node, groups, counts, opened)
+
+
+def _grouped(node: Node, facts: Sequence[Fact]) -> dict[_Group, list[Fact]]:
+    """Return facts by direction and relation: values first, then what the entity leads to, then what leads to it."""
+    groups: dict[_Group, list[Fact]] = {}
+    for fact in sorted(facts, key=lambda each: (each.head != node, not isinstance(each, Attribute))):
+        groups.setdefault(("out" if fact.head == node else "in", fact.relation), []).append(fact)
+    return groups
+
+
+async def _counts(graph: KGAdapter, node: Node) -> Mapping[_Group, Count]:
+    degrees = await graph.degrees([node])
+    return {(each.direction, each.relation): each.count for each in degrees[node].relations}
+
+
+def _card(node: Node, groups: Mapping[_Group, Sequence[Fact]], counts: Mapping[_Group, Count], opened: Opened) -> Card:
+    names = opened.names
+    room = CARD_TOKENS - OTHERS_TOKENS
+    lines: dict[_Group, tuple[str, Sequence[Term]]] = {}
+    for group, facts in groups.items():
+        for most in (SHOWN, 1):
+            far = [fact.tail if fact.head == node else fact.head for fact in facts[:most]]
+            line = _line(group, far, _size(group, facts, counts), names)
+            # A relation with long lines leaves room for the others.
+            if token_count(line) <= (room if most == 1 else min(room, CARD_TOKENS // 4)):
+                lines[group] = line, far
+                room -= token_count(line)
+                break
+    left = [group for group in groups if group not in lines]
+    terms = [term for _, far in lines.values() for term in far if not isinstance(term, Literal)]
+    return Card(
+        (*(line for line, _ in lines.values()), *([_others(left, groups, counts, names)] if left else ())),
+        [_row(group, far, _size(group, groups[group], counts), names) for group, (_, far) in lines.items()],
+        names.entity_labels(terms) | names.relation_labels(relation for _, relation in lines),
+    )
+
+
+def _line(group: _Group, far: Sequence[Term], size: str, names: Names) -> str:
+    """Return `out | occupation (P106) | 15: writer (Q36180), actor (Q33999), film producer (Q3282637), …`."""
+    direction, relation = group
+    shown = ", ".join(names.term(term, _LONGEST_VALUE, relation=relation) for term in far)
+    listed = shown if size == "1" else f"{size}: {shown}{'' if size == str(len(far)) else ', …'}"
+    return f"{direction} | {names.relation(relation)} | {listed}"
+
+
+def _row(group: _Group, far: Sequence[Term], size: str, names: Names) -> list[str]:
+    shown = [
+        names.value(term, relation=group[1]) if isinstance(term, Literal) else names.entity_id(term) for term in far
+    ]
+    return [group[0], names.relation_id(group[1]), size, *shown]
+
+
+def _others(
+    left: Sequence[_Group], groups: Mapping[_Group, Sequence[Fact]], counts: Mapping[_Group, Count], names: Names
+) -> str:
+    """Return the relations that have no line of their own, with their counts, as far as they fit."""
+    parts = [
+        f"{'-' if direction == 'in' else ''}{names.shown_label(relation)} {_size((direction, relation), facts, counts)}"
+        for direction, relation in left
+        for facts in (groups[direction, relation],)
+    ]
+    fits = max(1, fitting(parts, OTHERS_TOKENS))
+    more = f"; and {len(parts) - fits} more" if fits < len(parts) else ""
+    return f"also | {'; '.join(parts[:fits])}{more}"
+
+
+def _size(group: _Group, facts: Sequence[Fact], counts: Mapping[_Group, Count]) -> str:
+    """Return how many facts a relation has: all that were seen, or what was counted where there are more."""
+    if len(facts) <= SHOWN:
+        return str(len(facts))
+    return str(counts[group]) if group in counts else f"{SHOWN}+"

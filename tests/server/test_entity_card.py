@@ -1,0 +1,60 @@
+"""Retrieve shows a card where one entity is meant."""
+
+import statistics
+from collections.abc import Callable
+
+import pytest
+
+from calls import call, rows, texts
+from kg_adapters.local.adapter import LocalAdapter
+from kg_server.budget import token_count
+from kg_server.entity_card import CARD_TOKENS
+
+
+def name(number: int) -> str:
+    return "".join(chr(ord("a") + int(digit)) for digit in f"{number:03}")
+
+
+MANY = "".join(f"<http://ex.org/{name(n)}> <http://ex.org/citizen> <http://ex.org/land> . " for n in range(70)) + (
+    '<http://ex.org/land> <http://www.w3.org/2000/01/rdf-schema#label> "Land" ; <http://ex.org/area> 1250 ; '
+    "<http://ex.org/borders> <http://ex.org/a> , <http://ex.org/b> ; <http://ex.org/held> [ <http://ex.org/by> "
+    "<http://ex.org/aaa> ; <http://ex.org/until> 1990 ] ."
+)
+
+
+async def test_a_name_of_one_thing_is_answered_by_its_card(tokyo: LocalAdapter) -> None:
+    reply = await call(tokyo, "Retrieve", text="Tokyo")
+    assert reply.text == (
+        "Exact: 'Tokyo' names one thing.\n"
+        "Tokyo (Q1490) | capital of Japan | city (Q515)\n"
+        "out | population (P1082) | 13,960,236\n"
+        "out | country (P17) | Japan (Q17)\n"
+        "out | capital (P36) | Shinjuku (Q179645)\n"
+        "in | located in (P131) | Shinjuku (Q179645)\n"
+        "in | capital (P36) | Japan (Q17)"
+    )
+    assert rows(reply.data["card"])[0] == ["out", "P1082", "1", "13,960,236"]
+    assert texts(reply.data["labels"])["P36"] == "capital"
+
+
+async def test_relations_are_counted_and_a_few_neighbours_named(graph_of: Callable[[str], LocalAdapter]) -> None:
+    reply = await call(graph_of(MANY), "Retrieve", text="Land")
+    shown = [line.replace("ns1:", "") for line in reply.lines[1:]]
+    assert shown[0].endswith("| 1250")
+    assert shown[1].endswith("| 2: a, b")
+    assert shown[2].endswith("[by aaa; until 1990]")
+    assert shown[3].endswith("| 70: aaa, aab, aac, …")
+
+
+@pytest.mark.parametrize("arguments", [{"text": ["Tokyo", "Japan"]}, {"text": "Kyoto"}])
+async def test_several_texts_and_what_is_not_here_have_no_card(
+    tokyo: LocalAdapter, arguments: dict[str, object]
+) -> None:
+    assert "card" not in (await call(tokyo, "Retrieve", **arguments)).data
+
+
+async def test_cards_are_short(sample: LocalAdapter) -> None:
+    names = ["Albert Einstein", "Germany", "Johann Wolfgang von Goethe", "United States of America", "Berlin", "Japan"]
+    sizes = [token_count("\n".join((await call(sample, "Retrieve", text=name)).lines[1:])) for name in names]
+    assert statistics.median(sizes) <= 250
+    assert max(sizes) <= CARD_TOKENS + 20
