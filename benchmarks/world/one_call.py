@@ -14,10 +14,11 @@ from benchmarks.world.gold import completed
 from benchmarks.world.graph import World
 from benchmarks.world.matching import Given, is_right
 from benchmarks.world.plain import Spent, plain_answer
-from benchmarks.world.questions import Asked
+from benchmarks.world.questions import YES_NO, Asked
 
 CALLS: Final = Path(__file__).parent / "calls.json"
 SPARQL: Final = "Sparql with names"
+COMPOSE: Final = "Compose"
 
 
 class Calls(BaseModel):
@@ -25,11 +26,15 @@ class Calls(BaseModel):
 
     Args:
         sparql: As a query with names, which are written as the question writes them.
+        compose: As an expression; None where no expression answers it.
+        first: Whether the answer of the expression is the first of what it lists.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     sparql: str
+    compose: str | None = None
+    first: bool = False
 
 
 Way: TypeAlias = Callable[[Client, Calls], Awaitable[tuple[Reply, Given]] | None]
@@ -62,6 +67,9 @@ async def outcomes(client: Client, world: World, questions: Sequence[Asked], way
         made = WAYS[way](client, calls[asked.id])
         if made is not None:
             reply, given = await made
+            if asked.kind == YES_NO and not given.values:
+                # Whoever asks for what is so is answered by whether there is any.
+                given = Given(values=(str(bool(given.nodes)).lower(),)) if reply.data else given
             found.append(Outcome(asked, is_right(completed(world, asked), given), Spent.on([reply.text])))
     return found
 
@@ -84,10 +92,22 @@ async def _by_sparql(client: Client, calls: Calls) -> tuple[Reply, Given]:
     return reply, _given(firsts, reply)
 
 
+def _by_compose(client: Client, calls: Calls) -> Awaitable[tuple[Reply, Given]] | None:
+    return None if calls.compose is None else _composed(client, calls.compose, first=calls.first)
+
+
+async def _composed(client: Client, expression: str, *, first: bool) -> tuple[Reply, Given]:
+    reply = await ask(client, "Compose", expression=expression)
+    results = TypeAdapter(list[list[str]]).validate_python(reply.data.get("results") or [])
+    found = (((result,) if kind == "node" else (node, result)) for _, node, _, result, kind in results)
+    cells = [cell for row in found for cell in row if cell]
+    return reply, _given(cells[:1] if first else cells, reply)
+
+
 def _given(cells: Sequence[str], reply: Reply) -> Given:
     nodes = tuple(cell for cell in cells if cell.startswith("w:"))
     values = tuple(cell for cell in cells if not cell.startswith("w:"))
     return Given(nodes, values, "" if cells else reply.text)
 
 
-WAYS: Final[Mapping[str, Way]] = {SPARQL: _by_sparql}
+WAYS: Final[Mapping[str, Way]] = {SPARQL: _by_sparql, COMPOSE: _by_compose}
