@@ -197,8 +197,8 @@ class _Report:
 
     def _knowledge(self) -> Knowledge:
         """Return what the answer rests on: of several parts the best known."""
-        known = [_known(part) for part in self._parts if not part.failure]
-        return min(known, key=_KNOWN.index, default="unknown")
+        known: list[Knowledge] = [_known(part) for part in self._parts if not part.failure]
+        return min(known, key=_KNOWN.index) if known else "unknown"
 
     def _summary(self, kept: Sequence[Told]) -> str:
         notes = dict.fromkeys(note for part in self._parts for note in part.notes)
