@@ -28,10 +28,10 @@ Opening: TypeAlias = Callable[[Hostile, Path], AbstractAsyncContextManager[Opene
 
 _STEP = re.compile(r" (?:-\[(.*?)\]->|<-\[(.*?)\]-) ")
 _FACT_STEP = re.compile(r" -\[(.*?)(?:, unverified)?\]-> ")
-SECTIONS: Sequence[tuple[str, str, Position]] = (
-    ("class", "classes", "entity"),
-    ("relation", "relations", "relation"),
-    ("feature", "features", "relation"),
+SECTIONS: Sequence[tuple[str, Position]] = (
+    ("classes", "entity"),
+    ("relations", "relation"),
+    ("features", "relation"),
 )
 SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
 
@@ -224,21 +224,15 @@ async def counted(asked: Asked) -> None:
 async def defined(asked: Asked) -> None:
     reply = await asked.call("Schema")
     lines = [line.split(" | ") for line in body(reply)]
-    labels = texts_of(reply.data["labels"])
-    seen = 0
-    for sort, key, position in SECTIONS:
-        known = counts(reply.data[key])
-        listed = [fields for fields in lines if fields[0] == sort]
-        seen += len(listed)
-        # Where there are classes, their lines name the relations and features.
-        assert [len(fields) for fields in listed] == [3] * (len(known) if sort == "class" or listed else 0)
-        for fields, (term, number) in zip(listed, known.items(), strict=bool(listed)):
-            assert is_name(fields[1], term, labels)
-            assert re.split("[,:]", fields[2])[0] == str(number)
-        for term in known:
+    assert {len(fields) for fields in lines} == {2}
+    classes = counts(reply.data["classes"])
+    told = [fields for fields in lines if fields[0] not in {"prefixes", "of no class"}]
+    for (name, facts), (term, number) in zip(told, classes.items(), strict=True):
+        assert term.endswith(name.split(" ")[-1])
+        assert re.split("[,:]", facts)[0] == str(number)
+    for key, position in SECTIONS:
+        for term in counts(reply.data[key]):
             await understood(asked, term, position)
-    others = [fields for fields in lines if fields[0] in {"prefixes", "of no class"}]
-    assert [len(fields) for fields in others] == [2] * (len(lines) - seen)
     assert await asked.read("kg://schema")
     assert await asked.read(f"kg://entity/{quote(asked.short(0), safe='')}")
 
