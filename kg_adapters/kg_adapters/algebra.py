@@ -6,9 +6,9 @@ every adapter that computes sets agrees with it.
 
 A **hop** leads from a node over one edge or to one value. It is a set of alternatives, each a relation in one direction
 (so that a relation and its inverse, or both ways of one relation, are one hop). `ANY` is a hop over every relation both
-ways, but for types and subclasses (`Vocabulary.unwalked`) and, where it leads to values, for names and descriptions
-(`Vocabulary.texts`). A **path** is one or more hops; all but the last lead to nodes. What a path reaches from a node is
-a set: however many ways lead to a term, it counts once. A node reaches itself where edges lead back to it.
+ways, but, where it leads to values, for names and descriptions (`Vocabulary.texts`). A **path** is one or more hops;
+all but the last lead to nodes. What a path reaches from a node is a set: however many ways lead to a term, it counts
+once. A node reaches itself where edges lead back to it.
 """
 
 from dataclasses import dataclass

@@ -167,16 +167,14 @@ class _Walk:
             return
         for node, page in (await self._graph.neighbors(request)).items():
             self._facts |= dict.fromkeys(page.facts)
-            self._ends[node, hop] += self._far_ends(node, page, hop)
+            self._ends[node, hop] += self._far_ends(node, page)
             if page.cursor is not None:
                 await self._page(replace(request, entities=(node,), cursor=page.cursor), hop)
             elif page.truncated:
                 self._cut = True
 
-    def _far_ends(self, node: Node, page: NeighborPage, hop: Hop) -> list[Node]:
-        unwalked = frozenset[Iri]() if hop.steps is not None else self._graph.vocabulary.unwalked
-        walked = (triple for triple in page.triples if triple.relation not in unwalked)
-        return [triple.tail if triple.head == node else triple.head for triple in walked]
+    def _far_ends(self, node: Node, page: NeighborPage) -> list[Node]:
+        return [triple.tail if triple.head == node else triple.head for triple in page.triples]
 
     def _members(self, of: SetExpression) -> list[Node]:
         """Return what is in a set by what is fetched."""

@@ -9,6 +9,7 @@ from mcp import Client
 from calls import rows
 from compositions import compose_server, composed, refused
 from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.terms import Iri
 from kg_server.budget import token_count
 from kg_server.settings import Settings
 
@@ -151,6 +152,12 @@ async def test_nothing_in_the_asked_direction_points_to_the_other(tokyo: LocalAd
     assert reply.data["status"] == "empty"
     assert reply.summary == "Neighbor[Q17, -capital]: 0 nodes. Only the other way round: capital (P36)."
     assert reply.lines == []
+
+
+async def test_neighbours_over_everything_are_as_many_as_degree_counts(sample: LocalAdapter) -> None:
+    reply = await composed(sample, "Degree[Q5879], Count[Neighbor[Q5879]]")
+    (degree,) = (await sample.degrees([Iri("http://www.wikidata.org/entity/Q5879")])).values()
+    assert [row[3] for row in rows(reply.data["results"])] == [str(degree.neighbors.value)] * 2
 
 
 async def test_counts_of_numbers_stay_these_numbers(tokyo: LocalAdapter) -> None:

@@ -45,7 +45,7 @@ from kg_adapters.set_requests import (
     Tabled,
     term_key,
 )
-from kg_adapters.terms import Fact, Iri, Literal, Node, Term, literal_key
+from kg_adapters.terms import Fact, Literal, Node, Term, literal_key
 
 
 class SetReference:
@@ -137,8 +137,7 @@ class SetReference:
 
     def _walks(self, hop: Hop, fact: Fact, direction: str) -> bool:
         if hop.steps is None:
-            texts = self._vocabulary.texts if isinstance(fact.tail, Literal) else frozenset[Iri]()
-            return fact.relation not in self._vocabulary.unwalked | texts
+            return not isinstance(fact.tail, Literal) or fact.relation not in self._vocabulary.texts
         return any(step.relation == fact.relation and step.direction == direction for step in hop.steps)
 
     def _instances(self, owner: Node, *, subclasses: bool) -> frozenset[Term]:

@@ -95,7 +95,7 @@ class Routes:
     def _any(self, start: int, end: int, out: EdgeTable) -> tuple[int, int, int]:
         for head, tail in ((start, end), (end, start)):
             relations = out.relations[out.groups[head] : out.groups[head + 1]]
-            for relation in relations[~np.isin(relations, self._walks.unwalked)].tolist():
+            for relation in relations.tolist():
                 if has_edge(out, head, relation, tail):
                     return head, tail, relation
         raise AssertionError("no edge where one was walked")

@@ -44,13 +44,12 @@ class Walks:
 
     Args:
         index: The graph.
-        vocabulary: Says which relations are not walked where none is named.
+        vocabulary: Says which features are left out where none is named.
     """
 
     def __init__(self, index: GraphIndex, vocabulary: Vocabulary) -> None:
         self.index = index
-        self.unwalked = self._ids(vocabulary.unwalked)
-        self._untold = self._ids(vocabulary.unwalked | vocabulary.texts)
+        self._texts = self._ids(vocabulary.texts)
         self._keeping = Lock()
         self._kept: OrderedDict[tuple[str, int], _Owned] = OrderedDict()
 
@@ -105,7 +104,7 @@ class Walks:
             starts = self.index.features.starts
             known = np.flatnonzero(nodes < len(starts) - 1)
             rows, places = spread(starts[nodes[known]], starts[nodes[known] + 1])
-            told = ~np.isin(self.index.features.relations[rows], self._untold)
+            told = ~np.isin(self.index.features.relations[rows], self._texts)
             return known[places[told]], rows[told]
         found = [self._step_values(nodes, step) for step in hop.steps if step.direction == "out"]
         if not found:
@@ -141,10 +140,8 @@ class Walks:
     def _any_edges(self, nodes: Longs, table: EdgeTable) -> tuple[Longs, Longs]:
         known = np.flatnonzero(nodes < len(table.groups) - 1)
         groups, places = spread(table.groups[nodes[known]], table.groups[nodes[known] + 1])
-        walked = ~np.isin(table.relations[groups], self.unwalked)
-        groups, places = groups[walked], known[places[walked]]
         positions, group_of = spread(table.starts[groups], table.starts[groups + 1])
-        return places[group_of], table.neighbors[positions].astype(np.int64)
+        return known[places[group_of]], table.neighbors[positions].astype(np.int64)
 
     def _step_edges(self, nodes: Longs, step: Step) -> tuple[Longs, Longs]:
         relation = self.relation_id(step.relation)

@@ -124,13 +124,13 @@ class PathWriter:
     def _any(self, head: str, tail: str, far: str) -> str:
         """Return the pattern of an edge over any relation, or of a value where the tail is the far end."""
         relation = self.fresh()
-        walked = f"{relation} NOT IN ({_listed(self.graph.vocabulary.unwalked)})"
+        told = []
         if self.graph.namespace is not None:
-            walked += f" && STRSTARTS(STR({relation}), {writing.text(self.graph.namespace)})"
+            told.append(f"STRSTARTS(STR({relation}), {writing.text(self.graph.namespace)})")
         if tail == far:
-            walked += f" && !(isLiteral({tail}) && {relation} IN ({_listed(self.graph.vocabulary.texts)}))"
+            told.append(f"!(isLiteral({tail}) && {relation} IN ({_listed(self.graph.vocabulary.texts)}))")
         self._tell(Told(head, relation, tail))
-        return f"{head} {relation} {tail} . FILTER({walked})"
+        return f"{head} {relation} {tail} ." + (f" FILTER({' && '.join(told)})" if told else "")
 
     def _one(self, here: str, hop: Hop, there: str) -> str:
         steps = hop.steps or ()
