@@ -1,25 +1,22 @@
 """Sets over graphs that cannot work them out by themselves, and over rdflib, which reads the whole graph for them."""
 
-from collections.abc import Mapping
-
 import pytest
 import rdflib
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kg_adapters.algebra import Hop, Members, Minus, Path, Reached, SetExpression, Step
-from kg_adapters.caching import CachingAdapter
 from kg_adapters.errors import Unsupported
 from kg_adapters.labels import Vocabulary
-from kg_adapters.models import Count, NeighborPage
+from kg_adapters.models import Count
 from kg_adapters.protocol import SupportsSets
 from kg_adapters.rdflib_adapter import RdflibAdapter
-from kg_adapters.requests import NeighborRequest
 from kg_adapters.set_requests import Grouped, Listed, SetQuestion, SetRequest
 from kg_adapters.set_walking import compute_sets
-from kg_adapters.terms import Fact, Node
+from kg_adapters.terms import Fact
 from kg_adapters.testing import edges, iri
 from kg_adapters.testing.set_reference import SetReference
+from plain_graphs import WithoutSets
 from set_answers import agree, written
 from set_expressions import graphs, questions
 
@@ -28,19 +25,6 @@ FACTS = edges(*(f"town{number} in region{number % 3}" for number in range(300)))
 IN = Path((Hop((Step(iri("in")),)),))
 HOLDS = Path((Hop((Step(iri("in"), "in"),)),))
 IN_REGION = Reached(Members((iri("region0"),)), HOLDS)
-
-
-class WithoutSets(CachingAdapter):
-    """An adapter that has no ability beside the protocol, and counts what it is asked."""
-
-    def __init__(self, graph: RdflibAdapter) -> None:
-        super().__init__(graph)
-        del self.compute
-        self.requests: list[NeighborRequest] = []
-
-    async def neighbors(self, request: NeighborRequest) -> Mapping[Node, NeighborPage]:
-        self.requests.append(request)
-        return await super().neighbors(request)
 
 
 def over(facts: list[Fact] | tuple[Fact, ...]) -> RdflibAdapter:

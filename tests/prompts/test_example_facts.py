@@ -8,8 +8,7 @@ from kg_adapters.local.cache import sample_store
 from kg_adapters.local.store import open_store
 from kg_adapters.requests import NeighborRequest
 from kg_prompts import examples_for
-from kg_server.compose.answer import composition
-from kg_server.compose.evaluation import Limits
+from kg_server.compose.answer import Limits, composition
 
 
 async def test_selected_triples_and_observations_are_facts(tmp_path: Path) -> None:

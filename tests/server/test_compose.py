@@ -82,7 +82,6 @@ async def test_an_answer_shows_results_and_evidence_with_labels_and_ids(tokyo: L
         "summary": "Feature[Neighbor[Retrieve[Japan], Capital], population]: 1 value.",
         "parts": [["1", "Feature[Neighbor[Retrieve[Japan], Capital], population]", "values", "1 value"]],
         "results": [["1", "Q1490", "P1082", "13960236", "xsd:integer"]],
-        "steps": [],
         "evidence": [["Q17", "P36", "Q1490"]],
         "labels": {"Q1490": "Tokyo", "Q17": "Japan"},
         "relations": {"P1082": "population", "P36": "capital"},

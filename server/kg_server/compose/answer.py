@@ -1,6 +1,7 @@
 """Compose: an expression, worked out, in the form of an answer."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice, zip_longest
 from typing import Final, TypeAlias
 from typing import Literal as Choice
@@ -11,7 +12,6 @@ from kg_adapters.errors import BackendTimeout, InvalidRequest
 from kg_adapters.protocol import KGAdapter
 from kg_server.budget import fitting
 from kg_server.compose.computing import Wanted
-from kg_server.compose.evaluation import Limits
 from kg_server.compose.lines import Section, Told, part_line, reason_of, spelled
 from kg_server.compose.parser import ALL, parse
 from kg_server.compose.parts import work_out_all
@@ -22,9 +22,6 @@ from kg_server.names import Names, names_of
 from kg_server.results import Answer, Knowledge, Result, Status
 
 Evidence: TypeAlias = Choice["some", "all", "none"]
-
-STEP_SHARE: Final = 0.3
-"""How much of the answer the steps may take."""
 
 EVIDENCE_SHARE: Final = 0.3
 """How much of it the evidence may take, unless all of it is asked for."""
@@ -38,14 +35,28 @@ LISTED_FAILURES: Final = 5
 _SHORTEST_LINE_TOKENS: Final = 3
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one expression may cost.
+
+    Args:
+        calls: How many calls an expression may have.
+        depth: How deep they may be nested.
+        timeout_s: After how many seconds a part is given up; what is known by then is kept.
+    """
+
+    calls: int = 64
+    depth: int = 8
+    timeout_s: float = 9.0
+
+
 class ComposeResult(Result):
-    """What each part of an expression gives, how it was worked out, and the triples read on the way.
+    """What each part of an expression gives, and the triples that show it.
 
     Args:
         parts: Rows of part, expression, kind or error, size or reason.
         results: Rows of part, the node and the relation that it is a result for, result, and `node`, `number`,
             `at least`, `none`, `error`, or a value's datatype or language.
-        steps: Rows of part, call, size, and the result where there is one only.
         evidence: Rows of head, relation, tail.
         labels: Of nodes.
         relations: Labels of relations.
@@ -53,7 +64,6 @@ class ComposeResult(Result):
 
     parts: list[list[str]]
     results: list[list[str]] = Field(description="[part, node, relation, result, its kind]")
-    steps: list[list[str]]
     evidence: list[list[str]]
     labels: dict[str, str]
     relations: dict[str, str]
@@ -85,7 +95,7 @@ async def composition(
     functions = PAPER if paper else ALL
     calls = parse(expression, max_depth=limits.depth, max_calls=limits.calls, functions=functions)
     wanted = Wanted(max_tokens // _SHORTEST_LINE_TOKENS, WITNESSES[evidence], limits.timeout_s)
-    parts = await work_out_all(graph, expression, calls, limits, wanted)
+    parts = await work_out_all(graph, expression, calls, wanted)
     if all(part.failure is not None for part in parts):
         raise _refusal(parts)
     lines = list(_lines(parts, expression, max_tokens))
@@ -107,8 +117,6 @@ def _lines(parts: Sequence[Worked], expression: str, max_tokens: int) -> Iterato
     """Yield what may be said, the most important first; parts take turns, so that a long one hides no other."""
     if len(parts) > 1:
         yield from (part_line(number, part, expression) for number, part in enumerate(parts, start=1))
-    for part in parts:
-        yield from part.steps
     most = max_tokens // _SHORTEST_LINE_TOKENS
     yield from islice(_in_turns(iter(part.results) for part in parts), most)
     yield from islice(_in_turns(iter(part.evidence) for part in parts), MAX_EVIDENCE)
@@ -144,10 +152,10 @@ class _Report:
         return fitted_lines(self._foremost(max_tokens), self._names, self._of, max_tokens)
 
     def _foremost(self, max_tokens: int) -> Sequence[Told]:
-        """Return the lines without the steps and the evidence that would take more than their share."""
+        """Return the lines without the evidence that would take more than their share."""
         left: list[Told] = []
         proof = 1.0 if self._evidence == "all" else EVIDENCE_SHARE
-        shares: dict[Section, float] = {"part": 1.0, "step": STEP_SHARE, "result": 1.0, "evidence": proof}
+        shares: dict[Section, float] = {"part": 1.0, "result": 1.0, "evidence": proof}
         for section, share in shares.items():
             lines = [line for line in self._lines if line.section == section]
             left += lines[: fitting([line.shown(self._names) for line in lines], int(max_tokens * share))]
@@ -162,7 +170,6 @@ class _Report:
             read=read or None,
             parts=self._rows(kept, "part") or [self._only_part()],
             results=self._rows(kept, "result"),
-            steps=self._rows(kept, "step"),
             evidence=self._rows(kept, "evidence"),
             labels=labels_of_entities(kept, self._names),
             relations=labels_of_relations(kept, self._names),
@@ -175,8 +182,8 @@ class _Report:
         return line.section == "result" and line.text == (self._parts[line.part - 1].size,)
 
     def _ordered(self, kept: Sequence[Told]) -> Iterator[Told]:
-        """Yield lines as they are read: each part with its results, then its steps and its evidence."""
-        order: tuple[Section, ...] = ("part", "result", "step", "evidence")
+        """Yield lines as they are read: each part with its results, then its evidence."""
+        order: tuple[Section, ...] = ("part", "result", "evidence")
         yield from sorted(kept, key=lambda line: (line.part, order.index(line.section)))
 
     def _rows(self, kept: Sequence[Told], section: Section) -> list[list[str]]:
@@ -218,8 +225,6 @@ class _Report:
     def _remarks(self, kept: Sequence[Told]) -> Iterator[str]:
         if not all(part.whole for part in self._parts):
             yield "Not everything was fetched: what is cut or failed is marked."
-        if any(part.doubtful and part.steps for part in self._parts):
-            yield "Check the steps: a name was matched loosely, or fits several."
         if hidden := self._left_out(kept, "part"):
             yield f"{hidden} parts are left out: ask for fewer at once."
         if hidden := self._left_out(kept, "result"):

@@ -4,13 +4,15 @@ from collections.abc import Iterator
 from typing import Final
 
 from kg_adapters.models import Count
+from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.set_requests import Listed, SetRequest
+from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import Literal, Node
 from kg_server.compose.lines import Told
 from kg_server.compose.reading import Reader
 from kg_server.compose.syntax import FeatureCall, NeighborCall
-from kg_server.compose.telling import SetGraph, Worked, noun
+from kg_server.compose.telling import Worked, noun
 from kg_server.lines import Over, Piece, kind_of_value
 
 MOST_NODES: Final = 50
@@ -18,7 +20,7 @@ MOST_NODES: Final = 50
 
 
 async def look_around(
-    graph: SetGraph, reader: Reader, number: int, call: FeatureCall | NeighborCall, most: int
+    graph: KGAdapter, reader: Reader, number: int, call: FeatureCall | NeighborCall, most: int
 ) -> Worked:
     """Return all neighbours or values of nodes.
 
@@ -26,7 +28,7 @@ async def look_around(
         KGError: A name stands for nothing, or the graph does not answer.
     """
     of = await reader.set_of(call.node)
-    found = await graph.compute(SetRequest(Listed(of), limit=MOST_NODES, witnesses=0))
+    found = await compute_sets(graph, SetRequest(Listed(of), limit=MOST_NODES, witnesses=0))
     nodes = tuple(term for term in found.members if not isinstance(term, Literal))
     values = isinstance(call, FeatureCall)
     lines = _values(graph, number, nodes, most) if values else _edges(graph, number, nodes, most)
@@ -40,12 +42,11 @@ async def look_around(
         max(total.value, len(told)),
         notes=tuple(reader.heard.notes),
         whole=whole,
-        doubtful=bool(reader.heard.notes),
         read=reader.heard.nodes,
     )
 
 
-async def _values(graph: SetGraph, number: int, nodes: tuple[Node, ...], most: int) -> tuple[list[Told], Count]:
+async def _values(graph: KGAdapter, number: int, nodes: tuple[Node, ...], most: int) -> tuple[list[Told], Count]:
     pages = await graph.features(FeatureRequest(nodes, limit=most))
     lines = [
         _line(number, node, Over(each.relation), each.value, kind_of_value(each.value, graph.prefixes) or "text")
@@ -55,7 +56,7 @@ async def _values(graph: SetGraph, number: int, nodes: tuple[Node, ...], most: i
     return lines, _sum(page.total for page in pages.values())
 
 
-async def _edges(graph: SetGraph, number: int, nodes: tuple[Node, ...], most: int) -> tuple[list[Told], Count]:
+async def _edges(graph: KGAdapter, number: int, nodes: tuple[Node, ...], most: int) -> tuple[list[Told], Count]:
     pages = await graph.neighbors(NeighborRequest(nodes, limit=most))
     lines: list[Told] = []
     for node, page in pages.items():

@@ -1,4 +1,4 @@
-"""Working out one call over a graph that computes sets: a question for the graph, and what is told of its answer."""
+"""Working out one call over a graph: a question for the graph, and what is told of its answer."""
 
 from dataclasses import dataclass, replace
 from typing import Final
@@ -18,6 +18,7 @@ from kg_adapters.algebra import (
 )
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.models import EdgeDirection
+from kg_adapters.protocol import KGAdapter
 from kg_adapters.set_requests import (
     Aggregated,
     Column,
@@ -31,8 +32,9 @@ from kg_adapters.set_requests import (
     SharedBy,
     Tabled,
 )
+from kg_adapters.set_walking import compute_sets
 from kg_server.compose.around import look_around
-from kg_server.compose.outcomes import Note
+from kg_server.compose.lines import Note
 from kg_server.compose.reading import Reader
 from kg_server.compose.relations import ALL_WAYS
 from kg_server.compose.syntax import (
@@ -51,7 +53,7 @@ from kg_server.compose.syntax import (
     TableCall,
     TotalCall,
 )
-from kg_server.compose.telling import Asked, SetGraph, Worked, counted, told
+from kg_server.compose.telling import Asked, Worked, counted, told
 from kg_server.coverage import absence, thinness
 from kg_server.lines import Over
 from kg_server.results import Knowledge
@@ -79,7 +81,7 @@ class Wanted:
     timeout_s: float
 
 
-async def work_out(graph: SetGraph, reader: Reader, number: int, call: Call, wanted: Wanted) -> Worked:
+async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wanted: Wanted) -> Worked:
     """Return what a call gives.
 
     Raises:
@@ -98,7 +100,7 @@ async def work_out(graph: SetGraph, reader: Reader, number: int, call: Call, wan
         witnesses=wanted.witnesses if _has_steps(call) else 0,
         timeout_s=wanted.timeout_s,
     )
-    computed = await graph.compute(request)
+    computed = await compute_sets(graph, request)
     if counting:
         worked = counted(number, call, asked, computed, reader.heard)
     else:
@@ -184,7 +186,7 @@ def _has_steps(call: Call) -> bool:
     return True
 
 
-async def _meant(graph: SetGraph, asked: Asked, computed: Computed) -> tuple[tuple[Note, ...], Knowledge | None]:
+async def _meant(graph: KGAdapter, asked: Asked, computed: Computed) -> tuple[tuple[Note, ...], Knowledge | None]:
     """Return what it means that little or nothing was found."""
     way, of = asked.way, asked.of
     if way is None or way.over is None or not isinstance(of, Members):
@@ -196,7 +198,7 @@ async def _meant(graph: SetGraph, asked: Asked, computed: Computed) -> tuple[tup
             return ((thin.strip(),),) if thin else (), None
         turned = Over(way.over.relation, not way.over.backwards)
         back = Path((Hop((Step(turned.relation, "in" if turned.backwards else "out"),)),))
-        found = await graph.compute(SetRequest(Listed(Kept(of, Has(back))), limit=0, witnesses=0))
+        found = await compute_sets(graph, SetRequest(Listed(Kept(of, Has(back))), limit=0, witnesses=0))
         if found.count.value:
             return (("Only the other way round: ", turned, "."),), None
     empty = not computed.count.value or (

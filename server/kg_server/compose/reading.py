@@ -31,7 +31,7 @@ from kg_server.compose.filters import (
     kept_by_number,
     kept_by_value,
 )
-from kg_server.compose.outcomes import Note
+from kg_server.compose.lines import Note
 from kg_server.compose.pointing import MisreadExpression
 from kg_server.compose.relations import ALL_WAYS, Routes, Way
 from kg_server.compose.routes import read_route

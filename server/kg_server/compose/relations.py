@@ -9,9 +9,10 @@ from kg_adapters.errors import InvalidRequest, UnknownRelation
 from kg_adapters.local.folding import fold
 from kg_adapters.models import EdgeDirection, GraphSchema
 from kg_adapters.profile import GraphProfile, ValueRange, compared_kind, unit_in
-from kg_adapters.protocol import KGAdapter, SupportsSets
+from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest
 from kg_adapters.set_requests import Listed, SetRequest
+from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import Iri, Literal, Node
 from kg_server.compose.pointing import MisreadExpression
 from kg_server.compose.relation_names import chosen
@@ -141,8 +142,8 @@ class Routes:
             return await self._called(leg, sort, nodes, strict=strict)
         except (InvalidRequest, UnknownRelation) as error:
             problem = error
-        if around is not None and not nodes and isinstance(self._graph, SupportsSets):
-            found = await self._graph.compute(SetRequest(Listed(around), limit=MAX_SAMPLED, witnesses=0))
+        if around is not None and not nodes:
+            found = await compute_sets(self._graph, SetRequest(Listed(around), limit=MAX_SAMPLED, witnesses=0))
             sample = tuple(term for term in found.members if not isinstance(term, Literal))
             try:
                 return await self._called(leg, sort, sample, strict=strict)

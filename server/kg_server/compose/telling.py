@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from kg_adapters.algebra import Best, Members, NumberOf, SetExpression
 from kg_adapters.errors import KGError
 from kg_adapters.models import Count
 from kg_adapters.prefixes import Prefixes
-from kg_adapters.protocol import KGAdapter, SupportsSets
 from kg_adapters.set_requests import (
     Aggregated,
     Cell,
@@ -22,17 +20,12 @@ from kg_adapters.set_requests import (
     Witness,
 )
 from kg_adapters.terms import Literal, Node, Term, Triple
-from kg_server.compose.lines import Told
-from kg_server.compose.outcomes import Note
+from kg_server.compose.lines import Note, Told
 from kg_server.compose.reading import Heard
 from kg_server.compose.relations import Way
 from kg_server.compose.syntax import Call, Kind
 from kg_server.lines import Over, Piece, kind_of_value
 from kg_server.results import Knowledge
-
-
-class SetGraph(KGAdapter, SupportsSets, Protocol):
-    """A graph that computes sets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +60,7 @@ class Worked:
         evidence: The lines that show the first ones.
         notes: What should be known about it.
         whole: Whether nothing is a lower bound.
-        doubtful: Whether a name was misspelt or fits several.
         knowledge: What it rests on, where that is not told by its size.
-        steps: How it was worked out, where that is told.
         read: The ids of names that are no ids.
         failure: Why it was not worked out.
     """
@@ -82,9 +73,7 @@ class Worked:
     evidence: tuple[Told, ...] = ()
     notes: tuple[Note, ...] = ()
     whole: bool = True
-    doubtful: bool = False
     knowledge: Knowledge | None = None
-    steps: tuple[Told, ...] = ()
     read: Mapping[str, Node] = field(default_factory=dict[str, Node])
     failure: KGError | None = None
 
@@ -102,7 +91,6 @@ def told(number: int, call: Call, asked: Asked, computed: Computed, heard: Heard
         tuple(line for witness in computed.witnesses for line in _chain(number, witness)),
         (*heard.notes, *_left_out(asked, computed)),
         computed.count.exact,
-        doubtful=bool(heard.notes),
         read=heard.nodes,
     )
 
@@ -112,7 +100,7 @@ def counted(number: int, call: Call, asked: Asked, computed: Computed, heard: He
     line = Told((computed.count,), (str(number), "", "", computed.count, exactness(computed.count)), "result", number)
     evidence = tuple(each for witness in computed.witnesses for each in _chain(number, witness))
     notes = (*heard.notes, *_left_out(asked, computed))
-    return Worked(call, "numbers", computed.count, (line,), 1, evidence, notes, computed.count.exact, bool(heard.notes))
+    return Worked(call, "numbers", computed.count, (line,), 1, evidence, notes, computed.count.exact)
 
 
 class _Lines:

@@ -7,8 +7,7 @@ from mcp.types import CallToolResult
 from pydantic import Field
 
 from kg_adapters.protocol import KGAdapter
-from kg_server.compose.answer import ComposeResult, Evidence, composition
-from kg_server.compose.evaluation import Limits
+from kg_server.compose.answer import ComposeResult, Evidence, Limits, composition
 from kg_server.mcp_server import SextantServer, reading
 from kg_server.progress import reporting
 from kg_server.settings import Settings
