@@ -124,7 +124,7 @@ class PathWriter:
     def _any(self, head: str, tail: str, far: str) -> str:
         """Return the pattern of an edge over any relation, or of a value where the tail is the far end."""
         relation = self.fresh()
-        told = []
+        told: list[str] = []
         if self.graph.namespace is not None:
             told.append(f"STRSTARTS(STR({relation}), {writing.text(self.graph.namespace)})")
         if tail == far:
