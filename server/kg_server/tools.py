@@ -155,7 +155,7 @@ class Tools:
     ) -> Annotated[CallToolResult, DegreeResult]:
         """Count an entity's distinct neighbours, in all and by relation.
 
-        Use it for "how many", and to choose a relation.
+        For "how many", and to choose a relation.
         """
         read = await read_entities(self._graph, entity)
         room = read.room(self._settings.max_tokens)

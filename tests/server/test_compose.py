@@ -6,10 +6,11 @@ from collections.abc import Callable
 import pytest
 from mcp import Client
 
-from calls import rows
+from calls import reply_of, rows
 from compositions import compose_server, composed, refused
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.terms import Iri
+from kg_server.app import build_server
 from kg_server.budget import token_count
 from kg_server.settings import Settings
 
@@ -249,7 +250,25 @@ async def test_the_tool_describes_itself_in_few_words(tokyo: LocalAdapter) -> No
         (tool,) = (await client.list_tools()).tools
     assert token_count(tool.model_dump_json(by_alias=True, exclude_none=True)) <= 500
     assert tool.name == "Compose"
-    assert list(tool.input_schema["properties"]) == ["expression", "evidence"]
+    assert list(tool.input_schema["properties"]) == ["expression", "evidence", "explain"]
     assert tool.output_schema is not None
     assert tool.annotations is not None
     assert (tool.annotations.read_only_hint, tool.annotations.open_world_hint) == (True, False)
+
+
+async def test_the_sparql_that_asks_the_same_is_shown_where_it_is_asked_for(tokyo: LocalAdapter) -> None:
+    server = build_server(tokyo, Settings())
+    expression = "Count[Neighbor[Q17, -country]], Where[Neighbor[Q17, -country], population > 1000], Feature[Q1490]"
+    async with Client(server) as client:
+        reply = reply_of(await client.call_tool("Compose", {"expression": expression, "explain": True}))
+        queries = dict(rows(reply.data["sparql"]))
+        answers = [reply_of(await client.call_tool("Sparql", {"query": query})) for query in queries.values()]
+    assert list(queries) == ["1", "2"]
+    assert "The SPARQL of 1 of the parts is not shown" in reply.summary
+    assert [line for line in reply.lines if line.startswith("SPARQL | PREFIX ")] == [
+        f"SPARQL | {query}" for query in queries.values()
+    ]
+    counted, kept = ([row[3] for row in rows(reply.data["results"]) if row[0] == part] for part in queries)
+    assert rows(answers[0].data["rows"]) == [counted]
+    assert [row[0] for row in rows(answers[1].data["rows"])] == kept
+    assert "sparql" not in (await composed(tokyo, expression)).data

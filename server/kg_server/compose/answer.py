@@ -12,7 +12,7 @@ from kg_adapters.errors import BackendTimeout, InvalidRequest
 from kg_adapters.protocol import KGAdapter
 from kg_server.budget import fitting
 from kg_server.compose.computing import Wanted
-from kg_server.compose.lines import Section, Told, part_line, reason_of, spelled
+from kg_server.compose.lines import Section, Told, part_line, query_line, reason_of, spelled
 from kg_server.compose.parser import ALL, parse
 from kg_server.compose.parts import work_out_all
 from kg_server.compose.syntax import PAPER
@@ -28,6 +28,9 @@ EVIDENCE_SHARE: Final = 0.3
 
 MAX_EVIDENCE: Final = 200
 """How many lines of evidence are looked at."""
+
+SPARQL_SHARE: Final = 0.5
+"""How much of it the SPARQL may take."""
 
 WITNESSES: Final[dict[Evidence, int]] = {"none": 0, "some": 3, "all": MAX_EVIDENCE}
 _KNOWN: Final[tuple[Knowledge, ...]] = ("stated", "denied", "unknown", "unnamed")
@@ -60,6 +63,7 @@ class ComposeResult(Result):
         evidence: Rows of head, relation, tail.
         labels: Of nodes.
         relations: Labels of relations.
+        sparql: Where it is asked for, rows of part and a query that asks the same.
     """
 
     parts: list[list[str]]
@@ -67,6 +71,7 @@ class ComposeResult(Result):
     evidence: list[list[str]]
     labels: dict[str, str]
     relations: dict[str, str]
+    sparql: list[list[str]] | None = None
 
 
 async def composition(
@@ -77,6 +82,7 @@ async def composition(
     max_tokens: int,
     evidence: Evidence = "some",
     paper: bool = False,
+    explain: bool = False,
 ) -> Answer:
     """Answer Compose.
 
@@ -87,6 +93,7 @@ async def composition(
         max_tokens: The budget of the answer.
         evidence: How much of the evidence is shown.
         paper: Whether there are only the functions of the paper.
+        explain: Whether SPARQL that asks the same is shown.
 
     Raises:
         InvalidRequest: The expression cannot be read, or no part of it can be worked out.
@@ -94,14 +101,14 @@ async def composition(
     """
     functions = PAPER if paper else ALL
     calls = parse(expression, max_depth=limits.depth, max_calls=limits.calls, functions=functions)
-    wanted = Wanted(max_tokens // _SHORTEST_LINE_TOKENS, WITNESSES[evidence], limits.timeout_s)
+    wanted = Wanted(max_tokens // _SHORTEST_LINE_TOKENS, WITNESSES[evidence], limits.timeout_s, explain)
     parts = await work_out_all(graph, expression, calls, wanted)
     if all(part.failure is not None for part in parts):
         raise _refusal(parts)
     lines = list(_lines(parts, expression, max_tokens))
     heads = [Line(note, ()) for part in parts for note in (*part.notes, (part.size,))]
     names = await names_of(graph, terms_of_lines([*lines, *heads]))
-    return _Report(parts, expression, lines, names, evidence).answer(max_tokens)
+    return _Report(parts, expression, lines, names, evidence, explain=explain).answer(max_tokens)
 
 
 def _refusal(parts: Sequence[Worked]) -> Exception:
@@ -117,6 +124,9 @@ def _lines(parts: Sequence[Worked], expression: str, max_tokens: int) -> Iterato
     """Yield what may be said, the most important first; parts take turns, so that a long one hides no other."""
     if len(parts) > 1:
         yield from (part_line(number, part, expression) for number, part in enumerate(parts, start=1))
+    for number, part in enumerate(parts, start=1):
+        if part.query is not None:
+            yield query_line(number, part.query)
     most = max_tokens // _SHORTEST_LINE_TOKENS
     yield from islice(_in_turns(iter(part.results) for part in parts), most)
     yield from islice(_in_turns(iter(part.evidence) for part in parts), MAX_EVIDENCE)
@@ -136,16 +146,25 @@ class _Report:
         lines: What may be said, the most important first.
         names: The names of all that the lines name.
         evidence: How much of the evidence is wanted.
+        explain: Whether the SPARQL is.
     """
 
     def __init__(
-        self, parts: Sequence[Worked], expression: str, lines: Sequence[Told], names: Names, evidence: Evidence
+        self,
+        parts: Sequence[Worked],
+        expression: str,
+        lines: Sequence[Told],
+        names: Names,
+        evidence: Evidence,
+        *,
+        explain: bool,
     ) -> None:
         self._parts = parts
         self._expression = expression
         self._lines = lines
         self._names = names
         self._evidence: Evidence = evidence
+        self._explain = explain
 
     def answer(self, max_tokens: int) -> Answer:
         """Return the answer that fits into a budget in either form."""
@@ -155,7 +174,7 @@ class _Report:
         """Return the lines without the evidence that would take more than their share."""
         left: list[Told] = []
         proof = 1.0 if self._evidence == "all" else EVIDENCE_SHARE
-        shares: dict[Section, float] = {"part": 1.0, "result": 1.0, "evidence": proof}
+        shares: dict[Section, float] = {"part": 1.0, "sparql": SPARQL_SHARE, "result": 1.0, "evidence": proof}
         for section, share in shares.items():
             lines = [line for line in self._lines if line.section == section]
             left += lines[: fitting([line.shown(self._names) for line in lines], int(max_tokens * share))]
@@ -173,6 +192,7 @@ class _Report:
             evidence=self._rows(kept, "evidence"),
             labels=labels_of_entities(kept, self._names),
             relations=labels_of_relations(kept, self._names),
+            sparql=self._rows(kept, "sparql") if self._explain else None,
         )
         told = (line for line in self._ordered(kept) if not self._in_summary(line))
         return Answer(result, tuple(line.shown(self._names) for line in told))
@@ -182,8 +202,8 @@ class _Report:
         return line.section == "result" and line.text == (self._parts[line.part - 1].size,)
 
     def _ordered(self, kept: Sequence[Told]) -> Iterator[Told]:
-        """Yield lines as they are read: each part with its results, then its evidence."""
-        order: tuple[Section, ...] = ("part", "result", "evidence")
+        """Yield lines as they are read: each part with its results, then its evidence and its query."""
+        order: tuple[Section, ...] = ("part", "result", "evidence", "sparql")
         yield from sorted(kept, key=lambda line: (line.part, order.index(line.section)))
 
     def _rows(self, kept: Sequence[Told], section: Section) -> list[list[str]]:
@@ -225,6 +245,9 @@ class _Report:
     def _remarks(self, kept: Sequence[Told]) -> Iterator[str]:
         if not all(part.whole for part in self._parts):
             yield "Not everything was fetched: what is cut or failed is marked."
+        if self._explain and (hidden := len(self._parts) - len(self._rows(kept, "sparql"))):
+            which = "The SPARQL" if len(self._parts) == 1 else f"The SPARQL of {hidden} of the parts"
+            yield f"{which} is not shown: it is too long, or there is no single query for it."
         if hidden := self._left_out(kept, "part"):
             yield f"{hidden} parts are left out: ask for fewer at once."
         if hidden := self._left_out(kept, "result"):

@@ -33,6 +33,7 @@ from kg_adapters.set_requests import (
     Tabled,
 )
 from kg_adapters.set_walking import compute_sets
+from kg_adapters.sparql.explaining import as_sparql
 from kg_server.compose.around import look_around
 from kg_server.compose.lines import Note
 from kg_server.compose.reading import Reader
@@ -74,11 +75,13 @@ class Wanted:
         results: The most results.
         witnesses: For how many results the facts that show them.
         timeout_s: After how many seconds it is not wanted any more.
+        query: Whether SPARQL that asks the same is.
     """
 
     results: int
     witnesses: int
     timeout_s: float
+    query: bool = False
 
 
 async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wanted: Wanted) -> Worked:
@@ -106,7 +109,8 @@ async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wa
     else:
         worked = told(number, call, asked, computed, reader.heard, graph.prefixes)
     notes, knowledge = await _meant(graph, asked, computed)
-    return replace(worked, notes=(*worked.notes, *notes), knowledge=knowledge)
+    query = as_sparql(asked.question, graph.vocabulary, graph.prefixes, only_count=counting) if wanted.query else None
+    return replace(worked, notes=(*worked.notes, *notes), knowledge=knowledge, query=query)
 
 
 async def question_of(reader: Reader, operand: Operand) -> Asked:

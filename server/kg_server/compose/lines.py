@@ -14,7 +14,7 @@ from kg_server.compose.syntax import Call
 from kg_server.lines import Line, Over, Piece
 from kg_server.names import MAX_VALUE, Names
 
-Section: TypeAlias = Choice["part", "result", "evidence"]
+Section: TypeAlias = Choice["part", "result", "evidence", "sparql"]
 
 Note: TypeAlias = tuple[str | Node | Over, ...]
 """A remark: texts, and terms that are shown with their labels."""
@@ -84,6 +84,11 @@ def part_line(number: int, part: Sized, source: str) -> Told:
         reason = reason_of(part.failure)
         return Told((f"{text}error: {reason}",), (str(number), expression, "error", reason), "part", number)
     return Told((text, part.size), (str(number), expression, part.kind, part.size), "part", number)
+
+
+def query_line(number: int, query: str) -> Told:
+    """Return the line that shows the SPARQL of a part."""
+    return Told((f"SPARQL | {visible_line(query)}",), (str(number), query), "sparql", number)
 
 
 def reason_of(failure: KGError | None) -> str:

@@ -62,6 +62,7 @@ class Worked:
         whole: Whether nothing is a lower bound.
         knowledge: What it rests on, where that is not told by its size.
         read: The ids of names that are no ids.
+        query: SPARQL that asks the same, where it is wanted.
         failure: Why it was not worked out.
     """
 
@@ -75,6 +76,7 @@ class Worked:
     whole: bool = True
     knowledge: Knowledge | None = None
     read: Mapping[str, Node] = field(default_factory=dict[str, Node])
+    query: str | None = None
     failure: KGError | None = None
 
 

@@ -38,13 +38,14 @@ class ComposeTool:
         expression: Annotated[str, Field(min_length=1, max_length=MAX_EXPRESSION)],
         context: Context,
         evidence: Evidence = "some",
+        explain: bool = False,
     ) -> Annotated[CallToolResult, ComposeResult]:
-        """Count, compare, filter, rank, group and add up in one call.
+        """Count, filter, rank, group and add up in one call.
 
-        Neighbor[node, relation], Feature[node, feature], Degree, Retrieve[text], Type[class], Count[a], Union,
-        Intersect, Minus[a, b], Where[a, population > 1000, country = Japan], Top or Bottom[a, by, n],
-        Sum, Mean, Min, Max, Group, Table[a, by], Share[a, b]. Nodes: ids, names, calls.
-        Relations: -backwards, ~both ways, path/of/them.
+        Neighbor[node, relation], Feature, Degree, Retrieve[text], Type[class], Count, Union,
+        Intersect, Minus[a, b], Where[a, population > 1000, country = Japan], Top, Bottom[a, by, n],
+        Sum, Mean, Min, Max, Group, Table[a, by], Share. Nodes: ids, names, calls.
+        Relations: -backwards, ~both ways, path/of/them. `explain`: as SPARQL.
         """
         timeout_s = self._settings.timeout_s * _EVALUATING_SHARE
         async with reporting(context, "working out the expression", self._settings.timeout_s):
@@ -54,5 +55,6 @@ class ComposeTool:
                 limits=Limits(timeout_s=timeout_s),
                 max_tokens=self._settings.max_tokens,
                 evidence=evidence,
+                explain=explain,
             )
         return answer.to_mcp()
