@@ -100,7 +100,8 @@ async def _composed(client: Client, expression: str, *, first: bool) -> tuple[Re
     reply = await ask(client, "Compose", expression=expression)
     results = TypeAdapter(list[list[str]]).validate_python(reply.data.get("results") or [])
     found = (((result,) if kind == "node" else (node, result)) for _, node, _, result, kind in results)
-    cells = [cell for row in found for cell in row if cell]
+    # A node without a name is an entry that holds facts, and no answer to anybody.
+    cells = [cell for row in found for cell in row if cell and not cell.startswith("_:")]
     return reply, _given(cells[:1] if first else cells, reply)
 
 

@@ -59,6 +59,13 @@ async def test_a_hop_costs_one_request_however_many_nodes_it_starts_from(star: W
     ("expression", "found"),
     [
         ("Where[Neighbor[ns1:hub, has], size > 27]", ["ns1:leaf28", "ns1:leaf29"]),
+        ("Where[Neighbor[ns1:hub, has], size > Feature[ns1:leaf27, size]]", ["ns1:leaf28", "ns1:leaf29"]),
+        (
+            "Where[Neighbor[ns1:hub, has], size < Min[Neighbor[ns1:other, has], size], size != 0, size > 27]",
+            ["ns1:leaf28"],
+        ),
+        ("Count[Where[Neighbor[ns1:hub, has], size <= Mean[Neighbor[ns1:hub, has], size]]]", ["15"]),
+        ("Where[Neighbor[ns1:hub, has], near > Count[ns1:hub]]", ["ns1:leaf00"]),
         ("Where[Neighbor[ns1:hub, has], near = ns1:b]", ["ns1:leaf00"]),
         ("Intersect[Neighbor[ns1:hub, has], Neighbor[ns1:other, has]]", ["ns1:leaf29"]),
         ("Minus[Neighbor[ns1:other, has], Neighbor[ns1:hub, has]]", ["ns1:a"]),
@@ -72,6 +79,26 @@ async def test_a_hop_costs_one_request_however_many_nodes_it_starts_from(star: W
 )
 async def test_every_function_is_worked_out(star: WithoutSets, expression: str, found: list[str]) -> None:
     assert [row[3] for row in rows((await composed(star, expression)).data["results"])] == found
+
+
+@pytest.mark.parametrize(
+    ("condition", "problem"),
+    [
+        (
+            "size > Feature[Neighbor[ns1:hub, has], size]",
+            "This gives 30 values, and one is compared with. Min[…] or Max[",
+        ),
+        ("size > Feature[ns1:hub, size]", "This gives no value, so there is nothing to compare with."),
+        ("size > Max[ns1:hub, size]", "None of them has a value, so there is nothing to compare with."),
+        ("size > Feature[ns1:leaf00, name]", "ns1:size has numbers, and 'leaf 0' is none."),
+        ("size ~ Feature[ns1:leaf00, size]", "~ looks for a text in texts, and '0' is a number."),
+        ("name > Feature[ns1:leaf00, name]", "'leaf 0' is a text, which > cannot compare."),
+        ("near > Feature[ns1:leaf00, name]", "ns1:near leads to nodes, not to values: compare it with a whole number"),
+        ("size > Degree[ns1:hub]", "Where compares with nodes, values or one number, not with the numbers of Degree."),
+    ],
+)
+async def test_what_cannot_be_compared_with_is_refused(star: WithoutSets, condition: str, problem: str) -> None:
+    assert (await refused(star, f"Where[Neighbor[ns1:hub, has], {condition}]")).startswith(problem)
 
 
 async def test_limits_on_calls_and_depth_are_kept(star: WithoutSets) -> None:

@@ -194,7 +194,7 @@ def test_the_ids_of_a_tree_are_found() -> None:
         ("Top[Type[x], y, 2, z]", "Top takes no more than this.", ", z]"),
         ("Where[Type[x]]", "Where takes a set and conditions, as in Where[", "]"),
         ("Where[Type[x], y >]", "Expected a value, a name or a set behind >.", "]"),
-        ("Where[Type[x], y = Count[Q1]]", "Where compares with values or nodes, not numbers.", "Count[Q1]]"),
+        ("Where[Type[x], y = Group[Q1, z]]", "Where compares with nodes, values or one number", "Group[Q1, z]]"),
         ("Where[Type[x], = 3]", "Where needs a text here.", "= 3]"),
         ("Sum[Type[x]]", "Sum takes a set and a feature, as in Sum[", "]"),
         ("Sum[Type[x], y, z]", "Sum takes no more than this.", ", z]"),

@@ -24,7 +24,6 @@ from kg_adapters.set_requests import (
     Column,
     Computed,
     Ends,
-    Function,
     Grouped,
     Listed,
     SetQuestion,
@@ -35,6 +34,7 @@ from kg_adapters.set_requests import (
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.sparql.explaining import as_sparql
 from kg_server.compose.around import look_around
+from kg_server.compose.given import AGGREGATES
 from kg_server.compose.lines import Note
 from kg_server.compose.reading import Reader
 from kg_server.compose.relations import ALL_WAYS
@@ -58,9 +58,6 @@ from kg_server.compose.telling import Asked, Worked, counted, told
 from kg_server.coverage import absence, thinness
 from kg_server.lines import Over
 from kg_server.results import Knowledge
-
-_FUNCTIONS: Final[dict[str, Function]] = {"Sum": "sum", "Mean": "mean", "Min": "min", "Max": "max"}
-
 
 MOST_IN_CELL: Final = 10
 MOST_VALUES: Final = 200
@@ -140,7 +137,7 @@ async def question_of(reader: Reader, operand: Operand) -> Asked:
         case TotalCall(function, node, route):
             of, way, by = await reader.measured(node, route, function)
             try:
-                return Asked(Aggregated(of, by, _FUNCTIONS[function]), "numbers", of, way)
+                return Asked(Aggregated(of, by, AGGREGATES[function]), "numbers", of, way)
             except InvalidRequest as error:
                 raise reader.misread(route.span, str(error)) from error
         case _:

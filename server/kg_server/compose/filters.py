@@ -17,13 +17,16 @@ from kg_adapters.algebra import (
     SetExpression,
     Step,
 )
+from kg_adapters.comparing import compared_as
 from kg_adapters.labels import Vocabulary
+from kg_adapters.profile import kind_of
 from kg_adapters.terms import XSD, XSD_STRING, Iri, Literal
 from kg_adapters.value_order import date_order
 from kg_boundary.shown import in_quotes
 from kg_server.compose.relations import Way
 from kg_server.names import MAX_LABEL
 
+ORDERING: Final = frozenset[Operator](("<", "<=", ">", ">="))
 _NUMBER: Final = re.compile(r"([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*(\D.*)?")
 _DATE: Final = re.compile(r"-?\d{4,}(-\d\d)?(-\d\d)?(T\d\d:\d\d:\d\dZ?)?")
 _DATE_TYPES: Final = ("gYear", "gYearMonth", "date", "dateTime")
@@ -39,7 +42,30 @@ def kept_by_value(of: SetExpression, way: Way, operator: Operator, text: str) ->
     Raises:
         Unfit: It cannot be compared with what is there.
     """
-    given = _given(way, operator, text)
+    return _compared(of, way, operator, _given(way, operator, text))
+
+
+def kept_by_literal(of: SetExpression, way: Way, operator: Operator, given: Literal) -> SetExpression:
+    """Return the members of a set whose values at the end of a way, or their number, compare with a computed one.
+
+    Raises:
+        Unfit: It cannot be compared with what is there.
+    """
+    kind, shown = compared_as(kind_of(given.datatype)), in_quotes(given.value, MAX_LABEL)
+    if not way.to_values:
+        if kind != "number" or not float(given.value).is_integer():
+            raise Unfit(f"{way.name} leads to nodes, not to values: compare it with a whole number, not with {shown}.")
+        return Kept(of, Numbers(way.path, operator, int(float(given.value))))
+    if way.kind is not None and kind != way.kind:
+        raise Unfit(f"{way.name} has {way.kind}s, and {shown} is none.")
+    if kind is None and operator in ORDERING:
+        raise Unfit(f"{shown} is a text, which {operator} cannot compare. Use =, != or ~, which looks inside texts.")
+    if kind is not None and operator == "~":
+        raise Unfit(f"~ looks for a text in texts, and {shown} is a {kind}.")
+    return _compared(of, way, operator, given)
+
+
+def _compared(of: SetExpression, way: Way, operator: Operator, given: Literal) -> SetExpression:
     if operator == "!=":
         return Minus((Kept(of, Has(way.path)), Kept(of, Compares(way.path, "=", given))))
     return Kept(of, Compares(way.path, operator, given))
@@ -94,7 +120,7 @@ def _given(way: Way, operator: Operator, text: str) -> Literal:
         return _date(way, text)
     if way.values is not None and set(way.values.kinds) & {"number", "date"}:
         return _date_literal(text) or _number_literal(text) or Literal(text)
-    if operator in {"<", "<=", ">", ">="}:
+    if operator in ORDERING:
         raise Unfit(f"{way.name} has texts, which {operator} cannot compare. Use =, != or ~, which looks inside them.")
     return Literal(text)
 

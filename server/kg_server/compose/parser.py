@@ -214,8 +214,10 @@ class _Parser(ArgumentReader):
         mark = self._next()
         if opens_call(self._text, self._at):
             value = self._call(depth + 1)
-            if kind_of(value) not in {"nodes", "values"}:
-                raise self._misread(value.span.start, f"Where compares with values or nodes, not {kind_of(value)}.")
+            if kind_of(value) not in {"nodes", "values"} and not isinstance(value, CountCall | TotalCall):
+                given = "the numbers of Degree" if isinstance(value, DegreeCall) else kind_of(value)
+                problem = f"Where compares with nodes, values or one number, not with {given}."
+                raise self._misread(value.span.start, problem)
             return Clause(route, operator, value)
         if not mark or mark in ID_ENDS:
             raise self._misread(self._at, f"Expected a value, a name or a set behind {operator}.")

@@ -1,7 +1,7 @@
 """From the tree of an expression to sets of the graph: names become ids, relations become paths."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from kg_adapters.algebra import (
@@ -13,11 +13,13 @@ from kg_adapters.algebra import (
     Measure,
     Members,
     Minus,
+    Operator,
     Path,
     Reached,
     SetExpression,
     Union,
     Values,
+    holds_values,
 )
 from kg_adapters.errors import InvalidRequest, KGError
 from kg_adapters.protocol import KGAdapter
@@ -25,20 +27,23 @@ from kg_adapters.terms import Node
 from kg_boundary.shown import in_quotes
 from kg_server.compose.filters import (
     Unfit,
+    kept_by_literal,
     kept_by_meeting,
     kept_by_members,
     kept_by_name,
     kept_by_number,
     kept_by_value,
 )
+from kg_server.compose.given import number_in, total_of, value_in
 from kg_server.compose.lines import Note
 from kg_server.compose.pointing import MisreadExpression
 from kg_server.compose.relations import ALL_WAYS, Routes, Way
-from kg_server.compose.routes import read_route
+from kg_server.compose.routes import route_in
 from kg_server.compose.syntax import (
     BestCall,
     Call,
     Clause,
+    CountCall,
     EntityRef,
     FeatureCall,
     NeighborCall,
@@ -48,6 +53,7 @@ from kg_server.compose.syntax import (
     SetCall,
     SetFunction,
     Span,
+    TotalCall,
     TypeCall,
     WhereCall,
     Words,
@@ -61,6 +67,11 @@ from kg_server.relation_resolution import Sort
 from kg_server.resolve import entity_of, unknown_entity
 
 LISTED_NAMESAKES: Final = 5
+_COMBINED: Final[Mapping[SetFunction, type[Union] | type[Intersect] | type[Minus]]] = {
+    "Union": Union,
+    "Intersect": Intersect,
+    "Minus": Minus,
+}
 _ID_MARKS: Final = frozenset("<>:")
 
 
@@ -106,7 +117,7 @@ class Reader:
                 of = await self.set_of(node)
                 return Values(of, await self._path(route, of, "feature"))
             case SetCall(function, operands):
-                return _combined(function, [await self.set_of(each) for each in operands])
+                return _COMBINED[function](tuple([await self.set_of(each) for each in operands]))
             case _:
                 return await self._chosen_from(operand)
 
@@ -224,14 +235,27 @@ class Reader:
             return Kept(of, Has(way.path))
         try:
             if not isinstance(value, Words):
-                to = await self.set_of(value)
-                return kept_by_members(of, way, clause.operator, to)
+                return await self._kept_by_call(of, way, clause.operator, value)
             if way.to_values and not (way.to_nodes and _sort_of(value) == "relation"):
                 return kept_by_value(of, way, clause.operator, value.text)
             return await self._kept_by_nodes(of, way, clause, value)
         except Unfit as error:
             at = value.span.start
             raise MisreadExpression(self._text, at, str(error)) from error
+
+    async def _kept_by_call(self, of: SetExpression, way: Way, operator: Operator, value: Operand) -> SetExpression:
+        match value:
+            case TotalCall(function, node, route):
+                among, _, by = await self.measured(node, route, function)
+                given = await total_of(self._graph, among, by, function)
+            case CountCall(counted):
+                given = await number_in(self._graph, await self.set_of(counted))
+            case _:
+                to = await self.set_of(value)
+                if operator in {"=", "!="} or not holds_values(to):
+                    return kept_by_members(of, way, operator, to)
+                given = await value_in(self._graph, to)
+        return kept_by_literal(of, way, operator, given)
 
     async def _kept_by_nodes(self, of: SetExpression, way: Way, clause: Clause, value: Words) -> SetExpression:
         operator = clause.operator or "="
@@ -245,8 +269,7 @@ class Reader:
         if found.named and not all("relation" in each.roles for each in described.values()):
             return kept_by_members(of, way, operator, await self._named(value.text, value.span, is_id=True))
         try:
-            route = _as_route(value)
-            return kept_by_meeting(of, way, await self.way(route, of, "relation"), operator)
+            return kept_by_meeting(of, way, await self.way(route_in(value), of, "relation"), operator)
         except MisreadExpression:
             refusal = await self._refusal(found, is_id=True)
         raise MisreadExpression(self._text, value.span.start, str(refusal))
@@ -268,21 +291,6 @@ async def identities_of(graph: KGAdapter, calls: Iterable[Call]) -> Mapping[str,
 
 
 def _sort_of(value: object) -> Sort:
-    """Return what a condition's relation is rather: a feature where a number or date is written."""
-    plain = isinstance(value, Words) and value.text[:1].isdecimal()
+    """Return what a condition's relation is rather: a feature where a number or date is written or computed."""
+    plain = value.text[:1].isdecimal() if isinstance(value, Words) else isinstance(value, FeatureCall | TotalCall)
     return "feature" if plain else "relation"
-
-
-def _as_route(value: Words) -> Route:
-    read = read_route(value.text, 0, ())
-    return Route(tuple(replace(leg, name=Words(leg.name.text, value.span)) for leg in read.route.legs), value.span)
-
-
-def _combined(function: SetFunction, sets: Sequence[SetExpression]) -> SetExpression:
-    match function:
-        case "Union":
-            return Union(tuple(sets))
-        case "Intersect":
-            return Intersect(tuple(sets))
-        case "Minus":
-            return Minus(tuple(sets))

@@ -1,7 +1,7 @@
 """Relations, paths of relations and conditions, as they stand inside a call."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kg_adapters.algebra import Operator
@@ -48,6 +48,12 @@ def read_route(source: str, at: int, ends: tuple[str, ...], *, before_operator: 
         if not source.startswith("/", place):
             return ReadRoute(Route(tuple(legs), Span(start, place)), place)
         place += 1
+
+
+def route_in(words: Words) -> Route:
+    """Return words as a route of relations, all of which stand where the words do."""
+    legs = read_route(words.text, 0, ()).route.legs
+    return Route(tuple(replace(leg, name=Words(leg.name.text, words.span)) for leg in legs), words.span)
 
 
 def operator_at(source: str, at: int) -> Operator | None:

@@ -1,0 +1,58 @@
+"""The number, date or text that a call gives, where a condition compares with it."""
+
+from typing import Final
+
+from kg_adapters.algebra import Measure, SetExpression
+from kg_adapters.errors import InvalidRequest
+from kg_adapters.protocol import KGAdapter
+from kg_adapters.set_requests import Aggregated, Function, Listed, SetRequest
+from kg_adapters.set_walking import compute_sets
+from kg_adapters.terms import XSD, Iri, Literal
+from kg_server.compose.filters import Unfit
+from kg_server.compose.syntax import TotalFunction
+
+AGGREGATES: Final[dict[TotalFunction, Function]] = {"Sum": "sum", "Mean": "mean", "Min": "min", "Max": "max"}
+"""What the graph calls the functions that make one value of many."""
+
+
+async def value_in(graph: KGAdapter, of: SetExpression) -> Literal:
+    """Return the only value of a set.
+
+    Raises:
+        Unfit: It has none, or several.
+    """
+    found = await compute_sets(graph, SetRequest(Listed(of), limit=2, witnesses=0))
+    values = [term for term in found.members if isinstance(term, Literal)]
+    if found.count.value > 1:
+        raise Unfit(f"This gives {found.count} values, and one is compared with. Min[…] or Max[…] gives one of them.")
+    if not values:
+        raise Unfit("This gives no value, so there is nothing to compare with.")
+    return values[0]
+
+
+async def number_in(graph: KGAdapter, of: SetExpression) -> Literal:
+    """Return how many members a set has.
+
+    Raises:
+        Unfit: It is not known how many.
+    """
+    count = (await compute_sets(graph, SetRequest(Listed(of), limit=0, witnesses=0))).count
+    if not count.exact:
+        raise Unfit(f"This is {count}, and how many exactly is not known.")
+    return Literal(str(count.value), Iri(f"{XSD}integer"))
+
+
+async def total_of(graph: KGAdapter, of: SetExpression, by: Measure, function: TotalFunction) -> Literal:
+    """Return a sum, mean, least or greatest value.
+
+    Raises:
+        Unfit: No member of the set has a value, or they cannot be added up.
+    """
+    try:
+        question = Aggregated(of, by, AGGREGATES[function])
+    except InvalidRequest as error:
+        raise Unfit(str(error)) from error
+    value = (await compute_sets(graph, SetRequest(question, witnesses=0))).value
+    if value is None:
+        raise Unfit("None of them has a value, so there is nothing to compare with.")
+    return value if isinstance(value, Literal) else Literal(repr(value), Iri(f"{XSD}double"))
