@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kg_adapters.models import Direction, EdgeDirection
-from kg_adapters.profile import Coverage, GraphProfile, PropertyProfile
+from kg_adapters.profile import ClassProfile, Coverage, GraphProfile, PropertyProfile
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest
 from kg_adapters.terms import Iri, Node
@@ -56,12 +56,17 @@ async def absence(graph: KGAdapter, entity: Node, relation: Iri, direction: Dire
     return Absence("denied", f"{counted}, so it seems to have none")
 
 
-async def thinness(graph: KGAdapter, entities: Sequence[Node], relation: Iri, direction: Direction) -> str:
-    """Return a sentence on a count over a relation that few instances of a class have at all; nothing otherwise."""
-    found = await _most_telling(graph, entities, relation, direction)
-    if found is None or found[0].owner is None or not 0 < found[0].share < THIN:
+async def thinness(graph: KGAdapter, entities: Sequence[Node], relation: Iri) -> str:
+    """Return a sentence on a count of what a relation leads to, which few of a class have at all; nothing otherwise.
+
+    A share of those that a relation leads to says nothing of what is missing, nor does that of its inverse.
+    """
+    profile = await graph.profile()
+    shares = [known.coverage(relation, "out") for known in await _told_by(graph, profile, entities)]
+    found = max(filter(None, shares), key=lambda each: (each.share, each.instances), default=None)
+    if found is None or found.owner is None or not 0 < found.share < THIN:
         return ""
-    clause = counted_clause(found[0])
+    clause = counted_clause(found)
     return f" {clause[0].upper()}{clause[1:]} at all, so there may be more than the graph knows."
 
 
@@ -117,20 +122,25 @@ async def _most_telling(
 ) -> tuple[Coverage, PropertyProfile | None] | None:
     """Return how many have a relation in that class of some entities where most have it; None if nothing is known."""
     profile = await graph.profile()
-    described = await graph.describe(entities)
-    types = dict.fromkeys(each for node in entities if node in described for each in described[node].types)
     asked: list[tuple[Iri, Direction]] = [(relation, direction)]
     if (inverse := profile.inverse_of(relation)) is not None:
         asked.append((inverse, OPPOSITE[direction]))
     found = [
         (coverage, known.property(iri, side))
-        for owner in _owners(profile, types)
-        if (known := profile.profile_of(owner)) is not None
+        for known in await _told_by(graph, profile, entities)
         for iri, walked in asked
         for side in _SIDES[walked]
         if (coverage := known.coverage(iri, side)) is not None
     ]
     return max(found, key=lambda each: (each[0].share, each[0].instances), default=None)
+
+
+async def _told_by(graph: KGAdapter, profile: GraphProfile, entities: Sequence[Node]) -> list[ClassProfile]:
+    """Return the profiles of the classes that say something of some entities."""
+    described = await graph.describe(entities)
+    types = dict.fromkeys(each for node in entities if node in described for each in described[node].types)
+    found = (profile.profile_of(owner) for owner in _owners(profile, types))
+    return [known for known in found if known is not None]
 
 
 def _owners(profile: GraphProfile, types: Iterable[Node]) -> list[Node | None]:

@@ -38,7 +38,8 @@ async def degree_of(
     how = "" if both is None else both.said(names)
     note, knowledge = "", None
     if chosen is not None and ordered:
-        note = await thinness(graph, [node], chosen.relation, direction)
+        outgoing = all(each.direction == "out" for each in ordered)
+        note = await thinness(graph, [node], chosen.relation) if outgoing else ""
     elif chosen is not None:
         missing = await absence(graph, node, chosen.relation, direction)
         note, knowledge = f" {missing.clause[0].upper()}{missing.clause[1:]}.", missing.knowledge

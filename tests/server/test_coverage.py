@@ -115,6 +115,18 @@ async def test_a_count_says_when_few_have_any(opened: Callable[[str], KGAdapter]
     assert usual.summary == "Film 1 (e:f1) has 1 distinct neighbour over director (e:director)."
 
 
+async def test_only_a_count_of_what_a_relation_leads_to_says_when_few_have_any(
+    opened: Callable[[str], KGAdapter],
+) -> None:
+    graph = opened(FAMILY)
+    outgoing = await call(graph, "Compose", expression="Count[Neighbor[e:p7, child]]")
+    incoming = await call(graph, "Compose", expression="Count[Neighbor[e:p8, -child]]")
+    degree = await call(graph, "Degree", entity="e:p8", relation="child", direction="in")
+    assert "Of 12 people 2 have one at all, so there may be more" in outgoing.summary
+    assert incoming.summary == "Count[Neighbor[e:p8, -child]]: 1."
+    assert "at all" not in degree.summary
+
+
 async def test_a_count_takes_what_is_stored_either_way_and_says_so(opened: Callable[[str], KGAdapter]) -> None:
     reply = await call(opened(FAMILY), "Degree", entity="e:p0", relation="child", direction="out")
     assert reply.summary.startswith(

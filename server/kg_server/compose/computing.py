@@ -195,7 +195,7 @@ async def _meant(graph: KGAdapter, asked: Asked, computed: Computed) -> tuple[tu
     direction: EdgeDirection = "in" if way.over.backwards else "out"
     if asked.kind == "nodes" and isinstance(asked.question, Listed):
         if computed.count.value:
-            thin = await thinness(graph, of.nodes, way.over.relation, direction)
+            thin = "" if way.over.backwards else await thinness(graph, of.nodes, way.over.relation)
             return ((thin.strip(),),) if thin else (), None
         turned = Over(way.over.relation, not way.over.backwards)
         back = Path((Hop((Step(turned.relation, "in" if turned.backwards else "out"),)),))
