@@ -38,6 +38,10 @@ NEIGHBORS = "Neighbour[DOID:3310, Disease-localizes-Anatomy]"
             "Count[Minus[Neighbor[Retrieve[a], r], Retrieve[a]]]",
             Query(("Count[Minus[Neighbor[Retrieve[a], r], Retrieve[a]]]",)),
         ),
+        (
+            "Action 2: Top[Where[Type[town], population > 9], population, 3], Group[Retrieve[a], b]",
+            Query(("Top[Where[Type[town], population > 9], population, 3]", "Group[Retrieve[a], b]")),
+        ),
         ("Count[Minus[Neighbor[a, b], c]\nand so on", Query(("Count[Minus[Neighbor[a, b], c]",))),
         ("Retrieve[x]\nObservation 3: I made this up.\nAction 4: Finish[y]", Query(("Retrieve[x]",))),
         ("Retrieve[x]\nObservation: I made this up.\nAction: Finish[y]", Query(("Retrieve[x]",))),
@@ -75,12 +79,14 @@ def test_an_action_is_read_whatever_its_form(reply: str, action: Action) -> None
         (
             "I cannot help with that.",
             "No function is called in it. Expected one or more of Retrieve, Feature, Neighbor, Degree, Count, Union, "
-            "Intersect and Minus, each with its arguments in square brackets, or Finish[answer].",
+            "Intersect, Minus, Type, Where, Top, Bottom, Sum, Mean, Min, Max, Group, Share and Table, each with its "
+            "arguments in square brackets, or Finish[answer].",
         ),
         (
             "Search[Tokyo]",
             "There is no function 'Search'. The functions are Retrieve, Feature, Neighbor, Degree, Count, Union, "
-            "Intersect and Minus; Finish[answer] ends.",
+            "Intersect, Minus, Type, Where, Top, Bottom, Sum, Mean, Min, Max, Group, Share and Table; Finish[answer] "
+            "ends.",
         ),
         (
             "Retrieve[x], Finish[x]",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from kg_agents.dialogue import Unreadable
-from kg_agents.graph_counselor.calls import FINISH, Written, calls_in, canonical, nests
+from kg_agents.graph_counselor.calls import FINISH, FUNCTIONS, Written, calls_in, canonical, nests
 from kg_agents.graph_counselor.sections import section_of
 
 MAX_EXPRESSION: Final = 4_000
@@ -26,7 +26,8 @@ _MISSING: Final = re.compile(r"not in (?:the )?graph\b\W*(?P<why>.*)", re.IGNORE
 _QUOTED: Final = re.compile(r"\"([^\"]+)\"|(?<!\w)'((?:[^']|'(?=\w))+)'|\u201c([^\u201d]+)\u201d")
 _ALL_QUOTED: Final = re.compile(rf"(?:{_QUOTED.pattern})(?:\s*,\s*(?:{_QUOTED.pattern}))*")
 _OTHER: Final = re.compile(r"(?<![\w.-])([A-Za-z]\w{0,40})\[")
-_KNOWN: Final = "Retrieve, Feature, Neighbor, Degree, Count, Union, Intersect and Minus"
+_NAMES: Final = tuple(dict.fromkeys(FUNCTIONS.values()))
+_KNOWN: Final = f"{', '.join(_NAMES[:-1])} and {_NAMES[-1]}"
 _WRAPPING: Final = (("**", "**"), ("`", "`"), ('"', '"'), ("'", "'"), ("“", "”"), ("\u2018", "\u2019"))
 
 

@@ -17,6 +17,17 @@ FUNCTIONS: Final = {
     "union": "Union",
     "intersect": "Intersect",
     "minus": "Minus",
+    "type": "Type",
+    "where": "Where",
+    "top": "Top",
+    "bottom": "Bottom",
+    "sum": "Sum",
+    "mean": "Mean",
+    "min": "Min",
+    "max": "Max",
+    "group": "Group",
+    "share": "Share",
+    "table": "Table",
 }
 """The functions of a compound expression by their names in lower case."""
 
