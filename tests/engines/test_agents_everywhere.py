@@ -154,7 +154,7 @@ EXPECTED = {
     ),
     "Graph Counselor": Told(
         ("Frankfurt",),
-        frozenset({BIRTH}),
+        frozenset({BIRTH, ("Q1794", "rdfs:label", '"Frankfurt"')}),
         "answered",
         (
             "Neighbor[Retrieve[Johann Wolfgang von Goethe], place of birth]",

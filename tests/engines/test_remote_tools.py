@@ -52,7 +52,7 @@ CALLS: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "one feature": ("Feature", {"entity": "Q1490", "feature": "skos:altLabel"}),
     "degrees": ("Degree", {"entity": "Q1490"}),
     "the degree of a hub": ("Degree", {"entity": "Q30", "relation": "P27"}),
-    "an observation": ("observe", {"question": CAPITAL, "entities": ["Q17"], "hops": 1}),
+    "an observation": ("observe", {"question": "Where was he born?", "entities": ["Q937"], "hops": 1}),
     "a count": ("Compose", {"expression": "Count[Neighbor[Q17, P36]], Degree[Q1490, P17]"}),
     "a set": ("Compose", {"expression": "Intersect[Neighbor[Q1490, -P36], Neighbor[Q1490, P17]]"}),
     "relations by label": ("Compose", {"expression": "Neighbor[Retrieve[Tokyo], country]"}),

@@ -131,9 +131,11 @@ async def meanings(graph: LocalAdapter) -> dict[str, tuple[bool, str]]:
     """Return what comes from vectors, and whether it is an error."""
     said: dict[str, tuple[bool, str]] = {}
     (vector,) = await RecordingEmbedder().embed(["Kyōto: city"])
-    ids = (
-        await graph.surroundings(SurroundingsRequest((iri("tokyo"),), per_relation=9, per_entity=9))
-    ).ids or StoreIds(NOTHING, NOTHING)
+    try:
+        around = await graph.surroundings(SurroundingsRequest((iri("tokyo"),), per_relation=9, per_entity=9))
+    except InvalidSource as error:
+        return {"around": (True, str(error))}
+    ids = around.ids or StoreIds(NOTHING, NOTHING)
     try:
         vectors = await graph.label_vectors(MODEL)
         assert vectors is not None

@@ -2,7 +2,9 @@
 
 from typing import Final
 
+from kg_adapters.errors import InvalidRequest
 from kg_adapters.local.index import GraphIndex, stored_node, stored_relation
+from kg_adapters.local.seal import Damage
 from kg_adapters.models import Feature
 from kg_adapters.terms import Iri, Literal, Node, node_key
 
@@ -88,8 +90,14 @@ class Dictionary:
         kind, language = int(table.datatypes[row]), int(table.languages[row])
         datatype = self._datatypes.get(kind)
         if datatype is None:
-            datatype = self._datatypes.setdefault(kind, Iri(self._index.datatypes[kind]))
+            datatype = self._datatypes.setdefault(kind, self._datatype(kind))
         return Literal(table.values[row], datatype, None if language < 0 else self._index.languages[language])
+
+    def _datatype(self, kind: int) -> Iri:
+        try:
+            return Iri(self._index.datatypes[kind])
+        except InvalidRequest as error:
+            raise Damage(f"index/datatypes.text.npy holds no IRI at {kind}") from error
 
     def text(self, row: int) -> str:
         """Return the text of the literal in this row of the index."""
