@@ -29,7 +29,7 @@ MAX_RETURNED: Final = 1_000
 
 _SMALLER: Final = 0.7
 _TIMES_SMALLER: Final = 10
-_LEAST_ROOM: Final = 500
+_LEAST_ROOM: Final = 600
 """Which prompt is so short that a model that finds it too long means something else."""
 
 
