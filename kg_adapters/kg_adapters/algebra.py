@@ -88,9 +88,14 @@ class ValueOf:
     kind: ComparedKind = "number"
 
 
+def counts_values(path: Path) -> bool:
+    """Say whether the values that a path reaches count among its ends: not where its last hop names no relation."""
+    return path.hops[-1].steps is not None
+
+
 @dataclass(frozen=True, slots=True)
 class NumberOf:
-    """How many different nodes and values a path reaches from a node."""
+    """How many different nodes and values a path reaches from a node; over every relation only nodes count."""
 
     path: Path
 
@@ -144,7 +149,7 @@ class Compares:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """True of a node from which a path reaches as many different nodes and values as said; none count as 0."""
+    """True of a node from which a path reaches as many ends as said, counted as in `NumberOf`; none count as 0."""
 
     path: Path
     operator: Operator

@@ -25,6 +25,7 @@ from kg_adapters.algebra import (
     Union,
     ValueOf,
     Values,
+    counts_values,
 )
 from kg_adapters.comparing import compares, holds, order_of_kind
 from kg_adapters.labels import Vocabulary
@@ -161,15 +162,20 @@ class SetReference:
                     compares(end, operator, value) for end in self.ends(node, path) if isinstance(end, Literal)
                 )
             case Numbers(path, operator, number):
-                return lambda node: holds(len(self.ends(node, path)), operator, number)
+                return lambda node: holds(self._number(node, path), operator, number)
 
     def _measures(self, node: Node, by: Measure) -> dict[Literal | None, float]:
         """Return what a node measures, by the value that says so; a number of ends has none."""
-        ends = self.ends(node, by.path)
         if not isinstance(by, ValueOf):
-            return {None: float(len(ends))} if ends else {}
+            number = self._number(node, by.path)
+            return {None: float(number)} if number else {}
+        ends = self.ends(node, by.path)
         values = ((end, order_of_kind(end, by.kind)) for end in ends if isinstance(end, Literal))
         return {value: order for value, order in values if order is not None}
+
+    def _number(self, node: Node, path: Path) -> int:
+        """Return how many ends of a path count."""
+        return sum(counts_values(path) or not isinstance(end, Literal) for end in self.ends(node, path))
 
     def _best(self, best: Best) -> tuple[Node, ...]:
         sign = 1 if best.lowest else -1
@@ -188,8 +194,10 @@ class SetReference:
         return Count(sum(not self._measures(node, of.by) for node in self.nodes(of.of)))
 
     def _cell(self, node: Node, column: Column, limit: int) -> Cell:
+        if not isinstance(column, Ends):
+            return Cell((), Count(self._number(node, column.path)))
         ends = sorted(self.ends(node, column.path), key=term_key)
-        return Cell(tuple(ends[:limit]) if isinstance(column, Ends) else (), Count(len(ends)))
+        return Cell(tuple(ends[:limit]), Count(len(ends)))
 
     def _grouped(self, of: SetExpression, by: Path, limit: int) -> Computed:
         ends = {node: self.ends(node, by) for node in self.nodes(of)}

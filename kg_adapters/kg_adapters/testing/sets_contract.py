@@ -105,6 +105,8 @@ QUESTIONS: Final[tuple[SetQuestion, ...]] = (
     Grouped(PEOPLE, _path("born")),
     Grouped(FILMS, _path("released")),
     Tabled(FILMS, (Ends(_path("cast")), NumberOf(_path("cast")), Ends(_path("length")))),
+    Tabled(FILMS, (NumberOf(Path((ANY,))),)),
+    Listed(Best(PEOPLE, NumberOf(Path((ANY,))))),
     SharedBy((Members((iri("heat"),)), Members((iri("ran"), iri("m"))))),
 )
 

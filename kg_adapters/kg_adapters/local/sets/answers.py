@@ -194,7 +194,7 @@ class _Answering:
         """Return what nodes have in a column."""
         ends = self._walks.ends(nodes, column.path)
         if isinstance(column, NumberOf):
-            return [Cell((), Count(size)) for size in self._values.sizes(ends, len(nodes)).tolist()]
+            return [Cell((), Count(size)) for size in self._values.sizes(ends, column.path, len(nodes)).tolist()]
         places, rows = self._values.different(ends)
         cells: list[Cell] = []
         for place in range(len(nodes)):

@@ -43,7 +43,7 @@ def true_of(sets: Sets, nodes: Longs, condition: Condition) -> Mask:
         case Meets(path, other):
             return _meets(sets, nodes, sets.walks.ends(nodes, path), sets.walks.ends(nodes, other))
         case Numbers(path, operator, number):
-            sizes = sets.values.sizes(sets.walks.ends(nodes, path), len(nodes))
+            sizes = sets.values.sizes(sets.walks.ends(nodes, path), path, len(nodes))
             return np.isin(np.sign(sizes - number), SIGNS[operator])
         case Has(path):
             ends = sets.walks.ends(nodes, path)

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from kg_adapters.algebra import ComparedKind, Measure, Operator, ValueOf
+from kg_adapters.algebra import ComparedKind, Measure, Operator, Path, ValueOf, counts_values
 from kg_adapters.comparing import DATE_UNITS, SIGNS, compared_kind_of, date_unit, order_of_kind, text_compares
 from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.index import GraphIndex, Longs
@@ -88,14 +88,14 @@ class ValueRows:
             orders = self.orders(rows, by.kind)
             told = ~np.isnan(orders)
             return places[told], orders[told], rows[told]
-        sizes = self.sizes(ends, count)
+        sizes = self.sizes(ends, by.path, count)
         places = np.flatnonzero(sizes)
         return places, sizes[places].astype(np.float64), np.full(len(places), -1, dtype=np.int64)
 
-    def sizes(self, ends: Ends, count: int) -> Longs:
-        """Return how many different nodes and values each place reaches."""
-        value_places, _ = self.different(ends)
-        return np.bincount(ends.places, minlength=count) + np.bincount(value_places, minlength=count)
+    def sizes(self, ends: Ends, path: Path, count: int) -> Longs:
+        """Return how many different ends of a path each place reaches, counted as in `NumberOf`."""
+        sizes = np.bincount(ends.places, minlength=count)
+        return sizes + np.bincount(self.different(ends)[0], minlength=count) if counts_values(path) else sizes
 
     def different(self, ends: Ends) -> tuple[Longs, Longs]:
         """Return the pairs of a place and a row of values, one for each different value of a place."""

@@ -116,7 +116,7 @@ class _Parts:
         if isinstance(asked.by, ValueOf):
             found = writer.valued(asked.of, asked.by, member, end, writer.fresh())
         else:
-            found = f"{writer.group(asked.of, member)} {writer.walked(member, asked.by.path, end)}"
+            found = f"{writer.group(asked.of, member)} {writer.counted(member, asked.by.path, end)}"
         if isinstance(value, Literal):
             return self._shown(writer, found, value, end)
         names = " ".join(dict.fromkeys((member, *variables(tuple(writer.told)))))

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import count, pairwise
 from typing import Final
 
-from kg_adapters.algebra import Hop, Path, Step
+from kg_adapters.algebra import Hop, Path, Step, counts_values
 from kg_adapters.errors import Unsupported
 from kg_adapters.labels import Vocabulary
 from kg_adapters.sparql.dialects import Dialect
@@ -85,6 +85,10 @@ class PathWriter:
                 # What a hop starts from must be no value, which a triple with it as its tail would not rule out.
                 written[place] += self.is_node(Path((path.hops[place],)), stop)
         return " ".join(written)
+
+    def counted(self, start: str, path: Path, end: str) -> str:
+        """Return the pattern of a path, which ends in what `NumberOf` counts."""
+        return self.walked(start, path, end) + ("" if counts_values(path) else self.is_node(path, end))
 
     def step(self, here: str, step: Step, there: str) -> str:
         """Return the pattern of one step."""

@@ -78,7 +78,7 @@ class SetWriter(PathWriter):
             value = self.fresh()
             return f"SELECT DISTINCT {name} {value} {key} {{ {self.valued(of, by, name, value, key)} }}"
         end = self.fresh()
-        found = f"{self.group(of, name)} {self.walked(name, by.path, end)}"
+        found = f"{self.group(of, name)} {self.counted(name, by.path, end)}"
         return f"SELECT {name} (COUNT(DISTINCT {end}) AS {key}) {{ {found} }} GROUP BY {name}"
 
     def valued(self, of: SetExpression, by: ValueOf, name: str, value: str, key: str) -> str:
@@ -110,7 +110,7 @@ class SetWriter(PathWriter):
         chosen = f"{{ SELECT DISTINCT {name} {{ {self._aside().measured_best(best, name, key)} }} }}"
         if isinstance(best.by, ValueOf):
             return f"{chosen} {self.valued(best.of, best.by, name, self.fresh(), key)}"
-        return f"{chosen} {self.group(best.of, name)} {self.walked(name, best.by.path, self.fresh())}"
+        return f"{chosen} {self.group(best.of, name)} {self.counted(name, best.by.path, self.fresh())}"
 
     def _kept(self, kept: Kept, name: str) -> str:
         of, condition = kept.of, kept.condition
@@ -140,7 +140,7 @@ class SetWriter(PathWriter):
     def numbered(self, of: SetExpression, condition: Numbers, name: str) -> str:
         """Return the query for the members of a set from which a path reaches so many ends."""
         end = self.fresh()
-        walked = self.walked(name, condition.path, end)
+        walked = self.counted(name, condition.path, end)
         ends = f"OPTIONAL {{ {walked} }}" if _holds_of_none(condition) else walked
         having = f"COUNT(DISTINCT {end}) {condition.operator} {condition.number}"
         return f"SELECT {name} {{ {self.group(of, name)} {ends} }} GROUP BY {name} HAVING ({having})"

@@ -77,7 +77,7 @@ class SetQueries:
         writer = SetWriter(self.graph)
         found = [f"?c{place}" for place in range(len(columns))]
         cells = (
-            f"OPTIONAL {{ {writer.walked(_X, column.path, name)} }}"
+            f"OPTIONAL {{ {(writer.walked if isinstance(column, Ends) else writer.counted)(_X, column.path, name)} }}"
             for column, name in zip(columns, found, strict=True)
         )
         return f"SELECT DISTINCT ?x {' '.join(found)} {{ {writer.group(of, _X)} {' '.join(cells)} }}"
@@ -122,10 +122,12 @@ class SetQueries:
 
     def _cells(self, of: SetExpression, column: Column, limit: int) -> str:
         writer = SetWriter(self.graph)
-        found = f"{{ SELECT ?x {{ {{ {self.members(of, limit)} }} }} }} {writer.walked(_X, column.path, '?y')}"
+        members = f"{{ SELECT ?x {{ {{ {self.members(of, limit)} }} }} }}"
         if isinstance(column, Ends):
-            return f"SELECT DISTINCT ?x ?y {{ {found} }} LIMIT {MOST_CELLS}"
-        return f"SELECT ?x (COUNT(DISTINCT ?y) AS ?n) {{ {found} }} GROUP BY ?x"
+            walked = writer.walked(_X, column.path, "?y")
+            return f"SELECT DISTINCT ?x ?y {{ {members} {walked} }} LIMIT {MOST_CELLS}"
+        counted = writer.counted(_X, column.path, "?y")
+        return f"SELECT ?x (COUNT(DISTINCT ?y) AS ?n) {{ {members} {counted} }} GROUP BY ?x"
 
     def _grouped(self, asked: Grouped, limit: int) -> Iterator[tuple[str, str]]:
         writer, member = SetWriter(self.graph), "?member"
