@@ -196,6 +196,16 @@ async def test_a_faulty_adapter_fails_and_a_sound_one_passes(adapter: type[Rdfli
         await faulty()
 
 
+async def test_a_failure_over_many_triples_names_a_few_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "1")  # pytest then leaves nothing out of what it shows
+    with pytest.raises(AssertionError) as failure:
+        await contract_over(Believes).test_every_triple_of_a_tangle_is_there_and_no_other()
+    assert "632 surplus: " in str(failure.value)
+    assert len(str(failure.value)) < 2_000
+    with pytest.raises(AssertionError, match="missing: "):
+        await contract_over(DropsTheLast).test_a_hub_is_walked_to_its_end()
+
+
 async def test_an_adapter_that_was_not_given_is_asked_for() -> None:
     with pytest.raises(NotImplementedError, match="override open_graph"):
         await KGAdapterContract().open_graph("")

@@ -3,7 +3,7 @@
 
 from kg_adapters.requests import NeighborRequest
 from kg_adapters.testing.graphs import BLANKS, CITIZENS, HUB, LOOPS, TANGLE, TOWNS, edge, edges, iri
-from kg_adapters.testing.opening import GraphOpening
+from kg_adapters.testing.opening import GraphOpening, apart
 
 
 class ContainmentContract(GraphOpening):
@@ -39,7 +39,8 @@ class ContainmentContract(GraphOpening):
         there = frozenset(edges(*TANGLE))
         possible = edges(*(f"n{head} r{r} n{tail}" for head in range(12) for r in range(5) for tail in range(12)))
         async with self.opened(TANGLE) as graph:
-            assert await graph.contains(possible) == there
+            found = await graph.contains(possible)
+        assert not apart(found, there)
 
     async def test_triples_with_blank_nodes_are_there_under_the_names_that_the_graph_gave_them(self) -> None:
         async with self.opened(BLANKS) as graph:

@@ -1,13 +1,17 @@
 """How the contract gets at the adapter that it checks."""
 
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Collection, Iterable
 from contextlib import asynccontextmanager
+from typing import Final
 
 import pytest
 
 from kg_adapters.models import Count
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.testing.graphs import ntriples
+
+SHOWN: Final = 3
+"""How many missing or surplus items a failure names: pytest would take minutes to show how two long ones differ."""
 
 
 @pytest.mark.anyio
@@ -43,3 +47,16 @@ class GraphOpening:
 def allows(count: Count, actual: int) -> bool:
     """Say whether a count is true: exact, or honest about being a lower bound."""
     return count.value == actual if count.exact else count.value <= actual
+
+
+def apart(found: Collection[object], wanted: Collection[object]) -> str:
+    """Return in what two collections of one type differ, with a few examples; nothing where they are the same."""
+    if found == wanted:
+        return ""
+    surplus, missing = set(found).difference(wanted), set(wanted).difference(found)
+    told = [
+        f"{len(items)} {name}: {'; '.join(sorted(map(repr, items))[:SHOWN])}"
+        for name, items in (("surplus", surplus), ("missing", missing))
+        if items
+    ]
+    return ", ".join(told) or f"the same in another order or number: {len(found)} and {len(wanted)}"

@@ -12,7 +12,7 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Node
 from kg_adapters.testing.graphs import CITIZENS, HUB, TANGLE, edges, in_order, iri
-from kg_adapters.testing.opening import GraphOpening, allows
+from kg_adapters.testing.opening import GraphOpening, allows, apart
 
 GARBAGE: Final = ("", " ", "no cursor of yours", "💥", "\x00", "-1", "../../etc/passwd", "A" * 10_000)
 
@@ -64,7 +64,7 @@ class PagingContract(GraphOpening):
         async with self.opened(HUB) as graph:
             pages = await walk(graph, iri("japan"), 800)
         everything = [triple for page in pages for triple in page.triples]
-        assert tuple(everything) == in_order(edges(*HUB[:-1]), iri("japan"), "both")
+        assert not apart(tuple(everything), in_order(edges(*HUB[:-1]), iri("japan"), "both"))
         assert len(everything) == CITIZENS + 2
 
     async def test_the_same_cursor_gives_the_same_page_again(self) -> None:
