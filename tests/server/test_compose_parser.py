@@ -4,7 +4,6 @@ import pytest
 
 from expression_trees import NOWHERE, combined, count, degree, entity, feature, neighbor, retrieve, route, words
 from kg_server.compose.parser import MAX_CALLS, MAX_DEPTH, MAX_IDS, parse
-from kg_server.compose.pointing import MisreadExpression, pointed
 from kg_server.compose.syntax import (
     PAPER,
     BestCall,
@@ -25,6 +24,7 @@ from kg_server.compose.syntax import (
     entities_in,
     kind_of,
 )
+from kg_server.pointing import MisreadExpression, pointed
 
 
 def only(text: str) -> Call:

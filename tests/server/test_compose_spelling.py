@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from expression_trees import NOWHERE
 from kg_server.compose.parser import parse
-from kg_server.compose.pointing import MisreadExpression
 from kg_server.compose.syntax import (
     Call,
     CountCall,
@@ -26,6 +25,7 @@ from kg_server.compose.syntax import (
     SetFunction,
     Words,
 )
+from kg_server.pointing import MisreadExpression
 
 NAMES: dict[Function, tuple[str, ...]] = {
     "Neighbor": ("Neighbor", "Neighbour", "GetNeighbor", "GetNeighbour"),

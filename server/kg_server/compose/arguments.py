@@ -3,11 +3,11 @@
 import re
 from typing import Final
 
-from kg_server.compose.pointing import MisreadExpression
 from kg_server.compose.routes import read_route
 from kg_server.compose.scanner import CLOSE, Scanned, angled, name_at, opens_call, plain, quoted, skip_blanks
 from kg_server.compose.syntax import FUNCTIONS, Function, Route, Span, Words
 from kg_server.compose.wording import FORMS, second, unclosed
+from kg_server.pointing import MisreadExpression
 
 ID_ENDS: Final = (",", CLOSE)
 MAX_BEST: Final = 10_000

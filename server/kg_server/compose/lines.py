@@ -9,10 +9,10 @@ from typing import Literal as Choice
 from kg_adapters.errors import KGError
 from kg_adapters.terms import BlankNode, Iri, Literal, Node
 from kg_boundary.shown import clipped, shown, visible_line
-from kg_server.compose.pointing import MisreadExpression
 from kg_server.compose.syntax import Call
 from kg_server.lines import Line, Over, Piece
 from kg_server.names import MAX_VALUE, Names
+from kg_server.pointing import MisreadExpression
 
 Section: TypeAlias = Choice["part", "result", "evidence", "sparql"]
 

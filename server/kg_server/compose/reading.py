@@ -36,7 +36,6 @@ from kg_server.compose.filters import (
 )
 from kg_server.compose.given import number_in, total_of, value_in
 from kg_server.compose.lines import Note
-from kg_server.compose.pointing import MisreadExpression
 from kg_server.compose.relations import ALL_WAYS, Routes, Way
 from kg_server.compose.routes import route_in
 from kg_server.compose.syntax import (
@@ -63,6 +62,7 @@ from kg_server.compose.syntax import (
 from kg_server.entity_arguments import class_of, naming_refusal
 from kg_server.identity import Identity, identify
 from kg_server.names import MAX_LABEL
+from kg_server.pointing import MisreadExpression
 from kg_server.relation_resolution import Sort
 from kg_server.resolve import entity_of, unknown_entity
 

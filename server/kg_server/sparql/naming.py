@@ -14,12 +14,12 @@ from kg_adapters.local.folding import fold
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node
 from kg_boundary.shown import in_quotes
-from kg_server.compose.pointing import MisreadExpression
 from kg_server.concurrency import together
 from kg_server.coverage import plural
 from kg_server.entity_arguments import SHOWN, naming_refusal
 from kg_server.identity import AT_ONCE, Identity, Verdict, identify
 from kg_server.names import MAX_LABEL, Names, names_of
+from kg_server.pointing import MisreadExpression
 from kg_server.relation_resolution import relations_named
 from kg_server.sparql.syntax import Outline, Place, Span
 from kg_server.sparql.tokens import Token

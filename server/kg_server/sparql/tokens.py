@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias, get_args
 from typing import Literal as Choice
 
-from kg_server.compose.pointing import MisreadExpression
+from kg_server.pointing import MisreadExpression
 
 Kind: TypeAlias = Choice[
     "name", "iri", "text", "tag", "variable", "blank", "prefixed", "number", "word", "mark"  # in the order of trial

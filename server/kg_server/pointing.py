@@ -1,4 +1,4 @@
-"""Errors that point at a place in an expression."""
+"""Errors that point at a place in a text: an expression or a query."""
 
 import unicodedata
 from typing import Final
@@ -11,10 +11,10 @@ _SIDE: Final = 50
 
 
 class MisreadExpression(InvalidRequest):
-    """Something in an expression cannot be read, or does not mean what it must.
+    """Something in an expression or a query cannot be read, or does not mean what it must.
 
     Args:
-        text: The expression.
+        text: The expression or query.
         position: The index of the character that is at fault; the length of the text stands for its end.
         problem: What is wrong, and what was expected, in full sentences.
     """
