@@ -6,7 +6,7 @@ not at all. The verdict rests on a fixed number of candidates, so that it does n
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeAlias
 from typing import Literal as Choice
@@ -57,6 +57,8 @@ class Identity:
 async def identify(graph: KGAdapter, texts: Sequence[str], *, type: Node | None = None) -> list[Identity]:
     """Return what texts name, in their order; among the instances of a type where one is given.
 
+    A relation is named only where no entity that is none has the name.
+
     Args:
         graph: The graph.
         texts: Ids or names.
@@ -65,7 +67,7 @@ async def identify(graph: KGAdapter, texts: Sequence[str], *, type: Node | None 
     ids = await entities_of_ids(graph, texts if type is None else ())
     distinct = list(dict.fromkeys(texts))
     found = await all_of([partial(_identity, graph, text, ids.get(text), type) for text in distinct], at_once=AT_ONCE)
-    by_text = dict(zip(distinct, found, strict=True))
+    by_text = dict(zip(distinct, await _without_relations(graph, found), strict=True))
     return [by_text[text] for text in texts]
 
 
@@ -96,6 +98,24 @@ def judged(text: str, near: Sequence[Candidate]) -> Verdict:
         return not wanted.isdisjoint(name) or apart(words, name) <= (1 - _ALIKE) * longest
 
     return "loose" if any(map(is_near, near)) else "none"
+
+
+async def _without_relations(graph: KGAdapter, identities: Sequence[Identity]) -> list[Identity]:
+    """Return verdicts in which a relation is no namesake of an entity: it is named among what is near."""
+    several = {node: None for each in identities if len(each.named) > 1 for node in each.nodes}
+    if not several:
+        return list(identities)
+    described = await graph.describe(list(several))
+    relations = {node for node, each in described.items() if "relation" in each.roles}
+
+    def only_entities(identity: Identity) -> Identity:
+        kept = tuple(each for each in identity.named if each.entity not in relations)
+        if not kept or len(kept) == len(identity.named):
+            return identity
+        passed = tuple(each for each in identity.named if each.entity in relations)
+        return replace(identity, named=kept, near=(*passed, *identity.near))
+
+    return list(map(only_entities, identities))
 
 
 async def _identity(graph: KGAdapter, text: str, node: Node | None, type: Node | None) -> Identity:

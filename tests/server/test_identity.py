@@ -180,3 +180,12 @@ async def test_no_neighbor_of_a_missing_name_is_taken_for_it(sample: LocalAdapte
 )
 def test_slips_are_counted_where_they_leave_the_name_the_same(text: str, name: str, slips: Slips | None) -> None:
     assert slips_between(words_of(text), words_of(name)) == slips
+
+
+async def test_a_relation_is_no_namesake_of_an_entity() -> None:
+    more = 'e:R rdfs:label "town"@en ; a e:Property . e:n0 e:R e:n1 . e:S rdfs:label "lies in"@en ; a e:Property .'
+    graph = graph_of("town", "city", more=f"{more} e:n0 e:S e:n1 .")
+    town, lies_in = await identify(graph, ["town", "lies in"])
+    assert (town.match, ids(town)) == ("exact", ["n0"])
+    assert [str(each.entity).rpartition("/")[2] for each in town.near][:1] == ["R"]
+    assert (lies_in.match, ids(lies_in)) == ("exact", ["S"])

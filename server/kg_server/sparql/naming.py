@@ -151,11 +151,9 @@ async def _things(graph: KGAdapter, wanted: set[tuple[str, Sort]]) -> dict[tuple
     asked = sorted(wanted)
     schema = await graph.schema()
     classes = {each.iri: each.label for each in schema.classes}
-    relations = {each.iri for each in schema.relations} | {each.iri for each in schema.features}
     found: dict[tuple[str, Sort], Meant | KGError] = {}
     for (name, sort), identity in zip(asked, await identify(graph, [name for name, _ in asked]), strict=True):
         iris = [each for each in identity.nodes if isinstance(each, Iri)]
-        iris = [each for each in iris if each not in relations] or iris
         if sort == "class":
             iris = [each for each in iris if each in classes] or iris or _plurals(name, classes)
         if iris:
