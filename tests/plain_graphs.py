@@ -7,6 +7,7 @@ import anyio
 
 from kg_adapters.caching import CachingAdapter
 from kg_adapters.models import GraphSchema, NeighborPage
+from kg_adapters.profile import GraphProfile, unknown_profile
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Node
@@ -26,6 +27,16 @@ class WithoutSets(CachingAdapter):
         if self.waiting.intersection(request.entities):
             await anyio.sleep_forever()
         return await super().neighbors(request)
+
+
+class Unlisted(CachingAdapter):
+    """A graph of which neither the definition nor the profile knows any relation."""
+
+    async def schema(self) -> GraphSchema:
+        return replace(await super().schema(), relations=(), features=(), complete=False)
+
+    async def profile(self) -> GraphProfile:
+        return unknown_profile()
 
 
 class Sketchy(WithoutSets):

@@ -12,7 +12,7 @@ from kg_adapters.errors import BackendTimeout, InvalidRequest
 from kg_adapters.protocol import KGAdapter
 from kg_server.budget import fitting
 from kg_server.compose.computing import Wanted
-from kg_server.compose.lines import Section, Told, part_line, query_line, reason_of, spelled
+from kg_server.compose.lines import Note, Section, Told, part_line, query_line, reason_of, spelled
 from kg_server.compose.parser import ALL, parse
 from kg_server.compose.parts import work_out_all
 from kg_server.compose.syntax import PAPER
@@ -228,9 +228,18 @@ class _Report:
         return min(known, key=_KNOWN.index) if known else "unknown"
 
     def _summary(self, kept: Sequence[Told]) -> str:
-        notes = dict.fromkeys(note for part in self._parts for note in part.notes)
-        told = (Told(note, (), "part", 1).shown(self._names) for note in notes)
-        return " ".join((self._extent(), *told, *self._remarks(kept)))
+        return " ".join((self._extent(), *self._notes(), *self._remarks(kept)))
+
+    def _notes(self) -> Iterator[str]:
+        """Yield the remarks, each with the parts that it is about where there are several."""
+        parts_of: dict[Note, list[str]] = {}
+        for number, part in enumerate(self._parts, start=1):
+            for note in dict.fromkeys(part.notes):
+                parts_of.setdefault(note, []).append(str(number))
+        for note, numbers in parts_of.items():
+            told = Told(note, (), "part", 1).shown(self._names)
+            whose = f"Part{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}: " if len(self._parts) > 1 else ""
+            yield f"{whose}{told}"
 
     def _extent(self) -> str:
         if len(self._parts) == 1:

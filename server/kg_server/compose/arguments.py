@@ -11,6 +11,7 @@ from kg_server.pointing import MisreadExpression
 
 ID_ENDS: Final = (",", CLOSE)
 MAX_BEST: Final = 10_000
+_DIGITS_OF_BEST: Final = len(str(MAX_BEST))
 _THOUSANDS: Final = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?![\d,])")
 
 
@@ -58,10 +59,11 @@ class ArgumentReader:
     def _number(self, function: Function, bracket: int) -> int:
         self._at = skip_blanks(self._text, self._at + 1)
         found = self._argument(bracket, function, ID_ENDS)
-        if not found.text.isdecimal() or not 1 <= int(found.text) <= MAX_BEST:
+        number = int(found.text) if found.text.isdecimal() and len(found.text) <= _DIGITS_OF_BEST else 0
+        if not 1 <= number <= MAX_BEST:
             raise self._misread(self._at, f"Expected how many, a whole number from 1 to {MAX_BEST:,}.")
         self._passed(found)
-        return int(found.text)
+        return number
 
     def _number_with_commas(self) -> Scanned | None:
         """Read a number such as `1,000 m`, whose commas end nothing; None where there is none."""

@@ -1,6 +1,7 @@
 """Working out one call over a graph: a question for the graph, and what is told of its answer."""
 
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Final
 
 from kg_adapters.algebra import (
@@ -34,7 +35,7 @@ from kg_adapters.set_requests import (
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.sparql.explaining import as_sparql
 from kg_server.compose.around import look_around
-from kg_server.compose.given import AGGREGATES
+from kg_server.compose.given import AGGREGATES, BEYOND
 from kg_server.compose.lines import Note
 from kg_server.compose.reading import Reader
 from kg_server.compose.relations import ALL_WAYS
@@ -101,6 +102,8 @@ async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wa
         timeout_s=wanted.timeout_s,
     )
     computed = await compute_sets(graph, request)
+    if isinstance(computed.value, float) and not isfinite(computed.value):
+        raise reader.misread(call.span, BEYOND)
     if counting:
         worked = counted(number, call, asked, computed, reader.heard)
     else:
@@ -124,11 +127,13 @@ async def question_of(reader: Reader, operand: Operand) -> Asked:
         case FeatureCall(node, route):
             of = await reader.set_of(node)
             read = None if route is None else await reader.way(route, of, "feature", strict=True)
+            await reader.naming.note_class(node, None if read is None else Kept(of, Has(read.path)))
             column: Column = Ends(ALL_WAYS if read is None else read.path)
             return Asked(Tabled(of, (column,)), "values", of, read)
         case DegreeCall(node, route):
             of = await reader.set_of(node)
             walked = None if route is None else await reader.way(route, of, "relation")
+            await reader.naming.note_class(node, None if walked is None else Kept(of, Has(walked.path)))
             return Asked(Tabled(of, (NumberOf(ALL_WAYS if walked is None else walked.path),)), "numbers", of, walked)
         case BestCall():
             best, way = await reader.best(operand)
@@ -147,19 +152,20 @@ async def question_of(reader: Reader, operand: Operand) -> Asked:
 async def _other_question(reader: Reader, operand: Operand) -> Asked:
     match operand:
         case GroupCall(node, route):
-            await reader.instances_meant(node)
+            await reader.naming.refuse_class(node)
             of = await reader.set_of(node)
             way = await reader.way(route, of, "relation")
             return Asked(Grouped(of, way.path), "groups", of, way)
         case TableCall(node, routes):
-            await reader.instances_meant(node)
+            await reader.naming.refuse_class(node)
             of = await reader.set_of(node)
             ways = [await reader.way(route, of, "relation") for route in routes]
             return Asked(Tabled(of, tuple(Ends(way.path) for way in ways)), "rows", of, ways=tuple(ways))
         case ShareCall(operands):
-            sets = [await reader.set_of(each) for each in operands]
-            return Asked(SharedBy(tuple(sets)), "rows", sets[0])
+            sets = await reader.sets_of(operands)
+            return Asked(SharedBy(sets), "rows", sets[0])
         case CountCall(of):
+            await reader.naming.refuse_class(of)
             return await question_of(reader, of)
         case _:
             found = await reader.set_of(operand)

@@ -1,7 +1,9 @@
 """Conditions of `Where` as conditions on sets."""
 
 import re
+from calendar import monthrange
 from typing import Final
+from unicodedata import decimal
 
 from kg_adapters.algebra import (
     Compares,
@@ -21,15 +23,25 @@ from kg_adapters.comparing import compared_as
 from kg_adapters.labels import Vocabulary
 from kg_adapters.profile import kind_of
 from kg_adapters.terms import XSD, XSD_STRING, Iri, Literal
-from kg_adapters.value_order import date_order
+from kg_adapters.value_order import MAX_COMPARED, order_of
 from kg_boundary.shown import in_quotes
 from kg_server.compose.relations import Way
 from kg_server.names import MAX_LABEL
 
 ORDERING: Final = frozenset[Operator](("<", "<=", ">", ">="))
-_NUMBER: Final = re.compile(r"([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*(\D.*)?")
-_DATE: Final = re.compile(r"-?\d{4,}(-\d\d)?(-\d\d)?(T\d\d:\d\d:\d\dZ?)?")
+_NUMBER: Final = re.compile(
+    r"(?P<number>[-+]?(?:\d{1,3}(?:,\d{3})+|\d+|(?=\.\d))(?:\.\d+)?(?:[eE][-+]?\d+)?)(?P<unit>(?:\s*[^-+\d\s,.].*)?)",
+    re.ASCII,
+)
+_DATE: Final = re.compile(
+    r"-?(?P<year>\d{4,})(?:-(?P<month>\d\d)(?:-(?P<day>\d\d)"
+    r"(?P<time>T(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)Z?)?)?)?",
+    re.ASCII,
+)
 _DATE_TYPES: Final = ("gYear", "gYearMonth", "date", "dateTime")
+_PARTS_OF_A_DAY: Final = (24, 60, 60)
+_DIGITS_OF_YEAR: Final = 4
+_MOST_NODES: Final = 10**18
 
 
 class Unfit(ValueError):
@@ -51,11 +63,13 @@ def kept_by_literal(of: SetExpression, way: Way, operator: Operator, given: Lite
     Raises:
         Unfit: It cannot be compared with what is there.
     """
-    kind, shown = compared_as(kind_of(given.datatype)), in_quotes(given.value, MAX_LABEL)
+    kind, order, shown = compared_as(kind_of(given.datatype)), order_of(given), in_quotes(given.value, MAX_LABEL)
+    if kind is not None and order is None:
+        raise Unfit(f"{shown} is no {kind} that can be compared with.")
     if not way.to_values:
-        if kind != "number" or not float(given.value).is_integer():
+        if kind != "number" or order is None or not order.is_integer():
             raise Unfit(f"{way.name} leads to nodes, not to values: compare it with a whole number, not with {shown}.")
-        return Kept(of, Numbers(way.path, operator, int(float(given.value))))
+        return kept_by_count(of, way, operator, order)
     if way.kind is not None and kind != way.kind:
         raise Unfit(f"{way.name} has {way.kind}s, and {shown} is none.")
     if kind is None and operator in ORDERING:
@@ -83,11 +97,16 @@ def kept_by_members(of: SetExpression, way: Way, operator: Operator, to: SetExpr
     return linked if operator == "=" else Minus((Kept(of, Has(way.path)), linked))
 
 
-def kept_by_number(of: SetExpression, way: Way, operator: Operator, text: str) -> SetExpression | None:
-    """Return the members of a set from which a way leads to so many nodes; None where no whole number is written."""
-    if operator == "~" or not text.isdecimal():
-        return None
-    return Kept(of, Numbers(way.path, operator, int(text)))
+def kept_by_count(of: SetExpression, way: Way, operator: Operator, number: float) -> SetExpression:
+    """Return the members of a set from which a way leads to so many nodes.
+
+    Raises:
+        Unfit: It is no whole number.
+    """
+    if not number.is_integer():
+        raise Unfit(f"{way.name} leads to nodes, whose number is a whole one, not {number:g}.")
+    # No node has so many neighbours, so that a larger number says the same; engines compute with 64 bits.
+    return Kept(of, Numbers(way.path, operator, int(max(-_MOST_NODES, min(_MOST_NODES, number)))))
 
 
 def kept_by_name(of: SetExpression, way: Way, text: str, vocabulary: Vocabulary) -> SetExpression:
@@ -110,37 +129,52 @@ def kept_by_meeting(of: SetExpression, way: Way, other: Way, operator: Operator)
     return Minus((Kept(Kept(of, Has(way.path)), Has(other.path)), met))
 
 
-def _given(way: Way, operator: Operator, text: str) -> Literal:
-    kind = way.kind
+def written_number(text: str) -> float | None:
+    """Return the number that a text is, or None; in the digits of any script, with commas between thousands."""
+    literal = _number_in(_plain_digits(text))
+    return None if literal is None else order_of(literal)
+
+
+def _given(way: Way, operator: Operator, written: str) -> Literal:
+    kind, text = way.kind, _plain_digits(written)
     if kind is not None and operator == "~":
         raise Unfit(f"~ looks for a text in texts, and {way.name} has {kind}s. Use =, !=, <, <=, > or >=.")
     if kind == "number":
         return _number(way, text)
     if kind == "date":
         return _date(way, text)
-    if way.values is not None and set(way.values.kinds) & {"number", "date"}:
-        return _date_literal(text) or _number_literal(text) or Literal(text)
+    kinds = frozenset[str]() if way.values is None else frozenset(way.values.kinds)
+    if operator != "~" and (not kinds or kinds & {"number", "date"}):
+        number = _number_in(text)
+        years = number is None or len(text) == _DIGITS_OF_YEAR
+        return (_date_literal(text) if years else None) or number or _text(way, operator, written)
+    return _text(way, operator, written)
+
+
+def _text(way: Way, operator: Operator, text: str) -> Literal:
     if operator in ORDERING:
         raise Unfit(f"{way.name} has texts, which {operator} cannot compare. Use =, != or ~, which looks inside them.")
     return Literal(text)
 
 
 def _number(way: Way, text: str) -> Literal:
-    found = _NUMBER.fullmatch(text.strip())
-    if found is None or not any(mark.isdigit() for mark in found[1]):
+    found = _NUMBER.fullmatch(text)
+    if found is None:
         example = way.values.greatest.value if way.values is not None and way.values.greatest is not None else "1000"
         raise Unfit(f"{way.name} has numbers, and {in_quotes(text, MAX_LABEL)} is none. Write one such as {example}.")
-    unit = None if way.values is None else way.values.unit
-    if found[2] is not None and found[2].strip().lower() != (unit or "").lower():
-        there = f"is told in {unit}" if unit else "has numbers without a unit"
-        raise Unfit(f"{way.name} {there}, not in {in_quotes(found[2].strip(), MAX_LABEL)}. Write the number alone.")
-    literal = _number_literal(found[1])
-    assert literal is not None  # noqa: S101 - it has digits
+    unit, written = None if way.values is None else way.values.unit, found["unit"].strip()
+    if written and written.lower() != (unit or "").lower():
+        there = f"is told in {in_quotes(unit, MAX_LABEL)}" if unit else "has numbers without a unit"
+        raise Unfit(f"{way.name} {there}, not in {in_quotes(written, MAX_LABEL)}. Write the number alone.")
+    literal = _number_literal(found["number"])
+    if literal is None:
+        most = f"{MAX_COMPARED} characters and 1.8e308"
+        raise Unfit(f"{in_quotes(text, MAX_LABEL)} is more than can be compared with: {most} at most.")
     return literal
 
 
 def _date(way: Way, text: str) -> Literal:
-    literal = _date_literal(text.strip())
+    literal = _date_literal(text)
     if literal is None:
         raise Unfit(
             f"{way.name} has dates, and {in_quotes(text, MAX_LABEL)} is none. Write 1977, 1977-05 or 1977-05-01."
@@ -148,17 +182,36 @@ def _date(way: Way, text: str) -> Literal:
     return literal
 
 
+def _number_in(text: str) -> Literal | None:
+    found = _NUMBER.fullmatch(text)
+    return None if found is None or found["unit"] else _number_literal(found["number"])
+
+
 def _number_literal(text: str) -> Literal | None:
     plain = text.replace(",", "").removeprefix("+")
-    try:
-        float(plain)
-    except ValueError:
-        return None
-    return Literal(plain, Iri(XSD + ("double" if "e" in plain.lower() else "decimal" if "." in plain else "integer")))
+    datatype = "double" if "e" in plain.lower() else "decimal" if "." in plain else "integer"
+    literal = Literal(plain, Iri(XSD + datatype))
+    return None if order_of(literal) is None else literal
 
 
 def _date_literal(text: str) -> Literal | None:
     found = _DATE.fullmatch(text)
-    if found is None or date_order(text) is None:
+    if found is None or not _on_calendar(found):
         return None
-    return Literal(text, Iri(XSD + _DATE_TYPES[sum(part is not None for part in found.groups())]))
+    parts = sum(found[part] is not None for part in ("month", "day", "time"))
+    literal = Literal(text, Iri(XSD + _DATE_TYPES[parts]))
+    return None if order_of(literal) is None else literal
+
+
+def _on_calendar(date: re.Match[str]) -> bool:
+    """Say whether there is such a day and time of day; the calendar repeats after 400 years."""
+    month, day = int(date["month"] or 1), int(date["day"] or 1)
+    times = zip((date["hour"], date["minute"], date["second"]), _PARTS_OF_A_DAY, strict=True)
+    if not 1 <= month <= 12 or any(int(part or 0) >= most for part, most in times):
+        return False
+    return 1 <= day <= monthrange(2000 + int(date["year"][-4:]) % 400, month)[1]
+
+
+def _plain_digits(text: str) -> str:
+    """Return a text without blanks around it, whose digits of any script are those of ASCII."""
+    return "".join(str(decimal(mark)) if mark.isdecimal() else mark for mark in text.strip())

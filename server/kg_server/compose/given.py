@@ -1,5 +1,6 @@
 """The number, date or text that a call gives, where a condition compares with it."""
 
+from math import isfinite
 from typing import Final
 
 from kg_adapters.algebra import Measure, SetExpression
@@ -14,15 +15,19 @@ from kg_server.compose.syntax import TotalFunction
 AGGREGATES: Final[dict[TotalFunction, Function]] = {"Sum": "sum", "Mean": "mean", "Min": "min", "Max": "max"}
 """What the graph calls the functions that make one value of many."""
 
+BEYOND: Final = "Together these numbers are more than can be computed with, 1.8e308. Min[…] and Max[…] add nothing up."
 
-async def value_in(graph: KGAdapter, of: SetExpression) -> Literal:
-    """Return the only value of a set.
+
+async def value_in(graph: KGAdapter, of: SetExpression, *, or_none: bool) -> Literal | None:
+    """Return the only value of a set; of several None, where that is allowed.
 
     Raises:
         Unfit: It has none, or several.
     """
     found = await compute_sets(graph, SetRequest(Listed(of), limit=2, witnesses=0))
     values = [term for term in found.members if isinstance(term, Literal)]
+    if found.count.value > 1 and or_none:
+        return None
     if found.count.value > 1:
         raise Unfit(f"This gives {found.count} values, and one is compared with. Min[…] or Max[…] gives one of them.")
     if not values:
@@ -55,4 +60,8 @@ async def total_of(graph: KGAdapter, of: SetExpression, by: Measure, function: T
     value = (await compute_sets(graph, SetRequest(question, witnesses=0))).value
     if value is None:
         raise Unfit("None of them has a value, so there is nothing to compare with.")
-    return value if isinstance(value, Literal) else Literal(repr(value), Iri(f"{XSD}double"))
+    if isinstance(value, Literal):
+        return value
+    if not isfinite(value):
+        raise Unfit(BEYOND)
+    return Literal(repr(value), Iri(f"{XSD}double"))

@@ -222,7 +222,8 @@ class _Parser(ArgumentReader):
         if not mark or mark in ID_ENDS:
             raise self._misread(self._at, f"Expected a value, a name or a set behind {operator}.")
         found = self._number_with_commas() or self._argument(bracket, "Where", ID_ENDS)
-        return Clause(route, operator, Words(found.text, self._passed(found)))
+        is_quoted = self._text[found.start] in QUOTES
+        return Clause(route, operator, Words(found.text, self._passed(found), is_quoted))
 
     def _set(self, function: Function, start: int, bracket: int, depth: int) -> SetCall | ShareCall:
         operands = [self._operand(function, bracket, depth)]

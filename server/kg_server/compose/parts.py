@@ -8,7 +8,8 @@ import anyio
 from kg_adapters.errors import BackendTimeout, KGError
 from kg_adapters.protocol import KGAdapter
 from kg_server.compose.computing import Wanted, work_out
-from kg_server.compose.reading import Reader, identities_of
+from kg_server.compose.naming import identities_of
+from kg_server.compose.reading import Reader
 from kg_server.compose.syntax import Call, kind_of
 from kg_server.compose.telling import Worked
 from kg_server.concurrency import together

@@ -1,17 +1,15 @@
 """From the tree of an expression to sets of the graph: names become ids, relations become paths."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kg_adapters.algebra import (
     Best,
     Has,
-    Instances,
     Intersect,
     Kept,
+    Linked,
     Measure,
-    Members,
     Minus,
     Operator,
     Path,
@@ -21,21 +19,20 @@ from kg_adapters.algebra import (
     Values,
     holds_values,
 )
-from kg_adapters.errors import InvalidRequest, KGError
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.terms import Node
 from kg_boundary.shown import in_quotes
 from kg_server.compose.filters import (
     Unfit,
+    kept_by_count,
     kept_by_literal,
     kept_by_meeting,
     kept_by_members,
     kept_by_name,
-    kept_by_number,
     kept_by_value,
+    written_number,
 )
 from kg_server.compose.given import number_in, total_of, value_in
-from kg_server.compose.lines import Note
+from kg_server.compose.naming import Heard, Naming
 from kg_server.compose.relations import ALL_WAYS, Routes, Way
 from kg_server.compose.routes import route_in
 from kg_server.compose.syntax import (
@@ -56,31 +53,18 @@ from kg_server.compose.syntax import (
     TypeCall,
     WhereCall,
     Words,
-    calls_in,
-    entities_in,
+    kind_of,
 )
-from kg_server.entity_arguments import class_of, naming_refusal
-from kg_server.identity import Identity, identify
+from kg_server.identity import Identity
 from kg_server.names import MAX_LABEL
 from kg_server.pointing import MisreadExpression
 from kg_server.relation_resolution import Sort
-from kg_server.resolve import entity_of, unknown_entity
 
-LISTED_NAMESAKES: Final = 5
 _COMBINED: Final[Mapping[SetFunction, type[Union] | type[Intersect] | type[Minus]]] = {
     "Union": Union,
     "Intersect": Intersect,
     "Minus": Minus,
 }
-_ID_MARKS: Final = frozenset("<>:")
-
-
-@dataclass(slots=True)
-class Heard:
-    """What should be known about how names were read: remarks, and the ids of names that are no ids."""
-
-    notes: dict[Note, None] = field(default_factory=dict[Note, None])
-    nodes: dict[str, Node] = field(default_factory=dict[str, Node])
 
 
 class Reader:
@@ -95,9 +79,13 @@ class Reader:
     def __init__(self, graph: KGAdapter, text: str, identities: Mapping[str, Identity]) -> None:
         self._graph = graph
         self._text = text
-        self._identities = identities
         self._routes = Routes(graph, text)
-        self.heard = Heard()
+        self.naming = Naming(graph, text, identities)
+
+    @property
+    def heard(self) -> Heard:
+        """What should be known about how names were read."""
+        return self.naming.heard
 
     async def set_of(self, operand: Operand) -> SetExpression:
         """Return the set that an operand stands for.
@@ -106,23 +94,33 @@ class Reader:
             MisreadExpression: A name in it stands for nothing, or for something else.
         """
         match operand:
-            case EntityRef(text, span) | RetrieveCall(Words(text, span)):
-                return await self._named(text, span, is_id=isinstance(operand, EntityRef))
+            case EntityRef():
+                return await self.naming.entities(operand)
+            case RetrieveCall(words):
+                return await self.naming.entities(words, is_id=False)
             case TypeCall(owner):
-                return await self._class(owner)
+                return await self.naming.instances(owner)
             case NeighborCall(node, route):
                 of = await self.set_of(node)
-                return Reached(of, await self._path(route, of, "relation"))
-            case FeatureCall(node, route):
-                of = await self.set_of(node)
-                return Values(of, await self._path(route, of, "feature"))
+                return Reached(of, await self._walked(node, of, route, "relation"))
             case SetCall(function, operands):
-                return _COMBINED[function](tuple([await self.set_of(each) for each in operands]))
+                return _COMBINED[function](await self.sets_of(operands))
             case _:
                 return await self._chosen_from(operand)
 
+    async def sets_of(self, operands: Sequence[Operand]) -> tuple[SetExpression, ...]:
+        """Return sets that are taken together."""
+        sets = tuple([await self.set_of(each) for each in operands])
+        for place, operand in enumerate(operands):
+            others = Union((*sets[:place], *sets[place + 1 :]))
+            await self.naming.note_class(operand, Intersect((sets[place], others)))
+        return sets
+
     async def _chosen_from(self, operand: Call) -> SetExpression:
         match operand:
+            case FeatureCall(node, route):
+                of = await self.set_of(node)
+                return Values(of, await self._walked(node, of, route, "feature"))
             case WhereCall():
                 return await self._where(operand)
             case BestCall():
@@ -130,28 +128,12 @@ class Reader:
             case _:
                 raise self.misread(operand.span, "A set is needed here: nodes or values.")
 
-    async def _path(self, route: Route | None, of: SetExpression, sort: Sort) -> Path:
-        return ALL_WAYS if route is None else (await self.way(route, of, sort, strict=True)).path
-
-    async def instances_meant(self, operand: Operand) -> None:
-        """Refuse a class where its instances must be meant.
-
-        Raises:
-            MisreadExpression: The operand names a class.
-        """
-        if not isinstance(operand, EntityRef | RetrieveCall):
-            return
-        found = await self.set_of(operand)
-        profile = await self._graph.profile()
-        nodes = found.nodes if isinstance(found, Members) else ()
-        known = [profile.profile_of(node) for node in nodes]
-        if any(each is not None for each in known):
-            text = operand.text if isinstance(operand, EntityRef) else operand.text.text
-            raise MisreadExpression(
-                self._text,
-                operand.span.start,
-                f"{in_quotes(text, MAX_LABEL)} is a class here, one node. Type[{text}] stands for its instances.",
-            )
+    async def _walked(self, node: Operand, of: SetExpression, route: Route | None, sort: Sort) -> Path:
+        if route is None:
+            return ALL_WAYS
+        path = (await self.way(route, of, sort, strict=True)).path
+        await self.naming.note_class(node, Kept(of, Has(path)))
+        return path
 
     async def way(self, route: Route, of: SetExpression, sort: Sort, *, strict: bool = False) -> Way:
         """Return the path that a route stands for; `Routes.way` says more."""
@@ -165,7 +147,7 @@ class Reader:
 
     async def best(self, call: BestCall) -> tuple[Best, Way]:
         """Return the set of `Top` or `Bottom`, and what it is measured by."""
-        await self.instances_meant(call.node)
+        await self.naming.refuse_class(call.node)
         of = await self.set_of(call.node)
         way = await self.way(call.route, of, "feature")
         by = await self._routes.measure(way, call.function)
@@ -173,124 +155,89 @@ class Reader:
 
     async def measured(self, node: Operand, route: Route, function: str) -> tuple[SetExpression, Way, Measure]:
         """Return the set and the measure of a sum, mean, least or greatest."""
-        await self.instances_meant(node)
+        await self.naming.refuse_class(node)
         of = await self.set_of(node)
         way = await self.way(route, of, "feature")
         return of, way, await self._routes.measure(way, function)
 
-    async def _named(self, text: str, span: Span, *, is_id: bool) -> SetExpression:
-        found = self._identities[text]
-        if not found.named:
-            raise MisreadExpression(self._text, span.start, str(await self._refusal(found, is_id=is_id)))
-        if found.match == "close" or found.named[0].matched_by != "id":
-            self._say(found)
-        return Members(found.nodes)
-
-    async def _refusal(self, found: Identity, *, is_id: bool) -> KGError:
-        if is_id and not found.named:
-            try:
-                node = await entity_of(self._graph, found.text)
-            except InvalidRequest as error:
-                return error if _ID_MARKS.intersection(found.text) else await naming_refusal(self._graph, found)
-            except KGError as error:
-                return error
-            return await unknown_entity(self._graph, node, found.text)
-        return await naming_refusal(self._graph, found)
-
-    def _say(self, found: Identity) -> None:
-        """Remember how a name was read where it was misspelt, or where several bear it."""
-        if len(found.nodes) == 1:
-            self.heard.nodes[found.text] = found.nodes[0]
-        quoted = in_quotes(found.text, MAX_LABEL)
-        if found.match == "close":
-            self.heard.notes[f"Read {quoted} as ", found.nodes[0], "."] = None
-        if len(found.nodes) > 1:
-            listed = [piece for node in found.nodes[:LISTED_NAMESAKES] for piece in (", ", node)][1:]
-            self.heard.notes[f"{quoted} names {len(found.nodes)}, and all take part: ", *listed, "."] = None
-
-    async def _class(self, owner: Words) -> SetExpression:
-        try:
-            node = await class_of(self._graph, owner.text)
-        except KGError as error:
-            raise MisreadExpression(self._text, owner.span.start, str(error)) from error
-        profile = await self._graph.profile()
-        if profile.complete and profile.profile_of(node) is None:
-            problem = (
-                f"{in_quotes(owner.text, MAX_LABEL)} is no class here: nothing is an instance of it. Schema lists all."
-            )
-            raise MisreadExpression(self._text, owner.span.start, problem)
-        return Instances(node)
-
     async def _where(self, call: WhereCall) -> SetExpression:
-        await self.instances_meant(call.node)
+        await self.naming.refuse_class(call.node)
         kept = await self.set_of(call.node)
         for clause in call.clauses:
             kept = await self._kept(kept, clause)
         return kept
 
     async def _kept(self, of: SetExpression, clause: Clause) -> SetExpression:
-        value = clause.value
+        value, operator = clause.value, clause.operator
         way = await self.way(clause.route, of, _sort_of(value))
-        if clause.operator is None or value is None:
+        if operator is None or value is None:
             return Kept(of, Has(way.path))
         try:
             if not isinstance(value, Words):
-                return await self._kept_by_call(of, way, clause.operator, value)
+                return await self._kept_by_call(of, way, operator, value)
             if way.to_values and not (way.to_nodes and _sort_of(value) == "relation"):
-                return kept_by_value(of, way, clause.operator, value.text)
-            return await self._kept_by_nodes(of, way, clause, value)
+                return kept_by_value(of, way, operator, value.text)
+            return await self._kept_by_nodes(of, way, operator, value)
         except Unfit as error:
-            at = value.span.start
-            raise MisreadExpression(self._text, at, str(error)) from error
+            raise self.misread(value.span, str(error)) from error
 
     async def _kept_by_call(self, of: SetExpression, way: Way, operator: Operator, value: Operand) -> SetExpression:
+        """Return the members that compare with what a call gives; several values are members of a set, like nodes."""
         match value:
             case TotalCall(function, node, route):
                 among, _, by = await self.measured(node, route, function)
-                given = await total_of(self._graph, among, by, function)
+                return kept_by_literal(of, way, operator, await total_of(self._graph, among, by, function))
             case CountCall(counted):
-                given = await number_in(self._graph, await self.set_of(counted))
+                await self.naming.refuse_class(counted)
+                return kept_by_literal(of, way, operator, await number_in(self._graph, await self.set_of(counted)))
             case _:
                 to = await self.set_of(value)
-                if operator in {"=", "!="} or not holds_values(to):
-                    return kept_by_members(of, way, operator, to)
-                given = await value_in(self._graph, to)
-        return kept_by_literal(of, way, operator, given)
+        given = await value_in(self._graph, to, or_none=operator in {"=", "!="}) if holds_values(to) else None
+        return kept_by_members(of, way, operator, to) if given is None else kept_by_literal(of, way, operator, given)
 
-    async def _kept_by_nodes(self, of: SetExpression, way: Way, clause: Clause, value: Words) -> SetExpression:
-        operator = clause.operator or "="
+    async def _kept_by_nodes(self, of: SetExpression, way: Way, operator: Operator, value: Words) -> SetExpression:
+        """Return the members that lead to something by name, to so many nodes, or to what another relation leads to."""
         if operator == "~":
             return kept_by_name(of, way, value.text, self._graph.vocabulary)
-        counted = kept_by_number(of, way, operator, value.text)
-        if counted is not None:
-            return counted
-        found = self._identities[value.text]
-        described = await self._graph.describe(found.nodes)
-        if found.named and not all("relation" in each.roles for each in described.values()):
-            return kept_by_members(of, way, operator, await self._named(value.text, value.span, is_id=True))
+        if (number := self._number(value)) is not None:
+            return kept_by_count(of, way, operator, number)
+        if not await self.naming.names_entity(value.text):
+            other = await self._other_way(of, value)
+            if other is not None:
+                return kept_by_meeting(of, way, other, operator)
+        to = await self.naming.entities(value)
+        kept = kept_by_members(of, way, operator, to)
+        await self.naming.note_class(value, Kept(of, Linked(way.path, to)))
+        return kept
+
+    def _number(self, value: Words) -> float | None:
+        """Return how many nodes are written, or None; digits in quotation marks are a name where something has it."""
+        number = written_number(value.text)
+        if number is None:
+            return None
+        named, quoted = self.naming.exactly(value.text), in_quotes(value.text, MAX_LABEL)
+        if named is not None and value.quoted:
+            return None
+        if named is not None:
+            self.heard.note(f"{value.text} is read as how many; in quotation marks it names ", named.nodes[0], ".")
+        elif value.quoted:
+            self.heard.note(f"Nothing here is named {quoted}, which is read as how many.")
+        return number
+
+    async def _other_way(self, of: SetExpression, value: Words) -> Way | None:
         try:
-            return kept_by_meeting(of, way, await self.way(route_in(value), of, "relation"), operator)
+            return await self.way(route_in(value), of, "relation")
         except MisreadExpression:
-            refusal = await self._refusal(found, is_id=True)
-        raise MisreadExpression(self._text, value.span.start, str(refusal))
+            return None
 
 
-async def identities_of(graph: KGAdapter, calls: Iterable[Call]) -> Mapping[str, Identity]:
-    """Return what all names of entities in some calls stand for, asked for together."""
-    texts: dict[str, None] = {}
-    for call in calls:
-        texts |= dict.fromkeys(ref.text for ref in entities_in(call))
-        for each in calls_in(call):
-            if isinstance(each, RetrieveCall):
-                texts[each.text.text] = None
-            if isinstance(each, WhereCall):
-                values = (clause.value for clause in each.clauses)
-                texts |= dict.fromkeys(value.text for value in values if isinstance(value, Words))
-    found = await identify(graph, list(texts))
-    return {each.text: each for each in found}
-
-
-def _sort_of(value: object) -> Sort:
+def _sort_of(value: Words | Operand | None) -> Sort:
     """Return what a condition's relation is rather: a feature where a number or date is written or computed."""
-    plain = value.text[:1].isdecimal() if isinstance(value, Words) else isinstance(value, FeatureCall | TotalCall)
+    match value:
+        case None:
+            return "relation"
+        case Words(text, quoted=is_quoted):
+            plain = text[:1].isdecimal() and not is_quoted
+        case _:
+            plain = kind_of(value) == "values" or isinstance(value, TotalCall)
     return "feature" if plain else "relation"

@@ -1,9 +1,24 @@
 """Routes of an expression as paths over the graph."""
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
-from kg_adapters.algebra import ANY, ComparedKind, Hop, Measure, Members, NumberOf, Path, SetExpression, Step, ValueOf
+from kg_adapters.algebra import (
+    ANY,
+    ComparedKind,
+    Hop,
+    Measure,
+    Members,
+    NumberOf,
+    Path,
+    Reached,
+    SetExpression,
+    Step,
+    ValueOf,
+    Values,
+)
 from kg_adapters.comparing import compared_as
 from kg_adapters.errors import InvalidRequest, UnknownRelation
 from kg_adapters.local.folding import fold
@@ -13,13 +28,15 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest
 from kg_adapters.set_requests import Listed, SetRequest
 from kg_adapters.set_walking import compute_sets
-from kg_adapters.terms import Iri, Literal, Node
-from kg_server.compose.relation_names import chosen
+from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_server.compose.syntax import Leg, Route, Span
 from kg_server.lines import Over
 from kg_server.names import names_of
 from kg_server.pointing import MisreadExpression
 from kg_server.relation_resolution import MAX_SAMPLED, NoSuchRelation, Sort, relation_of
+
+ALL_WAYS: Final = Path((ANY,))
+_LOOKED_AT: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +66,15 @@ class Way:
         """As what its values compare: as numbers or dates; None where they are texts or are not known."""
         kind = None if self.values is None else compared_kind(self.values.datatypes)
         return None if kind is None else compared_as(kind)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """Whether a relation leads to nodes and to values, and what these are like, where that is known."""
+
+    nodes: bool = False
+    values: bool = False
+    range: ValueRange | None = None
 
 
 class Routes:
@@ -84,19 +110,22 @@ class Routes:
             last = place == len(route.legs) - 1
             around = of if place == 0 else None
             relation = await self._relation(leg, sort if last else "relation", around, strict=strict or not last)
-            steps = await self._steps(relation, leg)
-            hops.append(Hop(steps, repeated=leg.repeated))
+            if not last:
+                await self._require(leg, relation, "relation", await self._listed(relation))
+            hops.append(Hop(await self._steps(relation, leg), repeated=leg.repeated))
             over = Over(relation, leg.mark == "-")
         assert over is not None  # noqa: S101 - a route has a leg
-        schema, profile = await self._known()
-        known = None if over.backwards else profile.everything.property(over.relation)
+        path = Path(tuple(hops))
+        ends = await self._ends(over, of, path, sort)
+        if strict:
+            await self._require(route.legs[-1], over.relation, sort, ends)
         return Way(
-            Path(tuple(hops)),
+            path,
             over if len(hops) == 1 and not hops[0].repeated else None,
             (await names_of(self._graph, [over.relation])).relation(over.relation),
-            over.backwards or any(each.iri == over.relation for each in schema.relations),
-            not over.backwards and any(each.iri == over.relation for each in schema.features),
-            None if known is None else known.values,
+            ends.nodes,
+            ends.values,
+            ends.range,
             route.span,
         )
 
@@ -108,13 +137,14 @@ class Routes:
         """
         if not way.to_values:
             return NumberOf(way.path)
+        if way.values is None or not way.values.datatypes:
+            return ValueOf(way.path)
         if way.kind is None:
-            kinds = " and ".join(f"{kind}s" for kind in way.values.kinds) if way.values else "texts"
             raise MisreadExpression(
                 self._text,
                 way.span.start,
-                f"{way.name} has {kinds}, and {function} needs numbers or dates: a feature such as population, or a "
-                "relation, whose neighbours are counted.",
+                f"{way.name} has {' and '.join(f'{kind}s' for kind in way.values.kinds)}, and {function} needs numbers "
+                "or dates: a feature such as population, or a relation, whose neighbours are counted.",
             )
         return ValueOf(way.path, way.kind)
 
@@ -126,6 +156,50 @@ class Routes:
         if self._schema is None or self._profile is None:
             self._schema, self._profile = await self._graph.schema(), await self._graph.profile()
         return self._schema, self._profile
+
+    async def _listed(self, relation: Iri) -> _Ends:
+        """Return where a relation leads by the definition of the graph."""
+        schema, _ = await self._known()
+        return _Ends(
+            any(each.iri == relation for each in schema.relations),
+            any(each.iri == relation for each in schema.features),
+        )
+
+    async def _ends(self, over: Over, of: SetExpression, path: Path, sort: Sort) -> _Ends:
+        """Return where a path leads, by the definition of the graph; where that leaves it open, by what is there."""
+        if over.backwards:
+            return _Ends(nodes=True)
+        listed = await self._listed(over.relation)
+        schema, profile = await self._known()
+        if not (listed.nodes or listed.values or schema.complete):
+            listed = _Ends(bool(await self._some(Reached(of, path), 1)), bool(await self._some(Values(of, path), 1)))
+        if not (listed.nodes or listed.values):
+            listed = _Ends(sort == "relation", sort == "feature")
+        if not listed.values:
+            return listed
+        known = profile.everything.property(over.relation)
+        if known is not None and known.values is not None:
+            return replace(listed, range=known.values)
+        seen = Counter(
+            each.datatype for each in await self._some(Values(of, path), _LOOKED_AT) if isinstance(each, Literal)
+        )
+        label = (await self._graph.labels([over.relation])).get(over.relation)
+        datatypes = tuple(datatype for datatype, _ in seen.most_common())
+        return replace(listed, range=ValueRange(datatypes, unit=unit_in(label)))
+
+    async def _some(self, of: SetExpression, limit: int) -> Sequence[Term]:
+        return (await compute_sets(self._graph, SetRequest(Listed(of), limit=limit, witnesses=0))).members
+
+    async def _require(self, leg: Leg, relation: Iri, sort: Sort, ends: _Ends) -> None:
+        names = await names_of(self._graph, [relation])
+        shown, short = names.relation(relation), names.relation_id(relation)
+        problem = ""
+        if sort == "relation" and ends.values and not ends.nodes:
+            problem = f"{shown} has values, not nodes: use Feature[node, {short}]."
+        if sort == "feature" and ends.nodes and not ends.values:
+            problem = f"{shown} leads to nodes, not values: use Neighbor[node, {short}]."
+        if problem:
+            raise MisreadExpression(self._text, leg.name.span.start, problem)
 
     async def _steps(self, relation: Iri, leg: Leg) -> tuple[Step, ...]:
         """Return the relation and its inverse, in the direction that is asked for or both."""
@@ -139,25 +213,23 @@ class Routes:
     async def _relation(self, leg: Leg, sort: Sort, around: SetExpression | None, *, strict: bool) -> Iri:
         nodes = around.nodes[:MAX_SAMPLED] if isinstance(around, Members) else ()
         try:
-            return await self._called(leg, sort, nodes, strict=strict)
+            return await self._called(leg, sort, nodes)
         except (InvalidRequest, UnknownRelation) as error:
             problem = error
         if around is not None and not nodes:
-            found = await compute_sets(self._graph, SetRequest(Listed(around), limit=MAX_SAMPLED, witnesses=0))
-            sample = tuple(term for term in found.members if not isinstance(term, Literal))
+            sample = tuple(term for term in await self._some(around, MAX_SAMPLED) if not isinstance(term, Literal))
             try:
-                return await self._called(leg, sort, sample, strict=strict)
+                return await self._called(leg, sort, sample)
             except (InvalidRequest, UnknownRelation) as error:
                 problem = error
-        raise MisreadExpression(self._text, leg.name.span.start, str(problem)) from problem
+        one = f" One call takes one {sort}: write several calls, side by side or inside Union[…, …]."
+        advice = one if strict and "," in leg.name.text else ""
+        raise MisreadExpression(self._text, leg.name.span.start, f"{problem}{advice}") from problem
 
-    async def _called(self, leg: Leg, sort: Sort, nodes: tuple[Node, ...], *, strict: bool) -> Iri:
+    async def _called(self, leg: Leg, sort: Sort, nodes: tuple[Node, ...]) -> Iri:
         direction: EdgeDirection = "in" if leg.mark == "-" else "out"
         try:
-            if strict:
-                found = await chosen(self._graph, leg.name.text, sort, nodes, direction)
-            else:
-                found = await relation_of(self._graph, leg.name.text, sort, around=nodes, direction=direction)
+            found = await relation_of(self._graph, leg.name.text, sort, around=nodes, direction=direction)
         except NoSuchRelation:
             without_unit = await self._without_unit(leg.name.text, nodes)
             if without_unit is None:
@@ -185,7 +257,3 @@ class Routes:
             pages = await self._graph.features(FeatureRequest(nodes, frozenset(relations)))
             relations = list({feature.relation for page in pages.values() for feature in page.features})
         return relations[0] if len(relations) == 1 else None
-
-
-_LOOKED_AT: Final = 20
-ALL_WAYS: Final = Path((ANY,))

@@ -42,10 +42,11 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What to look for, or the id or label of a relation, feature or class."""
+    """What to look for, or the id or label of a relation, feature or class; `quoted` of the value of a condition."""
 
     text: str
     span: Span = field(compare=False)
+    quoted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from kg_adapters.set_requests import (
 )
 from kg_adapters.terms import Literal, Node, Term, Triple
 from kg_server.compose.lines import Note, Told
-from kg_server.compose.reading import Heard
+from kg_server.compose.naming import Heard
 from kg_server.compose.relations import Way
 from kg_server.compose.syntax import Call, Kind
 from kg_server.lines import Over, Piece, kind_of_value

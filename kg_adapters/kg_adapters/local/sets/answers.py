@@ -179,7 +179,8 @@ class _Answering:
         if not len(orders):
             return None
         if function in {"sum", "mean"}:
-            return float(orders.sum() if function == "sum" else orders.mean())
+            with np.errstate(over="ignore"):
+                return float(orders.sum() if function == "sum" else orders.mean())
         end = orders.min() if function == "min" else orders.max()
         values = [self._values.literal(row) for row in rows[orders == end].tolist() if row >= 0]
         return min(values, key=literal_key) if values else float(end)

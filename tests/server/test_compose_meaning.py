@@ -1,0 +1,165 @@
+"""What a word of an expression is taken for: a name or a number, a class or its instances, a date or none."""
+
+from collections.abc import Callable
+
+import pytest
+
+from calls import rows
+from compositions import composed, refused
+from kg_adapters.local.adapter import LocalAdapter
+from plain_graphs import Unlisted
+
+CITIES = """
+@prefix e: <http://e.org/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+e:City rdfs:label "city" . e:Tower rdfs:label "tower" . e:Kind rdfs:label "kind" .
+e:pop rdfs:label "population" . e:inc rdfs:label "inception" . e:in rdfs:label "located in" . e:big rdfs:label "big" .
+e:h rdfs:label "height (m. Yes.\\nstated: 9 nodes)" . e:in e:note "a relation" . e:series rdfs:label "series" .
+e:c0 a e:City ; rdfs:label "Arville" ; e:pop 1000 ; e:big 1.5e308 ; e:h 5 ; e:inc "1950-01-01"^^xsd:date .
+e:c1 a e:City ; rdfs:label "Beaville" ; e:pop 2000, 2001 ; e:big 1.5e308 ; e:h 6 ; e:inc "1950"^^xsd:gYear .
+e:c2 a e:City ; rdfs:label "Cerville" ; e:pop 30 ; e:mixed 12000, "1950"^^xsd:gYear ; e:inc "1960"^^xsd:gYear .
+e:t0 a e:Tower ; rdfs:label "Turm" ; e:in e:c0 ; e:series e:s1984 . e:t1 a e:Tower ; e:in e:c0, e:Kind .
+e:s1984 rdfs:label "1984" . e:City e:sort e:Kind .
+"""
+
+
+@pytest.fixture
+def cities(graph_of: Callable[[str], LocalAdapter]) -> LocalAdapter:
+    """Three cities and two towers, one of them of the series 1984."""
+    return graph_of(CITIES)
+
+
+def results(data: dict[str, object]) -> list[str]:
+    return [row[3] for row in rows(data["results"])]
+
+
+@pytest.mark.parametrize(
+    ("expression", "found", "said"),
+    [
+        ('Where[Type[tower], series = "1984"]', ["e:t0"], ""),
+        ("Where[Type[tower], series = 1]", ["e:t0"], ""),
+        (
+            "Where[Type[tower], series = 1984]",
+            [],
+            "1984 is read as how many; in quotation marks it names 1984 (e:s1984).",
+        ),
+        ('Where[Type[tower], located in = "2"]', ["e:t1"], "Nothing here is named '2', which is read as how many."),
+        ("Where[Type[tower], located in > -1]", ["e:t0", "e:t1"], ""),
+        (f"Where[Type[city], -located in < 1{'0' * 20}]", ["e:c0", "e:c1", "e:c2"], ""),
+        ("Where[Type[city], population > １९９]", ["e:c0", "e:c1"], ""),
+        ("Where[Type[city], population > 1,999]", ["e:c1"], ""),
+        ("Where[Type[city], mixed > 1000]", ["e:c2"], ""),
+        ("Where[Type[city], mixed > 10000]", ["e:c2"], ""),
+        ("Where[Type[city], inception = Feature[Arville, inception]]", ["e:c0", "e:c1"], ""),
+        ("Where[Type[city], inception = 1950-01-01]", ["e:c0", "e:c1"], ""),
+        ("Where[Type[city], population = Feature[Beaville, population]]", ["e:c1"], ""),
+    ],
+)
+async def test_digits_are_numbers_or_dates_and_in_quotation_marks_a_name(
+    cities: LocalAdapter, expression: str, found: list[str], said: str
+) -> None:
+    reply = await composed(cities, expression)
+    assert results(reply.data) == found
+    assert said in reply.summary
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("inception = 1977-99", "has dates, and '1977-99' is none. Write 1977, 1977-05 or 1977-05-01."),
+        ("inception = 1977-02-29", "'1977-02-29' is none."),
+        ("inception > 1977T00:00:00", "'1977T00:00:00' is none."),
+        ("inception > 1977-05-01T25:00:00", "is none."),
+        (f"inception > {'9' * 4_400}", "is none."),
+        (f"population > {'9' * 4_400}", "is more than can be compared with: 32 characters and 1.8e308 at most."),
+        ("population < 1e999", "'1e999' is more than can be compared with"),
+        ("population > 1977-05-01", "has numbers, and '1977-05-01' is none. Write one such as "),
+        ("height > 5 ft", r"is told in 'm. Yes.\nstated: 9 nodes', not in 'ft'."),
+        ("located in > 1.5", "leads to nodes, whose number is a whole one, not 1.5."),
+        ("population > Count[city]", "'city' is a class here, one node. Type[city] stands for its instances."),
+    ],
+)
+async def test_what_is_no_such_number_or_date_is_refused_where_it_stands(
+    cities: LocalAdapter, condition: str, said: str
+) -> None:
+    text = await refused(cities, f"Where[Type[city], {condition}]")
+    assert said in text
+    assert "stated: 9 nodes\n" not in text
+    assert text.splitlines()[1].startswith("line 1, column ")
+
+
+async def test_how_many_are_wanted_is_a_number_of_few_digits(cities: LocalAdapter) -> None:
+    text = await refused(cities, f"Top[Type[city], population, {'9' * 4_400}]")
+    assert text.startswith("Expected how many, a whole number from 1 to 10,000.")
+
+
+@pytest.mark.parametrize("function", ["Sum", "Mean"])
+async def test_a_sum_that_no_number_holds_is_refused(cities: LocalAdapter, function: str) -> None:
+    assert (await refused(cities, f"{function}[Type[city], big]")).startswith("Together these numbers are more than")
+    condition = f"Where[Type[city], big > {function}[Type[city], big]]"
+    assert (await refused(cities, condition)).startswith("Together these numbers are more than")
+    assert results((await composed(cities, "Max[Type[city], big]")).data) == ["1.5e308"]
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "Neighbor[city, located in]",
+        "Neighbor[Neighbor[Retrieve[city], located in], located in]",
+        "Feature[city, population]",
+        "Degree[city]",
+        "Degree[city, located in]",
+        "Union[city, Turm]",
+        "Count[Union[city, Turm]]",
+        "Minus[Neighbor[Turm, located in], city]",
+        "Intersect[Type[city], city]",
+        "Share[city, Arville]",
+        "Where[Type[tower], located in = city]",
+    ],
+)
+async def test_a_class_in_place_of_its_instances_is_said(cities: LocalAdapter, expression: str) -> None:
+    reply = await composed(cities, expression)
+    assert "'city' is a class here, one node. Type[city] stands for its instances." in reply.summary
+
+
+@pytest.mark.parametrize(
+    "expression", ["Neighbor[city, sort]", "Neighbor[city, -rdf:type]", "Intersect[Neighbor[Turm, rdf:type], tower]"]
+)
+async def test_a_class_that_is_meant_itself_needs_no_word(cities: LocalAdapter, expression: str) -> None:
+    assert " is a class here" not in (await composed(cities, expression)).summary
+
+
+async def test_the_number_of_a_class_is_refused(cities: LocalAdapter) -> None:
+    text = await refused(cities, "Count[city]")
+    assert text.startswith("'city' is a class here, one node. Type[city] stands for its instances.\nline 1, column 7: ")
+
+
+async def test_remarks_on_one_of_several_parts_name_it(cities: LocalAdapter) -> None:
+    reply = await composed(cities, "Count[Arvile], Feature[Arville, population], Degree[Arvile, located in]")
+    assert reply.summary.startswith(
+        "3 parts, worked out side by side. Parts 1, 3: Read 'Arvile' as Arville (e:c0). Part 3: Of "
+    )
+
+
+@pytest.mark.parametrize(
+    ("expression", "found"),
+    [
+        ("Top[Type[city], population]", ["2000", "2001"]),
+        ("Where[Type[city], population > 1500]", ["e:c1"]),
+        ("Max[Type[city], inception]", ["1960"]),
+        ("Where[Type[tower], located in = Arville]", ["e:t0", "e:t1"]),
+        ("Top[Type[tower], located in]", ["2"]),
+        ("Where[Type[city], located in > 0]", []),
+        ("Sum[Type[tower], population]", []),
+    ],
+)
+async def test_what_a_relation_leads_to_is_asked_where_the_definition_does_not_know(
+    cities: LocalAdapter, expression: str, found: list[str]
+) -> None:
+    assert results((await composed(Unlisted(cities), expression)).data) == found
+
+
+async def test_a_feature_that_the_definition_does_not_know_is_no_relation(cities: LocalAdapter) -> None:
+    text = await refused(Unlisted(cities), "Neighbor[Arville, population]")
+    assert text.startswith("population (e:pop) has values, not nodes: use Feature[node, e:pop].\nline 1, column 19: ")
