@@ -111,7 +111,7 @@ async def _loop(graph: KnowledgeGraph, questions: Sequence[Question]) -> Line:
     async def one(question: Question) -> object:
         fact = (await graph.neighbors(question.topic, limit=1)).triples[0]
         llm = ScriptedLlm([_ACTION.format(question.topic), f"Triples:\n{','.join(fact)}", "Answer: x"])
-        agent = ODA(llm, graph, settings=OdaSettings(iterations=ITERATIONS))
+        agent = ODA(llm, graph, settings=OdaSettings(manner="paper", iterations=ITERATIONS))
         return await agent.answer(question.question, [question.topic])
 
     cases = questions[:40]

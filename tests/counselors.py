@@ -10,6 +10,7 @@ from kg_agents.tool_calls import ToolCall, ToolError
 
 QUESTION = "What is the capital of Japan?"
 DEFINITION = "Graph 'played': relation | capital (P36)"
+PAPER = CounselorSettings(manner="paper")
 Row = Sequence[str]
 
 
@@ -99,5 +100,5 @@ async def counselled(
     """Ask the question of this module; replies follow each other in the order of the calls."""
     played = graph or PlayedGraph(TOKYO)
     llm = ScriptedLlm(replies)
-    counselor = GraphCounselor(llm, KnowledgeGraph(played), settings=settings, clock=clock)
+    counselor = GraphCounselor(llm, KnowledgeGraph(played), settings=settings or PAPER, clock=clock)
     return Told(await counselor.answer(QUESTION), llm, played)

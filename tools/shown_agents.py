@@ -38,6 +38,7 @@ def shown_prompts() -> dict[str, str]:
             most=15,
         ),
         oda.AnswerPrompt(question=question, memory=memory),
+        oda.PaperAnswerPrompt(question=question, memory=memory),
         oda.RetryPrompt(reason="it names no action. Write a line `Action: ` with GetNeighbor or Answer."),
         task(graph_counselor.PlanPrompt),
         task(graph_counselor.ThoughtPrompt),

@@ -34,6 +34,12 @@ class Labels:
         """Return a relation as `label (id)`, or as it is where it has no label."""
         return f"{self.relations[id]} ({id})" if id in self.relations else id
 
+    def pair(self, triple: Triple, near: Sequence[str]) -> str:
+        """Return a triple's relation and its end that is none of those that it was found from, in words."""
+        head, relation, tail = triple
+        far = head if tail in near else tail
+        return f"{self.relations.get(relation, relation)} {self.nodes.get(far, plain_value(far))}"
+
     def triple(self, triple: Triple) -> str:
         """Return a triple on one line."""
         head, relation, tail = triple

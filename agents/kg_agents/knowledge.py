@@ -6,8 +6,10 @@ from typing import Final, Literal, TypeAlias
 
 from kg_agents.graph_values import Candidate, Composed, Found, Labels, Named, Observed, Remembered, Triple
 from kg_agents.sessions import Target, connect_tools
+from kg_agents.similarity import COMPARE, ComparingTools, Similarity
 from kg_agents.tool_answers import (
     CandidatesAnswer,
+    ComparedAnswer,
     ComposedAnswer,
     ObservedAnswer,
     PathsAnswer,
@@ -50,18 +52,21 @@ MAX_PAGES: Final = 20
 
 
 @asynccontextmanager
-async def connect(target: Target, on_call: OnCall = ignore_call) -> AsyncGenerator["KnowledgeGraph"]:
+async def connect(
+    target: Target, on_call: OnCall = ignore_call, similarity: Similarity | None = None
+) -> AsyncGenerator["KnowledgeGraph"]:
     """Open one session to a server, for a whole run.
 
     Args:
         target: A URL, a command line, or a server in this process.
         on_call: Told of every call.
+        similarity: Compares texts, where a part of an agent needs it.
 
     Raises:
         ToolError: The server cannot be reached, or does not answer.
     """
     async with connect_tools(target) as tools:
-        yield KnowledgeGraph(tools, on_call)
+        yield KnowledgeGraph(ComparingTools(tools, similarity) if similarity else tools, on_call)
 
 
 class KnowledgeGraph:
@@ -163,6 +168,14 @@ class KnowledgeGraph:
                 named = tuple(Candidate(row[0], row[1], row[2], score_of(row[4]), row[5]) for row in rows)
                 found.append(Named(text, answer.matches.get(text, answer.match), named))
         return tuple(found)
+
+    async def likeness(self, question: str, texts: Sequence[str]) -> tuple[float, ...]:
+        """Return the cosine of a question and each of some texts, where something beside the tools compares them.
+
+        Raises:
+            ToolError: Nothing does.
+        """
+        return tuple(read(ComparedAnswer, await self._call(COMPARE, question=question, texts=list(texts))).cosines)
 
     async def compose(self, expression: str) -> Composed:
         """Work out a compound expression."""

@@ -20,6 +20,7 @@ from kg_agents.llm import Llm, Usage
 from kg_agents.oda import ODA, OdaSettings, OdaWithoutModel
 from kg_agents.oda.without_model import NoModel
 from kg_agents.replay import Replay
+from kg_agents.similarity import ComparingTools, Similarity
 from kg_agents.texts import whole_characters
 from kg_agents.tool_calls import Tools
 from kg_agents.trace import AnswerLine, InvalidTrace, RecordedAgent, RunLine, Trace
@@ -69,6 +70,7 @@ async def run_question(
     *,
     judge: Llm | None = None,
     reflector: Llm | None = None,
+    similarity: Similarity | None = None,
     watcher: Watcher | None = None,
 ) -> AgentAnswer:
     """Answer a question and keep the record.
@@ -80,6 +82,7 @@ async def run_question(
         trace: Where the record is kept; open.
         judge: Another model that judges, for Graph Counselor.
         reflector: Another model that reflects, for Graph Counselor; by default the one that judges.
+        similarity: Compares texts, for the ablation of ODA that needs it.
         watcher: Who watches.
 
     Raises:
@@ -103,7 +106,7 @@ async def run_question(
     run = _Run(
         asked,
         name,
-        WatchedTools(TracedTools(tools, trace), watched),
+        WatchedTools(TracedTools(ComparingTools(tools, similarity) if similarity else tools, trace), watched),
         WatchedLlm(TracedLlm(llm, trace), watched) if llm is not None else None,
         WatchedLlm(TracedLlm(judge, trace), watched) if judge is not None else None,
         WatchedLlm(TracedLlm(reflector, trace), watched) if reflector is not None else None,

@@ -61,6 +61,12 @@ class FactsAnswer(Answer):
     cursor: str | None = None
 
 
+class ComparedAnswer(Answer):
+    """How like a question each of some texts is."""
+
+    cosines: list[float]
+
+
 class ComposedAnswer(Answer):
     """The rows of a compound expression."""
 

@@ -17,7 +17,9 @@ class TaskPrompt(Prompt):
         reflections: What was learnt from earlier attempts; empty at first.
         step: The number of the step, from 1.
         compound: Whether functions may stand inside each other and side by side.
+        sets: Whether there are functions that work with sets and values.
         planned: Whether each step begins with a plan.
+        abstain: Whether the answer may be that the graph does not hold it.
         shortened: Whether observations of the scratchpad are shortened.
         examples: Examples of good replies.
     """
@@ -28,7 +30,9 @@ class TaskPrompt(Prompt):
     reflections: str
     step: int
     compound: bool = True
+    sets: bool = True
     planned: bool = True
+    abstain: bool = True
     shortened: bool = False
     examples: str = ""
 
@@ -64,6 +68,8 @@ class JudgePrompt(Prompt):
     scratchpad: str
     answer: str
     compound: bool = True
+    sets: bool = True
+    abstain: bool = True
     shortened: bool = False
     examples: str = ""
 
@@ -79,6 +85,7 @@ class ReflectionPrompt(Prompt):
         outcome: How it ended.
         most_steps: How many steps an attempt may take.
         compound: Whether functions may stand inside each other and side by side.
+        sets: Whether there are functions that work with sets and values.
         shortened: Whether observations of the scratchpad are shortened.
         examples: Examples of good replies.
     """
@@ -90,5 +97,6 @@ class ReflectionPrompt(Prompt):
     outcome: str
     most_steps: int
     compound: bool = True
+    sets: bool = True
     shortened: bool = False
     examples: str = ""

@@ -37,6 +37,7 @@ class GraphCounselorMethod(Prompt):
         steps: The most steps of an attempt; T in the paper.
         reflections: How often a failed attempt may be repeated; N in the paper.
         compound: Whether functions may stand inside each other and side by side.
+        sets: Whether there are functions that work with sets and values.
     """
 
     template: ClassVar[str] = "methods/graph_counselor.md"
@@ -46,3 +47,4 @@ class GraphCounselorMethod(Prompt):
     steps: int = 10
     reflections: int = 2
     compound: bool = True
+    sets: bool = True

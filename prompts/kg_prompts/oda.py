@@ -55,8 +55,17 @@ class ReflectionPrompt(Prompt):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PaperAnswerPrompt(Prompt):
+    """The answers, from the memory and from what the model knows (table 7)."""
+
+    template: ClassVar[str] = "oda/paper_answer.md"
+    question: str
+    memory: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerPrompt(Prompt):
-    """The answers, from the memory (table 7).
+    """The answers, from the memory alone, with the facts that yield them.
 
     Args:
         question: The question.

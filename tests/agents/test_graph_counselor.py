@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from counselors import CAPITAL, DEFINITION, JAPAN, QUESTION, TOKYO, PlayedGraph, counselled, gives, step
+from counselors import CAPITAL, DEFINITION, JAPAN, PAPER, QUESTION, TOKYO, PlayedGraph, counselled, gives, step
 from kg_agents.answers import NOT_STATED, Answer
 from kg_agents.answers import Step as ShownStep
 from kg_agents.dialogue import Limits
@@ -99,7 +99,7 @@ async def test_a_rejected_attempt_is_reflected_on_and_the_next_begins_with_what_
 
 async def test_a_reflection_keeps_its_strategy_whatever_is_cut() -> None:
     strategy = "3. Improved strategy\n- Ask for the capital."
-    settings = CounselorSettings(limits=Limits(prompt_tokens=2_000), reflections=3)
+    settings = CounselorSettings(manner="paper", limits=Limits(prompt_tokens=2_000), reflections=3)
     told = await counselled([*GUESSED, "[no]", f"{'recap ' * 300}\n{strategy}", *FOUND, "[yes]"], settings=settings)
     kept = told.answer.attempts[0].reflection
     assert kept.startswith("recap recap")
@@ -113,8 +113,31 @@ async def test_every_reflection_stays_in_the_context() -> None:
     assert "Reflection 1:\nFIRST\n\nReflection 2:\nSECOND" in told.prompts("plan")[2]
 
 
+async def test_of_all_reflections_only_the_latest_may_be_kept() -> None:
+    settings = CounselorSettings(manner="paper", learnt="latest")
+    told = await counselled([*GUESSED, "[no]", "FIRST", *GUESSED, "[no]", "SECOND", *FOUND, "[yes]"], settings=settings)
+    assert "Reflection 1:\nSECOND" in told.prompts("plan")[2]
+    assert "FIRST" not in told.prompts("plan")[2]
+
+
+async def test_an_earlier_answer_may_be_dropped_where_the_last_attempt_gives_none() -> None:
+    settings = CounselorSettings(manner="paper", reflections=1, steps=1, earlier_answer=False)
+    told = await counselled([*GUESSED, "[no]", "Look.", *step(JAPAN)], settings=settings)
+    assert (told.said, told.answer.stop_reason, told.answer.status) == ((), "steps", "stopped")
+
+
+async def test_the_paper_has_four_functions_and_two_verdicts() -> None:
+    count = "Count[Neighbor[Q17, capital]]"
+    told = await counselled([*step(count), CAPITAL, *step("Finish[Tokyo]"), "[yes]"])
+    first, again = told.prompts("action")[:2]
+    assert ("Count[" in first, "Feature[Retrieve[keyword], feature]" in first) == (False, True)
+    assert "There is no function 'Count'. The functions are Retrieve, Feature, Degree and Neighbor;" in again
+    assert told.graph.performed == [CAPITAL]
+    assert not any("not in the graph" in asked.prompt.lower() for asked in told.llm.asked)
+
+
 async def test_if_no_attempt_is_judged_right_the_last_answer_is_returned_and_marked() -> None:
-    settings = CounselorSettings(reflections=1)
+    settings = CounselorSettings(manner="paper", reflections=1)
     told = await counselled([*GUESSED, "[no]", "Look.", *step("Finish[Osaka]"), "[no]"], settings=settings)
     assert (told.said, told.answer.stop_reason, told.answer.accepted) == (("Osaka",), "reflections", False)
     assert told.answer.explanation == "No attempt was judged to be right; this is the last answer."
@@ -122,7 +145,7 @@ async def test_if_no_attempt_is_judged_right_the_last_answer_is_returned_and_mar
 
 
 async def test_the_last_answer_counts_even_if_a_later_attempt_gives_none() -> None:
-    settings = CounselorSettings(reflections=1, steps=1)
+    settings = CounselorSettings(manner="paper", reflections=1, steps=1)
     told = await counselled([*GUESSED, "[no]", "Look.", *step(JAPAN)], settings=settings)
     assert (told.said, told.answer.stop_reason) == (("Kyoto",), "steps")
     assert told.answer.explanation == (
@@ -150,7 +173,9 @@ async def test_a_verdict_that_cannot_be_read_twice_is_not_yes() -> None:
 
 
 async def test_an_attempt_without_an_answer_is_not_judged_but_reflected_on() -> None:
-    told = await counselled([*step(JAPAN), "Finish sooner.", *GUESSED, "[yes]"], settings=CounselorSettings(steps=1))
+    told = await counselled(
+        [*step(JAPAN), "Finish sooner.", *GUESSED, "[yes]"], settings=CounselorSettings(manner="paper", steps=1)
+    )
     assert told.purposes == ["plan", "thought", "action", "reflection", "plan", "thought", "action", "judge"]
     assert "There was no answer after 1 steps, which is the most there may be." in told.prompts("reflection")[0]
     assert [attempt.end for attempt in told.answer.attempts] == ["steps", "finished"]
@@ -166,7 +191,9 @@ async def test_an_empty_reflection_is_asked_for_once_more_and_then_left_out() ->
 async def test_judge_and_reflecting_agent_may_be_other_models() -> None:
     llm = ScriptedLlm([*GUESSED, *FOUND])
     judge, reflector = ScriptedLlm(["[no]", "[yes]"]), ScriptedLlm(["Look."])
-    counselor = GraphCounselor(llm, KnowledgeGraph(PlayedGraph(TOKYO)), judge=judge, reflector=reflector)
+    counselor = GraphCounselor(
+        llm, KnowledgeGraph(PlayedGraph(TOKYO)), judge=judge, reflector=reflector, settings=PAPER
+    )
     answer = await counselor.answer(QUESTION)
     assert answer.texts == ("Tokyo",)
     assert ([asked.purpose for asked in judge.asked], [asked.purpose for asked in reflector.asked]) == (
@@ -195,7 +222,7 @@ async def test_models_are_sampled_as_in_the_paper() -> None:
             )
 
     llm = Watched([*GUESSED, "[no]", "Look.", *GUESSED, "[yes]"])
-    await GraphCounselor(llm, KnowledgeGraph(PlayedGraph())).answer(QUESTION)
+    await GraphCounselor(llm, KnowledgeGraph(PlayedGraph()), settings=PAPER).answer(QUESTION)
     attempt = [(purpose, 0.7, 0.9, 500) for purpose in ("plan", "thought", "action", "judge")]
     assert sampled == [*attempt, ("reflection", 0.7, 0.9, 1_500), *attempt]
 
@@ -203,7 +230,7 @@ async def test_models_are_sampled_as_in_the_paper() -> None:
 async def test_each_step_judgement_and_reflection_is_shown_as_it_happens() -> None:
     seen: list[ShownStep] = []
     llm = ScriptedLlm([*GUESSED, "Guessed. [no]", "Look.", *step(JAPAN), *step("Finish[Tokyo]"), "[yes]"])
-    await GraphCounselor(llm, KnowledgeGraph(PlayedGraph(TOKYO)), on_step=seen.append).answer(QUESTION)
+    await GraphCounselor(llm, KnowledgeGraph(PlayedGraph(TOKYO)), on_step=seen.append, settings=PAPER).answer(QUESTION)
     assert seen == [
         ShownStep(1, "guess\nthink of it", "Finish[Kyoto]", "Answer is Kyoto"),
         ShownStep(1, "Guessed. [no]", "Judge", "no"),
@@ -226,7 +253,7 @@ async def test_the_steps_of_all_attempts_are_numbered_through() -> None:
 
 async def test_entities_that_are_known_are_named_with_the_question() -> None:
     llm = ScriptedLlm([*GUESSED, "[yes]"])
-    await GraphCounselor(llm, KnowledgeGraph(PlayedGraph())).answer(QUESTION, ["Q17", "Q1490"])
+    await GraphCounselor(llm, KnowledgeGraph(PlayedGraph()), settings=PAPER).answer(QUESTION, ["Q17", "Q1490"])
     assert f"{QUESTION}\nIt is about: Q17, Q1490\n" in llm.asked[0].prompt
 
 
@@ -264,7 +291,8 @@ async def test_answers_are_names_and_several_have_commas_between_them(said: str,
 
 async def test_without_planning_a_step_begins_with_its_thought() -> None:
     told = await counselled(
-        ["think", JAPAN, "think", "Finish[Tokyo]", "[yes]"], settings=CounselorSettings(ablation="no-planning")
+        ["think", JAPAN, "think", "Finish[Tokyo]", "[yes]"],
+        settings=CounselorSettings(manner="paper", ablation="no-planning"),
     )
     assert told.purposes == ["thought", "action"] * 2 + ["judge"]
     assert told.answer.attempts[0].steps[0] == Step(1, None, "think", JAPAN, "Retrieve[Japan]: 1 node.\nJapan (Q17)")
@@ -275,7 +303,7 @@ async def test_without_planning_a_step_begins_with_its_thought() -> None:
 async def test_with_single_functions_an_action_of_several_goes_back(action: str) -> None:
     told = await counselled(
         [*step(action), CAPITAL, *step("Finish[Tokyo]"), "[yes]"],
-        settings=CounselorSettings(ablation="single-functions"),
+        settings=CounselorSettings(manner="paper", ablation="single-functions"),
     )
     assert "It holds more than one function." in told.prompts("action")[1]
     assert "Intersect" not in told.prompts("action")[0]
@@ -284,14 +312,14 @@ async def test_with_single_functions_an_action_of_several_goes_back(action: str)
 
 
 async def test_without_reflection_the_first_answer_stands_unjudged() -> None:
-    told = await counselled(GUESSED, settings=CounselorSettings(ablation="no-reflection"))
+    told = await counselled(GUESSED, settings=CounselorSettings(manner="paper", ablation="no-reflection"))
     assert told.purposes == ["plan", "thought", "action"]
     assert (told.said, told.answer.stop_reason, told.answer.accepted) == (("Kyoto",), "answered", False)
     assert (told.answer.status, told.answer.explanation) == ("not_in_graph", NOT_STATED)
 
 
 async def test_how_often_is_reflected_is_a_setting() -> None:
-    settings = CounselorSettings(reflections=0)
+    settings = CounselorSettings(manner="paper", reflections=0)
     told = await counselled([*GUESSED, "[no]"], settings=settings)
     assert (told.answer.stop_reason, len(told.answer.attempts)) == ("reflections", 1)
 
@@ -304,10 +332,13 @@ async def test_a_run_is_repeated_from_its_trace_without_model_and_graph(tmp_path
             RunLine(question=QUESTION, entities=[], agent="graph-counselor", parameters={}, model="m", graph="g")
         )
         counselor = GraphCounselor(
-            TracedLlm(llm, trace), KnowledgeGraph(TracedTools(PlayedGraph(TOKYO), trace)), clock=lambda: 0.0
+            TracedLlm(llm, trace),
+            KnowledgeGraph(TracedTools(PlayedGraph(TOKYO), trace)),
+            clock=lambda: 0.0,
+            settings=PAPER,
         )
         answer = await counselor.answer(QUESTION)
     replay = Replay(path)
-    again = GraphCounselor(replay.llm, KnowledgeGraph(replay.tools), clock=lambda: 0.0)
+    again = GraphCounselor(replay.llm, KnowledgeGraph(replay.tools), clock=lambda: 0.0, settings=PAPER)
     assert await again.answer(QUESTION) == answer
     assert answer.texts == ("Tokyo",)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mcp import StdioServerParameters
 
-from kg_agents.graph_counselor import CounselorAnswer, GraphCounselor
+from kg_agents.graph_counselor import CounselorAnswer, CounselorSettings, GraphCounselor
 from kg_agents.knowledge import ToolCall, connect
 from kg_agents.openai_llm import OpenAiLlm
 from scripted_model import Asked, serving_model
@@ -119,6 +119,10 @@ SETTLE = (
 )
 
 
+PAPER = CounselorSettings(manner="paper")
+WITH_SETS = CounselorSettings(manner="paper", functions="all")
+
+
 @dataclass(frozen=True)
 class Case:
     """How a case went: the answer, the expressions that the server was asked for, and what the model was asked."""
@@ -132,7 +136,7 @@ class Case:
         return [(step.observation or "").partition("\n")[0] for step in self.answer.attempts[attempt].steps]
 
 
-async def worked(folder: Path, turtle: str, question: str, *replies: str) -> Case:
+async def worked(folder: Path, turtle: str, question: str, *replies: str, settings: CounselorSettings = PAPER) -> Case:
     graph_file = folder / "graph.ttl"
     graph_file.write_text(turtle, encoding="utf-8")
     server = StdioServerParameters(
@@ -144,7 +148,7 @@ async def worked(folder: Path, turtle: str, question: str, *replies: str) -> Cas
     with serving_model(*replies) as service:
         llm = OpenAiLlm("m", base_url=service.url)
         async with connect(server, calls.append) as graph:
-            answer = await GraphCounselor(llm, graph).answer(question)
+            answer = await GraphCounselor(llm, graph, settings=settings).answer(question)
         await llm.aclose()
     assert len(service.asked) == len(replies) == answer.usage.calls
     performed = [str(call.arguments["expression"]) for call in calls if call.tool == "Compose"]
@@ -209,7 +213,17 @@ async def test_the_count_is_one_compound_expression(tmp_path: Path) -> None:
     together = f"Neighbour[Neighbour[Retrieve[{SHELL}], bought_together_item], bought_together_item]"
     expression = f"Count[Minus[{together}, Retrieve[{SHELL}]]]"
     case = await worked(
-        tmp_path, SHOP, HOW_MANY, "Count them.", "All at once.", expression, "Done.", "48.", "Finish[48]", "[yes]"
+        tmp_path,
+        SHOP,
+        HOW_MANY,
+        "Count them.",
+        "All at once.",
+        expression,
+        "Done.",
+        "48.",
+        "Finish[48]",
+        "[yes]",
+        settings=WITH_SETS,
     )
     assert case.performed == [expression]
     assert (case.answer.attempts[0].steps[0].observation or "").splitlines()[0].endswith(": 48.")
@@ -225,7 +239,7 @@ async def test_the_illness_is_one_compound_expression(tmp_path: Path) -> None:
         "Neighbour[Retrieve[ear], -Disease-localizes-Anatomy]]"
     )
     replies = ("Intersect them.", "All at once.", expression, "Done.", "It.", "Finish[atopic dermatitis]", "[yes]")
-    case = await worked(tmp_path, CLINIC, WHICH_ILLNESS, *replies)
+    case = await worked(tmp_path, CLINIC, WHICH_ILLNESS, *replies, settings=WITH_SETS)
     assert case.performed == [expression]
     assert (case.answer.attempts[0].steps[0].observation or "").splitlines()[1] == "atopic dermatitis (DOID:3310)"
     assert case.answer.texts == ("atopic dermatitis",)

@@ -19,7 +19,7 @@ from kg_agents.tool_calls import ToolCall
 from prompt_marks import outside_data
 
 GUESSED = step("Finish[Kyoto]")
-ONE_ATTEMPT = CounselorSettings(reflections=0)
+ONE_ATTEMPT = CounselorSettings(manner="paper", reflections=0)
 ENDINGS = {"answered", "reflections", "steps", "unreadable", "tokens", "seconds", "model", "graph", "not_in_graph"}
 
 
@@ -68,7 +68,7 @@ async def test_three_failed_steps_in_a_row_end_an_attempt() -> None:
 
 
 async def test_an_attempt_that_could_not_be_read_is_reflected_on_too() -> None:
-    settings = CounselorSettings(reflections=1, failures=1)
+    settings = CounselorSettings(manner="paper", reflections=1, failures=1)
     told = await counselled([*step("?"), "?", "Write functions.", *GUESSED, "[yes]"], settings=settings)
     assert "It was given up after 1 steps" in told.prompts("reflection")[0]
     assert told.answer.accepted
@@ -81,13 +81,15 @@ async def test_a_model_that_replies_nothing_ever_ends_in_a_clear_result() -> Non
 
 
 async def test_steps_run_out() -> None:
-    told = await counselled([*step(JAPAN), *step(CAPITAL)], settings=CounselorSettings(reflections=0, steps=2))
+    told = await counselled(
+        [*step(JAPAN), *step(CAPITAL)], settings=CounselorSettings(manner="paper", reflections=0, steps=2)
+    )
     assert outcome(told) == ("steps", (), "No answer was given within the steps of an attempt.")
     assert (told.answer.status, told.answer.facts) == ("stopped", (("Q17", "P36", "Q1490"),))
 
 
 async def test_tokens_run_out_and_what_was_found_is_kept() -> None:
-    settings = CounselorSettings(limits=Limits(tokens=700))
+    settings = CounselorSettings(manner="paper", limits=Limits(tokens=700))
     spending = [Completion(text, Usage(90, 10)) for text in (*step(JAPAN), *step(CAPITAL), "plan", "thought", "…")]
     told = await counselled(spending, settings=settings)
     assert outcome(told) == ("tokens", (), "The limit of 700 tokens is reached.")
@@ -97,7 +99,7 @@ async def test_tokens_run_out_and_what_was_found_is_kept() -> None:
 
 
 async def test_an_answer_that_was_given_before_a_limit_is_returned() -> None:
-    settings = CounselorSettings(limits=Limits(tokens=500))
+    settings = CounselorSettings(manner="paper", limits=Limits(tokens=500))
     spending = [Completion(text, Usage(90, 10)) for text in (*GUESSED, "[no]", "Look.", "never asked")]
     told = await counselled(spending, settings=settings)
     assert outcome(told) == (
@@ -110,7 +112,9 @@ async def test_an_answer_that_was_given_before_a_limit_is_returned() -> None:
 async def test_seconds_run_out_between_calls() -> None:
     ticks = count(0.0, 0.5)
     told = await counselled(
-        [*GUESSED] * 10, settings=CounselorSettings(limits=Limits(seconds=2.0)), clock=lambda: next(ticks)
+        [*GUESSED] * 10,
+        settings=CounselorSettings(manner="paper", limits=Limits(seconds=2.0)),
+        clock=lambda: next(ticks),
     )
     assert outcome(told) == ("seconds", (), "The limit of 2 seconds is reached.")
     assert 0 < len(told.llm.asked) < 5
@@ -135,7 +139,7 @@ async def test_seconds_run_out_while_a_model_or_the_graph_is_waited_for() -> Non
             await anyio.sleep_forever()
             raise AssertionError
 
-    settings = CounselorSettings(limits=Limits(seconds=0.01))
+    settings = CounselorSettings(manner="paper", limits=Limits(seconds=0.01))
     for llm, graph in ((Hanging([]), PlayedGraph()), (ScriptedLlm([]), HangingGraph())):
         answer = await GraphCounselor(llm, KnowledgeGraph(graph), settings=settings).answer(QUESTION)
         assert (answer.stop_reason, answer.texts) == ("seconds", ())
@@ -203,7 +207,7 @@ LONG = {f"Degree[Q{number}]": gives(f"result {number} " + "x" * 3_000) for numbe
 
 async def test_older_observations_are_shortened_first_and_the_prompt_says_so() -> None:
     steps = [reply for number in range(1, 6) for reply in step(f"Degree[Q{number}]")]
-    settings = CounselorSettings(limits=Limits(prompt_tokens=1_900))
+    settings = CounselorSettings(manner="paper", limits=Limits(prompt_tokens=1_900))
     told = await counselled([*steps, *GUESSED, "[yes]"], PlayedGraph(LONG), settings)
     assert all(tokens_in(prompt) <= 1_900 for prompt in told.prompts("plan"))
     whole = ["x" * 3_000 in prompt for prompt in told.prompts("plan")]
@@ -250,7 +254,7 @@ async def test_a_second_chance_that_is_too_long_is_a_failed_step() -> None:
 
 
 async def test_a_prompt_that_does_not_fit_however_much_is_shortened_ends_the_run_before_any_call() -> None:
-    told = await counselled([], settings=CounselorSettings(limits=Limits(prompt_tokens=100)))
+    told = await counselled([], settings=CounselorSettings(manner="paper", limits=Limits(prompt_tokens=100)))
     assert outcome(told) == (
         "model",
         (),
@@ -300,7 +304,7 @@ def rubbish(seed: int) -> Callable[[str], str]:
 
 @pytest.mark.parametrize("seed", range(200))
 async def test_a_conversation_of_rubbish_ends_with_a_stop_reason(seed: int) -> None:
-    settings = CounselorSettings(steps=4, reflections=1)
+    settings = CounselorSettings(manner="paper", steps=4, reflections=1)
     replies: list[Scripted] = [rubbish(seed)] * 1_000
     told = await counselled(replies, settings=settings)
     assert told.answer.stop_reason in ENDINGS - {"model", "graph", "tokens", "seconds"}

@@ -19,6 +19,7 @@ from kg_agents.oda import (
 )
 from kg_agents.oda.run import far_ends
 from kg_agents.scripted_llm import Scripted, ScriptedLlm
+from kg_agents.similarity import ComparingTools
 from kg_agents.texts import tokens_in
 from kg_agents.tool_calls import Tools
 from oda_runs import ENOUGH, NEIGHBORS, PATH, selecting, story, story_tools, taking
@@ -27,6 +28,7 @@ from story_graphs import GOETHE, NOVELS, TOKYO
 
 CAPITAL = ("Q1490", "P36", "Q179645")
 QUESTION = "What is the capital of the prefecture Tokyo?"
+PAPER = OdaSettings(manner="paper")
 
 
 async def asked(
@@ -39,7 +41,7 @@ async def asked(
     calls: list[ToolCall] = []
     llm = ScriptedLlm(replies)
     async with story(folder, turtle, on_call=calls.append) as graph:
-        answer = await ODA(llm, graph, settings=settings).answer(QUESTION, entities)
+        answer = await ODA(llm, graph, settings=settings or PAPER).answer(QUESTION, entities)
     return answer, llm, calls
 
 
@@ -53,7 +55,7 @@ async def test_a_round_observes_acts_reflects_and_remembers(tmp_path: Path) -> N
     assert [step.action for step in answer.steps] == ["GetNeighbor[Q1490]", "Answer"]
     assert answer.steps[0].kept == ("Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)",)
     assert "Tokyo (Q1490) -[capital (P36)]-> Shinjuku (Q179645)" in llm.asked[2].prompt
-    assert "1. Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)\n" in llm.asked[3].prompt
+    assert "as paths:\n<data>\nTokyo (Q1490) -[capital (P36)]-> Shinjuku (Q179645)\n" in llm.asked[3].prompt
     assert answer.usage.calls == 4
 
 
@@ -153,7 +155,7 @@ async def test_when_iterations_run_out_it_answers_from_what_it_has(tmp_path: Pat
         NEIGHBORS.format("Q1490"),
         selecting("Q1490,P36,Q179645"),
         "Answer: Shinjuku",
-        settings=OdaSettings(iterations=1),
+        settings=OdaSettings(manner="paper", iterations=1),
     )
     assert (answer.texts, answer.evidence, answer.stop_reason) == (("Shinjuku",), (CAPITAL,), "iterations")
     assert answer.explanation.startswith("No answer was chosen within the iterations")
@@ -171,7 +173,7 @@ async def test_every_limit_has_its_own_reason_and_what_was_found_stays(
 ) -> None:
     first = Completion(NEIGHBORS.format("Q1490"), Usage())
     kept = Completion(selecting("Q1490,P36,Q179645"), Usage(prompt_tokens=5))
-    answer, _, _ = await asked(tmp_path, first, kept, failing, settings=OdaSettings(limits=limits))
+    answer, _, _ = await asked(tmp_path, first, kept, failing, settings=OdaSettings(manner="paper", limits=limits))
     assert (answer.stop_reason, answer.explanation) == (stop_reason, explanation)
     assert (answer.status, answer.answers, answer.facts) == ("stopped", (), (CAPITAL,))
 
@@ -179,7 +181,9 @@ async def test_every_limit_has_its_own_reason_and_what_was_found_stays(
 async def test_time_runs_out_even_inside_a_call(tmp_path: Path) -> None:
     async with story(tmp_path, TOKYO) as graph:
         moments = iter([0.0, 0.0, *[1_000.0] * 50])
-        answer = await ODA(ScriptedLlm([ENOUGH]), graph, clock=lambda: next(moments)).answer(QUESTION, ["Q1490"])
+        answer = await ODA(ScriptedLlm([ENOUGH]), graph, settings=PAPER, clock=lambda: next(moments)).answer(
+            QUESTION, ["Q1490"]
+        )
     assert (answer.stop_reason, answer.explanation) == ("seconds", "The limit of 300 seconds is reached.")
 
 
@@ -207,7 +211,7 @@ async def test_actions_that_the_graph_refuses_end_a_run_with_its_fault_and_are_n
     llm = ScriptedLlm([NEIGHBORS.format("Q1490"), NEIGHBORS.format("Q1490"), NEIGHBORS.format("Q17"), "Answer: Edo"])
     async with story_tools(tmp_path, TOKYO) as tools:
         graph = KnowledgeGraph(RefusingTools(tools, "GetNeighbor"))
-        answer = await ODA(llm, graph).answer(QUESTION, ["Q1490", "Q17"])
+        answer = await ODA(llm, graph, settings=PAPER).answer(QUESTION, ["Q1490", "Q17"])
     assert (answer.stop_reason, answer.status, answer.model_answer) == ("graph", "stopped", ("Edo",))
     assert answer.explanation.startswith("The graph refused or failed several times in a row")
     assert [step.action for step in answer.steps] == ["GetNeighbor[Q1490]", "GetNeighbor[Q17]"]
@@ -235,7 +239,9 @@ async def test_a_value_is_kept_as_evidence_and_leads_nowhere(tmp_path: Path) -> 
     llm = ScriptedLlm([NEIGHBORS.format("Q1490"), selecting("Q1490,P1082,13,960,236"), ENOUGH, "Answer: 13,960,236"])
     async with story_tools(tmp_path, f"{TOKYO}wd:Q1490 wdt:P1082 13960236 .") as tools:
         valued = ValuedTools(tools)
-        answer = await ODA(llm, KnowledgeGraph(valued)).answer("How many people live in Tokyo?", ["Q1490"])
+        answer = await ODA(llm, KnowledgeGraph(valued), settings=PAPER).answer(
+            "How many people live in Tokyo?", ["Q1490"]
+        )
     assert answer.evidence == (("Q1490", "P1082", '"13960236"^^xsd:integer'),)
     assert (answer.texts, valued.entities) == (("13,960,236",), ["Q1490"])
 
@@ -273,7 +279,7 @@ def knot(size: int) -> str:
 
 
 async def test_a_long_list_of_candidates_is_reflected_on_in_batches(tmp_path: Path) -> None:
-    settings = OdaSettings(kept=200, observation_tokens=500, limits=Limits(prompt_tokens=1_500))
+    settings = OdaSettings(manner="paper", kept=200, observation_tokens=500, limits=Limits(prompt_tokens=1_500))
     llm = ScriptedLlm([NEIGHBORS.format("Q1490"), ENOUGH, "Answer: Shinjuku"], {"reflection": [selecting("none")] * 99})
     async with story(tmp_path, crowd(150)) as graph:
         await ODA(llm, graph, settings=settings).answer(QUESTION, ["Q1490"])
@@ -289,7 +295,7 @@ async def test_a_batch_that_the_model_cannot_take_is_halved_until_it_can(tmp_pat
     none = taking(1_200, lambda _: selecting("none"))
     llm = ScriptedLlm([NEIGHBORS.format("Q1490"), ENOUGH, "Answer: x"], {"reflection": [none] * 99})
     async with story(tmp_path, crowd(150)) as graph:
-        answer = await ODA(llm, graph).answer(QUESTION, ["Q1490"])
+        answer = await ODA(llm, graph, settings=PAPER).answer(QUESTION, ["Q1490"])
     asked = [each.prompt for each in llm.asked if each.purpose == "reflection"]
     taken = [_candidates(prompt) for prompt in asked if tokens_in(prompt) <= 1_200]
     assert [len(taken) > 1, len({line for batch in taken for line in batch}), sum(map(len, taken))] == [True, 153, 153]
@@ -301,7 +307,7 @@ async def test_a_batch_that_the_model_cannot_take_is_halved_until_it_can(tmp_pat
 async def test_where_a_prompt_is_too_long_less_is_observed_and_it_says_so(tmp_path: Path) -> None:
     llm = ScriptedLlm([taking(700, lambda _: ENOUGH)] * 5, {"answer": ["Answer: x"]})
     async with story(tmp_path, knot(60)) as graph:
-        answer = await ODA(llm, graph).answer(QUESTION, ["Q1490"])
+        answer = await ODA(llm, graph, settings=PAPER).answer(QUESTION, ["Q1490"])
     first, *_, last = (each.prompt.partition("choice among them:\n<data>\n")[2] for each in llm.asked[:-1])
     assert answer.model_answer == ("x",)
     (kept, _), (left,) = last.split("\n["), re.findall(r"\n\[(\d+) lines are left out to save room\]\n", last)
@@ -311,7 +317,7 @@ async def test_where_a_prompt_is_too_long_less_is_observed_and_it_says_so(tmp_pa
 
 async def test_what_earlier_batches_selected_is_kept_when_a_later_one_cannot_be_read(tmp_path: Path) -> None:
     replies: list[Scripted] = [_the_first, "Triples:\n?,?,?", "Triples:\n?,?,?"]
-    settings = OdaSettings(limits=Limits(prompt_tokens=1_500))
+    settings = OdaSettings(manner="paper", limits=Limits(prompt_tokens=1_500))
     llm = ScriptedLlm(
         [NEIGHBORS.format("Q1490"), ENOUGH, "Answer: x"], {"reflection": [*replies, *[selecting("none")] * 9]}
     )
@@ -324,7 +330,7 @@ async def test_what_was_selected_is_told_when_the_model_fails_in_a_later_batch(t
     replies: list[Scripted] = [_the_first, LlmError("The model is away.")]
     llm = ScriptedLlm([NEIGHBORS.format("Q1490")], {"reflection": replies})
     async with story(tmp_path, crowd(150)) as graph:
-        answer = await ODA(llm, graph, settings=OdaSettings(limits=Limits(prompt_tokens=1_500))).answer(
+        answer = await ODA(llm, graph, settings=OdaSettings(manner="paper", limits=Limits(prompt_tokens=1_500))).answer(
             QUESTION, ["Q1490"]
         )
     assert (len(answer.facts), answer.stop_reason, answer.explanation) == (1, "model", "The model is away.")
@@ -336,14 +342,14 @@ async def test_what_was_selected_is_told_when_a_later_batch_does_not_fit(tmp_pat
 
     llm = ScriptedLlm([NEIGHBORS.format("Q1490")], {"reflection": [_the_first, *[never] * 99]})
     async with story(tmp_path, crowd(150)) as graph:
-        answer = await ODA(llm, graph, settings=OdaSettings(limits=Limits(prompt_tokens=1_500))).answer(
+        answer = await ODA(llm, graph, settings=OdaSettings(manner="paper", limits=Limits(prompt_tokens=1_500))).answer(
             QUESTION, ["Q1490"]
         )
     assert (len(answer.facts), answer.stop_reason) == (1, "model")
 
 
 async def test_more_candidates_than_some_batches_hold_are_passed_over_and_counted(tmp_path: Path) -> None:
-    settings = OdaSettings(batches=2, limits=Limits(prompt_tokens=1_200))
+    settings = OdaSettings(manner="paper", batches=2, limits=Limits(prompt_tokens=1_200))
     llm = ScriptedLlm([NEIGHBORS.format("Q1490"), ENOUGH, "Answer: x"], {"reflection": [selecting("none")] * 2})
     async with story(tmp_path, crowd(150)) as graph:
         answer = await ODA(llm, graph, settings=settings).answer(QUESTION, ["Q1490"])
@@ -382,18 +388,46 @@ async def test_a_label_that_gives_orders_is_data_and_no_order(tmp_path: Path, ma
 
 
 async def test_without_observation_nothing_is_observed(tmp_path: Path) -> None:
-    _, llm, calls = await asked(tmp_path, ENOUGH, "Answer: x", settings=OdaSettings(ablation="no-observation"))
+    _, llm, calls = await asked(
+        tmp_path, ENOUGH, "Answer: x", settings=OdaSettings(manner="paper", ablation="no-observation")
+    )
     assert [call.tool for call in calls] == []
     assert "guides the choice among them:\n<data>\n(nothing)\n</data>" in llm.asked[0].prompt
 
 
-async def test_similar_reflection_keeps_what_is_most_like_the_question(tmp_path: Path) -> None:
+async def test_similar_reflection_ranks_by_the_cosine_of_relation_and_far_end_alone(tmp_path: Path) -> None:
+    compared: dict[str, Sequence[str]] = {}
+
+    async def cosines(question: str, texts: Sequence[str], /) -> Sequence[float]:
+        compared[question] = texts
+        return [1.0 if "partner" in text else 0.1 for text in texts]
+
     llm = ScriptedLlm([NEIGHBORS.format("Q5879"), ENOUGH, "Answer: x"])
-    async with story(tmp_path, GOETHE, embedder="minilm") as graph:
-        agent = ODA(llm, graph, settings=OdaSettings(kept=1, ablation="similar-reflection"))
+    async with story_tools(tmp_path, GOETHE) as tools:
+        agent = ODA(
+            llm,
+            KnowledgeGraph(ComparingTools(tools, cosines)),
+            settings=OdaSettings(manner="paper", kept=1, ablation="similar-reflection"),
+        )
         answer = await agent.answer("Who was the partner of Goethe?", ["Q5879"])
     assert [each.purpose for each in llm.asked] == ["action", "action", "answer"]
     assert answer.facts == (("Q5879", "P451", "Q1"),)
+    (texts,) = compared.values()
+    assert {"unmarried partner Lili Schönemann", "place of birth Frankfurt"} <= set(texts)
+
+
+async def test_without_anything_that_compares_texts_similar_reflection_says_what_is_missing(tmp_path: Path) -> None:
+    settings = OdaSettings(ablation="similar-reflection", failures=1)
+    answer, _, _ = await asked(tmp_path, NEIGHBORS.format("Q1490"), "Answer: x", settings=settings)
+    assert (answer.stop_reason, answer.steps[0].found.startswith("failed: ")) == ("graph", True)
+    assert "compare-texts" in answer.steps[0].found
+
+
+async def test_the_paper_answers_from_memory_and_knowledge_and_knows_no_way_to_abstain(tmp_path: Path) -> None:
+    answer, llm, _ = await asked(tmp_path, ENOUGH, "Answer:\nShinjuku", settings=replace(PAPER, closed_book="allowed"))
+    assert "from a memory of facts and from what you know" in llm.asked[-1].prompt
+    assert "Not in the graph" not in llm.asked[-1].prompt
+    assert [(each.text, each.source) for each in answer.answers] == [("Shinjuku", "model")]
 
 
 async def test_random_reflection_is_the_same_with_the_same_seed(tmp_path: Path) -> None:
@@ -401,7 +435,9 @@ async def test_random_reflection_is_the_same_with_the_same_seed(tmp_path: Path) 
     async with story(tmp_path, TOKYO) as graph:
         for seed in (1, *range(1, 12)):
             llm = ScriptedLlm([NEIGHBORS.format("Q1490"), ENOUGH, "Answer: x"])
-            agent = ODA(llm, graph, settings=OdaSettings(kept=1, seed=seed, ablation="random-reflection"))
+            agent = ODA(
+                llm, graph, settings=OdaSettings(manner="paper", kept=1, seed=seed, ablation="random-reflection")
+            )
             kept.append((await agent.answer(QUESTION, ["Q1490"])).facts)
     assert kept[0] == kept[1]
     assert len(set(map(str, kept))) > 1
@@ -416,14 +452,12 @@ async def test_generated_facts_are_shown_as_made_up_and_are_no_evidence(tmp_path
         "It is so.",
         ENOUGH,
         "Answer: Japan",
-        settings=OdaSettings(kept=2, ablation="generated-facts"),
+        settings=OdaSettings(manner="paper", kept=2, ablation="generated-facts"),
     )
     assert (answer.texts, answer.model_answer, answer.facts) == ((), ("Japan",), ())
     assert [call.tool for call in calls] == ["observe", "GetNeighbor", "observe", "GetNeighbor", "observe"]
     assert "at most 2 facts" in llm.asked[1].prompt
-    memory = (
-        llm.asked[-1].prompt.partition("Memory, facts by number:\n<data>\n")[2].partition("\n</data>")[0].splitlines()
-    )
+    memory = llm.asked[-1].prompt.partition("kept, as paths:\n<data>\n")[2].partition("\n</data>")[0].splitlines()
     assert memory == [
         "made up, not looked up: Tokyo is the capital of Tokyo.",
         "made up, not looked up: Tokyo is the capital of Japan.",
@@ -485,5 +519,5 @@ async def test_two_hundred_conversations_of_rubbish_all_end_with_a_reason(tmp_pa
 
 
 async def _rubbish(graph: KnowledgeGraph, seed: int) -> AgentAnswer:
-    settings = replace(OdaSettings(), limits=Limits(tokens=400_000))
+    settings = replace(PAPER, limits=Limits(tokens=400_000))
     return await ODA(RubbishLlm(seed), graph, settings=settings).answer(QUESTION, ["Q1490", "Q17"])

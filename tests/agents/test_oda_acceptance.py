@@ -8,7 +8,7 @@ import pytest
 from mcp import StdioServerParameters
 
 from kg_agents.knowledge import ToolCall, connect
-from kg_agents.oda import ODA
+from kg_agents.oda import ODA, OdaSettings
 from kg_agents.openai_llm import OpenAiLlm
 from scripted_model import serving_model
 from story_graphs import GOETHE, NOVELS, PREFECTURE, write_story
@@ -116,7 +116,7 @@ async def test_a_worked_case_makes_the_calls_the_memory_and_the_answer_of_the_pa
     with serving_model(*case.replies) as service:
         llm = OpenAiLlm("m", base_url=service.url)
         async with connect(server, calls.append) as graph:
-            answer = await ODA(llm, graph).answer(case.question, case.entities)
+            answer = await ODA(llm, graph, settings=OdaSettings(manner="paper")).answer(case.question, case.entities)
         await llm.aclose()
     assert (answer.texts, answer.stop_reason) == (case.answers, "answered")
     assert tuple(call.arguments["entity"] for call in calls if call.tool == "GetNeighbor") == case.looked_at

@@ -34,3 +34,14 @@ def test_every_parameter_and_limit_can_be_written_and_the_last_counts() -> None:
 def test_what_is_no_parameter_is_refused_with_what_is(written: str, said: str) -> None:
     with pytest.raises(InvalidParameter, match=said):
         read_parameters(OdaSettings, [written])
+
+
+def test_the_manner_is_a_parameter_and_an_ablation_brings_that_of_the_paper() -> None:
+    assert not read_parameters(OdaSettings, []).as_in_paper
+    assert read_parameters(OdaSettings, ["manner=paper"]).as_in_paper
+    assert read_parameters(CounselorSettings, ["ablation=no-planning"]).as_in_paper
+    assert read_parameters(
+        CounselorSettings, ["manner=paper", "functions=all", "learnt=latest", "earlier_answer=false"]
+    ) == (CounselorSettings(manner="paper", functions="all", learnt="latest", earlier_answer=False))
+    with pytest.raises(InvalidParameter, match=r"manner='papers' cannot be used: Input should be 'paper' or 'sextant'"):
+        read_parameters(OdaSettings, ["manner=papers"])

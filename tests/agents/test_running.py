@@ -29,6 +29,25 @@ FOUND = (NEIGHBORS.format("Q1490"), selecting("Q1490,P36,Q179645"), ENOUGH, "Ans
 COUNSEL = ("look", "its capital", "Neighbor[Q1490, capital]", "done", "it is there", "Finish[Shinjuku]")
 
 
+def in_paper(
+    text: str,
+    entities: tuple[str, ...] = (),
+    agent: AgentName = "oda",
+    graph_name: str = "",
+    oda: OdaSettings | None = None,
+    counselor: CounselorSettings | None = None,
+) -> Question:
+    """Return a question to be answered in the manner of the papers."""
+    return Question(
+        text,
+        entities,
+        agent,
+        graph_name,
+        oda or OdaSettings(manner="paper"),
+        counselor or CounselorSettings(manner="paper"),
+    )
+
+
 def ended(answer: AgentAnswer) -> tuple[object, ...]:
     """Return all of an answer but the time that it took."""
     return (replace(answer, seconds=0.0),)
@@ -52,7 +71,7 @@ async def told_twice(folder: Path, llm: Llm | None, asked: Question, judge: Llm 
 
 
 async def test_finding_the_entities_is_in_the_record_and_in_the_account(tmp_path: Path) -> None:
-    answer = await told_twice(tmp_path, ScriptedLlm(["Tokyo", *FOUND]), Question(QUESTION))
+    answer = await told_twice(tmp_path, ScriptedLlm(["Tokyo", *FOUND]), in_paper(QUESTION))
     lines = read_trace(tmp_path / "run.jsonl")
     assert [line.purpose for line in lines if isinstance(line, LlmLine)][:2] == ["mentions", "action"]
     assert [line.tool for line in lines if isinstance(line, ToolLine)][:2] == ["Retrieve", "observe"]
@@ -72,18 +91,18 @@ async def test_finding_the_entities_is_in_the_record_and_in_the_account(tmp_path
 async def test_a_run_that_went_wrong_goes_wrong_in_the_same_way_again(
     tmp_path: Path, replies: Sequence[Scripted], stop_reason: str
 ) -> None:
-    answer = await told_twice(tmp_path, ScriptedLlm(replies), Question(QUESTION))
+    answer = await told_twice(tmp_path, ScriptedLlm(replies), in_paper(QUESTION))
     assert answer.stop_reason == stop_reason
 
 
 async def test_a_run_without_a_model_is_kept_too(tmp_path: Path) -> None:
-    answer = await told_twice(tmp_path, None, Question(QUESTION))
+    answer = await told_twice(tmp_path, None, in_paper(QUESTION))
     assert (answer.status, answer.answers, ("Q1490", "P36", "Q179645") in answer.facts) == ("no_model", (), True)
 
 
 async def test_the_judge_of_graph_counselor_is_kept_beside_the_model(tmp_path: Path) -> None:
     judge = ScriptedLlm(["It is not.\n[no]", "Look again.", "It is.\n[yes]"])
-    asked = Question(QUESTION, ("Q1490",), "graph-counselor")
+    asked = in_paper(QUESTION, ("Q1490",), "graph-counselor")
     answer = await told_twice(tmp_path, ScriptedLlm([*COUNSEL, *COUNSEL]), asked, judge)
     assert (answer.texts, [each.purpose for each in judge.asked]) == (("Shinjuku",), ["judge", "reflection", "judge"])
 
@@ -136,7 +155,14 @@ async def test_a_run_whose_time_was_over_ends_in_the_same_place_again(
 ) -> None:
     script = FOUND[:2] if agent == "oda" else COUNSEL[:4]
     limits = Limits(seconds=seconds)
-    asked = Question(QUESTION, ("Tokyo",), agent, "", OdaSettings(limits=limits), CounselorSettings(limits=limits))
+    asked = in_paper(
+        QUESTION,
+        ("Tokyo",),
+        agent,
+        "",
+        OdaSettings(manner="paper", limits=limits),
+        CounselorSettings(manner="paper", limits=limits),
+    )
     async with story_tools(tmp_path, TOKYO) as tools:
         answer = await kept(tmp_path / "run.jsonl", HangingTools(tools, hangs), Hanging(script), asked)
     again, same = await replay_question(tmp_path / "run.jsonl")
@@ -151,7 +177,7 @@ async def test_a_run_whose_time_was_over_ends_in_the_same_place_again(
 async def test_time_runs_out_while_entities_are_looked_for(
     tmp_path: Path, llm: Llm | None, entities: tuple[str, ...]
 ) -> None:
-    asked = Question(QUESTION, entities, oda=OdaSettings(limits=Limits(seconds=0.3)))
+    asked = in_paper(QUESTION, entities, oda=OdaSettings(manner="paper", limits=Limits(seconds=0.3)))
     async with story_tools(tmp_path, TOKYO) as tools:
         hanging = HangingTools(tools, "Retrieve")
         answer = await kept(tmp_path / "run.jsonl", hanging, llm, asked)
@@ -172,14 +198,14 @@ async def test_time_runs_out_while_entities_are_looked_for(
 async def test_an_entity_that_is_not_there_ends_the_run_in_a_sentence(
     tmp_path: Path, given: str, said: str, llm: Llm | None
 ) -> None:
-    answer = await told_twice(tmp_path, llm, Question(QUESTION, (given,)))
+    answer = await told_twice(tmp_path, llm, in_paper(QUESTION, (given,)))
     assert (answer.status, answer.answers, answer.facts) == ("unknown_entity", (), ())
     assert answer.explanation == said
 
 
 async def test_an_entity_that_is_not_there_is_passed_over_where_another_is(tmp_path: Path) -> None:
     said: list[str] = []
-    asked = Question(QUESTION, ("Q404", "Tokyo"))
+    asked = in_paper(QUESTION, ("Q404", "Tokyo"))
     async with story_tools(tmp_path, TOKYO) as tools:
         watcher = Watcher(lambda linking: said.extend(linking.passed_over))
         answer = await kept(tmp_path / "run.jsonl", tools, ScriptedLlm(FOUND), asked, watcher)
@@ -192,7 +218,7 @@ async def test_what_cannot_be_reached_is_an_error(tmp_path: Path) -> None:
             raise ToolError(f"{tool}: nobody is there") from ConnectionError()
 
     with pytest.raises(ToolError, match="Retrieve: nobody is there"):
-        await kept(tmp_path / "run.jsonl", Away(), None, Question(QUESTION, ("Q1490",)))
+        await kept(tmp_path / "run.jsonl", Away(), None, in_paper(QUESTION, ("Q1490",)))
 
 
 class FailingTools:
@@ -221,7 +247,7 @@ class FailingTools:
 async def test_a_run_over_a_server_without_a_tool_ends_in_the_same_way_again(
     tmp_path: Path, missing: str, agent: AgentName, replies: Sequence[str], stop_reason: str, answers: tuple[str, ...]
 ) -> None:
-    asked = Question(QUESTION, ("Q1490", "Q17"), agent)
+    asked = in_paper(QUESTION, ("Q1490", "Q17"), agent)
     async with story_tools(tmp_path, TOKYO) as tools:
         answer = await kept(tmp_path / "run.jsonl", FailingTools(tools, missing), ScriptedLlm(replies), asked)
     again, same = await replay_question(tmp_path / "run.jsonl")
@@ -240,7 +266,7 @@ async def test_who_watches_sees_the_entities_every_call_what_it_used_and_every_s
         lambda step: seen.append(f"{step.number}. {step.action}"),
     )
     async with story_tools(tmp_path, TOKYO) as tools:
-        asked = Question(QUESTION, ("<http://www.wikidata.org/entity/Q1490>", "Q1490"))
+        asked = in_paper(QUESTION, ("<http://www.wikidata.org/entity/Q1490>", "Q1490"))
         answer = await kept(tmp_path / "run.jsonl", tools, ScriptedLlm(FOUND), asked, watcher)
     assert seen == [
         *("Retrieve", "'<http://www.wikidata.org/entity/Q1490>' is Tokyo (Q1490)"),
@@ -254,7 +280,7 @@ async def test_a_path_is_not_looked_for_again_from_its_other_end(tmp_path: Path)
     path, back = PATH.format("Q476871", "Q465360"), PATH.format("Q465360", "Q476871")
     llm = ScriptedLlm([path, "Triples: none", back, ENOUGH, "Answer: x"])
     async with story_tools(tmp_path, NOVELS) as tools:
-        await kept(tmp_path / "run.jsonl", tools, llm, Question("How are they linked?", ("White Fang", "Q476871")))
+        await kept(tmp_path / "run.jsonl", tools, llm, in_paper("How are they linked?", ("White Fang", "Q476871")))
     assert "GetPath[Q465360, Q476871] was taken already" in llm.asked[3].prompt
 
 
@@ -273,8 +299,8 @@ def rubbish(dice: random.Random) -> Callable[[str], str]:
 
 async def test_two_hundred_conversations_of_rubbish_end_with_a_reason_and_end_so_again(tmp_path: Path) -> None:
     reasons: dict[str, int] = {}
-    oda = OdaSettings(limits=Limits(tokens=60_000))
-    counselor = CounselorSettings(steps=4, reflections=1, limits=Limits(tokens=60_000))
+    oda = OdaSettings(manner="paper", limits=Limits(tokens=60_000))
+    counselor = CounselorSettings(manner="paper", steps=4, reflections=1, limits=Limits(tokens=60_000))
     async with story_tools(tmp_path, TOKYO) as tools:
         for seed in range(200):
             dice = random.Random(seed)  # noqa: S311 - the same rubbish every time is the point
@@ -283,7 +309,7 @@ async def test_two_hundred_conversations_of_rubbish_end_with_a_reason_and_end_so
             agent: AgentName = "graph-counselor" if seed % 2 else "oda"
             given = ("Tokyo", "Q17") if dice.random() < 0.5 else ()
             path = tmp_path / f"{seed}.jsonl"
-            answer = await kept(path, tools, ScriptedLlm(script), Question(QUESTION, given, agent, "", oda, counselor))
+            answer = await kept(path, tools, ScriptedLlm(script), in_paper(QUESTION, given, agent, "", oda, counselor))
             again, same = await replay_question(path)
             assert (same, ended(again)) == (True, ended(answer)), seed
             reasons[answer.stop_reason] = reasons.get(answer.stop_reason, 0) + 1
@@ -296,7 +322,7 @@ async def record(tmp_path: Path) -> list[dict[str, object]]:
     """The lines of a run of ODA."""
     path = tmp_path / "whole.jsonl"
     async with story_tools(tmp_path, TOKYO) as tools:
-        await kept(path, tools, ScriptedLlm(FOUND), Question(QUESTION, ("Q1490",)))
+        await kept(path, tools, ScriptedLlm(FOUND), in_paper(QUESTION, ("Q1490",)))
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
@@ -370,7 +396,7 @@ async def test_a_record_that_holds_more_or_less_than_the_run_is_not_taken_for_wh
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "run.jsonl"
-    await told_twice(tmp_path, ScriptedLlm(FOUND), Question(QUESTION, ("Q1490",)))
+    await told_twice(tmp_path, ScriptedLlm(FOUND), in_paper(QUESTION, ("Q1490",)))
     begun_line, *calls, end = path.read_text(encoding="utf-8").splitlines(keepends=True)
 
     async def said_of(*lines: str) -> str:
@@ -392,7 +418,7 @@ async def test_a_judge_with_a_shorter_context_does_not_shorten_the_prompts_of_th
     attempt = [*steps, "done", "it is there", "Finish[Shinjuku]"]
     said = iter(["[no]", "Look again.", "[yes]"])
     judge = ScriptedLlm([taking(4_500, lambda _: next(said))] * 20)
-    asked = Question(QUESTION, ("Q1490",), "graph-counselor")
+    asked = in_paper(QUESTION, ("Q1490",), "graph-counselor")
     answer = await told_twice(tmp_path, ScriptedLlm([*attempt, *attempt]), asked, judge)
     assert answer.stop_reason == "answered"
     lines = [line for line in read_trace(tmp_path / "run.jsonl") if isinstance(line, LlmLine)]
@@ -404,5 +430,7 @@ async def test_a_judge_with_a_shorter_context_does_not_shorten_the_prompts_of_th
 async def test_finding_the_entities_counts_towards_the_limits_of_the_run(tmp_path: Path) -> None:
     limits = Limits(tokens=10)
     mention = Completion("Tokyo", Usage(prompt_tokens=10, calls=1))
-    answer = await told_twice(tmp_path, ScriptedLlm([mention]), Question(QUESTION, oda=OdaSettings(limits=limits)))
+    answer = await told_twice(
+        tmp_path, ScriptedLlm([mention]), in_paper(QUESTION, oda=OdaSettings(manner="paper", limits=limits))
+    )
     assert (answer.stop_reason, answer.usage.tokens) == ("tokens", 10)

@@ -31,6 +31,8 @@ QUESTION = "What is the capital of Tokyo?"
 
 ENDED = AnswerLine(answers=[], model_answer=[], status="stopped", stop_reason="", explanation="", tokens=0, seconds=0)
 
+PAPER = OdaSettings(manner="paper")
+
 
 def begun() -> RunLine:
     return RunLine(question=QUESTION, entities=["Q1490"], agent="oda", parameters={}, model="scripted", graph="story")
@@ -42,12 +44,14 @@ async def recorded(folder: Path, *replies: Scripted) -> tuple[Path, AgentAnswer]
         with Trace(path) as trace:
             trace.write(begun())
             traced = KnowledgeGraph(TracedTools(tools, trace))
-            answer = await ODA(TracedLlm(ScriptedLlm(replies), trace), traced).answer(QUESTION, ["Q1490"])
+            answer = await ODA(TracedLlm(ScriptedLlm(replies), trace), traced, settings=PAPER).answer(
+                QUESTION, ["Q1490"]
+            )
             trace.write(AnswerLine.of(answer))
     return path, answer
 
 
-async def replayed(path: Path, settings: OdaSettings | None = None) -> AgentAnswer:
+async def replayed(path: Path, settings: OdaSettings = PAPER) -> AgentAnswer:
     replay = Replay(path)
     agent = ODA(replay.llm, KnowledgeGraph(replay.tools), settings=settings)
     return await agent.answer(replay.run.question, replay.run.entities)
@@ -103,7 +107,7 @@ def _first_call(path: Path) -> LlmLine:
 async def test_a_run_that_goes_another_way_says_where(tmp_path: Path) -> None:
     path, _ = await recorded(tmp_path, *REPLIES)
     with pytest.raises(ReplayDiverged, match=r"The run calls observe .*'hops': 1"):
-        await replayed(path, OdaSettings(hops=1))
+        await replayed(path, OdaSettings(manner="paper", hops=1))
     lines = path.read_text(encoding="utf-8").splitlines()
     path.write_text("\n".join(line.replace("one action only", "two actions") for line in lines), encoding="utf-8")
     with pytest.raises(ReplayDiverged, match="made by another version or with other parameters"):

@@ -12,7 +12,16 @@ import anyio.to_thread
 import pytest
 from mcp import StdioServerParameters
 
-from kg_agents import ODA, GraphCounselor, KnowledgeGraph, OdaWithoutModel, ScriptedLlm, connect
+from kg_agents import (
+    ODA,
+    CounselorSettings,
+    GraphCounselor,
+    KnowledgeGraph,
+    OdaSettings,
+    OdaWithoutModel,
+    ScriptedLlm,
+    connect,
+)
 from kg_agents.answers import AgentAnswer
 from kg_agents.graph_values import Triple
 from kg_server.app import build_server
@@ -129,7 +138,8 @@ async def observing(graph: KnowledgeGraph) -> Told:
         *(NEIGHBORS.format("Q5879"), selecting(",".join(BIRTH), *map(",".join, INFLUENCES))),
         *(PATH.format("Q1794", "Q1035"), "Triples: none", ENOUGH, "Answer:\nFrankfurt"),
     )
-    return Told.of(await ODA(ScriptedLlm(replies), graph).answer("Where was Goethe born?", ["Q5879"]))
+    agent = ODA(ScriptedLlm(replies), graph, settings=OdaSettings(manner="paper"))
+    return Told.of(await agent.answer("Where was Goethe born?", ["Q5879"]))
 
 
 async def counselling(graph: KnowledgeGraph) -> Told:
@@ -138,7 +148,10 @@ async def counselling(graph: KnowledgeGraph) -> Told:
         *("Count.", "Whom did he influence?", "Count[Neighbor[Q5879, -influenced by]], Feature[Q1794, rdfs:label]"),
         *("Done.", "It is there.", "Finish[Frankfurt]", "[yes]"),
     )
-    return Told.of(await GraphCounselor(ScriptedLlm(replies), graph).answer("Where was Goethe born?"))
+    settings = CounselorSettings(manner="paper", functions="all")
+    return Told.of(
+        await GraphCounselor(ScriptedLlm(replies), graph, settings=settings).answer("Where was Goethe born?")
+    )
 
 
 async def guessing(graph: KnowledgeGraph) -> Told:

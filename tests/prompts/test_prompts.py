@@ -59,6 +59,7 @@ INSTRUCTIONS: list[tuple[Prompt, str]] = [
         oda.AnswerPrompt(question="QUESTION", memory="MEMORY"),
         "Own knowledge|one answer, or a list|true or false|Not in the graph|numbers of all facts",
     ),
+    (oda.PaperAnswerPrompt(question="QUESTION", memory="MEMORY"), "what you know|one answer, or a list|true or false"),
     (REFLECTION, "agent|help to answer|at most 15|candidate triples only|entityID,relationID,entityID"),
     (
         PLAN,

@@ -6,11 +6,12 @@ What stands inside the functions is the server's to read, whose errors point at 
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from kg_agents.dialogue import Unreadable
-from kg_agents.graph_counselor.calls import FINISH, FUNCTIONS, Written, calls_in, canonical, nests
+from kg_agents.graph_counselor.calls import FINISH, FUNCTIONS, Written, calls_in, canonical, functions_in, nests
 from kg_agents.graph_counselor.sections import section_of
 
 MAX_EXPRESSION: Final = 4_000
@@ -26,8 +27,9 @@ _MISSING: Final = re.compile(r"not in (?:the )?graph\b\W*(?P<why>.*)", re.IGNORE
 _QUOTED: Final = re.compile(r"\"([^\"]+)\"|(?<!\w)'((?:[^']|'(?=\w))+)'|\u201c([^\u201d]+)\u201d")
 _ALL_QUOTED: Final = re.compile(rf"(?:{_QUOTED.pattern})(?:\s*,\s*(?:{_QUOTED.pattern}))*")
 _OTHER: Final = re.compile(r"(?<![\w.-])([A-Za-z]\w{0,40})\[")
-_NAMES: Final = tuple(dict.fromkeys(FUNCTIONS.values()))
-_KNOWN: Final = f"{', '.join(_NAMES[:-1])} and {_NAMES[-1]}"
+ALL: Final = tuple(dict.fromkeys(FUNCTIONS.values()))
+"""Every function of a graph."""
+
 _WRAPPING: Final = (("**", "**"), ("`", "`"), ('"', '"'), ("'", "'"), ("“", "”"), ("\u2018", "\u2019"))
 
 
@@ -80,20 +82,21 @@ class Finish:
 Action: TypeAlias = Query | Finish
 
 
-def read_action(reply: str, step: int) -> Action | Unreadable:
+def read_action(reply: str, step: int, functions: Sequence[str] = ALL) -> Action | Unreadable:
     """Return the action that a reply asks for, or why it cannot be told.
 
     Args:
         reply: The reply.
         step: The number of the step, from 1.
+        functions: The functions that there are.
     """
     text = section_of(reply, "action", step)
     calls = calls_in(text)
     ends = tuple(call for call in calls if call.name == FINISH)
     if not calls:
-        return _nothing(text)
+        return _nothing(text, functions)
     if not ends:
-        return _query(calls)
+        return _query(calls, functions)
     if len(ends) < len(calls):
         return Unreadable(
             "It holds functions and Finish. Perform the functions first; finish alone, once their results are known."
@@ -101,15 +104,18 @@ def read_action(reply: str, step: int) -> Action | Unreadable:
     return _finish(ends)
 
 
-def read_single_action(reply: str, step: int) -> Action | Unreadable:
+def read_single_action(reply: str, step: int, functions: Sequence[str] = ALL) -> Action | Unreadable:
     """Return an action of one function, neither inside another nor beside one (section 3.4.1), or why it is none."""
-    action = read_action(reply, step)
+    action = read_action(reply, step, functions)
     if isinstance(action, Query) and (len(action.parts) > 1 or action.nested):
         return Unreadable("It holds more than one function. Use one function, and none inside another.")
     return action
 
 
-def _query(calls: tuple[Written, ...]) -> Query | Unreadable:
+def _query(calls: tuple[Written, ...], functions: Sequence[str]) -> Query | Unreadable:
+    named = (name for call in calls for name in functions_in(call.text))
+    if strange := next((name for name in named if name not in functions), None):
+        return _unknown(strange, functions)
     query = Query(tuple(dict.fromkeys(call.text for call in calls)))
     if (length := len(query.written)) > MAX_EXPRESSION:
         return Unreadable(f"It has {length:,} characters; at most {MAX_EXPRESSION:,} are read. Ask for less at once.")
@@ -156,12 +162,20 @@ def _unwrapped(text: str) -> str:
     return text
 
 
-def _nothing(text: str) -> Unreadable:
+def _unknown(name: str, functions: Sequence[str]) -> Unreadable:
+    return Unreadable(f"There is no function {name!r}. The functions are {_listed(functions)}; Finish[answer] ends.")
+
+
+def _listed(functions: Sequence[str]) -> str:
+    return f"{', '.join(functions[:-1])} and {functions[-1]}"
+
+
+def _nothing(text: str, functions: Sequence[str]) -> Unreadable:
     if not text.strip():
         return Unreadable("There is no action in it. Expected functions, or Finish[answer].")
     if other := _OTHER.search(text):
-        return Unreadable(f"There is no function {other.group(1)!r}. The functions are {_KNOWN}; Finish[answer] ends.")
+        return _unknown(other.group(1), functions)
     return Unreadable(
-        f"No function is called in it. Expected one or more of {_KNOWN}, each with its arguments in square brackets, "
-        "or Finish[answer]."
+        f"No function is called in it. Expected one or more of {_listed(functions)}, each with its arguments in square "
+        "brackets, or Finish[answer]."
     )

@@ -8,8 +8,9 @@ from typing import TypeAlias
 
 from kg_agents.answers import Step as ShownStep
 from kg_agents.dialogue import Dialogue, FailedReply, RunEnded, Task, Writer
-from kg_agents.graph_counselor.actions import Action, Finish, Query, read_action, read_single_action
+from kg_agents.graph_counselor.actions import ALL, Action, Finish, Query, read_action, read_single_action
 from kg_agents.graph_counselor.answer import CounselorAnswer, answer_of, shown
+from kg_agents.graph_counselor.calls import FOUR
 from kg_agents.graph_counselor.observations import Observation, definition_of, perform, repeated
 from kg_agents.graph_counselor.prompting import Wording
 from kg_agents.graph_counselor.run import Run
@@ -63,8 +64,18 @@ class GraphCounselor:
         self._settings = settings or CounselorSettings()
         without = self._settings.ablation
         self._judged = without != "no-reflection"
-        self._wording = Wording(without != "single-functions", without != "no-planning", graph_name)
-        self._read_action = read_action if self._wording.compound else read_single_action
+        self._wording = Wording(
+            without != "single-functions",
+            without != "no-planning",
+            self._settings.with_sets,
+            self._settings.as_in_paper,
+            self._settings.learnt,
+            graph_name,
+        )
+        self._read_action = partial(
+            read_action if self._wording.compound else read_single_action,
+            functions=ALL if self._settings.with_sets else FOUR,
+        )
         self._on_step = on_step
         self._clock = clock
 
@@ -84,10 +95,10 @@ class GraphCounselor:
             run.definition = await run.talk.within(
                 partial(definition_of, self._graph, self._settings.definition_tokens)
             )
-            return answer_of(run, self._settings.closed_book, await self._counsel(run))
+            return answer_of(run, self._settings, await self._counsel(run))
         except RunEnded as end:
             run.end_attempt("stopped")
-            return answer_of(run, self._settings.closed_book, end.limit, str(end))
+            return answer_of(run, self._settings, end.limit, str(end))
 
     async def _counsel(self, run: Run) -> str:
         """Explore and judge; reflect and begin anew. Return why the loop ended."""

@@ -5,11 +5,12 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kg_agents.answers import AgentAnswer, Answer, ClosedBook, outcome_of
+from kg_agents.answers import AgentAnswer, Answer, outcome_of
 from kg_agents.answers import Step as ShownStep
 from kg_agents.graph_counselor.attempts import Attempt
 from kg_agents.graph_counselor.run import Run
 from kg_agents.graph_counselor.scratchpad import Step
+from kg_agents.graph_counselor.settings import CounselorSettings
 from kg_agents.graph_counselor.support import sources
 
 REJECTED: Final = "No attempt was judged to be right; this is the last answer."
@@ -34,20 +35,20 @@ class CounselorAnswer(AgentAnswer):
     accepted: bool = False
 
 
-def answer_of(run: Run, closed_book: ClosedBook, stop_reason: str, explanation: str = "") -> CounselorAnswer:
+def answer_of(run: Run, settings: CounselorSettings, stop_reason: str, explanation: str = "") -> CounselorAnswer:
     """Return what a run has found: the last answer that was given, with what yields it.
 
     Args:
         run: The run.
-        closed_book: What becomes of what the model says by itself.
+        settings: What becomes of what the model says by itself, and of the answers of earlier attempts.
         stop_reason: Why it ended, in a word.
         explanation: Why, in a sentence; the usual one where it is empty.
     """
     ended = run.attempts[-1] if run.attempts else Attempt()
-    attempt = ended if ended.not_in_graph else _last_answered(run) or ended
+    attempt = ended if ended.not_in_graph else (_last_answered(run) if settings.earlier_answer else None) or ended
     answers = _answers(run, attempt)
     remarks = [explanation or _ENDINGS.get(stop_reason, ""), _remark(attempt)]
-    found = outcome_of(answers, closed_book, stop_reason, " ".join(remark for remark in remarks if remark))
+    found = outcome_of(answers, settings.closed_book, stop_reason, " ".join(remark for remark in remarks if remark))
     return CounselorAnswer(
         question=run.question,
         answers=found.answers,

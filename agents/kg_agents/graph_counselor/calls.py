@@ -32,6 +32,8 @@ FUNCTIONS: Final = {
 """The functions of a compound expression by their names in lower case."""
 
 FINISH: Final = "Finish"
+FOUR: Final = ("Retrieve", "Feature", "Degree", "Neighbor")
+"""The functions of the paper."""
 
 _CALL: Final = re.compile(rf"(?<![\w.-])({'|'.join((*FUNCTIONS, FINISH.lower()))})[ \t]*\[", re.IGNORECASE)
 _LINE_LEAD: Final = re.compile(r"^[ \t>*+`-]*(?:\d+[.)][ \t]*)?[ \t*`]*", re.MULTILINE)
@@ -74,6 +76,11 @@ def calls_in(text: str) -> tuple[Written, ...]:
 def nests(call: str) -> bool:
     """Say whether a function stands inside a call."""
     return _CALL.search(call, call.index("[")) is not None
+
+
+def functions_in(text: str) -> tuple[str, ...]:
+    """Return all functions that a call names, also those inside it."""
+    return tuple(dict.fromkeys(_name(found) for found in _CALL.finditer(text)))
 
 
 def canonical(call: str) -> str:

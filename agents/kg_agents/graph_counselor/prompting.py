@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from kg_agents.dialogue import Writer, fitting
 from kg_agents.graph_counselor.attempts import Attempt
@@ -29,11 +29,17 @@ class Wording:
     Args:
         compound: Whether functions may stand inside each other and side by side.
         planned: Whether each step begins with a plan.
+        sets: Whether there are functions that work with sets and values.
+        paper: Whether the prompts say what those of the paper say: nobody may abstain.
+        learnt: Which reflections on earlier attempts a prompt holds.
         graph: What the graph calls itself, for examples of its own; empty for none.
     """
 
     compound: bool = True
     planned: bool = True
+    sets: bool = True
+    paper: bool = False
+    learnt: Literal["all", "latest"] = "all"
     graph: str = ""
 
     def task(self, role: Role, run: Run) -> Writer:
@@ -46,10 +52,12 @@ class Wording:
                     question=run.topic,
                     definition=run.definition,
                     scratchpad=scratchpad,
-                    reflections=_numbered(run.reflections),
+                    reflections=_numbered(run.reflections[-1:] if self.learnt == "latest" else run.reflections),
                     step=len(run.steps),
                     compound=self.compound,
                     planned=self.planned,
+                    sets=self.sets,
+                    abstain=not self.paper,
                     shortened=shortened,
                     examples=self._examples(kind.template),
                 )
@@ -68,6 +76,8 @@ class Wording:
                     scratchpad=scratchpad,
                     answer=answer,
                     compound=self.compound,
+                    sets=self.sets,
+                    abstain=not self.paper,
                     shortened=shortened,
                     examples=self._examples(JudgePrompt.template),
                 )
@@ -87,6 +97,7 @@ class Wording:
                     outcome=outcome_of(attempt),
                     most_steps=most_steps,
                     compound=self.compound,
+                    sets=self.sets,
                     shortened=shortened,
                     examples=self._examples(ReflectionPrompt.template),
                 )
@@ -95,8 +106,8 @@ class Wording:
         return _fitting(write, attempt.steps)
 
     def _examples(self, template: str) -> str:
-        # They show functions inside each other, which this way of working may not know.
-        return examples_for(self.graph, template) if self.compound else ""
+        # They show functions inside each other, and those of sets, which this way of working may not know.
+        return examples_for(self.graph, template) if self.compound and self.sets else ""
 
 
 def _fitting(write: Callable[[str, bool], str], steps: Sequence[Step]) -> Writer:

@@ -7,12 +7,17 @@ from pydantic import Field
 
 from kg_agents.answers import ClosedBook
 from kg_agents.dialogue import Limits
+from kg_agents.manner import Manner
 
 _CHARACTERS_PER_TOKEN = 3
 
 
 CounselorAblation: TypeAlias = Literal["no-planning", "single-functions", "no-reflection"]
 """What is taken out (section 3.4): plans; functions inside each other and side by side; all judging."""
+
+
+FunctionSet: TypeAlias = Literal["four", "all"]
+"""The paper's four functions, also inside each other and side by side; or with those that work with sets and values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +33,11 @@ class CounselorSettings:
         reflection_tokens: How long a reflection may be.
         definition_tokens: How long the definition of the graph may be.
         closed_book: What becomes of what the model says by itself.
-        ablation: What is taken out; nothing by default.
+        manner: As in the paper, or as practice taught.
+        ablation: What is taken out of the paper's method; nothing by default. It brings the paper's manner with it.
+        functions: Which functions there are; by default four in the manner of the paper, and all otherwise.
+        learnt: Which reflections the next attempt begins with.
+        earlier_answer: Whether an earlier attempt's answer stands where the last one ends without any.
         failures: After so many failed steps in a row an attempt is given up.
         limits: What the whole run may use.
     """
@@ -41,9 +50,23 @@ class CounselorSettings:
     reflection_tokens: int = 1_500
     definition_tokens: int = 2_000
     closed_book: ClosedBook = "apart"
+    manner: Manner = "sextant"
     ablation: CounselorAblation | None = None
+    functions: FunctionSet | None = None
+    learnt: Literal["all", "latest"] = "all"
+    earlier_answer: bool = True
     failures: int = 3
     limits: Limits = field(default_factory=lambda: Limits(tokens=600_000, seconds=900.0))
+
+    @property
+    def as_in_paper(self) -> bool:
+        """Whether the method is the paper's."""
+        return self.manner == "paper" or self.ablation is not None
+
+    @property
+    def with_sets(self) -> bool:
+        """Whether there are functions that work with sets and values, beside the paper's four."""
+        return self.functions == "all" or (self.functions is None and not self.as_in_paper)
 
     @property
     def reflection_characters(self) -> int:

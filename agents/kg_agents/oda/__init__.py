@@ -2,13 +2,14 @@
 
 from kg_agents.oda.ablations import Parts, parts_of
 from kg_agents.oda.agent import ODA
-from kg_agents.oda.means import Act, Means, Observe, Reflect, Reflected
+from kg_agents.oda.means import Act, Choose, Means, Observe, Reflect, Reflected
 from kg_agents.oda.settings import OdaAblation, OdaSettings
 from kg_agents.oda.without_model import OdaWithoutModel
 
 __all__ = [
     "ODA",
     "Act",
+    "Choose",
     "Means",
     "Observe",
     "OdaAblation",

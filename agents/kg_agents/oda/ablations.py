@@ -2,21 +2,18 @@
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kg_agents.graph_values import Found, Observed, Triple
-from kg_agents.oda.means import Act, Means, Observe, Reflect, Reflected
-from kg_agents.oda.parts import ChooseAction, LookAhead, SelectTriples
+from kg_agents.oda.means import Act, Choose, Means, Observe, Reflect, Reflected
+from kg_agents.oda.parts import ChooseAction, FollowTails, LookAhead, SelectTriples
 from kg_agents.oda.replies import Action, read_facts
 from kg_agents.oda.run import NOTHING_OBSERVED, Run, far_ends
 from kg_agents.oda.settings import OdaAblation
 
 MADE_UP: Final = "made up, not looked up: "
 """How a fact is marked that the model believes."""
-
-_COMPARED: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +23,7 @@ class Parts:
     observe: Observe
     act: Act
     reflect: Reflect
+    choose: Choose
 
 
 async def look_nowhere(run: Run, /) -> Observed:
@@ -36,18 +34,20 @@ async def look_nowhere(run: Run, /) -> Observed:
 
 @dataclass(frozen=True, slots=True)
 class KeepSimilar:
-    """Keeps the triples that are most like the question instead of having the model choose (section 4.2)."""
+    """Keeps the triples that are most like the question instead of having the model choose (section 4.2).
+
+    What is compared is the relation and the far end of each, as one text.
+    """
 
     means: Means
 
     async def __call__(self, run: Run, observation: Observed, action: Action, found: Found, /) -> Reflected:
         """See `Reflect`."""
-        del action
-        chosen = self.means.settings
-        look = partial(self.means.graph.observe, run.question, run.entities, hops=1, top_n=_COMPARED)
-        near = await run.talk.within(partial(look, max_tokens=chosen.action_tokens))
-        scores = {**observation.scores(found.triples), **near.scores(found.triples)}
-        kept = tuple(sorted(found.triples, key=lambda triple: (-scores.get(triple, 0.0), triple))[: chosen.kept])
+        del observation
+        texts = [run.labels.pair(triple, action.entities) for triple in found.facts]
+        cosines = await run.talk.within(lambda: self.means.graph.likeness(run.question, texts))
+        likest = sorted(zip(cosines, found.facts, strict=True), key=lambda each: (-each[0], each[1]))
+        kept = tuple(triple for _, triple in likest[: self.means.settings.kept])
         return Reflected(kept, kept)
 
 
@@ -92,7 +92,8 @@ def _names_end_of(triple: Triple, run: Run, action: Action, said: str) -> bool:
 
 def parts_of(means: Means) -> Parts:
     """Return the parts of ODA that its settings ask for."""
-    whole = Parts(LookAhead(means), ChooseAction(means), SelectTriples(means))
+    follow = FollowTails(means.settings.entities)
+    whole = Parts(LookAhead(means), ChooseAction(means), SelectTriples(means), follow)
     ablation = means.settings.ablation
     return whole if ablation is None else _ABLATIONS[ablation](whole, means)
 
@@ -102,8 +103,8 @@ def _random(means: Means) -> KeepByDice:
 
 
 _ABLATIONS: Final[Mapping[OdaAblation, Callable[[Parts, Means], Parts]]] = {
-    "no-observation": lambda parts, _: Parts(look_nowhere, parts.act, parts.reflect),
-    "similar-reflection": lambda parts, means: Parts(parts.observe, parts.act, KeepSimilar(means)),
-    "random-reflection": lambda parts, means: Parts(parts.observe, parts.act, _random(means)),
-    "generated-facts": lambda parts, means: Parts(parts.observe, parts.act, Believe(means)),
+    "no-observation": lambda parts, _: replace(parts, observe=look_nowhere),
+    "similar-reflection": lambda parts, means: replace(parts, reflect=KeepSimilar(means)),
+    "random-reflection": lambda parts, means: replace(parts, reflect=_random(means)),
+    "generated-facts": lambda parts, means: replace(parts, reflect=Believe(means)),
 }

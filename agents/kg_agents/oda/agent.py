@@ -15,7 +15,7 @@ from kg_agents.oda.conclusions import grounded, read_conclusion
 from kg_agents.oda.means import Means
 from kg_agents.oda.prompting import Wording
 from kg_agents.oda.replies import Action
-from kg_agents.oda.run import Run, far_ends
+from kg_agents.oda.run import Run
 from kg_agents.oda.settings import OdaSettings
 from kg_agents.tool_calls import ToolError
 
@@ -115,7 +115,8 @@ class ODA:
             reflected = await self._parts.reflect(run, observation, action, found)
             await self._remember(run, reflected.kept)
             run.note(action, _what(found, run.passed_over), reflected.kept)
-            run.entities = self._next_entities(run, action, found, reflected.leading) or run.entities
+            edges = [each for each in reflected.leading if each not in found.values]
+            run.entities = self._parts.choose(run, action, edges) or run.entities
         except FailedReply as failure:
             run.fail(str(failure))
             return "unreadable"
@@ -161,22 +162,15 @@ class ODA:
         appended = await run.talk.within(partial(self._graph.remember, run.memory, kept))
         run.keep(await run.talk.within(partial(self._graph.recall, appended.memory)))
 
-    def _next_entities(self, run: Run, action: Action, found: Found, selected: Sequence[Triple]) -> tuple[str, ...]:
-        """Return the task-relevant entities of the next round (section 2.3), those that tell most first.
-
-        Those of the question that were not looked at yet are among them, as in the paper's own case (table 5).
-        """
-        edges = [each for each in selected if each not in found.values]
-        candidates = (*far_ends(edges, action.entities), *run.waiting)
-        return tuple(dict.fromkeys(candidates))[: self._settings.entities]
-
     async def _conclude(self, run: Run) -> tuple[Answer, ...]:
         """Have the model answer from the memory (table 7), and say where each answer comes from.
 
         Raises:
             FailedReply: It gave no answer.
         """
-        write = self._means.wording.answer(run, own=self._settings.closed_book != "never")
+        wording, chosen = self._means.wording, self._settings
+        own = chosen.closed_book != "never"
+        write = wording.paper_answer(run) if chosen.as_in_paper else wording.answer(run, own=own)
         conclusion = await self._means.ask(run, write, "answer", read_conclusion)
         run.missing, run.own = conclusion.missing, conclusion.own
         return grounded(conclusion, run.facts, run.asked, run.labels)

@@ -1,6 +1,6 @@
 """What every part of ODA works with, and what a part is."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -62,6 +62,14 @@ class Act(Protocol):
         Raises:
             FailedReply: None that is possible was chosen.
         """
+        ...
+
+
+class Choose(Protocol):
+    """Chooses the task-relevant entities of the next round."""
+
+    def __call__(self, run: Run, action: Action, leading: Sequence[Triple], /) -> tuple[str, ...]:
+        """Return them by id, those that tell most first; `leading` are the triples that lead on to them."""
         ...
 
 

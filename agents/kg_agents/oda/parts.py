@@ -9,7 +9,7 @@ from kg_agents.dialogue import FailedReply, NoRoom, RunEnded, Unreadable
 from kg_agents.graph_values import Found, Observed, Triple
 from kg_agents.oda.means import Means, Reflected
 from kg_agents.oda.replies import Action, Selection, read_action, read_selection
-from kg_agents.oda.run import Run
+from kg_agents.oda.run import Run, far_ends
 from kg_agents.texts import tokens_in
 from kg_agents.tool_calls import ToolError
 
@@ -114,6 +114,20 @@ class SelectTriples:
             batches[-1].append(triple)
             used += needed
         return batches
+
+
+@dataclass(frozen=True, slots=True)
+class FollowTails:
+    """Goes on to the tails of the triples that were reflected on (section 2.3).
+
+    Those of the question that were not looked at yet are among them, as in the paper's own case (table 5).
+    """
+
+    most: int
+
+    def __call__(self, run: Run, action: Action, leading: Sequence[Triple], /) -> tuple[str, ...]:
+        """See `Choose`."""
+        return tuple(dict.fromkeys((*far_ends(leading, action.entities), *run.waiting)))[: self.most]
 
 
 def _reader(run: Run, batch: Sequence[Triple], most: int) -> Callable[[str], Selection | Unreadable]:

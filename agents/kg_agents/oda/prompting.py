@@ -8,7 +8,7 @@ from kg_agents.dialogue import Writer, fitting
 from kg_agents.graph_values import Observed, Triple
 from kg_agents.oda.run import Run
 from kg_prompts import examples_for, render
-from kg_prompts.oda import ActionPrompt, AnswerPrompt, GeneratedFactsPrompt, ReflectionPrompt
+from kg_prompts.oda import ActionPrompt, AnswerPrompt, GeneratedFactsPrompt, PaperAnswerPrompt, ReflectionPrompt
 
 _PARTS: Final = (0.5, 0.25, 0.0)
 
@@ -59,8 +59,16 @@ class Wording:
 
         return _fitting(write, _body(observation.text), run.memory_shown)
 
+    def paper_answer(self, run: Run) -> Writer:
+        """Return what writes the prompt for the answers from memory and knowledge, as in the paper (table 7)."""
+
+        def write(_: str, memory: str) -> str:
+            return render(PaperAnswerPrompt(question=run.question, memory=memory))
+
+        return _fitting(write, "", run.memory_shown)
+
     def answer(self, run: Run, *, own: bool) -> Writer:
-        """Return what writes the prompt for the answers (table 7).
+        """Return what writes the prompt for the answers, from the memory alone.
 
         Args:
             run: The run.

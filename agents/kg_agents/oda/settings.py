@@ -5,6 +5,7 @@ from typing import Literal, TypeAlias
 
 from kg_agents.answers import ClosedBook
 from kg_agents.dialogue import Limits
+from kg_agents.manner import Manner
 
 OdaAblation: TypeAlias = Literal["no-observation", "similar-reflection", "random-reflection", "generated-facts"]
 """A part that is taken out or replaced (sections 4.1 and 4.2)."""
@@ -30,7 +31,9 @@ class OdaSettings:
         action_tokens: How long the answer to an action may be.
         failures: After so many failed steps in a row the run ends.
         closed_book: What becomes of what the model says by itself.
-        ablation: Which part is taken out or replaced; none by default.
+        manner: As in the paper, or as practice taught.
+        ablation: Which part of the paper's method is taken out or replaced; none by default. It brings the paper's
+            manner with it.
         seed: What the dice of a random reflection begin with.
         batches: In how many parts at most candidates are reflected on.
         limits: What the whole run may use.
@@ -51,7 +54,13 @@ class OdaSettings:
     action_tokens: int = 8_000
     failures: int = 2
     closed_book: ClosedBook = "apart"
+    manner: Manner = "sextant"
     ablation: OdaAblation | None = None
     seed: int = 0
     batches: int = 10
     limits: Limits = field(default_factory=Limits)
+
+    @property
+    def as_in_paper(self) -> bool:
+        """Whether the method is the paper's."""
+        return self.manner == "paper" or self.ablation is not None

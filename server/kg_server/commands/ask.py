@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
@@ -18,6 +19,7 @@ from kg_boundary.secrets import Redactor
 from kg_boundary.shown import visible_line
 from kg_server.commands.failures import ExitCode
 from kg_server.commands.invocation import invocation
+from kg_server.commands.likeness import likeness
 from kg_server.commands.output import warn
 from kg_server.commands.run_view import RunView, run_view
 from kg_server.settings import Settings
@@ -169,7 +171,14 @@ async def _ask(
         with Trace(path) as trace:
             async with _tools(settings, server, redactor) as tools:
                 return await run_question(
-                    asked, tools, llm, trace, judge=judge, reflector=reflector, watcher=_watcher(view)
+                    asked,
+                    tools,
+                    llm,
+                    trace,
+                    judge=judge,
+                    reflector=reflector,
+                    similarity=partial(likeness, settings),
+                    watcher=_watcher(view),
                 )
     except AgentError as error:
         raise BackendError(visible_line(" ".join(str(error).split()))) from error
