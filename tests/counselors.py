@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from kg_agents.graph_counselor import CounselorAnswer, CounselorSettings, GraphCounselor
 from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.scripted_llm import Scripted, ScriptedLlm
-from kg_agents.tool_calls import ToolCall, ToolError
+from kg_agents.tool_calls import ToolCall, ToolError, ToolOffer
 
 QUESTION = "What is the capital of Japan?"
 DEFINITION = "Graph 'played': relation | capital (P36)"
@@ -21,6 +21,9 @@ class PlayedGraph:
     answers: Mapping[str, ToolCall] = field(default_factory=dict[str, ToolCall])
     missing: frozenset[str] = frozenset()
     performed: list[str] = field(default_factory=list[str])
+
+    async def offer(self) -> ToolOffer:
+        return ToolOffer("", ())
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
         if tool in self.missing:

@@ -11,7 +11,7 @@ from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.llm import PromptTooLong
 from kg_agents.sessions import connect_tools
 from kg_agents.texts import tokens_in
-from kg_agents.tool_calls import OnCall, Tools, ignore_call
+from kg_agents.tool_calls import OnCall, Toolbox, ignore_call
 from kg_server.app import build_server
 from kg_server.settings import Settings
 from story_graphs import write_story
@@ -47,7 +47,7 @@ async def story(
 
 
 @asynccontextmanager
-async def story_tools(folder: Path, turtle: str, embedder: str = "lexical") -> AsyncGenerator[Tools]:
+async def story_tools(folder: Path, turtle: str, embedder: str = "lexical") -> AsyncGenerator[Toolbox]:
     """Serve a small graph in this process, and give what calls its tools."""
     source = write_story(folder, turtle)
     report = build_store([source], folder / "store", ImportOptions(name="story", sparql=False))

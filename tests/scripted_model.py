@@ -13,8 +13,12 @@ from loopback_service import Reply, answering
 class Turn(BaseModel):
     """One message of a conversation."""
 
+    model_config = ConfigDict(extra="forbid")
+
     role: str
     content: str
+    tool_calls: list[dict[str, object]] = []
+    tool_call_id: str = ""
 
 
 class Asked(BaseModel):
@@ -28,6 +32,10 @@ class Asked(BaseModel):
     max_tokens: int | None = None
     max_completion_tokens: int | None = None
     top_p: float | None = None
+    stop: list[str] | None = None
+    seed: int | None = None
+    tools: list[dict[str, object]] | None = None
+    response_format: dict[str, object] | None = None
 
     @property
     def prompt(self) -> str:
@@ -61,6 +69,19 @@ def completion(text: str | None, **usage: int) -> dict[str, object]:
     counted = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110, **usage}
     choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
     return {"id": "x", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice], "usage": counted}
+
+
+def calling(*calls: tuple[str, object]) -> Failure:
+    """Return an answer that calls functions, by name and arguments."""
+    message = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {"id": f"id{number}", "type": "function", "function": {"name": name, "arguments": arguments}}
+            for number, (name, arguments) in enumerate(calls, start=1)
+        ],
+    }
+    return Failure(200, {**completion(None), "choices": [{"message": message, "finish_reason": "tool_calls"}]})
 
 
 @contextmanager

@@ -7,6 +7,12 @@ from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
+from kg_agents.llm import FunctionCall
+from kg_agents.texts import whole_characters
+
+MAX_CALLS: Final = 200
+"""How many calls of one reply are read."""
+
 _MAX_TOKENS: Final = 100_000_000
 _OBJECT: Final = TypeAdapter(dict[str, object])
 _LIST: Final = TypeAdapter(list[object])
@@ -21,12 +27,14 @@ class ChatReply:
         finish_reason: Why it ended; `empty` where there is no choice.
         prompt_tokens: Those of the prompt.
         completion_tokens: Those of the reply.
+        calls: The functions that the model calls.
     """
 
     text: str
     finish_reason: str
     prompt_tokens: int | None
     completion_tokens: int | None
+    calls: tuple[FunctionCall, ...] = ()
 
 
 def read_chat_reply(content: bytes) -> ChatReply:
@@ -50,8 +58,22 @@ def read_chat_reply(content: bytes) -> ChatReply:
         return ChatReply("", "empty", *counted)
     choice = _object(choices[0])
     reason = choice.get("finish_reason")
-    text = _text(_object(choice.get("message")).get("content"))
-    return ChatReply(text, reason if isinstance(reason, str) else "", *counted)
+    message = _object(choice.get("message"))
+    calls = _list(message.get("tool_calls")) or ([message] if message.get("function_call") else [])
+    called = tuple(_call(_object(each), number) for number, each in enumerate(calls[:MAX_CALLS], start=1))
+    return ChatReply(_text(message.get("content")), reason if isinstance(reason, str) else "", *counted, called)
+
+
+def _call(call: Mapping[str, object], number: int) -> FunctionCall:
+    """Return a call of a function; some services give it no id, and some its arguments as an object."""
+    function = _object(call.get("function") or call.get("function_call"))
+    named, name, arguments = call.get("id"), function.get("name"), function.get("arguments")
+    written = arguments if isinstance(arguments, str) else json.dumps(arguments if arguments is not None else {})
+    return FunctionCall(
+        whole_characters(named) if isinstance(named, str) and named else f"call_{number}",
+        whole_characters(name) if isinstance(name, str) else "",
+        whole_characters(written),
+    )
 
 
 def _text(content: object) -> str:

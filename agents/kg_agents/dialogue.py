@@ -8,7 +8,7 @@ from typing import Final, Literal, Self, TypeAlias, TypeVar
 
 import anyio
 
-from kg_agents.llm import Llm, LlmError, Message, PromptTooLong, Usage
+from kg_agents.llm import Llm, LlmError, LlmRequest, Message, PromptTooLong, Usage
 from kg_agents.texts import clipped, tokens_in, whole_characters, without_thinking
 from kg_prompts import render
 from kg_prompts.oda import RetryPrompt
@@ -213,16 +213,9 @@ class Dialogue:
     async def _reply(self, task: Task, llm: Llm, messages: Sequence[Message]) -> str:
         if self.usage.tokens >= self._limits.tokens:
             raise RunEnded("tokens", f"The limit of {self._limits.tokens:,} tokens is reached.")
-        call = partial(
-            llm.complete,
-            messages,
-            purpose=task.purpose,
-            temperature=task.temperature,
-            top_p=task.top_p,
-            max_tokens=task.max_tokens,
-        )
+        request = LlmRequest(tuple(messages), task.purpose, task.temperature, task.max_tokens, task.top_p)
         try:
-            completion = await self.within(call)
+            completion = await self.within(partial(llm.complete, request))
         except PromptTooLong:
             raise
         except LlmError as error:

@@ -1,17 +1,18 @@
 """What an agent asks of a language model, and what can go wrong.
 
 AgentError
-├── LlmError            the model gave no reply
-│   ├── PromptTooLong   it would not take so long a prompt
-│   └── LlmUnavailable  it cannot be reached, refuses the key, or fails again and again
-└── ToolError           a call of a tool came to nothing (see `kg_agents.tool_calls`)
+├── LlmError             the model gave no reply
+│   ├── PromptTooLong    it would not take so long a prompt
+│   ├── ToolsUnsupported it cannot call functions
+│   └── LlmUnavailable   it cannot be reached, refuses the key, or fails again and again
+└── ToolError            a call of a tool came to nothing (see `kg_agents.tool_calls`)
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
-Role: TypeAlias = Literal["system", "user", "assistant"]
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
 
 class AgentError(Exception):
@@ -26,16 +27,91 @@ class PromptTooLong(LlmError):
     """The prompt does not fit into the model's context; a shorter one may."""
 
 
+class ToolsUnsupported(LlmError):
+    """The model, or the service that runs it, cannot call functions."""
+
+
 class LlmUnavailable(LlmError):
     """The model cannot be reached, refuses the key, or fails again and again."""
 
 
 @dataclass(frozen=True, slots=True)
+class FunctionCall:
+    """A call of a function that a model asks for.
+
+    Args:
+        id: What the model calls this call; the result is returned under it.
+        name: The function.
+        arguments: The arguments as the model wrote them: a JSON object where it kept to the form.
+    """
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a conversation."""
+    """One turn of a conversation.
+
+    Args:
+        role: Who speaks; `tool` where the text is the result of a call.
+        content: What is said.
+        calls: The functions that an assistant calls with it.
+        call_id: Which call the text is the result of, for the role `tool`.
+    """
 
     role: Role
     content: str
+    calls: tuple[FunctionCall, ...] = ()
+    call_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function that a model may call.
+
+    Args:
+        name: Its name.
+        description: What it does and when to call it.
+        parameters: The JSON schema of its arguments.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class LlmRequest:
+    """What a model is asked.
+
+    Args:
+        messages: The conversation so far; not empty.
+        purpose: What the call is for, in a word: `action`, `reflection`, `answer` and the like.
+        temperature: How freely the model chooses its words.
+        max_tokens: How long the reply may be.
+        top_p: From which share of the likeliest words it chooses; the model's own value when None.
+        stop: Texts before which the reply ends.
+        seed: What the dice begin with, where the service lets that be set.
+        tools: The functions that the model may call.
+        schema: The JSON schema that the reply keeps to, where the service can enforce one.
+    """
+
+    messages: tuple[Message, ...]
+    purpose: str
+    temperature: float
+    max_tokens: int
+    top_p: float | None = None
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+    tools: tuple[Function, ...] = ()
+    schema: Mapping[str, object] | None = None
+
+    @property
+    def prompt(self) -> str:
+        """The text of the last message."""
+        return self.messages[-1].content
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +145,13 @@ class Completion:
         text: What the model said; empty where it said nothing or refused.
         usage: What this call has used.
         finish_reason: Why it ended, as the model says it: `stop`, `length`, `content_filter` and the like.
+        calls: The functions that it calls.
     """
 
     text: str
     usage: Usage = Usage()
     finish_reason: str = "stop"
+    calls: tuple[FunctionCall, ...] = ()
 
 
 class Llm(Protocol):
@@ -84,26 +162,12 @@ class Llm(Protocol):
         """What the model is called."""
         ...
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        purpose: str,
-        temperature: float,
-        max_tokens: int,
-        top_p: float | None = None,
-    ) -> Completion:
+    async def complete(self, request: LlmRequest) -> Completion:
         """Return what the model replies.
-
-        Args:
-            messages: The conversation so far.
-            purpose: What the call is for, in a word: `action`, `reflection`, `answer` and the like.
-            temperature: How freely it chooses its words.
-            max_tokens: How long the reply may be.
-            top_p: From which share of the likeliest words it chooses; the model's own value when None.
 
         Raises:
             PromptTooLong: The messages do not fit into its context.
+            ToolsUnsupported: It is offered functions and cannot call any.
             LlmError: It gave no reply.
         """
         ...

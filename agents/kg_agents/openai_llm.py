@@ -1,14 +1,15 @@
 """Models behind an OpenAI-compatible service: OpenAI, vLLM, Ollama, llama.cpp and others."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
+import httpx2
 from pydantic import SecretStr
 
 from kg_agents.chat_replies import ChatReply, read_chat_reply
-from kg_agents.llm import Completion, LlmError, LlmUnavailable, Message, PromptTooLong, Usage
+from kg_agents.chat_requests import OPTIONAL, chat_body, estimated_tokens, refuses_tools
+from kg_agents.llm import Completion, LlmError, LlmRequest, LlmUnavailable, PromptTooLong, ToolsUnsupported, Usage
 from kg_agents.texts import tokens_in, whole_characters, without_thinking
 from kg_boundary.addresses import base_url_problem, masked
 from kg_boundary.bodies import ASKED_FOR, AnswerBounds
@@ -16,7 +17,6 @@ from kg_boundary.secrets import Redactor
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI
-    from openai.types.chat import ChatCompletionMessageParam
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
 _NO_KEY: Final = "none"
@@ -29,7 +29,6 @@ _TOO_LONG: Final = (
     *("context_length", "context length", "context size", "context window", "maximum context", "too many tokens"),
     *("prompt is too long", "input is too long", "reduce the length", "token count exceeds"),
 )
-_PARAMETERS: Final = frozenset({"temperature", "top_p", "max_tokens"})
 _ADVICE: Final = {
     401: "Check the API key.",
     403: "Check what the API key allows.",
@@ -98,24 +97,16 @@ class OpenAiLlm:
         """The model's name."""
         return self._model
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        purpose: str,
-        temperature: float,
-        max_tokens: int,
-        top_p: float | None = None,
-    ) -> Completion:
+    async def complete(self, request: LlmRequest) -> Completion:
         """See `Llm`."""
-        del purpose
-        completion = await self._completed(messages, temperature, max_tokens, top_p)
-        if completion.finish_reason != "length" or self._thinks or without_thinking(completion.text):
+        completion = await self._completed(request)
+        said = completion.calls or without_thinking(completion.text)
+        if completion.finish_reason != "length" or self._thinks or said:
             return completion
         # All that it was allowed to say were thoughts: from now on there is room for them.
         self._thinks = True
         try:
-            again = await self._completed(messages, temperature, max_tokens, top_p)
+            again = await self._completed(request)
         except LlmError:
             return completion
         return replace(again, usage=completion.usage + again.usage)
@@ -135,49 +126,38 @@ class OpenAiLlm:
         if client is not None:
             await client.close()
 
-    async def _completed(
-        self, messages: Sequence[Message], temperature: float, max_tokens: int, top_p: float | None
-    ) -> Completion:
-        self._check_length(messages, max_tokens)
-        reply = await self._ask(messages, temperature=temperature, max_tokens=max_tokens, top_p=top_p)
+    async def _completed(self, request: LlmRequest) -> Completion:
+        self._check_length(request)
+        reply = await self._ask(request)
         text = whole_characters(reply.text)
-        prompt_tokens = _estimate(messages) if reply.prompt_tokens is None else reply.prompt_tokens
+        prompt_tokens = estimated_tokens(request) if reply.prompt_tokens is None else reply.prompt_tokens
         completion_tokens = reply.completion_tokens
         if completion_tokens is None or reply.finish_reason == "empty":
-            completion_tokens = tokens_in(text)
+            completion_tokens = tokens_in(text) + sum(tokens_in(call.arguments) for call in reply.calls)
         cost = self._prices.cost(prompt_tokens, completion_tokens)
-        return Completion(text, Usage(prompt_tokens, completion_tokens, cost, 1), reply.finish_reason)
+        return Completion(text, Usage(prompt_tokens, completion_tokens, cost, 1), reply.finish_reason, reply.calls)
 
-    def _check_length(self, messages: Sequence[Message], max_tokens: int) -> None:
+    def _check_length(self, request: LlmRequest) -> None:
         if self._context_tokens is None:
             return
-        needed = _estimate(messages) + max_tokens + (_LEAST_THINKING if self._thinks else 0)
+        needed = estimated_tokens(request) + request.max_tokens + (_LEAST_THINKING if self._thinks else 0)
         if needed > self._context_tokens:
             raise PromptTooLong(
                 f"Prompt and reply need about {needed:,} tokens; {self._model} takes {self._context_tokens:,}."
             )
 
-    async def _ask(
-        self, messages: Sequence[Message], *, temperature: float, max_tokens: int, top_p: float | None
-    ) -> ChatReply:
+    async def _ask(self, request: LlmRequest) -> ChatReply:
         import openai  # noqa: PLC0415 - takes a third of a second, which only those should wait for who use a model
 
         client, refused = self._connected(), self._refused
-        renamed, allowed = "max_tokens" in refused, self._allowed(messages, max_tokens)
+        body = chat_body(self._model, request, self._allowed(request), refused)
         try:
-            answer = await client.chat.completions.with_raw_response.create(
-                model=self._model,
-                messages=[_param(each) for each in messages],
-                temperature=openai.omit if "temperature" in refused else temperature,
-                max_tokens=openai.omit if renamed else allowed,
-                max_completion_tokens=allowed if renamed else openai.omit,
-                top_p=openai.omit if top_p is None or "top_p" in refused else top_p,
-            )
+            answer = await client.post("/chat/completions", cast_to=httpx2.Response, body=body)
             return read_chat_reply(self._redactor.data(answer.content))
         except openai.BadRequestError as error:
-            named = _PARAMETERS & {str(error.param)} - refused
+            named = OPTIONAL & {str(error.param)} - refused
             if not named:
-                raise self._refusal(error) from error
+                raise self._refusal(error, request) from error
             # Models that think take no sampling, and count their tokens under another name.
             self._refused = refused | named
             self._thinks = self._thinks or "max_tokens" in named
@@ -188,17 +168,18 @@ class OpenAiLlm:
                 f"{self._where} cannot be reached: {self._quoted(error.__cause__ or error)}. Check the base URL."
             ) from error
         except openai.APIStatusError as error:
-            raise self._refusal(error) from error
+            raise self._refusal(error, request) from error
         except (openai.APIError, ValueError) as error:
             raise LlmError(f"{self._where} answered with something that is no reply: {self._quoted(error)}.") from error
-        return await self._ask(messages, temperature=temperature, max_tokens=max_tokens, top_p=top_p)
+        return await self._ask(request)
 
-    def _allowed(self, messages: Sequence[Message], max_tokens: int) -> int:
+    def _allowed(self, request: LlmRequest) -> int:
         """Return how long a reply may be, with the thoughts before it."""
         if not self._thinks:
-            return max_tokens
-        allowed = max_tokens + _THINKING_TOKENS
-        return allowed if self._context_tokens is None else min(allowed, self._context_tokens - _estimate(messages))
+            return request.max_tokens
+        allowed = request.max_tokens + _THINKING_TOKENS
+        left = self._context_tokens
+        return allowed if left is None else min(allowed, left - estimated_tokens(request))
 
     def _connected(self) -> "AsyncOpenAI":
         if self._client is None:
@@ -225,8 +206,10 @@ class OpenAiLlm:
         line = " ".join(self._redactor.message(str(error)).split()).rstrip(".")
         return line if len(line) <= _MAX_QUOTED else f"{line[:_MAX_QUOTED]}…"
 
-    def _refusal(self, error: "APIStatusError") -> LlmError:
+    def _refusal(self, error: "APIStatusError", request: LlmRequest) -> LlmError:
         status, reason = error.status_code, self._quoted(error)
+        if request.tools and status not in {401, 403, 429} and refuses_tools(reason):
+            return ToolsUnsupported(f"{self._where} cannot call functions: {reason}.")
         if status in {400, 413, 422} and any(each in reason.lower() for each in _TOO_LONG):
             return PromptTooLong(f"{self._where} takes no prompt of this length: {reason}")
         advice = f" {_ADVICE[status]}" if status in _ADVICE else ""
@@ -236,15 +219,3 @@ class OpenAiLlm:
 
 def _value_of(key: SecretStr | None) -> str:
     return "" if key is None else key.get_secret_value()
-
-
-def _param(message: Message) -> "ChatCompletionMessageParam":
-    if message.role == "assistant":
-        return {"role": "assistant", "content": message.content}
-    if message.role == "system":
-        return {"role": "system", "content": message.content}
-    return {"role": "user", "content": message.content}
-
-
-def _estimate(messages: Sequence[Message]) -> int:
-    return tokens_in("".join(each.content for each in messages))

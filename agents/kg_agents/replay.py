@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from kg_agents.llm import AgentError, Completion, LlmError, Message, PromptTooLong, Usage
-from kg_agents.tool_calls import ToolCall, ToolError
-from kg_agents.trace import AnswerLine, LlmLine, RunLine, ToolLine, read_trace
+from kg_agents.llm import AgentError, Completion, LlmError, LlmRequest, PromptTooLong, ToolsUnsupported, Usage
+from kg_agents.tool_calls import ToolCall, ToolError, ToolOffer
+from kg_agents.trace import AnswerLine, LlmLine, OfferLine, RunLine, ToolLine, read_trace
 
 INTERRUPTED: Final = "interrupted"
 """How a run ended whose record holds no answer."""
@@ -33,14 +33,16 @@ class Replay:
         lines = read_trace(path)
         self.run = next(line for line in lines if isinstance(line, RunLine))
         self.answer = next((line for line in lines if isinstance(line, AnswerLine)), None)
-        self.clock = RecordedClock(next((line.at_s for line in lines if isinstance(line, LlmLine | ToolLine)), 0.0))
+        self.clock = RecordedClock(
+            next((line.at_s for line in lines if isinstance(line, LlmLine | OfferLine | ToolLine)), 0.0)
+        )
         end = self.answer.stop_reason if self.answer is not None else INTERRUPTED
         # All models answer from one list: which of them was asked follows from what for.
         calls = deque(line for line in lines if isinstance(line, LlmLine))
         self.llm = ReplayedLlm(self.run.model, calls, self.clock, end)
         self.judge = ReplayedLlm(self.run.judge, calls, self.clock, end)
         self.reflector = ReplayedLlm(self.run.reflector, calls, self.clock, end)
-        self.tools = ReplayedTools([line for line in lines if isinstance(line, ToolLine)], self.clock, end)
+        self.tools = ReplayedTools([line for line in lines if isinstance(line, OfferLine | ToolLine)], self.clock, end)
 
     def check_that_all_was_replayed(self) -> None:
         """Make sure that the run made every call that the record holds.
@@ -66,7 +68,7 @@ class RecordedClock:
         """Return the time."""
         return self._now_s
 
-    def pass_by(self, line: LlmLine | ToolLine) -> None:
+    def pass_by(self, line: LlmLine | OfferLine | ToolLine) -> None:
         """Go on to the end of a call."""
         self._now_s = max(self._now_s, line.at_s + line.took_s)
 
@@ -92,15 +94,7 @@ class ReplayedLlm:
         """How many calls were not made yet."""
         return len(self._left)
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        purpose: str,
-        temperature: float,
-        max_tokens: int,
-        top_p: float | None = None,
-    ) -> Completion:
+    async def complete(self, request: LlmRequest) -> Completion:
         """See `Llm`.
 
         Raises:
@@ -108,21 +102,20 @@ class ReplayedLlm:
             LlmError: The model failed here.
             TimeoutError: The time was over here.
         """
-        del temperature, max_tokens, top_p
         if not self._left:
-            raise _nothing_left(f"The record holds no more replies; asked was for {purpose!r}.", self._end)
+            raise _nothing_left(f"The record holds no more replies; asked was for {request.purpose!r}.", self._end)
         line = self._left.popleft()
         self._clock.pass_by(line)
-        asked = [(each.role, each.content) for each in messages]
-        if line.purpose != purpose or line.messages != asked:
+        if line.purpose != request.purpose or line.asked != request.messages:
             raise ReplayDiverged(
-                f"The run asks for {purpose!r} with {asked[-1][1][:_SHOWN]!r}; the record holds {line.purpose!r} with "
-                f"{line.messages[-1:]!r:.{_SHOWN}}. It was made by another version or with other parameters."
+                f"The run asks for {request.purpose!r} with {request.prompt[:_SHOWN]!r}; the record holds "
+                f"{line.purpose!r} with {line.messages[-1:]!r:.{_SHOWN}}. "
+                "It was made by another version or with other parameters."
             )
         if line.error:
-            raise PromptTooLong(line.error) if line.too_long else LlmError(line.error)
+            raise _failure(line)
         usage = Usage(line.prompt_tokens, line.completion_tokens, line.cost, 1)
-        return Completion(line.reply, usage, line.finish_reason)
+        return Completion(line.reply, usage, line.finish_reason, tuple(line.calls))
 
 
 class ReplayedTools:
@@ -134,7 +127,7 @@ class ReplayedTools:
         end: See `ReplayedLlm`.
     """
 
-    def __init__(self, lines: Sequence[ToolLine], clock: RecordedClock, end: str) -> None:
+    def __init__(self, lines: Sequence[OfferLine | ToolLine], clock: RecordedClock, end: str) -> None:
         self._left = deque(lines)
         self._clock = clock
         self._end = end
@@ -143,6 +136,24 @@ class ReplayedTools:
     def left(self) -> int:
         """How many calls were not made yet."""
         return len(self._left)
+
+    async def offer(self) -> ToolOffer:
+        """See `Toolbox`.
+
+        Raises:
+            ReplayDiverged: The record holds a call here, or none.
+            ToolError: The server did not answer here.
+            TimeoutError: The time was over here.
+        """
+        if not self._left:
+            raise _nothing_left("The record does not hold which tools there are.", self._end)
+        line = self._left.popleft()
+        self._clock.pass_by(line)
+        if isinstance(line, ToolLine):
+            raise ReplayDiverged(f"The run asks which tools there are; the record holds {line.tool!r:.{_SHOWN}}.")
+        if line.error:
+            raise ToolError(line.error)
+        return ToolOffer(line.instructions, tuple(line.tools))
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
         """See `Tools`.
@@ -156,6 +167,8 @@ class ReplayedTools:
             raise _nothing_left(f"The record holds no more calls; asked was for {tool}.", self._end)
         line = self._left.popleft()
         self._clock.pass_by(line)
+        if isinstance(line, OfferLine):
+            raise ReplayDiverged(f"The run calls {tool}; the record holds which tools there are.")
         if line.tool != tool or line.arguments != dict(arguments):
             raise ReplayDiverged(
                 f"The run calls {tool} {dict(arguments)}; the record holds {line.tool!r:.{_SHOWN}} "
@@ -164,6 +177,12 @@ class ReplayedTools:
         if line.error:
             raise ToolError(line.error)
         return ToolCall(line.tool, line.arguments, line.text, line.data, line.failed)
+
+
+def _failure(line: LlmLine) -> LlmError:
+    if line.no_tools:
+        return ToolsUnsupported(line.error)
+    return PromptTooLong(line.error) if line.too_long else LlmError(line.error)
 
 
 def _nothing_left(reason: str, end: str) -> ReplayDiverged | TimeoutError:

@@ -22,7 +22,7 @@ from kg_agents.oda.without_model import NoModel
 from kg_agents.replay import Replay
 from kg_agents.similarity import ComparingTools, Similarity
 from kg_agents.texts import whole_characters
-from kg_agents.tool_calls import Tools
+from kg_agents.tool_calls import Toolbox
 from kg_agents.trace import AnswerLine, InvalidTrace, RecordedAgent, RunLine, Trace
 from kg_agents.traced import TracedLlm, TracedTools
 from kg_agents.watching import WatchedLlm, WatchedTools, Watcher
@@ -64,7 +64,7 @@ class Question:
 
 async def run_question(
     asked: Question,
-    tools: Tools,
+    tools: Toolbox,
     llm: Llm | None,
     trace: Trace,
     *,
@@ -155,7 +155,7 @@ class _Run:
 
     asked: Question
     agent: RecordedAgent
-    tools: Tools
+    tools: Toolbox
     llm: Llm | None
     judge: Llm | None
     reflector: Llm | None

@@ -1,26 +1,12 @@
 """A model that replies by script, for tests of agents and for replays."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
-from kg_agents.llm import Completion, LlmError, Message, Usage
+from kg_agents.llm import Completion, LlmError, LlmRequest, Usage
 
 Scripted: TypeAlias = str | Completion | LlmError | Callable[[str], str]
 """A reply, an error to raise, or what makes a reply from the last message."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One call: what for, and the conversation."""
-
-    purpose: str
-    messages: tuple[Message, ...]
-
-    @property
-    def prompt(self) -> str:
-        """The last message."""
-        return self.messages[-1].content
 
 
 class ScriptedLlm:
@@ -38,31 +24,23 @@ class ScriptedLlm:
     ) -> None:
         self._left = list(replies)
         self._by_purpose = {purpose: list(each) for purpose, each in (by_purpose or {}).items()}
-        self.asked: list[Asked] = []
+        self.asked: list[LlmRequest] = []
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        purpose: str,
-        temperature: float,
-        max_tokens: int,
-        top_p: float | None = None,
-    ) -> Completion:
+    async def complete(self, request: LlmRequest) -> Completion:
         """See `Llm`.
 
         Raises:
             LlmError: It is the next entry of the script, or the script is over.
         """
-        del temperature, max_tokens, top_p
-        self.asked.append(Asked(purpose, tuple(messages)))
-        left = self._by_purpose.get(purpose, self._left)
+        self.asked.append(request)
+        left = self._by_purpose.get(request.purpose, self._left)
         if not left:
-            raise LlmError(f"The script holds no more replies for {purpose!r}.")
+            raise LlmError(f"The script holds no more replies for {request.purpose!r}.")
         reply = left.pop(0)
         if isinstance(reply, LlmError):
             raise reply
         if isinstance(reply, Completion):
             return reply
-        text = reply if isinstance(reply, str) else reply(messages[-1].content)
-        return Completion(text, Usage(sum(len(each.content) for each in messages) // 4, len(text) // 4, calls=1))
+        text = reply if isinstance(reply, str) else reply(request.prompt)
+        asked = sum(len(each.content) for each in request.messages)
+        return Completion(text, Usage(asked // 4, len(text) // 4, calls=1))

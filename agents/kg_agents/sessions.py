@@ -2,11 +2,12 @@
 
 import json
 import shlex
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from types import TracebackType
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import anyio
 import httpx2
@@ -16,15 +17,21 @@ from mcp.server import MCPServer
 from mcp.types import CallToolResult
 from pydantic import ValidationError
 
-from kg_agents.tool_calls import ToolCall, ToolError, Tools, UnreadableAnswer
+from kg_agents.llm import Function
+from kg_agents.tool_calls import Toolbox, ToolCall, ToolError, ToolOffer, UnreadableAnswer
 from kg_boundary.addresses import masked, masked_command
 from kg_boundary.secrets import Redactor
+
+T = TypeVar("T")
 
 Target: TypeAlias = str | StdioServerParameters | MCPServer[None]
 """A server: its URL, the command line that starts it, or the server itself."""
 
 CONNECT_S: Final = 30.0
 """How long a server may take to answer for the first time."""
+
+MAX_PAGES: Final = 10
+"""How many pages of a list of tools are read."""
 
 _ADVICE: Final = "Give a URL, or the command line of a server with these tools."
 
@@ -74,17 +81,23 @@ class SessionTools:
     session: Session
     redactor: Redactor = field(default_factory=Redactor)
 
+    async def offer(self) -> ToolOffer:
+        """See `Toolbox`."""
+        offered: list[Function] = []
+        cursor: str | None = None
+        for _ in range(MAX_PAGES):
+            page = await self._answer("tools/list", partial(Client.list_tools, cursor=cursor))
+            offered += (Function(each.name, each.description or "", each.input_schema) for each in page.tools)
+            cursor = page.next_cursor
+            if not cursor:
+                break
+        client = self.session.client
+        instructions = "" if client is None else client.instructions or ""
+        return ToolOffer(self.redactor.text(instructions), tuple(offered))
+
     async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
         """See `Tools`."""
-        try:
-            result = await self._result(tool, dict(arguments))
-        except ValidationError as error:
-            raise UnreadableAnswer(f"{tool}: The server answered in a form that is not known.") from error
-        except (MCPError, RuntimeError, anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
-            raise ToolError(f"{tool}: {self.redactor.text(str(error)) or type(error).__name__}") from error
-        if result is None:
-            fault = self.redactor.message(self.session.fault) or "it closed the connection"
-            raise ToolError(f"{tool}: The server was lost ({fault}).")
+        result = await self._answer(tool, lambda client: client.call_tool(tool, dict(arguments)))
         text = self.redactor.data(_text(result).encode(errors="replace")).decode()
         return ToolCall(tool, dict(arguments), text, self._without_secrets(result.structured_content), result.is_error)
 
@@ -95,14 +108,31 @@ class SessionTools:
         shown = self.redactor.data(written)
         return data if shown == written else json.loads(shown)
 
-    async def _result(self, tool: str, arguments: dict[str, object]) -> CallToolResult | None:
+    async def _answer(self, asked: str, ask: Callable[[Client], Awaitable[T]]) -> T:
+        """Return what the server answers.
+
+        Raises:
+            ToolError: It does not, or not in a form that is known.
+        """
+        try:
+            answer = await self._result(ask)
+        except ValidationError as error:
+            raise UnreadableAnswer(f"{asked}: The server answered in a form that is not known.") from error
+        except (MCPError, RuntimeError, anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
+            raise ToolError(f"{asked}: {self.redactor.text(str(error)) or type(error).__name__}") from error
+        if answer is None:
+            fault = self.redactor.message(self.session.fault) or "it closed the connection"
+            raise ToolError(f"{asked}: The server was lost ({fault}).")
+        return answer
+
+    async def _result(self, ask: Callable[[Client], Awaitable[T]]) -> T | None:
         """Return the answer, or None where the session is closed before it comes."""
         if self.session.client is None:
             return None
         with anyio.CancelScope() as call:
             self.session.calls.add(call)
             try:
-                return await self.session.client.call_tool(tool, arguments)
+                return await ask(self.session.client)
             finally:
                 self.session.calls.discard(call)
         return None
@@ -111,7 +141,7 @@ class SessionTools:
 @asynccontextmanager
 async def connect_tools(
     target: Target, *, connect_s: float = CONNECT_S, redactor: Redactor | None = None
-) -> AsyncGenerator[Tools]:
+) -> AsyncGenerator[Toolbox]:
     """Open one session to a server, and give what calls its tools.
 
     Args:

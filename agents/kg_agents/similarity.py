@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from pydantic import TypeAdapter
 
-from kg_agents.tool_calls import ToolCall, Tools
+from kg_agents.tool_calls import Toolbox, ToolCall, ToolOffer
 
 COMPARE: Final = "compare-texts"
 """The tool that compares texts, in the record of a run."""
@@ -31,8 +31,12 @@ class ComparingTools:
         similarity: What compares.
     """
 
-    tools: Tools
+    tools: Toolbox
     similarity: Similarity
+
+    async def offer(self) -> ToolOffer:
+        """See `Toolbox`."""
+        return await self.tools.offer()
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
         """See `Tools`."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from kg_agents.llm import AgentError
+from kg_agents.llm import AgentError, Function
 
 
 class ToolError(AgentError):
@@ -39,11 +39,36 @@ def ignore_call(call: ToolCall) -> None:
     del call
 
 
+@dataclass(frozen=True, slots=True)
+class ToolOffer:
+    """The tools that a server offers, and what it says of their use.
+
+    Args:
+        instructions: What the server tells a model that uses it.
+        tools: Each tool with its description and the schema of its arguments.
+    """
+
+    instructions: str
+    tools: tuple[Function, ...]
+
+
 class Tools(Protocol):
     """What calls tools: a session, or the record of one."""
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
         """Call a tool.
+
+        Raises:
+            ToolError: The server does not answer.
+        """
+        ...
+
+
+class Toolbox(Tools, Protocol):
+    """What calls tools, and says which there are."""
+
+    async def offer(self) -> ToolOffer:
+        """Return what the server offers.
 
         Raises:
             ToolError: The server does not answer.

@@ -15,7 +15,7 @@ from typing import IO, Annotated, Final, Literal, Self, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from kg_agents.answers import AgentAnswer, Answer, Status
-from kg_agents.llm import AgentError
+from kg_agents.llm import AgentError, Function, FunctionCall, Message, Role
 from kg_boundary.private_files import open_private, private_folder
 from kg_boundary.shown import json_text
 
@@ -50,21 +50,42 @@ class RunLine(_Line):
     reflector: str = ""
 
 
+class RecordedMessage(_Line):
+    """A message that calls functions, or that is the result of a call."""
+
+    role: Role
+    content: str
+    calls: list[FunctionCall] = []
+    call_id: str = ""
+
+    @property
+    def message(self) -> Message:
+        """The message."""
+        return Message(self.role, self.content, tuple(self.calls), self.call_id)
+
+
 class LlmLine(_Line):
     """One call to the model, its reply or its failure, tokens, and when it began and how long it took, in seconds."""
 
     kind: Literal["llm"] = "llm"
     purpose: str
-    messages: list[tuple[str, str]]
+    messages: list[tuple[Role, str] | RecordedMessage]
     reply: str
+    calls: list[FunctionCall] = []
     error: str = ""
     too_long: bool = False
+    no_tools: bool = False
     finish_reason: str = ""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float = 0.0
     at_s: float
     took_s: float
+
+    @property
+    def asked(self) -> tuple[Message, ...]:
+        """The conversation."""
+        return tuple(each.message if isinstance(each, RecordedMessage) else Message(*each) for each in self.messages)
 
 
 class ToolLine(_Line):
@@ -76,6 +97,17 @@ class ToolLine(_Line):
     text: str
     data: dict[str, object]
     failed: bool
+    error: str = ""
+    at_s: float
+    took_s: float
+
+
+class OfferLine(_Line):
+    """The tools that the server offered, or why it did not say, and when that began and how long it took."""
+
+    kind: Literal["offer"] = "offer"
+    instructions: str = ""
+    tools: list[Function] = []
     error: str = ""
     at_s: float
     took_s: float
@@ -112,8 +144,17 @@ class AnswerLine(_Line):
         return kept.model_copy(update={"tokens": self.tokens, "seconds": self.seconds}) == self
 
 
-TraceLine: TypeAlias = Annotated[RunLine | LlmLine | ToolLine | AnswerLine, Field(discriminator="kind")]
-_LINE: Final[TypeAdapter[RunLine | LlmLine | ToolLine | AnswerLine]] = TypeAdapter(TraceLine)
+AnyLine: TypeAlias = RunLine | LlmLine | OfferLine | ToolLine | AnswerLine
+_LINE: Final[TypeAdapter[AnyLine]] = TypeAdapter(Annotated[AnyLine, Field(discriminator="kind")])
+
+
+def recorded(message: Message) -> tuple[Role, str] | RecordedMessage:
+    """Return a message as a record holds it."""
+    if message.calls or message.call_id:
+        return RecordedMessage(
+            role=message.role, content=message.content, calls=list(message.calls), call_id=message.call_id
+        )
+    return message.role, message.content
 
 
 class InvalidTrace(AgentError):
@@ -157,14 +198,14 @@ class Trace:
         """Seconds since the record began."""
         return round(self._clock() - self._began, 6)
 
-    def write(self, line: RunLine | LlmLine | ToolLine | AnswerLine) -> None:
+    def write(self, line: AnyLine) -> None:
         """Add a line."""
         assert self._file is not None, "a trace is written inside its `with` block"  # noqa: S101 - a mistake of ours
         self._file.write(json_text(line.model_dump(mode="json")) + "\n")
         self._file.flush()
 
 
-def read_trace(path: Path) -> list[RunLine | LlmLine | ToolLine | AnswerLine]:
+def read_trace(path: Path) -> list[AnyLine]:
     """Read a record.
 
     Raises:
@@ -194,7 +235,7 @@ def _is_replaceable(path: Path) -> bool:
         return False
 
 
-def _lines(path: Path) -> Iterator[RunLine | LlmLine | ToolLine | AnswerLine]:
+def _lines(path: Path) -> Iterator[AnyLine]:
     left = MAX_TRACE
     with path.open("rb") as file:
         for number in count(1):

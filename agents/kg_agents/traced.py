@@ -1,12 +1,12 @@
 """Models and tools whose calls are kept in a record."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
-from kg_agents.llm import Completion, Llm, LlmError, Message, PromptTooLong
+from kg_agents.llm import Completion, FunctionCall, Llm, LlmError, LlmRequest, PromptTooLong, ToolsUnsupported
 from kg_agents.texts import whole_characters
-from kg_agents.tool_calls import ToolCall, ToolError, Tools
-from kg_agents.trace import LlmLine, ToolLine, Trace
+from kg_agents.tool_calls import Toolbox, ToolCall, ToolError, ToolOffer
+from kg_agents.trace import LlmLine, OfferLine, ToolLine, Trace, recorded
 
 
 class TracedLlm:
@@ -26,30 +26,24 @@ class TracedLlm:
         """See `Llm`."""
         return self._llm.name
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        purpose: str,
-        temperature: float,
-        max_tokens: int,
-        top_p: float | None = None,
-    ) -> Completion:
+    async def complete(self, request: LlmRequest) -> Completion:
         """See `Llm`."""
         began = self._trace.now_s
         try:
-            completion = await self._llm.complete(
-                messages, purpose=purpose, temperature=temperature, max_tokens=max_tokens, top_p=top_p
-            )
+            completion = await self._llm.complete(request)
         except LlmError as error:
-            failed = self._line(messages, purpose, began, error=str(error))
-            self._trace.write(failed.model_copy(update={"too_long": isinstance(error, PromptTooLong)}))
+            failed = self._line(request, began, error=str(error))
+            kinds = {"too_long": isinstance(error, PromptTooLong), "no_tools": isinstance(error, ToolsUnsupported)}
+            self._trace.write(failed.model_copy(update=kinds))
             raise
-        completion = replace(completion, text=whole_characters(completion.text))
+        completion = replace(
+            completion, text=whole_characters(completion.text), calls=tuple(map(_whole, completion.calls))
+        )
         usage = completion.usage
-        line = self._line(messages, purpose, began).model_copy(
+        line = self._line(request, began).model_copy(
             update={
                 "reply": completion.text,
+                "calls": list(completion.calls),
                 "finish_reason": completion.finish_reason,
                 "prompt_tokens": usage.prompt_tokens,
                 "completion_tokens": usage.completion_tokens,
@@ -59,10 +53,10 @@ class TracedLlm:
         self._trace.write(line)
         return completion
 
-    def _line(self, messages: Sequence[Message], purpose: str, began: float, error: str = "") -> LlmLine:
+    def _line(self, request: LlmRequest, began: float, error: str = "") -> LlmLine:
         return LlmLine(
-            purpose=purpose,
-            messages=[(each.role, each.content) for each in messages],
+            purpose=request.purpose,
+            messages=list(map(recorded, request.messages)),
             reply="",
             error=error,
             at_s=began,
@@ -78,9 +72,23 @@ class TracedTools:
         trace: Where they are kept.
     """
 
-    def __init__(self, tools: Tools, trace: Trace) -> None:
+    def __init__(self, tools: Toolbox, trace: Trace) -> None:
         self._tools = tools
         self._trace = trace
+
+    async def offer(self) -> ToolOffer:
+        """See `Toolbox`."""
+        began = self._trace.now_s
+        try:
+            offer = await self._tools.offer()
+        except ToolError as error:
+            self._trace.write(OfferLine(error=str(error), at_s=began, took_s=self._since(began)))
+            raise
+        offered = OfferLine(
+            instructions=offer.instructions, tools=list(offer.tools), at_s=began, took_s=self._since(began)
+        )
+        self._trace.write(offered)
+        return offer
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
         """See `Tools`."""
@@ -103,6 +111,13 @@ class TracedTools:
                 failed=call.failed,
                 error=error,
                 at_s=began,
-                took_s=round(self._trace.now_s - began, 6),
+                took_s=self._since(began),
             )
         )
+
+    def _since(self, began: float) -> float:
+        return round(self._trace.now_s - began, 6)
+
+
+def _whole(call: FunctionCall) -> FunctionCall:
+    return FunctionCall(whole_characters(call.id), whole_characters(call.name), whole_characters(call.arguments))

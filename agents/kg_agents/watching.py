@@ -1,12 +1,12 @@
 """Watching a run: which entities it is about, what it waits for, what that has used, and every step."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from kg_agents.answers import Step
 from kg_agents.linking import Linking
-from kg_agents.llm import Completion, Llm, Message, Usage
-from kg_agents.tool_calls import ToolCall, Tools
+from kg_agents.llm import Completion, Llm, LlmRequest, Usage
+from kg_agents.tool_calls import Toolbox, ToolCall, ToolOffer
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +38,10 @@ class WatchedLlm:
         """See `Llm`."""
         return self.llm.name
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        purpose: str,
-        temperature: float,
-        max_tokens: int,
-        top_p: float | None = None,
-    ) -> Completion:
+    async def complete(self, request: LlmRequest) -> Completion:
         """See `Llm`."""
-        self.watcher.on_begin(purpose)
-        completion = await self.llm.complete(
-            messages, purpose=purpose, temperature=temperature, max_tokens=max_tokens, top_p=top_p
-        )
+        self.watcher.on_begin(request.purpose)
+        completion = await self.llm.complete(request)
         self.watcher.on_used(completion.usage)
         return completion
 
@@ -60,8 +50,12 @@ class WatchedLlm:
 class WatchedTools:
     """Passes calls on to the tools, and tells of them."""
 
-    tools: Tools
+    tools: Toolbox
     watcher: Watcher
+
+    async def offer(self) -> ToolOffer:
+        """See `Toolbox`."""
+        return await self.tools.offer()
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
         """See `Tools`."""

@@ -1,6 +1,5 @@
 """Graph Counselor's loops, with a model and a graph that play by script."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from kg_agents.graph_counselor import (
 from kg_agents.graph_counselor.support import Read
 from kg_agents.graph_values import Labels
 from kg_agents.knowledge import KnowledgeGraph
-from kg_agents.llm import Completion, Message, Usage
+from kg_agents.llm import Completion, LlmRequest, Usage
 from kg_agents.replay import Replay
 from kg_agents.scripted_llm import ScriptedLlm
 from kg_agents.trace import RunLine, Trace
@@ -207,19 +206,9 @@ async def test_models_are_sampled_as_in_the_paper() -> None:
     sampled: list[tuple[str, float, float | None, int]] = []
 
     class Watched(ScriptedLlm):
-        async def complete(
-            self,
-            messages: Sequence[Message],
-            *,
-            purpose: str,
-            temperature: float,
-            max_tokens: int,
-            top_p: float | None = None,
-        ) -> Completion:
-            sampled.append((purpose, temperature, top_p, max_tokens))
-            return await super().complete(
-                messages, purpose=purpose, temperature=temperature, max_tokens=max_tokens, top_p=top_p
-            )
+        async def complete(self, request: LlmRequest) -> Completion:
+            sampled.append((request.purpose, request.temperature, request.top_p, request.max_tokens))
+            return await super().complete(request)
 
     llm = Watched([*GUESSED, "[no]", "Look.", *GUESSED, "[yes]"])
     await GraphCounselor(llm, KnowledgeGraph(PlayedGraph()), settings=PAPER).answer(QUESTION)

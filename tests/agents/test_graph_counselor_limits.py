@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import count, pairwise
 
 import anyio
@@ -12,7 +12,7 @@ from counselors import CAPITAL, JAPAN, QUESTION, PlayedGraph, Told, counselled, 
 from kg_agents.dialogue import Limits
 from kg_agents.graph_counselor import CounselorSettings, GraphCounselor
 from kg_agents.knowledge import KnowledgeGraph
-from kg_agents.llm import Completion, LlmUnavailable, Message, PromptTooLong, Usage
+from kg_agents.llm import Completion, LlmRequest, LlmUnavailable, Message, PromptTooLong, Usage
 from kg_agents.scripted_llm import Scripted, ScriptedLlm
 from kg_agents.texts import tokens_in
 from kg_agents.tool_calls import ToolCall
@@ -122,15 +122,7 @@ async def test_seconds_run_out_between_calls() -> None:
 
 async def test_seconds_run_out_while_a_model_or_the_graph_is_waited_for() -> None:
     class Hanging(ScriptedLlm):
-        async def complete(
-            self,
-            messages: Sequence[Message],
-            *,
-            purpose: str,
-            temperature: float,
-            max_tokens: int,
-            top_p: float | None = None,
-        ) -> Completion:
+        async def complete(self, request: LlmRequest) -> Completion:
             await anyio.sleep_forever()
             raise AssertionError
 

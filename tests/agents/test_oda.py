@@ -11,7 +11,7 @@ import pytest
 from kg_agents.answers import AgentAnswer
 from kg_agents.dialogue import Limits
 from kg_agents.knowledge import KnowledgeGraph, ToolCall
-from kg_agents.llm import Completion, LlmError, Message, PromptTooLong, Usage
+from kg_agents.llm import Completion, LlmError, LlmRequest, PromptTooLong, Usage
 from kg_agents.oda import (
     ODA,
     OdaSettings,
@@ -484,15 +484,7 @@ class RubbishLlm:
     def __init__(self, seed: int) -> None:
         self._dice = random.Random(seed)  # noqa: S311 - the same rubbish every time is the point
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        purpose: str,
-        temperature: float,
-        max_tokens: int,
-        top_p: float | None = None,
-    ) -> Completion:
+    async def complete(self, request: LlmRequest) -> Completion:
         words = ["Action:", "GetNeighbor", "GetPath", "Answer", "Q1490", "Q17", "Q99", "Thought:", "Triples:", "\n"]
         words += ["Entity_id:", ",", "|", "(", "]", "</data>", "P36", "Q179645", "\0", "\ud800", "🪐", "None", "[yes]"]
         kind = self._dice.randrange(6)
@@ -503,7 +495,7 @@ class RubbishLlm:
         if kind == 2:
             return Completion("x," * 200_000, Usage(10, 100_000, 0, 1))
         if kind == 3:
-            return Completion(messages[-1].content, Usage(10, 10, 0, 1))
+            return Completion(request.prompt, Usage(10, 10, 0, 1))
         return Completion(" ".join(self._dice.choices(words, k=self._dice.randrange(1, 40))), Usage(10, 10, 0, 1))
 
 

@@ -7,12 +7,28 @@ import pytest
 from pydantic import SecretStr
 
 from fault_endpoint import Asked, Wire, head, serving
-from kg_agents.llm import Completion, LlmError, LlmUnavailable, Message, PromptTooLong, Usage
+from kg_agents.llm import (
+    Completion,
+    Function,
+    FunctionCall,
+    LlmError,
+    LlmRequest,
+    LlmUnavailable,
+    Message,
+    PromptTooLong,
+    ToolsUnsupported,
+    Usage,
+)
 from kg_agents.openai_llm import OpenAiLlm, Prices
-from scripted_model import Failure, Scripted, completion, serving_model
+from scripted_model import Asked as ServiceAsked
+from scripted_model import Failure, Scripted, calling, completion, serving_model
 
-HELLO = [Message("system", "Be brief."), Message("user", "Hello"), Message("assistant", "Hi"), Message("user", "Go on")]
+HELLO = (Message("system", "Be brief."), Message("user", "Hello"), Message("assistant", "Hi"), Message("user", "Go on"))
 SOON = {"Retry-After": "0", "retry-after-ms": "1"}
+
+
+def hello(temperature: float = 0, max_tokens: int = 1, top_p: float | None = None) -> LlmRequest:
+    return LlmRequest(HELLO, "test", temperature, max_tokens, top_p)
 
 
 async def asked(*script: Scripted, max_retries: int = 2, context_tokens: int | None = None) -> Completion:
@@ -25,7 +41,7 @@ async def asked(*script: Scripted, max_retries: int = 2, context_tokens: int | N
             prices=Prices(prompt=10.0, completion=100.0),
         )
         try:
-            return await llm.complete(HELLO, purpose="test", temperature=0.4, max_tokens=50)
+            return await llm.complete(hello(0.4, 50))
         finally:
             await llm.aclose()
             await llm.aclose()
@@ -45,7 +61,7 @@ async def test_a_reply_comes_with_what_it_used_and_cost() -> None:
 async def test_the_whole_conversation_is_sent_with_the_key_and_the_sampling() -> None:
     with serving_model("x") as service:
         llm = OpenAiLlm("m", base_url=service.url + "/", api_key=SecretStr("sk-secret"))
-        await llm.complete(HELLO, purpose="test", temperature=0.7, max_tokens=9, top_p=0.9)
+        await llm.complete(hello(0.7, 9, top_p=0.9))
         await llm.aclose()
     (request,) = service.asked
     assert [(each.role, each.content) for each in request.messages] == [(each.role, each.content) for each in HELLO]
@@ -95,7 +111,7 @@ async def test_a_service_that_is_not_there_is_named() -> None:
         url = service.url
     llm = OpenAiLlm("m", base_url=url, max_retries=0)
     with pytest.raises(LlmUnavailable, match=rf"The model m at {url} cannot be reached: .*\. Check the base URL\."):
-        await llm.complete(HELLO, purpose="test", temperature=0, max_tokens=1)
+        await llm.complete(hello(0, 1))
     await llm.aclose()
 
 
@@ -109,7 +125,7 @@ async def test_a_service_that_stalls_is_left_at_the_deadline() -> None:
     with serving_model(stall) as service:
         llm = OpenAiLlm("m", base_url=service.url, timeout_s=0.05, max_retries=0)
         with pytest.raises(LlmUnavailable, match=r"did not answer within 0\.05 seconds"):
-            await llm.complete(HELLO, purpose="test", temperature=0, max_tokens=1)
+            await llm.complete(hello(0, 1))
         over.set()
         await llm.aclose()
 
@@ -123,9 +139,7 @@ async def test_a_model_that_thinks_first_is_asked_in_its_own_way_from_then_on() 
     refusals = [unsupported(name) for name in ("max_tokens", "temperature", "top_p")]
     with serving_model(*refusals, "First.", "Second.") as service:
         llm = OpenAiLlm("m", base_url=service.url, max_retries=0)
-        replies = [
-            (await llm.complete(HELLO, purpose="test", temperature=0.4, max_tokens=50, top_p=0.9)).text for _ in "12"
-        ]
+        replies = [(await llm.complete(hello(0.4, 50, top_p=0.9))).text for _ in "12"]
         await llm.aclose()
     assert replies == ["First.", "Second."]
     sampling = [(each.temperature, each.top_p, each.max_tokens, each.max_completion_tokens) for each in service.asked]
@@ -147,7 +161,7 @@ def cut_off(text: str | None) -> Failure:
 async def test_a_model_whose_thoughts_take_all_that_it_may_say_is_given_more_from_then_on(thoughts: str | None) -> None:
     with serving_model(cut_off(thoughts), "Good.", "Better.") as service:
         llm = OpenAiLlm("m", base_url=service.url)
-        replies = [await llm.complete(HELLO, purpose="test", temperature=0, max_tokens=50) for _ in range(2)]
+        replies = [await llm.complete(hello(0, 50)) for _ in range(2)]
         await llm.aclose()
     assert [(reply.text, reply.usage.tokens, reply.usage.calls) for reply in replies] == [
         ("Good.", 220, 2),
@@ -159,7 +173,7 @@ async def test_a_model_whose_thoughts_take_all_that_it_may_say_is_given_more_fro
 async def test_thoughts_get_as_much_room_as_the_context_has() -> None:
     with serving_model(cut_off(""), "Good.") as service:
         llm = OpenAiLlm("m", base_url=service.url, context_tokens=1_000)
-        reply = await llm.complete(HELLO, purpose="test", temperature=0, max_tokens=50)
+        reply = await llm.complete(hello(0, 50))
         await llm.aclose()
     assert (reply.text, [request.max_tokens for request in service.asked]) == ("Good.", [50, 995])
 
@@ -264,7 +278,7 @@ async def test_an_answer_that_comes_drop_by_drop_is_too_late() -> None:
     async with serving(dripping) as service:
         llm = OpenAiLlm("m", base_url=service.url, timeout_s=0.3, max_retries=0)
         with pytest.raises(LlmUnavailable, match=r"did not answer within 0\.3 seconds"):
-            await llm.complete(HELLO, purpose="test", temperature=0, max_tokens=1)
+            await llm.complete(hello(0, 1))
         await llm.aclose()
 
 
@@ -279,7 +293,7 @@ async def test_no_key_is_repeated_wherever_it_comes_from() -> None:
         llm = OpenAiLlm("m", base_url=url, api_key=SecretStr("sk-secret"), max_retries=0)
         for _ in failures:
             with pytest.raises(LlmError, match="Wrong key …") as raised:
-                await llm.complete(HELLO, purpose="test", temperature=0, max_tokens=1)
+                await llm.complete(hello(0, 1))
             assert "sk-" not in str(raised.value)
         await llm.aclose()
 
@@ -287,7 +301,7 @@ async def test_no_key_is_repeated_wherever_it_comes_from() -> None:
 async def test_a_reply_that_repeats_the_key_is_given_without_it() -> None:
     with serving_model("Your key is sk-a-secret-key, isn't it?") as service:
         llm = OpenAiLlm("m", base_url=service.url, api_key=SecretStr("sk-a-secret-key"))
-        reply = await llm.complete(HELLO, purpose="test", temperature=0, max_tokens=1)
+        reply = await llm.complete(hello(0, 1))
         await llm.aclose()
     assert reply.text == "Your key is …, isn't it?"
 
@@ -296,3 +310,90 @@ def test_a_base_url_with_a_query_is_refused_without_showing_it() -> None:
     with pytest.raises(ValueError, match=r"must end before \? or #") as raised:
         OpenAiLlm("m", base_url="https://example.org/v1?key=sesame")
     assert "sesame" not in str(raised.value)
+
+
+LOOK = Function("look", "Looks around.", {"type": "object", "properties": {"at": {"type": "string"}}})
+LOOKED = FunctionCall("c1", "look", '{"at": "Q1"}')
+
+
+async def asked_with_tools(*script: Scripted) -> tuple[Completion, list[ServiceAsked]]:
+    told = (*HELLO, Message("assistant", "", (LOOKED,)), Message("tool", "Nothing.", call_id="c1"))
+    request = LlmRequest(told, "test", 0, 50, tools=(LOOK,), seed=7, stop=("\n\n",), schema={"type": "object"})
+    with serving_model(*script) as service:
+        async with OpenAiLlm("m", base_url=service.url, max_retries=0) as llm:
+            return await llm.complete(request), service.asked
+
+
+async def test_functions_their_calls_and_results_are_sent_and_calls_come_back() -> None:
+    reply, (request,) = await asked_with_tools(
+        calling(("look", '{"at": "Q2"}'), ("look", {"at": "Q3"}), ("look", None))
+    )
+    assert (reply.text, reply.finish_reason) == ("", "tool_calls")
+    assert reply.calls == (
+        FunctionCall("id1", "look", '{"at": "Q2"}'),
+        FunctionCall("id2", "look", '{"at": "Q3"}'),
+        FunctionCall("id3", "look", "{}"),
+    )
+    described = {"name": "look", "description": "Looks around.", "parameters": dict(LOOK.parameters)}
+    assert request.tools == [{"type": "function", "function": described}]
+    before = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at": "Q1"}'}}
+    assert [(each.role, each.tool_calls, each.tool_call_id) for each in request.messages[-2:]] == [
+        ("assistant", [before], ""),
+        ("tool", [], "c1"),
+    ]
+    assert (request.seed, request.stop) == (7, ["\n\n"])
+    assert request.response_format == {
+        "type": "json_schema",
+        "json_schema": {"name": "reply", "schema": {"type": "object"}},
+    }
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"tool_calls": [{"function": {"name": "look", "arguments": "{}"}}]},
+        {"tool_calls": [{"id": 5, "function": {"name": "look"}}]},
+        {"function_call": {"name": "look", "arguments": "{}"}},
+    ],
+)
+async def test_a_call_is_read_whatever_a_service_makes_of_its_form(message: dict[str, object]) -> None:
+    choices = [{"message": message, "finish_reason": "tool_calls"}]
+    reply, _ = await asked_with_tools(Failure(200, {**completion("x"), "choices": choices}))
+    assert reply.calls == (FunctionCall("call_1", "look", "{}"),)
+
+
+async def test_calls_that_are_none_have_no_name_and_not_more_are_read_than_anybody_means() -> None:
+    nonsense: list[object] = [None, 5, {}, {"function": []}, *[{"function": {"name": "look"}}] * 1_000]
+    choices = [{"message": {"tool_calls": nonsense}, "finish_reason": "tool_calls"}]
+    reply, _ = await asked_with_tools(Failure(200, {**completion("x"), "choices": choices}))
+    assert ([call.name for call in reply.calls[:5]], len(reply.calls)) == (["", "", "", "", "look"], 200)
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (400, "registry.ollama.ai/library/gemma:2b does not support tools"),
+        (400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'),
+        (500, "tools param requires --jinja flag"),
+        (404, "No endpoints found that support tool use. To learn more about provider routing, visit …"),
+        (400, "Unsupported parameter: 'tools' is not supported with this model."),
+        (422, "Function calling is not enabled for models/m"),
+    ],
+)
+async def test_a_model_that_cannot_call_functions_says_so(status: int, reason: str) -> None:
+    with pytest.raises(ToolsUnsupported, match=r"The model m at .* cannot call functions: "):
+        await asked_with_tools(Failure(status, {"error": {"message": reason}}))
+    assert "refused with status" in await refusal(LlmError, Failure(status, {"error": {"message": reason}}))
+
+
+@pytest.mark.parametrize("reason", ["Invalid schema for function 'look'", "Too many tools: at most 128", "overloaded"])
+async def test_a_refusal_of_something_else_is_not_taken_for_one_of_functions(reason: str) -> None:
+    with pytest.raises(LlmError, match=reason) as raised:
+        await asked_with_tools(Failure(400, {"error": {"message": reason}}))
+    assert not isinstance(raised.value, ToolsUnsupported)
+
+
+async def test_what_a_service_does_not_take_beside_the_prompt_is_left_out_from_then_on() -> None:
+    refusals = [unsupported(name) for name in ("seed", "stop", "response_format")]
+    reply, asked = await asked_with_tools(*refusals, "Good.")
+    assert (reply.text, asked[-1].seed, asked[-1].stop, asked[-1].response_format) == ("Good.", None, None, None)

@@ -12,13 +12,13 @@ import pytest
 from kg_agents.answers import AgentAnswer
 from kg_agents.dialogue import Limits
 from kg_agents.graph_counselor import CounselorSettings
-from kg_agents.llm import AgentError, Completion, Llm, LlmError, Message, Usage
+from kg_agents.llm import AgentError, Completion, Llm, LlmError, LlmRequest, Usage
 from kg_agents.oda import OdaSettings
 from kg_agents.replay import ReplayDiverged
 from kg_agents.running import AgentName, Question, replay_question, run_question
 from kg_agents.scripted_llm import Scripted, ScriptedLlm
 from kg_agents.texts import tokens_in
-from kg_agents.tool_calls import ToolCall, ToolError, Tools
+from kg_agents.tool_calls import Toolbox, ToolCall, ToolError, ToolOffer
 from kg_agents.trace import InvalidTrace, LlmLine, ToolLine, Trace, read_trace
 from kg_agents.watching import Watcher
 from oda_runs import ENOUGH, NEIGHBORS, PATH, selecting, story_tools, taking
@@ -54,7 +54,12 @@ def ended(answer: AgentAnswer) -> tuple[object, ...]:
 
 
 async def kept(
-    path: Path, tools: Tools, llm: Llm | None, asked: Question, watcher: Watcher | None = None, judge: Llm | None = None
+    path: Path,
+    tools: Toolbox,
+    llm: Llm | None,
+    asked: Question,
+    watcher: Watcher | None = None,
+    judge: Llm | None = None,
 ) -> AgentAnswer:
     with Trace(path) as trace:
         return await run_question(asked, tools, llm, trace, judge=judge, watcher=watcher)
@@ -110,17 +115,9 @@ async def test_the_judge_of_graph_counselor_is_kept_beside_the_model(tmp_path: P
 class Hanging(ScriptedLlm):
     """Replies by script, and is never heard of again after that."""
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        purpose: str,
-        temperature: float,
-        max_tokens: int,
-        top_p: float | None = None,
-    ) -> Completion:
+    async def complete(self, request: LlmRequest) -> Completion:
         try:
-            return await super().complete(messages, purpose=purpose, temperature=temperature, max_tokens=max_tokens)
+            return await super().complete(request)
         except LlmError:
             await anyio.sleep_forever()
             raise
@@ -129,9 +126,12 @@ class Hanging(ScriptedLlm):
 class HangingTools:
     """Answers some calls, and never those of one tool."""
 
-    def __init__(self, tools: Tools, never: str) -> None:
+    def __init__(self, tools: Toolbox, never: str) -> None:
         self._tools = tools
         self._never = never
+
+    async def offer(self) -> ToolOffer:
+        return await self._tools.offer()
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
         if tool == self._never:
@@ -214,6 +214,9 @@ async def test_an_entity_that_is_not_there_is_passed_over_where_another_is(tmp_p
 
 async def test_what_cannot_be_reached_is_an_error(tmp_path: Path) -> None:
     class Away:
+        async def offer(self) -> ToolOffer:
+            raise ToolError("tools/list: nobody is there")
+
         async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
             raise ToolError(f"{tool}: nobody is there") from ConnectionError()
 
@@ -224,9 +227,12 @@ async def test_what_cannot_be_reached_is_an_error(tmp_path: Path) -> None:
 class FailingTools:
     """Answers calls of other tools than one, which the server does not have."""
 
-    def __init__(self, tools: Tools, missing: str) -> None:
+    def __init__(self, tools: Toolbox, missing: str) -> None:
         self._tools = tools
         self._missing = missing
+
+    async def offer(self) -> ToolOffer:
+        return await self._tools.offer()
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
         if tool == self._missing:
@@ -423,7 +429,7 @@ async def test_a_judge_with_a_shorter_context_does_not_shorten_the_prompts_of_th
     assert answer.stop_reason == "answered"
     lines = [line for line in read_trace(tmp_path / "run.jsonl") if isinstance(line, LlmLine)]
     assert {line.purpose for line in lines if line.too_long} == {"judge"}
-    last = [line.messages[0][1] for line in lines if line.purpose == "plan"][-1]
+    last = [line.asked[0].content for line in lines if line.purpose == "plan"][-1]
     assert tokens_in(last) > 4_500
 
 

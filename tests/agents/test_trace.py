@@ -2,16 +2,30 @@
 
 import json
 import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kg_agents.answers import AgentAnswer
 from kg_agents.knowledge import KnowledgeGraph
-from kg_agents.llm import LlmError, Message, PromptTooLong, Usage
+from kg_agents.llm import (
+    Completion,
+    Function,
+    FunctionCall,
+    LlmError,
+    LlmRequest,
+    Message,
+    PromptTooLong,
+    ToolsUnsupported,
+    Usage,
+)
 from kg_agents.oda import ODA, OdaSettings
 from kg_agents.replay import Replay, ReplayDiverged
 from kg_agents.scripted_llm import Scripted, ScriptedLlm
+from kg_agents.tool_calls import ToolCall, ToolError, ToolOffer
 from kg_agents.trace import (
     AnswerLine,
     InvalidTrace,
@@ -92,12 +106,7 @@ async def test_a_prompt_that_was_too_long_is_too_long_again(tmp_path: Path) -> N
     assert (await replayed(path)).explanation == answer.explanation
     assert answer.explanation == "Too long."
     with pytest.raises(PromptTooLong):
-        await Replay(path).llm.complete(
-            [Message("user", text) for _, text in _first_call(path).messages],
-            purpose="action",
-            temperature=0,
-            max_tokens=1,
-        )
+        await Replay(path).llm.complete(LlmRequest(_first_call(path).asked, "action", 0, 1))
 
 
 def _first_call(path: Path) -> LlmLine:
@@ -185,10 +194,79 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 
 async def test_a_script_can_answer_by_purpose_and_comes_to_its_end() -> None:
     llm = ScriptedLlm(["other"], {"action": [lambda prompt: prompt.upper()]})
-    spoken = [Message("user", "hello")]
-    first = await llm.complete(spoken, purpose="action", temperature=0, max_tokens=1)
-    second = await llm.complete(spoken, purpose="answer", temperature=0, max_tokens=1)
+    spoken = (Message("user", "hello"),)
+    first = await llm.complete(LlmRequest(spoken, "action", 0, 1))
+    second = await llm.complete(LlmRequest(spoken, "answer", 0, 1))
     assert (first.text, second.text, first.usage) == ("HELLO", "other", Usage(1, 1, 0, 1))
     with pytest.raises(LlmError, match="no more replies for 'answer'"):
-        await llm.complete(spoken, purpose="answer", temperature=0, max_tokens=1)
+        await llm.complete(LlmRequest(spoken, "answer", 0, 1))
     assert [(each.purpose, each.prompt) for each in llm.asked][:2] == [("action", "hello"), ("answer", "hello")]
+
+
+class Listed:
+    """Offers one tool, or is not there."""
+
+    def __init__(self, offer: ToolOffer | None) -> None:
+        self._offer = offer
+
+    async def offer(self) -> ToolOffer:
+        if self._offer is None:
+            raise ToolError("tools/list: nobody is there")
+        return self._offer
+
+    async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
+        return ToolCall(tool, arguments, "done", {}, failed=False)
+
+
+LOOK = Function("look", "Looks around.", {"type": "object"})
+CALLED = FunctionCall("c1", "look", "{}")
+CONVERSATION = (Message("user", "Hello"), Message("assistant", "", (CALLED,)), Message("tool", "done", call_id="c1"))
+
+
+async def kept_conversation(path: Path, *replies: Scripted, offer: ToolOffer | None = None) -> None:
+    with Trace(path) as trace:
+        trace.write(begun())
+        tools, llm = TracedTools(Listed(offer), trace), TracedLlm(ScriptedLlm(replies), trace)
+        with suppress(ToolError):
+            await tools.offer()
+        await tools.call("look", {})
+        for _ in replies:
+            with suppress(LlmError):
+                await llm.complete(LlmRequest(CONVERSATION, "call", 0, 1, tools=(LOOK,)))
+
+
+async def test_functions_calls_and_results_are_kept_and_come_back(tmp_path: Path) -> None:
+    path, offer = tmp_path / "one.jsonl", ToolOffer("Be brief.", (LOOK,))
+    reply = Completion("", Usage(1, 1, calls=1), "tool_calls", (replace(CALLED, arguments="\ud800"),))
+    await kept_conversation(path, reply, ToolsUnsupported("It cannot."), offer=offer)
+    replay, request = Replay(path), LlmRequest(CONVERSATION, "call", 0, 1)
+    assert await replay.tools.offer() == offer
+    with pytest.raises(ReplayDiverged, match="asks which tools there are; the record holds 'look'"):
+        await replay.tools.offer()
+    assert (await replay.llm.complete(request)).calls == (replace(CALLED, arguments="?"),)
+    with pytest.raises(ToolsUnsupported, match="It cannot"):
+        await replay.llm.complete(request)
+    changed = (*CONVERSATION[:2], Message("tool", "done", call_id="c2"))
+    with pytest.raises(ReplayDiverged, match="other parameters"):
+        await Replay(path).llm.complete(LlmRequest(changed, "call", 0, 1))
+    with pytest.raises(ReplayDiverged, match="The run calls look; the record holds which tools there are"):
+        await Replay(path).tools.call("look", {})
+
+
+async def test_a_server_that_could_not_say_what_it_offers_cannot_say_so_again(tmp_path: Path) -> None:
+    path = tmp_path / "one.jsonl"
+    await kept_conversation(path)
+    with pytest.raises(ToolError, match="nobody is there"):
+        await Replay(path).tools.offer()
+    path.write_text(begun().model_dump_json(), encoding="utf-8")
+    with pytest.raises(ReplayDiverged, match="does not hold which tools there are"):
+        await Replay(path).tools.offer()
+
+
+async def test_a_record_from_before_there_were_calls_is_still_replayed(tmp_path: Path) -> None:
+    path, answer = await recorded(tmp_path, *REPLIES)
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    old = [{name: each for name, each in line.items() if name not in {"calls", "no_tools"}} for line in lines]
+    assert old != lines
+    path.write_text("\n".join(map(json.dumps, old)), encoding="utf-8")
+    assert (await replayed(path)).answers == answer.answers

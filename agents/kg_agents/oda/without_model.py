@@ -9,7 +9,7 @@ from kg_agents.answers import AgentAnswer, Step, outcome_of
 from kg_agents.dialogue import Dialogue, RunEnded
 from kg_agents.graph_values import Labels, Triple
 from kg_agents.knowledge import KnowledgeGraph
-from kg_agents.llm import Completion, LlmError, Message
+from kg_agents.llm import Completion, LlmError, LlmRequest
 from kg_agents.oda.agent import ENDINGS, OnStep, ignore_step
 from kg_agents.oda.settings import OdaSettings
 from kg_agents.tool_calls import ToolError
@@ -25,22 +25,13 @@ class NoModel:
 
     name = "none"
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        purpose: str,
-        temperature: float,
-        max_tokens: int,
-        top_p: float | None = None,
-    ) -> Completion:
+    async def complete(self, request: LlmRequest) -> Completion:
         """See `Llm`.
 
         Raises:
             LlmError: Always.
         """
-        del messages, temperature, max_tokens, top_p
-        raise LlmError(f"There is no model to ask for {purpose!r}.")
+        raise LlmError(f"There is no model to ask for {request.purpose!r}.")
 
 
 class OdaWithoutModel:

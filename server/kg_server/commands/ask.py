@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kg_agents.answers import AgentAnswer
     from kg_agents.openai_llm import OpenAiLlm
     from kg_agents.running import Question
-    from kg_agents.tool_calls import Tools
+    from kg_agents.tool_calls import Toolbox
     from kg_agents.watching import Watcher
 
 TRACES: Final = "traces"
@@ -210,7 +210,7 @@ def _watcher(view: RunView) -> "Watcher":
 
 
 @asynccontextmanager
-async def _tools(settings: Settings, server: str | None, redactor: Redactor) -> "AsyncGenerator[Tools]":
+async def _tools(settings: Settings, server: str | None, redactor: Redactor) -> "AsyncGenerator[Toolbox]":
     """Open a session to a server of somebody else, or to one of our own in this process."""
     from kg_agents.sessions import connect_tools
 
