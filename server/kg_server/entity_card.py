@@ -1,5 +1,6 @@
 """The card of an entity: its values, and its relations with their counts and a few neighbours each."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -10,7 +11,7 @@ from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term
 from kg_server.budget import fitting, token_count
 from kg_server.intermediates import Opened, with_intermediates
-from kg_server.inverses import without_twins
+from kg_server.inverses import both_ways
 from kg_server.names import Names, names_of, terms_of
 
 CARD_TOKENS: Final = 220
@@ -22,6 +23,8 @@ _MOST_FACTS: Final = 160
 _LONGEST_VALUE: Final = 80
 
 _Group: TypeAlias = tuple[EdgeDirection, Iri]
+_Groups: TypeAlias = Mapping[_Group, Sequence[Fact]]
+_Sizes: TypeAlias = dict[_Group, Count]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +52,15 @@ async def entity_card(graph: KGAdapter, node: Node) -> Card:
     page = (await graph.neighbors(request)).get(node)
     if page is None:
         return NO_CARD
-    page = await without_twins(graph, node, page)
     kept = [fact for fact in page.facts if fact.relation not in graph.vocabulary.unwalked]
-    groups = _grouped(node, kept)
-    has_more = any(len(facts) > SHOWN for facts in groups.values())
-    counts = await _counts(graph, node) if has_more else dict[_Group, Count]()
+    groups, sizes = await _once_each(graph, node, *await _counted(graph, node, kept, cut=page.cursor is not None))
     shown = [fact for facts in groups.values() for fact in facts[:SHOWN]]
-    named = await names_of(graph, (node, *terms_of(kept)))
+    named = await names_of(graph, (node, *terms_of(shown), *(relation for _, relation in sizes)))
     opened = await with_intermediates(graph, shown, named, (node,))
-    return _card(node, groups, counts, opened)
+    return _card(node, groups, sizes, opened)
 
 
-def _grouped(node: Node, facts: Sequence[Fact]) -> dict[_Group, list[Fact]]:
+def _grouped(node: Node, facts: Sequence[Fact]) -> _Groups:
     """Return facts by direction and relation: values first, then what the entity leads to, then what leads to it."""
     groups: dict[_Group, list[Fact]] = {}
     for fact in sorted(facts, key=lambda each: (each.head != node, not isinstance(each, Attribute))):
@@ -68,29 +68,67 @@ def _grouped(node: Node, facts: Sequence[Fact]) -> dict[_Group, list[Fact]]:
     return groups
 
 
-async def _counts(graph: KGAdapter, node: Node) -> Mapping[_Group, Count]:
-    degrees = await graph.degrees([node])
-    return {(each.direction, each.relation): each.count for each in degrees[node].relations}
+async def _counted(graph: KGAdapter, node: Node, facts: Sequence[Fact], *, cut: bool) -> tuple[_Groups, _Sizes]:
+    """Return a sample of facts by relation, and how many there are of each, those without a sample too.
+
+    A page takes the first of every relation, then the second: where it is cut, the last round may lack some.
+    """
+    groups = _grouped(node, facts)
+    rounds = Counter((fact.head == node, fact.relation, isinstance(fact, Attribute)) for fact in facts)
+    whole = max(rounds.values(), default=0) - 2 if cut else SHOWN
+    sizes: _Sizes = {group: Count(len(found), exact=len(found) <= whole) for group, found in groups.items()}
+    if all(size.exact for size in sizes.values()) and not cut:
+        return groups, sizes
+    for each in (await graph.degrees([node]))[node].relations:
+        found = groups.get((each.direction, each.relation), ())
+        # Values are no neighbours.
+        if each.relation not in graph.vocabulary.unwalked and not any(isinstance(fact, Attribute) for fact in found):
+            sizes[each.direction, each.relation] = each.count
+    return groups, sizes
 
 
-def _card(node: Node, groups: Mapping[_Group, Sequence[Fact]], counts: Mapping[_Group, Count], opened: Opened) -> Card:
+async def _once_each(graph: KGAdapter, node: Node, groups: _Groups, sizes: _Sizes) -> tuple[_Groups, _Sizes]:
+    """Leave out what leads to an entity and says what leads from it over the inverse relation says already."""
+    profile = await graph.profile()
+    kept, counts = dict(groups), dict(sizes)
+    for group, facts in groups.items():
+        inverse = profile.inverse_of(group[1]) if group[0] == "in" else None
+        ahead: _Group | None = None if inverse is None else ("out", inverse)
+        if ahead is None or ahead not in groups:
+            continue
+        straight: Sequence[Fact] = groups[ahead]
+        turned: Sequence[Fact] = facts
+        if all(sizes[each] == Count(len(groups[each])) for each in (ahead, group)):
+            said = {fact.tail for fact in straight}
+            turned = [fact for fact in facts if fact.head not in said]
+        elif (found := await both_ways(graph, node, ahead[1], "out")) is not None and found.complete:
+            straight, turned = found.straight, found.turned
+        else:
+            continue
+        kept |= {ahead: straight, group: turned}
+        counts |= {ahead: Count(len(straight)), group: Count(len(turned))}
+    left = {group: size for group, size in counts.items() if size.value}
+    return {group: facts for group, facts in kept.items() if group in left}, left
+
+
+def _card(node: Node, groups: _Groups, sizes: _Sizes, opened: Opened) -> Card:
     names = opened.names
     room = CARD_TOKENS - OTHERS_TOKENS
     lines: dict[_Group, tuple[str, Sequence[Term]]] = {}
     for group, facts in groups.items():
         for most in (SHOWN, 1):
             far = [fact.tail if fact.head == node else fact.head for fact in facts[:most]]
-            line = _line(group, far, _size(group, facts, counts), names)
+            line = _line(group, far, _shown(sizes[group]), names)
             # A relation with long lines leaves room for the others.
             if token_count(line) <= (room if most == 1 else min(room, CARD_TOKENS // 4)):
                 lines[group] = line, far
                 room -= token_count(line)
                 break
-    left = [group for group in groups if group not in lines]
+    left = {group: size for group, size in sizes.items() if group not in lines}
     terms = [term for _, far in lines.values() for term in far if not isinstance(term, Literal)]
     return Card(
-        (*(line for line, _ in lines.values()), *([_others(left, groups, counts, names)] if left else ())),
-        [_row(group, far, _size(group, groups[group], counts), names) for group, (_, far) in lines.items()],
+        (*(line for line, _ in lines.values()), *([_others(left, names)] if left else ())),
+        [_row(group, far, _shown(sizes[group]), names) for group, (_, far) in lines.items()],
         names.entity_labels(terms) | names.relation_labels(relation for _, relation in lines),
     )
 
@@ -110,22 +148,16 @@ def _row(group: _Group, far: Sequence[Term], size: str, names: Names) -> list[st
     return [group[0], names.relation_id(group[1]), size, *shown]
 
 
-def _others(
-    left: Sequence[_Group], groups: Mapping[_Group, Sequence[Fact]], counts: Mapping[_Group, Count], names: Names
-) -> str:
+def _others(left: _Sizes, names: Names) -> str:
     """Return the relations that have no line of their own, with their counts, as far as they fit."""
     parts = [
-        f"{'-' if direction == 'in' else ''}{names.shown_label(relation)} {_size((direction, relation), facts, counts)}"
-        for direction, relation in left
-        for facts in (groups[direction, relation],)
+        f"{'-' if direction == 'in' else ''}{names.shown_label(relation)} {_shown(size)}"
+        for (direction, relation), size in left.items()
     ]
     fits = max(1, fitting(parts, OTHERS_TOKENS))
     more = f"; and {len(parts) - fits} more" if fits < len(parts) else ""
     return f"also | {'; '.join(parts[:fits])}{more}"
 
 
-def _size(group: _Group, facts: Sequence[Fact], counts: Mapping[_Group, Count]) -> str:
-    """Return how many facts a relation has: all that were seen, or what was counted where there are more."""
-    if len(facts) <= SHOWN:
-        return str(len(facts))
-    return str(counts[group]) if group in counts else f"{SHOWN}+"
+def _shown(size: Count) -> str:
+    return f"{size.value:,}{'' if size.exact else '+'}"

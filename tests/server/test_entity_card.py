@@ -46,6 +46,43 @@ async def test_relations_are_counted_and_a_few_neighbours_named(graph_of: Callab
     assert shown[3].endswith("| 70: aaa, aab, aac, …")
 
 
+def prefixed(*lines: str) -> str:
+    head = "@prefix e: <http://e.org/> . @prefix owl: <http://www.w3.org/2002/07/owl#> . "
+    return f"{head}@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . e:land rdfs:label 'Land' . {' '.join(lines)}"
+
+
+async def test_a_relation_of_which_the_page_held_a_part_is_counted(graph_of: Callable[[str], LocalAdapter]) -> None:
+    """Four facts of each of fifty relations are more than a page: of the last ones it holds three."""
+    graph = graph_of(prefixed(*(f"e:land e:r{name(n)} e:a, e:b, e:c, e:d, e:f ." for n in range(50))))
+    reply = await call(graph, "Retrieve", text="Land")
+    assert {row[2] for row in rows(reply.data["card"])} == {"5"}
+    assert reply.lines[-1].startswith("also | ")
+    assert {part.rsplit(" ", 1)[1] for part in reply.lines[-1].removeprefix("also | ").split("; ")[:-1]} == {"5"}
+
+
+async def test_relations_that_no_longer_fit_on_the_page_are_counted_too(
+    graph_of: Callable[[str], LocalAdapter],
+) -> None:
+    graph = graph_of(prefixed(*(f"e:land e:r{name(n)} e:a, e:b ." for n in range(200))))
+    reply = await call(graph, "Retrieve", text="Land")
+    shown = len(rows(reply.data["card"]))
+    listed = reply.lines[-1].removeprefix("also | ").split("; ")
+    assert {row[2] for row in rows(reply.data["card"])} == {"2"}
+    assert listed[-1] == f"and {200 - shown - len(listed) + 1} more"
+
+
+async def test_what_is_stored_both_ways_is_shown_once_and_counted_whole(
+    graph_of: Callable[[str], LocalAdapter],
+) -> None:
+    towers = (f"e:t{name(n)} e:in e:land ." for n in range(12))
+    graph = graph_of(prefixed("e:in owl:inverseOf e:has . e:land e:has e:taaa, e:taab, e:taac, e:taad .", *towers))
+    reply = await call(graph, "Retrieve", text="Land")
+    assert reply.lines[1:] == [
+        "out | e:has | 4: e:taaa, e:taab, e:taac, …",
+        "in | e:in | 8: e:taae, e:taaf, e:taag, …",
+    ]
+
+
 @pytest.mark.parametrize("arguments", [{"text": ["Tokyo", "Japan"]}, {"text": "Kyoto"}])
 async def test_several_texts_and_what_is_not_here_have_no_card(
     tokyo: LocalAdapter, arguments: dict[str, object]
