@@ -18,6 +18,7 @@ e:f1 e:on "1977-03-01"^^xsd:date .
 e:f2 a e:Film ; rdfs:label "Bright Tower"@en , "Heller Turm"@de ; e:by e:bob ; e:year 1980 ; e:title "Bright Tower" .
 e:ann rdfs:label "Ann Hornby"@en ; e:award e:oscar . e:bob rdfs:label "Bob Lee"@en ; e:made e:f3 .
 e:f3 a e:Film ; rdfs:label "Salt Storm"@en . e:oscar rdfs:label "Oscar"@en .
+e:f4 a e:Film ; rdfs:label "Bare Words" , "Bare Words"@fr ; e:by e:ann .
 """
 SERVICE = 'SERVICE wikibase:label { bd:serviceParam wikibase:language "[AUTO_LANGUAGE],en" . }'
 
@@ -50,7 +51,7 @@ LABELLED = {
     ),
     "SELECT ?dLabel (COUNT(?f) AS ?n) { ?f e:by ?d } GROUP BY ?d ?dLabel ORDER BY ?d": (
         "?dLabel stands beside the id in ?d. 2 rows, all here.",
-        ["?d | ?n", "Ann Hornby (e:ann) | 1", "Bob Lee (e:bob) | 1"],
+        ["?d | ?n", "Ann Hornby (e:ann) | 2", "Bob Lee (e:bob) | 1"],
     ),
     'SELECT ?fLabel { ?f e:year ?y FILTER(CONTAINS(?fLabel, "Tower")) }': (
         "1 row, all here.",
@@ -63,6 +64,22 @@ LABELLED = {
     "SELECT ?n { e:f1 e:by ?d SERVICE <http://wikiba.se/ontology#label> { ?d rdfs:label ?n } }": (
         "The label service is not needed: ids come with their labels. 1 row, all here.",
         ["?n", '"Ann Hornby"'],
+    ),
+    'SELECT ?f { ?f e:by e:ann FILTER(CONTAINS(?fLabel, "Bare")) }': (
+        "1 row, all here.",
+        ["?f", "Bare Words (e:f4)"],
+    ),
+    'SELECT ?d ?n { ?d rdfs:label ?n { SELECT ?d { ?f e:by ?d FILTER(STRSTARTS(?fLabel, "B")) } } } ORDER BY ?n': (
+        "2 rows, all here.",
+        ["?d | ?n", 'Ann Hornby (e:ann) | "Ann Hornby"', 'Bob Lee (e:bob) | "Bob Lee"'],
+    ),
+    'SELECT ?d { ?f e:by ?d { SELECT ?f ?fLabel { ?f a e:Film } ORDER BY ?fLabel LIMIT 1 } FILTER(?fLabel != "x") }': (
+        "1 row, all here.",
+        ["?d", "Ann Hornby (e:ann)"],
+    ),
+    'SELECT ?f { { ?f e:year 1977 FILTER(CONTAINS(?fLabel, "Amber")) } UNION { ?f e:year 1980 } } ORDER BY ?fLabel': (
+        "2 rows, all here.",
+        ["?f", "Amber Engine (e:f1)", "Bright Tower (e:f2)"],
     ),
     "SELECT ?fLabel { e:f2 rdfs:label ?fLabel } ORDER BY ?fLabel": (
         "2 rows, all here.",
@@ -77,6 +94,7 @@ async def test_labels_in_the_manner_of_wikidata_are_understood(films: LocalAdapt
         assert (reply.summary, reply.lines) == (summary, lines), query
 
 
+NOT_COMPUTED = "It can be computed of none: a variable has no value there, or values of two kinds are compared."
 NOTHING = {
     "SELECT ?x { e:ann e:award ?y . ?y e:year ?x }": (
         "unknown",
@@ -105,7 +123,11 @@ NOTHING = {
     'SELECT ?f { ?f rdfs:label "Amber Engine" }': (
         "unknown",
         "Nothing matches ?f rdfs:label \"Amber Engine\". 'Amber Engine' is the name of Amber Engine (e:f1). "
-        'Labels have a language here: write "…"@en, or @"…" in place of an id.',
+        'Write its label "Amber Engine"@en, or @"…" in place of an id.',
+    ),
+    'SELECT ?f { ?f rdfs:label "Bare Words"@en }': (
+        "unknown",
+        '\'Bare Words\' is the name of Bare Words (e:f4). Write its label "Bare Words", or @"…" in place of an id.',
     ),
     'SELECT ?f { ?f rdfs:label ?l ; e:year ?y FILTER(CONTAINS(?l, "Amber Enigne")) }': (
         "unnamed",
@@ -120,6 +142,31 @@ NOTHING = {
     "SELECT ?f { ?f e:year ?y } OFFSET 9": (
         "denied",
         "Its patterns have matches; HAVING, OFFSET or LIMIT leaves none of them.",
+    ),
+    "SELECT ?f { ?f e:year ?y } LIMIT 0": ("unknown", "Its patterns have matches, but LIMIT 0 asks for no rows."),
+    "SELECT ?f { ?f e:year ?y } ORDER BY ?f VALUES ?y { 1999 2000 }": (
+        "unknown",
+        "What stands before it has matches; VALUES ?y { 1999 2000 } leaves none.",
+    ),
+    "SELECT ?f { ?f e:year ?y FILTER EXISTS { ?f e:award ?l } }": (
+        "unknown",
+        "What stands before it has matches; FILTER EXISTS { ?f e:award ?l } leaves none.",
+    ),
+    "SELECT ?f { ?f e:year ?y FILTER NOT EXISTS { ?f a e:Film } }": (
+        "denied",
+        "What stands before it has matches; FILTER NOT EXISTS { ?f a e:Film } leaves none.",
+    ),
+    "SELECT ?f { ?f e:on ?d FILTER(?yaer > 1900) }": (
+        "unknown",
+        f"What stands before it has matches; FILTER(?yaer > 1900) leaves none. {NOT_COMPUTED}",
+    ),
+    "SELECT ?f { ?f e:on ?d OPTIONAL { ?f e:award ?l } FILTER(?l > 1 && ?d > '1900-01-01'^^xsd:date) }": (
+        "unknown",
+        f"FILTER(?l > 1 && ?d > '1900-01-01'^^xsd:date) leaves none. {NOT_COMPUTED}",
+    ),
+    "SELECT ?f { ?f e:on ?d FILTER(?d < 1990) }": (
+        "unknown",
+        f"What stands before it has matches; FILTER(?d < 1990) leaves none. {NOT_COMPUTED}",
     ),
     "SELECT (COUNT(?f) AS ?n) { ?f e:by e:oscar }": ("unknown", "Nothing matches ?f e:by e:oscar."),
     "SELECT ?x { { ?x e:by e:oscar } UNION { e:oscar e:by ?x } OPTIONAL { ?x e:year ?y } }": (

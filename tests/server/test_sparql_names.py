@@ -21,6 +21,8 @@ e:b2 a e:Bridge ; rdfs:label "Crooked Bridge of Schar"@en ; e:crosses e:ska ; e:
 e:mirpa rdfs:label "River Mirpa"@en . e:ska rdfs:label "River Ska"@en .
 e:p1 a e:Person ; rdfs:label "Ann Lee"@en ; e:mother e:p3 ; e:born 1950 .
 e:p2 a e:Person ; rdfs:label "Ann Lee"@en ; e:father e:p3 ; e:likes e:Card .
+e:Drink rdfs:label "round"@en . e:Song rdfs:label "round"@en . e:Game rdfs:label "round"@en .
+e:d1 a e:Drink ; e:likes e:Song . e:g1 a e:Game ; e:likes e:d1 .
 e:p3 a e:Person ; rdfs:label "Bob Hornby"@en ; skos:altLabel "Robert the Old"@en .
 """
 
@@ -106,6 +108,16 @@ async def test_all_namesakes_are_taken_and_the_rest_of_the_query_chooses(world: 
     assert both.data["read"] == {"Ann Lee": "e:p1, e:p2", "parent": "e:father, e:mother"}
     one = await call(world, "Sparql", query='SELECT ?x ?y { BIND(1 AS ?x) @"Ann Lee" e:born ?y }')
     assert len(one.lines) == 2
+
+
+async def test_a_name_may_be_a_class_in_one_place_and_an_entity_in_another(world: LocalAdapter) -> None:
+    reply = await call(world, "Sparql", query='SELECT ?x { ?x a @"round" ; e:likes @"round" }')
+    assert reply.lines == ["?x", "e:d1"]
+    assert reply.summary == (
+        "'round' names 2 things here: e:Drink; e:Game. All are taken. 'round' names 3 things here: e:Drink; e:Game; "
+        "e:Song. All are taken. 1 row, all here."
+    )
+    assert reply.data["read"] == {"round": "e:Drink, e:Game, e:Song"}
 
 
 NAMESAKES = {

@@ -5,6 +5,7 @@ The parts of the query are asked for again, as ASK: by halves, so that seven req
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice, pairwise
 from typing import Final
 
 import anyio
@@ -22,6 +23,7 @@ from kg_server.sparql.syntax import Element, Outline, Span, Statement
 from kg_server.sparql.texts import unnamed_texts
 
 _SHOWN: Final = 160
+_NOT_COMPUTED: Final = "It can be computed of none: a variable has no value there, or values of two kinds are compared."
 _LATE: Final = "Which part of it has no match was not found in time."
 
 
@@ -60,6 +62,12 @@ async def reason_for(
         return Reason("unknown", f"Which part of it has no match was not found: {clipped(str(error), _SHOWN)}")
 
 
+def _no_rows_wanted(outline: Outline) -> Reason | None:
+    words = [token.keyword or token.text for token in outline.within(outline.main.modifiers)]
+    asked_for_none = ("LIMIT", "0") in pairwise(words)
+    return Reason("unknown", "Its patterns have matches, but LIMIT 0 asks for no rows.") if asked_for_none else None
+
+
 @dataclass(frozen=True)
 class _Search:
     """Looks for the first part of one query that has no match."""
@@ -74,23 +82,27 @@ class _Search:
         elements = self._elements()
         found = await self._first_without(elements)
         if found is None:
-            return None
+            return _no_rows_wanted(self.outline)
         element, before = elements[found], elements[:found]
         said = [await self._described(element, before)]
-        knowledge: Knowledge = "denied" if element.kind in {"filter", "minus"} else "unknown"
-        if element.statement is not None:
+        if element.statement is None:
+            knowledge, more = await self._meaning(element, before)
+        else:
             knowledge, more = await self._about(element.statement, before)
-            said.append(more)
         unnamed, texts = await unnamed_texts(self.graph, self.outline, element)
-        said.append(texts)
+        said += [more, texts]
         knowledge = "unnamed" if unnamed else knowledge
         return Reason(knowledge, " ".join(filter(None, said)))
 
     def _elements(self) -> list[Element]:
         """Return the parts that narrow what is found; FILTER, which looks at the whole group, comes last."""
-        where = self.outline.main.where
+        where, (first, end) = self.outline.main.where, self.outline.main.modifiers
         parts = [] if where is None else [each for each in where.elements if self._text(each)]
-        return sorted(parts, key=lambda each: each.kind == "filter")
+        values = (at for at in range(first, end) if self.outline.tokens[at].keyword == "VALUES")
+        return [
+            *sorted(parts, key=lambda each: each.kind == "filter"),
+            *(Element("values", (at, end)) for at in islice(values, 1)),
+        ]
 
     async def _first_without(self, elements: Sequence[Element]) -> int | None:
         """Return the number of the first part that leaves nothing, or None where all of them together have a match."""
@@ -109,9 +121,21 @@ class _Search:
         shown = shown_within(self._written(element), _SHOWN)
         if not before:
             return f"Nothing matches {shown}."
-        if element.kind != "filter" and await self._holds([element]):
+        if element.kind not in {"filter", "values"} and await self._holds([element]):
             return f"What stands before it has matches, and so has {shown} by itself, but not together."
         return f"What stands before it has matches; {shown} leaves none."
+
+    async def _meaning(self, element: Element, before: Sequence[Element]) -> tuple[Knowledge, str]:
+        """Return what it means that a part leaves nothing: a condition says no of what its opposite holds of."""
+        if element.kind != "filter":
+            return "denied" if element.kind == "minus" else "unknown", ""
+        span = element.span[0] + 1, element.span[1]
+        words = [token.keyword or token.text for token in self.outline.within(span)]
+        if any(word == "EXISTS" and before not in {"NOT", "!"} for before, word in pairwise(["", *words])):
+            return "unknown", ""
+        if await self._ask([*map(self._text, before), f"FILTER(!({self._run(span)}))"]):
+            return "denied", ""
+        return "unknown", _NOT_COMPUTED
 
     async def _about(self, statement: Statement, before: Sequence[Element]) -> tuple[Knowledge, str]:
         """Return what it means that a statement has no match, and in which other form it has some."""

@@ -30,10 +30,11 @@ def put_labels(outline: Outline, vocabulary: Vocabulary, edits: Edits) -> str:
         listed = {at for select in outline.selects for at in _listed(outline, select)}
         if listed.issuperset(uses):
             notes.append(_without(outline, uses, of, edits))
-        elif outline.main.where is not None:
-            closing = outline.main.where.span[1] - 1
-            pattern = _label(vocabulary, f"?{of}", f"?{variable}")
-            edits.instead[closing] = f"{pattern} {edits.instead.get(closing, '}')}"
+            continue
+        pattern = _label(vocabulary, f"?{of}", f"?{variable}")
+        for group in {_group_around(outline, at) for at in uses}:
+            if group is not None and not _comes_from_within(outline, group, variable):
+                edits.instead[group[1]] = f"{pattern} {edits.instead.get(group[1], '}')}"
     return " ".join(dict.fromkeys(notes))
 
 
@@ -42,6 +43,20 @@ def _unbound_labels(outline: Outline) -> list[str]:
     bound = _bound(outline)
     used = dict.fromkeys(outline.variables((0, len(outline.tokens))))
     return [each for each in used if each not in bound and each.removesuffix(_SUFFIX) in bound]
+
+
+def _group_around(outline: Outline, at: int) -> Span | None:
+    """Return the brackets of the group in which the value of a variable has to be known."""
+    for select in outline.selects:
+        if select.where is not None and any(part[0] <= at < part[1] for part in (select.projection, select.modifiers)):
+            return select.where.span[0], select.where.span[1] - 1
+    return outline.brackets_around(at)
+
+
+def _comes_from_within(outline: Outline, group: Span, variable: str) -> bool:
+    """Say whether a subquery in a group gives a variable to it."""
+    inside = (each.projection for each in outline.selects if group[0] < each.projection[0] < group[1])
+    return any(variable in outline.variables(projection) for projection in inside)
 
 
 def _services(outline: Outline) -> Iterator[Span]:
@@ -116,5 +131,9 @@ def _without(outline: Outline, uses: list[int], of: str, edits: Edits) -> str:
 
 
 def _label(vocabulary: Vocabulary, subject: str, variable: str) -> str:
-    language = vocabulary.languages[0] if vocabulary.languages else ""
-    return f'OPTIONAL {{ {subject} <{vocabulary.labels[0]}> {variable} FILTER(LANG({variable}) = "{language}") }}'
+    """Return patterns for a label: the first that there is gives the value, and the others leave it as it is."""
+    return " ".join(
+        f'OPTIONAL {{ {subject} <{relation}> {variable} FILTER(LANG({variable}) = "{language}") }}'
+        for relation in vocabulary.labels
+        for language in (*vocabulary.languages, "")
+    )

@@ -1,7 +1,8 @@
 """What is run in place of a query as it was written, and what its readers should know of that."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import anyio
@@ -15,6 +16,7 @@ from kg_server.sparql.labels import put_labels
 from kg_server.sparql.naming import Meant, meanings, shown_all
 from kg_server.sparql.outline import outline_of
 from kg_server.sparql.rewriting import Edits, put_ids
+from kg_server.sparql.syntax import Outline
 
 _MARKS: Final = ('@"', "@'")
 _LABEL: Final = "label"
@@ -60,12 +62,23 @@ async def _with_ids(graph: KGAdapter, query: str) -> Prepared:
     outline = outline_of(query)
     meant = await meanings(graph, query, outline)
     edits = Edits()
-    labels = put_labels(outline, graph.vocabulary, edits)
+    labels = await _with_labels(graph, outline, edits) if _LABEL in query.lower() else ""
     put_ids(query, outline, meant, edits)
     distinct = list(dict.fromkeys(meant.values()))
-    read = {each.text: ", ".join(_ids(graph, each)) for each in distinct}
+    read = {each.text: "" for each in distinct}
+    for text in read:
+        ids = (short for each in distinct if each.text == text for short in _ids(graph, each))
+        read[text] = ", ".join(dict.fromkeys(ids))
     note = f"{await _note(graph, distinct)} {labels}".strip()
     return Prepared(edits.applied(query, outline), note, read, edits)
+
+
+async def _with_labels(graph: KGAdapter, outline: Outline, edits: Edits) -> str:
+    """Do without Wikidata's ways to ask for labels, by the relations to labels that the graph has."""
+    features = {each.iri for each in (await graph.schema()).features}
+    vocabulary = graph.vocabulary
+    used = tuple(each for each in vocabulary.labels if each in features)
+    return put_labels(outline, replace(vocabulary, labels=used or vocabulary.labels[:1]), edits)
 
 
 def _ids(graph: KGAdapter, meant: Meant) -> Sequence[str]:
@@ -75,7 +88,8 @@ def _ids(graph: KGAdapter, meant: Meant) -> Sequence[str]:
 
 async def _note(graph: KGAdapter, meant: Sequence[Meant]) -> str:
     """Return what was not plainly the name of one thing."""
-    told = [each for each in meant if not each.plain or len(each.iris) > 1]
+    readings = Counter(text for text, _ in {(each.text, each.iris) for each in meant})
+    told = [each for each in meant if not each.plain or len(each.iris) > 1 or readings[each.text] > 1]
     names = await names_of(graph, [iri for each in told for iri in each.iris])
     notes: list[str] = []
     for each in told:

@@ -1,7 +1,7 @@
 """Queries with ids in place of names."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -48,15 +48,17 @@ class Edits:
 
 def put_ids(query: str, outline: Outline, meant: Mapping[int, Meant], edits: Edits) -> None:
     """Put ids in place of names: of namesakes all, by a variable, a path or a list."""
-    variables: dict[str, str] = {}
+    variables: dict[Meant, str] = {}
     bound: set[tuple[int, str]] = set()
     for place in outline.places:
-        iris = meant[place.token].iris
+        each = meant[place.token]
+        iris = each.iris
         if len(iris) == 1 or place.role == "verb" or place.form != "pattern":
             _write(outline, place, iris, edits)
             continue
-        name = variables.setdefault(meant[place.token].text, "") or _unused(query, variables)
-        variables[meant[place.token].text] = edits.instead[place.token] = name
+        if each not in variables:
+            variables[each] = _unused(query, variables.values())
+        name = edits.instead[place.token] = variables[each]
         # A pattern always stands in a group.
         if place.group is not None and (place.group, name) not in bound:
             bound.add((place.group, name))
@@ -78,6 +80,5 @@ def _listed(iris: Sequence[Iri], between: str) -> str:
     return between.join(f"<{iri.value}>" for iri in iris)
 
 
-def _unused(query: str, variables: Mapping[str, str]) -> str:
-    taken = variables.values()
+def _unused(query: str, taken: Collection[str]) -> str:
     return next(name for number in count(1) if (name := f"?named{number}") not in query and name not in taken)

@@ -125,6 +125,16 @@ class Outline:
         """Yield the names of the variables in a span, with repeats."""
         return (token.text[1:] for token in self.within(span) if token.kind == "variable")
 
+    def brackets_around(self, at: int) -> Span | None:
+        """Return the innermost curly brackets around a token."""
+        opened: list[int] = []
+        for number, token in enumerate(self.tokens):
+            if token.text == "{":
+                opened.append(number)
+            elif token.text == "}" and opened and (first := opened.pop()) < at < number:
+                return first, number
+        return None
+
     def text(self, span: Span, instead: Mapping[int, str] | None = None) -> str:
         """Return a span on one line, without comments, with other texts in place of some tokens."""
         pieces: list[str] = []
