@@ -7,8 +7,9 @@ from typing import Final, TypeVar
 from urllib.parse import unquote
 
 from kg_adapters.labels import Vocabulary
+from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.sets.answers import LocalSets
-from kg_adapters.local.sets.gathered import sets_of
+from kg_adapters.local.sets.gathered import index_of, sets_over
 from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
 from kg_adapters.name_index import Name
 from kg_adapters.prefixes import Prefixes
@@ -43,13 +44,18 @@ class Survey:
             self._read(statement)
 
     @cached_property
-    def sets(self) -> LocalSets:
-        """What answers questions about sets."""
+    def index(self) -> GraphIndex:
+        """All that the graph says, for sets and SPARQL, for which it is read once more."""
         facts = (
             Attribute(head, relation, tail) if isinstance(tail, Literal) else Triple(head, relation, tail)
             for head, relation, tail in self._statements.distinct()
         )
-        return sets_of(facts, self._vocabulary)
+        return index_of(facts, self._vocabulary)
+
+    @cached_property
+    def sets(self) -> LocalSets:
+        """What answers questions about sets."""
+        return sets_over(self.index, self._vocabulary)
 
     def names(self) -> Iterator[Name]:
         """Yield labels, aliases and, where an entity has neither, the local part of its IRI.

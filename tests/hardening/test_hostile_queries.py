@@ -211,11 +211,13 @@ async def test_an_endpoint_is_sent_none_of_them(listener: Listener, family: str)
     assert not listener.was_called
 
 
-async def test_a_graph_in_rdflib_takes_no_queries_at_all(listener: Listener) -> None:
-    graph = RdflibAdapter(rdflib.Graph().parse(data=TRIPLES, format="nt"), name="rdflib")
-    async with Client(build_server(graph, Settings())) as client:
-        assert "Sparql" not in {tool.name for tool in (await client.list_tools()).tools}
+@pytest.mark.parametrize("family", FAMILIES)
+async def test_a_graph_in_rdflib_refuses_all_of_them(listener: Listener, family: str) -> None:
+    held = rdflib.Graph().parse(data=TRIPLES, format="nt")
+    async with aclosing(RdflibAdapter(held, name="rdflib")) as graph:
+        assert await not_refused(graph, FAMILIES[family], listener.url) == []
     assert not listener.was_called
+    assert len(held) == 2
 
 
 async def test_another_graph_is_empty_and_is_not_fetched(local: LocalAdapter, listener: Listener) -> None:

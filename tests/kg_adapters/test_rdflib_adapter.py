@@ -3,9 +3,12 @@
 import gzip
 import logging
 from collections.abc import Generator
+from contextlib import aclosing
 from pathlib import Path
 from typing import TypeAlias
 
+import anyio
+import anyio.lowlevel
 import pytest
 import rdflib
 from rdflib.namespace import RDFS
@@ -14,7 +17,7 @@ from rdflib.term import BNode, URIRef, Variable
 from rdflib.term import Literal as RdflibLiteral
 from rdflib.term import Node as RdflibNode
 
-from kg_adapters.errors import BackendError, InvalidRequest
+from kg_adapters.errors import BackendError, BackendTimeout, InvalidRequest
 from kg_adapters.models import (
     Candidate,
     Count,
@@ -30,7 +33,7 @@ from kg_adapters.protocol import SupportsPaths, SupportsSparql
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_adapters.rdflib_terms import from_rdflib
 from kg_adapters.requests import NeighborRequest
-from kg_adapters.terms import RDF_LANG_STRING, Iri, Literal, Term
+from kg_adapters.terms import RDF_LANG_STRING, BlankNode, Iri, Literal, Term
 from kg_adapters.testing import EXAMPLE, LOOPS, TOWNS, edges, feature_page, iri, ntriples
 
 Pattern: TypeAlias = tuple[RdflibNode | None, RdflibNode | None, RdflibNode | None]
@@ -38,6 +41,8 @@ Found: TypeAlias = Generator[
     tuple[tuple[RdflibNode, RdflibNode, RdflibNode], Generator[rdflib.Graph | None, None, None]], None, None
 ]
 
+PATTERNS = " . ".join(f"?a{number} ?b{number} ?c{number}" for number in range(40))
+BOMB = f"SELECT (COUNT(*) AS ?n) {{ {PATTERNS} }}"
 EX = rdflib.Namespace(EXAMPLE)
 
 
@@ -191,7 +196,36 @@ def test_a_name_and_prefixes_may_be_given_and_abilities_are_what_they_are() -> N
     prefixes = Prefixes({"e": EXAMPLE})
     adapter = RdflibAdapter(graph_of(*TOWNS), name="towns", prefixes=prefixes)
     assert (adapter.name, adapter.prefixes, adapter.remote) == ("towns", prefixes, False)
-    assert not isinstance(adapter, SupportsPaths | SupportsSparql)
+    assert isinstance(adapter, SupportsSparql)
+    assert not isinstance(adapter, SupportsPaths)
+
+
+async def test_sparql_is_answered_from_the_state_that_search_and_sets_know() -> None:
+    """A query that still runs over an earlier state is not disturbed by a refresh."""
+    graph = graph_of("a near b", "_:b0 near b")
+    adapter = RdflibAdapter(graph, prefixes=Prefixes({"ex": EXAMPLE}))
+
+    async def near() -> list[tuple[Term | None, ...]]:
+        found = await adapter.select("SELECT ?x { ?x ex:near ex:b } ORDER BY ?x", timeout_s=60, max_rows=9)
+        return list(found.rows)
+
+    async with aclosing(adapter):
+        before: list[tuple[Term | None, ...]] = [(BlankNode("b0"),), (iri("a"),)]
+        assert [len(await near()), (await near())[1:]] == [2, before[1:]]
+        graph.add((EX["c"], EX["near"], EX["b"]))
+        assert len(await near()) == 2
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(stopped, adapter)
+            await anyio.lowlevel.checkpoint()
+            await adapter.refresh()
+            assert (await near())[1:] == [*before[1:], (iri("c"),)]
+    with pytest.raises(BackendError, match="closed"):
+        await near()
+
+
+async def stopped(adapter: RdflibAdapter) -> None:
+    with pytest.raises(BackendTimeout):
+        await adapter.select(BOMB, timeout_s=2, max_rows=2)
 
 
 class BrokenStore(Memory):

@@ -1,12 +1,15 @@
 """Names where ids stand in a query: which texts are names, what they stand for in their place, and what is said."""
 
 from collections.abc import Callable
+from contextlib import aclosing
 
 import pytest
+from rdflib import Graph
 
 from calls import call, refusal
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_server.sparql.outline import outline_of
 from kg_server.sparql.syntax import Form, Role
 
@@ -118,6 +121,20 @@ async def test_a_name_may_be_a_class_in_one_place_and_an_entity_in_another(world
         "e:Song. All are taken. 1 row, all here."
     )
     assert reply.data["read"] == {"round": "e:Drink, e:Game, e:Song"}
+
+
+async def test_a_graph_in_rdflib_answers_and_refuses_alike(world: LocalAdapter) -> None:
+    queries = [
+        'SELECT ?b { ?b a @"bridges" ; @"spans" @"River Mripa" ; @"length" 180 }',
+        'SELECT * { @"Ann Lee" @"parent" ?x } ORDER BY ?x',
+        'ASK { @"Zurnov Tunnel" @"crossing" ?x }',
+        'SELECT ?x { @"River Mirpa" @"crosses" ?x }',
+        "SELECT ?b { ?b e:built ?y FILTER(?y > 1990) }",
+    ]
+    async with aclosing(RdflibAdapter(Graph().parse(data=WORLD))) as graph:
+        for query in queries:
+            expected = await call(world, "Sparql", query=query, timeout_s=60)
+            assert await call(graph, "Sparql", query=query, timeout_s=60) == expected
 
 
 NAMESAKES = {
