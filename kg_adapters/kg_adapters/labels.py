@@ -46,15 +46,23 @@ class Vocabulary:
         Iri("http://www.w3.org/2000/01/rdf-schema#label"),
         Iri("http://www.w3.org/2004/02/skos/core#prefLabel"),
         Iri("http://schema.org/name"),
+        Iri("https://schema.org/name"),
         Iri("http://xmlns.com/foaf/0.1/name"),
+        Iri("http://purl.org/dc/terms/title"),
         Iri("http://purl.org/dc/elements/1.1/title"),
     )
     descriptions: tuple[Iri, ...] = (
         Iri("http://schema.org/description"),
+        Iri("https://schema.org/description"),
         Iri("http://purl.org/dc/terms/description"),
         Iri("http://www.w3.org/2000/01/rdf-schema#comment"),
     )
-    aliases: tuple[Iri, ...] = (Iri("http://www.w3.org/2004/02/skos/core#altLabel"),)
+    aliases: tuple[Iri, ...] = (
+        Iri("http://www.w3.org/2004/02/skos/core#altLabel"),
+        Iri("http://www.w3.org/2004/02/skos/core#hiddenLabel"),
+        Iri("http://schema.org/alternateName"),
+        Iri("https://schema.org/alternateName"),
+    )
     languages: tuple[str, ...] = ("en", "mul")
     types: tuple[Iri, ...] = (RDF_TYPE, WIKIDATA_TYPES[0])
     subclasses: tuple[Iri, ...] = (Iri("http://www.w3.org/2000/01/rdf-schema#subClassOf"), WIKIDATA_TYPES[1])

@@ -1,9 +1,11 @@
 """What opens a graph is given, and what it must be."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
+from kg_adapters.chosen_relations import ChosenRelations
 from kg_adapters.progress import OnProgress, ignore_progress
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.reading_limits import ReadingLimits
@@ -33,6 +35,9 @@ class OpenOptions:
         answers_kept_s: How many seconds the answers of a remote graph are remembered; 0 for not at all.
         sparql: How much of the machine SPARQL over files on it may take; what suits the machine when None.
         reading: What a file may ask for while it is read.
+        chosen: Relations that name, describe and type entities, before the usual ones; of files and endpoints. A store
+            that was imported before keeps those of its import.
+        prefixes: What prefixes stand for in this graph; of files and endpoints.
     """
 
     cache_folder: Path
@@ -44,6 +49,8 @@ class OpenOptions:
     answers_kept_s: float = 600.0
     sparql: "SparqlLimits | None" = None
     reading: ReadingLimits = field(default_factory=ReadingLimits)
+    chosen: ChosenRelations = field(default_factory=ChosenRelations)
+    prefixes: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @runtime_checkable

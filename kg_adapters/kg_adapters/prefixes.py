@@ -21,6 +21,8 @@ from kg_boundary.shown import in_quotes, is_plain, read_back, shown
 Position: TypeAlias = Choice["entity", "relation"]
 
 MAX_ID_LENGTH: Final = 2_000
+SCHEMES: Final = frozenset({"http", "https", "urn", "file", "mailto", "tag"})
+"""What cannot be a prefix, since full IRIs would be taken for prefixed names."""
 _PREFIX: Final = re.compile(r"[A-Za-z](?:[\w.-]*[\w-])?|")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
 _SURROGATES: Final = re.compile(r"[\ud800-\udfff]")
@@ -159,6 +161,7 @@ WELL_KNOWN: Final[Mapping[str, str]] = {
     "owl": "http://www.w3.org/2002/07/owl#",
     "xsd": "http://www.w3.org/2001/XMLSchema#",
     "skos": "http://www.w3.org/2004/02/skos/core#",
+    "skosxl": "http://www.w3.org/2008/05/skos-xl#",
     "foaf": "http://xmlns.com/foaf/0.1/",
     "dc": "http://purl.org/dc/elements/1.1/",
     "dcterms": "http://purl.org/dc/terms/",

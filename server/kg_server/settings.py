@@ -7,6 +7,8 @@ from typing import Annotated, Final, Literal, TypeAlias
 import platformdirs
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
+from kg_adapters.chosen_relations import chosen_prefixes
+from kg_adapters.errors import InvalidRequest
 from kg_adapters.labels import language_tag
 from kg_boundary.addresses import base_url_problem
 from kg_boundary.secrets import Redactor
@@ -41,6 +43,15 @@ def _base_url(url: str) -> str:
     return url
 
 
+def _prefixes(texts: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        chosen_prefixes(texts)
+    except InvalidRequest as error:
+        raise ValueError(str(error)) from error
+    return texts
+
+
+Names: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_split)]
 BaseUrl: TypeAlias = Annotated[str, AfterValidator(_base_url)]
 
 
@@ -61,6 +72,15 @@ class Settings(BaseModel):
     data_folder: Path = Field(default_factory=_data_folder, description="Where things that must last are kept.")
     languages: Annotated[tuple[LanguageTag, ...], BeforeValidator(_split), Field(min_length=1)] = Field(
         default=("en", "mul"), description="Languages of labels, the preferred first, as in `en,mul`."
+    )
+    label_relations: Names = Field(
+        default=(), description="Relations to names, before the usual ones: IRIs, or prefixed names as `ex:title`."
+    )
+    alias_relations: Names = Field(default=(), description="Relations to other names, before the usual ones.")
+    description_relations: Names = Field(default=(), description="Relations to descriptions, before the usual ones.")
+    type_relations: Names = Field(default=(), description="Relations to classes, before the usual ones.")
+    prefixes: Annotated[Names, AfterValidator(_prefixes)] = Field(
+        default=(), description="Short forms of IRIs of files and endpoints, as `ex=https://example.org/`."
     )
     max_tokens: int = Field(
         default=2_000, ge=100, le=100_000, description="How long an answer may be, in tokens, by default."

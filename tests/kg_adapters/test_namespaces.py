@@ -8,6 +8,14 @@ from kg_adapters.namespaces import prefixes_in_use
 from kg_adapters.prefixes import WIKIDATA, Prefixes
 
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+MADE = {
+    "b": "http://b.example#",
+    "catalogue": "http://data.example/catalogue/2024/",
+    "geonames": "http://sws.geonames.org/",
+    "ns1": "http://1.example/2/",
+    "shapes": "http://www.example.org/ns/shapes#",
+    "x": "urn:x:",
+}
 
 
 @pytest.mark.parametrize(
@@ -40,26 +48,27 @@ def test_only_usable_prefixes_of_namespaces_that_occur_are_kept(
     assert prefixes_in_use(iris, declared) == Prefixes(namespaces)
 
 
-def test_frequent_namespaces_without_a_prefix_are_numbered_by_frequency() -> None:
-    iris = [
-        "http://a.example/1",
-        "http://a.example/2",
-        "http://b.example#1",
-        "http://b.example#2",
-        "http://b.example#3",
-    ]
-    found = prefixes_in_use([*iris, "http://c.example/1", "http://d.example", "urn:x:1", "urn:x:2"], {})
-    assert found == Prefixes({"ns1": "http://b.example#", "ns2": "http://a.example/", "ns3": "urn:x:"})
+def test_frequent_namespaces_without_a_prefix_are_called_by_their_own_parts() -> None:
+    iris = [f"{namespace}{number}" for namespace in MADE.values() for number in (1, 2)]
+    assert prefixes_in_use(sorted([*iris, "http://rare.example/1", "http://d.example"]), {}) == Prefixes(MADE)
 
 
-def test_a_numbered_prefix_does_not_take_the_name_of_a_declared_one() -> None:
+def test_namespaces_of_one_name_are_numbered_whatever_else_the_graph_holds() -> None:
+    spaces = ["http://a.example/city/", "http://b.example/city/", "http://example.org/dc/", "https://schema.org/"]
+    iris = [f"{space}{number}" for space in spaces for number in (1, 2)]
+    expected: dict[str, str] = dict(zip(("city", "city2", "dc1", "schema"), spaces, strict=True))
+    for more in ([], [f"{spaces[1]}{number}" for number in range(3, 9)]):
+        assert prefixes_in_use(sorted([*iris, *more]), {}) == Prefixes(expected)
+
+
+def test_a_made_prefix_does_not_take_the_name_of_a_declared_one() -> None:
     found = prefixes_in_use(
-        ["http://a.example/1", "http://a.example/2", "http://z.example/1"], {"ns1": "http://z.example/"}
+        ["http://a.example/1", "http://a.example/2", "http://z.example/1"], {"a": "http://z.example/"}
     )
-    assert found == Prefixes({"ns1": "http://z.example/", "ns2": "http://a.example/"})
+    assert found == Prefixes({"a": "http://z.example/", "a2": "http://a.example/"})
 
 
-def test_no_more_than_twenty_are_numbered() -> None:
+def test_no_more_than_twenty_are_made() -> None:
     iris = sorted(f"http://n{number}.example/{local}" for number in range(30) for local in "ab")
     assert len(prefixes_in_use(iris, {}).namespaces) == 20
 

@@ -55,7 +55,7 @@ async def test_an_endpoint_is_opened_by_its_url_alone(tmp_path: Path) -> None:
         page = (await graph.neighbors(NeighborRequest((iri("paris"),), direction="out", limit=9)))[iri("paris")]
         assert page.triples == edges("paris country france", "paris twin kyoto")
         assert graph.name == f"{server.host}/sparql"
-        assert graph.prefixes.namespaces["ns1"] == "http://example.org/"
+        assert graph.prefixes.namespaces["example"] == "http://example.org/"
         assert not graph.prefixes.blank_nodes
         assert await graph.labels([iri("kyoto")]) == {iri("kyoto"): "Kyoto"}
 
@@ -96,7 +96,7 @@ async def test_the_prefixes_of_a_graph_that_is_still_empty_are_not_kept(tmp_path
             assert graph.prefixes.entities == WIKIDATA.entities
         server.follow(oxigraph(NAMED))
         async with opened(server, tmp_path) as graph:
-            assert graph.prefixes.namespaces["ns1"] == "http://example.org/"
+            assert graph.prefixes.namespaces["example"] == "http://example.org/"
 
 
 async def test_the_settings_of_the_endpoint_reach_every_request(tmp_path: Path) -> None:

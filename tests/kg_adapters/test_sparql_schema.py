@@ -127,7 +127,7 @@ async def test_prefixes_are_those_in_use_and_the_well_known_ones() -> None:
     found = await surveyor(endpoint_of([*TOWNS, f"{item} {relation} {item}"])).prefixes(timeout_s=10)
     assert found is not None
     assert (found.entities, found.relations) == (WIKIDATA.entities, WIKIDATA.relations)
-    assert found.namespaces["ns1"] == "http://example.org/"
+    assert found.namespaces["example"] == "http://example.org/"
     assert found.namespaces["wd"] == "http://www.wikidata.org/entity/"
     assert WELL_KNOWN.items() <= found.namespaces.items()
     assert not found.blank_nodes

@@ -166,8 +166,8 @@ async def test_counts_of_numbers_stay_these_numbers(tokyo: LocalAdapter) -> None
 
 
 async def test_a_hub_is_counted_whole_and_does_not_spoil_an_intersection(hub: LocalAdapter) -> None:
-    land, first = "ns1:land", "ns1:person0000"
-    last = "ns1:person4999"
+    land, first = "ex:land", "ex:person0000"
+    last = "ex:person4999"
     citizens = f"Neighbor[{land}, -citizen]"
     reply = await composed(
         hub,
@@ -175,12 +175,12 @@ async def test_a_hub_is_counted_whole_and_does_not_spoil_an_intersection(hub: Lo
         f"Minus[Union[{first}, {last}, {land}], {citizens}]",
     )
     assert [row[3] for row in rows(reply.data["results"])] == ["5000", first, last, land]
-    assert [last, "ns1:citizen", land] in rows(reply.data["evidence"])
+    assert [last, "ex:citizen", land] in rows(reply.data["evidence"])
     assert reply.data["status"] == "ok"
 
 
 async def test_results_that_do_not_fit_are_counted(hub: LocalAdapter) -> None:
-    reply = await composed(hub, "Degree[Neighbor[ns1:land, -citizen], citizen]")
+    reply = await composed(hub, "Degree[Neighbor[ex:land, -citizen], citizen]")
     assert reply.data["status"] == "truncated"
     shown = len(rows(reply.data["results"]))
     assert f"{5_000 - shown:,} results are left out" in reply.summary
@@ -188,7 +188,7 @@ async def test_results_that_do_not_fit_are_counted(hub: LocalAdapter) -> None:
 
 async def test_a_hub_is_walked_whole_however_far_an_expression_goes(hub: LocalAdapter) -> None:
     reply = await composed(
-        hub, "Count[Minus[Neighbor[Neighbor[Neighbor[ns1:land, -citizen], citizen], -citizen], ns1:person0000]]"
+        hub, "Count[Minus[Neighbor[Neighbor[Neighbor[ex:land, -citizen], citizen], -citizen], ex:person0000]]"
     )
     assert reply.summary.endswith(": 4,999.")
 

@@ -50,7 +50,7 @@ async def answered(graph: KGAdapter, expression: str, limits: Limits) -> Answer:
 
 
 async def test_a_hop_costs_one_request_however_many_nodes_it_starts_from(star: WithoutSets) -> None:
-    reply = await composed(star, "Count[Neighbor[Neighbor[Neighbor[ns1:hub, has], -has], has]]")
+    reply = await composed(star, "Count[Neighbor[Neighbor[Neighbor[ex:hub, has], -has], has]]")
     assert reply.data["results"] == [["1", "", "", "31", "number"]]
     assert [len(request.entities) for request in star.requests] == [1, 30, 1]
 
@@ -58,23 +58,23 @@ async def test_a_hop_costs_one_request_however_many_nodes_it_starts_from(star: W
 @pytest.mark.parametrize(
     ("expression", "found"),
     [
-        ("Where[Neighbor[ns1:hub, has], size > 27]", ["ns1:leaf28", "ns1:leaf29"]),
-        ("Where[Neighbor[ns1:hub, has], size > Feature[ns1:leaf27, size]]", ["ns1:leaf28", "ns1:leaf29"]),
+        ("Where[Neighbor[ex:hub, has], size > 27]", ["ex:leaf28", "ex:leaf29"]),
+        ("Where[Neighbor[ex:hub, has], size > Feature[ex:leaf27, size]]", ["ex:leaf28", "ex:leaf29"]),
         (
-            "Where[Neighbor[ns1:hub, has], size < Min[Neighbor[ns1:other, has], size], size != 0, size > 27]",
-            ["ns1:leaf28"],
+            "Where[Neighbor[ex:hub, has], size < Min[Neighbor[ex:other, has], size], size != 0, size > 27]",
+            ["ex:leaf28"],
         ),
-        ("Count[Where[Neighbor[ns1:hub, has], size <= Mean[Neighbor[ns1:hub, has], size]]]", ["15"]),
-        ("Where[Neighbor[ns1:hub, has], near > Count[ns1:hub]]", ["ns1:leaf00"]),
-        ("Where[Neighbor[ns1:hub, has], near = ns1:b]", ["ns1:leaf00"]),
-        ("Intersect[Neighbor[ns1:hub, has], Neighbor[ns1:other, has]]", ["ns1:leaf29"]),
-        ("Minus[Neighbor[ns1:other, has], Neighbor[ns1:hub, has]]", ["ns1:a"]),
-        ("Sum[Neighbor[ns1:hub, has], size]", ["435"]),
-        ("Top[Neighbor[ns1:hub, has], size, 1]", ["29"]),
-        ("Group[Neighbor[ns1:hub, has], near]", ["2", "1", "1", "1"]),
-        ("Feature[ns1:leaf03, name]", ["leaf 3"]),
-        ("Degree[ns1:other, has]", ["2"]),
-        ("Neighbor[ns1:leaf29, ~near]", ["ns1:hub"]),
+        ("Count[Where[Neighbor[ex:hub, has], size <= Mean[Neighbor[ex:hub, has], size]]]", ["15"]),
+        ("Where[Neighbor[ex:hub, has], near > Count[ex:hub]]", ["ex:leaf00"]),
+        ("Where[Neighbor[ex:hub, has], near = ex:b]", ["ex:leaf00"]),
+        ("Intersect[Neighbor[ex:hub, has], Neighbor[ex:other, has]]", ["ex:leaf29"]),
+        ("Minus[Neighbor[ex:other, has], Neighbor[ex:hub, has]]", ["ex:a"]),
+        ("Sum[Neighbor[ex:hub, has], size]", ["435"]),
+        ("Top[Neighbor[ex:hub, has], size, 1]", ["29"]),
+        ("Group[Neighbor[ex:hub, has], near]", ["2", "1", "1", "1"]),
+        ("Feature[ex:leaf03, name]", ["leaf 3"]),
+        ("Degree[ex:other, has]", ["2"]),
+        ("Neighbor[ex:leaf29, ~near]", ["ex:hub"]),
     ],
 )
 async def test_every_function_is_worked_out(star: WithoutSets, expression: str, found: list[str]) -> None:
@@ -85,20 +85,20 @@ async def test_every_function_is_worked_out(star: WithoutSets, expression: str, 
     ("condition", "problem"),
     [
         (
-            "size > Feature[Neighbor[ns1:hub, has], size]",
+            "size > Feature[Neighbor[ex:hub, has], size]",
             "This gives 30 values, and one is compared with. Min[…] or Max[",
         ),
-        ("size > Feature[ns1:hub, size]", "This gives no value, so there is nothing to compare with."),
-        ("size > Max[ns1:hub, size]", "None of them has a value, so there is nothing to compare with."),
-        ("size > Feature[ns1:leaf00, name]", "ns1:size has numbers, and 'leaf 0' is none."),
-        ("size ~ Feature[ns1:leaf00, size]", "~ looks for a text in texts, and '0' is a number."),
-        ("name > Feature[ns1:leaf00, name]", "'leaf 0' is a text, which > cannot compare."),
-        ("near > Feature[ns1:leaf00, name]", "ns1:near leads to nodes, not to values: compare it with a whole number"),
-        ("size > Degree[ns1:hub]", "Where compares with nodes, values or one number, not with the numbers of Degree."),
+        ("size > Feature[ex:hub, size]", "This gives no value, so there is nothing to compare with."),
+        ("size > Max[ex:hub, size]", "None of them has a value, so there is nothing to compare with."),
+        ("size > Feature[ex:leaf00, name]", "ex:size has numbers, and 'leaf 0' is none."),
+        ("size ~ Feature[ex:leaf00, size]", "~ looks for a text in texts, and '0' is a number."),
+        ("name > Feature[ex:leaf00, name]", "'leaf 0' is a text, which > cannot compare."),
+        ("near > Feature[ex:leaf00, name]", "ex:near leads to nodes, not to values: compare it with a whole number"),
+        ("size > Degree[ex:hub]", "Where compares with nodes, values or one number, not with the numbers of Degree."),
     ],
 )
 async def test_what_cannot_be_compared_with_is_refused(star: WithoutSets, condition: str, problem: str) -> None:
-    assert (await refused(star, f"Where[Neighbor[ns1:hub, has], {condition}]")).startswith(problem)
+    assert (await refused(star, f"Where[Neighbor[ex:hub, has], {condition}]")).startswith(problem)
 
 
 async def test_limits_on_calls_and_depth_are_kept(star: WithoutSets) -> None:
@@ -111,16 +111,16 @@ async def test_limits_on_calls_and_depth_are_kept(star: WithoutSets) -> None:
 async def test_when_nothing_can_be_fetched_the_graphs_own_error_is_given(
     graph_of: Callable[[str], LocalAdapter],
 ) -> None:
-    text = await refused(Gone(graph_of(STAR)), "Feature[Union[ns1:leaf00, ns1:leaf01], <http://ex.org/name>]")
+    text = await refused(Gone(graph_of(STAR)), "Feature[Union[ex:leaf00, ex:leaf01], <http://ex.org/name>]")
     assert text == f"The graph is gone for {EX}leaf00."
 
 
 async def test_a_part_that_takes_too_long_is_given_up_and_the_others_kept(star: WithoutSets) -> None:
     star.waiting = frozenset({Iri(f"{EX}hub")})
-    answer = await answered(star, "Neighbor[ns1:hub, has], Degree[ns1:other]", Limits(timeout_s=0.5))
+    answer = await answered(star, "Neighbor[ex:hub, has], Degree[ex:other]", Limits(timeout_s=0.5))
     assert answer.result.status == "timeout"
-    assert answer.lines[0].startswith("part 1 | Neighbor[ns1:hub, has] | error: ")
-    assert rows(answer.result.model_dump()["results"]) == [["2", "ns1:other", "", "2", "number"]]
+    assert answer.lines[0].startswith("part 1 | Neighbor[ex:hub, has] | error: ")
+    assert rows(answer.result.model_dump()["results"]) == [["2", "ex:other", "", "2", "number"]]
 
 
 async def test_parts_are_worked_out_at_the_same_time(graph_of: Callable[[str], LocalAdapter]) -> None:
@@ -137,7 +137,7 @@ async def test_parts_are_worked_out_at_the_same_time(graph_of: Callable[[str], L
             await self.both.wait()
             return await super().neighbors(request)
 
-    reply = await composed(Meeting(graph_of(STAR)), "Count[Neighbor[ns1:hub, has]], Count[Neighbor[ns1:other, has]]")
+    reply = await composed(Meeting(graph_of(STAR)), "Count[Neighbor[ex:hub, has]], Count[Neighbor[ex:other, has]]")
     assert [row[3] for row in rows(reply.data["results"])] == ["30", "2"]
 
 
@@ -145,9 +145,9 @@ async def test_cancelling_a_call_stops_its_work(star: WithoutSets) -> None:
     star.waiting = frozenset({Iri(f"{EX}hub")})
     async with Client(compose_server(star)) as client:
         with anyio.move_on_after(0.2) as scope:
-            await client.call_tool("Compose", {"expression": "Neighbor[ns1:hub, has]"})
+            await client.call_tool("Compose", {"expression": "Neighbor[ex:hub, has]"})
         assert scope.cancelled_caught
-        after = await client.call_tool("Compose", {"expression": "Degree[ns1:other]"})
+        after = await client.call_tool("Compose", {"expression": "Degree[ex:other]"})
     assert not after.is_error
 
 
@@ -170,12 +170,12 @@ async def test_an_unknown_name_at_a_node_with_nothing_or_with_much_says_so(
 
 
 async def test_what_starts_from_nothing_gives_nothing(star: WithoutSets) -> None:
-    expression = "Degree[Neighbor[Neighbor[ns1:a, has], has], has], Neighbor[Minus[ns1:a, ns1:a], has]"
+    expression = "Degree[Neighbor[Neighbor[ex:a, has], has], has], Neighbor[Minus[ex:a, ex:a], has]"
     reply = await composed(star, expression)
     assert reply.data["status"] == "empty"
     assert [row[3] for row in rows(reply.data["parts"])] == ["0 nodes", "0 nodes"]
 
 
 async def test_an_operand_of_a_set_that_is_unknown_fails_it(star: WithoutSets) -> None:
-    assert "no entity 'ns1:zzz'" in await refused(star, "Minus[ns1:a, ns1:zzz]")
-    assert "no entity 'ns1:zzz'" in await refused(star, "Count[Union[ns1:a, ns1:zzz]]")
+    assert "no entity 'ex:zzz'" in await refused(star, "Minus[ex:a, ex:zzz]")
+    assert "no entity 'ex:zzz'" in await refused(star, "Count[Union[ex:a, ex:zzz]]")

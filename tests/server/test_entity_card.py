@@ -39,7 +39,7 @@ async def test_a_name_of_one_thing_is_answered_by_its_card(tokyo: LocalAdapter) 
 
 async def test_relations_are_counted_and_a_few_neighbours_named(graph_of: Callable[[str], LocalAdapter]) -> None:
     reply = await call(graph_of(MANY), "Retrieve", text="Land")
-    shown = [line.replace("ns1:", "") for line in reply.lines[1:]]
+    shown = [line.replace("ex:", "") for line in reply.lines[1:]]
     assert shown[0].endswith("| 1250")
     assert shown[1].endswith("| 2: a, b")
     assert shown[2].endswith("[by aaa; until 1990]")

@@ -87,8 +87,8 @@ async def test_a_hub_is_sampled_per_relation_so_that_a_rare_relation_is_still_se
     reply = await call(hub, "GetNeighbor", entity="<http://ex.org/land>", direction="in", limit=20)
     assert reply.data["status"] == "truncated"
     assert reply.data["total"] == 5_001
-    assert reply.data["incoming"] == {"ns1:capital": 1, "ns1:citizen": 5_000}
-    assert "ns1:town | ns1:capital | ns1:land" in reply.lines
+    assert reply.data["incoming"] == {"ex:capital": 1, "ex:citizen": 5_000}
+    assert "ex:town | ex:capital | ex:land" in reply.lines
 
 
 async def test_the_cursor_walks_a_hub_to_its_end_without_loss_or_repeat(hub: LocalAdapter) -> None:

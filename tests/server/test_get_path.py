@@ -68,13 +68,13 @@ async def test_no_path_within_the_hops_is_told_apart_from_a_search_that_stopped(
 
 
 async def test_hubs_are_named_when_they_are_skipped_and_walked_on_demand(hub: LocalAdapter) -> None:
-    ends = {"source": "ns1:person0001", "target": "ns1:person0002"}
+    ends = {"source": "ex:person0001", "target": "ex:person0002"}
     careful = await call(hub, "GetPath", **ends)
     bold = await call(hub, "GetPath", **ends, avoid_hubs=False)
     assert careful.data["exhaustive"] is False
-    assert careful.data["skipped_hubs"] == ["ns1:land"]
-    assert "the hubs ns1:land" in careful.summary
-    assert bold.lines == ["ns1:person0001 -[ns1:citizen]-> ns1:land <-[ns1:citizen]- ns1:person0002"]
+    assert careful.data["skipped_hubs"] == ["ex:land"]
+    assert "the hubs ex:land" in careful.summary
+    assert bold.lines == ["ex:person0001 -[ex:citizen]-> ex:land <-[ex:citizen]- ex:person0002"]
 
 
 @pytest.mark.parametrize("target", PAIRS)

@@ -36,7 +36,7 @@ ZECHO, TOWN = f"<{EXAMPLE}zecho>", f"<{EXAMPLE}town>"
 
 def short(text: str) -> str:
     """Return a text in which ids are local names."""
-    return text.replace("ns1:", "")
+    return text.replace("example:", "")
 
 
 async def test_a_career_entry_is_shown_with_what_it_holds() -> None:

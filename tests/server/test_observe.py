@@ -128,7 +128,7 @@ async def test_a_relation_with_many_ends_is_one_line_with_their_number(graph_of:
     ends = "".join(f"<http://ex.org/x> <http://ex.org/r> <http://ex.org/y{number}> . " for number in range(12))
     reply = await observe(graph_of(ends), question="r", entities=["<http://ex.org/x>"])
     (line,) = reply.lines
-    assert line.startswith("ns1:x | ns1:r | 12: ns1:y0, ns1:y1, ")
+    assert line.startswith("ex:x | ex:r | 12: ex:y0, ex:y1, ")
     assert line.endswith(", …")
     ((_, _, _, count, _, _, *far),) = rows(reply.data["groups"])
     assert (count, len(far)) == ("12", 10)
@@ -157,10 +157,10 @@ async def test_no_label_can_end_one_item_of_a_list_and_begin_another(graph_of: C
     label = "<http://www.w3.org/2000/01/rdf-schema#label>"
     graph = graph_of(
         "<http://ex.org/x> <http://ex.org/r> <http://ex.org/y> , <http://ex.org/z> . "
-        f'<http://ex.org/y> {label} "Ann (ns1:q), Bob" . <http://ex.org/z> {label} "3: Cid" .'
+        f'<http://ex.org/y> {label} "Ann (ex:q), Bob" . <http://ex.org/z> {label} "3: Cid" .'
     )
     reply = await observe(graph, question="r", entities=["<http://ex.org/x>"])
-    assert reply.lines == ["ns1:x | ns1:r | 2: 3\\u003a Cid (ns1:z), Ann (ns1:q)\\u002c Bob (ns1:y)"]
+    assert reply.lines == ["ex:x | ex:r | 2: 3\\u003a Cid (ex:z), Ann (ex:q)\\u002c Bob (ex:y)"]
 
 
 async def test_the_scorer_that_had_to_do_is_named(tokyo: LocalAdapter) -> None:
@@ -171,8 +171,8 @@ async def test_the_scorer_that_had_to_do_is_named(tokyo: LocalAdapter) -> None:
 
 async def test_hubs_that_were_not_seen_whole_are_named(hub: LocalAdapter) -> None:
     reply = await observe(hub, question="who is a citizen", entities=["<http://ex.org/land>"])
-    assert reply.data["sampled"] == ["ns1:land"]
-    assert reply.summary.endswith("Only sampled, relation by relation: ns1:land; GetNeighbor lists all.")
+    assert reply.data["sampled"] == ["ex:land"]
+    assert reply.summary.endswith("Only sampled, relation by relation: ex:land; GetNeighbor lists all.")
 
 
 async def test_many_seeds_and_hubs_are_counted_after_the_first() -> None:
@@ -207,7 +207,7 @@ async def test_an_answer_that_ran_out_of_time_says_so_and_shows_what_there_is() 
     reply = await observe(graph, question="partner", entities=["<http://example.org/goethe>"])
     assert reply.data["status"] == "timeout"
     assert reply.summary.endswith("Time ran out after 1 of 3 hops: ask for fewer hops or entities.")
-    assert reply.lines == ["ns1:goethe | ns1:partner | ns1:lili"]
+    assert reply.lines == ["example:goethe | example:partner | example:lili"]
 
 
 async def test_unknown_ids_are_refused_by_name_all_of_them_at_once(tokyo: LocalAdapter) -> None:

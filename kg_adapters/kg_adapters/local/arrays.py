@@ -2,12 +2,20 @@
 
 from array import array
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from kg_adapters.labels import Vocabulary
+from kg_adapters.local.collections import Structure
 from kg_adapters.local.index import Bytes, EdgeTable, FeatureTable, GraphIndex, Ints, LinkTable, Longs, StringTable
-from kg_adapters.terms import Iri
+from kg_adapters.local.list_orders import list_orders
+from kg_adapters.local.skos_xl import plain_labels
+from kg_adapters.local.unfolding import Numbered, Orders, Texts, unfolded
+from kg_adapters.terms import XSD_STRING, Iri
+
+Feature: TypeAlias = tuple[str, str, str, str, str | None]
+"""A literal: its head's `node_key`, its relation's IRI, its text, its datatype's IRI and its language."""
 
 
 class IndexBuilder:
@@ -43,37 +51,96 @@ class IndexBuilder:
         datatypes.append(self._datatypes[datatype])
         languages.append(-1 if language is None else self._languages[language])
 
-    def finish(self) -> GraphIndex:
-        """Return the index of everything that was added.
+    def add_plain_labels(self) -> list[Feature]:
+        """Add the plain labels that follow from those of SKOS-XL, and return them."""
+        edges = tuple(_as_ints(column) for column in self._edges)
+        heads, relations = (_as_ints(column) for column in self._features[:2])
+        found = [
+            (relation, owners.tolist(), rows.tolist())
+            for relation, owners, rows in plain_labels(self._relations, edges, heads, relations)
+        ]
+        # An array that somebody looks at cannot grow.
+        del edges, heads, relations
+        if not found:
+            return []
+        nodes, values, datatypes, languages = map(list, (self._nodes, self._values, self._datatypes, self._languages))
+        _, _, value, kind, language = self._features
+        labels: list[Feature] = [
+            (
+                nodes[head],
+                relation,
+                values[value[row]],
+                datatypes[kind[row]],
+                None if language[row] < 0 else languages[language[row]],
+            )
+            for relation, owners, rows in found
+            for head, row in zip(owners, rows, strict=True)
+        ]
+        for label in labels:
+            self.add_feature(*label)
+        return labels
+
+    def finish(self, vocabulary: Vocabulary | None = None, *, unfold: bool = False) -> GraphIndex:
+        """Return the index of everything that was added; nothing can be added after it.
+
+        Args:
+            vocabulary: What takes the place of the builder's vocabulary.
+            unfold: Whether what leads to a list or container leads to its members instead.
 
         Raises:
             UnicodeEncodeError: A text holds half a surrogate pair, which UTF-8 cannot say.
         """
+        vocabulary = vocabulary or self._vocabulary
+        orders: Orders = self._unfold() if unfold else {}
         nodes, node_ranks = _sorted_texts(self._nodes)
         relations, relation_ranks = _sorted_texts(self._relations)
         head, relation, tail = self._edge_columns(node_ranks, relation_ranks)
         out = _edge_table(head, relation, tail, len(nodes))
+        lists = list_orders(out, orders, node_ranks, relation_ranks)
         by_tail = np.lexsort((head, relation, tail))
         into = _edge_table(tail[by_tail], relation[by_tail], head[by_tail], len(nodes))
-        walked = ~np.isin(relation, _ids(relations, sorted(self._vocabulary.unwalked)))
+        walked = ~np.isin(relation, _ids(relations, sorted(vocabulary.unwalked)))
         datatypes, datatype_ranks = _sorted_texts(self._datatypes)
         languages, language_ranks = _sorted_texts(self._languages)
         features = self._feature_table(node_ranks, relation_ranks, datatype_ranks, language_ranks)
-        choice = _TextChoice(features, relations, languages, self._vocabulary)
+        choice = _TextChoice(features, relations, languages, vocabulary)
         return GraphIndex(
             nodes=_string_table(nodes),
             relations=_string_table(relations),
             relation_nodes=_relation_nodes(relations, self._nodes, node_ranks),
             out=out,
             into=into,
+            lists=lists,
             links=_link_table(head, tail, len(nodes)),
             walks=_link_table(head[walked], tail[walked], len(nodes)),
             features=features,
-            labels=choice.rows(self._vocabulary.labels),
-            descriptions=choice.rows(self._vocabulary.descriptions),
+            labels=choice.rows(vocabulary.labels),
+            descriptions=choice.rows(vocabulary.descriptions),
             datatypes=_string_table(datatypes),
             languages=_string_table(languages),
         )
+
+    def _unfold(self) -> Orders:
+        """Put members in the place of lists, and forget what nothing is said of any more."""
+        structure = Structure.of(self._nodes, self._relations)
+        if structure is None:
+            return {}
+        head, relation, tail = map(_as_ints, self._edges)
+        owner, about, value, datatype, language = map(_as_ints, self._features)
+        statements = Numbered((head, relation, tail), (owner, about, value, datatype, language))
+        texts = Texts(list(self._nodes), list(self._values), list(self._datatypes), self._plain_text)
+        said, orders = unfolded(statements, structure, texts)
+        self._edges, self._features = (tuple(map(_as_array, columns)) for columns in (said.edges, said.features))
+        nodes, relations = (*said.edges[::2], said.features[0]), (said.edges[1], said.features[1])
+        for numbers, columns in ((self._nodes, nodes), (self._relations, relations)):
+            used = np.zeros(len(numbers), dtype=np.bool_)
+            used[np.concatenate(columns)] = True
+            for text in [text for text, number in numbers.items() if not used[number]]:
+                del numbers[text]
+        return orders
+
+    def _plain_text(self, text: str) -> tuple[int, int]:
+        return self._values[text], self._datatypes[XSD_STRING.value]
 
     def _edge_columns(self, node_ranks: Ints, relation_ranks: Ints) -> tuple[Ints, Ints, Ints]:
         heads, relations, tails = (_as_ints(column) for column in self._edges)
@@ -92,7 +159,7 @@ class IndexBuilder:
         datatype = datatype_ranks[datatypes]
         rows = _distinct_rows(head, relation, value, language, datatype)
         return FeatureTable(
-            starts=_row_starts(head[rows], len(node_ranks)),
+            starts=_row_starts(head[rows], len(self._nodes)),
             relations=relation[rows],
             values=_string_table(values, value[rows]),
             datatypes=datatype[rows],
@@ -140,13 +207,20 @@ class _TextChoice:
         return chosen
 
 
+def _as_array(column: Ints) -> "array[int]":
+    numbers = array("i")
+    numbers.frombytes(column.astype(np.intc, copy=False).tobytes())
+    return numbers
+
+
 def _as_ints(column: "array[int]") -> Ints:
     return np.frombuffer(column, dtype=np.intc).astype(np.int32, copy=False)
 
 
 def _sorted_texts(numbers: _Numbers) -> tuple[list[str], Ints]:
     texts = sorted(numbers)
-    ranks = np.empty(len(texts), dtype=np.int32)
+    # Those that were deleted have left a gap.
+    ranks = np.full(max(numbers.values(), default=-1) + 1, -1, dtype=np.int32)
     ranks[np.fromiter((numbers[text] for text in texts), dtype=np.int32, count=len(texts))] = np.arange(
         len(texts), dtype=np.int32
     )

@@ -1,9 +1,9 @@
 """An import: from files to a store."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from pathlib import Path
@@ -12,13 +12,15 @@ from typing import Final
 import numpy as np
 import pyoxigraph as ox
 
-from kg_adapters.errors import InvalidSource
+from kg_adapters.chosen_relations import ChosenRelations
+from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.array_files import ArrayFiles
-from kg_adapters.local.arrays import IndexBuilder
+from kg_adapters.local.arrays import Feature, IndexBuilder
 from kg_adapters.local.index import GraphIndex, open_index, save_index
 from kg_adapters.local.names import bare_relations, edges_by_relation
 from kg_adapters.local.namespaces import choose_prefixes
+from kg_adapters.local.naming import Naming, naming_of
 from kg_adapters.local.profile_file import write_profile
 from kg_adapters.local.reader import SourceReader
 from kg_adapters.local.schema_file import write_schema
@@ -53,6 +55,8 @@ class ImportOptions:
         graphs: IRIs of the named graphs to import; everything when empty.
         sparql: Whether to build the Oxigraph store now; without it, the first SPARQL query does.
         vocabulary: The relations and languages that labels and descriptions are chosen by.
+        chosen: Relations that come before those of the vocabulary, with the prefixes of the files.
+        prefixes: What prefixes stand for, before those of the files.
         name: What to call the graph; the first file's name when None.
         follow_links: Whether links in a folder are followed that lead outside of it.
         limits: What one file may ask for while it is read; they leave the store as it is, so no store is named by them.
@@ -62,6 +66,8 @@ class ImportOptions:
     graphs: tuple[str, ...] = ()
     sparql: bool = True
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
+    chosen: ChosenRelations = field(default_factory=ChosenRelations)
+    prefixes: Mapping[str, str] = field(default_factory=dict[str, str])
     name: str | None = None
     follow_links: bool = field(default=False, repr=False)
     limits: ReadingLimits = field(default_factory=ReadingLimits, repr=False)
@@ -76,12 +82,14 @@ class ImportReport:
         counts: How much it holds.
         skipped: How many statements, or rests of files, were left out.
         problems: The first of the reasons.
+        naming: How many of the entities have a name, and what could name the others.
     """
 
     folder: Path
     counts: Counts
     skipped: int
     problems: tuple[str, ...]
+    naming: Naming
 
 
 def build_store(
@@ -109,7 +117,7 @@ def build_store(
                 f"{target} cannot be written: {error.strerror or error}. Make sure that its disk has room and that "
                 "nothing else uses the folder, or choose another one; nothing was changed."
             ) from error
-    return ImportReport(target, report.counts, report.skipped, report.problems)
+    return replace(report, folder=target)
 
 
 class _Steps:
@@ -141,29 +149,32 @@ class _Import:
             on_wait=self._wait,
         )
         self._reader.leave_out(found.outside)
+        self._vocabulary = options.vocabulary
 
     def build(self, folder: Path) -> ImportReport:
         counts = self._write_index(folder)
         index = open_index(ArrayFiles(folder, INDEX_FOLDER))
         self._steps.tell("searching")
-        build_text_index(folder, index, self._options.vocabulary)
-        write_schema(folder, index, self._options.vocabulary)
-        write_profile(folder, index, self._options.vocabulary)
+        build_text_index(folder, index, self._vocabulary)
+        write_schema(folder, index, self._vocabulary)
+        write_profile(folder, index, self._vocabulary)
         self._steps.tell("saving")
         write_store_info(folder, self._info(folder, index, counts))
-        return ImportReport(folder, counts, self._reader.skipped, tuple(self._reader.problems))
+        naming = naming_of(index)
+        return ImportReport(folder, counts, self._reader.skipped, tuple(self._reader.problems), naming)
 
     def _write_index(self, folder: Path) -> Counts:
         builder = self._read(folder)
         self._steps.tell("indexing")
-        index = builder.finish()
+        self._choose_relations()
+        index = builder.finish(self._vocabulary, unfold=True)
         (folder / INDEX_FOLDER).mkdir()
         save_index(index, folder / INDEX_FOLDER)
         return counts_of(index)
 
     def _read(self, folder: Path) -> IndexBuilder:
         """Read every file once, for the index and for Oxigraph."""
-        builder = IndexBuilder(self._options.vocabulary)
+        builder = IndexBuilder(self._vocabulary)
         store = ox.Store(folder / OXIGRAPH_FOLDER) if self._options.sparql else None
         for file in self._files:
             self._steps.tell("reading")
@@ -177,12 +188,21 @@ class _Import:
                     self._steps.tell("reading", self._reader.position)
             self._steps.done += self._states[file.path].size
         self._reader.check_graphs()
+        labels = builder.add_plain_labels()
         if store is not None:
+            store.extend(map(_stated, labels))
             store.optimize()
             store.flush()
             del store
             seal_oxigraph(folder / OXIGRAPH_FOLDER)
         return builder
+
+    def _choose_relations(self) -> None:
+        namespaces = {**self._reader.prefixes, **self._options.prefixes}
+        try:
+            self._vocabulary = self._options.chosen.joined(self._vocabulary, namespaces)
+        except InvalidRequest as error:
+            raise InvalidSource(str(error)) from error
 
     def _wait(self) -> None:
         self._steps.tell("reading", self._reader.position)
@@ -195,8 +215,10 @@ class _Import:
             sources=tuple(self._fingerprint(file) for file in self._files),
             skipped=self._reader.skipped,
             counts=counts,
-            prefixes=choose_prefixes(index, self._reader.prefixes, graph_json=self._reader.graph_json),
-            vocabulary=self._options.vocabulary,
+            prefixes=choose_prefixes(
+                index, {**self._options.prefixes, **self._reader.prefixes}, graph_json=self._reader.graph_json
+            ),
+            vocabulary=self._vocabulary,
             files=stored_files(folder),
         )
 
@@ -248,6 +270,13 @@ def _add(builder: IndexBuilder, quad: ox.Quad) -> None:
         builder.add_feature(head, quad.predicate.value, tail.value, tail.datatype.value, tail.language)
     else:
         builder.add_edge(head, quad.predicate.value, _key(tail))
+
+
+def _stated(feature: Feature) -> ox.Quad:
+    head, relation, value, datatype, language = feature
+    subject = ox.BlankNode(head[2:]) if head.startswith("_:") else ox.NamedNode(head)
+    kind = None if language is not None else ox.NamedNode(datatype)
+    return ox.Quad(subject, ox.NamedNode(relation), ox.Literal(value, datatype=kind, language=language))
 
 
 def _key(node: ox.NamedNode | ox.BlankNode | ox.Triple) -> str:

@@ -68,6 +68,18 @@ class EdgeTable:
 
 
 @dataclass(frozen=True, slots=True)
+class ListTable:
+    """The order of neighbours that came of lists, for some groups of outgoing edges.
+
+    The group `groups[i]` lists the neighbour that stands at `places[starts[i]]` of it first, and so on; groups ascend.
+    """
+
+    groups: Longs
+    starts: Longs
+    places: Ints
+
+
+@dataclass(frozen=True, slots=True)
 class LinkTable:
     """Who is next to whom, whatever the relation and the direction; no node is next to itself.
 
@@ -105,6 +117,7 @@ class GraphIndex:
         relation_nodes: For each relation the node id of its IRI, or -1 where nothing is said about it; shape [m].
         out: Edges from head to tail.
         into: Edges from tail to head.
+        lists: The order of those edges from head to tail that came of lists.
         links: All edges without direction; its row lengths are the nodes' degrees.
         walks: The same without the type and subclass relations.
         features: Literals.
@@ -119,6 +132,7 @@ class GraphIndex:
     relation_nodes: Ints
     out: EdgeTable
     into: EdgeTable
+    lists: ListTable
     links: LinkTable
     walks: LinkTable
     features: FeatureTable

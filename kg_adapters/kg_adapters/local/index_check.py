@@ -7,7 +7,17 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from kg_adapters.local.index import Bytes, EdgeTable, FeatureTable, GraphIndex, Ints, LinkTable, Longs, StringTable
+from kg_adapters.local.index import (
+    Bytes,
+    EdgeTable,
+    FeatureTable,
+    GraphIndex,
+    Ints,
+    LinkTable,
+    ListTable,
+    Longs,
+    StringTable,
+)
 from kg_adapters.local.names import NameTable
 from kg_adapters.local.seal import Damage
 
@@ -28,6 +38,7 @@ def check_index(index: GraphIndex) -> None:
     for name, edges in (("out", index.out), ("into", index.into)):
         _edges(f"index/{name}", edges, nodes, relations)
     _require(len(index.out.neighbors) == len(index.into.neighbors), "index/into.neighbors.npy", "has another length")
+    _lists("index/lists", index.lists, index.out)
     for name, links in (("links", index.links), ("walks", index.walks)):
         _links(f"index/{name}", links, nodes)
     _features("index/features", index, nodes, relations)
@@ -83,6 +94,20 @@ def _edges(start: str, table: EdgeTable, nodes: int, relations: int) -> None:
     _require(bool((np.diff(table.starts) > 0).all()), f"{start}.starts.npy", "has a group of nothing")
     _ids(f"{start}.neighbors.npy", table.neighbors, len(table.neighbors), 0, nodes)
     _rising(f"{start}.neighbors.npy", table.neighbors, table.starts)
+
+
+def _lists(start: str, table: ListTable, out: EdgeTable) -> None:
+    """Require that each order takes in every neighbour of its group once."""
+    groups, path = table.groups, f"{start}.groups.npy"
+    _ids(path, groups, len(groups), 0, len(out.relations))
+    _require(bool((groups[1:] > groups[:-1]).all()), path, "is not sorted")
+    _starts(f"{start}.starts.npy", table.starts, len(groups), len(table.places))
+    lengths = np.diff(table.starts)
+    _require(bool((lengths == out.starts[groups + 1] - out.starts[groups]).all()), path, "does not fit its groups")
+    owners = np.repeat(np.arange(len(groups)), lengths)
+    order = np.lexsort((table.places, owners))
+    expected = np.arange(len(order)) - table.starts[owners]
+    _require(bool((table.places[order] == expected).all()), f"{start}.places.npy", "leaves something out")
 
 
 def _links(start: str, table: LinkTable, nodes: int) -> None:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from kg_adapters.local.index import EdgeTable, FeatureTable, GraphIndex
+from kg_adapters.local.index import EdgeTable, FeatureTable, GraphIndex, ListTable
 from kg_adapters.models import Direction
 
 Position: TypeAlias = tuple[int, int]
@@ -29,7 +29,8 @@ class Group(NamedTuple):
     """The edges of one relation in one direction: `length` of them from `start` in the neighbours of the table.
 
     `loop` is where the entity itself stands among them if it is not to be listed, otherwise -1. Of values, `start` is
-    the first row of the feature table.
+    the first row of the feature table. Where the neighbours came of a list, `order` is where their order begins in the
+    places of the table of lists, otherwise -1.
     """
 
     relation: int
@@ -38,6 +39,7 @@ class Group(NamedTuple):
     length: int
     loop: int = -1
     of_values: bool = False
+    order: int = -1
 
     @property
     def end(self) -> int:
@@ -73,7 +75,7 @@ class Neighborhood:
         texts: Collection[int] = (),
     ) -> None:
         self._index = index
-        out = [] if direction == "in" else list(_groups(index.out, node, relations, outgoing=True))
+        out = [] if direction == "in" else list(_groups(index.out, node, relations, outgoing=True, lists=index.lists))
         into = [] if direction == "out" else list(_groups(index.into, node, relations, outgoing=False))
         if out and into:
             into = _without_loops(index.into, into, node, {group.relation for group in out})
@@ -123,6 +125,8 @@ class Neighborhood:
     def _edge(self, group: Group, rank: int) -> Edge:
         if group.of_values:
             return Edge(group.relation, group.start + rank, outgoing=True, is_value=True)
+        if group.order >= 0:
+            rank = int(self._index.lists.places[group.order + rank])
         table = self._index.out if group.outgoing else self._index.into
         return Edge(group.relation, group.neighbor(table, rank), group.outgoing)
 
@@ -138,13 +142,21 @@ def has_edge(table: EdgeTable, node: int, relation: int, neighbor: int) -> bool:
     return place < end and bool(table.neighbors[place] == neighbor)
 
 
-def _groups(table: EdgeTable, node: int, relations: Collection[int] | None, *, outgoing: bool) -> Iterator[Group]:
+def _groups(
+    table: EdgeTable, node: int, relations: Collection[int] | None, *, outgoing: bool, lists: ListTable | None = None
+) -> Iterator[Group]:
     first, last = int(table.groups[node]), int(table.groups[node + 1])
     starts: list[int] = table.starts[first : last + 1].tolist()
     owned: list[int] = table.relations[first:last].tolist()
     for place, relation in enumerate(owned):
         if relations is None or relation in relations:
-            yield Group(relation, outgoing, starts[place], starts[place + 1] - starts[place])
+            order = -1 if lists is None or not len(lists.groups) else _order(lists, first + place)
+            yield Group(relation, outgoing, starts[place], starts[place + 1] - starts[place], order=order)
+
+
+def _order(lists: ListTable, group: int) -> int:
+    place = bisect_left(lists.groups, group)
+    return int(lists.starts[place]) if place < len(lists.groups) and lists.groups[place] == group else -1
 
 
 def _value_groups(

@@ -39,7 +39,9 @@ def _folder(name: str, options: OpenOptions) -> Path:
         recover(path)
     if is_store(path):
         return path
-    chosen = ImportOptions(graphs=options.graphs, limits=options.reading)
+    chosen = ImportOptions(
+        graphs=options.graphs, chosen=options.chosen, prefixes=options.prefixes, limits=options.reading
+    )
     if options.languages is not None:
         chosen = replace(chosen, vocabulary=replace(chosen.vocabulary, languages=options.languages))
     return cached_store([path], options.cache_folder, chosen, options.progress)

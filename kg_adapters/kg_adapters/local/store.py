@@ -19,7 +19,7 @@ from kg_adapters.local.seal import Damage, SealedFile, find_cut, require_sealed,
 from kg_adapters.local.swap import recover
 from kg_adapters.prefixes import Prefixes
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 STORE_FILE: Final = "store.json"
 INDEX_FOLDER: Final = "index"
 OXIGRAPH_FOLDER: Final = "oxigraph"

@@ -1,5 +1,7 @@
 """Opens the graph behind a SPARQL endpoint."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -39,7 +41,8 @@ async def open_sparql(name: str, options: OpenOptions, *, endpoint: EndpointOpti
     """
     reached = endpoint or options.endpoint or _plain(name, options.graphs)
     answerer = SparqlEndpoint(reached)
-    vocabulary = Vocabulary(languages=options.languages) if options.languages else Vocabulary()
+    usual = Vocabulary(languages=options.languages) if options.languages else Vocabulary()
+    vocabulary = options.chosen.joined(usual, options.prefixes)
     queries = Queries.of(DIALECTS[reached.dialect], vocabulary)
     asker = Asker(answerer, queries.dialect, reached.timeout_s)
     file = SchemaFile(options.cache_folder, _key(reached, vocabulary))
@@ -48,7 +51,7 @@ async def open_sparql(name: str, options: OpenOptions, *, endpoint: EndpointOpti
             name=_shown(reached.url),
             endpoint=answerer,
             queries=queries,
-            prefixes=await _prefixes(Surveyor(asker, queries.survey), file, queries),
+            prefixes=_with_chosen(options.prefixes, await _prefixes(Surveyor(asker, queries.survey), file, queries)),
             graphs=(*reached.default_graphs, *reached.named_graphs),
             search=EndpointSearch(asker, queries.names, reached.text_search),
             file=file,
@@ -71,6 +74,14 @@ async def _prefixes(surveyor: Surveyor, file: SchemaFile, queries: Queries) -> P
     return found
 
 
+def _with_chosen(chosen: Mapping[str, str], found: Prefixes) -> Prefixes:
+    taken = set(chosen.values())
+    others = {prefix: name for prefix, name in found.namespaces.items() if name not in taken}
+    return replace(
+        found, namespaces={**chosen, **{prefix: others[prefix] for prefix in others if prefix not in chosen}}
+    )
+
+
 def _plain(url: str, graphs: tuple[str, ...]) -> EndpointOptions:
     try:
         return EndpointOptions(url=url, default_graphs=graphs)
@@ -82,7 +93,9 @@ def _plain(url: str, graphs: tuple[str, ...]) -> EndpointOptions:
 
 def _key(reached: EndpointOptions, vocabulary: Vocabulary) -> tuple[str, ...]:
     graphs = (*sorted(reached.default_graphs), "", *sorted(reached.named_graphs))
-    return (reached.url, reached.dialect, *vocabulary.languages, "", *graphs)
+    usual = replace(Vocabulary(), languages=vocabulary.languages)
+    relations = [] if vocabulary == usual else ["", *(iri.value for iri in (*vocabulary.labels, *vocabulary.types))]
+    return (reached.url, reached.dialect, *vocabulary.languages, "", *graphs, *relations)
 
 
 def _shown(url: str) -> str:

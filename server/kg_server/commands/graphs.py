@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from kg_adapters.chosen_relations import ChosenRelations, chosen_prefixes
 from kg_adapters.errors import KGError
 from kg_adapters.progress import OnProgress
 from kg_adapters.protocol import KGAdapter, SupportsLearning
@@ -126,6 +127,16 @@ def reading_limits_of(settings: Settings) -> ReadingLimits:
     )
 
 
+def chosen_relations_of(settings: Settings) -> ChosenRelations:
+    """Return the relations that name, describe and type entities, before the usual ones."""
+    return ChosenRelations(
+        labels=settings.label_relations,
+        aliases=settings.alias_relations,
+        descriptions=settings.description_relations,
+        types=settings.type_relations,
+    )
+
+
 async def _open(settings: Settings, *told: OnProgress) -> KGAdapter:
     from kg_adapters.local.sparql_pool import SparqlLimits
 
@@ -144,6 +155,8 @@ async def _open(settings: Settings, *told: OnProgress) -> KGAdapter:
             max_waiting=settings.sparql_max_waiting,
         ),
         reading=reading_limits_of(settings),
+        chosen=chosen_relations_of(settings),
+        prefixes=chosen_prefixes(settings.prefixes),
     )
     try:
         return await open_graph(settings.graph, options)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kg_adapters.chosen_relations import chosen_prefixes
 from kg_adapters.errors import InvalidRequest
-from kg_boundary.shown import visible_line
+from kg_boundary.shown import in_quotes, visible_line
 from kg_server.commands.invocation import invocation
 from kg_server.commands.output import say
 from kg_server.commands.progress import shown_progress
@@ -16,9 +17,10 @@ from kg_server.settings import Settings
 
 if TYPE_CHECKING:
     from kg_adapters.local.build import ImportReport
+    from kg_adapters.local.naming import Naming
 
 
-def import_(
+def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
     context: typer.Context,
     files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Files or folders of RDF, or a graph.json.")],
     to: Annotated[Path | None, typer.Option("--to", metavar="FOLDER", help="The store to build or replace.")] = None,
@@ -31,12 +33,35 @@ def import_(
         bool, typer.Option("--follow-links", help="Follow links in folders that lead outside of them.")
     ] = False,
     languages: Annotated[str | None, typer.Option(help="Languages of labels, the preferred first: en,mul.")] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(metavar="RELATION", help="What names entities: an IRI or schema:name; repeatable."),
+    ] = None,
+    alias: Annotated[list[str] | None, typer.Option(metavar="RELATION", help="What gives them other names.")] = None,
+    description: Annotated[list[str] | None, typer.Option(metavar="RELATION", help="What describes them.")] = None,
+    type_: Annotated[
+        list[str] | None, typer.Option("--type", metavar="RELATION", help="What leads to classes.")
+    ] = None,
+    prefix: Annotated[
+        list[str] | None, typer.Option(metavar="PREFIX=IRI", help="A short form: ex=https://example.org/; repeatable.")
+    ] = None,
     embed: Annotated[
         bool, typer.Option("--embed", help="Compute vectors too; with a store or a sample as FILE, nothing else.")
     ] = False,
 ) -> None:
     """Import files into a store that opens at once; an interrupted import leaves the old store as it was."""
-    settings = invocation(context).load(languages=languages).settings
+    settings = (
+        invocation(context)
+        .load(
+            languages=languages,
+            label_relations=_several(label),
+            alias_relations=_several(alias),
+            description_relations=_several(description),
+            type_relations=_several(type_),
+            prefixes=_several(prefix),
+        )
+        .settings
+    )
     store = _store_of(files, settings) if embed and to is None else None
     if store is not None:
         _compute_vectors(store, settings)
@@ -46,12 +71,14 @@ def import_(
         raise InvalidRequest("Say where the store is to be, as in --to FOLDER.")
     from kg_adapters.labels import Vocabulary
     from kg_adapters.local.build import ImportOptions, build_store
-    from kg_server.commands.graphs import reading_limits_of
+    from kg_server.commands.graphs import chosen_relations_of, reading_limits_of
 
     options = ImportOptions(
         skip_errors=skip_errors,
         graphs=tuple(graph_names or ()),
         vocabulary=Vocabulary(languages=settings.languages),
+        chosen=chosen_relations_of(settings),
+        prefixes=chosen_prefixes(settings.prefixes),
         name=name,
         follow_links=follow_links,
         limits=reading_limits_of(settings),
@@ -64,6 +91,10 @@ def import_(
     say(f"Serve it: {shlex.join(['kg-sextant', 'serve', str(to)])}")
 
 
+def _several(texts: list[str] | None) -> tuple[str, ...] | None:
+    return tuple(texts) if texts else None
+
+
 def counted(number: int, one: str, many: str | None = None) -> str:
     """Return a number with its noun, as in `1 triple` and `2 triples`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
@@ -74,8 +105,20 @@ def _print_report(report: "ImportReport") -> None:
     triples, entities = counted(counts.triples, "triple"), counted(counts.entities, "entity", "entities")
     relations, literals = counted(counts.relations, "relation"), counted(counts.features, "literal")
     say(f"{report.folder}: {triples} between {entities} over {relations}, and {literals}.")
+    _print_naming(report.naming)
     if report.skipped:
         say("\n  ".join((f"Left out: {report.skipped:,}. The first of them:", *map(visible_line, report.problems))))
+
+
+def _print_naming(naming: "Naming") -> None:
+    """Say what has no name, and what could give one."""
+    if not naming.mostly_nameless:
+        return
+    say(f"{counted(naming.entities - naming.named, 'entity has', 'entities have')} no name, of {naming.entities:,}.")
+    for likely in naming.likely:
+        flag = shlex.join(["--label", likely.relation])
+        example = in_quotes(likely.example)
+        say(f"  {counted(likely.entities, 'has', 'have')} a text such as {example}; to take it as the name: {flag}")
 
 
 def _store_of(files: Sequence[Path], settings: Settings) -> Path | None:

@@ -1,0 +1,41 @@
+"""The order of neighbours that came of lists, as a table of the index."""
+
+import numpy as np
+
+from kg_adapters.local.index import EdgeTable, Ints, ListTable
+from kg_adapters.local.unfolding import Orders
+
+
+def list_orders(out: EdgeTable, orders: Orders, node_ranks: Ints, relation_ranks: Ints) -> ListTable:
+    """Return the table.
+
+    Args:
+        out: The edges that it is about.
+        orders: The members by head and relation, all of them numbers.
+        node_ranks: The node id of each number.
+        relation_ranks: The relation id of each number.
+    """
+    placed = sorted(
+        (_group(out, int(node_ranks[head]), int(relation_ranks[relation])), node_ranks[list(members)])
+        for head, relation, members in ((*group, members) for group, members in orders.items())
+    )
+    permutations = [_permutation(out, group, members) for group, members in placed]
+    lengths = np.array([len(each) for each in permutations], dtype=np.int64)
+    return ListTable(
+        groups=np.array([group for group, _ in placed], dtype=np.int64),
+        starts=np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(lengths))),
+        places=np.concatenate((np.zeros(0, dtype=np.int32), *permutations)),
+    )
+
+
+def _group(out: EdgeTable, node: int, relation: int) -> int:
+    first, last = int(out.groups[node]), int(out.groups[node + 1])
+    return first + int(np.searchsorted(out.relations[first:last], relation))
+
+
+def _permutation(out: EdgeTable, group: int, members: Ints) -> Ints:
+    """Return the places of members in a group in their order, then those of the others."""
+    neighbors = out.neighbors[out.starts[group] : out.starts[group + 1]]
+    listed = np.searchsorted(neighbors, members).astype(np.int32)
+    others = np.setdiff1d(np.arange(len(neighbors), dtype=np.int32), listed)
+    return np.concatenate((listed, others))

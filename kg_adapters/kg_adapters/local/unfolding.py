@@ -1,0 +1,218 @@
+"""Lists and containers unfolded: what leads to one leads to its members instead, in one hop."""
+
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from kg_adapters.local.collections import Collections, IllFormed, Item, Structure, find_collections
+from kg_adapters.local.index import Ints, Longs
+from kg_adapters.terms import XSD
+
+_MOST_NEW: Final = 4
+"""How many edges may come of lists for each statement that was read, and how many cells are walked for it."""
+_NUMBERS: Final = frozenset(
+    XSD + name for name in ("integer", "decimal", "double", "float", "long", "int", "short", "nonNegativeInteger")
+)
+Orders: TypeAlias = Mapping[tuple[int, int], Sequence[int]]
+"""For a head and a relation, the tails that came of lists, in their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """Statements by numbers, in any order.
+
+    Args:
+        edges: Heads, relations and tails; shape [e] each.
+        features: Heads, relations, values, datatypes and languages of literals; shape [f] each.
+    """
+
+    edges: tuple[Ints, Ints, Ints]
+    features: tuple[Ints, Ints, Ints, Ints, Ints]
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """What numbers stand for.
+
+    Args:
+        nodes: Each `node_key`.
+        values: The texts of literals.
+        datatypes: The IRIs of their datatypes.
+        add_text: Numbers a new plain text: its value and its datatype.
+    """
+
+    nodes: Sequence[str]
+    values: Sequence[str]
+    datatypes: Sequence[str]
+    add_text: Callable[[str], tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Flat:
+    """The members of one list, those of lists in it too.
+
+    Args:
+        items: Its members.
+        nodes: The cells and containers that it is made of.
+        text: Its numbers as one text, where it has nothing else.
+    """
+
+    items: list[Item]
+    nodes: set[int]
+    text: str | None
+
+
+@dataclass
+class _New:
+    """What comes in the place of lists."""
+
+    edges: tuple["array[int]", ...] = field(default_factory=lambda: tuple(array("i") for _ in range(3)))
+    features: tuple["array[int]", ...] = field(default_factory=lambda: tuple(array("i") for _ in range(5)))
+    orders: dict[tuple[int, int], dict[int, None]] = field(default_factory=dict[tuple[int, int], dict[int, None]])
+
+    def add(self, columns: tuple["array[int]", ...], *row: int) -> None:
+        for column, number in zip(columns, row, strict=True):
+            column.append(number)
+
+
+def unfolded(statements: Numbered, structure: Structure, texts: Texts) -> tuple[Numbered, Orders]:
+    """Return the statements with members in the place of lists, and the order of the members.
+
+    A list that is ill-formed, holds itself, or is shared so often that unfolding it would multiply the graph stays as
+    it is. Numbers alone stay one text, since places and shapes are written like this.
+    """
+    found = find_collections(structure, texts.nodes, statements.edges, statements.features[:2])
+    if not (found.cells or found.containers):
+        return statements, {}
+    return _Unfolding(statements, structure, texts, found).run()
+
+
+class _Unfolding:
+    """One run over a graph that has lists."""
+
+    def __init__(self, statements: Numbered, structure: Structure, texts: Texts, found: Collections) -> None:
+        self._statements = statements
+        self._structure = structure
+        self._texts = texts
+        self._found = found
+        self._left = _MOST_NEW * (len(statements.edges[0]) + len(statements.features[0]))
+        self._new = _New()
+        self._replaced = array("q")
+        self._gone: set[int] = set()
+
+    def run(self) -> tuple[Numbered, Orders]:
+        heads, relations, tails = self._statements.edges
+        inside = np.isin(heads, self._found.nodes)
+        structural = np.isin(relations, np.array([self._structure.first, self._structure.rest]))
+        leading = np.flatnonzero(np.isin(tails, self._found.nodes) & ~inside & ~structural)
+        leading = leading[np.argsort(tails[leading], kind="stable")]
+        for rows in np.split(leading, np.flatnonzero(np.diff(tails[leading])) + 1):
+            if len(rows):
+                self._unfold(rows)
+        self._keep_what_is_led_to()
+        orders = {group: list(members) for group, members in self._new.orders.items() if len(members) > 1}
+        return self._joined(), orders
+
+    def _unfold(self, rows: Longs) -> None:
+        heads, relations, tails = self._statements.edges
+        try:
+            flat = self._flat(int(tails[rows[0]]))
+        except IllFormed:
+            return
+        if len(rows) * len(flat.items) > self._left:
+            return
+        self._left -= len(rows) * len(flat.items)
+        self._gone |= flat.nodes
+        self._replaced.extend(rows.tolist())
+        for row in rows.tolist():
+            self._say(int(heads[row]), int(relations[row]), flat)
+
+    def _say(self, head: int, relation: int, flat: _Flat) -> None:
+        new, features = self._new, self._statements.features
+        if flat.text is not None:
+            new.add(new.features, head, relation, *self._texts.add_text(flat.text), -1)
+            return
+        for item in flat.items:
+            if item < 0:
+                new.add(new.features, head, relation, *(int(column[-1 - item]) for column in features[2:]))
+            else:
+                new.add(new.edges, head, relation, item)
+                new.orders.setdefault((head, relation), {})[item] = None
+
+    def _flat(self, start: int) -> _Flat:
+        """Return the members of a list and of the lists in it.
+
+        Raises:
+            IllFormed: It is no list, holds itself, or is longer than may be walked.
+        """
+        items, nodes, open_, spelled = list[Item](), set[int](), [start], list[str]()
+        walks = [self._found.walk(start)]
+        while walks:
+            step = next(walks[-1], None)
+            if step is None:
+                walks.pop()
+                open_.pop()
+                spelled.append(")")
+                continue
+            self._left -= 1
+            if self._left < 0:
+                raise IllFormed
+            node, item = step
+            nodes.add(node)
+            if self._found.holds(item):
+                if item in open_:
+                    raise IllFormed
+                walks.append(self._found.walk(item))
+                open_.append(item)
+                spelled.append("(")
+            elif item != self._structure.nil:
+                items.append(item)
+                spelled.append(self._number(item) or "")
+        return _Flat(items, nodes, _text_of(spelled[:-1]) if len(items) > 1 else None)
+
+    def _number(self, item: Item) -> str | None:
+        """Return a member as text if it is a number."""
+        _, _, values, datatypes, _ = self._statements.features
+        if item >= 0 or self._texts.datatypes[int(datatypes[-1 - item])] not in _NUMBERS:
+            return None
+        return self._texts.values[int(values[-1 - item])].strip()
+
+    def _keep_what_is_led_to(self) -> None:
+        """Keep the cells that a statement outside of them still leads to, and those behind them."""
+        heads, _, tails = self._statements.edges
+        gone = np.array(sorted(self._gone), dtype=np.int32)
+        leads = np.isin(tails, gone) & ~np.isin(heads, gone)
+        leads[np.frombuffer(self._replaced, dtype=np.int64)] = False
+        waiting = np.unique(tails[leads]).tolist()
+        while waiting:
+            node = waiting.pop()
+            if node in self._gone:
+                self._gone.remove(node)
+                waiting.extend(self._found.below(node))
+
+    def _joined(self) -> Numbered:
+        edges, features = self._statements.edges, self._statements.features
+        gone = np.array(sorted(self._gone), dtype=np.int32)
+        kept = ~np.isin(edges[0], gone)
+        kept[np.frombuffer(self._replaced, dtype=np.int64)] = False
+        stated = ~np.isin(features[0], gone)
+        head, relation, tail = _appended(edges, kept, self._new.edges)
+        owner, about, value, datatype, language = _appended(features, stated, self._new.features)
+        return Numbered((head, relation, tail), (owner, about, value, datatype, language))
+
+
+def _appended(
+    columns: Sequence[Ints], kept: "np.typing.NDArray[np.bool_]", new: Sequence["array[int]"]
+) -> Iterator[Ints]:
+    for column, more in zip(columns, new, strict=True):
+        yield np.concatenate((column[kept], np.frombuffer(more, dtype=np.intc).astype(np.int32)))
+
+
+def _text_of(spelled: Sequence[str]) -> str | None:
+    """Return numbers in brackets as one text; None where something else is among them."""
+    if "" in spelled:
+        return None
+    return " ".join(spelled).replace("( ", "(").replace(" )", ")")
