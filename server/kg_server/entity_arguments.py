@@ -4,16 +4,19 @@ A name is read where it names one thing exactly, or closely; the answer then say
 is computed, and the refusal holds the candidates with what tells them apart.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from kg_adapters.errors import InvalidRequest, KGError, UnknownEntity, UnknownName
+from kg_adapters.local.folding import fold
+from kg_adapters.models import Candidate
 from kg_adapters.prefixes import MAX_ID_LENGTH
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node
 from kg_boundary.shown import in_quotes
 from kg_server.budget import token_count
+from kg_server.coverage import plural
 from kg_server.identity import Identity, entities_of_ids, identify
 from kg_server.names import MAX_LABEL, names_of
 from kg_server.portraits import portraits_of
@@ -109,24 +112,44 @@ async def read_entities(graph: KGAdapter, *texts: str) -> ReadArguments:
 
 
 async def class_of(graph: KGAdapter, text: str) -> Node:
-    """Return the class that an id or name stands for; of several namesakes the only one that has instances.
+    """Return the class that an id or name stands for; see `class_named`."""
+    return (await class_named(graph, text)).nodes[0]
+
+
+async def class_named(graph: KGAdapter, text: str) -> Identity:
+    """Return the one class that an id or name stands for, and how it was read.
+
+    Of several namesakes it is the only one that has instances; what names nothing may be a class in the plural.
 
     Raises:
         InvalidRequest: It names several things, or is no id and no name.
         UnknownEntity: The graph does not mention it.
     """
     if text in await _ids(graph, [text]):
-        return await require_entity(graph, text)
+        return _by_id(await require_entity(graph, text), text)
     (identity,) = await identify(graph, [text])
-    nodes = identity.nodes
-    if len(nodes) > 1:
-        classes = frozenset(each.iri for each in (await graph.schema()).classes)
-        nodes = tuple(node for node in nodes if node in classes)
-    if len(nodes) == 1:
-        return nodes[0]
+    if len(identity.named) == 1:
+        return identity
+    classes = {each.iri: each.label for each in (await graph.schema()).classes}
+    if identity.named:
+        named = tuple(each for each in identity.named if each.entity in classes)
+    else:
+        named = tuple(Candidate(node, 1.0, "label", classes[node] or text) for node in in_plural(text, classes))
+    if len(named) == 1:
+        return replace(identity, match=identity.match if identity.named else "close", named=named)
     if not identity.named and _has_form_of_id(graph, text):
-        return await require_entity(graph, text)
+        return _by_id(await require_entity(graph, text), text)
     raise await naming_refusal(graph, identity)
+
+
+def in_plural(text: str, classes: Mapping[Node, str | None]) -> list[Node]:
+    """Return the classes, of some with their labels, whose instances are called so: `films` are what is a film."""
+    wanted = fold(text)
+    return [node for node, label in classes.items() if label is not None and fold(plural(label)) == wanted]
+
+
+def _by_id(node: Node, text: str) -> Identity:
+    return Identity(text, "exact", (Candidate(node, 1.0, "id", text),))
 
 
 async def naming_refusal(graph: KGAdapter, identity: Identity) -> KGError:

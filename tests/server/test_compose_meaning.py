@@ -77,6 +77,16 @@ async def test_digits_are_numbers_or_dates_and_in_quotation_marks_a_name(
         ("population > 1977-05-01", "has numbers, and '1977-05-01' is none. Write one such as "),
         ("height > 5 ft", r"is told in 'm. Yes.\nstated: 9 nodes', not in 'ft'."),
         ("located in > 1.5", "leads to nodes, whose number is a whole one, not 1.5."),
+        (
+            "population > 1 and population < 3",
+            "'1 and population < 3' is more than a number. Conditions stand side by side,",
+        ),
+        ("population = Type[city]", "has values, and this gives nodes: compare it with a value, or with Feature[…]."),
+        (
+            "located in = Feature[Type[city], population]",
+            "leads to nodes, and this gives values: compare it with nodes,",
+        ),
+        ("population 1000", "A condition is a relation, an operator and a value, as in population > 1000."),
         ("population > Count[city]", "'city' is a class here, one node. Type[city] stands for its instances."),
     ],
 )
@@ -87,6 +97,25 @@ async def test_what_is_no_such_number_or_date_is_refused_where_it_stands(
     assert said in text
     assert "stated: 9 nodes\n" not in text
     assert text.splitlines()[1].startswith("line 1, column ")
+
+
+@pytest.mark.parametrize(("name", "number"), [("cities", "3"), ("towre", "2"), ("City", "3")])
+async def test_a_class_is_read_in_the_plural_and_with_a_slip(cities: LocalAdapter, name: str, number: str) -> None:
+    reply = await composed(cities, f"Count[Type[{name}]]")
+    assert results(reply.data) == [number]
+    assert ("Read" in reply.summary) == (name != "City")
+
+
+async def test_what_names_no_class_is_refused_with_the_way_to_all(cities: LocalAdapter) -> None:
+    text = await refused(cities, "Type[flower]")
+    assert text.startswith("Nothing here is named 'flower'. ")
+    assert "Schema lists the classes.\nline 1, column 6: " in text
+    assert "is no class here: nothing is an instance of it. Schema" in await refused(cities, "Type[Turm]")
+
+
+async def test_a_feature_leads_nowhere_backwards(cities: LocalAdapter) -> None:
+    text = await refused(cities, "Neighbor[Arville, -population]")
+    assert "has values, and none leads back: Where[…, e:pop = value] finds what has one." in text
 
 
 async def test_how_many_are_wanted_is_a_number_of_few_digits(cities: LocalAdapter) -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from expression_trees import NOWHERE, combined, count, degree, entity, feature, neighbor, retrieve, route, words
+from kg_server.compose.arguments import MAX_RELATIONS
 from kg_server.compose.parser import MAX_CALLS, MAX_DEPTH, MAX_IDS, parse
 from kg_server.compose.syntax import (
     PAPER,
@@ -186,41 +187,100 @@ def test_the_ids_of_a_tree_are_found() -> None:
         ("Neighbor[Retrieve[x]", "This bracket of Neighbor is never closed.", "[Retrieve[x]"),
         ("Count[Retrieve[x]", "This bracket of Count is never closed.", "[Retrieve[x]"),
         ("Neighbor[Retrieve[x], y", "This bracket of Neighbor is never closed.", "[Retrieve[x], y"),
-        ("Retrieve[]", "Retrieve needs a text here.", "]"),
-        ('Retrieve[" "]', "Retrieve needs a text here.", '" "]'),
-        ("Neighbor[, x]", "Neighbor needs a node here.", ", x]"),
-        ("Neighbor['', x]", "Neighbor needs a node here.", "'', x]"),
+        ("Retrieve[]", "Retrieve takes a text, as in Retrieve[Japan]. Expected the text to look for here.", "]"),
+        ('Retrieve[" "]', "Retrieve takes a text, as in Retrieve[Japan]. Expected the text to look for here.", '" "]'),
+        (
+            "Neighbor[, x]",
+            "Neighbor takes a node and a relation, as in Neighbor[Japan, capital]. Expected an id, a name",
+            ", x]",
+        ),
+        (
+            "Neighbor['', x]",
+            "Neighbor takes a node and a relation, as in Neighbor[Japan, capital]. Expected an id, a name",
+            "'', x]",
+        ),
         ("Top[Type[x]]", "Top takes a set, what it is measured by, and how many, as in Top[", "]"),
         ("Top[Type[x], y, none]", "Expected how many, a whole number from 1 to 10,000.", "none]"),
         ("Top[Type[x], y, 0]", "Expected how many, a whole number from 1 to 10,000.", "0]"),
-        ("Top[Type[x], y, 2, z]", "Top takes no more than this.", ", z]"),
+        (
+            "Top[Type[x], y, 2, z]",
+            "Top takes a set, what it is measured by, and how many, as in Top[Type[town], population, 3]. Expected ]",
+            ", z]",
+        ),
         ("Where[Type[x]]", "Where takes a set and conditions, as in Where[", "]"),
         ("Where[Type[x], y >]", "Expected a value, a name or a set behind >.", "]"),
         ("Where[Type[x], y = Group[Q1, z]]", "Where compares with nodes, values or one number", "Group[Q1, z]]"),
-        ("Where[Type[x], = 3]", "Where needs a text here.", "= 3]"),
+        (
+            "Where[Type[x], = 3]",
+            "Where takes a set and conditions, as in Where[Type[town], population > 1000]. Expected the name of a",
+            "= 3]",
+        ),
         ("Sum[Type[x]]", "Sum takes a set and a feature, as in Sum[", "]"),
-        ("Sum[Type[x], y, z]", "Sum takes no more than this.", ", z]"),
-        ("Group[Type[x], y/]", "Group needs a text here.", "]"),
+        (
+            "Sum[Type[x], y, z]",
+            "Sum takes a set and a feature, as in Sum[Type[town], population]. Expected ] to close it here.",
+            ", z]",
+        ),
+        (
+            "Group[Type[x], y/]",
+            "Group takes a set and a relation, as in Group[Type[town], country]. Expected the name of a relation",
+            "]",
+        ),
         ("Table[Type[x]]", "Table takes a set and relations, as in Table[", "]"),
-        ("Share[Q1]", "Share takes two or more sets.", "]"),
+        ("Share[Q1]", "Share takes two or more sets, as in Share[", "]"),
         (
             "Share[Feature[Q1, x], Feature[Q2, x]]",
             "Share starts from nodes, but this gives values.",
             "Feature[Q1, x], Feature[Q2, x]]",
         ),
         ("Where[Group[Q1, x], y]", "Where starts from nodes, but this gives groups.", "Group[Q1, x], y]"),
-        ("Feature[Q1, ]", "Feature needs a text here.", "]"),
-        ("Neighbor[Q1, -]", "Neighbor needs a text here.", "]"),
+        (
+            "Feature[Q1, ]",
+            "Feature takes a node and a feature, as in Feature[Japan, population]. Expected the name of a",
+            "]",
+        ),
+        (
+            "Neighbor[Q1, -]",
+            "Neighbor takes a node and a relation, as in Neighbor[Japan, capital]. Expected the name of a",
+            "]",
+        ),
         ("Neighbor['Q1, x]", "This quotation mark is never closed", "'Q1, x]"),
         ("Neighbor['Q1' Q2, x]", "This quotation mark is never closed", "'Q1' Q2, x]"),
-        ("Neighbor[Retrieve[x] y, z]", "Neighbor takes no more than this.", "y, z]"),
-        ("Degree[Retrieve[x] y]", "Degree takes no more than this.", "y]"),
-        ("Count[Q1, Q2]", "Count takes no more than this.", ", Q2]"),
-        ("Union[Q1]", "Union takes two or more sets.", "]"),
-        ("Union[Retrieve[a] Retrieve[b]]", "Union takes no more than this.", "Retrieve[b]]"),
+        (
+            "Neighbor[Retrieve[x] y, z]",
+            "Neighbor takes a node and a relation, as in Neighbor[Japan, capital]. Expected ] to close it here.",
+            "y, z]",
+        ),
+        (
+            "Degree[Retrieve[x] y]",
+            "Degree takes a node and a relation, as in Degree[Japan, capital]. Expected ] to close it here.",
+            "y]",
+        ),
+        ("Count[Q1, Q2]", "Count takes one set, as in Count[Type[town]]. Expected ] to close it here.", ", Q2]"),
+        (
+            "Count[Sum[Q1, x]]",
+            "Count takes one set, as in Count[Type[town]]. This is one number already.",
+            "Sum[Q1, x]]",
+        ),
+        (
+            'Neighbor[Q1, "x]',
+            "Neighbor takes a node and a relation, as in Neighbor[Japan, capital]. This quotation mark",
+            '"x]',
+        ),
+        ("SELECT ?x { ?x ?y ?z }", "This is no expression: the tool Sparql takes queries.", "SELECT ?x { ?x ?y ?z }"),
+        ("Union[Q1]", "Union takes two or more sets, as in Union[", "]"),
+        (
+            "Union[Retrieve[a] Retrieve[b]]",
+            "Union takes two or more sets, as in Union[Type[town], Neighbor[Japan, capital]]. Expected ] to close",
+            "Retrieve[b]]",
+        ),
         ("Neighbor[Degree[Q1], x]", "Neighbor starts from nodes, but this gives numbers.", "Degree[Q1], x]"),
         ("Degree[Feature[Q1, x]]", "Degree starts from nodes, but this gives values.", "Feature[Q1, x]]"),
-        ("Union[Q1, Feature[Q2, x]]", "Union takes sets that are all of nodes", "Feature[Q2, x]]"),
+        (
+            "Union[Q1, Feature[Q2, x]]",
+            "Union takes sets that are all of nodes, or all of values; this gives values, and the first nodes.",
+            "Feature[Q2, x]]",
+        ),
         ("Minus[Count[Q1], Count[Q2]]", "Minus takes sets that are all of nodes", "Count[Q1], Count[Q2]]"),
         ("Retrieve[Retrieve[x]]", "Retrieve takes no call here.", "Retrieve[x]]"),
         ("Neighbor[Q1, count [x]]", "Neighbor takes no call here.", "count [x]]"),
@@ -259,6 +319,16 @@ def test_conditions_are_read_with_their_operator_and_value() -> None:
         ),
         NOWHERE,
     )
+
+
+def test_an_operator_may_be_written_in_other_ways() -> None:
+    assert only("Where[Q1, a == 1, b ≠ 2, c ≤ 3, d≥4]") == only("Where[Q1, a = 1, b != 2, c <= 3, d >= 4]")
+
+
+def test_an_expression_names_a_number_of_relations_and_no_more() -> None:
+    assert isinstance(only(f"Table[Q1, {'a/' * (MAX_RELATIONS - 1)}b]"), TableCall)
+    for many in (f"Neighbor[Q1, {'a/' * MAX_RELATIONS}b]", f"Where[Q1, {'a > 1, ' * MAX_RELATIONS}b]"):
+        assert fault(many)[0] == "An expression names at most 64 relations. Ask in two."
 
 
 def test_the_paper_has_four_functions() -> None:
@@ -318,7 +388,7 @@ def test_a_hundred_kilobytes_of_nonsense_are_refused_at_once_in_a_few_words(text
 
 def test_the_caret_stands_below_the_place() -> None:
     assert str(error("Union[Q1,\n  Degree[Q2]]")) == (
-        "Union takes sets that are all of nodes, or all of values; this gives numbers.\n"
+        "Union takes sets that are all of nodes, or all of values; this gives numbers, and the first nodes.\n"
         "line 2, column 3:   Degree[Q2]]\n"
         "                    ^"
     )

@@ -11,6 +11,7 @@ from kg_server.pointing import MisreadExpression
 
 ID_ENDS: Final = (",", CLOSE)
 MAX_BEST: Final = 10_000
+MAX_RELATIONS: Final = 64
 _DIGITS_OF_BEST: Final = len(str(MAX_BEST))
 _THOUSANDS: Final = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?![\d,])")
 
@@ -25,6 +26,7 @@ class ArgumentReader:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
+        self._relations = 0
 
     def _next(self) -> str:
         """Return the next character that is no blank, and go to it; empty at the end."""
@@ -52,7 +54,10 @@ class ArgumentReader:
         if read.end >= len(self._text):
             raise self._misread(bracket, unclosed(function))
         if read.problem:
-            raise self._misread(read.end, f"{function} needs a text here. {read.problem}")
+            raise self._misread(read.end, f"{FORMS[function]} {read.problem}")
+        self._relations += len(read.route.legs)
+        if self._relations > MAX_RELATIONS:
+            raise self._misread(behind, f"An expression names at most {MAX_RELATIONS} relations. Ask in two.")
         self._at = read.end
         return read.route
 
@@ -81,7 +86,7 @@ class ArgumentReader:
             )
         found = self._argument(bracket, function, (CLOSE,))
         if not found.text.strip():
-            raise self._misread(self._at, f"{function} needs a text here. Expected {wanted}.")
+            raise self._misread(self._at, f"{FORMS[function]} Expected {wanted} here.")
         return Words(found.text, self._passed(found))
 
     def _argument(self, bracket: int, function: Function, ends: tuple[str, ...]) -> Scanned:
@@ -100,6 +105,6 @@ class ArgumentReader:
         if not mark:
             raise self._misread(bracket, unclosed(function))
         if mark != CLOSE:
-            raise self._misread(self._at, f"{function} takes no more than this. Expected {CLOSE} to close it.")
+            raise self._misread(self._at, f"{FORMS[function]} Expected {CLOSE} to close it here.")
         self._at += 1
         return Span(start, self._at)

@@ -18,6 +18,7 @@ from kg_adapters.algebra import (
     Path,
     SetExpression,
     Step,
+    holds_values,
 )
 from kg_adapters.comparing import compared_as
 from kg_adapters.labels import Vocabulary
@@ -33,6 +34,7 @@ _NUMBER: Final = re.compile(
     r"(?P<number>[-+]?(?:\d{1,3}(?:,\d{3})+|\d+|(?=\.\d))(?:\.\d+)?(?:[eE][-+]?\d+)?)(?P<unit>(?:\s*[^-+\d\s,.].*)?)",
     re.ASCII,
 )
+_MORE: Final = re.compile(r"[<>=~]|\b(?:and|or)\b", re.IGNORECASE)
 _DATE: Final = re.compile(
     r"-?(?P<year>\d{4,})(?:-(?P<month>\d\d)(?:-(?P<day>\d\d)"
     r"(?P<time>T(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)Z?)?)?)?",
@@ -89,8 +91,12 @@ def kept_by_members(of: SetExpression, way: Way, operator: Operator, to: SetExpr
     """Return the members of a set that a way leads from to a member of another, or, with `!=`, to others only.
 
     Raises:
-        Unfit: Nodes have no order.
+        Unfit: Nodes have no order, or the way leads to values and the set has nodes, or the other way round.
     """
+    if holds_values(to) and not way.to_values:
+        raise Unfit(f"{way.name} leads to nodes, and this gives values: compare it with nodes, or a number of them.")
+    if not holds_values(to) and not way.to_nodes:
+        raise Unfit(f"{way.name} has values, and this gives nodes: compare it with a value, or with Feature[…].")
     if operator not in {"=", "!="}:
         raise Unfit(f"{way.name} leads to nodes, which {operator} cannot compare. Use = or !=, or a number of nodes.")
     linked = Kept(of, Linked(way.path, to))
@@ -163,6 +169,8 @@ def _number(way: Way, text: str) -> Literal:
         example = way.values.greatest.value if way.values is not None and way.values.greatest is not None else "1000"
         raise Unfit(f"{way.name} has numbers, and {in_quotes(text, MAX_LABEL)} is none. Write one such as {example}.")
     unit, written = None if way.values is None else way.values.unit, found["unit"].strip()
+    if _MORE.search(written):
+        raise Unfit(f"{in_quotes(text, MAX_LABEL)} is more than a number. Conditions stand side by side, with commas.")
     if written and written.lower() != (unit or "").lower():
         there = f"is told in {in_quotes(unit, MAX_LABEL)}" if unit else "has numbers without a unit"
         raise Unfit(f"{way.name} {there}, not in {in_quotes(written, MAX_LABEL)}. Write the number alone.")

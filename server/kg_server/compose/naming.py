@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kg_adapters.algebra import Instances, Members, SetExpression
-from kg_adapters.errors import InvalidRequest, KGError
+from kg_adapters.errors import InvalidRequest, KGError, UnknownName
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.set_requests import Listed, SetRequest
 from kg_adapters.set_walking import compute_sets
@@ -13,13 +13,14 @@ from kg_adapters.terms import Node
 from kg_boundary.shown import in_quotes, shown_within
 from kg_server.compose.lines import Note
 from kg_server.compose.syntax import Call, EntityRef, Operand, RetrieveCall, WhereCall, Words, calls_in, entities_in
-from kg_server.entity_arguments import class_of, naming_refusal
+from kg_server.entity_arguments import class_named, naming_refusal
 from kg_server.identity import Identity, identify
 from kg_server.names import MAX_LABEL
 from kg_server.pointing import MisreadExpression
 from kg_server.resolve import entity_of, unknown_entity
 
 LISTED_NAMESAKES: Final = 5
+_CLASSES: Final = "Schema lists the classes."
 _ID_MARKS: Final = frozenset("<>:")
 
 
@@ -87,14 +88,17 @@ class Naming:
             MisreadExpression: It stands for none.
         """
         try:
-            node = await class_of(self._graph, owner.text)
+            found = await class_named(self._graph, owner.text)
+        except UnknownName as error:
+            raise MisreadExpression(self._text, owner.span.start, f"{error} {_CLASSES}") from error
         except KGError as error:
             raise MisreadExpression(self._text, owner.span.start, str(error)) from error
+        if found.match == "close":
+            self._say(found)
+        (node,) = found.nodes
         profile = await self._graph.profile()
         if profile.complete and profile.profile_of(node) is None:
-            problem = (
-                f"{in_quotes(owner.text, MAX_LABEL)} is no class here: nothing is an instance of it. Schema lists all."
-            )
+            problem = f"{in_quotes(owner.text, MAX_LABEL)} is no class here: nothing is an instance of it. {_CLASSES}"
             raise MisreadExpression(self._text, owner.span.start, problem)
         return Instances(node)
 

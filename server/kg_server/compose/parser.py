@@ -14,7 +14,7 @@ The grammar; blanks and line breaks may stand between any two of its signs:
     node       := call | id | name
     route      := leg ("/" leg)*
     leg        := ("-" | "~")? words "+"?      "-" walks backwards, "~" both ways, "+" one or more times
-    operator   := "=" | "!=" | "<" | "<=" | ">" | ">=" | "~"
+    operator   := "=" | "!=" | "<" | "<=" | ">" | ">=" | "~"              also "==", "≠", "≤" and "≥"
 
 Names of functions are read in any case; `Neighbour`, `GetNeighbor` and `GetNeighbour` are `Neighbor`. What could be
 read in two ways is read like this:
@@ -78,7 +78,7 @@ from kg_server.compose.syntax import (
     Words,
     kind_of,
 )
-from kg_server.compose.wording import no_call, no_function, unclosed
+from kg_server.compose.wording import FORMS, UNCLOSED_QUOTE, no_call, no_function, unclosed
 
 MAX_DEPTH: Final = 8
 MAX_CALLS: Final = 64
@@ -162,6 +162,8 @@ class _Parser(ArgumentReader):
             return self._set(function, start, bracket, depth)
         operand = self._operand(function, bracket, depth)
         if function == "Count":
+            if isinstance(operand, CountCall | TotalCall):
+                raise self._misread(operand.span.start, f"{FORMS['Count']} This is one number already.")
             return CountCall(operand, self._closed(function, start, bracket))
         match function, operand:
             case (
@@ -207,10 +209,10 @@ class _Parser(ArgumentReader):
 
     def _clause(self, bracket: int, depth: int) -> Clause:
         route = self._route("Where", bracket, ID_ENDS, condition=True)
-        operator = operator_at(self._text, self._at)
+        operator, written = operator_at(self._text, self._at)
         if operator is None:
             return Clause(route)
-        self._at += len(operator)
+        self._at += len(written)
         mark = self._next()
         if opens_call(self._text, self._at):
             value = self._call(depth + 1)
@@ -228,7 +230,7 @@ class _Parser(ArgumentReader):
     def _set(self, function: Function, start: int, bracket: int, depth: int) -> SetCall | ShareCall:
         operands = [self._operand(function, bracket, depth)]
         if self._next() == CLOSE:
-            raise self._misread(self._at, f"{function} takes two or more sets. Expected a comma and another one.")
+            raise self._misread(self._at, f"{FORMS[function]} Expected a comma and another one.")
         while self._next() == ",":
             self._at += 1
             operands.append(self._operand(function, bracket, depth))
@@ -237,9 +239,10 @@ class _Parser(ArgumentReader):
         for operand in operands:
             kind = kind_of(operand)
             if kind not in {"nodes", "values"} or kind != wanted:
+                first = f", and the first {wanted}" if operand is not operands[0] else ""
                 raise self._misread(
                     operand.span.start,
-                    f"{function} takes sets that are all of nodes, or all of values; this gives {kind}.",
+                    f"{function} takes sets that are all of nodes, or all of values; this gives {kind}{first}.",
                 )
         match function:
             case "Union" | "Intersect" | "Minus":
@@ -259,10 +262,10 @@ class _Parser(ArgumentReader):
         if opens_call(self._text, self._at):
             return self._call(depth + 1)
         if mark in QUOTES and quoted(self._text, self._at, ID_ENDS) is None:
-            raise self._misread(self._at, "This quotation mark is never closed, or something else follows its end.")
+            raise self._misread(self._at, UNCLOSED_QUOTE)
         found = self._argument(bracket, function, ID_ENDS)
         if not found.text.strip():
-            raise self._misread(self._at, f"{function} needs a node here. Expected an id such as Q42, or a call.")
+            raise self._misread(self._at, f"{FORMS[function]} Expected an id, a name or a call here.")
         self._ids += 1
         if self._ids > MAX_IDS:
             raise self._misread(self._at, f"An expression has at most {MAX_IDS} ids of nodes; this is one more.")

@@ -55,6 +55,7 @@ from kg_server.compose.syntax import (
     Words,
     kind_of,
 )
+from kg_server.compose.wording import CONDITION
 from kg_server.identity import Identity
 from kg_server.names import MAX_LABEL
 from kg_server.pointing import MisreadExpression
@@ -169,7 +170,10 @@ class Reader:
 
     async def _kept(self, of: SetExpression, clause: Clause) -> SetExpression:
         value, operator = clause.value, clause.operator
-        way = await self.way(clause.route, of, _sort_of(value))
+        try:
+            way = await self.way(clause.route, of, _sort_of(value))
+        except MisreadExpression as error:
+            raise MisreadExpression(self._text, error.position, f"{error.problem} {CONDITION}") from error
         if operator is None or value is None:
             return Kept(of, Has(way.path))
         try:

@@ -194,9 +194,12 @@ class Routes:
         names = await names_of(self._graph, [relation])
         shown, short = names.relation(relation), names.relation_id(relation)
         problem = ""
-        if sort == "relation" and ends.values and not ends.nodes:
+        listed = await self._listed(relation)
+        if leg.mark == "-" and listed.values and not listed.nodes:
+            problem = f"{shown} has values, and none leads back: Where[…, {short} = value] finds what has one."
+        elif sort == "relation" and ends.values and not ends.nodes:
             problem = f"{shown} has values, not nodes: use Feature[node, {short}]."
-        if sort == "feature" and ends.nodes and not ends.values:
+        elif sort == "feature" and ends.nodes and not ends.values:
             problem = f"{shown} leads to nodes, not values: use Neighbor[node, {short}]."
         if problem:
             raise MisreadExpression(self._text, leg.name.span.start, problem)

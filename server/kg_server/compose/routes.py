@@ -7,8 +7,23 @@ from typing import Final
 from kg_adapters.algebra import Operator
 from kg_server.compose.scanner import CLOSE, OPEN, QUOTES, angled, quoted, skip_blanks
 from kg_server.compose.syntax import Leg, Mark, Route, Span, Words
+from kg_server.compose.wording import UNCLOSED_QUOTE
 
-OPERATORS: Final[tuple[Operator, ...]] = ("!=", "<=", ">=", "=", "<", ">", "~")
+_OPERATORS: Final[dict[str, Operator]] = {
+    "==": "=",
+    "!=": "!=",
+    "<=": "<=",
+    ">=": ">=",
+    "≠": "!=",
+    "≤": "<=",
+    "≥": ">=",
+    "=": "=",
+    "<": "<",
+    ">": ">",
+    "~": "~",
+}
+"""The operators by how they are written, longer ones first."""
+
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _MARKS: Final[dict[str, Mark]] = {"-": "-", "~": "~"}
 
@@ -38,13 +53,15 @@ def read_route(source: str, at: int, ends: tuple[str, ...], *, before_operator: 
         place = skip_blanks(source, place)
         mark = _MARKS.get(source[place : place + 1], "")
         place = skip_blanks(source, place + len(mark))
-        stops = (*ends, "/", "+", *(OPERATORS if before_operator else ()))
+        stops = (*ends, "/", "+", *(_OPERATORS if before_operator else ()))
         name, place = _name(source, place, stops)
         repeated = source.startswith("+", place)
         place = skip_blanks(source, place + repeated)
         legs.append(Leg(name, mark, repeated=repeated))
         if not name.text:
-            return ReadRoute(Route(tuple(legs), Span(start, place)), place, "Expected the name of a relation here.")
+            unclosed = source.startswith(tuple(QUOTES), place)
+            problem = UNCLOSED_QUOTE if unclosed else "Expected the name of a relation here."
+            return ReadRoute(Route(tuple(legs), Span(start, place)), place, problem)
         if not source.startswith("/", place):
             return ReadRoute(Route(tuple(legs), Span(start, place)), place)
         place += 1
@@ -56,9 +73,10 @@ def route_in(words: Words) -> Route:
     return Route(tuple(replace(leg, name=Words(leg.name.text, words.span)) for leg in legs), words.span)
 
 
-def operator_at(source: str, at: int) -> Operator | None:
-    """Return the operator that stands at an index, or None."""
-    return next((operator for operator in OPERATORS if source.startswith(operator, at)), None)
+def operator_at(source: str, at: int) -> tuple[Operator | None, str]:
+    """Return the operator that stands at an index, and how it is written; None where there is none."""
+    written = next((each for each in _OPERATORS if source.startswith(each, at)), "")
+    return _OPERATORS.get(written), written
 
 
 def _name(source: str, at: int, stops: tuple[str, ...]) -> tuple[Words, int]:

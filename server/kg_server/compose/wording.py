@@ -18,8 +18,19 @@ FORMS: Final[Mapping[Function, str]] = {
         each: f"{each} takes a set and a feature, as in {each}[Type[town], population]."
         for each in ("Sum", "Mean", "Min", "Max")
     },
-    **{each: f"{each} takes a node and a relation." for each in ("Feature", "Neighbor", "Degree")},
+    "Feature": "Feature takes a node and a feature, as in Feature[Japan, population].",
+    **{each: f"{each} takes a node and a relation, as in {each}[Japan, capital]." for each in ("Neighbor", "Degree")},
+    "Retrieve": "Retrieve takes a text, as in Retrieve[Japan].",
+    "Type": "Type takes a class, as in Type[town].",
+    "Count": "Count takes one set, as in Count[Type[town]].",
+    **{
+        each: f"{each} takes two or more sets, as in {each}[Type[town], Neighbor[Japan, capital]]."
+        for each in ("Union", "Intersect", "Minus", "Share")
+    },
 }
+CONDITION: Final = "A condition is a relation, an operator and a value, as in population > 1000."
+UNCLOSED_QUOTE: Final = "This quotation mark is never closed, or something else follows its end."
+_QUERIES: Final = frozenset(("select", "ask", "construct", "describe", "prefix"))
 _SECOND: Final[Mapping[Function, str]] = {"Feature": "a feature", "Where": "a condition"}
 _SHOWN: Final = 40
 _SHAPES: Final = "Retrieve[text], Feature[node, feature], Neighbor[node, relation] or Degree[node, relation]"
@@ -42,6 +53,8 @@ def no_call(name: str, following: str) -> str:
         return f"The arguments of {function} stand in square brackets. Expected {OPEN} behind the name."
     if function is not None:
         return f"Expected {OPEN} and the arguments behind {function}."
+    if name.lower() in _QUERIES:
+        return f"This is no expression: the tool Sparql takes queries. Expected a call here, such as {_SHAPES}."
     return f"Expected a call here, such as {_SHAPES}."
 
 

@@ -15,8 +15,7 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node
 from kg_boundary.shown import in_quotes
 from kg_server.concurrency import together
-from kg_server.coverage import plural
-from kg_server.entity_arguments import SHOWN, naming_refusal
+from kg_server.entity_arguments import SHOWN, in_plural, naming_refusal
 from kg_server.identity import AT_ONCE, Identity, Verdict, identify
 from kg_server.names import MAX_LABEL, Names, names_of
 from kg_server.pointing import MisreadExpression
@@ -155,7 +154,11 @@ async def _things(graph: KGAdapter, wanted: set[tuple[str, Sort]]) -> dict[tuple
     for (name, sort), identity in zip(asked, await identify(graph, [name for name, _ in asked]), strict=True):
         iris = [each for each in identity.nodes if isinstance(each, Iri)]
         if sort == "class":
-            iris = [each for each in iris if each in classes] or iris or _plurals(name, classes)
+            iris = (
+                [each for each in iris if each in classes]
+                or iris
+                or [each for each in in_plural(name, classes) if isinstance(each, Iri)]
+            )
         if iris:
             match: Verdict = identity.match if identity.named else "close"
             plain = match == "exact" and all(
@@ -169,16 +172,6 @@ async def _things(graph: KGAdapter, wanted: set[tuple[str, Sort]]) -> dict[tuple
         else:
             found[name, sort] = await naming_refusal(graph, _nearest(identity, classes if sort == "class" else ()))
     return found
-
-
-def _plurals(name: str, classes: Mapping[Node, str | None]) -> list[Iri]:
-    """Return the classes whose instances are called so: `films` are what is a film."""
-    wanted = fold(name)
-    return [
-        iri
-        for iri, label in classes.items()
-        if isinstance(iri, Iri) and label is not None and fold(plural(label)) == wanted
-    ]
 
 
 def _nearest(identity: Identity, classes: Collection[Node]) -> Identity:
