@@ -13,7 +13,6 @@ import pytest
 
 from kg_agents.running import replay_question
 from kg_agents.trace import read_trace
-from oda_runs import ENOUGH, NEIGHBORS, selecting
 from pages import LOCAL_MODEL, ROOT, Block, blocks
 from scripted_model import serving_model
 
@@ -44,13 +43,13 @@ def page() -> str:
 
 @pytest.mark.parametrize("block", [each for each in blocks("python") if each.asks_model], ids=str)
 def test_lines_that_ask_a_model_get_the_answers_of_both_agents(block: Block, tmp_path: Path) -> None:
-    oda = (NEIGHBORS.format("Q5879"), selecting("Q5879,P19,Q1794"), ENOUGH, "Answer: Frankfurt")
+    oda = ("Keep: 1\nAction: Answer\nAnswer:\nFrankfurt [1]",)
     counselor = ("Look.", "Around him.", "Neighbor[Q5879, -influenced by]", "Done.", "It.", "Finish[Q7200]", "[yes]")
     with serving_model(*oda, *counselor) as service:
         asked = block.text.replace(LOCAL_MODEL, service.url)
         ended = python("-W", "error", "-c", AS_IN_A_NOTEBOOK, folder=tmp_path, given=asked)
     assert (ended.stdout, ended.stderr, ended.returncode) == ("('Frankfurt',)\n('Alexander Pushkin',)\n", "", 0)
-    assert [len([line for line in block.text.splitlines() if line]), len(service.asked)] == [5, 11]
+    assert [len([line for line in block.text.splitlines() if line]), len(service.asked)] == [5, 8]
 
 
 def test_the_page_shows_every_prompt_of_both_agents_once() -> None:

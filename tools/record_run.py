@@ -22,14 +22,14 @@ ASKED: Final = Question(
     "Where was Goethe born?",
     agent="oda",
     graph_name="sample",
-    oda=OdaSettings(hops=1, top_n=5, found=50),
+    oda=OdaSettings(manner="paper", hops=1, top_n=5, found=50),
 )
 REPLIES: Final = (
     "Goethe",
     "Thought: The observation shows a place of birth, the memory is empty.\nAction: GetNeighbor\nEntity_id: Q5879",
     "Thought: Place of birth (P19) answers the question, nothing else does.\nTriples:\nQ5879,P19,Q1794",
     "Thought: The memory holds the place of birth.\nAction: Answer",
-    "Answer:\nFrankfurt [1]",
+    "Answer:\nFrankfurt",
 )
 
 

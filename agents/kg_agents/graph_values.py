@@ -56,6 +56,7 @@ class Group:
         incoming: Whether the far ends are the heads.
         far: The far ends that were named, best first.
         score: How like the question the group is.
+        count: How many far ends there are.
     """
 
     entity: str
@@ -63,6 +64,7 @@ class Group:
     incoming: bool
     far: tuple[str, ...]
     score: float
+    count: int = 0
 
     @property
     def triples(self) -> tuple[Triple, ...]:
@@ -104,12 +106,18 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a call found: triples, facts that end in a value, and the text that says so."""
+    """What a call found: triples, facts that end in a value, and the text that says so.
+
+    `held` is what nodes without a name hold, such as the role and the years of a career entry; `totals` says how many
+    facts there are of a relation, by whether it leads to what was asked about.
+    """
 
     triples: tuple[Triple, ...]
     labels: Labels
     text: str
     values: tuple[Triple, ...] = ()
+    held: tuple[Triple, ...] = ()
+    totals: Mapping[tuple[str, bool], int] = field(default_factory=dict[tuple[str, bool], int])
 
     @property
     def facts(self) -> tuple[Triple, ...]:
@@ -119,13 +127,21 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An entity that a text may name: `score` from 0 to 1, and how it matched."""
+    """An entity that a text may name: `score` from 0 to 1, and how it matched; `types` and `fact` help to tell it."""
 
     id: str
     label: str
     description: str
     score: float
     matched: str
+    types: str = ""
+    fact: str = ""
+
+    @property
+    def described(self) -> str:
+        """The entity in a line: its label, its id, and what tells it from others."""
+        more = ", ".join(each for each in (self.description or self.types, self.fact) if each)
+        return f"{self.label} ({self.id}){f': {more}' if more else ''}"
 
 
 @dataclass(frozen=True, slots=True)

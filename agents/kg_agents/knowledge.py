@@ -14,11 +14,11 @@ from kg_agents.tool_answers import (
     ObservedAnswer,
     PathsAnswer,
     TriplesAnswer,
+    candidate_of,
     group_of,
     labels_of,
     read,
     remembered_of,
-    score_of,
     triple_of,
 )
 from kg_agents.tool_calls import OnCall, ToolCall, ToolError, ToolRefusal, Tools, ignore_call
@@ -123,8 +123,10 @@ class KnowledgeGraph:
             max_tokens=max_tokens,
         )
         answer = read(TriplesAnswer, call)
-        edges, values = (tuple(map(triple_of, rows)) for rows in (answer.triples, answer.values))
-        return Found(edges, labels_of(answer), call.text, values)
+        edges, values, held = (tuple(map(triple_of, rows)) for rows in (answer.triples, answer.values, answer.held))
+        totals = {(each, False): count for each, count in answer.outgoing.items()}
+        totals |= {(each, True): count for each, count in answer.incoming.items()}
+        return Found(edges, labels_of(answer), call.text, values, held, totals)
 
     async def paths(
         self,
@@ -153,9 +155,7 @@ class KnowledgeGraph:
     async def retrieve(self, text: str, *, limit: int = 5) -> tuple[Candidate, ...]:
         """Find the entities that a text may name, best first."""
         answer = read(CandidatesAnswer, await self._call("Retrieve", text=text, limit=limit))
-        return tuple(
-            Candidate(row[0], row[1], row[2], score_of(row[4]), row[5]) for row in answer.candidates if len(row) > 5
-        )
+        return tuple(candidate_of(row) for row in answer.candidates if len(row) > _NUMBER)
 
     async def identify(self, texts: Sequence[str], *, limit: int = 3) -> tuple[Named, ...]:
         """Say what each of some texts names, in as few calls as there can be."""
@@ -165,7 +165,7 @@ class KnowledgeGraph:
             answer = read(CandidatesAnswer, await self._call("Retrieve", text=asked, limit=limit))
             for number, text in enumerate(asked, start=1):
                 rows = [row for row in answer.candidates if len(row) > _NUMBER and row[_NUMBER] == str(number)]
-                named = tuple(Candidate(row[0], row[1], row[2], score_of(row[4]), row[5]) for row in rows)
+                named = tuple(map(candidate_of, rows))
                 found.append(Named(text, answer.matches.get(text, answer.match), named))
         return tuple(found)
 

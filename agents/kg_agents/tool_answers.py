@@ -5,7 +5,7 @@ from typing import Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from kg_agents.graph_values import Group, Labels, Remembered, Triple
+from kg_agents.graph_values import Candidate, Group, Labels, Remembered, Triple
 from kg_agents.tool_calls import ToolCall, UnreadableAnswer
 
 COUNTED, GROUP = 4, 6
@@ -32,10 +32,13 @@ class ObservedAnswer(Answer):
 
 
 class TriplesAnswer(Answer):
-    """Triples as rows."""
+    """Triples as rows, and how many there are by relation in either direction."""
 
     triples: list[list[str]]
     values: list[list[str]] = []
+    held: list[list[str]] = []
+    outgoing: dict[str, int] = {}
+    incoming: dict[str, int] = {}
 
 
 class PathsAnswer(Answer):
@@ -105,6 +108,12 @@ def read(kind: type[A], call: ToolCall) -> A:
         ) from error
 
 
+def candidate_of(row: Sequence[str]) -> Candidate:
+    """Return the entity that a row describes, which has as many columns as `CandidatesAnswer` says but the last."""
+    entity, label, description, types, score, matched, fact = row[:7]
+    return Candidate(entity, label, description, score_of(score), matched, types, fact)
+
+
 def group_of(row: Sequence[str]) -> Group:
     """Return the group that a row describes.
 
@@ -113,8 +122,8 @@ def group_of(row: Sequence[str]) -> Group:
     """
     if len(row) < COUNTED:
         raise UnreadableAnswer(f"A group of the answer has {len(row)} parts instead of at least {COUNTED}.")
-    entity, relation, direction, _, score, _, *far = (*row, "", "")[: max(GROUP, len(row))]
-    return Group(entity, relation, direction == "in", tuple(far), score_of(score))
+    entity, relation, direction, count, score, _, *far = (*row, "", "")[: max(GROUP, len(row))]
+    return Group(entity, relation, direction == "in", tuple(far), score_of(score), int(score_of(count)))
 
 
 def triple_of(row: Sequence[str]) -> Triple:

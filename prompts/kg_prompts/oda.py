@@ -82,6 +82,34 @@ class AnswerPrompt(Prompt):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TurnPrompt(Prompt):
+    """Which of the new facts to keep, and the next action or the answer, in one reply.
+
+    Args:
+        question: The question.
+        memory: The facts that were kept, by number.
+        facts: The facts that were found since, by number.
+        candidates: The entities to look at, by number.
+        history: The actions that were taken, and what came of them.
+        paths: Whether GetPath may be chosen: there are two candidates or more.
+        own: Whether the model may add what it knows by itself.
+        last: Whether there is no turn after this one.
+        examples: Examples of good replies.
+    """
+
+    template: ClassVar[str] = "oda/turn.md"
+    question: str
+    memory: str
+    facts: str
+    candidates: str
+    history: str
+    paths: bool = True
+    own: bool = True
+    last: bool = False
+    examples: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GeneratedFactsPrompt(Prompt):
     """Facts that the model makes up in place of a reflection (section 4.2)."""
 

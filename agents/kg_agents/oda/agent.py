@@ -2,26 +2,21 @@
 
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Final, TypeAlias, TypeVar
+from typing import Final
 
-from kg_agents.answers import AgentAnswer, Answer, Step, outcome_of
+from kg_agents.answers import AgentAnswer, Step, outcome_of
 from kg_agents.dialogue import Dialogue, FailedReply, RunEnded
-from kg_agents.graph_values import Found, Observed, Triple
 from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.llm import Llm
 from kg_agents.oda.ablations import Parts, parts_of
 from kg_agents.oda.conclusions import grounded, read_conclusion
-from kg_agents.oda.means import Means
+from kg_agents.oda.means import Means, OnStep, Rounds
+from kg_agents.oda.parts import LookAhead
 from kg_agents.oda.prompting import Wording
-from kg_agents.oda.replies import Action
+from kg_agents.oda.rounds import PaperRounds
 from kg_agents.oda.run import Run
 from kg_agents.oda.settings import OdaSettings
-from kg_agents.tool_calls import ToolError
-
-OnStep: TypeAlias = Callable[[Step], None]
-
-T = TypeVar("T")
+from kg_agents.oda.turns import Turns
 
 ENDINGS: Final = {
     "iterations": "No answer was chosen within the iterations; it answers from what it has.",
@@ -44,7 +39,7 @@ class ODA:
         graph: The graph, through its tools.
         settings: Parameters and limits.
         graph_name: What the graph calls itself; examples for it are used where there are some.
-        parts: What it is put together from; by default what the settings ask for.
+        parts: What the paper's rounds are put together from; by default what the settings ask for.
         on_step: Told of every step.
         clock: Seconds, from any beginning.
     """
@@ -61,10 +56,14 @@ class ODA:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._llm = llm
-        self._graph = graph
         self._settings = settings or OdaSettings()
         self._means = Means(graph, self._settings, Wording(graph_name))
-        self._parts = parts or parts_of(self._means)
+        paper = parts is not None or self._settings.as_in_paper
+        self._rounds: Rounds = (
+            PaperRounds(self._means, parts or parts_of(self._means))
+            if paper
+            else Turns(self._means, LookAhead(self._means))
+        )
         self._on_step = on_step
         self._clock = clock
 
@@ -80,9 +79,9 @@ class ODA:
         named = tuple(dict.fromkeys(entities))[: self._settings.entities]
         run = Run(question, named, talk, named)
         try:
-            ending = await self._iterate(run)
-            if run.entities:
-                run.answers = await self._conclude(run)
+            ending = await self._rounds(run, self._on_step) if named else "entities"
+            if named and not run.concluded:
+                await self._conclude(run)
         except RunEnded as end:
             return self._answer_of(run, end.limit, str(end))
         except FailedReply as failure:
@@ -91,79 +90,8 @@ class ODA:
             return self._answer_of(run, "not_in_graph", run.missing)
         return self._answer_of(run, ending, ENDINGS.get(ending, ""))
 
-    async def _iterate(self, run: Run) -> str:
-        """Observe, act and reflect until the model wants to answer; return why the loop ended."""
-        if not run.entities:
-            return "entities"
-        for _ in range(self._settings.iterations):
-            observation = await self._parts.observe(run)
-            ending = await self._take_step(run, observation)
-            self._on_step(run.steps[-1])
-            if ending == "answered" or run.failures >= self._settings.failures:
-                return ending
-        return "iterations"
-
-    async def _take_step(self, run: Run, observation: Observed) -> str:
-        """Act, and reflect on what that found; return how the loop ends if it ends here."""
-        action: Action | None = None
-        try:
-            action = await self._parts.act(run, observation)
-            if action.name == "Answer":
-                run.note(action, "")
-                return "answered"
-            found = await self._perform(run, action)
-            reflected = await self._parts.reflect(run, observation, action, found)
-            await self._remember(run, reflected.kept)
-            run.note(action, _what(found, run.passed_over), reflected.kept)
-            edges = [each for each in reflected.leading if each not in found.values]
-            run.entities = self._parts.choose(run, action, edges) or run.entities
-        except FailedReply as failure:
-            run.fail(str(failure))
-            return "unreadable"
-        except ToolError as refusal:
-            run.fail(str(refusal), action)
-            return "graph"
-        return ""
-
-    async def _perform(self, run: Run, action: Action) -> Found:
-        """Explore the neighbours of an entity, or discover the paths between two (section 2.2).
-
-        Raises:
-            ToolError: The graph refused.
-        """
-        chosen = self._settings
-        if action.name == "GetPath":
-            source, target = action.entities
-            call = partial(
-                self._graph.paths,
-                source,
-                target,
-                max_hops=chosen.path_hops,
-                limit=chosen.paths,
-                question=run.question,
-                max_tokens=chosen.action_tokens,
-            )
-        else:
-            (entity,) = action.entities
-            call = partial(self._graph.neighbors, entity, limit=chosen.found, max_tokens=chosen.action_tokens)
-        found = await run.talk.within(call)
-        run.learn(found.labels)
-        return found
-
-    async def _remember(self, run: Run, selected: Sequence[Triple]) -> None:
-        """Append triples to the memory (section 2.3).
-
-        Raises:
-            ToolError: The graph refused all of them.
-        """
-        if not selected:
-            return
-        kept = selected[: self._settings.kept]
-        appended = await run.talk.within(partial(self._graph.remember, run.memory, kept))
-        run.keep(await run.talk.within(partial(self._graph.recall, appended.memory)))
-
-    async def _conclude(self, run: Run) -> tuple[Answer, ...]:
-        """Have the model answer from the memory (table 7), and say where each answer comes from.
+    async def _conclude(self, run: Run) -> None:
+        """Have the model answer from the memory (table 7).
 
         Raises:
             FailedReply: It gave no answer.
@@ -172,8 +100,7 @@ class ODA:
         own = chosen.closed_book != "never"
         write = wording.paper_answer(run) if chosen.as_in_paper else wording.answer(run, own=own)
         conclusion = await self._means.ask(run, write, "answer", read_conclusion)
-        run.missing, run.own = conclusion.missing, conclusion.own
-        return grounded(conclusion, run.facts, run.asked, run.labels)
+        run.conclude(grounded(conclusion, run.facts, run.asked, run.labels), conclusion.missing, conclusion.own)
 
     def _answer_of(self, run: Run, stop_reason: str, explanation: str) -> AgentAnswer:
         found = outcome_of(run.answers, self._settings.closed_book, stop_reason, explanation, run.own)
@@ -190,8 +117,3 @@ class ODA:
             model_answer=found.model_answer,
             facts=run.facts,
         )
-
-
-def _what(found: Found, passed_over: int) -> str:
-    left = f", {passed_over} of them not reflected on" if passed_over else ""
-    return f"{len(found.facts)} triples{left}"

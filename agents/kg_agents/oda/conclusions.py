@@ -16,7 +16,9 @@ _MISSING: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _OWN: Final = re.compile(r"^[^\w\n]*(?:my )?own knowledge[^\w\n]*?(?::|$)", re.IGNORECASE | re.MULTILINE)
-_CITED: Final = re.compile(r"\s*[\[(]((?:facts? )?\d{1,3}(?:\s*[,;]\s*\d{1,3})*)[\])]\s*\.?$", re.IGNORECASE)
+_NUMBERS: Final = r"\d{1,3}(?:\s*[-\u2013]\s*\d{1,3})?"
+_CITED: Final = re.compile(rf"\s*[\[(]((?:facts? )?{_NUMBERS}(?:\s*[,;]\s*{_NUMBERS})*)[\])]\s*\.?$", re.IGNORECASE)
+_RANGE: Final = re.compile(r"(\d+)(?:\s*[-\u2013]\s*(\d+))?")
 _MAX_REASON: Final = 300
 
 
@@ -59,7 +61,11 @@ def read_conclusion(reply: str) -> Conclusion | Unreadable:
 
 
 def grounded(
-    conclusion: Conclusion, facts: Sequence[Triple], starts: Sequence[str], labels: Labels
+    conclusion: Conclusion,
+    facts: Sequence[Triple],
+    starts: Sequence[str],
+    labels: Labels,
+    numbered: Sequence[Triple] | None = None,
 ) -> tuple[Answer, ...]:
     """Return answers with where they come from.
 
@@ -68,13 +74,15 @@ def grounded(
 
     Args:
         conclusion: What the model concludes.
-        facts: The facts of the memory, in the order in which the model saw them.
+        facts: The facts of the memory.
         starts: What the question is about, by id.
         labels: What ids are called.
+        numbered: The facts by the numbers that the model saw, from 1; those of the memory unless given.
     """
+    shown_facts = facts if numbered is None else numbered
     found: list[Answer] = []
     for each in conclusion.answers:
-        cited = [facts[number - 1] for number in each.facts if 1 <= number <= len(facts)]
+        cited = [shown_facts[number - 1] for number in each.facts if 1 <= number <= len(shown_facts)]
         if stated(each.text, cited, (), labels) is not None:
             found.append(Answer(shown(each.text, labels), "graph", tuple(cited)))
         else:
@@ -90,5 +98,6 @@ def _cited(line: str) -> Cited:
     found = _CITED.search(line)
     if found is None or not found.start():
         return Cited(line)
-    numbers = tuple(dict.fromkeys(map(int, re.findall(r"\d+", found[1]))))
-    return Cited(line[: found.start()].strip()[:MAX_ANSWER], numbers)
+    ranges = ((int(each[1]), int(each[2] or each[1])) for each in _RANGE.finditer(found[1]))
+    numbers = dict.fromkeys(number for first, last in ranges for number in range(first, last + 1))
+    return Cited(line[: found.start()].strip()[:MAX_ANSWER], tuple(numbers))

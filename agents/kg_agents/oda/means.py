@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
+from kg_agents.answers import Step
 from kg_agents.dialogue import Task, Unreadable, Writer
 from kg_agents.graph_values import Found, Observed, Triple
 from kg_agents.knowledge import KnowledgeGraph
@@ -13,6 +14,8 @@ from kg_agents.oda.run import Run
 from kg_agents.oda.settings import OdaSettings
 
 T = TypeVar("T")
+
+OnStep: TypeAlias = Callable[[Step], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,22 @@ class Reflected:
 
     kept: tuple[Triple, ...]
     leading: tuple[Triple, ...]
+
+
+class Rounds(Protocol):
+    """Observes, acts and reflects until the model wants to answer."""
+
+    async def __call__(self, run: Run, on_step: OnStep, /) -> str:
+        """Return why the rounds ended, in a word.
+
+        Args:
+            run: The run, which they carry on.
+            on_step: Told of every step.
+
+        Raises:
+            RunEnded: A limit is reached.
+        """
+        ...
 
 
 class Observe(Protocol):

@@ -32,7 +32,7 @@ class LookAhead:
                     hops=chosen.hops,
                     top_n=chosen.top_n,
                     top_percent=chosen.top_percent,
-                    max_tokens=chosen.observation_tokens,
+                    max_tokens=chosen.observed_tokens,
                 )
             )
         except ToolError as error:

@@ -6,9 +6,17 @@ from typing import Final
 
 from kg_agents.dialogue import Writer, fitting
 from kg_agents.graph_values import Observed, Triple
+from kg_agents.oda.exploration import Exploration
 from kg_agents.oda.run import Run
 from kg_prompts import examples_for, render
-from kg_prompts.oda import ActionPrompt, AnswerPrompt, GeneratedFactsPrompt, PaperAnswerPrompt, ReflectionPrompt
+from kg_prompts.oda import (
+    ActionPrompt,
+    AnswerPrompt,
+    GeneratedFactsPrompt,
+    PaperAnswerPrompt,
+    ReflectionPrompt,
+    TurnPrompt,
+)
 
 _PARTS: Final = (0.5, 0.25, 0.0)
 
@@ -40,6 +48,33 @@ class Wording:
             )
 
         return _fitting(write, _body(observation.text), run.memory_shown)
+
+    def turn(self, seen: Exploration, *, own: bool, last: bool) -> Writer:
+        """Return what writes the prompt for a turn: which facts to keep, and what to do next.
+
+        Args:
+            seen: What the run has seen.
+            own: Whether the model may add what it knows by itself.
+            last: Whether there is no turn after it.
+        """
+        run, candidates = seen.run, seen.candidate_lines
+
+        def write(facts: str, memory: str) -> str:
+            return render(
+                TurnPrompt(
+                    question=run.question,
+                    memory=memory,
+                    facts=facts,
+                    candidates="\n".join(candidates),
+                    history="\n".join(run.history.values()),
+                    paths=len(candidates) > 1,
+                    own=own,
+                    last=last,
+                    examples=examples_for(self.graph, TurnPrompt.template),
+                )
+            )
+
+        return _fitting(write, "\n".join(seen.fresh), "\n".join(seen.memory_lines))
 
     def reflection(self, run: Run, observation: Observed, batch: Sequence[Triple], most: int) -> Writer:
         """Return what writes the prompt for a reflection on some candidates (table 8)."""

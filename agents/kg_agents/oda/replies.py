@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias
 from kg_agents.dialogue import Unreadable
 from kg_agents.graph_values import Labels, Triple
 
-ActionName: TypeAlias = Literal["GetNeighbor", "GetPath", "Answer"]
+ActionName: TypeAlias = Literal["GetNeighbor", "GetPath", "Search", "Look", "Answer"]
 
 MAX_ANSWERS: Final = 50
 MAX_ANSWER: Final = 300
@@ -46,14 +46,17 @@ class Action:
         name: The action.
         entities: The ids that it is about, in order; none for an answer.
         thought: The reason that the model gave.
+        about: The relation that is looked at, or the name that is searched for; empty where there is none.
     """
 
     name: ActionName
     entities: tuple[str, ...] = ()
     thought: str = ""
+    about: str = ""
 
     def __str__(self) -> str:
-        return f"{self.name}[{', '.join(self.entities)}]" if self.entities else self.name
+        inside = ", ".join((*self.entities, self.about) if self.about else self.entities)
+        return f"{self.name}[{inside}]" if inside else self.name
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ class Run:
         talk: The dialogue with the model.
         asked: The entities of the first round.
         history: The actions that were taken, and of those that failed the reason.
+        concluded: Whether the model has answered, with the answers or without any.
         missing: What the graph does not hold, as the model says; None where it does not say that.
         own: What the model says by itself, beside its answers.
         beliefs: Sentences that the model believes, in place of facts (section 4.2).
@@ -42,6 +43,7 @@ class Run:
     history: dict[str, str] = field(default_factory=dict[str, str])
     steps: list[Step] = field(default_factory=list[Step])
     answers: tuple[Answer, ...] = ()
+    concluded: bool = False
     missing: str | None = None
     own: tuple[str, ...] = ()
     beliefs: tuple[str, ...] = ()
@@ -73,6 +75,10 @@ class Run:
         self.memory = held.memory
         self.facts = tuple(fact for _, fact in held.facts)
         self.memory_text = held.text.partition("\n")[2]
+
+    def conclude(self, answers: tuple[Answer, ...], missing: str | None, own: tuple[str, ...]) -> None:
+        """Take over what the model concludes."""
+        self.concluded, self.answers, self.missing, self.own = True, answers, missing, own
 
     def note(self, action: Action, found: str, kept: Sequence[Triple] = ()) -> None:
         """Take note of a step that was taken."""

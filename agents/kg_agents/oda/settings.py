@@ -1,7 +1,7 @@
 """The parameters of ODA."""
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from kg_agents.answers import ClosedBook
 from kg_agents.dialogue import Limits
@@ -9,6 +9,10 @@ from kg_agents.manner import Manner
 
 OdaAblation: TypeAlias = Literal["no-observation", "similar-reflection", "random-reflection", "generated-facts"]
 """A part that is taken out or replaced (sections 4.1 and 4.2)."""
+
+
+_PAPER_OBSERVATION: Final = 2_000
+_OBSERVATION: Final = 700
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +31,9 @@ class OdaSettings:
         found: The most triples that one action finds.
         paths: The most paths that one action finds.
         path_hops: How long a path may be.
-        observation_tokens: How long the observation may be in a prompt.
+        observation_tokens: How long the observation may be in a prompt; by default 2,000 in the paper, 700 otherwise.
         action_tokens: How long the answer to an action may be.
+        shown: How many facts of a hub are shown, unless the model names a relation; not in the paper.
         failures: After so many failed steps in a row the run ends.
         closed_book: What becomes of what the model says by itself.
         manner: As in the paper, or as practice taught.
@@ -50,8 +55,9 @@ class OdaSettings:
     found: int = 200
     paths: int = 20
     path_hops: int = 3
-    observation_tokens: int = 2_000
+    observation_tokens: int | None = None
     action_tokens: int = 8_000
+    shown: int = 40
     failures: int = 2
     closed_book: ClosedBook = "apart"
     manner: Manner = "sextant"
@@ -59,6 +65,11 @@ class OdaSettings:
     seed: int = 0
     batches: int = 10
     limits: Limits = field(default_factory=Limits)
+
+    @property
+    def observed_tokens(self) -> int:
+        """How long an observation may be."""
+        return self.observation_tokens or (_PAPER_OBSERVATION if self.as_in_paper else _OBSERVATION)
 
     @property
     def as_in_paper(self) -> bool:

@@ -10,7 +10,8 @@ from kg_agents.dialogue import Dialogue, RunEnded
 from kg_agents.graph_values import Labels, Triple
 from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.llm import Completion, LlmError, LlmRequest
-from kg_agents.oda.agent import ENDINGS, OnStep, ignore_step
+from kg_agents.oda.agent import ENDINGS, ignore_step
+from kg_agents.oda.means import OnStep
 from kg_agents.oda.settings import OdaSettings
 from kg_agents.tool_calls import ToolError
 

@@ -20,6 +20,7 @@ from story_graphs import GOETHE, TOKYO, write_story
 REPLIES = ("Tokyo", NEIGHBORS.format("Q1490"), selecting("Q1490,P36,Q179645"), ENOUGH, "Answer: Shinjuku")
 EVIDENCE = "Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)"
 QUESTION = "What is the capital of Tokyo?"
+PAPER = ("--set", "manner=paper")
 NO_ENTITY = (
     "No answer: what the question is about was not found.\n\n"
     "There is no entity to begin with. Name one that the question is about (--entity).\n"
@@ -44,7 +45,7 @@ def test_with_a_model_each_step_is_shown_and_then_the_answer_with_its_evidence(
 ) -> None:
     graph, trace = str(write_story(tmp_path, TOKYO)), tmp_path / "run.jsonl"
     with serving_model(*REPLIES) as service:
-        options = ["--graph", graph, "--model", "m", "--base-url", service.url, "--trace", str(trace)]
+        options = ["--graph", graph, "--model", "m", "--base-url", service.url, *PAPER, "--trace", str(trace)]
         run = cli.run("ask", QUESTION, *options, OPENAI_API_KEY="sk-secret")
     assert (run.code, run.out.splitlines()) == (0, ["Shinjuku", "", "Evidence:", f"  {EVIDENCE}"])
     assert [line for line in run.err.splitlines() if line.startswith(("1.", "   +", "2."))] == [
@@ -57,11 +58,36 @@ def test_with_a_model_each_step_is_shown_and_then_the_answer_with_its_evidence(
     assert "sk-secret" not in run.out + run.err + trace.read_text(encoding="utf-8")
 
 
+def test_a_turn_may_answer_at_once_with_the_facts_that_yield_it(cli: CommandLine, tmp_path: Path) -> None:
+    graph, trace = str(write_story(tmp_path, TOKYO)), str(tmp_path / "run.jsonl")
+
+    def answering(asked: Asked) -> str:
+        line = next(each for each in asked.prompt.splitlines() if each.endswith("Tokyo | capital | Shinjuku"))
+        return f"Keep: none\nAction: Answer\nAnswer:\nShinjuku {line.partition(' ')[0]}"
+
+    with serving_model("Tokyo", answering) as service:
+        run = cli.run("ask", QUESTION, "--graph", graph, "--model", "m", "--base-url", service.url, "--trace", trace)
+    assert (run.code, run.out.splitlines()) == (0, ["Shinjuku", "", "Evidence:", f"  {EVIDENCE}"])
+    assert cli.run("replay", trace).out == run.out
+
+
 def test_a_replay_gives_the_same_answer_without_model_and_graph(cli: CommandLine, tmp_path: Path) -> None:
     graph, trace = str(write_story(tmp_path, TOKYO)), str(tmp_path / "run.jsonl")
     with serving_model(*REPLIES[1:]) as service:
         asked = cli.run(
-            *["ask", QUESTION, "--graph", graph, "--entity", "Q1490", "--model", "m", "--base-url", service.url],
+            *[
+                "ask",
+                QUESTION,
+                "--graph",
+                graph,
+                "--entity",
+                "Q1490",
+                "--model",
+                "m",
+                "--base-url",
+                service.url,
+                *PAPER,
+            ],
             *["--trace", trace],
         )
     Path(graph).unlink()
@@ -97,7 +123,7 @@ def test_an_address_in_the_log_tells_no_password(tmp_path: Path) -> None:
     environ = {**os.environ, "KG_SEXTANT_DATA_FOLDER": str(tmp_path), "KG_SEXTANT_LOG_LEVEL": "info"}
     with serving_model("Tokyo", ENOUGH, "Answer: x") as service:
         url = service.url.replace("//", "//bob:hunter2@")
-        words = [*COMMAND, "ask", QUESTION, "--model", "m", "--base-url", url]
+        words = [*COMMAND, "ask", QUESTION, "--model", "m", "--base-url", url, *PAPER]
         run = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=120, check=False)
     assert (run.returncode, len(service.asked), "hunter2" in run.stdout + run.stderr) == (5, 3, False)
 
@@ -114,7 +140,7 @@ def test_an_interrupt_from_the_keyboard_says_where_the_record_is(tmp_path: Path)
 
     environ = {**os.environ, "KG_SEXTANT_DATA_FOLDER": str(tmp_path), "KG_SEXTANT_CACHE_FOLDER": str(tmp_path)}
     with serving_model(stall) as service:
-        words = [*COMMAND, "ask", QUESTION, "--model", "m", "--base-url", service.url, "--trace", str(trace)]
+        words = [*COMMAND, "ask", QUESTION, "--model", "m", "--base-url", service.url, *PAPER, "--trace", str(trace)]
         with subprocess.Popen(words, env=environ, stderr=subprocess.PIPE, text=True, encoding="utf-8") as process:
             assert asked.wait(60)
             process.send_signal(signal.SIGINT)
@@ -133,7 +159,19 @@ def test_an_entity_can_be_given_as_any_form_of_its_id_or_by_its_name(
     graph = str(write_story(tmp_path, TOKYO))
     replies = (REPLIES[1], "Triples: none", REPLIES[1], ENOUGH, "Answer: no idea")
     with serving_model(*replies) as service:
-        options = ["--graph", graph, "--entity", given, "--entity", "Q1490", "--model", "m", "--base-url", service.url]
+        options = [
+            "--graph",
+            graph,
+            "--entity",
+            given,
+            "--entity",
+            "Q1490",
+            "--model",
+            "m",
+            "--base-url",
+            service.url,
+            *PAPER,
+        ]
         run = cli.run("ask", QUESTION, *options)
     assert (run.code, run.out.splitlines()[:4]) == (
         5,
@@ -184,7 +222,7 @@ def test_parameters_come_from_the_command_line_before_the_settings_and_are_in_th
 ) -> None:
     graph, trace = str(write_story(tmp_path, TOKYO)), tmp_path / "run.jsonl"
     with serving_model(ENOUGH, "Answer: x") as service:
-        options = ["--graph", graph, "--entity", "Q1490", "--model", "m", "--base-url", service.url]
+        options = ["--graph", graph, "--entity", "Q1490", "--model", "m", "--base-url", service.url, *PAPER]
         words = ["--set", "hops=2", "--ablation", "no-observation", "--trace", str(trace)]
         cli.run("ask", QUESTION, *options, *words, KG_SEXTANT_AGENT_PARAMETERS="hops=1,iterations=4")
     begun = next(line for line in read_trace(trace) if isinstance(line, RunLine))
@@ -196,7 +234,19 @@ def test_parameters_come_from_the_command_line_before_the_settings_and_are_in_th
 def test_another_model_reflects_where_one_is_named(cli: CommandLine, tmp_path: Path) -> None:
     graph = str(write_story(tmp_path, TOKYO))
     with serving_model("plan", "thought", "Finish[x]", "[no]", "Look.", "plan", "thought", "Finish[y]", "[yes]") as it:
-        options = ["--graph", graph, "--entity", "Q1490", "--model", "m", "--base-url", it.url, "--reflector", "other"]
+        options = [
+            "--graph",
+            graph,
+            "--entity",
+            "Q1490",
+            "--model",
+            "m",
+            "--base-url",
+            it.url,
+            *PAPER,
+            "--reflector",
+            "other",
+        ]
         cli.run("ask", QUESTION, "--agent", "graph-counselor", *options)
     assert [asked.model for asked in it.asked] == ["m"] * 4 + ["other"] + ["m"] * 4
 
@@ -213,7 +263,7 @@ def test_graph_counselor_answers_with_a_judge(cli: CommandLine, tmp_path: Path) 
         "[yes]",
     ]
     with serving_model(*replies) as service:
-        options = ["--graph", graph, "--entity", "Q1490", "--model", "m", "--base-url", service.url, "--json"]
+        options = ["--graph", graph, "--entity", "Q1490", "--model", "m", "--base-url", service.url, *PAPER, "--json"]
         run = cli.run("ask", QUESTION, "--agent", "graph-counselor", *options)
         judged = service.asked[-1]
     report = json.loads(run.out)
@@ -286,11 +336,11 @@ def test_what_the_graph_does_not_hold_is_said_and_what_the_model_knows_stands_ap
     cli: CommandLine, tmp_path: Path, closed_book: str, code: int, out: list[str]
 ) -> None:
     graph = str(write_story(tmp_path, TOKYO))
-    with serving_model(ENOUGH, "Not in the graph: mayors\nOwn knowledge:\nKoike") as service:
+    with serving_model("Keep: none\nAction: Answer\nNot in the graph: mayors\nOwn knowledge:\nKoike") as service:
         options = ["--graph", graph, "--entity", "Q1490", "--model", "m", "--base-url", service.url]
         run = cli.run("ask", "Who is its mayor?", *options, "--closed-book", closed_book)
     assert (run.code, run.out.splitlines()) == (code, out)
-    assert ("Own knowledge" in service.asked[1].prompt) == (closed_book != "never")
+    assert ("Own knowledge" in service.asked[0].prompt) == (closed_book != "never")
 
 
 def test_where_nothing_is_found_it_says_so_and_ends_with_a_code_of_its_own(cli: CommandLine, tmp_path: Path) -> None:
@@ -298,5 +348,5 @@ def test_where_nothing_is_found_it_says_so_and_ends_with_a_code_of_its_own(cli: 
     nobody = cli.run("ask", "What is what?", "--graph", graph)
     assert (nobody.code, nobody.out) == (6, NO_ENTITY)
     with serving_model(Failure(401)) as service:
-        refused = cli.run("ask", QUESTION, "--graph", graph, "--model", "m", "--base-url", service.url)
+        refused = cli.run("ask", QUESTION, "--graph", graph, "--model", "m", "--base-url", service.url, *PAPER)
     assert (refused.code, "Check the API key." in refused.out) == (1, True)

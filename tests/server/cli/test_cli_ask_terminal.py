@@ -31,6 +31,7 @@ def asked(folder: Path, *replies: str, term: str = "xterm") -> Shown:
     graph = str(write_story(folder, TOKYO))
     with serving_model(*replies) as service:
         options = ["--graph", graph, "--entity", "Q1490", "--model", "m", "--base-url", service.url]
+        options += ["--set", "manner=paper"]
         return run_in_terminal(folder, "ask", QUESTION, *options, term=term)
 
 

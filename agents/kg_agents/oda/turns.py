@@ -1,0 +1,272 @@
+"""ODA in turns: each keeps facts by number and takes the next action in one reply."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+from kg_agents.dialogue import FailedReply
+from kg_agents.graph_values import Found, Labels, Observed, Triple, plain_value
+from kg_agents.oda.conclusions import grounded
+from kg_agents.oda.exploration import Exploration
+from kg_agents.oda.ledger import Bundle, Names, bundled
+from kg_agents.oda.means import Means, Observe, OnStep
+from kg_agents.oda.replies import Action
+from kg_agents.oda.run import Run
+from kg_agents.oda.turn_replies import Turn, read_turn
+from kg_agents.tool_calls import ToolError
+
+MAX_OUTCOME: Final = 240
+"""How much of what an action did not find is told."""
+
+_TOLD_APART: Final = 2
+"""Of how many entities relations without a fact are named one by one."""
+
+_SAMPLE: Final = 7
+"""How many facts of one relation are shown of a hub."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """The rounds of ODA, one reply each.
+
+    Args:
+        means: The graph, the parameters and the wording.
+        observe: What looks ahead.
+    """
+
+    means: Means
+    observe: Observe
+
+    async def __call__(self, run: Run, on_step: OnStep, /) -> str:
+        """See `Rounds`; where nothing is left to look at, it answers."""
+        chosen = self.means.settings
+        seen = Exploration(run, chosen.entities, dict.fromkeys(run.entities))
+        for left in reversed(range(chosen.iterations)):
+            await self._look(seen)
+            if not seen.open and not seen.fresh:
+                return "answered"
+            ending = await self._take(seen, last=not left)
+            on_step(run.steps[-1])
+            if ending or run.failures >= chosen.failures:
+                return ending or "graph"
+        return "iterations"
+
+    async def _look(self, seen: Exploration) -> None:
+        """Show what lies around the entities that were not observed yet."""
+        run = seen.run
+        run.entities = tuple(each for each in seen.open if each not in seen.observed)[: self.means.settings.entities]
+        if not run.entities:
+            return
+        seen.observed.update(run.entities)
+        observation = await self.observe(run)
+        seen.fresh += seen.ledger.lines(_bundles(observation), run.labels, seen.ledger.facts)
+        seen.fresh += _counted(observation, run.labels)
+
+    async def _take(self, seen: Exploration, *, last: bool) -> str:
+        """Have the model keep facts and act, and act; return how the run ends if it ends here."""
+        run, turn = seen.run, None
+        try:
+            turn = await self._ask(seen, last=last)
+            kept = await self._remember(seen, turn)
+            if turn.action.name == "Answer":
+                self._conclude(seen, turn)
+                run.note(turn.action, "", kept)
+                return "answered"
+            if last:
+                run.note(turn.action, "not done: the turns are over", kept)
+                return "iterations"
+            found = await self._act(seen, turn.action, kept)
+            run.note(turn.action, found, kept)
+            run.history[str(turn.action)] = f"{_named(turn.action, run)}: {found}"
+        except FailedReply as failure:
+            run.fail(str(failure))
+            return "unreadable" if run.failures >= self.means.settings.failures else ""
+        except ToolError as refusal:
+            action = turn.action if turn else None
+            run.fail(str(refusal), action)
+            if action is not None:
+                run.history[str(action)] = f"{_named(action, run)}{run.history[str(action)]}"
+        return ""
+
+    def _conclude(self, seen: Exploration, turn: Turn) -> None:
+        """Take over the answers of a turn, if it gives any, with the facts that they rest on."""
+        run, found = seen.run, turn.conclusion
+        if found is not None:
+            answers = grounded(found, run.facts, run.asked, run.labels, numbered=seen.ledger.facts)
+            run.conclude(answers, found.missing, found.own)
+
+    async def _ask(self, seen: Exploration, *, last: bool) -> Turn:
+        offer = seen.offer
+        own = self.means.settings.closed_book != "never"
+        write = self.means.wording.turn(seen, own=own, last=last)
+        turn = await self.means.ask(seen.run, write, "turn", lambda reply: read_turn(reply, offer))
+        seen.fresh = []
+        return turn
+
+    async def _remember(self, seen: Exploration, turn: Turn) -> tuple[Triple, ...]:
+        """Keep what a turn keeps, and what its answers rest on.
+
+        Raises:
+            ToolError: The graph refused all of it.
+        """
+        cited = (number for each in turn.conclusion.answers for number in each.facts) if turn.conclusion else ()
+        kept = seen.keep((*turn.kept, *cited))
+        run = seen.run
+        for first in range(0, len(kept), self.means.settings.kept):
+            batch = [
+                (head, relation, plain_value(tail))
+                for head, relation, tail in kept[first : first + self.means.settings.kept]
+            ]
+            appended = await run.talk.within(partial(self.means.graph.remember, run.memory, batch))
+            run.memory = appended.memory
+        return kept
+
+    async def _act(self, seen: Exploration, action: Action, kept: Sequence[Triple]) -> str:
+        """Do what a turn asks for, and return what came of it, in words.
+
+        Raises:
+            ToolError: The graph refused.
+        """
+        match action.name:
+            case "Look":
+                return await self._compare(seen, action.about, kept)
+            case "Search":
+                return await self._search(seen, action.about)
+            case "GetPath":
+                return await self._paths(seen, action)
+            case _:
+                return await self._neighbors(seen, action)
+
+    async def _neighbors(self, seen: Exploration, action: Action) -> str:
+        """Show what lies around an entity: all of one relation, or of a hub what is most like the question."""
+        run, chosen, (entity,) = seen.run, self.means.settings, action.entities
+        look = partial(self.means.graph.neighbors, entity, relation=action.about or None, limit=chosen.found)
+        found = await run.talk.within(partial(look, max_tokens=chosen.action_tokens))
+        run.learn(found.labels)
+        facts = (*found.triples, *map(_valued, found.values))
+        bundles = bundled(facts, found.totals)
+        there = sum(bundle.total for bundle in bundles)
+        if not action.about and there > chosen.shown:
+            bundles = await self._likest(run, entity, bundles)
+        elif not action.about and there == len(facts):
+            seen.leave(entity)
+        seen.observed.add(entity)
+        nameless = _nameless(found, run.labels)
+        seen.show(_with_descriptions(bundles, nameless))
+        shown = sum(len(bundle.facts) for bundle in bundles)
+        return _outcome(shown, max(there, shown), found)
+
+    async def _likest(self, run: Run, entity: str, bundles: Sequence[Bundle]) -> tuple[Bundle, ...]:
+        """Return the facts of a hub that are most like the question, a few of each relation."""
+        chosen = self.means.settings
+        look = partial(self.means.graph.observe, run.question, [entity], hops=1, top_n=chosen.found)
+        near = await run.talk.within(partial(look, max_tokens=chosen.action_tokens))
+        scores = near.scores([fact for bundle in bundles for fact in bundle.facts])
+        sampled = [
+            replace(bundle, facts=tuple(sorted(bundle.facts, key=lambda fact: -scores.get(fact, 0.0))[:_SAMPLE]))
+            for bundle in bundles
+        ]
+        ranked = sorted(sampled, key=lambda bundle: -max(scores.get(fact, 0.0) for fact in bundle.facts))
+        left, kept = chosen.shown, list[Bundle]()
+        for bundle in ranked:
+            if left > 0:
+                kept.append(bundle.cut(left))
+                left -= len(bundle.facts)
+        return tuple(kept)
+
+    async def _compare(self, seen: Exploration, relation: str, kept: Sequence[Triple]) -> str:
+        """Show one relation of all ends of the facts that were kept: dates to compare, or what several have."""
+        run, chosen = seen.run, self.means.settings
+        ends = dict.fromkeys(
+            end for head, _, tail in kept or run.facts for end in (head, tail) if not end.startswith('"')
+        )
+        facts: dict[Triple, None] = {}
+        said = ""
+        for end in list(ends)[: chosen.found]:
+            look = partial(self.means.graph.neighbors, end, relation=relation, limit=chosen.found)
+            found = await run.talk.within(partial(look, max_tokens=chosen.action_tokens))
+            run.learn(found.labels)
+            facts.update(dict.fromkeys((*found.triples, *map(_valued, found.values))))
+            said = said or found.text
+        seen.show(bundled(tuple(facts)))
+        return f"{len(facts)} facts" if facts else f"found nothing: {' '.join(said.split())[:MAX_OUTCOME]}"
+
+    async def _paths(self, seen: Exploration, action: Action) -> str:
+        run, chosen, (source, target) = seen.run, self.means.settings, action.entities
+        look = partial(self.means.graph.paths, source, target, max_hops=chosen.path_hops, limit=chosen.paths)
+        found = await run.talk.within(partial(look, question=run.question, max_tokens=chosen.action_tokens))
+        run.learn(found.labels)
+        shown = found.facts[: chosen.shown]
+        seen.show([Bundle((fact,), 1) for fact in shown])
+        return _outcome(len(shown), len(found.facts), found)
+
+    async def _search(self, seen: Exploration, text: str) -> str:
+        """Look for what a text names; what it may be can be looked at from now on."""
+        (named,) = await seen.run.talk.within(partial(self.means.graph.identify, [text]))
+        for each in named.candidates:
+            seen.run.learn(Labels({each.id: each.label}))
+            if named.meant:
+                seen.open.setdefault(each.id)
+        said = "; ".join(each.described for each in named.candidates)
+        if named.meant:
+            return said
+        return f"nothing is named so{f'; near, not the same: {said}' if said else ''}"
+
+
+def _outcome(shown: int, there: int, found: Found) -> str:
+    if not there:
+        return f"found nothing: {' '.join(found.text.split())[:MAX_OUTCOME]}"
+    return f"{shown} of {there} facts shown" if there > shown else f"{there} facts"
+
+
+def _bundles(observation: Observed) -> list[Bundle]:
+    return [Bundle(group.triples, max(group.count, len(group.far))) for group in observation.groups if group.far]
+
+
+def _counted(observation: Observed, labels: Labels) -> list[str]:
+    """Return lines that name the relations of entities of which no fact is shown."""
+    around: dict[str, list[str]] = {}
+    for group in observation.groups:
+        if not group.far:
+            called = labels.relations.get(group.relation, group.relation)
+            around.setdefault(group.entity, []).append(f"{'-' if group.incoming else ''}{called}")
+    if len(around) > _TOLD_APART:
+        return [f"also around them: {', '.join(dict.fromkeys(name for each in around.values() for name in each))}"]
+    return [f"also around {Names(labels).of(entity)}: {', '.join(each)}" for entity, each in around.items()]
+
+
+def _named(action: Action, run: Run) -> str:
+    names = Names(run.labels)
+    parts = [*map(names.of, action.entities), *([action.about] if action.about else [])]
+    return f"{action.name}[{', '.join(parts)}]"
+
+
+def _nameless(found: Found, labels: Labels) -> dict[str, list[Triple]]:
+    """Return what nodes without a name hold, by node."""
+    nodes: dict[str, list[Triple]] = {}
+    for fact in found.held:
+        node = fact[0] if fact[0] not in labels.nodes else fact[2]
+        nodes.setdefault(node, []).append(fact if fact[2] in labels.nodes or fact[2] == node else _valued(fact))
+    return nodes
+
+
+def _with_descriptions(bundles: Sequence[Bundle], nameless: Mapping[str, Sequence[Triple]]) -> list[Bundle]:
+    """Return bundles in which facts that lead to a node without a name stand with what it holds."""
+    told: list[Bundle] = []
+    for bundle in bundles:
+        plain = tuple(fact for fact in bundle.facts if not {fact[0], fact[2]} & nameless.keys())
+        if plain:
+            told.append(replace(bundle, facts=plain))
+        told += [
+            Bundle((*nameless[node], fact), len(nameless[node]) + 1, node)
+            for fact in bundle.facts
+            for node in {fact[0], fact[2]} & nameless.keys()
+        ]
+    return told
+
+
+def _valued(fact: Triple) -> Triple:
+    """Return a fact that ends in a value with the value in quotes, as other tools write it."""
+    head, relation, tail = fact
+    return fact if tail.startswith('"') else (head, relation, f'"{tail}"')
