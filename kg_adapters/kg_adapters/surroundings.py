@@ -48,16 +48,19 @@ class Lazy(Sequence[T_co]):
     def __getitem__(self, place: slice) -> Sequence[T_co]: ...
 
     def __getitem__(self, place: int | slice) -> T_co | Sequence[T_co]:
-        places = range(self._length)[place]
-        return self._item(places) if isinstance(places, int) else [self._item(each) for each in places]
+        if isinstance(place, slice):
+            return [self._item(each) for each in range(self._length)[place]]
+        return self._item(place if 0 <= place < self._length else range(self._length)[place])
 
     def __iter__(self) -> Iterator[T_co]:
         return map(self._item, range(self._length))
 
     def _item(self, place: int) -> T_co:
-        if place not in self._made:
-            self._made[place] = self._make(place)
-        return self._made[place]
+        try:
+            return self._made[place]
+        except KeyError:
+            made = self._made[place] = self._make(place)
+            return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,12 @@ class Surroundings:
     def __len__(self) -> int:
         return len(self.near)
 
+    def far_term(self, edge: int) -> Term:
+        """Return the far end of a fact."""
+        place = int(self.far[edge])
+        value = place - len(self.far_nodes)
+        return self.far_nodes[place] if value < 0 else self.far_literals[value]
+
     def triple(self, edge: int) -> Triple:
         """Return an edge in its real direction."""
         near, far = self.entities[int(self.near[edge])], self.far_nodes[int(self.far[edge])]
@@ -122,11 +131,10 @@ class Surroundings:
 
     def fact(self, edge: int) -> Fact:
         """Return an edge in its real direction, or an attribute."""
-        value = int(self.far[edge]) - len(self.far_nodes)
-        if value < 0:
+        far = self.far_term(edge)
+        if not isinstance(far, Literal):
             return self.triple(edge)
-        relation = self.relations[int(self.relation[edge])]
-        return Attribute(self.entities[int(self.near[edge])], relation, self.far_literals[value])
+        return Attribute(self.entities[int(self.near[edge])], self.relations[int(self.relation[edge])], far)
 
 
 @runtime_checkable

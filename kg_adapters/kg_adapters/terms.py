@@ -27,6 +27,10 @@ class Iri:
         if _IRI.fullmatch(self.value) is None:
             raise InvalidRequest(f"{in_quotes(self.value)} is not an absolute IRI such as http://example.org/thing.")
 
+    def __hash__(self) -> int:
+        # Hashed again and again; the one that a dataclass has makes a tuple first.
+        return hash(self.value)
+
     def __str__(self) -> str:
         return self.value
 

@@ -1,6 +1,7 @@
 """How alike texts look: the cosine of their letters, without any model."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import islice, pairwise
 from typing import Final, TypeAlias
 
@@ -79,12 +80,12 @@ class LexicalScorer:
 
     def scores(self, question: str, texts: Sequence[str]) -> Floats:
         """Return how alike the question and each text are, from 0 to 1; shape [texts]."""
-        wanted, wanted_counts = np.unique(grams_of([question]).hashes, return_counts=True)
+        wanted, wanted_counts = _wanted(question)
         if not len(wanted) or not texts:
             return np.zeros(len(texts), dtype=np.float32)
         grams = self._grams(texts)
         lengths = np.sqrt(np.maximum(np.diff(grams.starts), 1) * int(wanted_counts.sum()))
-        shared = _shared(grams, wanted, wanted_counts.astype(np.int64))
+        shared = _shared(grams, wanted, wanted_counts)
         scores: Floats = np.minimum(shared / lengths, 1).astype(np.float32)
         return scores
 
@@ -112,6 +113,13 @@ def lexical_scores(question: str, texts: Sequence[str]) -> Floats:
 
 
 _SCORER: Final = LexicalScorer()
+
+
+@lru_cache(maxsize=64)
+def _wanted(question: str) -> tuple[Hashes, Longs]:
+    """Return the distinct grams of a question and how often each occurs; one search asks for the same again."""
+    hashes, counts = np.unique(grams_of([question]).hashes, return_counts=True)
+    return hashes, counts
 
 
 def _hashes(texts: Sequence[str]) -> dict[str, Hashes]:

@@ -1,7 +1,6 @@
 """observe: the triples around entities that are most like a question."""
 
 import logging
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -30,8 +29,6 @@ _log = logging.getLogger(__name__)
 SHOWN_SEEDS: Final = 5
 SHOWN_HUBS: Final = 3
 LISTED_HUBS: Final = 20
-_COUNTED: Final = 4
-"""How many columns a group has that is only counted."""
 
 
 class ObserveResult(Result):
@@ -48,25 +45,36 @@ class ObserveResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class _Report:
-    """One observation on its way to an answer."""
+    """One observation on its way to an answer: its groups, each with its row and its line."""
 
     seeds: Sequence[Node]
     reach: Reach
     seen: Observation
     groups: Sequence[Group]
+    rows: Sequence[list[str]]
+    lines: Sequence[str]
     names: Names
     scorer: str
 
     def answer(self, max_tokens: int) -> Answer:
         """Return what fits into a budget in either form: every relation of a seed by name, then the best lines."""
         most = len(self.groups)
-        whole = self._answer(most, most)
-        if whole.tokens <= max_tokens:
-            return whole
-        shown = bisect_right(range(1, most), max_tokens, key=lambda each: self._answer(each, most).tokens)
-        if shown:
-            return self._answer(shown, most)
-        return fitted(lambda named: self._answer(1, named), most, max_tokens)
+        answer = self._answer(most, most)
+        tokens = answer.tokens
+        if tokens <= max_tokens:
+            return answer
+        best: Answer | None = None
+        shown, fitting, too_many = most, 0, most
+        while too_many - fitting > 1:
+            # Lines cost about the same, so that the answer at hand tells how many fit; often the next one settles it.
+            shown = min(max(shown * max_tokens // tokens, fitting + 1), too_many - 1)
+            answer = self._answer(shown, most)
+            tokens = answer.tokens
+            if tokens <= max_tokens:
+                best, fitting = answer, shown
+            else:
+                too_many = shown
+        return best or fitted(lambda named: self._answer(1, named), most, max_tokens)
 
     def _answer(self, shown: int, most: int) -> Answer:
         written, left = self.groups[:shown], [group for group in self.groups[shown:] if group.hop == 1][:most]
@@ -76,7 +84,7 @@ class _Report:
         result = ObserveResult(
             status=self._status(shown),
             summary=self._summary(shown),
-            groups=[*(self._row(group) for group in written), *(self._row(each)[:_COUNTED] for each in left)],
+            groups=[*self.rows[:shown], *(_counted_row(each, self.names) for each in left)],
             labels=self.names.entity_labels(ends),
             relations=self.names.relation_labels(dict.fromkeys(group.relation for group in (*written, *left))),
             found=len(self.seen.found),
@@ -84,25 +92,16 @@ class _Report:
             sampled=[self.names.entity_id(hub) for hub in self.seen.sampled[:LISTED_HUBS]],
             scorer=self.scorer,
         )
-        return Answer(result, (*lines_of(written, self.names), *also(left, self.names)))
-
-    def _row(self, group: Group) -> list[str]:
-        entity, relation = self.names.entity_id(group.near), self.names.relation_id(group.relation)
-        direction = "in" if group.inverse else "out"
-        far = map(self._end, group.far)
-        return [entity, relation, direction, counted(group), f"{group.score:.3f}", str(group.hop), *far]
+        return Answer(result, (*self.lines[:shown], *also(left, self.names)))
 
     def _held(self, ends: Iterable[Node]) -> list[list[str]] | None:
         """Return what nodes without a name hold, as rows of head, relation and tail."""
         facts = dict.fromkeys(fact for end in ends for fact in self.seen.held.get(end, ()))
         rows = [
-            [self.names.entity_id(fact.head), self.names.relation_id(fact.relation), self._end(fact.tail)]
+            [self.names.entity_id(fact.head), self.names.relation_id(fact.relation), _end(fact.tail, self.names)]
             for fact in facts
         ]
         return rows or None
-
-    def _end(self, term: Term) -> str:
-        return self.names.literal(term) if isinstance(term, Literal) else self.names.entity_id(term)
 
     def _status(self, shown: int) -> Status:
         if self.seen.stopped:
@@ -141,6 +140,21 @@ class _Report:
             yield f"Only sampled, relation by relation: {hubs}{others}; GetNeighbor lists all."
 
 
+def _row(group: Group, names: Names) -> list[str]:
+    """Return a group as `ObserveResult.groups` has it."""
+    far = (_end(term, names) for term in group.far)
+    return [*_counted_row(group, names), f"{group.score:.3f}", str(group.hop), *far]
+
+
+def _counted_row(group: Group, names: Names) -> list[str]:
+    direction = "in" if group.inverse else "out"
+    return [names.entity_id(group.near), names.relation_id(group.relation), direction, counted(group)]
+
+
+def _end(term: Term, names: Names) -> str:
+    return names.literal(term) if isinstance(term, Literal) else names.entity_id(term)
+
+
 async def observation(
     graph: KGAdapter,
     scorer: Scorer,
@@ -173,7 +187,8 @@ async def observation(
     # A small budget shortens labels, so that a fact fits into it.
     names = with_notes(Names(graph.prefixes, labels, min(MAX_LABEL, max_tokens // 8)), seen)
     groups = written_out(seen.groups, inverse_of, cut=not reach.to_the_letter)
-    report = _Report(tuple(entity_labels), reach, seen, groups, names, ranked_by)
+    rows = [_row(group, names) for group in groups]
+    report = _Report(tuple(entity_labels), reach, seen, groups, rows, lines_of(groups, names), names, ranked_by)
     return report.answer(max_tokens)
 
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from kg_adapters.profile import kind_of
 from kg_adapters.surroundings import Longs, Surroundings
-from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term
-from kg_server.intermediates import may_be_opened
+from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node
 from kg_server.observation.groups import Doubles, Group
 
 MOST_ENTRIES: Final = 60
@@ -27,11 +26,6 @@ class Entry:
 
     facts: tuple[Fact, ...]
     score: float
-
-
-def may_be_entry(term: Term, label: str | None, *, labelled: bool) -> bool:
-    """Say whether a far end may be such a node; `labelled` says that its near end has a label."""
-    return not isinstance(term, Literal) and label is None and may_be_opened(term, labelled=labelled)
 
 
 def edges_of(around: Surroundings, nodes: Iterable[Node]) -> Longs:

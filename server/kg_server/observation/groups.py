@@ -89,18 +89,12 @@ class Grouping:
             near=near,
             relation=around.relations[int(around.relation[shown[0]])],
             inverse=bool(around.inverse[shown[0]]),
-            far=tuple(far_of(around, edge) for edge in shown),
+            far=tuple(around.far_term(edge) for edge in shown),
             count=count,
             whole=near not in around.sampled,
             score=float(self.scores[number]),
             hop=hop,
         )
-
-
-def far_of(around: Surroundings, edge: int) -> Term:
-    """Return the far end of a fact."""
-    fact = around.fact(edge)
-    return fact.head if around.inverse[edge] else fact.tail
 
 
 def grouping(around: Surroundings, edges: Longs, scores: Doubles) -> Grouping:

@@ -9,8 +9,9 @@ import numpy as np
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.surroundings import Longs, Surroundings
 from kg_adapters.terms import BlankNode, Fact, Iri, Literal, Node
-from kg_server.observation.entries import MOST_ENTRIES, Entry, edges_of, entries_of, may_be_entry
-from kg_server.observation.groups import MOST_FAR, Doubles, Group, far_of, grouping
+from kg_server.intermediates import may_be_opened
+from kg_server.observation.entries import MOST_ENTRIES, Entry, edges_of, entries_of
+from kg_server.observation.groups import MOST_FAR, Doubles, Group, grouping
 from kg_server.observation.inverses import InverseOf
 from kg_server.observation.reach import Observed, Reach, Seed
 from kg_server.observation.scoring import Scorer
@@ -59,7 +60,7 @@ class SeedSearch:
         kept = range(len(groups)) if hop == 1 else dict.fromkeys(groups.of[fresh].tolist())
         for number in kept:
             shown = groups.shown(number, MOST_ENTRIES)
-            entries = [far_of(around, edge) for edge in shown if self._may_be_entry(around, edge)]
+            entries = [around.far_term(edge) for edge in shown if self._may_be_entry(around, edge)]
             self.unopened = (*self.unopened, *(each for each in entries if not isinstance(each, Literal)))
             self.groups.append(groups.group(around, number, hop, MOST_ENTRIES if entries else MOST_FAR))
             self._learn(around, shown[:MOST_FAR])
@@ -90,13 +91,16 @@ class SeedSearch:
 
     def _may_be_entry(self, around: Surroundings, edge: int) -> bool:
         """Say whether an edge may lead to a node that only holds facts together."""
-        graph, near, far = self._graph, around.entities[int(around.near[edge])], far_of(around, edge)
-        if self._to_the_letter or around.relations[int(around.relation[edge])] in graph.vocabulary.unwalked:
+        # Most far ends have a label.
+        if self._to_the_letter or around.far_labels[int(around.far[edge])] is not None:
+            return False
+        graph, near, far = self._graph, around.entities[int(around.near[edge])], around.far_term(edge)
+        if around.relations[int(around.relation[edge])] in graph.vocabulary.unwalked:
             return False
         if isinstance(far, BlankNode) and not graph.prefixes.blank_nodes:
             return False
         labelled = near in self.labels or (near == self._seed.entity and self._seed.labelled)
-        return may_be_entry(far, around.far_labels[int(around.far[edge])], labelled=labelled)
+        return not isinstance(far, Literal) and may_be_opened(far, labelled=labelled)
 
     def _weighted(self, around: Surroundings, edges: Longs, scores: Doubles, hop: int) -> Doubles:
         """Return scores together with those of what led to their near ends; in the paper, each as it is."""
@@ -123,7 +127,7 @@ class SeedSearch:
         for edge, score in zip(edges, scores, strict=True):
             if len(best) == self._width:
                 break
-            far = far_of(around, edge)
+            far = around.far_term(edge)
             if not isinstance(far, Literal) and far not in self._expanded:
                 best.setdefault(far, (score, around.relations[int(around.relation[edge])], bool(around.inverse[edge])))
         self._led, self.frontier = best, tuple(best)
@@ -156,7 +160,7 @@ class SeedSearch:
     def _learn(self, around: Surroundings, edges: Sequence[int]) -> None:
         """Remember the labels of edges; those of their near ends are known since the turn before."""
         for edge in edges:
-            relation, far = int(around.relation[edge]), far_of(around, edge)
+            relation, far = int(around.relation[edge]), around.far_term(edge)
             label, far_label = around.relation_labels[relation], around.far_labels[int(around.far[edge])]
             if label is not None:
                 self.labels[around.relations[relation]] = label
