@@ -12,13 +12,15 @@ ROOTS: Final = {
     "kg_server": "server",
     "kg_agents": "agents",
     "kg_prompts": "prompts",
+    "kg_eval": "evaluation",
 }
 FORBIDDEN: Final = {
-    "kg_boundary": {"kg_adapters", "kg_server", "kg_agents", "kg_prompts"},
-    "kg_adapters": {"kg_server", "kg_agents", "kg_prompts"},
-    "kg_prompts": {"kg_server", "kg_agents", "kg_adapters"},
-    "kg_agents": {"kg_server", "kg_adapters"},
-    "kg_server": {"kg_agents"},
+    "kg_boundary": {"kg_adapters", "kg_server", "kg_agents", "kg_prompts", "kg_eval"},
+    "kg_adapters": {"kg_server", "kg_agents", "kg_prompts", "kg_eval"},
+    "kg_prompts": {"kg_server", "kg_agents", "kg_adapters", "kg_eval"},
+    "kg_agents": {"kg_server", "kg_adapters", "kg_eval"},
+    "kg_server": {"kg_agents", "kg_eval"},
+    "kg_eval": {"kg_server", "kg_adapters"},
 }
 WIRING: Final = ("kg_server/cli.py", "kg_server/commands/")
 READS_ENVIRONMENT: Final = {
