@@ -8,7 +8,7 @@ from typing import TypeVar
 import jinja2
 import pytest
 
-from kg_prompts import Prompt, examples_for, graph_counselor, oda, render
+from kg_prompts import Prompt, evaluation, examples_for, graph_counselor, oda, render
 from kg_prompts.methods import GraphCounselorMethod, OdaMethod
 
 T = TypeVar("T", bound=graph_counselor.TaskPrompt)
@@ -77,6 +77,10 @@ INSTRUCTIONS: list[tuple[Prompt, str]] = [
     ),
     (JUDGE, "what the data retrieved|nothing irrelevant|not their ids|logical|a few sentences|[yes]|[no]"),
     (oda.RetryPrompt(reason="BECAUSE"), "BECAUSE|once more"),
+    (
+        evaluation.VerdictPrompt(question="QUESTION", prediction="PREDICTION", gold="GOLD"),
+        "Right answer|Prediction|one word and nothing else: Yes or No",
+    ),
     (oda.MentionsPrompt(question="QUESTION", most=5), "QUESTION|at most 5"),
     (
         oda.GeneratedFactsPrompt(question="QUESTION", candidates="CANDIDATES", memory="MEMORY", most=9),
