@@ -1,0 +1,60 @@
+"""ODA and Graph Counselor as methods: their entities given or found, their evidence compared with the graph."""
+
+from dataclasses import dataclass
+from functools import partial
+
+from kg_agents.answers import AgentAnswer
+from kg_agents.checking import checked
+from kg_agents.dialogue import Dialogue
+from kg_agents.graph_counselor import CounselorSettings, GraphCounselor
+from kg_agents.oda import ODA, OdaSettings
+from kg_eval.methods.method import Asked, Means, MethodAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class OdaMethod:
+    """ODA with the parameters that it is given."""
+
+    settings: OdaSettings
+
+    async def answer(self, asked: Asked, means: Means) -> MethodAnswer:
+        """See `Method`."""
+        talk = Dialogue(means.llm, self.settings.limits)
+        agent = ODA(means.llm, means.graph, settings=self.settings, graph_name=asked.graph_name)
+        found = await agent.answer(asked.question, asked.ids, talk=talk)
+        held = await talk.within(partial(checked, found, means.graph, self.settings.closed_book))
+        return answered(held)
+
+
+@dataclass(frozen=True, slots=True)
+class CounselorMethod:
+    """Graph Counselor with the parameters that it is given."""
+
+    settings: CounselorSettings
+
+    async def answer(self, asked: Asked, means: Means) -> MethodAnswer:
+        """See `Method`."""
+        talk = Dialogue(means.llm, self.settings.limits)
+        agent = GraphCounselor(
+            means.llm,
+            means.graph,
+            judge=means.judge,
+            reflector=means.reflector or means.judge,
+            settings=self.settings,
+            graph_name=asked.graph_name,
+        )
+        found = await agent.answer(asked.question, asked.ids, talk=talk)
+        held = await talk.within(partial(checked, found, means.graph, self.settings.closed_book))
+        return answered(held)
+
+
+def answered(answer: AgentAnswer) -> MethodAnswer:
+    """Return what an agent answered, as methods do."""
+    return MethodAnswer(
+        ", ".join(answer.texts),
+        answer.answers,
+        answer.status,
+        answer.stop_reason,
+        answer.explanation,
+        answer.model_answer,
+    )

@@ -1,0 +1,87 @@
+"""The methods by name, with their parameters read from texts."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
+from difflib import get_close_matches
+from typing import Final, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from kg_agents.graph_counselor import CounselorSettings
+from kg_agents.oda import OdaSettings
+from kg_agents.parameters import InvalidParameter, read_parameters
+from kg_eval.methods.agents import CounselorMethod, OdaMethod
+from kg_eval.methods.asking import ChainOfThought, ConsistencySettings, Direct, DirectSettings, SelfConsistency
+from kg_eval.methods.graph_cot import GraphCot, GraphCotSettings
+from kg_eval.methods.method import Method
+from kg_eval.methods.retrieval import GraphRag, RagSettings
+from kg_eval.methods.think_on_graph import ThinkOnGraph, TogSettings
+from kg_eval.runs.plan import InvalidPlan, MethodName
+
+WITHOUT_GRAPH: frozenset[MethodName] = frozenset({"direct", "cot", "self-consistency"})
+"""Methods that never look into the graph, so that entities do not matter to them."""
+
+NEED_ENTITIES: frozenset[MethodName] = frozenset({"tog", "tog-r", "oda"})
+"""Methods that begin from entities and cannot find any by themselves."""
+
+S = TypeVar("S", DirectSettings, ConsistencySettings, RagSettings, TogSettings, GraphCotSettings)
+
+
+def method_of(name: MethodName, written: Sequence[str]) -> Method:
+    """Return a method with its parameters.
+
+    Args:
+        name: The method.
+        written: Its parameters, as `name=value`.
+
+    Raises:
+        InvalidPlan: A parameter is unknown, or has a wrong value.
+    """
+    return _METHODS[name](written)
+
+
+def _oda(written: Sequence[str]) -> Method:
+    try:
+        return OdaMethod(read_parameters(OdaSettings, written))
+    except InvalidParameter as error:
+        raise InvalidPlan(str(error)) from error
+
+
+def _counselor(written: Sequence[str]) -> Method:
+    try:
+        return CounselorMethod(read_parameters(CounselorSettings, written))
+    except InvalidParameter as error:
+        raise InvalidPlan(str(error)) from error
+
+
+def _settings(kind: type[S], written: Iterable[str]) -> S:
+    known = [field.name for field in fields(kind)]
+    given: dict[str, str] = {}
+    for each in written:
+        name, sign, value = (part.strip() for part in each.partition("="))
+        name = name.replace("-", "_")
+        if not sign or name not in known:
+            near = get_close_matches(name, known, n=1)
+            meant = f"Did you mean {near[0]}?" if near else f"There are {', '.join(known)}."
+            raise InvalidPlan(f"{each!r} sets no parameter of this method. Write name=value. {meant}")
+        given[name] = value
+    try:
+        return TypeAdapter(kind).validate_python(given)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise InvalidPlan(f"The parameter {first['loc'][-1]} cannot be used: {first['msg']}.") from error
+
+
+_METHODS: Final[Mapping[MethodName, Callable[[Sequence[str]], Method]]] = {
+    "direct": lambda written: Direct(_settings(DirectSettings, written)),
+    "cot": lambda written: ChainOfThought(_settings(DirectSettings, written)),
+    "self-consistency": lambda written: SelfConsistency(_settings(ConsistencySettings, written)),
+    "text-rag": lambda written: GraphRag(_settings(RagSettings, written), hops=0),
+    "graph-rag-1": lambda written: GraphRag(_settings(RagSettings, written), hops=1),
+    "graph-rag-2": lambda written: GraphRag(_settings(RagSettings, written), hops=2),
+    "tog": lambda written: ThinkOnGraph(_settings(TogSettings, written)),
+    "tog-r": lambda written: ThinkOnGraph(_settings(TogSettings, written), relations_only=True),
+    "graph-cot": lambda written: GraphCot(_settings(GraphCotSettings, written)),
+    "oda": _oda,
+    "graph-counselor": _counselor,
+}

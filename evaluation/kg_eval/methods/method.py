@@ -1,0 +1,118 @@
+"""What every method is given, and what it gives back."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from kg_agents.answers import Answer, Status
+from kg_agents.dialogue import Dialogue, Task, fitting
+from kg_agents.graph_values import Labels, Triple
+from kg_agents.grounding import stated
+from kg_agents.knowledge import KnowledgeGraph
+from kg_agents.llm import Llm
+from kg_agents.tool_calls import Tools
+from kg_eval.metrics.matching import said
+from kg_prompts import Prompt, render
+
+_BRACED: Final = re.compile(r"\{([^{}]*)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question, and the entities that it is about as the graph calls them: id and label."""
+
+    question: str
+    entities: tuple[tuple[str, str], ...] = ()
+    graph_name: str = ""
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The entities by id."""
+        return tuple(entity for entity, _ in self.entities)
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a question is answered with.
+
+    Args:
+        llm: The model.
+        tools: The tools of the graph.
+        judge: Another model that judges, where there is one.
+        reflector: Another model that reflects, where there is one.
+        seed: What dice begin with.
+    """
+
+    llm: Llm
+    tools: Tools
+    judge: Llm | None = None
+    reflector: Llm | None = None
+    seed: int = 0
+
+    @property
+    def graph(self) -> KnowledgeGraph:
+        """The tools as typed calls."""
+        return KnowledgeGraph(self.tools)
+
+
+@dataclass(frozen=True, slots=True)
+class MethodAnswer:
+    """What a method answers.
+
+    Args:
+        prediction: What published scripts read: its last reply, or the answers joined by commas.
+        answers: The answers, each with its source.
+        status: What came of the question.
+        stop_reason: Why it ended, in a word.
+        explanation: The same in a sentence, where it did not end with an answer.
+        model_answer: What the model said by itself, which does not count.
+    """
+
+    prediction: str
+    answers: tuple[Answer, ...]
+    status: Status
+    stop_reason: str = "answered"
+    explanation: str = ""
+    model_answer: tuple[str, ...] = ()
+
+
+class Method(Protocol):
+    """Answers questions."""
+
+    async def answer(self, asked: Asked, means: Means) -> MethodAnswer:
+        """Return the answer to a question.
+
+        Raises:
+            RunEnded: A limit is reached, or the model fails.
+            ToolError: The graph does not answer.
+        """
+        ...
+
+
+def task(prompt: Prompt, purpose: str, reply_tokens: int, temperature: float) -> Task:
+    """Return what a model is asked by a prompt that cannot be shortened."""
+    text = render(prompt)
+    return Task(purpose, fitting(lambda: [text], "what the method puts there"), reply_tokens, temperature)
+
+
+async def reply_to(talk: Dialogue, asked: Task) -> str:
+    """Return a reply as it is, whatever it says."""
+    return await talk.ask(asked, str)
+
+
+def answer_of(
+    reply: str, facts: Sequence[Triple] = (), starts: Iterable[str] = (), labels: Labels | None = None
+) -> MethodAnswer:
+    """Return what a reply answers: what stands in braces, or all of it where there are none.
+
+    Args:
+        reply: The reply.
+        facts: What the method found in the graph; what one of them names is an answer from the graph.
+        starts: What the question is about, by id.
+        labels: What ids are called.
+    """
+    texts = said(_BRACED.findall(reply) or [reply])
+    known = labels or Labels()
+    answers = tuple(stated(text, facts, tuple(starts), known) or Answer(text, "model") for text in texts)
+    return MethodAnswer(reply, answers, "answered" if answers else "not_in_graph")
