@@ -1,0 +1,95 @@
+"""Models that play every method of a benchmark to a right answer about Tokyo, by what a prompt asks for."""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from kg_agents.llm import Completion, LlmRequest, Usage
+from kg_eval.questions import BenchmarkName
+from kg_eval.runs.plan import MethodName
+from oda_runs import ENOUGH, NEIGHBORS, selecting
+
+QUESTION: Final = "What is the capital of Tokyo?"
+TOPIC: Final = {"Q1490": "Tokyo"}
+
+ROWS: Final[dict[BenchmarkName, tuple[dict[str, object], str]]] = {
+    "qald10": ({"question": QUESTION, "answer": {"Q179645": "Shinjuku"}, "qid_topic_entity": TOPIC}, "Shinjuku"),
+    "creak": ({"sentence": "The capital of Tokyo is Shinjuku.", "label": "true", "qid_topic_entity": TOPIC}, "true"),
+    "t-rex": ({"input": "Tokyo [SEP] capital", "answer": "Shinjuku", "qid_topic_entity": TOPIC}, "Shinjuku"),
+    "zero-shot-re": (
+        {"input": "Tokyo [SEP] capital", "answer": "Shinjuku", "alias": [], "qid_topic_entity": TOPIC},
+        "Shinjuku",
+    ),
+    "webqsp": ({"RawQuestion": QUESTION, "answer": ["Shinjuku"], "topic_entity": TOPIC}, "Shinjuku"),
+    "grbench": ({"qid": "0", "question": QUESTION, "answer": "Shinjuku"}, "Shinjuku"),
+    "kgdata": ({"question": QUESTION, "answer": {"Q179645": "Shinjuku"}, "topic_entity": TOPIC}, "Shinjuku"),
+    "simplequestions": (
+        {"question": QUESTION, "topic": "Q1490", "relation": "P36", "direction": "out", "answer": "Q179645"},
+        "Shinjuku",
+    ),
+    "world": (
+        {"id": "q1", "question": QUESTION, "kind": "one-hop", "answers": ["Shinjuku"], "sparql": ""},
+        "Shinjuku",
+    ),
+    "jsonl": ({"question": QUESTION, "answers": ["Shinjuku"], "entities": ["Q1490"]}, "Shinjuku"),
+}
+"""A question of every benchmark in its published form, and what is right."""
+
+
+def write_rows(folder: Path, benchmark: BenchmarkName, rows: Sequence[Mapping[str, object]] = ()) -> Path:
+    """Write questions of a benchmark, by default the one about Tokyo, and return their file."""
+    name = "legal.jsonl" if benchmark == "grbench" else f"{benchmark}.jsonl"
+    lines = (json.dumps(row) for row in rows or [ROWS[benchmark][0]])
+    (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder / name
+
+
+def reply_of(method: MethodName, answer: str) -> Callable[[str], str]:
+    """Return what replies to the prompts of a method so that it answers this."""
+    if method == "oda":
+        return in_order(NEIGHBORS.format("Q1490"), selecting("Q1490,P36,Q179645"), ENOUGH, f"Answer: {answer} [1]")
+    if method == "graph-counselor":
+        return in_order(
+            "look", "its capital", "Neighbor[Q1490, capital]", "done", "there", f"Finish[{answer}]", "[yes]"
+        )
+    return lambda prompt: _reply(prompt, answer)
+
+
+def in_order(*replies: str) -> Callable[[str], str]:
+    """Return what gives replies in their order, whatever is asked."""
+    left = list(replies)
+    return lambda _: left.pop(0)
+
+
+def _reply(prompt: str, answer: str) -> str:  # noqa: PLR0911 - one for each kind of prompt
+    if "Its relations, by number" in prompt:
+        number = re.search(r"^(\d+)\. capital \(", prompt, re.MULTILINE)
+        return f"{number[1]}: 0.9" if number else "none"
+    if "Reached, by number" in prompt:
+        return "1: 1.0"
+    if "suffice to answer" in prompt:
+        return "Yes"
+    if "Write Thought" in prompt:
+        return "Thought: I look for the capital."
+    if "Write Action 1" in prompt:
+        return "Action 1: Neighbor[Q1490, capital]\nObservation 1: something else"
+    if "Write Action" in prompt:
+        return f"Finish[{answer}]"
+    return f"The answer is {{{answer}}}."
+
+
+class PlayingLlm:
+    """Replies by a function of the prompt, and keeps what it was asked."""
+
+    name = "player"
+
+    def __init__(self, reply: Callable[[str], str]) -> None:
+        self._reply = reply
+        self.asked: list[LlmRequest] = []
+
+    async def complete(self, request: LlmRequest) -> Completion:
+        """See `Llm`."""
+        self.asked.append(request)
+        return Completion(self._reply(request.messages[-1].content), Usage(100, 10, 0.001, 1))

@@ -1,0 +1,194 @@
+"""A run asks every question once with every method, keeps each call, and goes on where it was stopped."""
+
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from benchmark_players import QUESTION, ROWS, PlayingLlm, in_order, reply_of, write_rows
+from kg_agents.answers import Answer
+from kg_agents.llm import Completion, LlmError, LlmRequest
+from kg_eval.metrics.scores import MAIN_METRIC, score
+from kg_eval.questions import BenchmarkName, Record
+from kg_eval.runs.journal import CallLine, DamagedRun, ModelLine, read_lines
+from kg_eval.runs.linking import NO_TOPIC, NONE_GIVEN
+from kg_eval.runs.plan import InvalidPlan, MethodName, RunPlan, drawn
+from kg_eval.runs.running import Models, RunFailed, journal_path, read_outcomes, run
+from oda_runs import story_tools
+from story_graphs import TOKYO
+
+FACT = ("Q1490", "P36", "Q179645")
+
+
+def planned(data: Path, method: MethodName = "direct", benchmark: BenchmarkName = "jsonl", **more: object) -> RunPlan:
+    fields = {"benchmark": benchmark, "data": data, "method": method, "model": "player", "graph": "story", **more}
+    return RunPlan.model_validate(fields)
+
+
+def own(folder: Path, *answers: str) -> Path:
+    """Write questions of one's own about Tokyo, each with its answer."""
+    rows = [{"question": f"{QUESTION} {n}", "answers": [text], "entities": ["Q1490"]} for n, text in enumerate(answers)]
+    return write_rows(folder, "jsonl", rows)
+
+
+@pytest.mark.parametrize("method", get_args(MethodName))
+async def test_every_method_answers_a_question_of_every_benchmark(tmp_path: Path, method: MethodName) -> None:
+    settings = ("manner=paper",) if method in {"oda", "graph-counselor"} else ()
+    scores: dict[str, float | str | None] = {}
+    async with story_tools(tmp_path, TOKYO) as tools:
+        for benchmark, (_, answer) in ROWS.items():
+            data, folder = write_rows(tmp_path, benchmark), tmp_path / benchmark
+            plan = planned(data, method, benchmark, settings=settings)
+            assert await run(plan, folder, tools, Models(PlayingLlm(reply_of(method, answer)))) == 0
+            (outcome,) = read_outcomes(folder)
+            scores[benchmark] = outcome.skipped or score(outcome, MAIN_METRIC[benchmark])
+    none_given = NONE_GIVEN if method in {"tog", "tog-r", "oda"} else 1.0
+    assert scores == {benchmark: none_given if benchmark in {"grbench", "world"} else 1.0 for benchmark in ROWS}
+
+
+@pytest.mark.parametrize(
+    ("method", "calls", "tools_called", "source"),
+    [
+        ("direct", 1, 0, "model"),
+        ("cot", 1, 0, "model"),
+        ("self-consistency", 10, 0, "model"),
+        ("text-rag", 1, 2, "model"),
+        ("graph-rag-1", 1, 2, "graph"),
+        ("graph-rag-2", 1, 5, "graph"),
+        ("tog", 3, 3, "graph"),
+        ("tog-r", 3, 3, "graph"),
+        ("graph-cot", 4, 3, "graph"),
+        ("oda", 4, None, "graph"),
+        ("graph-counselor", 7, None, "graph"),
+    ],
+)
+async def test_what_a_method_used_and_what_its_answer_rests_on_is_kept(
+    tmp_path: Path, method: MethodName, calls: int, tools_called: int | None, source: str
+) -> None:
+    settings = ("manner=paper",) if method in {"oda", "graph-counselor"} else ()
+    plan = planned(write_rows(tmp_path, "jsonl"), method, settings=settings)
+    async with story_tools(tmp_path, TOKYO) as tools:
+        await run(plan, tmp_path / "run", tools, Models(PlayingLlm(reply_of(method, "Shinjuku"))))
+    (outcome,) = read_outcomes(tmp_path / "run")
+    (answer,) = outcome.answers
+    assert (answer.text, answer.source, FACT in answer.facts) == ("Shinjuku", source, source == "graph")
+    assert (outcome.usage.calls, outcome.usage.prompt_tokens) == (calls, 100 * calls)
+    assert outcome.tool_calls == tools_called or tools_called is None
+    lines = read_lines(journal_path(tmp_path / "run", 1))
+    kept = (sum(isinstance(line, ModelLine) for line in lines), sum(isinstance(line, CallLine) for line in lines))
+    assert kept == (calls, outcome.tool_calls)
+
+
+class Stopping(PlayingLlm):
+    """A player that fails from some call on."""
+
+    def __init__(self, calls: int, method: MethodName) -> None:
+        super().__init__(reply_of(method, "Shinjuku"))
+        self._left = calls
+
+    async def complete(self, request: LlmRequest) -> Completion:
+        if not self._left:
+            raise LlmError("The model is away.")
+        self._left -= 1
+        return await super().complete(request)
+
+
+async def test_a_run_goes_on_without_asking_again_what_it_was_told(tmp_path: Path) -> None:
+    plan = planned(own(tmp_path, *["Shinjuku"] * 4), "graph-cot")
+    first, second = Stopping(6, "graph-cot"), Stopping(100, "graph-cot")
+    async with story_tools(tmp_path, TOKYO) as tools:
+        assert await run(plan, tmp_path / "run", tools, Models(first), at_once=1) == 3
+        assert len(read_outcomes(tmp_path / "run")) == 1
+        assert await run(plan, tmp_path / "run", tools, Models(second), at_once=1) == 0
+        assert await run(plan, tmp_path / "run", tools, Models(Stopping(0, "graph-cot")), at_once=1) == 0
+    prompts = [request.messages for request in (*first.asked, *second.asked)]
+    assert (len(prompts), len(set(prompts))) == (16, 16)
+    assert [each.usage.calls for each in read_outcomes(tmp_path / "run")] == [4] * 4
+
+
+async def test_samples_of_one_prompt_are_each_kept(tmp_path: Path) -> None:
+    plan = planned(own(tmp_path, "b"), "self-consistency", settings=("samples=3",))
+    first = PlayingLlm(in_order("{a}"))
+    second = PlayingLlm(in_order("{b}", "{b}"))
+    async with story_tools(tmp_path, TOKYO) as tools:
+        with pytest.raises(ExceptionGroup):
+            await run(plan, tmp_path / "run", tools, Models(first))
+        await run(plan, tmp_path / "run", tools, Models(second))
+    (outcome,) = read_outcomes(tmp_path / "run")
+    assert (outcome.answers, len(first.asked), len(second.asked)) == ((Answer("b", "model"),), 2, 2)
+
+
+async def test_a_line_that_was_cut_off_is_asked_for_again_and_a_damaged_file_is_named(tmp_path: Path) -> None:
+    plan = planned(own(tmp_path, "Shinjuku"))
+    async with story_tools(tmp_path, TOKYO) as tools:
+        await run(plan, tmp_path / "run", tools, Models(PlayingLlm(reply_of("direct", "Shinjuku"))))
+        path = journal_path(tmp_path / "run", 1)
+        path.write_text(path.read_text(encoding="utf-8")[:-40], encoding="utf-8")
+        again = PlayingLlm(reply_of("direct", "never asked"))
+        await run(plan, tmp_path / "run", tools, Models(again))
+        assert (again.asked, [each.prediction for each in read_outcomes(tmp_path / "run")]) == (
+            [],
+            ["The answer is {Shinjuku}."],
+        )
+        path.write_text("nothing\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
+        with pytest.raises(ExceptionGroup) as damaged:
+            await run(plan, tmp_path / "run", tools, Models(again))
+    assert "00001.jsonl, line 1: this is no line of a run. Remove the file" in str(damaged.value.exceptions[0])
+    assert isinstance(damaged.value.exceptions[0], DamagedRun)
+
+
+async def test_topics_that_the_graph_lacks_are_skipped_and_counted(tmp_path: Path) -> None:
+    rows = [
+        {"question": "Which?", "answers": ["a"], "entities": ["Q999999", "Q888888"]},
+        {"question": QUESTION, "answers": ["Shinjuku"], "entities": ["Q1490", "Q999999"]},
+    ]
+    plan = planned(write_rows(tmp_path, "jsonl", rows), "tog")
+    async with story_tools(tmp_path, TOKYO) as tools:
+        await run(plan, tmp_path / "run", tools, Models(PlayingLlm(reply_of("tog", "Shinjuku"))))
+    found = [(each.skipped, each.missing_topics, len(each.answers)) for each in read_outcomes(tmp_path / "run")]
+    assert found == [(NO_TOPIC, ("Q999999", "Q888888"), 0), ("", ("Q999999",), 1)]
+
+
+async def test_simple_questions_take_all_tails_of_the_relation_for_right(tmp_path: Path) -> None:
+    row = {"question": "Of what?", "topic": "Q17", "relation": "P1376", "direction": "in", "answer": "Q1490"}
+    plan = planned(write_rows(tmp_path, "simplequestions", [row]), "direct", "simplequestions")
+    async with story_tools(tmp_path, TOKYO) as tools:
+        await run(plan, tmp_path / "run", tools, Models(PlayingLlm(reply_of("direct", "Tokyo"))))
+    (outcome,) = read_outcomes(tmp_path / "run")
+    assert ([gold.text for gold in outcome.record.golds], score(outcome, "hits@1")) == (["Tokyo"], 1.0)
+
+
+async def test_a_model_that_fails_again_and_again_ends_the_run(tmp_path: Path) -> None:
+    plan = planned(own(tmp_path, *["a"] * 20))
+    model = Stopping(0, "direct")
+    async with story_tools(tmp_path, TOKYO) as tools:
+        with pytest.raises(
+            RunFailed, match=r"5 questions in a row failed: The model is away\. .* the same command goes on"
+        ):
+            await run(plan, tmp_path / "run", tools, Models(model), at_once=1)
+
+
+async def test_a_folder_holds_one_run(tmp_path: Path) -> None:
+    data = own(tmp_path, "a")
+    async with story_tools(tmp_path, TOKYO) as tools:
+        models = Models(PlayingLlm(reply_of("direct", "a")))
+        await run(planned(data), tmp_path / "run", tools, models)
+        with pytest.raises(InvalidPlan, match=r"holds a run with another method, seed\. Choose another --out"):
+            await run(planned(data, "cot", seed=1), tmp_path / "run", tools, models)
+        with pytest.raises(InvalidPlan, match="oda begins from entities"):
+            await run(planned(data, "oda", linking="none"), tmp_path / "other", tools, models)
+        for written, message in [
+            ("sample=1", "Did you mean samples"),
+            ("samples", "Write name=value"),
+            ("samples=many", "samples cannot be used: Input should be a valid integer"),
+        ]:
+            with pytest.raises(InvalidPlan, match=message):
+                await run(planned(data, "self-consistency", settings=(written,)), tmp_path / "o", tools, models)
+
+
+def test_a_sample_is_the_same_for_the_same_seed_and_keeps_the_order() -> None:
+    numbers = [Record(str(n), "Q?", ()) for n in range(100)]
+    once = drawn(numbers, 10, 3)
+    assert (once, len(once), sorted(once, key=numbers.index)) == (drawn(numbers, 10, 3), 10, list(once))
+    assert once != drawn(numbers, 10, 4)
+    assert drawn(numbers, 200, 0) == tuple(numbers)
