@@ -13,6 +13,7 @@ from kg_server.commands.ask import ask, replay
 from kg_server.commands.call import call
 from kg_server.commands.config import config
 from kg_server.commands.doctor import doctor
+from kg_server.commands.evaluate import evaluate
 from kg_server.commands.failures import EXIT_CODES, FailuresForPeople
 from kg_server.commands.import_ import import_
 from kg_server.commands.invocation import Invocation, invocation
@@ -78,6 +79,7 @@ app.command("import")(import_)
 app.command()(subgraph)
 app.command()(doctor)
 app.command()(config)
+app.add_typer(evaluate, name="eval")
 
 if __name__ == "__main__":
     main()

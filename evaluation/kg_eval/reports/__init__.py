@@ -1,0 +1,1 @@
+"""Tables, figures and pages of what runs came to, beside what the papers print."""

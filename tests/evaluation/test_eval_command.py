@@ -1,0 +1,111 @@
+"""`eval` from the shell: a benchmark is run, killed, gone on with, scored, shown and drawn."""
+
+import csv
+import json
+import signal
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from benchmark_players import QUESTION, write_rows
+from cli_runs import COMMAND, CommandLine
+from scripted_model import Asked, serving_model
+from story_graphs import TOKYO, write_story
+
+ANSWER = "The answer is {Shinjuku}."
+
+
+@pytest.fixture
+def cli(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    return CommandLine(tmp_path, capsys)
+
+
+def questions(folder: Path, count: int) -> Path:
+    rows = [
+        {"question": f"{QUESTION} ({n})", "answers": ["Shinjuku" if n % 2 else "Osaka"], "entities": ["Q1490"]}
+        for n in range(count)
+    ]
+    return write_rows(folder, "jsonl", rows)
+
+
+def test_a_benchmark_is_run_scored_shown_and_drawn(cli: CommandLine, tmp_path: Path) -> None:
+    graph, data = str(write_story(tmp_path, TOKYO)), str(questions(tmp_path, 4))
+    common = ("--benchmark", "jsonl", "--data", data, "--graph", graph)
+    runs = [str(tmp_path / name) for name in ("direct", "rag")]
+    with serving_model(ANSWER) as service:
+        for out, method in zip(runs, ("direct", "graph-rag-1"), strict=True):
+            model = ("--model", "m", "--base-url", service.url)
+            run = cli.run("eval", "run", *common, *model, "--method", method, "--out", out, OPENAI_API_KEY="sk-secret")
+            assert (run.code, "4 of 4 questions done." in run.err) == (0, True)
+            assert "sk-secret" not in run.out + run.err
+    assert len(service.asked) == 8
+    kept = "".join(path.read_text(encoding="utf-8") for path in tmp_path.glob("*/questions/*.jsonl"))
+    assert "sk-secret" not in kept
+    scored = cli.run("eval", "score", runs[0], "--official")
+    assert {"set: 50.00 (0.00 to 100.00), 4", "tog-em (official): 50.00 (0.00 to 100.00), 4"} <= {
+        *scored.out.splitlines()
+    }
+    table = cli.run("eval", "table", *runs, "--form", "csv")
+    rows = [*csv.reader(table.out.splitlines())]
+    assert rows[:4] == [
+        ["jsonl, set, entities given"],
+        ["run", "method", "model", "group", "questions", "paper", "ours", "difference", "95 % interval"],
+        ["direct", "direct", "m", "all", "4", "-", "50.00", "-", "0.00 to 100.00"],
+        ["rag", "graph-rag-1", "m", "all", "4", "-", "50.00", "-", "0.00 to 100.00"],
+    ]
+    assert ["rag", "4", "+0.00", "+0.00 to +0.00"] in rows
+    drawn = cli.run("eval", "plot", *runs, "--out", str(tmp_path / "plots"))
+    svg = tmp_path / "plots" / "jsonl-entities-given.svg"
+    assert drawn.out == f"Drew {svg}.\n"
+    assert svg.read_text(encoding="utf-8").count("<rect") == 3
+
+
+def test_wrong_use_is_said_in_a_sentence(cli: CommandLine, tmp_path: Path) -> None:
+    data = str(questions(tmp_path, 1))
+    out = ("--out", str(tmp_path / "run"))
+    without_model = cli.run("eval", "run", "--benchmark", "jsonl", "--data", data, *out)
+    assert (without_model.code, "A benchmark needs a model. For a model set llm" in without_model.err) == (2, True)
+    unknown = cli.run("eval", "run", "--benchmark", "qald", "--data", data, "--model", "m", *out)
+    assert (unknown.code, "--benchmark 'qald': Input should be 'qald10'" in unknown.err) == (2, True)
+    nothing = cli.run("eval", "table", str(tmp_path / "none"))
+    assert (nothing.code, "holds no run. Make one with `kg-sextant eval run" in nothing.err) == (2, True)
+    (tmp_path / "bad.jsonl").write_text("{}\n", encoding="utf-8")
+    bad = cli.run(
+        *("eval", "run", "--benchmark", "jsonl", "--data", str(tmp_path / "bad.jsonl"), "--model", "m"),
+        *("--graph", str(write_story(tmp_path, TOKYO)), *out),
+    )
+    assert (bad.code, "bad.jsonl, line 1: question: Field required." in bad.err) == (2, True)
+
+
+def test_a_run_that_was_killed_goes_on_without_asking_twice(cli: CommandLine, tmp_path: Path) -> None:
+    graph, data, out = str(write_story(tmp_path, TOKYO)), str(questions(tmp_path, 3)), str(tmp_path / "run")
+    cli.run("import", graph, "--to", str(tmp_path / "store"))
+    reached, released = threading.Event(), threading.Event()
+
+    def replying(asked: Asked) -> str:
+        if len(service.asked) == 4 and not released.is_set():
+            reached.set()
+            released.wait(60)
+        return ANSWER
+
+    with serving_model(replying) as service:
+        words = (
+            *("--config", str(tmp_path / "config.toml"), "eval", "run", "--benchmark", "jsonl", "--data", data),
+            *("--graph", str(tmp_path / "store"), "--method", "self-consistency", "--set", "samples=3"),
+            *("--model", "m", "--base-url", service.url, "--at-once", "1", "--out", out),
+        )
+        killed = subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            assert reached.wait(60)
+        finally:
+            killed.send_signal(signal.SIGKILL)
+            killed.communicate()
+            released.set()
+        before = len(service.asked)
+        run = cli.run(*words[2:])
+    # The fourth request got no reply that could be kept, so it is the only one that is made again.
+    assert (before, len(service.asked), run.code) == (4, 10, 0)
+    lines = [path.read_text(encoding="utf-8").splitlines() for path in sorted(Path(out).glob("questions/*.jsonl"))]
+    assert [[json.loads(line)["kind"] for line in each] for each in lines] == [["model"] * 3 + ["outcome"]] * 3
