@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMPS := .venv/stamps
 PYTEST := $(BIN)/python -m pytest --quiet --numprocesses=auto --dist=loadgroup
 
-.PHONY: help demo test engines hardening lint format conformance fuzz bench docs sample constraints clean
+.PHONY: help demo test engines hardening lint format conformance fuzz bench bundle docs sample constraints clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
@@ -43,6 +43,9 @@ fuzz: $(STAMPS)/dev ## make 10,000 generated calls, where make hardening makes f
 
 bench: $(STAMPS)/dev ## measure against the targets, beside peers (needs ../shared/data)
 	@$(BIN)/python -m benchmarks
+
+bundle: $(STAMPS)/dev ## write the bundle for desktop assistants, dist/kg-sextant.mcpb
+	@$(BIN)/python tools/build_bundle.py
 
 docs: $(STAMPS)/dev ## write what the pages take from the code: outputs, examples, settings
 	@$(BIN)/python tools/update_docs.py

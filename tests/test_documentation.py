@@ -30,7 +30,8 @@ from kg_server.settings_loading import load_settings
 from pages import EXAMPLES, PAGES, ROOT, Block, blocks, kg_sextant_words, prose, shell_lines, tool_calls
 
 # Lines that reach for the network or stand for a person's own words, by their beginning.
-NOT_OURS: Final = ("npx ", "inspect ", "export ", "ollama ", "vllm ")
+NOT_OURS: Final = ("npx ", "inspect ", "export ", "ollama ", "vllm ", "uv tool ", "pipx ", "pip ", "git clone ")
+HOME: Final = "https://github.com/kg-sextant/kg-sextant"
 PUBLIC: Final = (
     "kg_adapters",
     "kg_adapters.local.sources",
@@ -217,5 +218,10 @@ def test_the_page_of_settings_lists_the_flags_of_a_command(command: str) -> None
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_of_a_page_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#]+)[^)]*\)", prose(page))
-    missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
+    here = {f"{HOME}/{kind}/main/": ROOT for kind in ("blob", "tree")}
+    ours = [
+        next((folder / link.removeprefix(start) for start, folder in here.items() if link.startswith(start)), link)
+        for link in links
+    ]
+    missing = [link for link in ours if "://" not in str(link) and not (page.parent / link).exists()]
     assert missing == []

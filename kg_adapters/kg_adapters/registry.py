@@ -10,7 +10,16 @@ from kg_adapters.open_options import SAMPLES, AdapterFactory, OpenOptions
 from kg_adapters.protocol import KGAdapter
 from kg_boundary.shown import in_quotes
 
-__all__ = ["ENTRY_POINTS", "SAMPLES", "URLS", "WIKIDATA", "AdapterFactory", "OpenOptions", "open_graph"]
+__all__ = [
+    "ENTRY_POINTS",
+    "SAMPLES",
+    "URLS",
+    "WIKIDATA",
+    "AdapterFactory",
+    "OpenOptions",
+    "open_graph",
+    "require_graph",
+]
 
 ENTRY_POINTS: Final = "kg_sextant.adapters"
 LOCAL, SPARQL, WIKIDATA = "local", "sparql", "wikidata"
@@ -34,12 +43,27 @@ async def open_graph(name: str, options: OpenOptions) -> KGAdapter:
         InvalidSource: A file or store cannot be read.
         Unsupported: An installed adapter cannot be loaded.
     """
+    point, rest = _point(name)
+    graph = await _factory(point)(rest, options)
+    return _remembering(graph, options.answers_kept_s) if graph.remote and options.answers_kept_s else graph
+
+
+def require_graph(name: str) -> None:
+    """Look whether `open_graph` would know what to do with a name, without opening anything.
+
+    Raises:
+        InvalidRequest: It would not.
+    """
+    _point(name)
+
+
+def _point(name: str) -> tuple[EntryPoint, str]:
+    """Return the adapter that opens a graph of this name, and what it is to open."""
     adapters = _adapters()
     scheme, rest = _read(name)
     if scheme not in adapters:
         raise InvalidRequest(_expected(name, adapters))
-    graph = await _factory(adapters[scheme])(rest, options)
-    return _remembering(graph, options.answers_kept_s) if graph.remote and options.answers_kept_s else graph
+    return adapters[scheme], rest
 
 
 def _adapters() -> Mapping[str, EntryPoint]:

@@ -13,13 +13,16 @@ from rich.console import Console
 from rich.text import Text
 
 from kg_boundary.shown import visible_line, visible_lines
+from kg_server.clients import block_for
+from kg_server.commands.config import launch
 from kg_server.commands.failures import FailuresForPeople, only_cause
+from kg_server.commands.invocation import Invocation
 from kg_server.commands.output import escape_what_cannot_be_shown
 from kg_server.compose.answer import ComposeResult
 from kg_server.memory.result import AppendedResult, MemoryResult
 from kg_server.observation.answer import ObserveResult
 from kg_server.results import CandidatesResult, NeighborsResult, PathsResult, Result
-from kg_server.settings import ENVIRONMENT_PREFIX
+from kg_server.settings import APP, ENVIRONMENT_PREFIX
 
 QUESTION: Final = "Through whom did Goethe influence Albert Einstein?"
 INFLUENCED_BY: Final = "P737"
@@ -174,7 +177,19 @@ async def _answer(server: StdioServerParameters, console: Console) -> int:
     for line in evidence:
         console.print(Text(f"  {visible_line(line)}"))
     console.print(Text(f"{guide.calls} calls, {time.perf_counter() - started:.1f} s with the server's start.", "dim"))
+    _connect(console)
     return 0
+
+
+def _connect(console: Console) -> None:
+    """Show what makes an assistant start the server that was just seen."""
+    block = block_for("claude", launch(Invocation({}), "sample"))
+    console.print(
+        Text.assemble("\n", ("Now connect your assistant", "bold"), " with this block, or let it be written:")
+    )
+    console.print(Text(f"{APP} config claude --write   (also cursor, vscode, codex)", "dim"))
+    console.print(Text(block.text))
+    console.print(Text(block.where, "dim"))
 
 
 def _best(found: CandidatesResult) -> str:

@@ -1,5 +1,7 @@
-"""`kg-sextant config`: the block that a host's configuration wants."""
+"""`kg-sextant config`: the entry of this server in an MCP client's configuration."""
 
+import difflib
+import stat
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -7,35 +9,76 @@ from typing import Annotated
 import typer
 
 from kg_adapters.errors import InvalidRequest
-from kg_adapters.registry import SAMPLES
+from kg_adapters.registry import SAMPLES, require_graph
+from kg_boundary.private_files import write_private
 from kg_boundary.secrets import Redactor
 from kg_boundary.shown import in_quotes
+from kg_server.client_files import client_file, merged
 from kg_server.clients import Host, Launch, block_for
 from kg_server.commands.invocation import Invocation, invocation
-from kg_server.commands.output import warn
-from kg_server.settings import APP, ENVIRONMENT_PREFIX
+from kg_server.commands.output import say, warn
+from kg_server.commands.starting import lasting_command
+from kg_server.settings import ENVIRONMENT_PREFIX
 from kg_server.settings_loading import SECRET_VARIABLES
 
 
 def config(
     context: typer.Context,
-    host: Annotated[Host, typer.Argument(help="The host.")],
+    host: Annotated[Host, typer.Argument(help="The MCP client.")],
     graph: Annotated[str | None, typer.Argument(help="`sample`, RDF files, a store, or an endpoint's URL.")] = None,
     show_secrets: Annotated[
         bool, typer.Option("--show-secrets", help="Print passwords, tokens and keys, in place of their names.")
     ] = False,
+    write: Annotated[
+        bool, typer.Option("--write", help="Show the difference, then add it to the client's file; keep a backup.")
+    ] = False,
+    file: Annotated[
+        Path | None, typer.Option("--file", help="With --write: this file, not the client's usual one.")
+    ] = None,
 ) -> None:
-    """Print the block to paste into a host's configuration; where it goes is said on standard error."""
+    """Print the block for your MCP client's configuration, or write it there with --write."""
     called = invocation(context)
     settings = called.load(graph=graph).settings
+    require_graph(settings.graph)
     whole = launch(called, settings.graph)
     shown = whole if show_secrets else without_secrets(whole, settings.redactor)
     block = block_for(host, shown)
     _require_shown_as_it_is(block.text)
-    warn(block.where)
+    if write:
+        _write(host, shown, file or client_file(host, Path.home(), called.environ, sys.platform))
+    else:
+        warn(block.where)
     if left_out := _left_out(whole, shown):
         warn(f"Not shown: {', '.join(left_out)}. Fill it in, or run this again with --show-secrets.")
-    print(block.text)
+    if not write:
+        print(block.text)
+
+
+def _write(host: Host, shown: Launch, file: Path) -> None:
+    """Add the server to a client's file, after showing what changes and, at a terminal, asking."""
+    path = file.resolve()
+    there = path.exists()
+    try:
+        before = path.read_text(encoding="utf-8") if there else ""
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(f"{path} is not text in UTF-8. Nothing was written.") from error
+    after = merged(host, shown, before, path)
+    if after == before:
+        say(f"{path} has this server already.")
+        return
+    lines = (before.splitlines(), after.splitlines())
+    say("\n".join(difflib.unified_diff(*lines, str(path), "with kg-sextant", n=2, lineterm="")))
+    if sys.stdin.isatty():
+        typer.confirm("Write this?", abort=True, err=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    backup = path.with_name(f"{path.name}.bak")
+    if there:
+        write_private(backup, before.encode())
+    mode = stat.S_IMODE(path.stat().st_mode) if there else None
+    write_private(path, after.encode())
+    if mode is not None:
+        path.chmod(mode)
+    say(f"Written: {path}{f' (before: {backup})' if there else ''}. Restart the client.")
 
 
 def without_secrets(whole: Launch, redactor: Redactor) -> Launch:
@@ -63,12 +106,15 @@ def _require_shown_as_it_is(text: str) -> None:
 
 
 def launch(called: Invocation, graph: str) -> Launch:
-    """Return how a host starts this very installation with the settings of this run, by absolute paths."""
-    beside = Path(sys.executable).with_name(APP + Path(sys.executable).suffix)
-    start = [str(beside)] if beside.is_file() else [sys.executable, "-m", "kg_server.cli"]
+    """Return how a client starts this very installation with the settings of this run, by absolute paths.
+
+    Raises:
+        InvalidRequest: This runs from a cache, and nothing could install it again.
+    """
+    command, *words = lasting_command(called.environ)
     file = ["--config", str(called.config.resolve())] if called.config is not None else []
     graph_path = Path(graph)
-    where = str(graph_path.resolve()) if graph_path.exists() and graph not in SAMPLES else graph
+    where = str(graph_path.resolve()) if graph not in SAMPLES and graph_path.exists() else graph
     environment = {key: value for key, value in sorted(called.environ.items()) if key.startswith(ENVIRONMENT_PREFIX)}
     environment.pop(f"{ENVIRONMENT_PREFIX}GRAPH", None)
-    return Launch(start[0], (*start[1:], *file, "serve", where), environment)
+    return Launch(command, (*words, *file, "serve", where), environment)

@@ -1,4 +1,5 @@
 import json
+import stat
 import subprocess
 import sys
 import tomllib
@@ -7,6 +8,10 @@ from pathlib import Path
 import pytest
 
 from cli_runs import COMMAND, CommandLine, write_graph
+from kg_adapters.errors import InvalidRequest
+from kg_server.client_files import client_file, merged
+from kg_server.clients import Host, Launch
+from kg_server.commands.starting import in_cache, lasting_command, requirement
 
 
 def entry(cli: CommandLine, *words: str, **environ: str) -> dict[str, object]:
@@ -54,7 +59,7 @@ SECRETS = {
 
 @pytest.mark.parametrize("host", ["claude", "cursor", "vscode", "codex"])
 def test_secrets_are_printed_only_when_asked_for(cli: CommandLine, host: str) -> None:
-    run = cli.run("config", host, "mine://ada:pin-code@example.org/?token=sesame", **SECRETS)
+    run = cli.run("config", host, "https://ada:pin-code@example.org/?token=sesame", **SECRETS)
     shown = run.out + run.err
     told = [each for each in ("correct-horse", "battery-staple", "pin-code", "sesame", '"k"', "=k ") if each in shown]
     assert (run.code, told) == (0, [])
@@ -67,3 +72,103 @@ def test_secrets_are_printed_only_when_asked_for(cli: CommandLine, host: str) ->
 
 def test_secrets_are_printed_when_asked_for(cli: CommandLine) -> None:
     assert entry(cli, "--show-secrets", **SECRETS)["env"] == SECRETS
+
+
+def test_a_graph_that_is_not_there_is_refused(cli: CommandLine) -> None:
+    run = cli.run("config", "cursor", "nowhere.ttl")
+    assert (run.code, run.out) == (2, "")
+    assert run.err.startswith("kg-sextant: There is no graph 'nowhere.ttl'.")
+
+
+def test_what_runs_from_a_cache_is_started_by_what_can_install_it_again(tmp_path: Path) -> None:
+    environment = tmp_path / "uv" / "archive-v0" / "x1"
+    environment.mkdir(parents=True)
+    (environment / "CACHEDIR.TAG").touch()
+    assert not in_cache(environment)
+    (tmp_path / "uv" / "CACHEDIR.TAG").touch()
+    with pytest.raises(InvalidRequest, match="uv tool install"):
+        lasting_command({"PATH": str(tmp_path)}, environment)
+    for program, words in (("pipx", ["run", "--spec"]), ("uvx", ["--from"])):
+        tool = tmp_path / program
+        tool.touch(mode=0o755)
+        expected = [str(tool), *words, requirement(), "kg-sextant"]
+        assert lasting_command({"PATH": str(tmp_path)}, environment) == expected
+    assert Path(requirement()).is_dir() or requirement().startswith("kg-sextant==")
+
+
+def test_the_command_stands_beside_a_python_of_any_name() -> None:
+    (command,) = lasting_command({})
+    assert Path(command).is_file()
+    assert (Path(command).name, Path(command).parent) == ("kg-sextant", Path(sys.executable).parent)
+
+
+def test_the_block_is_written_into_the_file_of_a_client_and_the_old_one_kept(cli: CommandLine, tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    before = '{\n    "theme": "dark",\n    "mcpServers": {"other": {"command": "other"}}\n}\n'
+    file.write_text(before, encoding="utf-8")
+    file.chmod(0o640)
+    run = cli.run("config", "cursor", "sample", "--write", "--file", str(file))
+    written = json.loads(file.read_text(encoding="utf-8"))
+    assert (run.code, list(written), list(written["mcpServers"])) == (
+        0,
+        ["theme", "mcpServers"],
+        ["other", "kg-sextant"],
+    )
+    assert written["mcpServers"]["kg-sextant"]["args"][-2:] == ["serve", "sample"]
+    assert '\n    "theme"' in file.read_text(encoding="utf-8")
+    assert (tmp_path / "mcp.json.bak").read_text(encoding="utf-8") == before
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    assert next(line for line in run.out.splitlines() if line.startswith("+ ")) == '+    "mcpServers": {'
+    again = cli.run("config", "cursor", "sample", "--write", "--file", str(file))
+    assert again.out == f"{file} has this server already.\n"
+
+
+@pytest.mark.parametrize("text", ["// mine\n{}", "[]", '{"mcpServers": []}', '{"mcpServers": {}'])
+def test_a_file_of_another_form_is_left_as_it_is(cli: CommandLine, tmp_path: Path, text: str) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text(text, encoding="utf-8")
+    run = cli.run("config", "claude", "--write", "--file", str(file))
+    assert (run.code, run.out, file.read_text(encoding="utf-8")) == (2, "", text)
+    assert ("Nothing was written" in run.err, list(tmp_path.glob("*.bak"))) == (True, [])
+
+
+OTHERS = '# mine\nmodel = "m"\n\n[mcp_servers.other]\ncommand = "o"\n'
+OURS = '\n[mcp_servers.kg-sextant]\ncommand = "/k"\nargs = ["serve", "sample"]\n'
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", OURS.lstrip()),
+        (OTHERS, OTHERS + OURS),
+        (
+            '[mcp_servers.kg-sextant]\ncommand = "old"\n[mcp_servers.kg-sextant.env]\nA = "b"\n[z]\n',
+            OURS.lstrip() + "\n[z]\n",
+        ),
+    ],
+)
+def test_a_table_of_codex_is_added_or_replaced(before: str, after: str) -> None:
+    launch = Launch("/k", ("serve", "sample"))
+    assert merged("codex", launch, before, Path("config.toml")) == after
+    assert merged("codex", launch, after, Path("config.toml")) == after
+
+
+@pytest.mark.parametrize("text", ["a = ", 'mcp_servers = {kg-sextant = {command = "x"}}', "mcp_servers = 3"])
+def test_a_file_of_codex_that_cannot_be_changed_by_table_is_left_as_it_is(text: str) -> None:
+    with pytest.raises(InvalidRequest, match="Nothing was written"):
+        merged("codex", Launch("/k", ()), text, Path("config.toml"))
+
+
+@pytest.mark.parametrize(
+    ("host", "system", "environ", "expected"),
+    [
+        ("claude", "linux", {}, "/h/.config/Claude/claude_desktop_config.json"),
+        ("claude", "darwin", {}, "/h/Library/Application Support/Claude/claude_desktop_config.json"),
+        ("claude", "win32", {"APPDATA": "/r"}, "/r/Claude/claude_desktop_config.json"),
+        ("cursor", "linux", {}, "/h/.cursor/mcp.json"),
+        ("vscode", "linux", {"XDG_CONFIG_HOME": "/x"}, "/x/Code/User/mcp.json"),
+        ("codex", "darwin", {"CODEX_HOME": "/c"}, "/c/config.toml"),
+    ],
+)
+def test_every_client_has_its_file(host: Host, system: str, environ: dict[str, str], expected: str) -> None:
+    assert client_file(host, Path("/h"), environ, system) == Path(expected)

@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,9 @@ def test_the_demo_answers_its_question_with_evidence(tmp_path: Path) -> None:
     tools = ["Retrieve", "Retrieve", "observe", "GetNeighbor", "GetPath", "Compose", "memory-append", "memory-read"]
     assert [line.split()[1] for line in lines if line.startswith("   ▸ ")] == tools
     assert any(" holds 2 facts in 1 path." in line for line in lines)
+    start = next(number for number, line in enumerate(lines) if line.startswith("Now connect your assistant"))
+    block = "\n".join(lines[lines.index("{", start) : lines.index("}", start) + 1])
+    assert json.loads(block)["mcpServers"]["kg-sextant"]["args"][-2:] == ["serve", "sample"]
 
 
 def test_the_demo_fails_when_its_server_does_not_start(tmp_path: Path) -> None:

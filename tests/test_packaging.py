@@ -1,0 +1,108 @@
+"""What is published beside the code: the entry of the MCP registry, the bundle for desktop assistants, the image."""
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+import pytest
+from jsonschema import Draft7Validator, Draft202012Validator, ValidationError
+from pydantic import BaseModel
+
+from kg_server.settings import ENVIRONMENT_PREFIX, Settings
+from pages import ROOT
+
+SCHEMAS: Final = Path(__file__).parent / "data" / "schemas"
+HOME: Final = "https://github.com/kg-sextant/kg-sextant"
+BUNDLE: Final = ROOT / "packaging" / "mcpb"
+
+
+class _Variable(BaseModel):
+    name: str
+    default: str | None = None
+    isSecret: bool = False  # noqa: N815 - as the registry writes it
+
+
+class _Package(BaseModel):
+    identifier: str
+    version: str
+    environmentVariables: list[_Variable]  # noqa: N815
+
+
+class _Server(BaseModel):
+    name: str
+    version: str
+    packages: list[_Package]
+
+
+def read(path: Path) -> dict[str, object]:
+    content: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
+    return content
+
+
+def test_the_entry_for_the_registry_keeps_its_schema_and_speaks_of_this_version() -> None:
+    schema = Draft202012Validator(read(SCHEMAS / "server.schema.json"))
+    content = read(ROOT / "server.json")
+    schema.validate(content)
+    with pytest.raises(ValidationError):
+        schema.validate({**content, "description": "x" * 101})
+    server = _Server.model_validate(content)
+    (package,) = server.packages
+    assert (server.version, package.version, package.identifier) == (*[version("kg-sextant")] * 2, "kg-sextant")
+    # The registry looks for this line in the description of the package, which is the README.
+    assert f"<!-- mcp-name: {server.name} -->" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_variables_of_the_entry_are_settings_with_their_defaults() -> None:
+    (package,) = _Server.model_validate(read(ROOT / "server.json")).packages
+    for variable in package.environmentVariables:
+        field = Settings.model_fields[variable.name.removeprefix(ENVIRONMENT_PREFIX).lower()]
+        default = field.default if isinstance(field.default, tuple | list) else None
+        assert variable.default == (",".join(map(str, default)) if default else None)
+        assert variable.isSecret == ("Secret" in str(field.annotation))
+
+
+def test_the_manifest_of_the_bundle_keeps_its_schema_and_speaks_of_this_version() -> None:
+    schema = Draft7Validator(read(SCHEMAS / "mcpb-manifest.schema.json"))
+    content = read(BUNDLE / "manifest.json")
+    schema.validate(content)
+    with pytest.raises(ValidationError):
+        schema.validate({**content, "server": {"type": "uv"}})
+    project = tomllib.loads((BUNDLE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    ours = version("kg-sextant")
+    assert (content["version"], project["version"], project["dependencies"]) == (ours, ours, [f"kg-sextant=={ours}"])
+
+
+def test_the_bundle_holds_what_its_manifest_names_and_is_the_same_each_time(tmp_path: Path) -> None:
+    for name in ("one.mcpb", "two.mcpb"):
+        subprocess.run([sys.executable, ROOT / "tools" / "build_bundle.py", tmp_path / name], check=True)
+    assert (tmp_path / "one.mcpb").read_bytes() == (tmp_path / "two.mcpb").read_bytes()
+    with zipfile.ZipFile(tmp_path / "one.mcpb") as bundle:
+        assert bundle.namelist() == ["manifest.json", "pyproject.toml", "server.py"]
+        compile(bundle.read("server.py"), "server.py", "exec")
+
+
+def test_the_image_is_small_and_runs_as_an_ordinary_user() -> None:
+    lines = (ROOT / "Containerfile").read_text(encoding="utf-8").splitlines()
+    words = [line.split() for line in lines if line and not line.startswith(("#", " "))]
+    last = words[max(place for place, line in enumerate(words) if line[0] == "FROM") :]
+    assert all(line[1].endswith("-slim") for line in words if line[0] == "FROM")
+    (user,) = (line[1] for line in last if line[0] == "USER")
+    assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", user)
+    assert ["ENTRYPOINT", '["kg-sextant"]'] in last
+
+
+def test_the_package_says_where_it_is_at_home() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert set(project["urls"]) == {"Homepage", "Documentation", "Source", "Issues", "Changelog"}
+    assert [url for url in project["urls"].values() if not url.startswith(HOME)] == []
+
+
+def test_links_of_the_readme_work_where_the_package_is_shown() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [link for link in re.findall(r"\]\(([^)]+)\)", text) if not link.startswith(("https://", "#"))] == []
