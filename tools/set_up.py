@@ -87,5 +87,5 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except KeyboardInterrupt:
-        print("Interrupted; run make again to go on.", file=sys.stderr)
+        print("Interrupted; run make again to resume.", file=sys.stderr)
         sys.exit(130)

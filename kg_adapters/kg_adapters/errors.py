@@ -73,7 +73,7 @@ class UnknownName(UnknownEntity):
     def __init__(self, name: str, *, near: Sequence[str] = (), hint: str = "") -> None:
         self.entity = name
         self.suggestions = tuple(near)
-        parts = [f"Nothing here is named {in_quotes(name)}."]
+        parts = [f"No entity matches {in_quotes(name)}."]
         if near:
             parts.append(f"Near, not the same: {'; '.join(near)}.")
         KGError.__init__(self, " ".join(filter(None, (*parts, hint))))

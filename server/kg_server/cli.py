@@ -26,10 +26,11 @@ from kg_server.settings_loading import SECRET_VARIABLES
 app = typer.Typer(
     name=APP,
     help="Serve a knowledge graph to LLM agents over MCP.",
-    epilog=EXIT_CODES,
+    epilog=f"Exit codes: {'; '.join(f'{code} {meaning}' for code, meaning in EXIT_CODES.items())}.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
 )
 
 
@@ -71,15 +72,15 @@ def _globals(  # pyright: ignore[reportUnusedFunction] - Typer calls it
     context.obj = Invocation(called.environ, config_file, called.secrecy)
 
 
-app.command()(serve)
-app.command()(ask)
-app.command()(replay)
-app.command()(call)
-app.command("import")(import_)
-app.command()(subgraph)
-app.command()(doctor)
-app.command()(config)
-app.add_typer(evaluate, name="eval")
+app.command(short_help="Serve a graph to MCP clients.")(serve)
+app.command(short_help="Print or write your MCP client's configuration.")(config)
+app.command(short_help="Call one tool and print its answer.")(call)
+app.command(short_help="Answer a question with an agent and a model.")(ask)
+app.command(short_help="Run a question again from its record.")(replay)
+app.command("import", short_help="Import files into a store that opens at once.")(import_)
+app.command(short_help="Extract what lies around entities into a store.")(subgraph)
+app.command(short_help="Check the installation, settings and a graph.")(doctor)
+app.add_typer(evaluate, name="eval", short_help="Run benchmarks on your model.")
 
 if __name__ == "__main__":
     main()

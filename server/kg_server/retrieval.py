@@ -184,9 +184,9 @@ def _verdict(identity: Identity, asked: _Asked, names: Names) -> str:
         others = f", the name of {len(identity.named)} things{cut}" if several else ""
         return f"Close: read {text} as {meant}{others}."
     if asked.shown(identity):
-        return f"Nothing here{among} is named {text}. Near, not the same:"
+        return f"No entity{among} matches {text}. Near, not the same:"
     less = " without the type," if asked.kind is not None else ""
-    return f"Nothing here{among} is named {text} or alike. Try{less} another spelling or fewer words."
+    return f"No entity{among} matches {text}. Try{less} another spelling or fewer words."
 
 
 def _note(graph: KGAdapter, identities: Sequence[Identity]) -> str:

@@ -130,7 +130,7 @@ def _unknown(entry: _Entry) -> str:
     known = (
         f"Did you mean {_as_written(close[0], entry)}?" if close else f"Known are {', '.join(Settings.model_fields)}."
     )
-    return f"{entry.written} in {entry.origin} is no setting. {known}"
+    return f"Unknown setting: {entry.written} in {entry.origin}. {known}"
 
 
 def _as_written(field: str, entry: _Entry) -> str:

@@ -173,7 +173,7 @@ async def test_the_items_beside_the_nokia_shell_are_counted_right_after_a_reflec
     assert case.observed(1) == [*seen, "Answer is 48"]
     assert case.observed(0) == [
         *seen,
-        "Nothing here is named 'B00BRPTT9K'. Retrieve finds things by other words.",
+        "No entity matches 'B00BRPTT9K'. Retrieve finds things by other words.",
         "Answer is 49",
     ]
     assert "(amazon:B00BRPTT9K)" in (case.answer.attempts[0].steps[0].observation or "")

@@ -124,7 +124,7 @@ async def test_names_stand_for_ids_in_queries_to_the_endpoint(remote_sample: Spa
             assert lines or "The other way round it has matches" in reply.text
         unknown = reply_of(await client.call_tool("Sparql", {"query": 'ASK { @"Zochdaaru Telecom" ?p ?o }'}))
     assert unknown.is_error
-    assert unknown.text.startswith("Nothing here is named 'Zochdaaru Telecom'.")
+    assert unknown.text.startswith("No entity matches 'Zochdaaru Telecom'.")
 
 
 @pytest.mark.parametrize("hops", [1, 2, 3])

@@ -54,7 +54,7 @@ def test_literals_keep_datatype_and_language(tmp_path: Path) -> None:
 
 def test_a_syntax_error_names_file_line_column_and_reason(tmp_path: Path) -> None:
     path = write(tmp_path, "g.ttl", f"{A_P_B} .\n<http://e/a> e:p <http://e/b> .\n")
-    message = r"g\.ttl, line 2, column 14: The prefix e: has not been declared\. Mend the file, or .* --skip-errors"
+    message = r"g\.ttl, line 2, column 14: The prefix e: has not been declared\. Fix the file, or .* --skip-errors"
     with pytest.raises(InvalidSource, match=message):
         read(SourceReader(), path)
 

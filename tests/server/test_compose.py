@@ -118,7 +118,7 @@ async def test_a_part_that_fails_leaves_the_others_alone(tokyo: LocalAdapter) ->
     assert reply.summary == "3 parts: 2 worked out, 1 failed."
     assert reply.lines[0] == "part 1 | Degree[Q1490] | 3"
     assert rows(reply.data["parts"])[1][:3] == ["2", "Neighbor[Osaka, capital]", "error"]
-    assert rows(reply.data["parts"])[1][3].startswith("Nothing here is named 'Osaka'.")
+    assert rows(reply.data["parts"])[1][3].startswith("No entity matches 'Osaka'.")
     assert [row[3] for row in rows(reply.data["results"])] == ["3", "Q179645"]
 
 
@@ -126,7 +126,7 @@ async def test_when_every_part_fails_the_call_fails_with_all_reasons(tokyo: Loca
     text = await refused(tokyo, "Retrieve[zzzzqqqq], Neighbor[Q424242, P36]")
     assert text.splitlines() == [
         "None of the 2 parts can be worked out.",
-        "1: Nothing here is named 'zzzzqqqq'. Retrieve finds things by other words.",
+        "1: No entity matches 'zzzzqqqq'. Retrieve finds things by other words.",
         "line 1, column 10: Retrieve[zzzzqqqq], Neighbor[Q424242, P36]",
         "                            ^",
         "2: This graph has no entity 'Q424242'. Retrieve finds the id of a name.",
@@ -139,7 +139,7 @@ async def test_when_every_part_fails_the_call_fails_with_all_reasons(tokyo: Loca
 async def test_an_exact_name_stands_for_an_id_and_nothing_is_computed_from_another(tokyo: LocalAdapter) -> None:
     assert (await composed(tokyo, 'Neighbor["Tokyo", capital]')).lines == ["Shinjuku (Q179645)"]
     text = await refused(tokyo, 'Neighbor["Kyoto", capital]')
-    assert "Nothing here is named 'Kyoto'. Near, not the same: Tokyo (Q1490)" in text
+    assert "No entity matches 'Kyoto'. Near, not the same: Tokyo (Q1490)" in text
     assert text.endswith("^")
 
 
@@ -215,16 +215,16 @@ async def test_sixty_four_parts_do_not_overflow_the_answer(tokyo: LocalAdapter) 
 
 
 HOSTILE = {
-    "bracket": ('Retrieve["a ] b"]', "Nothing here is named 'a ] b'."),
+    "bracket": ('Retrieve["a ] b"]', "No entity matches 'a ] b'."),
     "comma": ("Neighbor[Retrieve[Tokyo, or so], capital]", "Near, not the same: Tokyo (Q1490)"),
     "quotes": ("Retrieve['\"Tokyo\"']", "Tokyo (Q1490)"),
     "newline": ("Retrieve[To\nkyo]", "Tokyo (Q1490)"),
-    "chinese": ("Retrieve[\u6771\u4eac]", "Nothing here is named '\u6771\u4eac'."),
-    "arabic": ("Retrieve[\u0637\u0648\u0643\u064a\u0648]", "Nothing here is named"),
+    "chinese": ("Retrieve[\u6771\u4eac]", "No entity matches '\u6771\u4eac'."),
+    "arabic": ("Retrieve[\u0637\u0648\u0643\u064a\u0648]", "No entity matches"),
     "surrogate": ("Retrieve[\ud800]", "a valid string"),
-    "control": ("Retrieve[\x00\x01]", "Nothing here is named"),
+    "control": ("Retrieve[\x00\x01]", "No entity matches"),
     "unbalanced": ("Neighbor[Retrieve[Tokyo, capital]", "is never closed"),
-    "code": ("Retrieve[__import__('os').system('true')]", "Nothing here is named"),
+    "code": ("Retrieve[__import__('os').system('true')]", "No entity matches"),
     "depth": ("Neighbor[" * 1_000, "nested deeper than 8"),
     "size": ("Retrieve[" + "x" * 100_000 + "]", "at most 20000 characters"),
     "injection": ("Neighbor[<http://a> <http://b>, x]", "is not an id"),

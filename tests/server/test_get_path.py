@@ -90,7 +90,7 @@ async def test_goethe_is_linked_without_passing_through_what_everyone_has(sample
 
 async def test_wrong_ends_are_refused(tokyo: LocalAdapter) -> None:
     assert "no entity 'Q424242'" in await refusal(tokyo, "GetPath", source="Q1490", target="Q424242")
-    assert "Nothing here is named 'Osaka'" in await refusal(tokyo, "GetPath", source="Osaka", target="Q17")
+    assert "No entity matches 'Osaka'" in await refusal(tokyo, "GetPath", source="Osaka", target="Q17")
     assert "are both" in await refusal(tokyo, "GetPath", source="Q1490", target="wd:Q1490")
     assert "less than or equal to 4" in await refusal(tokyo, "GetPath", source="Q1490", target="Q17", max_hops=9)
 

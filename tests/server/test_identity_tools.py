@@ -61,14 +61,14 @@ async def test_a_misspelt_name_is_read_and_said(sample: LocalAdapter) -> None:
 @pytest.mark.parametrize("name", ["Kazuo Ishiguro", "European Union", "NBA", "Lakers"])
 async def test_what_is_not_here_is_not_computed_with(sample: LocalAdapter, name: str) -> None:
     text = await refusal(sample, "GetNeighbor", entity=name)
-    assert text.startswith(f"Nothing here is named '{name}'. Near, not the same: ")
+    assert text.startswith(f"No entity matches '{name}'. Near, not the same: ")
 
 
 async def test_several_that_cannot_be_read_are_named_together(tokyo: LocalAdapter) -> None:
     text = await refusal(tokyo, "GetPath", source="Osaka", target="Kyoto")
     assert text == (
-        "Nothing here is named 'Osaka'. Retrieve finds things by other words. "
-        "Nothing here is named 'Kyoto'. Near, not the same: Tokyo (Q1490), capital of Japan, city (Q515)."
+        "No entity matches 'Osaka'. Retrieve finds things by other words. "
+        "No entity matches 'Kyoto'. Near, not the same: Tokyo (Q1490), capital of Japan, city (Q515)."
     )
 
 
@@ -112,7 +112,7 @@ async def test_retrieve_says_that_a_name_is_not_here(sample: LocalAdapter) -> No
     settings = Settings(embedder="lexical")
     reply = await call(sample, "Retrieve", settings, text="Kazuo Ishiguro")
     assert reply.text == (
-        "Nothing here is named 'Kazuo Ishiguro'. Near, not the same:\n"
+        "No entity matches 'Kazuo Ishiguro'. Near, not the same:\n"
         "Kazuhiko Inoue (Q225654) | Japanese voice actor | human (Q5)"
     )
     assert (reply.data["match"], reply.data["knowledge"]) == ("none", "unnamed")
@@ -136,11 +136,11 @@ async def test_retrieve_takes_several_texts(sample: LocalAdapter) -> None:
         "Albert Einstein (Q937)",
         "Close: read 'Albrt Einstien' as Albert Einstein (Q937).",
         "Albert Einstein (Q937)",
-        "Nothing here is named 'NBA'. Near, not the same:",
+        "No entity matches 'NBA'. Near, not the same:",
     ]
 
 
 async def test_a_type_may_be_named_and_a_class_is_meant(graph_of: GraphOf) -> None:
     reply = await call(graph_of(MERCURY), "Retrieve", text="The Mountain and the Harbour", type="film")
     assert reply.summary == "Exact: 'The Mountain and the Harbour' names one thing among film (e:Film)."
-    assert "Nothing here is named 'flims'" in await refusal(graph_of(MERCURY), "Retrieve", text="x", type="flims")
+    assert "No entity matches 'flims'" in await refusal(graph_of(MERCURY), "Retrieve", text="x", type="flims")

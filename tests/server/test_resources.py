@@ -71,7 +71,7 @@ async def test_a_resource_that_does_not_exist_is_told_apart_from_an_unknown_enti
         "with ids percent-encoded.",
     )
     assert entity.error.message == "This graph has no entity 'Q424242'. Retrieve finds the id of a name."
-    assert name.error.message.startswith("Nothing here is named 'Osaka'.")
+    assert name.error.message.startswith("No entity matches 'Osaka'.")
 
 
 async def test_a_megabyte_of_uri_is_refused_without_being_echoed(tokyo: LocalAdapter) -> None:

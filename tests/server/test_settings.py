@@ -65,17 +65,17 @@ def test_languages_are_a_list_in_the_file_and_the_log_level_may_be_in_capitals(t
 
 def test_an_unknown_variable_is_named_with_what_may_have_been_meant() -> None:
     assert refusal(environ={"KG_SEXTANT_MAX_TOKEN": "5"}) == (
-        "KG_SEXTANT_MAX_TOKEN in the environment is no setting. Did you mean KG_SEXTANT_MAX_TOKENS?"
+        "Unknown setting: KG_SEXTANT_MAX_TOKEN in the environment. Did you mean KG_SEXTANT_MAX_TOKENS?"
     )
 
 
 def test_an_unknown_key_of_the_file_is_named_with_the_file(tmp_path: Path) -> None:
     file = write(tmp_path, "timeout = 5\n")
-    assert refusal(file=file) == f"timeout in the file {file} is no setting. Did you mean timeout_s?"
+    assert refusal(file=file) == f"Unknown setting: timeout in the file {file}. Did you mean timeout_s?"
 
 
 def test_an_unknown_flag_is_named_as_it_is_written() -> None:
-    assert refusal({"max_tokns": 5}) == "--max-tokns in the command line is no setting. Did you mean --max-tokens?"
+    assert refusal({"max_tokns": 5}) == "Unknown setting: --max-tokns in the command line. Did you mean --max-tokens?"
 
 
 def test_an_unknown_name_like_no_other_gets_the_list_of_settings() -> None:

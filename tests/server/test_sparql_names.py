@@ -176,9 +176,9 @@ async def test_unknown_and_loose_names_stop_the_query_each_with_its_place(world:
         "line 2, column 3",
         "line 2, column 15",
     ]
-    assert lines[0] == "Nothing here is named 'Zurnov Tunnel'. Retrieve finds things by other words."
+    assert lines[0] == "No entity matches 'Zurnov Tunnel'. Retrieve finds things by other words."
     assert lines[3] == "No relation of this graph is called 'crossing'."
-    assert lines[6].startswith("Nothing here is named 'Ann Leeson'. Near, not the same: Ann Lee (e:p")
+    assert lines[6].startswith("No entity matches 'Ann Leeson'. Near, not the same: Ann Lee (e:p")
     assert (await refusal(world, "Sparql", query='ASK { ?x @"Turnov Bridge" ?y }')).splitlines()[0] == (
         "No relation of this graph is called 'Turnov Bridge'."
     )

@@ -48,7 +48,7 @@ async def test_retrieve_without_a_match_says_what_to_try(tokyo: LocalAdapter) ->
     assert reply.data == {
         "status": "empty",
         "knowledge": "unnamed",
-        "summary": "Nothing here is named 'zzzzqqqq' or alike. Try another spelling or fewer words.",
+        "summary": "No entity matches 'zzzzqqqq'. Try another spelling or fewer words.",
         "match": "none",
         "candidates": [],
     }

@@ -84,7 +84,7 @@ class Journal:
         for name in names:
             answer = self._read(name, kind)
             if answer is None:
-                raise InvalidSource(f"{name}.json is gone from {self.folder}. Run the same command again to go on.")
+                raise InvalidSource(f"{name}.json is gone from {self.folder}. Run the same command again to resume.")
             yield answer
 
     def clear(self) -> None:
@@ -127,7 +127,7 @@ class Journal:
         except OSError as error:
             raise InvalidSource(
                 f"{self.folder} cannot be written: {error.strerror or error}. Make sure that its disk has room, then "
-                "run the same command again to go on."
+                "run the same command again to resume."
             ) from error
 
 

@@ -71,7 +71,7 @@ def write_store(collected: Collected, target: Path, tell: OnExtraction) -> Writt
     except OSError as error:
         raise InvalidSource(
             f"{target} cannot be written: {error.strerror or error}. Make sure that its disk has room, then run the "
-            "same command again to go on."
+            "same command again to resume."
         ) from error
 
 

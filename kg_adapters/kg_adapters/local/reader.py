@@ -147,7 +147,7 @@ class SourceReader:
     def _problem(self, message: str, cause: BaseException) -> None:
         if not self._skip_errors:
             raise InvalidSource(
-                f"{message} Mend the file, or leave out what is wrong with kg-sextant import --skip-errors."
+                f"{message} Fix the file, or skip what cannot be read with kg-sextant import --skip-errors."
             ) from cause
         self._note(message)
 

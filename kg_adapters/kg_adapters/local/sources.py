@@ -113,7 +113,10 @@ def _file(path: Path) -> Path:
     if not path.is_file():
         raise InvalidSource(f"{path} is neither a file nor a folder. Write what it gives into a file first.")
     if _ending(path) not in {*RDF_FORMATS, GRAPH_JSON}:
-        raise InvalidSource(f"{path} has an ending that is not known. Expected {_endings({*RDF_FORMATS, GRAPH_JSON})}.")
+        raise InvalidSource(
+            f"Unknown file extension: {_ending(path) or 'none'} ({path}). "
+            f"Expected {_endings({*RDF_FORMATS, GRAPH_JSON})}."
+        )
     return path
 
 

@@ -68,7 +68,11 @@ async def _report(called: Invocation, loaded: LoadedSettings, deep: bool) -> Gra
         text = visible_line(loaded.settings.redactor.message(finding.text))
         console.print(Text.assemble((f"{finding.grade:<5}", COLOURS[finding.grade]), text))
     worst: Grade = "fail" if "fail" in grades else "warn" if "warn" in grades else "ok"
-    summary = {"ok": "All is well.", "warn": "It works; see the warnings.", "fail": "Mend what failed, then run again."}
+    summary = {
+        "ok": "No problems found.",
+        "warn": "It works; see the warnings above.",
+        "fail": "Fix the failures above and run again.",
+    }
     console.print(Text(summary[worst], COLOURS[worst]))
     return worst
 

@@ -3,9 +3,10 @@
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import IntEnum
 from types import TracebackType
+from typing import Final
 
 from kg_adapters.errors import InvalidRequest, KGError
 from kg_boundary.addresses import masked
@@ -28,11 +29,17 @@ class ExitCode(IntEnum):
     UNKNOWN_ENTITY = 6
 
 
-EXIT_CODES = (
-    "Exit codes: 0 all went well; 1 the graph, a tool or a check said no; 2 wrong usage or settings; "
-    "3 a bug in this program; 130 interrupted. Of `ask`: 4 no model, so facts and no answer; 5 not in the graph; "
-    "6 nothing in the graph has the name."
-)
+EXIT_CODES: Final[Mapping[int, str]] = {
+    ExitCode.OK: "success",
+    ExitCode.REFUSED: "the request failed or was refused",
+    ExitCode.WRONG_USAGE: "wrong usage or settings",
+    ExitCode.BUG: "a bug in this program",
+    ExitCode.NO_MODEL: "`ask` without a model: facts, but no answer",
+    ExitCode.NOT_IN_GRAPH: "`ask`: the graph does not hold the answer",
+    ExitCode.UNKNOWN_ENTITY: "`ask`: no entity matches a name in the question",
+    130: "interrupted",
+}
+"""What the exit codes mean, in every command."""
 
 
 class FailuresForPeople:

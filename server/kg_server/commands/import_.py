@@ -142,7 +142,7 @@ def _compute_vectors(store: Path, settings: Settings) -> None:
         try:
             cost = embed(store, settings, progress)
         except KeyboardInterrupt:
-            say(f"Interrupted; what was computed stays. Go on with: {again}")
+            say(f"Interrupted; what was computed is kept. Resume with: {again}")
             raise
     if cost:
         say(cost)

@@ -49,7 +49,7 @@ def subgraph(
     ] = None,
     restart: Annotated[bool, typer.Option("--restart", help="Throw away what an unfinished run has left.")] = False,
 ) -> None:
-    """Extract what lies around entities into a store; stopped at any moment, the same command goes on."""
+    """Extract what lies around entities into a store; if it is interrupted, run it again to resume."""
     settings = invocation(context).load(graph=graph).settings
     from kg_adapters.extraction.extract import Order
     from kg_adapters.extraction.journal import Journal
@@ -79,7 +79,7 @@ def _run(settings: Settings, order: "Order", target: Path, progress: "OnEither")
     try:
         return anyio.run(_extract, settings, order, target, progress)
     except KeyboardInterrupt:
-        warn("Interrupted; what was fetched is kept. Run the same command again to go on.")
+        warn("Interrupted; what was fetched is kept. Run the same command again to resume.")
         raise
 
 
@@ -92,7 +92,7 @@ async def _extract(settings: Settings, order: "Order", target: Path, progress: "
         try:
             return await extract(graph, order, target, progress)
         except BackendError as error:
-            again = "What was fetched is kept: run the same command again to go on."
+            again = "What was fetched is kept: run the same command again to resume."
             raise type(error)(f"{error} {again}") from error
 
 

@@ -67,7 +67,7 @@ def hasty_client(limits: MemoryLimits, wait_s: float) -> InvalidRequest:
     """Return the error for a client that begins too many memories."""
     return InvalidRequest(
         f"You have begun {limits.new_per_hour:,} memories within an hour, as many as one client may "
-        f"(memory_new_per_hour). Go on with a memory that you have, or begin the next in {_minutes(wait_s)}."
+        f"(memory_new_per_hour). Continue with a memory that you have, or begin the next in {_minutes(wait_s)}."
     )
 
 
@@ -75,8 +75,8 @@ def full_share(limits: MemoryLimits, wait_s: float) -> InvalidRequest:
     """Return the error for a client that uses all that it may have at once."""
     return InvalidRequest(
         f"You have {limits.client_share:.0%} of what this server keeps, as much as one client may "
-        f"(memory_client_share), and used all of it within the last hour. Go on with a memory that you have, or come "
-        f"back in {_minutes(wait_s)}: the oldest that is not used gives way."
+        f"(memory_client_share), and used all of it within the last hour. Continue with a memory that you have, "
+        f"or come back in {_minutes(wait_s)}: the oldest that is not used gives way."
     )
 
 
@@ -84,8 +84,8 @@ def full_store(limits: MemoryLimits, wait_s: float) -> InvalidRequest:
     """Return the error for a store in which everything is in use."""
     return InvalidRequest(
         f"This server keeps at most {limits.memories:,} memories (memory_max_count) in {limits.store_bytes // MB:,} MB "
-        "(memory_file_max_mb), and all were used within the last hour. Go on with a memory that you have, or come back "
-        f"in {_minutes(wait_s)}: the oldest that is not used gives way."
+        "(memory_file_max_mb), and all were used within the last hour. Continue with a memory that you have, or come "
+        f"back in {_minutes(wait_s)}: the oldest that is not used gives way."
     )
 
 

@@ -20,7 +20,7 @@ def test_a_healthy_installation_gets_only_ok_and_0(cli: CommandLine, tmp_path: P
     cli.run("import", str(write_graph(tmp_path)), "--to", str(store))
     run = cli.run("doctor", str(store))
     report = graded(run.out)
-    assert (run.code, list(report), run.out.splitlines()[-1]) == (0, ["ok"], "All is well.")
+    assert (run.code, list(report), run.out.splitlines()[-1]) == (0, ["ok"], "No problems found.")
     assert f"kg-sextant {version('kg-sextant')}" in report["ok"]
     (index,) = (line for line in report["ok"] if line.startswith(f"The index of store {store} is intact"))
     assert index.endswith("first used, or by doctor --deep): 2 triples, 2 entities, 0 skipped at import")
@@ -38,7 +38,7 @@ def test_a_deep_look_compares_every_file(cli: CommandLine, tmp_path: Path) -> No
     names.write_bytes(content)
     assert cli.run("doctor", str(store)).code == 0
     run = cli.run("doctor", str(store), "--deep")
-    assert (run.code, run.out.splitlines()[-1]) == (1, "Mend what failed, then run again.")
+    assert (run.code, run.out.splitlines()[-1]) == (1, "Fix the failures above and run again.")
     assert "nodes.text.npy has changed. Import the files again" in graded(run.out)["fail"][0]
 
 
@@ -64,7 +64,7 @@ def test_what_was_skipped_at_import_is_a_warning(cli: CommandLine, tmp_path: Pat
     broken.write_text("<http://a> <http://b> <http://c> .\n<http://a> <http://b> .\n", encoding="utf-8")
     cli.run("import", str(broken), "--to", str(store), "--skip-errors")
     run = cli.run("doctor", str(store))
-    assert (run.code, run.out.splitlines()[-1]) == (0, "It works; see the warnings.")
+    assert (run.code, run.out.splitlines()[-1]) == (0, "It works; see the warnings above.")
     assert len(graded(run.out)["warn"]) == 1
 
 
@@ -76,7 +76,7 @@ def test_a_changed_store_fails_with_what_to_do(cli: CommandLine, tmp_path: Path)
     content[-1] ^= 1
     array.write_bytes(content)
     run = cli.run("doctor", str(store))
-    assert (run.code, run.out.splitlines()[-1]) == (1, "Mend what failed, then run again.")
+    assert (run.code, run.out.splitlines()[-1]) == (1, "Fix the failures above and run again.")
     (failure,) = graded(run.out)["fail"]
     assert "nodes.text.npy has changed. Import the files again: kg-sextant import" in failure
 
@@ -104,7 +104,7 @@ def test_a_cache_folder_that_cannot_be_written_fails_with_what_to_set(cli: Comma
 
 def test_the_sample_is_intact_and_answers(cli: CommandLine) -> None:
     run = cli.run("doctor")
-    assert (run.code, run.out.splitlines()[-1]) == (0, "All is well.")
+    assert (run.code, run.out.splitlines()[-1]) == (0, "No problems found.")
     assert any(line.startswith(f"The index of store {cli.cache}") for line in graded(run.out)["ok"])
 
 

@@ -155,7 +155,7 @@ def test_a_source_that_fails_ends_with_1_and_says_to_run_it_again(
     assert (failed.code, failed.out, store.exists()) == (1, "", False)
     last = failed.err.splitlines()[-1]
     assert last.startswith(f"kg-sextant: The endpoint 127.0.0.1:{endpoint.server_port} cannot serve now (HTTP 503)")
-    assert last.endswith("What was fetched is kept: run the same command again to go on.")
+    assert last.endswith("What was fetched is kept: run the same command again to resume.")
     endpoint.asked, endpoint.answers = 0, needed
     again = cli.run(*words_for(endpoint, tmp_path, store), **never)
     assert again.code == 0
@@ -201,7 +201,7 @@ def test_an_interrupt_from_the_keyboard_says_how_to_go_on(tmp_path: Path, endpoi
         _, err = process.communicate(timeout=60)
     endpoint.ended.set()
     assert process.returncode == 130
-    assert "Interrupted; what was fetched is kept. Run the same command again to go on." in err
+    assert "Interrupted; what was fetched is kept. Run the same command again to resume." in err
 
 
 def test_what_cannot_be_is_refused_before_anything_is_asked(cli: CommandLine, tmp_path: Path) -> None:
