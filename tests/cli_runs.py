@@ -1,5 +1,6 @@
 """How tests run the command line: in this process, or as a process of its own."""
 
+import io
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +48,14 @@ class CommandLine:
     @property
     def cache(self) -> Path:
         return self.folder / "cache"
+
+    def run_given(self, text: str, *words: str) -> Run:
+        """Run a command with this on standard input."""
+        before, sys.stdin = sys.stdin, io.StringIO(text)
+        try:
+            return self.run(*words)
+        finally:
+            sys.stdin = before
 
     def run(self, *words: str, **environ: str) -> Run:
         config = self.folder / "config.toml"

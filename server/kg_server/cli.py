@@ -19,7 +19,9 @@ from kg_server.commands.import_ import import_
 from kg_server.commands.invocation import Invocation, invocation
 from kg_server.commands.output import escape_what_cannot_be_shown
 from kg_server.commands.serve import serve
+from kg_server.commands.shell import shell
 from kg_server.commands.subgraph import subgraph
+from kg_server.commands.tools import tools
 from kg_server.settings import APP
 from kg_server.settings_loading import SECRET_VARIABLES
 
@@ -28,7 +30,6 @@ app = typer.Typer(
     help="Serve a knowledge graph to LLM agents over MCP.",
     epilog=f"Exit codes: {'; '.join(f'{code} {meaning}' for code, meaning in EXIT_CODES.items())}.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -75,6 +76,8 @@ def _globals(  # pyright: ignore[reportUnusedFunction] - Typer calls it
 app.command(short_help="Serve a graph to MCP clients.")(serve)
 app.command(short_help="Print or write your MCP client's configuration.")(config)
 app.command(short_help="Call one tool and print its answer.")(call)
+app.command(short_help="List the tools, their arguments and examples.")(tools)
+app.command(short_help="Open a prompt for tools, Compose and SPARQL.")(shell)
 app.command(short_help="Answer a question with an agent and a model.")(ask)
 app.command(short_help="Run a question again from its record.")(replay)
 app.command("import", short_help="Import files into a store that opens at once.")(import_)

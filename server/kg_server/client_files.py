@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Final
 
+from pydantic import TypeAdapter
+
 from kg_adapters.errors import InvalidRequest
 from kg_server.clients import SERVER_NAME, Host, Launch, block_for
 
@@ -61,32 +63,33 @@ def _applications(home: Path, environ: Mapping[str, str], system: str) -> Path:
 
 
 def _merged_json(block: str, before: str, path: PurePath) -> str:
-    ((key, added),) = json.loads(block).items()
+    ((key, added),) = _OBJECTS.validate_json(block).items()
     try:
-        whole: object = json.loads(before) if before.strip() else {}
+        whole = _OBJECT.validate_python(json.loads(before) if before.strip() else {})
     except ValueError as error:
-        raise InvalidRequest(f"{path} is not JSON ({error}). Nothing was written: {_BY_HAND}") from error
-    servers: object = whole.setdefault(key, {}) if isinstance(whole, dict) else None
-    if not isinstance(servers, dict):
-        raise InvalidRequest(f"{path} has no object at {key!r}. Nothing was written: {_BY_HAND}")
-    servers[SERVER_NAME] = added[SERVER_NAME]
+        reason = str(error) if isinstance(error, json.JSONDecodeError) else "it holds no object"
+        raise InvalidRequest(f"{path} is not JSON as expected ({reason}). Nothing was written: {_BY_HAND}") from error
+    try:
+        servers = _OBJECT.validate_python(whole.get(key, {}))
+    except ValueError as error:
+        raise InvalidRequest(f"{path} has no object at {key!r}. Nothing was written: {_BY_HAND}") from error
+    whole[key] = {**servers, SERVER_NAME: added[SERVER_NAME]}
     indent = _INDENT.search(before)
     return json.dumps(whole, ensure_ascii=False, indent=indent[1] if indent else 2) + "\n"
 
 
 def _merged_toml(block: str, before: str, path: PurePath) -> str:
     expected = _read_toml(before, path)
-    servers = expected.setdefault("mcp_servers", {})
+    ours = tomllib.loads(block)["mcp_servers"]
     kept, place = _without_our_tables(before)
     lines = [*kept[:place], *block.splitlines(), *([""] if kept[place:] else []), *kept[place:]]
     if place == len(kept) and kept and kept[-1].strip():
         lines.insert(place, "")
     after = "\n".join(lines) + "\n"
-    if isinstance(servers, dict):
-        servers[SERVER_NAME] = tomllib.loads(block)["mcp_servers"][SERVER_NAME]
     try:
+        expected["mcp_servers"] = {**_OBJECT.validate_python(expected.get("mcp_servers", {})), **ours}
         same = tomllib.loads(after) == expected
-    except tomllib.TOMLDecodeError:
+    except ValueError:
         same = False
     if not same:
         raise InvalidRequest(f"{path} writes {SERVER_NAME} in another way. Nothing was written: {_BY_HAND}")
@@ -115,4 +118,6 @@ def _without_our_tables(text: str) -> tuple[list[str], int]:
     return kept, len(kept) if place is None else place
 
 
+_OBJECT: Final = TypeAdapter(dict[str, object])
+_OBJECTS: Final = TypeAdapter(dict[str, dict[str, object]])
 _BY_HAND: Final = "add the block by hand, or name another file with --file."

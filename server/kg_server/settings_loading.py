@@ -32,6 +32,9 @@ SECRET_VARIABLES: Final = frozenset(
 )
 """Variables that may hold a secret, which no process that is started here needs."""
 
+DEFAULT: Final = "the default"
+"""Where a setting comes from that nobody has set."""
+
 _WORDS: Final = {
     "graph": "the graph",
     "http_host": "--http",
@@ -93,7 +96,7 @@ def load_settings(
         settings = Settings.model_validate({field: entry.value for field, entry in entries.items()})
     except ValidationError as error:
         raise InvalidRequest(_invalid(error, entries)) from error
-    origins = {field: entries[field].origin if field in entries else "the default" for field in Settings.model_fields}
+    origins = {field: entries[field].origin if field in entries else DEFAULT for field in Settings.model_fields}
     return LoadedSettings(settings, origins)
 
 

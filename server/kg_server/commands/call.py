@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -11,24 +12,36 @@ from pydantic import BaseModel, Field
 
 from kg_adapters.errors import InvalidRequest
 from kg_boundary.shown import in_quotes, json_text
+from kg_server.commands.completion import complete_argument, complete_tool
 from kg_server.commands.failures import ExitCode
 from kg_server.commands.invocation import invocation
 from kg_server.commands.output import say, warn
+from kg_server.commands.tables import WRITERS, Output, table_of
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult, Tool
 
 
+MAIN: Final = ""
+"""The key of what `@FILE` or `-` gives: the first argument that the tool needs."""
 READ_AS_JSON: Final = frozenset({"integer", "number", "boolean", "array", "object"})
 
 
 def call(
     context: typer.Context,
-    tool: Annotated[str, typer.Argument(help="The tool, as in Retrieve or GetNeighbor.")],
-    arguments: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]…", help="Its arguments.")] = None,
+    tool: Annotated[str, typer.Argument(help="The tool, as in Retrieve or GetNeighbor.", autocompletion=complete_tool)],
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[KEY=VALUE]…",
+            help="Its arguments; @FILE or - (standard input) is its main one.",
+            autocompletion=complete_argument,
+        ),
+    ] = None,
     graph: Annotated[str | None, typer.Option(help="`sample`, RDF files, a store, or an endpoint's URL.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the structured answer.")] = False,
+    output: Annotated[Output, typer.Option(help="As people read it, as JSON, or its rows as a table.")] = "text",
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --output json.")] = False,
     cache_folder: Annotated[Path | None, typer.Option(help="Where imported files are kept.")] = None,
 ) -> None:
     """Call one tool and print its answer, as in: call GetNeighbor entity=Q1490 relation=P36."""
@@ -37,10 +50,26 @@ def call(
     import anyio
 
     result = anyio.run(_call, settings, tool, written)
-    text = _structured(result) if as_json and not result.is_error else _text(result)
-    (warn if result.is_error else say)(text)
+    tell(result, "json" if as_json else output)
     if result.is_error:
         raise typer.Exit(ExitCode.REFUSED)
+
+
+def tell(result: "CallToolResult", output: Output) -> None:
+    """Print an answer in a form; a refusal on standard error."""
+    if result.is_error:
+        warn(shown(result, output))
+    else:
+        say(shown(result, output), tabs=output == "tsv")
+
+
+def shown(result: "CallToolResult", output: Output) -> str:
+    """Return an answer in a form; a refusal is always text."""
+    if result.is_error or output == "text":
+        return _text(result)
+    if output == "json":
+        return json_text(result.structured_content, indent=2)
+    return WRITERS[output](table_of(result.structured_content))
 
 
 async def _call(settings: Settings, name: str, written: Mapping[str, str]) -> "CallToolResult":
@@ -50,20 +79,22 @@ async def _call(settings: Settings, name: str, written: Mapping[str, str]) -> "C
     from kg_server.commands.graphs import opened
 
     async with opened(settings) as graph, Client(build_server(graph, settings)) as client:
-        tool = _find((await client.list_tools()).tools, name)
+        tool = find_tool((await client.list_tools()).tools, name)
         return await client.call_tool(tool.name, parse_arguments(written, tool.input_schema))
 
 
 def split_arguments(written: Sequence[str]) -> dict[str, str]:
-    """Split every `key=value` at its first equals sign.
+    """Split every `key=value` at its first equals sign; the text that `@FILE` or `-` names has the key `MAIN`.
 
     Raises:
-        InvalidRequest: One has no equals sign, or a key comes twice.
+        InvalidRequest: One has no equals sign, a key comes twice, or a file cannot be read.
     """
     split: dict[str, str] = {}
     for text in written:
         key, equals, value = text.partition("=")
-        if not equals or not key:
+        if text == "-" or text.startswith("@"):
+            key, equals, value = MAIN, "=", _read_text(text)
+        if not equals or not (key or text[:1] in "@-"):
             raise InvalidRequest(f"Arguments are written key=value, as in entity=Q1490; {in_quotes(text)} is not.")
         if key in split:
             raise InvalidRequest(f"The argument {in_quotes(key)} is given twice; give it once.")
@@ -72,9 +103,34 @@ def split_arguments(written: Sequence[str]) -> dict[str, str]:
 
 
 def parse_arguments(written: Mapping[str, str], schema: Mapping[str, object]) -> dict[str, object]:
-    """Read the values as the tool's input schema says; what does not fit stays text, for the tool to refuse."""
-    properties = _Schema.model_validate(schema).properties
-    return {key: _parse(value, properties.get(key)) for key, value in written.items()}
+    """Read the values as the tool's input schema says; what does not fit stays text, for the tool to refuse.
+
+    Raises:
+        InvalidRequest: The main argument is given twice, or the tool has none.
+    """
+    known = _Schema.model_validate(schema)
+    named = dict(written)
+    if MAIN in named:
+        main = next(iter(known.required), None)
+        if main is None or main in named:
+            raise InvalidRequest(
+                f"The argument {in_quotes(main)} is given twice; give it once."
+                if main is not None
+                else "This tool has no main argument; write key=value."
+            )
+        named[main] = named.pop(MAIN)
+    return {key: _parse(value, known.properties.get(key)) for key, value in named.items()}
+
+
+def _read_text(source: str) -> str:
+    """Return the text of `@FILE`, or of standard input, without the line end behind it."""
+    try:
+        text = sys.stdin.read() if source == "-" else Path(source[1:]).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(f"{in_quotes(source)} is not text in UTF-8.") from error
+    except OSError as error:
+        raise InvalidRequest(f"{in_quotes(source)} cannot be read: {error.strerror}.") from error
+    return text.rstrip("\n")
 
 
 class _Property(BaseModel):
@@ -91,6 +147,7 @@ class _Property(BaseModel):
 
 class _Schema(BaseModel):
     properties: dict[str, _Property] = {}
+    required: tuple[str, ...] = ()
 
 
 def _parse(text: str, known: _Property | None) -> object:
@@ -106,7 +163,12 @@ def _parse(text: str, known: _Property | None) -> object:
     return value
 
 
-def _find(tools: "Sequence[Tool]", name: str) -> "Tool":
+def find_tool(tools: "Sequence[Tool]", name: str) -> "Tool":
+    """Return the tool of a name.
+
+    Raises:
+        InvalidRequest: There is none; the message says which may have been meant.
+    """
     by_name = {tool.name: tool for tool in tools}
     if name in by_name:
         return by_name[name]
@@ -118,7 +180,3 @@ def _find(tools: "Sequence[Tool]", name: str) -> "Tool":
 
 def _text(result: "CallToolResult") -> str:
     return "\n".join(block.text for block in result.content if block.type == "text")
-
-
-def _structured(result: "CallToolResult") -> str:
-    return json_text(result.structured_content, indent=2)

@@ -20,7 +20,7 @@ from kg_boundary.shown import visible_line
 from kg_server.commands.failures import ExitCode
 from kg_server.commands.invocation import Invocation, invocation
 from kg_server.settings import APP, Settings
-from kg_server.settings_loading import LoadedSettings, config_path
+from kg_server.settings_loading import DEFAULT, LoadedSettings, config_path
 
 if TYPE_CHECKING:
     from kg_adapters.local.store import StoreInfo
@@ -33,10 +33,11 @@ COLOURS: Final = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the report."""
+    """One line of the report; a detail is as usual, and shown only to those who want to see everything."""
 
     grade: Grade
     text: str
+    detail: bool = False
 
 
 def doctor(
@@ -47,27 +48,36 @@ def doctor(
     deep: Annotated[
         bool, typer.Option("--deep", help="Compare every byte of a store with the hashes noted at import.")
     ] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Show every check and setting, not only problems and what you set.")
+    ] = False,
 ) -> None:
     """Check this installation, its settings and a graph, and say what to fix."""
     import anyio
 
     called = invocation(context)
-    worst = anyio.run(_report, called, called.load(graph=graph), deep)
+    worst = anyio.run(_report, called, called.load(graph=graph), deep, everything)
     if worst == "fail":
         raise typer.Exit(ExitCode.REFUSED)
 
 
-async def _report(called: Invocation, loaded: LoadedSettings, deep: bool) -> Grade:
+async def _report(called: Invocation, loaded: LoadedSettings, deep: bool, everything: bool) -> Grade:
     from rich.console import Console
     from rich.text import Text
 
     console = Console(highlight=False, soft_wrap=True)
     grades: set[Grade] = set()
+    hidden = 0
     async for finding in _findings(called, loaded, deep):
         grades.add(finding.grade)
+        if finding.detail and not everything:
+            hidden += 1
+            continue
         text = visible_line(loaded.settings.redactor.message(finding.text))
         console.print(Text.assemble((f"{finding.grade:<5}", COLOURS[finding.grade]), text))
     worst: Grade = "fail" if "fail" in grades else "warn" if "warn" in grades else "ok"
+    if hidden:
+        console.print(Text(f"{hidden} checks and settings are as usual; --all shows them.", "dim"))
     summary = {
         "ok": "No problems found.",
         "warn": "It works; see the warnings above.",
@@ -78,7 +88,7 @@ async def _report(called: Invocation, loaded: LoadedSettings, deep: bool) -> Gra
 
 
 async def _findings(called: Invocation, loaded: LoadedSettings, deep: bool) -> AsyncIterator[Finding]:
-    yield Finding("ok", f"Python {platform.python_version()} at {sys.executable}")
+    yield Finding("ok", f"Python {platform.python_version()} at {sys.executable}", detail=True)
     for finding in (*_packages(), *_settings(called, loaded), *_folders(loaded.settings)):
         yield finding
     yield await _comparing(loaded.settings)
@@ -98,7 +108,7 @@ async def _findings(called: Invocation, loaded: LoadedSettings, deep: bool) -> A
 def _packages() -> Iterator[Finding]:
     for name in PACKAGES:
         try:
-            yield Finding("ok", f"{name} {version(name)}")
+            yield Finding("ok", f"{name} {version(name)}", detail=name != APP)
         except PackageNotFoundError:
             yield Finding("fail", f"{name} is not installed: install {APP} again, as in pip install --upgrade {APP}")
 
@@ -107,7 +117,9 @@ def _settings(called: Invocation, loaded: LoadedSettings) -> Iterator[Finding]:
     file = called.settings_file
     yield Finding("ok", f"Settings file: {file}" if file else f"No settings file; it would be {config_path()}")
     for name, value in loaded.settings.model_dump(mode="json").items():
-        yield Finding("ok", f"{name} = {json.dumps(value, ensure_ascii=False)}, from {loaded.origins[name]}")
+        origin = loaded.origins[name]
+        text = f"{name} = {json.dumps(value, ensure_ascii=False)}, from {origin}"
+        yield Finding("ok", text, detail=origin == DEFAULT)
         secret: object = getattr(loaded.settings, name)
         if isinstance(secret, SecretStr) and len(secret.get_secret_value()) < STRONG:
             yield Finding(
@@ -130,7 +142,7 @@ def _writable(folder: Path, kind: str) -> Finding:
     except OSError as error:
         advice = f"set {kind}_folder to one that can be written (KG_SEXTANT_{kind.upper()}_FOLDER)"
         return Finding("fail", f"The {kind} folder {folder} cannot be written ({error.strerror}): {advice}")
-    return Finding("ok", f"The {kind} folder {folder} can be written")
+    return Finding("ok", f"The {kind} folder {folder} can be written", detail=True)
 
 
 async def _comparing(settings: Settings) -> Finding:

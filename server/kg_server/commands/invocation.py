@@ -1,16 +1,22 @@
 """What a command is told about its surroundings."""
 
 import logging
+import os
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, TextIO
 
 import typer
 
+from kg_boundary.private_files import private_folder
 from kg_boundary.secrets import RedactingFormatter, Redactor
-from kg_server.settings_loading import LoadedSettings, default_config_file, load_settings
+from kg_server.commands.output import warn
+from kg_server.settings_loading import DEFAULT, LoadedSettings, default_config_file, load_settings
+
+FOLDERS: Final = ("cache_folder", "data_folder")
 
 TELL_TOO_MUCH: Final = ("httpx2", "httpcore2")
 """Loggers that write whole addresses, in which a password may stand."""
@@ -56,11 +62,41 @@ class Invocation:
         Raises:
             InvalidRequest: A setting is unknown or has a wrong value.
         """
-        loaded = load_settings(flags, self.environ, self.settings_file)
+        loaded = with_folders_that_can_be_written(load_settings(flags, self.environ, self.settings_file))
         redactor = loaded.settings.redactor
         self.secrecy.redactor = redactor.also(self.secrecy.redactor.secrets, self.secrecy.redactor.users)
         log_to(sys.stderr, loaded.settings.log_level, self.secrecy.message)
         return loaded
+
+
+def with_folders_that_can_be_written(loaded: LoadedSettings) -> LoadedSettings:
+    """Return the settings with temporary folders, after a warning, in place of default ones that cannot be written."""
+    folders = {
+        name: getattr(loaded.settings, name)
+        for name in FOLDERS
+        if loaded.origins[name] == DEFAULT and not _can_be_made(getattr(loaded.settings, name))
+    }
+    if not folders:
+        return loaded
+    place = Path(tempfile.mkdtemp(prefix="kg-sextant-"))
+    warn(
+        f"{' and '.join(map(str, folders.values()))} cannot be written, so that {place} is used, which does not last. "
+        f"Set {' and '.join(folders)} to folders that can be written."
+    )
+    temporary = {name: place / name for name in folders}
+    return replace(
+        loaded,
+        settings=loaded.settings.model_copy(update=temporary),
+        origins={**loaded.origins, **dict.fromkeys(folders, "what can be written")},
+    )
+
+
+def _can_be_made(folder: Path) -> bool:
+    try:
+        private_folder(folder)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK | os.X_OK)
 
 
 def invocation(context: typer.Context) -> Invocation:

@@ -13,9 +13,10 @@ def escape_what_cannot_be_shown() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def say(text: str) -> None:
-    """Print lines on standard output; what a terminal obeys, and what nobody sees, is escaped."""
-    print(visible_lines(text), flush=True)
+def say(text: str, *, tabs: bool = False) -> None:
+    """Print lines on standard output; what a terminal obeys, and nobody sees, is escaped; tabs may be meant."""
+    parts = text.split("\t") if tabs else (text,)
+    print("\t".join(map(visible_lines, parts)), flush=True)
 
 
 def warn(text: str) -> None:

@@ -11,8 +11,22 @@ def graded(text: str) -> dict[str, list[str]]:
     """Return the lines of a report by grade, without the last line."""
     lines: dict[str, list[str]] = {}
     for line in text.splitlines()[:-1]:
+        if line.endswith("--all shows them."):
+            continue
         lines.setdefault(line[:4].strip(), []).append(line[5:])
     return lines
+
+
+def test_only_what_was_set_and_what_is_wrong_is_shown_unless_all_is_asked_for(cli: CommandLine, tmp_path: Path) -> None:
+    graph = str(write_graph(tmp_path))
+    environ = {"KG_SEXTANT_EMBEDDER": "lexical"}
+    short = cli.run("doctor", graph, **environ).out.splitlines()
+    whole = cli.run("doctor", graph, "--all", **environ).out.splitlines()
+    assert 'ok   embedder = "lexical", from the environment' in short
+    assert [line for line in short if "from the default" in line or line.startswith("ok   numpy")] == []
+    hidden = len(whole) - len(short) + 1
+    assert short[-2:] == [f"{hidden} checks and settings are as usual; --all shows them.", "No problems found."]
+    assert any("from the default" in line for line in whole)
 
 
 def test_a_healthy_installation_gets_only_ok_and_0(cli: CommandLine, tmp_path: Path) -> None:
@@ -52,7 +66,7 @@ def test_unfinished_vectors_are_told_by_a_deep_look(cli: CommandLine, tmp_path: 
 
 def test_every_setting_says_where_it_comes_from(cli: CommandLine, tmp_path: Path) -> None:
     graph = write_graph(tmp_path)
-    settings = graded(cli.run("doctor", str(graph), KG_SEXTANT_LANGUAGES="de").out)["ok"]
+    settings = graded(cli.run("doctor", str(graph), "--all", KG_SEXTANT_LANGUAGES="de").out)["ok"]
     assert f'graph = "{graph}", from the command line' in settings
     assert 'languages = ["de"], from the environment' in settings
     assert f'cache_folder = "{cli.cache}", from the file {tmp_path / "config.toml"}' in settings

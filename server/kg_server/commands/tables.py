@@ -1,0 +1,155 @@
+"""The answers of tools as tables, and the forms in which a table is written."""
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict
+
+Output: TypeAlias = Literal["text", "json", "csv", "tsv", "markdown"]
+Rows: TypeAlias = list[list[str]]
+
+_TRIPLE: Final = ("head", "relation", "tail")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells under a header.
+
+    Args:
+        header: The names of the columns.
+        rows: The cells, ids and values; as many in each row as in the header.
+        labels: What ids are called.
+    """
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def named(self) -> "Table":
+        """Return the table with `label (id)` in place of each id that has a label."""
+        rows = tuple(
+            tuple(f"{self.labels[cell]} ({cell})" if cell in self.labels else cell for cell in row) for row in self.rows
+        )
+        return Table(self.header, rows)
+
+    def with_labels(self) -> "Table":
+        """Return the table with a column of labels behind each column in which some cell has one."""
+        labelled = [any(row[place] in self.labels for row in self.rows) for place in range(len(self.header))]
+        header = [
+            each
+            for name, more in zip(self.header, labelled, strict=True)
+            for each in ((name, f"{name} label") if more else (name,))
+        ]
+        rows = tuple(
+            tuple(
+                each
+                for cell, more in zip(row, labelled, strict=True)
+                for each in ((cell, self.labels.get(cell, "")) if more else (cell,))
+            )
+            for row in self.rows
+        )
+        return Table(tuple(header), rows)
+
+
+class _Answer(BaseModel):
+    """The parts of structured answers that are rows, or counts by id."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    variables: list[str] | None = None
+    rows: Rows = []
+    truth: bool | None = None
+    triples: Rows | dict[str, int] | int | None = None
+    values: Rows = []
+    paths: list[Rows] | None = None
+    candidates: Rows | None = None
+    features: Rows | dict[str, int] | None = None
+    groups: Rows | None = None
+    results: Rows | None = None
+    facts: Rows | None = None
+    neighbors: int | None = None
+    outgoing: dict[str, int] = {}
+    incoming: dict[str, int] = {}
+    classes: dict[str, int] | None = None
+    relations: dict[str, str] | dict[str, int] = {}
+    labels: dict[str, str] | None = None
+
+
+def table_of(structured: Mapping[str, object] | None) -> Table:
+    """Return the structured answer of a tool as a table; one without columns where it holds no rows."""
+    answer = _Answer.model_validate(structured or {})
+    names = {name: text for name, text in answer.relations.items() if isinstance(text, str)}
+    none: tuple[tuple[str, ...], Rows] = ((), [])
+    header, rows = next(((header, rows) for header, rows in _choices(answer) if rows is not None), none)
+    wide = len(header)
+    whole = tuple((*row[:wide], *[""] * (wide - len(row))) for row in rows)
+    return Table(header, whole, {**names, **(answer.labels or {})})
+
+
+def _choices(answer: _Answer) -> Iterator[tuple[tuple[str, ...], Rows | None]]:
+    if answer.truth is not None:
+        yield ("answer",), [[str(answer.truth).lower()]]
+    yield tuple(answer.variables or ()), answer.rows if answer.variables is not None else None
+    yield _TRIPLE, [*answer.triples, *answer.values] if isinstance(answer.triples, list) else None
+    yield ("path", "step", *_TRIPLE), _steps(answer.paths)
+    yield ("id", "label", "description", "types", "score", "match", "fact", "text"), answer.candidates
+    yield ("feature", "value", "type"), answer.features if isinstance(answer.features, list) else None
+    yield ("entity", "relation", "direction", "count", "score", "hop", "far ends"), _joined(answer.groups)
+    yield ("part", "node", "relation", "result", "type"), answer.results
+    yield ("path", *_TRIPLE, "verified"), answer.facts
+    yield ("direction", "relation", "count"), _degrees(answer)
+    yield ("kind", "id", "count"), _schema(answer)
+
+
+def _steps(paths: Sequence[Rows] | None) -> Rows | None:
+    if paths is None:
+        return None
+    return [
+        [str(number), str(step), *triple]
+        for number, path in enumerate(paths, start=1)
+        for step, triple in enumerate(path, start=1)
+    ]
+
+
+def _joined(groups: Rows | None) -> Rows | None:
+    """Put all far ends of a group into one cell."""
+    return None if groups is None else [[*group[:6], " ".join(group[6:])] for group in groups]
+
+
+def _degrees(answer: _Answer) -> Rows | None:
+    if answer.neighbors is None:
+        return None
+    tables = (("out", answer.outgoing), ("in", answer.incoming))
+    return [[way, relation, str(count)] for way, counts in tables for relation, count in counts.items()]
+
+
+def _schema(answer: _Answer) -> Rows | None:
+    if answer.classes is None:
+        return None
+    features = answer.features if isinstance(answer.features, dict) else {}
+    kinds = (("class", answer.classes), ("relation", answer.relations), ("feature", features))
+    return [[kind, each, str(count)] for kind, counts in kinds for each, count in counts.items()]
+
+
+def _separated(table: Table, delimiter: str) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
+    writer.writerows((table.header, *table.rows) if table.header else ())
+    return out.getvalue().rstrip("\n")
+
+
+def _markdown(table: Table) -> str:
+    rows = (table.header, ("---",) * len(table.header), *table.rows)
+    lines = ["| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row) + " |" for row in rows]
+    return "\n".join(lines) if table.header else ""
+
+
+WRITERS: Final[Mapping[Literal["csv", "tsv", "markdown"], Callable[[Table], str]]] = {
+    "csv": lambda table: _separated(table.with_labels(), ","),
+    "tsv": lambda table: _separated(table.with_labels(), "\t"),
+    "markdown": lambda table: _markdown(table.named()),
+}
+"""How a table is written, by form."""

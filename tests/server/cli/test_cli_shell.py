@@ -1,0 +1,153 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from mcp.types import Tool
+
+from cli_runs import CommandLine, Run, write_graph
+from kg_server.commands.completion import COMPLETING
+from kg_server.commands.line_editing import completions
+from kg_server.commands.tables import WRITERS, table_of
+
+TOOLS = [
+    Tool(name="GetNeighbor", input_schema={"properties": {"entity": {}, "relation": {}, "limit": {}}}),
+    Tool(name="Sparql", input_schema={"properties": {"query": {}}}),
+]
+
+
+@pytest.fixture
+def typed(cli: CommandLine, tmp_path: Path) -> Callable[..., Run]:
+    """Runs a shell on the small graph, which is imported before, with these lines."""
+    graph = str(write_graph(tmp_path))
+    cli.run("call", "Degree", "entity=Q17", "--graph", graph)
+    return lambda *lines: cli.run_given("\n".join(lines), "shell", graph)
+
+
+def words(text: str) -> list[list[str]]:
+    return [line.split() for line in text.splitlines() if line.strip()]
+
+
+def test_tools_expressions_queries_and_names_are_answered_as_tables(typed: Callable[..., Run]) -> None:
+    run = typed(
+        "GetNeighbor entity=Japan relation=capital",
+        "Count[Neighbor[Q17, capital]]",
+        "SELECT ?x ?y",
+        "WHERE { ?x wdt:P36 ?y }",
+        "LIMIT 1",
+        "",
+        "Tokyo",
+        ".quit",
+        "never read",
+    )
+    said = words(run.out)
+    assert (run.code, run.err) == (0, "")
+    assert ["head", "relation", "tail"] in said
+    assert ["Japan", "(Q17)", "capital", "(P36)", "Tokyo", "(Q1490)"] in said
+    assert ["1", "1", "number"] in said
+    assert ["Japan", "(Q17)", "Tokyo", "(Q1490)"] in said
+    assert any(line[:2] == ["Exact:", "'Tokyo'"] for line in said)
+    assert "never" not in run.out
+
+
+def test_the_form_of_answers_can_be_changed_and_failures_end_with_1(typed: Callable[..., Run]) -> None:
+    run = typed(
+        ".output csv",
+        "GetNeighbor entity=Q17 limit=1",
+        "GetNeighbor entity=Q5",
+        ".nonsense",
+        'Feature entity="',
+        ".tools",
+    )
+    assert run.code == 1
+    assert "Q17,Japan,P36,capital,Q1490,Tokyo" in run.out.splitlines()
+    assert ["'Q5'" in run.err, "Unknown command '.nonsense'." in run.err, "No closing quotation" in run.err] == [
+        True
+    ] * 3
+    assert "Degree" in run.out
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("Get", ["GetNeighbor "]),
+        ("Cou", ["Count[", "COUNT"]),
+        ("sel", ["SELECT"]),
+        ("GetNeighbor ", ["entity=", "relation=", "limit="]),
+        ("GetNeighbor entity=Q1 re", ["relation="]),
+        ("GetNeighbor limit=1", []),
+        ("GetNeighbor entity=Tok", ["Tokyo", "Tokyo Tower"]),
+        ("GetNeighbor entity='Tokyo To", ["Tower"]),
+        ("Count[Neighbor[Tok", ["Tokyo", "Tokyo Tower"]),
+        ('SELECT ?x WHERE { ?x @"country" @"Tokyo To', ["Tower"]),
+    ],
+)
+def test_what_a_tab_offers(line: str, expected: list[str]) -> None:
+    def like(start: str) -> list[str]:
+        return [name for name in ("Tokyo", "Tokyo Tower") if name.startswith(start)]
+
+    assert completions(line, TOOLS, like) == expected
+
+
+@pytest.mark.parametrize(
+    ("shell", "environ", "expected"),
+    [
+        ("bash", {"COMP_WORDS": "kg-sextant call GetN", "COMP_CWORD": "2"}, ["GetNeighbor"]),
+        ("bash", {"COMP_WORDS": "kg-sextant call Feature ", "COMP_CWORD": "3"}, ["entity=", "feature="]),
+        (
+            "bash",
+            {"COMP_WORDS": "kg-sextant call Feature entity = Frankfurt", "COMP_CWORD": "5"},
+            ["Frankfurt", "Frankfurt\\ \\(Oder\\)"],
+        ),
+        (
+            "fish",
+            {
+                "_TYPER_COMPLETE_ARGS": "kg-sextant call Feature entity=Frankfurt",
+                "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+            },
+            ["entity=Frankfurt"],
+        ),
+    ],
+)
+def test_a_shell_completes_tools_arguments_and_entities(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch, shell: str, environ: dict[str, str], expected: list[str]
+) -> None:
+    variables = {**environ, COMPLETING: f"complete_{shell}"}
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    run = cli.run(**variables)
+    assert [line.partition("\t")[0] for line in run.out.splitlines()][: len(expected)] == expected
+
+
+ANSWERS: list[tuple[dict[str, object], str]] = [
+    ({"truth": True, "variables": [], "rows": []}, "answer\ntrue"),
+    (
+        {"triples": [["a", "r", "b"]], "values": [["a", "f", "1"]], "labels": {"a": "A"}},
+        "head,head label,relation,tail\na,A,r,b\na,A,f,1",
+    ),
+    ({"paths": [[["a", "r", "b"], ["b", "r", "c"]]]}, "path,step,head,relation,tail\n1,1,a,r,b\n1,2,b,r,c"),
+    (
+        {"features": [["f", "x,y", "string"]], "relations": {"f": "F"}},
+        'feature,feature label,value,type\nf,F,"x,y",string',
+    ),
+    (
+        {"groups": [["a", "r", "out", "2", "0.1", "1", "b", "c"]]},
+        "entity,relation,direction,count,score,hop,far ends\na,r,out,2,0.1,1,b c",
+    ),
+    ({"neighbors": 2, "outgoing": {"r": 2}, "incoming": {}}, "direction,relation,count\nout,r,2"),
+    (
+        {"entities": 1, "triples": 3, "classes": {"c": 1}, "relations": {"r": 2}, "features": {"f": 3}},
+        "kind,id,count\nclass,c,1\nrelation,r,2\nfeature,f,3",
+    ),
+    ({"facts": [["1", "a", "r", "b", "verified"]]}, "path,head,relation,tail,verified\n1,a,r,b,verified"),
+    ({}, ""),
+]
+
+
+@pytest.mark.parametrize(("structured", "expected"), ANSWERS)
+def test_the_rows_of_every_kind_of_answer_are_written(structured: dict[str, object], expected: str) -> None:
+    assert WRITERS["csv"](table_of(structured)) == expected
+
+
+def test_a_cell_of_markdown_stays_one_cell() -> None:
+    table = table_of({"variables": ["x"], "rows": [["a|b\nc"]]})
+    assert WRITERS["markdown"](table) == "| x |\n| --- |\n| a\\|b c |"
