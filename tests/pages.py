@@ -65,7 +65,7 @@ def kg_sextant_words(line: str) -> list[str] | None:
     started = [
         place
         for place, word in enumerate(words)
-        if word == "kg-sextant" and (place == 0 or words[place - 1] in {"--", "."})
+        if word == "kg-sextant" and (place == 0 or words[place - 1] in {"--", ".", "|"})
     ]
     return [word for word in words[started[-1] + 1 :] if word != "}"] if started else None
 
@@ -74,7 +74,8 @@ def tool_calls() -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield every tool call on the sample that a shell block makes: its tool and its `key=value` arguments."""
     for line in shell_lines():
         words = kg_sextant_words(line)
-        if words is not None and words[0] == "call" and "--graph" not in words:
+        given = words is not None and any(word == "-" or word.startswith("@") for word in words)
+        if words is not None and words[0] == "call" and "--graph" not in words and not given:
             yield words[1], tuple(word for word in words[2:] if "=" in word)
         if line.startswith("inspect "):
             yield _inspected(shlex.split(line))

@@ -6,6 +6,8 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Final
 
@@ -74,6 +76,29 @@ def test_the_record_of_the_page_can_be_made_again(tmp_path: Path) -> None:
     assert python("tools/record_run.py", folder=tmp_path).stdout == "goethe.jsonl: Frankfurt\n"
     made = read_trace(tmp_path / "docs" / "examples" / RECORD.name)
     assert [line.kind for line in made] == [line.kind for line in read_trace(RECORD)]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.ipynb")), ids=lambda path: path.name)
+def test_a_notebook_keeps_the_format_of_notebooks(path: Path) -> None:
+    schema = json.loads((ROOT / "tests" / "data" / "schemas" / "notebook.schema.json").read_text(encoding="utf-8"))
+    check: Callable[[object, object], None] = import_module("jsonschema").validate
+    check(json.loads(path.read_text(encoding="utf-8")), schema)
+
+
+def test_a_command_is_found_beside_this_python_without_an_active_environment(tmp_path: Path) -> None:
+    program = """
+import asyncio
+from kg_agents import connect
+
+async def main():
+    async with connect("kg-sextant serve sample") as graph:
+        print(type(graph).__name__)
+
+asyncio.run(main())
+"""
+    environ = {"PATH": os.defpath, "HOME": str(tmp_path)}
+    run = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True, check=False)
+    assert (run.stdout, run.returncode) == ("KnowledgeGraph\n", 0), run.stderr
 
 
 def test_a_notebook_whose_outputs_are_stale_is_shown_and_written_anew(tmp_path: Path) -> None:

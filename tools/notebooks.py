@@ -7,11 +7,9 @@ import inspect
 import io
 import json
 import os
-import sys
 import tempfile
 from collections.abc import Generator
 from importlib import import_module
-from pathlib import Path
 from types import FunctionType
 from typing import Literal
 
@@ -62,17 +60,19 @@ def performed(text: str) -> str:
                 if inspect.iscoroutine(ended):
                     loop.run(ended)
             lines = printed.getvalue().splitlines(keepends=True)
-            cell.execution_count, cell.outputs = count, [_Stream(text=lines)] if lines else []
+            cell.execution_count, cell.outputs = (
+                count,
+                [_Stream(output_type="stream", name="stdout", text=lines)] if lines else [],
+            )
     return json.dumps(notebook.model_dump(exclude_unset=True), indent=1, ensure_ascii=False) + "\n"
 
 
 @contextlib.contextmanager
 def _home_of_its_own() -> Generator[None]:
-    """Let servers that a notebook starts be found beside this Python, and keep what they write out of the way."""
+    """Keep what servers that a notebook starts write out of the way; no environment is active for them."""
     before = {name: os.environ.get(name) for name in ("HOME", "PATH")}
     with tempfile.TemporaryDirectory() as home:
-        path = os.pathsep.join((str(Path(sys.executable).parent), before["PATH"] or os.defpath))
-        os.environ.update(HOME=home, PATH=path)
+        os.environ.update(HOME=home, PATH=os.defpath)
         try:
             yield
         finally:

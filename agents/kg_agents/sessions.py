@@ -2,6 +2,8 @@
 
 import json
 import shlex
+import shutil
+import sysconfig
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -199,7 +201,14 @@ def _client_target(target: Target) -> Target:
         command, *arguments = shlex.split(target)
     except ValueError as error:
         raise ToolError(f"{_name_of(target)} is no command line. {_ADVICE}") from error
-    return StdioServerParameters(command=command, args=arguments)
+    return StdioServerParameters(command=_found(command), args=arguments)
+
+
+def _found(command: str) -> str:
+    """Return a command by its path where it is found only beside this Python, whose environment need not be active."""
+    if shutil.which(command) is not None:
+        return command
+    return shutil.which(command, path=sysconfig.get_path("scripts")) or command
 
 
 def _name_of(target: Target) -> str:

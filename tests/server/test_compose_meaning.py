@@ -44,7 +44,7 @@ def results(data: dict[str, object]) -> list[str]:
             [],
             "1984 is read as how many; in quotation marks it names 1984 (e:s1984).",
         ),
-        ('Where[Type[tower], located in = "2"]', ["e:t1"], "Nothing here is named '2', which is read as how many."),
+        ('Where[Type[tower], located in = "2"]', ["e:t1"], "No entity matches '2', so it is read as how many."),
         ("Where[Type[tower], located in > -1]", ["e:t0", "e:t1"], ""),
         (f"Where[Type[city], -located in < 1{'0' * 20}]", ["e:c0", "e:c1", "e:c2"], ""),
         ("Where[Type[city], population > １९９]", ["e:c0", "e:c1"], ""),

@@ -225,7 +225,7 @@ class Reader:
         if named is not None:
             self.heard.note(f"{value.text} is read as how many; in quotation marks it names ", named.nodes[0], ".")
         elif value.quoted:
-            self.heard.note(f"Nothing here is named {quoted}, which is read as how many.")
+            self.heard.note(f"No entity matches {quoted}, so it is read as how many.")
         return number
 
     async def _other_way(self, of: SetExpression, value: Words) -> Way | None:
