@@ -108,7 +108,7 @@ async def test_a_class_is_read_in_the_plural_and_with_a_slip(cities: LocalAdapte
 
 async def test_what_names_no_class_is_refused_with_the_way_to_all(cities: LocalAdapter) -> None:
     text = await refused(cities, "Type[flower]")
-    assert text.startswith("Nothing here is named 'flower'. ")
+    assert text.startswith("No entity matches 'flower'. ")
     assert "Schema lists the classes.\nline 1, column 6: " in text
     assert "is no class here: nothing is an instance of it. Schema" in await refused(cities, "Type[Turm]")
 
