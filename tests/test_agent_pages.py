@@ -20,7 +20,7 @@ from scripted_model import serving_model
 
 RECORD: Final = ROOT / "docs" / "examples" / "goethe.jsonl"
 TEMPLATES: Final = ROOT / "prompts" / "kg_prompts" / "templates"
-PARTS: Final = {"graph_counselor/functions.md", "graph_counselor/task.md"}
+PARTS: Final = {"graph_counselor/calls.md", "graph_counselor/functions.md", "graph_counselor/task.md"}
 """Templates that stand inside others."""
 
 AS_IN_A_NOTEBOOK: Final = (
@@ -46,12 +46,12 @@ def page() -> str:
 @pytest.mark.parametrize("block", [each for each in blocks("python") if each.asks_model], ids=str)
 def test_lines_that_ask_a_model_get_the_answers_of_both_agents(block: Block, tmp_path: Path) -> None:
     oda = ("Keep: 1\nAction: Answer\nAnswer:\nFrankfurt [1]",)
-    counselor = ("Look.", "Around him.", "Neighbor[Q5879, -influenced by]", "Done.", "It.", "Finish[Q7200]", "[yes]")
+    counselor = ("Action: Neighbor[Q5879, -influenced by]", "Action: Finish[Q7200]", "[yes]")
     with serving_model(*oda, *counselor) as service:
         asked = block.text.replace(LOCAL_MODEL, service.url)
         ended = python("-W", "error", "-c", AS_IN_A_NOTEBOOK, folder=tmp_path, given=asked)
     assert (ended.stdout, ended.stderr, ended.returncode) == ("('Frankfurt',)\n('Alexander Pushkin',)\n", "", 0)
-    assert [len([line for line in block.text.splitlines() if line]), len(service.asked)] == [5, 8]
+    assert [len([line for line in block.text.splitlines() if line]), len(service.asked)] == [5, 4]
 
 
 def test_the_page_shows_every_prompt_of_both_agents_once() -> None:

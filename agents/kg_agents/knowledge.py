@@ -184,9 +184,9 @@ class KnowledgeGraph:
         parts, results, evidence = (tuple(map(tuple, rows)) for rows in (answer.parts, answer.results, answer.evidence))
         return Composed(parts, results, evidence, answer.labels, answer.relations, call.text)
 
-    async def schema(self, *, max_tokens: int | None = None) -> str:
-        """Return the definition of the graph as text."""
-        return (await self._call("Schema", max_tokens=max_tokens)).text
+    async def schema(self, *, about: str | None = None, max_tokens: int | None = None) -> str:
+        """Return the definition of the graph as text, or what in it is like some words."""
+        return (await self._call("Schema", about=about, max_tokens=max_tokens)).text
 
     async def remember(
         self, memory: str | None, triples: Sequence[Triple], *, allow_unverified: bool = False

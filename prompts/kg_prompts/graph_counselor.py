@@ -59,6 +59,55 @@ class ActionPrompt(TaskPrompt):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StepPrompt(Prompt):
+    """Plan, thought and action in one reply.
+
+    Args:
+        question: The question, and what it is about.
+        definition: What the graph holds around that.
+        steps: The steps so far.
+        tried: The calls of earlier attempts, with what they gave.
+        lessons: What was learnt from earlier attempts; empty at first.
+        step: The number of the step, from 1.
+        sets: Whether there are functions that work with sets and values.
+        examples: Examples of good replies.
+    """
+
+    template: ClassVar[str] = "graph_counselor/step.md"
+    question: str
+    definition: str
+    steps: str
+    tried: str
+    lessons: str
+    step: int
+    sets: bool = True
+    examples: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckPrompt(Prompt):
+    """Whether an answer stands, from the steps alone."""
+
+    template: ClassVar[str] = "graph_counselor/check.md"
+    question: str
+    steps: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LessonPrompt(Prompt):
+    """What to do otherwise after an attempt that failed, in short."""
+
+    template: ClassVar[str] = "graph_counselor/lesson.md"
+    question: str
+    definition: str
+    steps: str
+    outcome: str
+    most_steps: int
+    sets: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JudgePrompt(Prompt):
     """Whether an answer stands (appendix D.3)."""
 

@@ -7,15 +7,23 @@ from functools import partial
 from typing import TypeAlias
 
 from kg_agents.answers import Step as ShownStep
-from kg_agents.dialogue import Dialogue, FailedReply, RunEnded, Task, Writer
-from kg_agents.graph_counselor.actions import ALL, Action, Finish, Query, read_action, read_single_action
+from kg_agents.dialogue import Dialogue, FailedReply, RunEnded
+from kg_agents.graph_counselor.actions import Finish, Query
 from kg_agents.graph_counselor.answer import CounselorAnswer, answer_of, shown
-from kg_agents.graph_counselor.calls import FOUR
-from kg_agents.graph_counselor.observations import Observation, definition_of, perform, repeated
+from kg_agents.graph_counselor.deliberation import Deliberate, OneReply, ThreeAgents, task_of
+from kg_agents.graph_counselor.observations import (
+    Observation,
+    definition_of,
+    perform,
+    perform_with_hints,
+    repeated,
+    surroundings_of,
+)
 from kg_agents.graph_counselor.prompting import Wording
 from kg_agents.graph_counselor.run import Run
-from kg_agents.graph_counselor.sections import Role, read_prose, read_reflection
+from kg_agents.graph_counselor.sections import read_reflection
 from kg_agents.graph_counselor.settings import CounselorSettings
+from kg_agents.graph_counselor.short_prompting import ShortWording
 from kg_agents.graph_counselor.verdicts import Judgement, read_judgement
 from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.llm import Llm
@@ -62,20 +70,15 @@ class GraphCounselor:
         self._judge_llm = judge or llm
         self._reflector = reflector or llm
         self._settings = settings or CounselorSettings()
-        without = self._settings.ablation
-        self._judged = without != "no-reflection"
-        self._wording = Wording(
-            without != "single-functions",
-            without != "no-planning",
-            self._settings.with_sets,
-            self._settings.as_in_paper,
-            self._settings.learnt,
-            graph_name,
-        )
-        self._read_action = partial(
-            read_action if self._wording.compound else read_single_action,
-            functions=ALL if self._settings.with_sets else FOUR,
-        )
+        self._judged = self._settings.ablation != "no-reflection"
+        self._wording: Wording | ShortWording
+        self._deliberate: Deliberate
+        if self._settings.as_in_paper:
+            self._wording = paper = Wording.of(self._settings, graph_name)
+            self._deliberate = ThreeAgents(self._settings, paper)
+        else:
+            self._wording = short = ShortWording(self._settings, graph_name)
+            self._deliberate = OneReply(self._settings, short)
         self._on_step = on_step
         self._clock = clock
 
@@ -92,13 +95,23 @@ class GraphCounselor:
         talk = talk or Dialogue(self._llm, self._settings.limits, self._clock)
         run = Run(question, tuple(entities), talk)
         try:
-            run.definition = await run.talk.within(
-                partial(definition_of, self._graph, self._settings.definition_tokens)
-            )
+            await run.talk.within(partial(self._define, run))
             return answer_of(run, self._settings, await self._counsel(run))
         except RunEnded as end:
             run.end_attempt("stopped")
             return answer_of(run, self._settings, end.limit, str(end))
+
+    async def _define(self, run: Run) -> None:
+        """Read what the graph holds: all of its definition in the paper, what the question touches otherwise.
+
+        Raises:
+            RunEnded: The graph gives none.
+        """
+        if self._settings.as_in_paper or not run.entities:
+            run.definition = await definition_of(self._graph, self._settings.defined_tokens)
+        else:
+            near = await surroundings_of(self._graph, run.question, run.entities, self._settings.defined_tokens)
+            run.definition, run.labels = near.text, near.labels
 
     async def _counsel(self, run: Run) -> str:
         """Explore and judge; reflect and begin anew. Return why the loop ended."""
@@ -107,6 +120,8 @@ class GraphCounselor:
             return run.ending
         for reflections_left in reversed(range(self._settings.reflections + 1)):
             await self._explore(run)
+            if not self._settings.as_in_paper and run.repeats():
+                break
             await self._judge(run)
             if run.attempts[-1].settled:
                 break
@@ -120,10 +135,7 @@ class GraphCounselor:
         while run.open and len(run.steps) < self._settings.steps:
             run.begin_step()
             try:
-                if self._wording.planned:
-                    run.note(plan=await self._prose(run, "plan"))
-                run.note(thought=await self._prose(run, "thought"))
-                action = await self._act(run)
+                action = await self._deliberate(run)
                 if isinstance(action, Finish):
                     run.finish(action)
                 else:
@@ -133,30 +145,19 @@ class GraphCounselor:
             self._on_step(shown(run.last_step))
         run.end_attempt("steps")
 
-    async def _prose(self, run: Run, role: Role) -> str:
-        """Have the planning agent say how to go on, or the thought agent what to find out next."""
-        task = self._task(role, self._wording.task(role, run))
-        return await run.talk.ask(task, lambda reply: read_prose(reply, role, len(run.steps)))
-
-    async def _act(self, run: Run) -> Action:
-        """Have the execution agent choose functions of the graph, or finish."""
-        task = self._task("action", self._wording.task("action", run))
-        action: Action = await run.talk.ask(task, lambda reply: self._read_action(reply, len(run.steps)))
-        run.note(action=action.written)
-        return action
-
     async def _observe(self, run: Run, query: Query) -> Observation:
         """Perform functions on the graph, unless this attempt has done so before."""
         if before := run.asked_before(query):
             return repeated(before)
-        return await run.talk.within(partial(perform, self._graph, query))
+        looking = perform if self._settings.as_in_paper else perform_with_hints
+        return await run.talk.within(partial(looking, self._graph, query))
 
     async def _judge(self, run: Run) -> None:
         """Have the answer of the last attempt judged, if it has one; what cannot be read is not yes."""
         attempt = run.attempts[-1]
         if (claim := attempt.claim) is None:
             return
-        task = self._task("judge", self._wording.judgement(run, attempt, claim))
+        task = task_of(self._settings, "judge", self._wording.judgement(run, attempt, claim))
         try:
             judgement = await run.talk.ask(task, read_judgement, self._judge_llm)
         except FailedReply as failure:
@@ -167,7 +168,7 @@ class GraphCounselor:
     async def _reflect(self, run: Run) -> None:
         """Have the last attempt reflected on, so that the next one begins with what was learnt."""
         attempt = run.attempts[-1]
-        task = self._task("reflection", self._wording.reflection(run, attempt, self._settings.steps))
+        task = task_of(self._settings, "reflection", self._wording.reflection(run, attempt, self._settings.steps))
         most = self._settings.reflection_characters
         try:
             reflection = await run.talk.ask(task, lambda reply: read_reflection(reply, most), self._reflector)
@@ -175,8 +176,3 @@ class GraphCounselor:
             return
         run.amend(replace(attempt, reflection=reflection))
         self._on_step(ShownStep(len(attempt.steps), reflection, "Reflect", ""))
-
-    def _task(self, purpose: str, write: Writer) -> Task:
-        chosen = self._settings
-        most = chosen.reflection_tokens if purpose == "reflection" else chosen.reply_tokens
-        return Task(purpose, write, most, chosen.temperature, chosen.top_p)

@@ -1,7 +1,8 @@
 """What actions observe: text for the model, and statements for the evidence."""
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kg_agents.dialogue import RunEnded
@@ -15,6 +16,12 @@ from kg_agents.tool_calls import ToolError, ToolRefusal
 _NO_STATEMENT: Final = frozenset({"error", "none", "at least"})
 _RESULT: Final = 5
 _TRIPLE: Final = 3
+_NEAR: Final = 2
+"""How far around the entities of a question is looked before the first step."""
+
+_HINT: Final = 500
+_NOTHING_LIKE: Final = "Nothing here is like"
+_UNKNOWN: Final = re.compile(r"No (?:relation|feature) of this graph is called '(?P<name>[^'\n]{1,80})'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,40 @@ async def definition_of(graph: KnowledgeGraph, max_tokens: int) -> str:
         return await graph.schema(max_tokens=max_tokens)
     except ToolError as error:
         raise RunEnded("graph", f"The definition of the graph cannot be had: {error}") from error
+
+
+async def surroundings_of(
+    graph: KnowledgeGraph, question: str, entities: Sequence[str], max_tokens: int
+) -> Observation:
+    """Return what lies around entities and is like a question, and what relations they have.
+
+    Raises:
+        RunEnded: The graph cannot be observed.
+    """
+    try:
+        near = await graph.observe(question, entities, hops=_NEAR, max_tokens=max_tokens)
+    except ToolError as error:
+        raise RunEnded("graph", f"The graph cannot be observed: {error}") from error
+    return Observation(near.text.partition("\n")[2], labels=near.labels)
+
+
+async def perform_with_hints(graph: KnowledgeGraph, query: Query) -> Observation:
+    """Perform functions on a graph; where it knows no relation of a name, what is like it is observed as well.
+
+    Raises:
+        RunEnded: The graph does not answer, or in no form that is known.
+    """
+    observation = await perform(graph, query)
+    unknown = _UNKNOWN.search(observation.text) if not observation.read.facts else None
+    if unknown is None:
+        return observation
+    try:
+        like = await graph.schema(about=unknown["name"], max_tokens=_HINT)
+    except ToolError:
+        # It is a hint: without it, what was observed stands.
+        return observation
+    found = not like.startswith(_NOTHING_LIKE)
+    return replace(observation, text=f"{observation.text}\n{like}") if found else observation
 
 
 async def perform(graph: KnowledgeGraph, query: Query) -> Observation:

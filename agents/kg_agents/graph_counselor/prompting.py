@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, Self
 
 from kg_agents.dialogue import Writer, fitting
 from kg_agents.graph_counselor.attempts import Attempt
 from kg_agents.graph_counselor.run import Run
 from kg_agents.graph_counselor.scratchpad import Step, shortenings, written
 from kg_agents.graph_counselor.sections import Role
+from kg_agents.graph_counselor.settings import CounselorSettings
 from kg_prompts import examples_for, render
 from kg_prompts.graph_counselor import (
     ActionPrompt,
@@ -42,6 +43,14 @@ class Wording:
     learnt: Literal["all", "latest"] = "all"
     graph: str = ""
 
+    @classmethod
+    def of(cls, settings: CounselorSettings, graph: str) -> Self:
+        """Return the wording that settings ask for."""
+        without = settings.ablation
+        return cls(
+            without != "single-functions", without != "no-planning", settings.with_sets, True, settings.learnt, graph
+        )
+
     def task(self, role: Role, run: Run) -> Writer:
         """Return what writes the prompt of one of the three agents of a step."""
         kind = _TASKS[role]
@@ -52,7 +61,7 @@ class Wording:
                     question=run.topic,
                     definition=run.definition,
                     scratchpad=scratchpad,
-                    reflections=_numbered(run.reflections[-1:] if self.learnt == "latest" else run.reflections),
+                    reflections=numbered(run.reflections[-1:] if self.learnt == "latest" else run.reflections),
                     step=len(run.steps),
                     compound=self.compound,
                     planned=self.planned,
@@ -135,5 +144,6 @@ def outcome_of(attempt: Attempt) -> str:
             return f"It was given up after {len(attempt.steps)} steps: several replies in a row could not be read."
 
 
-def _numbered(reflections: tuple[str, ...]) -> str:
+def numbered(reflections: tuple[str, ...]) -> str:
+    """Return reflections under their numbers."""
     return "\n\n".join(f"Reflection {number}:\n{text}" for number, text in enumerate(reflections, start=1))

@@ -1,6 +1,7 @@
 """The state of one run: the context that grows step by step, and the attempts that are over."""
 
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from kg_agents.dialogue import Dialogue
 from kg_agents.graph_counselor.actions import Finish, Query
@@ -9,6 +10,10 @@ from kg_agents.graph_counselor.observations import Observation
 from kg_agents.graph_counselor.scratchpad import Step
 from kg_agents.graph_counselor.support import Read
 from kg_agents.graph_values import Labels
+from kg_agents.texts import clipped
+
+MAX_GIST: Final = 160
+"""How much of what a call gave the next attempt is told."""
 
 
 @dataclass
@@ -42,7 +47,27 @@ class Run:
     @property
     def topic(self) -> str:
         """The question, and what it is about where that is known."""
-        return f"{self.question}\nIt is about: {', '.join(self.entities)}" if self.entities else self.question
+        names = ", ".join(map(self.labels.node, self.entities))
+        return f"{self.question}\nIt is about: {names}" if self.entities else self.question
+
+    @property
+    def tried(self) -> dict[str, str]:
+        """The actions of attempts that are over, with the beginning of what they gave."""
+        steps = (step for attempt in self.attempts for step in attempt.steps)
+        return {step.action: _gist(step.action, step.observation or "") for step in steps if step.action}
+
+    def repeats(self) -> bool:
+        """Say whether the last attempt brought nothing new: no call, and no answer, that an earlier one had not.
+
+        What was thought of the same answer then is thought of it now.
+        """
+        *earlier, last = self.attempts
+        known = {step.action for attempt in earlier for step in attempt.steps}
+        same = next((attempt for attempt in reversed(earlier) if attempt.claim == last.claim), None)
+        if same is None or any(step.action not in known for step in last.steps if step.action):
+            return False
+        self.amend(replace(last, judgement=same.judgement))
+        return True
 
     @property
     def reflections(self) -> tuple[str, ...]:
@@ -126,3 +151,8 @@ class Run:
         self.steps[-1] = replace(self.steps[-1], observation=observation.text)
         self._read.append(observation.read)
         self.labels = self.labels.merged(observation.labels)
+
+
+def _gist(action: str, observation: str) -> str:
+    """Return the beginning of an observation on one line, without the action that it repeats."""
+    return clipped(" ".join(observation.removeprefix(f"{action}:").split()), MAX_GIST)

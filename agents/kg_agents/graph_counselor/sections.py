@@ -61,6 +61,12 @@ def read_prose(reply: str, role: Role, step: int) -> str | Unreadable:
     return clipped(text, MAX_SECTION)
 
 
+def prose_beside(reply: str, role: Role) -> str | None:
+    """Return what a reply says under the heading of a role, the first time, if it says anything."""
+    text = next((section.text for section in _split(reply) if section.name == role), "").strip("`* \n\t")
+    return clipped(text, MAX_SECTION) if text else None
+
+
 def read_reflection(reply: str, most: int) -> str | Unreadable:
     """Return a reflection, at most so many characters of it, or why there is none.
 

@@ -10,6 +10,8 @@ from kg_agents.dialogue import Limits
 from kg_agents.manner import Manner
 
 _CHARACTERS_PER_TOKEN = 3
+_PAPER_DEFINITION = 2_000
+_DEFINITION = 600
 
 
 CounselorAblation: TypeAlias = Literal["no-planning", "single-functions", "no-reflection"]
@@ -31,7 +33,7 @@ class CounselorSettings:
         top_p: From which share of the likeliest words they choose.
         reply_tokens: How long a plan, a thought, an action or a judgement may be.
         reflection_tokens: How long a reflection may be.
-        definition_tokens: How long the definition of the graph may be.
+        definition_tokens: How long the definition of the graph may be; by default 2,000 in the paper, 600 otherwise.
         closed_book: What becomes of what the model says by itself.
         manner: As in the paper, or as practice taught.
         ablation: What is taken out of the paper's method; nothing by default. It brings the paper's manner with it.
@@ -48,7 +50,7 @@ class CounselorSettings:
     top_p: float = 0.9
     reply_tokens: int = 500
     reflection_tokens: int = 1_500
-    definition_tokens: int = 2_000
+    definition_tokens: int | None = None
     closed_book: ClosedBook = "apart"
     manner: Manner = "sextant"
     ablation: CounselorAblation | None = None
@@ -57,6 +59,11 @@ class CounselorSettings:
     earlier_answer: bool = True
     failures: int = 3
     limits: Limits = field(default_factory=lambda: Limits(tokens=600_000, seconds=900.0))
+
+    @property
+    def defined_tokens(self) -> int:
+        """How long the definition of the graph may be."""
+        return self.definition_tokens or (_PAPER_DEFINITION if self.as_in_paper else _DEFINITION)
 
     @property
     def as_in_paper(self) -> bool:

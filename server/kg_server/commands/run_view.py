@@ -34,6 +34,7 @@ DOING: Final = {
     "answer": "Answering",
     "plan": "Planning",
     "thought": "Thinking",
+    "step": "Planning and choosing functions",
     "judge": "Judging the answer",
 }
 """What a run does while it waits for a tool, or for a model's reply of some purpose."""

@@ -1,0 +1,90 @@
+"""From the steps so far to the next action: three agents in turn, or one reply."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from kg_agents.dialogue import Task, Unreadable, Writer
+from kg_agents.graph_counselor.actions import ALL, Action, read_action, read_single_action
+from kg_agents.graph_counselor.calls import FOUR
+from kg_agents.graph_counselor.prompting import Wording
+from kg_agents.graph_counselor.run import Run
+from kg_agents.graph_counselor.sections import Role, prose_beside, read_prose
+from kg_agents.graph_counselor.settings import CounselorSettings
+from kg_agents.graph_counselor.short_prompting import ShortWording
+
+
+class Deliberate(Protocol):
+    """Has the model choose what to do in a step."""
+
+    async def __call__(self, run: Run, /) -> Action:
+        """Return the action, and note what was said on the way to it.
+
+        Raises:
+            FailedReply: What the model said cannot be read.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ThreeAgents:
+    """One plans, one thinks, one acts (section 2.2 of the paper)."""
+
+    settings: CounselorSettings
+    wording: Wording
+
+    async def __call__(self, run: Run, /) -> Action:
+        """See `Deliberate`."""
+        if self.wording.planned:
+            run.note(plan=await self._prose(run, "plan"))
+        run.note(thought=await self._prose(run, "thought"))
+        task = task_of(self.settings, "action", self.wording.task("action", run))
+        action: Action = await run.talk.ask(task, lambda reply: self._read(reply, len(run.steps)))
+        run.note(action=action.written)
+        return action
+
+    async def _prose(self, run: Run, role: Role) -> str:
+        """Have the planning agent say how to go on, or the thought agent what to find out next."""
+        task = task_of(self.settings, role, self.wording.task(role, run))
+        return await run.talk.ask(task, lambda reply: read_prose(reply, role, len(run.steps)))
+
+    def _read(self, reply: str, step: int) -> Action | Unreadable:
+        functions = ALL if self.settings.with_sets else FOUR
+        reading = read_action if self.wording.compound else read_single_action
+        return reading(reply, step, functions)
+
+
+@dataclass(frozen=True, slots=True)
+class OneReply:
+    """Plan, thought and action in one reply."""
+
+    settings: CounselorSettings
+    wording: ShortWording
+
+    async def __call__(self, run: Run, /) -> Action:
+        """See `Deliberate`."""
+        functions = ALL if self.settings.with_sets else FOUR
+        reading = partial(_with_prose, step=len(run.steps), functions=functions)
+        said = await run.talk.ask(task_of(self.settings, "step", self.wording.step(run)), reading)
+        run.note(plan=said.plan, thought=said.thought, action=said.action.written)
+        return said.action
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    plan: str | None
+    thought: str | None
+    action: Action
+
+
+def _with_prose(reply: str, step: int, functions: tuple[str, ...]) -> _Said | Unreadable:
+    action = read_action(reply, step, functions)
+    if isinstance(action, Unreadable):
+        return action
+    return _Said(prose_beside(reply, "plan"), prose_beside(reply, "thought"), action)
+
+
+def task_of(settings: CounselorSettings, purpose: str, write: Writer) -> Task:
+    """Return what a model is asked for a purpose."""
+    most = settings.reflection_tokens if purpose == "reflection" else settings.reply_tokens
+    return Task(purpose, write, most, settings.temperature, settings.top_p)
