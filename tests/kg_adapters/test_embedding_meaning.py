@@ -232,4 +232,4 @@ anyio.run(main)
         [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True, cwd=tests
     )
     assert done.stdout.strip() == iri("city7").value
-    assert "Searches by meaning will be slow in this store: usearch does not work here" in done.stderr
+    assert "Searches by meaning will take some 15 ms in this store, since usearch does not work here" in done.stderr

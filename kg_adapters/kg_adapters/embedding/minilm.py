@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from kg_adapters.embedding.fair_lock import FairLock
 from kg_adapters.embedding.protocol import Vectors, encodable, is_blank, unit_rows
+from kg_adapters.embedding.word_pieces import WordPieces
 from kg_adapters.errors import Unsupported
 
 MODEL_FOLDER: Final = Path(__file__).parent / "model"
@@ -108,21 +109,6 @@ class MiniLmEmbedder:
         return self._model
 
 
-class _Encoding(Protocol):
-    @property
-    def ids(self) -> list[int]: ...
-
-
-class _Tokenizer(Protocol):
-    """What is used of a `Tokenizer`, whose own types are not complete."""
-
-    def no_padding(self) -> None: ...
-
-    def enable_truncation(self, max_length: int) -> None: ...
-
-    def encode_batch_fast(self, texts: list[str], /) -> Sequence[_Encoding]: ...
-
-
 class _Session(Protocol):
     """What is used of onnxruntime's `InferenceSession`, which has no types."""
 
@@ -135,11 +121,11 @@ class _Model:
     """The tokenizer and the network, loaded."""
 
     def __init__(self, folder: Path, threads: int) -> None:
-        self._tokenizer = _open_tokenizer(_content(folder / TOKENIZER_FILE, TOKENIZER_SHA256))
+        self._tokenizer = WordPieces(_content(folder / TOKENIZER_FILE, TOKENIZER_SHA256), _MAX_TOKENS)
         self._session = _open_session(_content(folder / MODEL_FILE, MODEL_SHA256), threads)
 
     def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
-        return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(list(texts))]
+        return list(map(self._tokenizer.numbers, texts))
 
     def run(self, tokens: Sequence[Sequence[int]]) -> Vectors:
         """Return the vectors of one batch, given the numbers of its tokens; the last text is the longest."""
@@ -159,17 +145,6 @@ def _content(path: Path, sha256: str) -> bytes:
     if hashlib.sha256(content).hexdigest() != sha256:
         raise Unsupported(f"The embedding model's file {path} is damaged. {_AGAIN}")
     return content
-
-
-def _open_tokenizer(content: bytes) -> _Tokenizer:
-    try:
-        library = import_module("tokenizers")
-    except ImportError as error:
-        raise _unusable("tokenizers", error) from error
-    tokenizer: _Tokenizer = library.Tokenizer.from_str(content.decode())
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(_MAX_TOKENS)
-    return tokenizer
 
 
 def _open_session(content: bytes, threads: int) -> _Session:

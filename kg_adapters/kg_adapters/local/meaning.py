@@ -172,7 +172,11 @@ async def build_meaning_index(
         try:
             await link_rows(folder / _LINKS, rows, lambda done: progress(EmbeddingProgress("linking", done, len(rows))))
         except ImportError as error:
-            _log.warning("Searches by meaning will be slow in this store: usearch does not work here (%s).", error)
+            _log.warning(
+                "Searches by meaning will take some 15 ms in this store, since usearch does not work here (%s). "
+                "To install it: pip install 'kg-sextant[large]'",
+                error,
+            )
     save_whole(folder / _SCALES, _scales(rows))
     save_whole(folder / _NODES, nodes.astype(np.int32))
     written = (folder / name for name in (_MATRIX, _NODES, _SCALES, _LINKS))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Grade: TypeAlias = Literal["ok", "warn", "fail"]
 
-PACKAGES: Final = (APP, "mcp", "pydantic", "pyoxigraph", "tantivy", "numpy", "onnxruntime", "tokenizers")
+PACKAGES: Final = (APP, "mcp", "pydantic", "pyoxigraph", "tantivy", "numpy", "onnxruntime")
 COLOURS: Final = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
