@@ -110,9 +110,10 @@ def test_a_file_that_is_no_trace_is_not_overwritten(cli: CommandLine, tmp_path: 
 
 def test_runs_of_one_question_at_once_keep_a_record_each(tmp_path: Path) -> None:
     graph = str(write_story(tmp_path, TOKYO))
-    environ = {**os.environ, "KG_SEXTANT_DATA_FOLDER": str(tmp_path), "KG_SEXTANT_CACHE_FOLDER": str(tmp_path)}
+    folders = {"KG_SEXTANT_DATA_FOLDER": str(tmp_path), "KG_SEXTANT_CACHE_FOLDER": str(tmp_path)}
+    environ = {**os.environ, **folders, "KG_SEXTANT_EMBEDDER": "lexical"}
     words = [*COMMAND, "ask", QUESTION, "--graph", graph, "--entity", "Q1490", "--json"]
-    runs = [subprocess.Popen(words, env=environ, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    runs = [subprocess.Popen(words, env=environ, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     traces = {json.loads(run.communicate(timeout=120)[0])["trace"] for run in runs}
     assert len(traces) == len(runs)
     for trace in traces:
@@ -120,10 +121,12 @@ def test_runs_of_one_question_at_once_keep_a_record_each(tmp_path: Path) -> None
 
 
 def test_an_address_in_the_log_tells_no_password(tmp_path: Path) -> None:
-    environ = {**os.environ, "KG_SEXTANT_DATA_FOLDER": str(tmp_path), "KG_SEXTANT_LOG_LEVEL": "info"}
+    folders = {"KG_SEXTANT_DATA_FOLDER": str(tmp_path), "KG_SEXTANT_CACHE_FOLDER": str(tmp_path)}
+    environ = {**os.environ, **folders, "KG_SEXTANT_LOG_LEVEL": "info", "KG_SEXTANT_EMBEDDER": "lexical"}
+    graph = str(write_story(tmp_path, TOKYO))
     with serving_model("Tokyo", ENOUGH, "Answer: x") as service:
         url = service.url.replace("//", "//bob:hunter2@")
-        words = [*COMMAND, "ask", QUESTION, "--model", "m", "--base-url", url, *PAPER]
+        words = [*COMMAND, "ask", QUESTION, "--graph", graph, "--model", "m", "--base-url", url, *PAPER]
         run = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=120, check=False)
     assert (run.returncode, len(service.asked), "hunter2" in run.stdout + run.stderr) == (5, 3, False)
 
