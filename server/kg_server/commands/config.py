@@ -24,7 +24,7 @@ from kg_server.settings_loading import SECRET_VARIABLES
 
 def config(
     context: typer.Context,
-    host: Annotated[Host, typer.Argument(help="The MCP client.")],
+    host: Annotated[Host, typer.Argument(metavar="CLIENT", help="Which MCP client.")],
     graph: Annotated[str | None, typer.Argument(help="`sample`, RDF files, a store, or an endpoint's URL.")] = None,
     show_secrets: Annotated[
         bool, typer.Option("--show-secrets", help="Print passwords, tokens and keys, in place of their names.")
