@@ -41,8 +41,9 @@ VALUES = (
     *(typed("2.5", "decimal"), typed("1977", "gYear"), typed("1977-05-01", "date"), typed("1977-05", "gYearMonth")),
     *(typed("1977-05-01T10:00:00Z", "dateTime"), typed("Ab", "string"), typed("true", "boolean")),
     Literal("ab", Iri("http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"), "en"),
+    *(typed("12000-01-01", "date"), typed("-0044-03-15", "date")),
 )
-GIVEN = (*VALUES[:10], typed("b", "string"))
+GIVEN = (*VALUES[:10], *VALUES[-2:], typed("b", "string"))
 OPERATORS: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=")
 
 _triples = st.builds(Triple, st.sampled_from(NODES), st.sampled_from(RELATIONS), st.sampled_from(NODES))
@@ -70,7 +71,7 @@ def questions() -> st.SearchStrategy[SetQuestion]:
         ends,
         st.builds(Grouped, _sets, _paths),
         st.builds(Tabled, _sets, columns.map(tuple)),
-        st.builds(SharedBy, st.tuples(_sets, _sets)),
+        st.builds(SharedBy, st.tuples(_sets, _sets), st.sampled_from(((), ((RELATIONS[0], RELATIONS[0]),)))),
     )
 
 

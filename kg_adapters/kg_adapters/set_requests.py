@@ -7,7 +7,7 @@ from typing import Literal as Choice
 from kg_adapters.algebra import Measure, NumberOf, Path, SetExpression, Step, ValueOf, require_nodes
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.models import Count
-from kg_adapters.terms import Fact, Literal, Node, Term, literal_key, node_key
+from kg_adapters.terms import Fact, Iri, Literal, Node, Term, literal_key, node_key
 
 Function: TypeAlias = Choice["sum", "mean", "min", "max"]
 
@@ -92,17 +92,33 @@ class SharedBy:
     descriptions (`Vocabulary.texts`) do not count. They come by step, outgoing ones first, then by relation, then by
     `term_key`.
 
+    Args:
+        sets: The sets.
+        inverses: Pairs of relations that say the same in opposite directions, with a symmetric one as both; the graph
+            has statements with each of them. A step backwards over one is a step over the other.
+
     Raises:
         InvalidRequest: There are fewer than two sets, or one holds values.
     """
 
     sets: tuple[SetExpression, ...]
+    inverses: tuple[tuple[Iri, Iri], ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.sets) < 2:
             raise InvalidRequest("At least two sets are needed to have something in common.")
         for each in self.sets:
             require_nodes(each)
+
+    @property
+    def opposites(self) -> dict[Iri, Iri]:
+        """The inverse of each relation that has one."""
+        return {one: other for pair in self.inverses for one, other in (pair, pair[::-1])}
+
+    def steps_of(self, step: Step) -> tuple[Step, ...]:
+        """Return the steps that count as one: itself, and what leads the same way over the inverse."""
+        inverse = self.opposites.get(step.relation)
+        return (step,) if inverse is None else (step, Step(inverse, "in"))
 
 
 SetQuestion: TypeAlias = Listed | Aggregated | Grouped | Tabled | SharedBy
@@ -187,6 +203,7 @@ class Computed:
         shared: The first shared terms.
         value: The sum or mean as a number, the least or greatest value as the graph holds it.
         without: How many members were left out since they have no measure or no group.
+        measured: How many members a sum, mean, least or greatest is of; they may have more values than they are.
         witnesses: The facts that show the first results: members, rows, of a group a member that is in it, of shared
             terms those of each set, of the least and the greatest a member that has it, of a sum or mean any members.
     """
@@ -198,6 +215,7 @@ class Computed:
     shared: tuple[SharedTerm, ...] = ()
     value: float | Literal | None = None
     without: Count = NONE
+    measured: Count = NONE
     witnesses: tuple[Witness, ...] = ()
 
 

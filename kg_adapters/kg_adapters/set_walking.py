@@ -19,11 +19,9 @@ from kg_adapters.algebra import (
     Instances,
     Intersect,
     Kept,
-    Linked,
     Meets,
     Members,
     Minus,
-    Numbers,
     Path,
     Reached,
     SetExpression,
@@ -34,9 +32,10 @@ from kg_adapters.algebra import (
 from kg_adapters.errors import BackendTimeout, Unsupported
 from kg_adapters.local.sets.answers import LocalSets
 from kg_adapters.local.sets.gathered import sets_of
-from kg_adapters.models import Count, Direction, EdgeDirection, NeighborPage
+from kg_adapters.models import Direction, EdgeDirection, NeighborPage
 from kg_adapters.protocol import KGAdapter, SupportsSets
 from kg_adapters.requests import NeighborRequest
+from kg_adapters.set_bounds import at_least, grows, parts_of
 from kg_adapters.set_requests import Aggregated, Computed, Grouped, Listed, SetQuestion, SetRequest, SharedBy, Tabled
 from kg_adapters.terms import Fact, Iri, Literal, Node
 
@@ -90,13 +89,13 @@ class _Walk:
     async def answer(self, request: SetRequest) -> Computed:
         """Return the answer from what is fetched; a lower bound where that is not everything."""
         await self._gather_for(request.question)
-        if self._cut and not _grows(request.question):
+        if self._cut and not grows(request.question):
             raise Unsupported(
                 f"This takes more than {self._most:,} facts, and those left out could change the answer. "
                 "Narrow the sets first."
             )
         computed = await anyio.to_thread.run_sync(self._sets().compute, request)
-        return _at_least(computed) if self._cut else computed
+        return at_least(computed) if self._cut else computed
 
     async def _gather_for(self, question: SetQuestion) -> None:
         match question:
@@ -106,14 +105,14 @@ class _Walk:
                 await self._along(of, [by if isinstance(by, Path) else by.path])
             case Tabled(of, columns):
                 await self._along(of, [column.path for column in columns])
-            case SharedBy(sets):
+            case SharedBy(sets=sets):
                 for of in sets:
                     await self._gather(of)
                     await self._fetch(self._members(of), ANY)
 
     async def _gather(self, of: SetExpression) -> None:
         """Fetch what it takes to know what is in a set."""
-        for part in _parts_of(of):
+        for part in parts_of(of):
             await self._gather(part)
         match of:
             case Reached(starts, path) | Values(starts, path):
@@ -203,53 +202,5 @@ def _sides(hop: Hop) -> Iterator[tuple[Direction, frozenset[Iri] | None]]:
             yield direction, relations
 
 
-def _parts_of(of: SetExpression) -> tuple[SetExpression, ...]:
-    """Return the sets that a set is directly made of."""
-    match of:
-        case Members() | Instances():
-            return ()
-        case Union(sets) | Intersect(sets) | Minus(sets):
-            return sets
-        case Kept(starts, Linked(to=to)):
-            return starts, to
-        case Reached() | Values() | Kept() | Best():
-            return (of.of,)
-
-
 def _paths_of(condition: Condition) -> tuple[Path, ...]:
     return (condition.path, condition.other) if isinstance(condition, Meets) else (condition.path,)
-
-
-def _grows(question: SetQuestion) -> bool:
-    """Say whether more facts could only make the answer larger."""
-    match question:
-        case Aggregated():
-            return False
-        case SharedBy(sets):
-            return all(map(_set_grows, sets))
-        case Listed(of) | Tabled(of) | Grouped(of):
-            return _set_grows(of)
-
-
-def _set_grows(of: SetExpression) -> bool:
-    if isinstance(of, Minus | Best) or (isinstance(of, Kept) and isinstance(of.condition, Numbers)):
-        return False
-    return all(map(_set_grows, _parts_of(of)))
-
-
-def _at_least(computed: Computed) -> Computed:
-    """Return an answer whose numbers are lower bounds."""
-    return replace(
-        computed,
-        count=_lower(computed.count),
-        without=_lower(computed.without),
-        groups=tuple(replace(group, size=_lower(group.size)) for group in computed.groups),
-        rows=tuple(
-            replace(row, cells=tuple(replace(cell, count=_lower(cell.count)) for cell in row.cells))
-            for row in computed.rows
-        ),
-    )
-
-
-def _lower(count: Count) -> Count:
-    return Count(count.value, exact=False)

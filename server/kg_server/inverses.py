@@ -1,20 +1,24 @@
 """Relations and their inverses walked as one: what is stored as a child of one is the parent of the other."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeAlias
 
+from kg_adapters.algebra import Step
 from kg_adapters.cursors import past_the_end, read_cursor, write_cursor
 from kg_adapters.models import Count, Degree, Direction, EdgeDirection, NeighborPage, RelationCount
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import NeighborRequest
-from kg_adapters.terms import Attribute, Fact, Iri, Node, Triple, node_key
+from kg_adapters.terms import Fact, Iri, Node, Triple, node_key
 from kg_server.names import Names
 
 MAX_COMPARED: Final = 5_000
 """How many facts are looked at to tell which are stored both ways; of more, only those as asked for are shown."""
 
 OPPOSITE: Final[dict[Direction, Direction]] = {"out": "in", "in": "out", "both": "both"}
+
+InverseOf: TypeAlias = Callable[[Iri], Iri | None]
+"""Gives the relation that says the same backwards: the same one if it is symmetric, None if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +70,35 @@ class BothWays:
         return NeighborPage(facts[first:end], Count(len(facts)), first > 0 or behind is not None, behind)
 
 
-async def inverse_of(graph: KGAdapter, relation: Iri) -> Iri | None:
-    """Return the relation that says the same backwards; the same one if it is symmetric, None if there is none."""
-    return (await graph.profile()).inverse_of(relation)
+def no_inverse(relation: Iri) -> Iri | None:
+    """Return the inverse of a relation in a graph of which nothing is known."""
+    del relation
+    return None
+
+
+def one_way(fact: Fact, inverse_of: InverseOf) -> Fact:
+    """Return the same fact for both ways in which it may be stored."""
+    if not isinstance(fact, Triple) or (inverse := inverse_of(fact.relation)) is None:
+        return fact
+    turned = Triple(fact.tail, inverse, fact.head)
+    return min(fact, turned, key=lambda each: (each.relation.value, node_key(each.head)))
+
+
+def both_steps(steps: Iterable[Step], inverse_of: InverseOf) -> tuple[Step, ...]:
+    """Return steps, and behind them those over the inverse of their relation that lead the same way."""
+    straight = tuple(steps)
+    pairs = ((step, inverse_of(step.relation)) for step in straight)
+    turned = (
+        Step(inverse, "in" if step.direction == "out" else "out") for step, inverse in pairs if inverse is not None
+    )
+    return tuple(dict.fromkeys((*straight, *turned)))
+
+
+async def inverses_in_use(graph: KGAdapter) -> tuple[tuple[Iri, Iri], ...]:
+    """Return the pairs of relations that say the same in opposite directions, where facts are stored over both."""
+    pairs = (await graph.profile()).inverses
+    used = (each for each in pairs if each.both or each.symmetric or (each.only_relation and each.only_inverse))
+    return tuple((each.relation, each.inverse) for each in used)
 
 
 async def both_ways(graph: KGAdapter, node: Node, relation: Iri, direction: Direction) -> BothWays | None:
@@ -76,7 +106,7 @@ async def both_ways(graph: KGAdapter, node: Node, relation: Iri, direction: Dire
 
     None where the relation has no inverse, or the graph does not mention the entity.
     """
-    inverse = await inverse_of(graph, relation)
+    inverse = (await graph.profile()).inverse_of(relation)
     if inverse is None:
         return None
     wanted = frozenset({relation, inverse})
@@ -89,12 +119,13 @@ async def both_ways(graph: KGAdapter, node: Node, relation: Iri, direction: Dire
         return found
     ahead = [fact for fact in page.facts if _leads(fact, node, relation, direction)]
     behind = [fact for fact in page.triples if _leads(fact, node, inverse, OPPOSITE[direction])]
-    seen = dict[object, Fact]()
+    inverse_of = {relation: inverse, inverse: relation}.get
+    seen = dict[Fact, Fact]()
     for fact in ahead:
-        seen.setdefault(_meaning(fact, found), fact)
+        seen.setdefault(one_way(fact, inverse_of), fact)
     straight = tuple(seen.values())
     for fact in behind:
-        seen.setdefault(_meaning(fact, found), fact)
+        seen.setdefault(one_way(fact, inverse_of), fact)
     turned = tuple(seen.values())[len(straight) :]
     return replace(found, straight=straight, turned=turned, degree=_degree(node, dict.fromkeys((*ahead, *behind))))
 
@@ -123,13 +154,9 @@ async def without_twins(graph: KGAdapter, node: Node, page: NeighborPage) -> Nei
     outgoing = {triple.tail for triple in page.triples if triple.head == node}
     if not any(triple.head != node and triple.head in outgoing for triple in page.triples):
         return page
-    profile, stated = await graph.profile(), frozenset(page.facts)
-
-    def is_twin(fact: Fact) -> bool:
-        inverse = None if fact.head == node else profile.inverse_of(fact.relation)
-        return inverse is not None and Triple(node, inverse, fact.head) in stated
-
-    facts = tuple(fact for fact in page.facts if not is_twin(fact))
+    inverse_of = (await graph.profile()).inverse_of
+    said = {one_way(fact, inverse_of) for fact in page.facts if fact.head == node}
+    facts = tuple(fact for fact in page.facts if fact.head == node or one_way(fact, inverse_of) not in said)
     twins = len(page.facts) - len(facts)
     return replace(page, facts=facts, total=replace(page.total, value=page.total.value - twins))
 
@@ -139,15 +166,6 @@ def _leads(fact: Fact, node: Node, relation: Iri, direction: Direction) -> bool:
     if fact.relation != relation:
         return False
     return (direction != "in" and fact.head == node) or (direction != "out" and fact.tail == node)
-
-
-def _meaning(fact: Fact, asked: BothWays) -> object:
-    """Return what a fact says, whichever way it is stored."""
-    if isinstance(fact, Attribute):
-        return fact
-    if asked.inverse == asked.relation:
-        return frozenset((fact.head, fact.tail))
-    return (fact.head, fact.tail) if fact.relation == asked.relation else (fact.tail, fact.head)
 
 
 def _degree(node: Node, facts: Iterable[Fact]) -> Degree:

@@ -64,6 +64,13 @@ async def test_where_not_all_facts_are_fetched_the_answer_is_a_lower_bound(
     assert whole.count == Count(least)
 
 
+async def test_how_many_have_no_group_is_not_known_where_not_all_facts_are_fetched() -> None:
+    found = await compute_sets(
+        WithoutSets(over(FACTS)), SetRequest(Grouped(Members(TOWNS), IN), witnesses=0), most_facts=200
+    )
+    assert found.without == Count(0, exact=False)
+
+
 async def test_what_is_left_out_of_a_difference_is_refused() -> None:
     difference = Minus((Members(TOWNS), Reached(Members(TOWNS), IN)))
     with pytest.raises(Unsupported, match="those left out could change the answer"):

@@ -19,6 +19,7 @@ from kg_adapters.algebra import (
     Minus,
     NumberOf,
     Numbers,
+    Operator,
     Path,
     Reached,
     Step,
@@ -44,6 +45,7 @@ from kg_adapters.set_requests import (
     Witness,
 )
 from kg_adapters.sparql.explaining import as_sparql
+from kg_adapters.sparql.queries.sets import MOST_CELLS
 from kg_adapters.sparql.solutions import Solutions
 from kg_adapters.terms import Attribute, Fact, Literal
 from kg_adapters.testing import edge, iri, typed
@@ -122,6 +124,17 @@ async def test_what_shows_a_result_leads_to_it_in_order() -> None:
     assert film in {fact.head for fact in told}
 
 
+@pytest.mark.parametrize("operator", ["=", "!=", "<", "<=", ">", ">="])
+async def test_years_of_more_than_four_digits_compare_with_others(operator: Operator) -> None:
+    dates = (("far", "12000-01-01", "date"), ("old", "-0044-03-15", "date"), ("new", "2000", "gYear"))
+    facts = tuple(Attribute(iri(head), iri("began"), typed(text, kind)) for head, text, kind in dates)
+    among, began = Members(tuple(iri(head) for head, *_ in dates)), Path((Hop((Step(iri("began")),)),))
+    for wanted in (typed("1977", "gYear"), typed("2000-05-01", "date"), typed("11000", "gYear")):
+        question = Listed(Kept(among, Compares(began, operator, wanted)))
+        found = await adapter_over(StandInEndpoint(written(facts))).compute(SetRequest(question, witnesses=0))
+        assert agree(found, SetReference(facts, Vocabulary()).compute(SetRequest(question))), wanted
+
+
 async def test_an_answer_that_was_cut_is_a_lower_bound() -> None:
     row = (Literal("count"), typed("684", "integer"), None, None, None, None)
     endpoint = CannedEndpoint(Solutions(("d", "n", "m", "x", "y", "p"), (row,), truncated=True))
@@ -129,6 +142,47 @@ async def test_an_answer_that_was_cut_is_a_lower_bound() -> None:
     found = await adapter_over(endpoint).compute(SetRequest(Listed(FILMS), limit=0))
 
     assert found == Computed(Count(684, exact=False))
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        Aggregated(FILMS, ValueOf(LENGTH), "sum"),
+        Listed(Best(FILMS, ValueOf(LENGTH))),
+        Listed(Minus((FILMS, LONG))),
+        Listed(Kept(FILMS, Numbers(CAST, "<", 2))),
+    ],
+)
+async def test_a_part_of_an_answer_is_none_where_the_rest_could_change_it(question: SetQuestion) -> None:
+    numbers = [("count", "3"), ("of", "3"), ("with", "2")]
+    rows = [(Literal(about), typed(number, "integer"), None, None, None, None) for about, number in numbers]
+    total = (Literal("sum"), None, typed("269", "double"), None, None, None)
+    columns = ("d", "n", "m", "x", "y", "p")
+    endpoint = CannedEndpoint(Solutions(columns, (*rows, total), truncated=True))
+    with pytest.raises(BackendTimeout, match="only a part of its answer"):
+        await adapter_over(endpoint).compute(SetRequest(question, limit=0))
+
+
+async def test_how_many_have_no_group_is_not_known_where_only_a_part_was_counted() -> None:
+    rows = [
+        (Literal(about), typed(number, "integer"), None, None, None, None)
+        for about, number in (("count", "2"), ("of", "684"), ("with", "3"))
+    ]
+    endpoint = CannedEndpoint(Solutions(("d", "n", "m", "x", "y", "p"), tuple(rows), truncated=True))
+    found = await adapter_over(endpoint).compute(SetRequest(Grouped(FILMS, CAST), limit=0))
+    assert found == Computed(Count(2, exact=False), without=Count(0, exact=False))
+
+
+async def test_a_row_whose_cells_did_not_fit_is_not_said_to_have_none() -> None:
+    crowd = tuple(edge(f"big cast person{number:05}") for number in range(MOST_CELLS))
+    facts = (*crowd, edge("big type film"), edge("late type film"), edge("late cast ann"))
+    question = Tabled(FILMS, (Ends(CAST), NumberOf(CAST)))
+
+    found = await adapter_over(StandInEndpoint(written(facts))).compute(SetRequest(question, cell_limit=2, witnesses=0))
+
+    ends, numbers = zip(*(row.cells for row in found.rows), strict=True)
+    assert not any(cell.count.exact for cell in ends)
+    assert [cell.count for cell in numbers] == [Count(MOST_CELLS), Count(1)]
 
 
 async def test_an_answer_that_does_not_even_count_is_none() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from kg_adapters.algebra import Best, Step
 from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest, Unsupported
 from kg_adapters.models import Count
+from kg_adapters.set_bounds import grows
 from kg_adapters.set_requests import (
     Aggregated,
     Cell,
@@ -60,6 +61,8 @@ class SetReader:
         # What is shown is found first, whether it is listed or not.
         wanted = replace(request, limit=max(request.limit, request.witnesses))
         answer = await self._asker.ask(self._queries.answer(wanted), timeout_s=request.timeout_s)
+        if answer.truncated and not grows(request.question):
+            raise part_of_an_answer()
         computed = _Read(wanted, list(rows(answer)), exact=not answer.truncated).computed()
         if parts := self._evidence.parts(wanted, computed):
             shown = await self._asker.ask(self._evidence.query(parts), timeout_s=request.timeout_s)
@@ -100,6 +103,7 @@ class _Read:
             shared=self._shared(),
             value=self._value(question) if isinstance(question, Aggregated) else None,
             without=self._without(),
+            measured=self._count("with") if isinstance(question, Aggregated) else Count(0),
         )
 
     def _count(self, about: str) -> Count:
@@ -111,7 +115,9 @@ class _Read:
     def _without(self) -> Count:
         if not self._rows["of"]:
             return Count(0)
-        return Count(max(0, self._count("of").value - self._count("with").value), self._exact)
+        if not self._exact:
+            return Count(0, exact=False)
+        return Count(max(0, self._count("of").value - self._count("with").value))
 
     def _members(self) -> tuple[Term, ...]:
         found = {member: row for row in self._rows["member"] if (member := row.term("x")) is not None}
@@ -127,14 +133,18 @@ class _Read:
         return tuple(sorted(groups, key=lambda group: (-group.size.value, term_key(group.by))))
 
     def _table(self, members: Sequence[Term], columns: Sequence[Column]) -> Iterator[Tuple]:
-        read = [self._cells(f"cell{place}", column) for place, column in enumerate(columns)]
+        read: list[dict[Term, Cell]] = []
+        empty: list[Cell] = []
+        for place, column in enumerate(columns):
+            rows_of = self._rows[f"cell{place}"]
+            exact = self._exact and len(rows_of) < MOST_CELLS
+            read.append(self._cells(rows_of, column, exact=exact))
+            empty.append(Cell((), Count(0, exact)))
         for member in members:
             if not isinstance(member, Literal):
-                yield Tuple(member, tuple(cells.get(member, Cell((), Count(0, self._exact))) for cells in read))
+                yield Tuple(member, tuple(cells.get(member, none) for cells, none in zip(read, empty, strict=True)))
 
-    def _cells(self, about: str, column: Column) -> dict[Term, Cell]:
-        found = self._rows[about]
-        exact = self._exact and len(found) < MOST_CELLS
+    def _cells(self, found: Sequence[Row], column: Column, *, exact: bool) -> dict[Term, Cell]:
         if not isinstance(column, Ends):
             numbers = ((row.term("x"), row.number("n")) for row in found)
             return {member: Cell((), Count(number or 0, exact)) for member, number in numbers if member is not None}

@@ -77,8 +77,10 @@ class SetReference:
                 return Computed(Count(len(members)), rows=rows, without=self._unmeasured(of))
             case Grouped(of, by):
                 return self._grouped(of, by, request.limit)
-            case SharedBy(sets):
-                shared = sorted(self._shared(sets), key=lambda each: (_step_key(each.step), term_key(each.term)))
+            case SharedBy():
+                shared = sorted(
+                    self._shared(request.question), key=lambda each: (_step_key(each.step), term_key(each.term))
+                )
                 return Computed(Count(len(shared)), shared=tuple(shared[: request.limit]))
             case Aggregated():
                 return self._aggregated(request.question)
@@ -207,20 +209,21 @@ class SetReference:
         groups = tuple(Group(term, Count(sizes[term])) for term in order[:limit])
         return Computed(Count(len(order)), groups=groups, without=Count(sum(not reached for reached in ends.values())))
 
-    def _shared(self, sets: tuple[SetExpression, ...]) -> Iterator[SharedTerm]:
-        members = [frozenset(self.nodes(each)) for each in sets]
+    def _shared(self, asked: SharedBy) -> Iterator[SharedTerm]:
+        members = [frozenset(self.nodes(each)) for each in asked.sets]
         relations = {fact.relation for fact in self._facts} - self._vocabulary.texts
-        steps = [step for relation in relations for step in (Step(relation), Step(relation, "in"))]
-        for step in steps:
-            path = Path((Hop((step,)),))
+        back = (Step(relation, "in") for relation in relations if relation not in asked.opposites)
+        for step in chain(map(Step, relations), back):
+            path = Path((Hop(asked.steps_of(step)),))
             reached = [frozenset(chain.from_iterable(self.ends(node, path) for node in each)) for each in members]
             yield from (SharedTerm(step, term) for term in reached[0].intersection(*reached[1:]))
 
     def _aggregated(self, question: Aggregated) -> Computed:
         measured = [self._measures(node, question.by) for node in self.nodes(question.of)]
         pairs = [pair for found in measured for pair in found.items()]
-        without = Count(sum(not found for found in measured))
-        return Computed(Count(len(pairs)), value=_value(question, pairs), without=without)
+        having = sum(map(bool, measured))
+        without = Count(len(measured) - having)
+        return Computed(Count(len(pairs)), value=_value(question, pairs), without=without, measured=Count(having))
 
 
 def _value(question: Aggregated, pairs: list[tuple[Literal | None, float]]) -> float | Literal | None:

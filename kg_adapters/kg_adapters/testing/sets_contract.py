@@ -108,6 +108,8 @@ QUESTIONS: Final[tuple[SetQuestion, ...]] = (
     Tabled(FILMS, (NumberOf(Path((ANY,))),)),
     Listed(Best(PEOPLE, NumberOf(Path((ANY,))))),
     SharedBy((Members((iri("heat"),)), Members((iri("ran"), iri("m"))))),
+    SharedBy((Members((iri("rome"),)), Members((iri("cid"),))), ((iri("born"), iri("in")),)),
+    SharedBy((Members((iri("ann"),)), Members((iri("bob"),))), ((iri("cast"), iri("spouse")),)),
 )
 
 

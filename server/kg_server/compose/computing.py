@@ -36,6 +36,7 @@ from kg_adapters.set_walking import compute_sets
 from kg_adapters.sparql.explaining import as_sparql
 from kg_server.compose.around import look_around
 from kg_server.compose.given import AGGREGATES, BEYOND
+from kg_server.compose.left_out import left_out
 from kg_server.compose.lines import Note
 from kg_server.compose.reading import Reader
 from kg_server.compose.relations import ALL_WAYS
@@ -55,8 +56,9 @@ from kg_server.compose.syntax import (
     TableCall,
     TotalCall,
 )
-from kg_server.compose.telling import Asked, Worked, counted, told
+from kg_server.compose.telling import Asked, Worked, told, told_count
 from kg_server.coverage import absence, thinness
+from kg_server.inverses import inverses_in_use
 from kg_server.lines import Over
 from kg_server.results import Knowledge
 
@@ -91,9 +93,11 @@ async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wa
     if isinstance(call, FeatureCall | NeighborCall) and call.route is None:
         return await look_around(graph, reader, number, call, wanted.results)
     asked = await question_of(reader, call)
+    if isinstance(asked.question, SharedBy):
+        asked = replace(asked, question=replace(asked.question, inverses=await inverses_in_use(graph)))
     counting = isinstance(call, CountCall) and not isinstance(asked.question, Aggregated) and asked.kind != "numbers"
     if counting:
-        asked = replace(asked, question=_counted(asked.question))
+        asked = replace(asked, question=_of_members(asked.question))
     request = SetRequest(
         asked.question,
         limit=0 if counting else wanted.results,
@@ -105,12 +109,16 @@ async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wa
     if isinstance(computed.value, float) and not isfinite(computed.value):
         raise reader.misread(call.span, BEYOND)
     if counting:
-        worked = counted(number, call, asked, computed, reader.heard)
+        worked = told_count(number, call, asked, computed, reader.heard)
     else:
         worked = told(number, call, asked, computed, reader.heard, graph.prefixes)
     notes, knowledge = await _meant(graph, asked, computed)
+    silent = await left_out(graph, asked.of, wanted.timeout_s)
+    if isinstance(asked.question, Listed) and not computed.count.value and silent.denied:
+        knowledge = "denied"
     query = as_sparql(asked.question, graph.vocabulary, graph.prefixes, only_count=counting) if wanted.query else None
-    return replace(worked, notes=(*worked.notes, *notes), knowledge=knowledge, query=query)
+    said = (*worked.notes, *notes, *silent.notes)
+    return replace(worked, notes=said, knowledge=knowledge or worked.knowledge, query=query)
 
 
 async def question_of(reader: Reader, operand: Operand) -> Asked:
@@ -172,7 +180,7 @@ async def _other_question(reader: Reader, operand: Operand) -> Asked:
             return Asked(Listed(found), "values" if holds_values(found) else "nodes", found)
 
 
-def _counted(question: SetQuestion) -> SetQuestion:
+def _of_members(question: SetQuestion) -> SetQuestion:
     """Return the question whose count is that of what another one gives."""
     match question:
         case Tabled(of, (Ends(path),)) if not isinstance(of, Best):

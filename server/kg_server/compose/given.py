@@ -15,6 +15,7 @@ from kg_server.compose.syntax import TotalFunction
 AGGREGATES: Final[dict[TotalFunction, Function]] = {"Sum": "sum", "Mean": "mean", "Min": "min", "Max": "max"}
 """What the graph calls the functions that make one value of many."""
 
+PARTLY: Final = "Not all values of this were fetched, so what to compare with is not known."
 BEYOND: Final = "Together these numbers are more than can be computed with, 1.8e308. Min[…] and Max[…] add nothing up."
 
 
@@ -26,10 +27,12 @@ async def value_in(graph: KGAdapter, of: SetExpression, *, or_none: bool) -> Lit
     """
     found = await compute_sets(graph, SetRequest(Listed(of), limit=2, witnesses=0))
     values = [term for term in found.members if isinstance(term, Literal)]
-    if found.count.value > 1 and or_none:
+    if or_none and (found.count.value > 1 or not found.count.exact):
         return None
     if found.count.value > 1:
         raise Unfit(f"This gives {found.count} values, and one is compared with. Min[…] or Max[…] gives one of them.")
+    if not found.count.exact:
+        raise Unfit(PARTLY)
     if not values:
         raise Unfit("This gives no value, so there is nothing to compare with.")
     return values[0]
@@ -57,7 +60,10 @@ async def total_of(graph: KGAdapter, of: SetExpression, by: Measure, function: T
         question = Aggregated(of, by, AGGREGATES[function])
     except InvalidRequest as error:
         raise Unfit(str(error)) from error
-    value = (await compute_sets(graph, SetRequest(question, witnesses=0))).value
+    found = await compute_sets(graph, SetRequest(question, witnesses=0))
+    if not found.count.exact:
+        raise Unfit(PARTLY)
+    value = found.value
     if value is None:
         raise Unfit("None of them has a value, so there is nothing to compare with.")
     if isinstance(value, Literal):

@@ -30,6 +30,7 @@ from kg_adapters.set_requests import Listed, SetRequest
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_server.compose.syntax import Leg, Route, Span
+from kg_server.inverses import both_steps
 from kg_server.lines import Over
 from kg_server.names import names_of
 from kg_server.pointing import MisreadExpression
@@ -148,10 +149,6 @@ class Routes:
             )
         return ValueOf(way.path, way.kind)
 
-    async def inverse_of(self, relation: Iri) -> Iri | None:
-        """Return the relation that says the same backwards, or None."""
-        return (await self._known())[1].inverse_of(relation)
-
     async def _known(self) -> tuple[GraphSchema, GraphProfile]:
         if self._schema is None or self._profile is None:
             self._schema, self._profile = await self._graph.schema(), await self._graph.profile()
@@ -208,10 +205,7 @@ class Routes:
         """Return the relation and its inverse, in the direction that is asked for or both."""
         straight, back = Step(relation), Step(relation, "in")
         steps = {"": [straight], "-": [back], "~": [straight, back]}[leg.mark]
-        inverse = await self.inverse_of(relation)
-        if inverse is not None:
-            steps += [Step(inverse, "in" if step.direction == "out" else "out") for step in steps]
-        return tuple(dict.fromkeys(steps))
+        return both_steps(steps, (await self._known())[1].inverse_of)
 
     async def _relation(self, leg: Leg, sort: Sort, around: SetExpression | None, *, strict: bool) -> Iri:
         nodes = around.nodes[:MAX_SAMPLED] if isinstance(around, Members) else ()

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from kg_adapters.algebra import Best, Members, NumberOf, SetExpression
 from kg_adapters.errors import KGError
@@ -26,6 +27,10 @@ from kg_server.compose.relations import Way
 from kg_server.compose.syntax import Call, Kind
 from kg_server.lines import Over, Piece, kind_of_value
 from kg_server.results import Knowledge
+
+_LEAST_PLAIN: Final = 0.001
+_LEAST_LONG: Final = 1e15
+"""From what size on a sum or mean is told by six digits and a power of ten, as are those below the least plain one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,7 @@ def told(number: int, call: Call, asked: Asked, computed: Computed, heard: Heard
     """Return what is told of a call from the answer of the graph."""
     lines = tuple(_Lines(number, asked, prefixes).of(computed))
     total = max(computed.count.value, len(lines)) if not isinstance(asked.question, Aggregated) else len(lines)
+    cells = [cell.count for row in computed.rows for cell in row.cells]
     return Worked(
         call,
         asked.kind,
@@ -91,18 +97,22 @@ def told(number: int, call: Call, asked: Asked, computed: Computed, heard: Heard
         lines,
         total,
         tuple(line for witness in computed.witnesses for line in _chain(number, witness)),
-        (*heard.notes, *_left_out(asked, computed)),
-        computed.count.exact,
-        read=heard.nodes,
+        (*heard.notes, *_remarks(asked, computed)),
+        computed.count.exact and all(each.exact for each in cells),
+        "unknown" if asked.kind == "numbers" and cells and not any(each.value for each in cells) else None,
+        heard.nodes,
     )
 
 
-def counted(number: int, call: Call, asked: Asked, computed: Computed, heard: Heard) -> Worked:
-    """Return what is told of a number of things."""
+def told_count(number: int, call: Call, asked: Asked, computed: Computed, heard: Heard) -> Worked:
+    """Return what is told of a number of things; that there are none is not stated by any fact."""
     line = Told((computed.count,), (str(number), "", "", computed.count, exactness(computed.count)), "result", number)
     evidence = tuple(each for witness in computed.witnesses for each in _chain(number, witness))
-    notes = (*heard.notes, *_left_out(asked, computed))
-    return Worked(call, "numbers", computed.count, (line,), 1, evidence, notes, computed.count.exact)
+    notes = (*heard.notes, *_remarks(asked, computed))
+    knowledge: Knowledge | None = None if computed.count.value else "unknown"
+    return Worked(
+        call, "numbers", computed.count, (line,), 1, evidence, notes, computed.count.exact, knowledge, heard.nodes
+    )
 
 
 class _Lines:
@@ -153,7 +163,7 @@ class _Lines:
         if self._numbers:
             yield cell.count
         elif not cell.terms:
-            yield "none"
+            yield "none" if cell.count.exact else "not known"
         else:
             for place, term in enumerate(cell.terms):
                 yield from ((", ", term) if place else (term,))
@@ -165,7 +175,7 @@ class _Lines:
         if self._numbers:
             return [(number, node, over, cell.count, exactness(cell.count))]
         told: list[tuple[Piece, ...]] = [(number, node, over, term, self._kind(term)) for term in cell.terms]
-        return told or [(number, node, over, "", "none")]
+        return told or [(number, node, over, "", "none" if cell.count.exact else "at least")]
 
     @property
     def _numbers(self) -> bool:
@@ -182,7 +192,7 @@ class _Lines:
 def _values_of(cell: Cell) -> Cell:
     """Return a cell without nodes."""
     values = tuple(term for term in cell.terms if isinstance(term, Literal))
-    return Cell(values, Count(len(values), exact=cell.count.value == len(cell.terms)))
+    return Cell(values, Count(len(values), exact=cell.count.exact and cell.count.value == len(cell.terms)))
 
 
 def exactness(count: Count) -> str:
@@ -192,7 +202,9 @@ def exactness(count: Count) -> str:
 
 def plain_number(number: float) -> str:
     """Return a sum or a mean as people write it."""
-    return f"{number:,.0f}" if number == int(number) else f"{number:,.4f}".rstrip("0")
+    if number and not _LEAST_PLAIN <= abs(number) < _LEAST_LONG:
+        return f"{number:.6g}"
+    return f"{number:,.4f}".rstrip("0").removesuffix(".")
 
 
 def _size(asked: Asked, computed: Computed) -> Piece:
@@ -223,15 +235,19 @@ def noun(count: Count, name: str) -> str:
     return f"{count} {name if count.value == 1 else plural}"
 
 
-def _left_out(asked: Asked, computed: Computed) -> Iterator[Note]:
-    """Yield how many could not be taken into account."""
-    best = asked.question.of if isinstance(asked.question, Tabled) else None
-    if isinstance(best, Best) and computed.count.value > best.n:
-        yield (f"{computed.count} are told, since {computed.count.value - best.n:,} more equal the last of {best.n}.",)
-    if not computed.without.value:
-        return
-    what = "none of it" if asked.way is None else f"no {asked.way.name}"
-    yield (f"{computed.without} more {'has' if computed.without.value == 1 else 'have'} {what} and are not counted.",)
+def _remarks(asked: Asked, computed: Computed) -> Iterator[Note]:
+    """Yield what a number alone would hide: members that are as good as the last, several values, those left out."""
+    question, number, without = asked.question, computed.count, computed.without
+    best = question.of if isinstance(question, Tabled | Listed) else None
+    if isinstance(best, Best) and number.value > best.n:
+        yield (f"These are {number}, since {number.value - best.n:,} more equal the last of {best.n}.",)
+    adds_up = isinstance(question, Aggregated) and question.function in {"sum", "mean"}
+    if adds_up and number.value > computed.measured.value:
+        yield (f"Of {noun(number, 'value')} of {noun(computed.measured, 'node')}.",)
+    if without.value:
+        what = "none of it" if asked.way is None else f"no {asked.way.name}"
+        one = without.value == 1
+        yield (f"{without} more {'has' if one else 'have'} {what} and {'is' if one else 'are'} not counted.",)
 
 
 def _chain(number: int, witness: Witness) -> Iterator[Told]:

@@ -12,10 +12,10 @@ from kg_adapters.errors import InvalidRequest, ModelBusy, ModelUnavailable
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Literal, Node, Term
 from kg_server.intermediates import said_of_held
+from kg_server.inverses import InverseOf, no_inverse
 from kg_server.names import MAX_LABEL, Names
 from kg_server.observation.choosing import written_out
 from kg_server.observation.groups import Group
-from kg_server.observation.inverses import InverseOf, inverses_in, no_inverse
 from kg_server.observation.lines import also, counted, lines_of
 from kg_server.observation.reach import Observation, Reach, Seed
 from kg_server.observation.scoring import AWAY, BUSY, Scorer, SpellingScorer
@@ -178,7 +178,8 @@ async def observation(
     seeds = [
         Seed(node, inquiry(asked, spoken(node, label)), label is not None) for node, label in entity_labels.items()
     ]
-    inverse_of = no_inverse if reach.to_the_letter else await inverses_in(graph)
+    # Of a remote graph the profile is not asked for.
+    inverse_of = no_inverse if reach.to_the_letter or graph.remote else (await graph.profile()).inverse_of
     seen, ranked_by = await _searched(graph, scorer, seeds, reach, on_hop, inverse_of)
     labels: Mapping[Node, str] = {
         **{node: label for node, label in entity_labels.items() if label is not None},

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Final
 
 from kg_adapters.terms import Fact, Literal, Node
-from kg_server.observation.groups import Group
-from kg_server.observation.inverses import InverseOf, no_inverse, once, one_way
+from kg_server.inverses import InverseOf, no_inverse, one_way
+from kg_server.observation.groups import Group, Key
 
 SHARE: Final = 0.6
 """From what part of the best score on groups count as like the question: further down scores are flat."""
@@ -30,7 +30,7 @@ def written_out(found: Sequence[Group], inverse_of: InverseOf = no_inverse, *, c
         inverse_of: Gives the relation that says the same backwards, or None.
         cut: Whether to leave out groups that are not like the question; the paper keeps them.
     """
-    groups = once(found, inverse_of)
+    groups = _once(found, inverse_of)
     if not groups:
         return []
     least = groups[0].score * SHARE
@@ -47,6 +47,28 @@ def written_out(found: Sequence[Group], inverse_of: InverseOf = no_inverse, *, c
             below = leading.get(below.near) if below.hop > 1 else None
     ordered = sorted((group for group in groups if group.key in rank), key=lambda each: (-rank[each.key], each.hop))
     return _named(ordered, least, inverse_of)
+
+
+def _once(groups: Sequence[Group], inverse_of: InverseOf) -> list[Group]:
+    """Return groups of which none repeats over the inverse relation what one before it says of the same entity.
+
+    Args:
+        groups: The groups, the best first.
+        inverse_of: Gives the relation that says the same backwards, or None.
+    """
+    kept: dict[Key, Group] = {}
+    for group in groups:
+        inverse = inverse_of(group.relation)
+        other = None if inverse is None else kept.get((group.near, inverse, not group.inverse))
+        if other is None:
+            kept[group.key] = group
+            continue
+        more = tuple(far for far in group.far if far not in other.far)
+        # Of large groups only the best far ends are known: those of one may all be among the others of the other.
+        seen_whole = other.count == len(other.far)
+        if more and (seen_whole or len(more) == len(group.far) or group.count > other.count):
+            kept[group.key] = replace(group, far=more, count=group.count - len(group.far) + len(more))
+    return list(kept.values())
 
 
 def _leading(groups: Iterable[Group]) -> dict[Node, Group]:

@@ -11,9 +11,9 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import SurroundingsRequest
 from kg_adapters.surroundings import Surroundings, surroundings
 from kg_adapters.terms import Fact, Node, node_key
+from kg_server.inverses import InverseOf, no_inverse
 from kg_server.observation.entries import with_entries
 from kg_server.observation.groups import merged
-from kg_server.observation.inverses import InverseOf, no_inverse
 from kg_server.observation.reach import Observation, Observed, Reach, Seed
 from kg_server.observation.scoring import Scorer
 from kg_server.observation.seed_search import BEFORE, SeedSearch

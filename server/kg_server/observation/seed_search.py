@@ -10,9 +10,9 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.surroundings import Longs, Surroundings
 from kg_adapters.terms import BlankNode, Fact, Iri, Literal, Node
 from kg_server.intermediates import may_be_opened
+from kg_server.inverses import InverseOf
 from kg_server.observation.entries import MOST_ENTRIES, Entry, edges_of, entries_of
 from kg_server.observation.groups import MOST_FAR, Doubles, Group, grouping
-from kg_server.observation.inverses import InverseOf
 from kg_server.observation.reach import Observed, Reach, Seed
 from kg_server.observation.scoring import Scorer
 

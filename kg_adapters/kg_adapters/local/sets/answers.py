@@ -11,7 +11,7 @@ from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.index import GraphIndex, Longs
 from kg_adapters.local.sets.members import SetMembers
 from kg_adapters.local.sets.shared import shared_terms
-from kg_adapters.local.sets.spreading import distinct_pairs
+from kg_adapters.local.sets.spreading import distinct, distinct_pairs
 from kg_adapters.local.sets.values import ValueRows
 from kg_adapters.local.sets.walks import Walks
 from kg_adapters.local.sets.witnesses import Witnesses
@@ -78,8 +78,8 @@ class _Answering:
                 return self._tabled(of, columns)
             case Grouped(of, by):
                 return self._grouped(of, by)
-            case SharedBy(sets):
-                return self._shared(sets)
+            case SharedBy():
+                return self._shared(self._request.question)
             case Aggregated():
                 return self._aggregated(self._request.question)
 
@@ -143,17 +143,17 @@ class _Answering:
             return Witness(end, tuple(self._witnesses.of_value(Values(of, by), end)))
         return Witness(self._sets.term(end), tuple(self._witnesses.of_node(Reached(of, by), end)))
 
-    def _shared(self, sets: tuple[SetExpression, ...]) -> Computed:
-        found = shared_terms(self._sets, sets, self._vocabulary)
+    def _shared(self, asked: SharedBy) -> Computed:
+        found = shared_terms(self._sets, asked, self._vocabulary)
         shown = tuple(found.terms(self._request.limit))
         return Computed(
             Count(len(found)),
             shared=shown,
-            witnesses=tuple(self._shared_by(sets, each) for each in shown[: self._request.witnesses]),
+            witnesses=tuple(self._shared_by(asked, each) for each in shown[: self._request.witnesses]),
         )
 
-    def _shared_by(self, sets: tuple[SetExpression, ...], shared: SharedTerm) -> Witness:
-        path, term = Path((Hop((shared.step,)),)), shared.term
+    def _shared_by(self, asked: SharedBy, shared: SharedTerm) -> Witness:
+        path, term, sets = Path((Hop(asked.steps_of(shared.step)),)), shared.term, asked.sets
         if isinstance(term, Literal):
             facts = [fact for each in sets for fact in self._witnesses.of_value(Values(each, path), term)]
         else:
@@ -168,10 +168,12 @@ class _Answering:
         if question.function in {"min", "max"} and len(orders):
             shown = np.flatnonzero(orders == (orders.min() if question.function == "min" else orders.max()))
         chosen = [(int(nodes[places[place]]), int(rows[place])) for place in shown[: self._request.witnesses].tolist()]
+        having = len(distinct(places))
         return Computed(
             Count(len(places)),
             value=value,
-            without=Count(len(nodes) - len(np.unique(places))),
+            without=Count(len(nodes) - having),
+            measured=Count(having),
             witnesses=tuple(self._measured(question, node, row) for node, row in chosen),
         )
 

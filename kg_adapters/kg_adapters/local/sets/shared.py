@@ -6,13 +6,13 @@ from typing import Final
 
 import numpy as np
 
-from kg_adapters.algebra import SetExpression, Step
+from kg_adapters.algebra import Step
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.index import EdgeTable, Longs
 from kg_adapters.local.sets.members import SetMembers
 from kg_adapters.local.sets.spreading import distinct, spread, within
 from kg_adapters.models import EdgeDirection
-from kg_adapters.set_requests import SharedTerm
+from kg_adapters.set_requests import SharedBy, SharedTerm
 
 _DIRECTIONS: Final[tuple[EdgeDirection, ...]] = ("out", "in")
 
@@ -46,10 +46,11 @@ class Shared:
             yield SharedTerm(Step(dictionary.relation(relation), _DIRECTIONS[direction]), term)
 
 
-def shared_terms(sets: SetMembers, expressions: tuple[SetExpression, ...], vocabulary: Vocabulary) -> Shared:
+def shared_terms(sets: SetMembers, asked: SharedBy, vocabulary: Vocabulary) -> Shared:
     """Return what the members of each of some sets are linked to over the same step."""
     index = sets.walks.index
-    members = [_known(sets.nodes(each), len(index.nodes)) for each in expressions]
+    members = [_known(sets.nodes(each), len(index.nodes)) for each in asked.sets]
+    turned = _turned(sets, asked)
     rows_of = [spread(index.features.starts[nodes], index.features.starts[nodes + 1])[0] for nodes in members]
     ranked = sets.values.ranked(np.concatenate(rows_of))
     width = len(index.nodes) + len(ranked.rows)
@@ -59,7 +60,7 @@ def shared_terms(sets: SetMembers, expressions: tuple[SetExpression, ...], vocab
         relation, tails = _edges(index.out, nodes)
         backwards, heads = _edges(index.into, nodes)
         values = index.features.relations[rows].astype(np.int64) * width + len(index.nodes) + of_rows
-        incoming = (backwards + len(index.relations)) * width + heads
+        incoming = turned[backwards] * width + heads
         found.append(distinct(np.concatenate((relation * width + tails, incoming, values))))
     codes = found[0]
     for each in found[1:]:
@@ -67,6 +68,17 @@ def shared_terms(sets: SetMembers, expressions: tuple[SetExpression, ...], vocab
     texts = [number for iri in vocabulary.texts if (number := sets.walks.relation_id(iri)) is not None]
     told = ~np.isin(codes // width % max(len(index.relations), 1), texts)
     return Shared(sets, codes[told], ranked.rows)
+
+
+def _turned(sets: SetMembers, asked: SharedBy) -> Longs:
+    """Return the step that each relation is backwards: one over its inverse, or one behind all outgoing ones."""
+    relations = len(sets.walks.index.relations)
+    turned = np.arange(relations, 2 * relations)
+    for relation, inverse in asked.opposites.items():
+        mine, other = sets.walks.relation_id(relation), sets.walks.relation_id(inverse)
+        if mine is not None and other is not None:
+            turned[mine] = other
+    return turned
 
 
 def _known(nodes: Longs, size: int) -> Longs:

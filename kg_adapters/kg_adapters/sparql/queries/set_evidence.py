@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Final
 
-from kg_adapters.algebra import SetExpression, ValueOf
+from kg_adapters.algebra import Hop, SetExpression, ValueOf
 from kg_adapters.set_requests import Aggregated, Computed, Grouped, Listed, SetRequest, SharedBy, SharedTerm, Tabled
 from kg_adapters.sparql.queries import writing
 from kg_adapters.sparql.queries.set_paths import Told, Walked
@@ -107,7 +107,7 @@ class _Parts:
         name = writer.fresh()
         for of in asked.sets:
             member = writer.fresh()
-            found.append(f"{writer.group(of, member)} {writer.step(member, shared.step, name)}")
+            found.append(f"{writer.group(of, member)} {writer.hop(member, Hop(asked.steps_of(shared.step)), name)}")
         return self._shown(writer, " ".join(found), shared.term, name)
 
     def _aggregated(self, asked: Aggregated, value: float | Literal, most: int) -> Shown:

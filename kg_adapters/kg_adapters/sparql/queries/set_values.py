@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kg_adapters.algebra import ComparedKind, Operator
-from kg_adapters.comparing import compared_kind_of
+from kg_adapters.comparing import SIGNS, compared_kind_of
 from kg_adapters.sparql.queries import writing
 from kg_adapters.terms import XSD, Iri, Literal
 from kg_adapters.value_order import MAX_COMPARED
@@ -73,11 +73,13 @@ def _as_text(value: str, operator: Operator, given: Literal) -> str:
 
 def _by_text(value: str, operator: Operator, given: str) -> str:
     """Compare as far as both dates say: years of four digits sort as texts do, and so does what follows them."""
-    wanted = re.sub(_REST, "", given)
+    wanted, text = re.sub(_REST, "", given), _told(value)
     if len(wanted) == 4:
-        return f"SUBSTR(STR({value}), 1, 4) {operator} {writing.text(wanted)}"
-    text = _told(value)
-    return f"SUBSTR({text}, 1, {len(wanted)}) {operator} SUBSTR({writing.text(wanted)}, 1, STRLEN({text}))"
+        said = f"SUBSTR(STR({value}), 1, 4) {operator} {writing.text(wanted)}"
+    else:
+        said = f"SUBSTR({text}, 1, {len(wanted)}) {operator} SUBSTR({writing.text(wanted)}, 1, STRLEN({text}))"
+    later = f'REGEX(STR({value}), "^[0-9][0-9][0-9][0-9][0-9]")'
+    return f"({later} || {said})" if 1 in SIGNS[operator] else f"!{later} && {said}"
 
 
 def _by_order(value: str, key: str, operator: Operator, given: Literal, other: str) -> str:

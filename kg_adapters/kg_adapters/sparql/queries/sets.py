@@ -30,6 +30,7 @@ from kg_adapters.set_requests import (
 from kg_adapters.sparql.queries import writing
 from kg_adapters.sparql.queries.set_paths import Walked
 from kg_adapters.sparql.queries.set_patterns import SetWriter
+from kg_adapters.terms import Iri
 
 MOST_CELLS: Final = 10_000
 """How many ends the rows of a table may have together."""
@@ -69,8 +70,8 @@ class SetQueries:
             case Aggregated():
                 about = _about(question.function if question.function in {"sum", "mean"} else "end")
                 found = next(query for bound, query in self._aggregated(question) if bound == about)
-            case SharedBy(sets):
-                found = f"SELECT DISTINCT ?d ?p ?x {{ {self._both(sets)} }}"
+            case SharedBy():
+                found = f"SELECT DISTINCT ?d ?p ?x {{ {self._both(question)} }}"
         return found
 
     def _table(self, of: SetExpression, columns: Sequence[Column]) -> str:
@@ -95,8 +96,8 @@ class SetQueries:
                 yield from self._grouped(request.question, request.limit)
             case Aggregated():
                 yield from self._aggregated(request.question)
-            case SharedBy(sets):
-                yield from self._shared(sets, request.limit)
+            case SharedBy():
+                yield from self._shared(request.question, request.limit)
 
     def _listed(self, of: SetExpression, limit: int) -> Iterator[tuple[str, str]]:
         yield _about("count"), self._number(of)
@@ -156,31 +157,36 @@ class SetQueries:
             end, order = (_X, _BY_TEXT.format(_X)) if is_value else (f"({key} AS ?m)", "")
             yield _about("end"), f"SELECT {end} {{ {{ {found} }} }} ORDER BY {direction}({key}) {order} LIMIT 1"
 
-    def _shared(self, sets: Sequence[SetExpression], limit: int) -> Iterator[tuple[str, str]]:
-        both = self._both(sets)
+    def _shared(self, asked: SharedBy, limit: int) -> Iterator[tuple[str, str]]:
+        both = self._both(asked)
         yield _about("count"), f"SELECT (COUNT(*) AS ?n) {{ SELECT DISTINCT ?d ?p ?x {{ {both} }} }}"
         if limit:
             # Outgoing ones come first.
             order = f"DESC(?d) STR(?p) isLiteral(?x) {_BY_TEXT.format(_X)}"
             yield "", f"SELECT DISTINCT ?d ?p ?x {{ {both} }} ORDER BY {order} LIMIT {limit}"
 
-    def _both(self, sets: Sequence[SetExpression]) -> str:
-        return writing.union(f'{self.shared_pattern(sets, step)} BIND("{step}" AS ?d)' for step in ("out", "in"))
-
-    def shared_pattern(self, sets: Sequence[SetExpression], direction: str) -> str:
+    def _both(self, asked: SharedBy) -> str:
         """Return the pattern of the relations `?p` that lead to the same `?x` from a member of each set."""
-        writer = SetWriter(self.graph)
-        return " ".join(self._leading(writer, each, direction) for each in sets)
+        written: list[str] = []
+        for direction in ("out", "in"):
+            writer = SetWriter(self.graph)
+            leading = " ".join(self._leading(writer, asked, each, direction) for each in asked.sets)
+            written.append(f'{leading} BIND("{direction}" AS ?d)')
+        return writing.union(written)
 
-    def _leading(self, writer: SetWriter, of: SetExpression, direction: str) -> str:
-        member = writer.fresh()
+    def _leading(self, writer: SetWriter, asked: SharedBy, of: SetExpression, direction: str) -> str:
+        member, opposites = writer.fresh(), asked.opposites
         head, tail = (member, _X) if direction == "out" else (_X, member)
-        texts = ", ".join(map(writing.iri, sorted(self.graph.vocabulary.texts)))
-        walked = f"?p NOT IN ({texts})"
+        untold = self.graph.vocabulary.texts | (frozenset(opposites) if direction == "in" else frozenset[Iri]())
+        walked = f"?p NOT IN ({', '.join(map(writing.iri, sorted(untold)))})"
         if self.graph.namespace is not None:
             walked += f" && STRSTARTS(STR(?p), {writing.text(self.graph.namespace)})"
-        led = f"{writer.group(of, member)} {head} ?p {tail} . FILTER({walked})"
-        return f"{{ SELECT DISTINCT ?p ?x {{ {led} }} }}"
+        led = f"{head} ?p {tail} . FILTER({walked})"
+        if direction == "out" and opposites:
+            back = writer.fresh()
+            pairs = " ".join(f"({writing.iri(one)} {writing.iri(other)})" for one, other in sorted(opposites.items()))
+            led = writing.union((led, f"VALUES (?p {back}) {{ {pairs} }} {_X} {back} {member} ."))
+        return f"{{ SELECT DISTINCT ?p ?x {{ {writer.group(of, member)} {led} }} }}"
 
 
 def _about(what: str) -> str:

@@ -1,0 +1,139 @@
+"""What Compose claims of its numbers: they agree, say what they leave out, and claim no more than is known."""
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from calls import rows
+from compositions import composed
+from kg_adapters.caching import CachingAdapter
+from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.models import Count
+from kg_adapters.set_requests import Computed, SetRequest
+from kg_adapters.terms import Literal
+
+TOWERS = 6
+TOWNS = "\n".join(
+    (
+        "@prefix e: <http://e.org/> .",
+        "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .",
+        "@prefix owl: <http://www.w3.org/2002/07/owl#> .",
+        "@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .",
+        'e:City rdfs:label "city" . e:Tower rdfs:label "tower" . e:in rdfs:label "located in" .',
+        'e:has rdfs:label "contains" . e:pop rdfs:label "population" . e:began rdfs:label "inception" .',
+        'e:tiny rdfs:label "weight" . e:big rdfs:label "mass" . e:in owl:inverseOf e:has .',
+        *(
+            f'e:c{number} a e:City ; rdfs:label "Ville {number}" ; e:pop {number}000 ; e:tiny 0.0000{number} .'
+            for number in range(1, 6)
+        ),
+        "e:c1 e:pop 3000 ; e:big 1.5e300 . e:c2 e:big 1.5e300 .",
+        'e:c1 e:began "12000-01-01"^^xsd:date . e:c2 e:began "1950-01-01"^^xsd:date . e:c3 e:began "1950"^^xsd:gYear .',
+        *(f'e:t{number} a e:Tower ; rdfs:label "Turm {number}" ; e:in e:c4 .' for number in range(TOWERS)),
+        "e:c4 e:has e:t0, e:t1 .",
+    )
+)
+AROUND = TOWERS + 1
+"""The neighbours of Ville 4: its towers, and its class."""
+
+
+@pytest.fixture
+def towns(graph_of: Callable[[str], LocalAdapter]) -> LocalAdapter:
+    return graph_of(TOWNS)
+
+
+class Partial(CachingAdapter):
+    """A graph that answers a part of what is asked for."""
+
+    def __init__(self, graph: LocalAdapter) -> None:
+        super().__init__(graph)
+        self.compute = partial(self._part)
+
+    async def _part(self, request: SetRequest) -> Computed:
+        del request
+        return Computed(Count(1, exact=False), (Literal("3000"),), value=3000.0)
+
+
+async def test_neighbours_their_count_and_the_degree_are_one_number(towns: LocalAdapter) -> None:
+    expression = 'Neighbor["Ville 4"], Count[Neighbor["Ville 4"]], Degree["Ville 4"]'
+    reply = await composed(towns, expression)
+    assert [row[3] for row in rows(reply.data["parts"])] == [f"{AROUND} neighbours", str(AROUND), str(AROUND)]
+    assert len([row for row in rows(reply.data["results"]) if row[0] == "1"]) == AROUND
+
+
+async def test_values_and_their_count_are_one_number_and_names_are_none(towns: LocalAdapter) -> None:
+    reply = await composed(towns, 'Feature["Ville 1"], Count[Feature["Ville 1"]]')
+    assert [row[3] for row in rows(reply.data["parts"])] == ["5 values", "5"]
+    assert "rdfs:label" not in reply.text
+
+
+async def test_what_is_shared_over_a_relation_and_its_inverse_is_told_once(towns: LocalAdapter) -> None:
+    reply = await composed(towns, 'Share["Turm 0", "Turm 1"], Share["Turm 0", "Turm 5"]')
+    assert rows(reply.data["results"]) == [
+        [part, "", relation, end, "node"]
+        for part in "12"
+        for relation, end in (("e:in", "e:c4"), ("rdf:type", "e:Tower"))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("Mean[Type[city], weight]", ": 3e-05."),
+        ("Mean[Type[city], population]", ": 3,000. Of 6 values of 5 nodes."),
+        ("Sum[Type[city], population]", ": 18,000. Of 6 values of 5 nodes."),
+        ("Max[Type[city], population]", ": 5,000."),
+        ("Sum[Type[city], mass]", ": 3e+300. 3 more have no mass (e:big) and are not counted."),
+        ("Count[Top[Type[city], inception, 1]]", ": 1. 2 more have no inception (e:began) and are not counted."),
+        ("Top[Where[Type[city], population < 4000], inception]", ": 1 node."),
+        ("Count[Top[Type[tower], located in, 1]]", ": 6. These are 6, since 5 more equal the last of 1."),
+        ("Sum[Where[Type[city], inception >= 1950], mass]", ": 3e+300. 1 more has no mass (e:big) and is not counted."),
+    ],
+)
+async def test_a_number_says_what_it_is_of(towns: LocalAdapter, expression: str, said: str) -> None:
+    assert said in (await composed(towns, expression)).summary
+
+
+@pytest.mark.parametrize(
+    ("expression", "number", "knowledge"),
+    [
+        ("Count[Where[Type[city], inception != 1950]]", "1", "stated"),
+        ("Count[Where[Type[city], inception > 12001]]", "0", "unknown"),
+        ("Count[Where[Type[city], population > 90000]]", "0", "denied"),
+        ('Count[Neighbor["Ville 1", located in]]', "0", "unknown"),
+        ("Count[Intersect[Type[city], Type[tower]]]", "0", "unknown"),
+        ('Count[Where[Neighbor["Ville 1", located in], population > 1]]', "0", "unknown"),
+        ('Degree["Ville 1", located in]', "0", "unknown"),
+    ],
+)
+async def test_that_there_is_none_is_claimed_only_where_the_graph_knows(
+    towns: LocalAdapter, expression: str, number: str, knowledge: str
+) -> None:
+    reply = await composed(towns, expression)
+    assert ([row[3] for row in rows(reply.data["results"])], reply.data["knowledge"]) == ([number], knowledge)
+
+
+async def test_members_that_a_condition_knows_nothing_of_are_told(towns: LocalAdapter) -> None:
+    for condition in ("inception != 1950", "inception > 1950", "inception = Feature[Ville 2, inception]"):
+        reply = await composed(towns, f"Count[Where[Type[city], {condition}]]")
+        assert reply.summary.endswith(" 2 without inception (e:began) are left out."), condition
+    reply = await composed(towns, "Where[Type[city], population > 1000]")
+    assert reply.summary.endswith("]: 5 nodes.")
+
+
+async def test_a_value_that_a_call_gives_compares_as_one_that_is_written(towns: LocalAdapter) -> None:
+    for operator, found in (("=", ["e:c2", "e:c3"]), ("!=", ["e:c1"])):
+        for given in ("1950-01-01", "Feature[Ville 2, inception]", "Feature[Ville 3, inception]"):
+            reply = await composed(towns, f"Where[Type[city], inception {operator} {given}]")
+            assert [row[3] for row in rows(reply.data["results"])] == found, (operator, given)
+
+
+@pytest.mark.parametrize("given", ["Feature[Ville 3, population]", "Sum[Type[city], population]"])
+async def test_a_part_of_the_values_is_not_compared_with(towns: LocalAdapter, given: str) -> None:
+    reply = await composed(Partial(towns), f"Where[Type[city], population > {given}]")
+    assert "Not all values of this were fetched" in reply.text
+
+
+async def test_a_count_says_how_names_were_read(towns: LocalAdapter) -> None:
+    reply = await composed(towns, 'Count[Union["Vile 4", "Turm 1"]]')
+    assert reply.data["read"] == {"Vile 4": "e:c4", "Turm 1": "e:t1"}
