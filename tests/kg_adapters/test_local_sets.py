@@ -17,6 +17,7 @@ from kg_adapters.algebra import (
     Linked,
     Meets,
     Members,
+    NumberOf,
     Path,
     Reached,
     SetExpression,
@@ -24,23 +25,35 @@ from kg_adapters.algebra import (
     ValueOf,
     Values,
 )
-from kg_adapters.errors import BackendTimeout
+from kg_adapters.errors import BackendTimeout, Unsupported
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.arrays import IndexBuilder
 from kg_adapters.local.dictionary import Dictionary
+from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.sets.answers import LocalSets
+from kg_adapters.local.sets.limits import MOST_PAIRS
 from kg_adapters.models import Count
 from kg_adapters.protocol import SupportsSets
 from kg_adapters.set_requests import Computed, Listed, SetQuestion, SetRequest
-from kg_adapters.terms import Attribute, Fact, node_key
+from kg_adapters.terms import Attribute, Fact, Literal, node_key
 from kg_adapters.testing import edge, iri, ntriples, typed
 from kg_adapters.testing.set_reference import SetReference
 from set_expressions import graphs, questions
 from small_graphs import store_of
 
 
-def sets_of(facts: list[Fact]) -> LocalSets:
+class CountingDictionary(Dictionary):
+    """Counts how many values are read."""
+
+    read = 0
+
+    def literal(self, row: int) -> Literal:
+        self.read += 1
+        return super().literal(row)
+
+
+def index_of(facts: list[Fact]) -> GraphIndex:
     builder = IndexBuilder(Vocabulary())
     for fact in facts:
         head, relation = node_key(fact.head), fact.relation.value
@@ -48,8 +61,12 @@ def sets_of(facts: list[Fact]) -> LocalSets:
             builder.add_feature(head, relation, fact.tail.value, fact.tail.datatype.value, fact.tail.language)
         else:
             builder.add_edge(head, relation, node_key(fact.tail))
-    index = builder.finish()
-    return LocalSets(index, Dictionary(index), Vocabulary())
+    return builder.finish()
+
+
+def sets_of(facts: list[Fact], most_pairs: int = MOST_PAIRS) -> LocalSets:
+    index = index_of(facts)
+    return LocalSets(index, Dictionary(index), Vocabulary(), most_pairs)
 
 
 def bare(computed: Computed) -> Computed:
@@ -66,6 +83,38 @@ def test_random_questions_are_answered_as_the_plain_reference_answers_them(
     assert bare(found) == SetReference(facts, Vocabulary()).compute(request)
     stated = frozenset(facts)
     assert all(frozenset(witness.facts) <= stated for witness in found.witnesses)
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_a_path_that_leads_to_too_many_pairs_is_refused_before_it_is_walked(*, repeated: bool) -> None:
+    crowd: list[Fact] = [edge(f"n{number} type k") for number in range(40)]
+    both_ways = Hop((Step(iri("type")), Step(iri("type"), "in")), repeated=True)
+    to_all = Path((both_ways,)) if repeated else Path((Hop((Step(iri("type")),)), Hop((Step(iri("type"), "in"),))))
+    question = Listed(Best(Instances(iri("k")), NumberOf(to_all)))
+    with pytest.raises(Unsupported, match="and 1,000 are worked out at most"):
+        sets_of(crowd, 1_000).compute(SetRequest(question))
+    found = sets_of(crowd, 10_000).compute(SetRequest(question, limit=0, witnesses=0))
+    assert found.count == Count(40)
+
+
+def test_what_shows_a_value_is_found_from_the_value_not_member_by_member() -> None:
+    facts: list[Fact] = [
+        fact
+        for number in range(1_000)
+        for fact in (edge(f"n{number:03} type k"), Attribute(iri(f"n{number:03}"), iri("f"), number_from_end(number)))
+    ]
+    index = index_of(facts)
+    dictionary = CountingDictionary(index)
+    expression = Values(Instances(iri("k")), path("f"))
+
+    found = LocalSets(index, dictionary, Vocabulary()).compute(SetRequest(Listed(expression), limit=3, witnesses=3))
+
+    assert [witness.facts[-1].head for witness in found.witnesses] == [iri("n999"), iri("n998"), iri("n997")]
+    assert dictionary.read < 1_100
+
+
+def number_from_end(number: int) -> Literal:
+    return typed(f"{999 - number:03}", "string")
 
 
 FACTS: list[Fact] = [

@@ -9,9 +9,11 @@ from kg_adapters.algebra import Hop, Members, NumberOf, Path, Reached, SetExpres
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.index import GraphIndex, Longs
+from kg_adapters.local.sets.limits import MOST_PAIRS, Limits
 from kg_adapters.local.sets.members import SetMembers
 from kg_adapters.local.sets.shared import shared_terms
 from kg_adapters.local.sets.spreading import distinct, distinct_pairs
+from kg_adapters.local.sets.tables import Tables
 from kg_adapters.local.sets.values import ValueRows
 from kg_adapters.local.sets.walks import Walks
 from kg_adapters.local.sets.witnesses import Witnesses
@@ -43,17 +45,23 @@ class LocalSets:
         index: The graph.
         dictionary: Its terms.
         vocabulary: Its relations that name and type.
+        most_pairs: How many pairs of a node and an end a path may lead to (`Limits`).
     """
 
-    def __init__(self, index: GraphIndex, dictionary: Dictionary, vocabulary: Vocabulary) -> None:
-        self._walks = Walks(index, vocabulary)
+    def __init__(
+        self, index: GraphIndex, dictionary: Dictionary, vocabulary: Vocabulary, most_pairs: int = MOST_PAIRS
+    ) -> None:
+        self._tables = Tables(index, vocabulary)
         self._values = ValueRows(index, dictionary)
         self._dictionary = dictionary
         self._vocabulary = vocabulary
+        self._most_pairs = most_pairs
 
     def compute(self, request: SetRequest) -> Computed:
         """Return the answer to a question, as `SupportsSets.compute` promises."""
-        sets = SetMembers(self._walks, self._values, self._dictionary, self._vocabulary, request.timeout_s)
+        limits = Limits(request.timeout_s, self._most_pairs)
+        walks = Walks(self._tables, limits)
+        sets = SetMembers(walks, self._values, self._dictionary, self._vocabulary, limits)
         return _Answering(sets, request, self._vocabulary).computed()
 
 

@@ -1,6 +1,5 @@
 """Sets of nodes as sorted arrays of ids: what `kg_adapters.algebra` says, worked out over an index."""
 
-import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -20,11 +19,11 @@ from kg_adapters.algebra import (
     Union,
     Values,
 )
-from kg_adapters.errors import BackendTimeout
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.index import Longs
 from kg_adapters.local.sets.conditions import true_of
+from kg_adapters.local.sets.limits import Limits
 from kg_adapters.local.sets.spreading import EMPTY, distinct, within
 from kg_adapters.local.sets.values import ValueRows
 from kg_adapters.local.sets.walks import Walks
@@ -39,18 +38,17 @@ class SetMembers:
         values: Its values.
         dictionary: Its terms.
         vocabulary: Says of what class nodes are.
-        timeout_s: After how many seconds it gives up.
+        limits: What it may cost.
     """
 
     def __init__(
-        self, walks: Walks, values: ValueRows, dictionary: Dictionary, vocabulary: Vocabulary, timeout_s: float
+        self, walks: Walks, values: ValueRows, dictionary: Dictionary, vocabulary: Vocabulary, limits: Limits
     ) -> None:
         self.walks = walks
         self.values = values
         self.dictionary = dictionary
         self._vocabulary = vocabulary
-        self._until = time.monotonic() + timeout_s
-        self._timeout_s = timeout_s
+        self._limits = limits
         self._nodes: dict[SetExpression, Longs] = {}
         self._literals: dict[SetExpression, frozenset[Literal]] = {}
         self._unmeasured: dict[SetExpression, int] = {}
@@ -64,7 +62,7 @@ class SetMembers:
         """
         known = self._nodes.get(expression)
         if known is None:
-            self._require_time()
+            self._limits.require_time()
             known = self._nodes[expression] = self._worked_out(expression)
         return known
 
@@ -72,7 +70,7 @@ class SetMembers:
         """Return the members of a set of values."""
         known = self._literals.get(expression)
         if known is None:
-            self._require_time()
+            self._limits.require_time()
             known = self._literals[expression] = self._values_of(expression)
         return known
 
@@ -175,7 +173,3 @@ class SetMembers:
         if node not in self._strange:
             self._strange.append(node)
         return len(self.walks.index.nodes) + self._strange.index(node)
-
-    def _require_time(self) -> None:
-        if time.monotonic() > self._until:
-            raise BackendTimeout(f"Working out these sets took longer than {self._timeout_s:g} seconds. Ask for less.")

@@ -29,40 +29,57 @@ class Routes:
     def __init__(self, walks: Walks, dictionary: Dictionary) -> None:
         self._walks = walks
         self._dictionary = dictionary
+        self._kept: tuple[Longs, tuple[Hop, ...], tuple[list[Longs], Longs, Longs]] | None = None
 
     def to_nodes(self, start: int, path: Path, targets: Longs) -> tuple[int, list[Fact]] | None:
         """Return the first of some nodes that a path reaches from a node, and the facts on the way; None if none is."""
-        levels = self._levels(start, path.hops)
+        levels = self._levels(np.array([start], dtype=np.int64), path.hops)
         ends = levels[-1][within(levels[-1], targets)]
-        return (int(ends[0]), self._back(levels, path.hops, int(ends[0]))) if len(ends) else None
+        return (int(ends[0]), self._back(levels, path.hops, int(ends[0]))[1]) if len(ends) else None
 
-    def to_value(self, start: int, path: Path, accepts: Accepts) -> tuple[int, list[Fact]] | None:
-        """Return the row of a value that a path reaches from a node, and the facts on the way; None if none is."""
+    def to_value(self, start: int, path: Path, accepts: Accepts) -> list[Fact] | None:
+        """Return the facts that lead over a path from a node to a value that is accepted; None if there is none."""
+        found = self.to_value_from(np.array([start], dtype=np.int64), path, accepts)
+        return None if found is None else found[1]
+
+    def to_value_from(self, starts: Longs, path: Path, accepts: Accepts) -> tuple[int, list[Fact]] | None:
+        """Return the one of some nodes from which a path leads to a value that is accepted, and the facts on the way.
+
+        What the path reaches is kept for the next value of the same nodes.
+        """
         *hops, last = path.hops
         for ahead in (hops, [*hops, last]) if last.repeated else (hops,):
-            levels = self._levels(start, ahead)
-            places, rows = self._walks.values(levels[-1], last)
+            levels, places, rows = self._reached(starts, ahead, last)
             accepted = np.flatnonzero(accepts(rows))
             if len(accepted):
                 row, subject = int(rows[accepted[0]]), int(levels[-1][places[accepted[0]]])
-                return row, [*self._back(levels, ahead, subject), self._attribute(subject, row)]
+                start, facts = self._back(levels, ahead, subject)
+                return start, [*facts, self._attribute(subject, row)]
         return None
 
-    def _levels(self, start: int, hops: Sequence[Hop]) -> list[Longs]:
-        levels = [np.array([start], dtype=np.int64)]
+    def _reached(self, starts: Longs, hops: Sequence[Hop], last: Hop) -> tuple[list[Longs], Longs, Longs]:
+        if self._kept is not None and self._kept[0] is starts and self._kept[1] == (*hops, last):
+            return self._kept[2]
+        levels = self._levels(starts, hops)
+        found = (levels, *self._walks.values(levels[-1], last))
+        self._kept = (starts, (*hops, last), found)
+        return found
+
+    def _levels(self, starts: Longs, hops: Sequence[Hop]) -> list[Longs]:
+        levels = [starts]
         for hop in hops:
             levels.append(self._walks.reach(levels[-1], Path((hop,))))
         return levels
 
-    def _back(self, levels: Sequence[Longs], hops: Sequence[Hop], end: int) -> list[Fact]:
-        """Return the facts that lead over levels to a node of the last one."""
+    def _back(self, levels: Sequence[Longs], hops: Sequence[Hop], end: int) -> tuple[int, list[Fact]]:
+        """Return the facts that lead over levels to a node of the last one, and the node that they start from."""
         facts: list[Fact] = []
         for level, hop in zip(reversed(levels[:-1]), reversed(hops), strict=True):
             ahead = self._walks.reach(np.array([end], dtype=np.int64), backwards(Path((hop,))))
             start = int(level[within(level, ahead)][0])
             facts[:0] = self._steps(start, end, hop) if hop.repeated else [self._triple(start, end, hop)]
             end = start
-        return facts
+        return end, facts
 
     def _steps(self, start: int, end: int, hop: Hop) -> list[Fact]:
         """Return the facts of the fewest steps between two nodes, of which there is at least one."""

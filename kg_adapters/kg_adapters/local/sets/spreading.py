@@ -1,5 +1,7 @@
 """Small operations on sorted arrays that sets are made of."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -40,16 +42,34 @@ def distinct_pairs(places: Longs, ends: Longs) -> tuple[Longs, Longs]:
     return keys // width, keys % width
 
 
-def joined(places: Longs, middles: Longs, ahead: tuple[Longs, Longs], of: Longs) -> tuple[Longs, Longs]:
-    """Return where pairs lead to over a second step.
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """Where first steps meet second ones.
 
     Args:
-        places: The places that the first steps start from.
-        middles: Where they lead to.
-        ahead: The second steps: places in `of`, in order, and where they lead to.
-        of: The nodes that the second steps start from, sorted.
+        starts: For each first step the first of the second steps that go on from its end.
+        stops: For each the place behind the last of them.
     """
-    rows = np.searchsorted(of, middles)
-    starts = np.searchsorted(ahead[0], rows)
-    positions, row_of = spread(starts, np.searchsorted(ahead[0], rows, side="right"))
-    return places[row_of], ahead[1][positions]
+
+    starts: Longs
+    stops: Longs
+
+    @classmethod
+    def of(cls, middles: Longs, ahead: Longs, starts: Longs) -> "Joint":
+        """Return where steps meet.
+
+        Args:
+            middles: Where each first step leads to.
+            ahead: Where each second step starts from, as places in `starts`, in order.
+            starts: The nodes that second steps start from, sorted.
+        """
+        rows = np.searchsorted(starts, middles)
+        return cls(np.searchsorted(ahead, rows), np.searchsorted(ahead, rows, side="right"))
+
+    def __len__(self) -> int:
+        return int((self.stops - self.starts).sum())
+
+    def pairs(self, places: Longs, ends: Longs) -> tuple[Longs, Longs]:
+        """Return where the first steps start from, and the second ones lead to."""
+        positions, row_of = spread(self.starts, self.stops)
+        return places[row_of], ends[positions]

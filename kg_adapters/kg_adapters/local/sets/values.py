@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,9 @@ from kg_adapters.profile import ValueKind, kind_of
 from kg_adapters.terms import Iri, Literal
 
 Mask = npt.NDArray[np.bool_]
+
+_LOOKED_AT: Final = 64
+"""How many bytes of many texts are compared at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,23 @@ class ValueRows:
     def literal(self, row: int) -> Literal:
         """Return the value in a row."""
         return self._dictionary.literal(row)
+
+    def equal(self, rows: Longs, value: Literal) -> Mask:
+        """Say which rows hold a value."""
+        table, wanted = self._table, value.value.encode()
+        starts = table.values.offsets[rows]
+        likely = np.flatnonzero(table.values.offsets[rows + 1] - starts == len(wanted))
+        for place, byte in enumerate(wanted[:_LOOKED_AT]):
+            likely = likely[table.values.text[starts[likely] + place] == byte]
+        same = np.zeros(len(rows), dtype=np.bool_)
+        if len(wanted) > _LOOKED_AT:
+            same[[place for place in likely.tolist() if self.literal(int(rows[place])) == value]] = True
+            return same
+        sorts = table.languages[rows[likely]].astype(np.int64) * len(self._datatypes) + table.datatypes[rows[likely]]
+        for sort in np.unique(sorts).tolist():
+            of_sort = likely[sorts == sort]
+            same[of_sort] = self.literal(int(rows[of_sort[0]])) == value
+        return same
 
     def orders(self, rows: Longs, kind: ComparedKind) -> Floats:
         """Return what orders the values in some rows; NaN where one is not of the kind, or not what it should be."""

@@ -1,20 +1,15 @@
 """Walking from many nodes at once over the arrays of an index."""
 
-from collections import OrderedDict
 from dataclasses import dataclass
-from threading import Lock
-from typing import Final
 
 import numpy as np
 
 from kg_adapters.algebra import Hop, Path, Step
-from kg_adapters.labels import Vocabulary
-from kg_adapters.local.index import EdgeTable, GraphIndex, Longs
-from kg_adapters.local.sets.spreading import EMPTY, distinct, distinct_pairs, joined, spread, within
+from kg_adapters.local.index import EdgeTable, Longs
+from kg_adapters.local.sets.limits import Limits
+from kg_adapters.local.sets.spreading import EMPTY, Joint, distinct, distinct_pairs, spread, within
+from kg_adapters.local.sets.tables import Tables
 from kg_adapters.terms import Iri
-
-_KEPT_NUMBERS: Final = 16_000_000
-"""How many numbers are kept of tables that were looked up: 128 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,27 +26,18 @@ class Ends:
     repeats: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Owned:
-    """The nodes that have something over one relation, sorted, and where each has it."""
-
-    nodes: Longs
-    at: Longs
-
-
 class Walks:
-    """Walks over one index.
+    """Walks over one index for one question.
 
     Args:
-        index: The graph.
-        vocabulary: Says which features are left out where none is named.
+        tables: Who has which relation.
+        limits: What the walks may cost: time is looked at before each hop, room before paths are joined.
     """
 
-    def __init__(self, index: GraphIndex, vocabulary: Vocabulary) -> None:
-        self.index = index
-        self._texts = self._ids(vocabulary.texts)
-        self._keeping = Lock()
-        self._kept: OrderedDict[tuple[str, int], _Owned] = OrderedDict()
+    def __init__(self, tables: Tables, limits: Limits) -> None:
+        self.index = tables.index
+        self._tables = tables
+        self._limits = limits
 
     def reach(self, nodes: Longs, path: Path) -> Longs:
         """Return the nodes that a path reaches from some nodes, sorted."""
@@ -78,19 +64,20 @@ class Walks:
         *hops, last = path.hops
         for hop in hops:
             of = distinct(middles)
-            places, middles = distinct_pairs(*joined(places, middles, self.edges(of, hop), of))
+            places, middles = distinct_pairs(*self._joined(places, middles, self.edges(of, hop), of))
         of = distinct(middles)
         edges = self.edges(of, last)
-        at, ends = distinct_pairs(*joined(places, middles, edges, of))
+        at, ends = distinct_pairs(*self._joined(places, middles, edges, of))
         if last.repeated:
             places, middles = distinct_pairs(np.append(places, at), np.append(middles, ends))
             of = distinct(middles)
-        value_places, rows = distinct_pairs(*joined(places, middles, self.values(of, last), of))
+        value_places, rows = distinct_pairs(*self._joined(places, middles, self.values(of, last), of))
         single = not hops and not last.repeated and last.steps is not None and len(last.steps) == 1
         return Ends(at, ends, value_places, rows, repeats=not single)
 
     def edges(self, nodes: Longs, hop: Hop) -> tuple[Longs, Longs]:
         """Return the different pairs of a node's place and a node that a hop leads to, sorted."""
+        self._limits.require_time()
         if hop.steps is None:
             parts = [self._any_edges(nodes, self.index.out), self._any_edges(nodes, self.index.into)]
         else:
@@ -100,11 +87,12 @@ class Walks:
 
     def values(self, nodes: Longs, hop: Hop) -> tuple[Longs, Longs]:
         """Return the pairs of a node's place and a row of values that a hop leads to, sorted by place."""
+        self._limits.require_time()
         if hop.steps is None:
             starts = self.index.features.starts
             known = np.flatnonzero(nodes < len(starts) - 1)
             rows, places = spread(starts[nodes[known]], starts[nodes[known] + 1])
-            told = ~np.isin(self.index.features.relations[rows], self._texts)
+            told = ~np.isin(self.index.features.relations[rows], self._tables.texts)
             return known[places[told]], rows[told]
         found = [self._step_values(nodes, step) for step in hop.steps if step.direction == "out"]
         if not found:
@@ -113,7 +101,13 @@ class Walks:
 
     def relation_id(self, relation: Iri) -> int | None:
         """Return the id of a relation, or None where no statement has it."""
-        return self.index.relations.find(relation.value)
+        return self._tables.relation_id(relation)
+
+    def _joined(self, places: Longs, middles: Longs, ahead: tuple[Longs, Longs], of: Longs) -> tuple[Longs, Longs]:
+        """Return where pairs lead to over a second step; see `Joint`."""
+        joint = Joint.of(middles, ahead[0], of)
+        self._limits.require_room(len(joint))
+        return joint.pairs(places, ahead[1])
 
     def _hop(self, nodes: Longs, hop: Hop) -> Longs:
         once = Hop(hop.steps)
@@ -131,9 +125,10 @@ class Walks:
         ahead = (places, ends)
         while len(ahead[0]):
             of = distinct(ahead[1])
-            at, found = distinct_pairs(*joined(*ahead, self.edges(of, once), of))
+            at, found = distinct_pairs(*self._joined(*ahead, self.edges(of, once), of))
             fresh = ~within(at * width + found, places * width + ends)
             ahead = at[fresh], found[fresh]
+            self._limits.require_room(len(places) + len(ahead[0]))
             places, ends = distinct_pairs(np.append(places, ahead[0]), np.append(ends, ahead[1]))
         return places, ends
 
@@ -148,7 +143,7 @@ class Walks:
         if relation is None:
             return EMPTY, EMPTY
         table = self.index.out if step.direction == "out" else self.index.into
-        owned = self._owned(step.direction, relation)
+        owned = self._tables.owned(step.direction, relation)
         places = np.flatnonzero(within(nodes, owned.nodes))
         groups = owned.at[np.searchsorted(owned.nodes, nodes[places])]
         positions, group_of = spread(table.starts[groups], table.starts[groups + 1])
@@ -158,37 +153,10 @@ class Walks:
         relation = self.relation_id(step.relation)
         if relation is None:
             return EMPTY, EMPTY
-        owned = self._owned("value", relation)
+        owned = self._tables.owned("value", relation)
         firsts = np.searchsorted(owned.nodes, nodes)
         positions, places = spread(firsts, np.searchsorted(owned.nodes, nodes, side="right"))
         return places, owned.at[positions]
-
-    def _owned(self, what: str, relation: int) -> _Owned:
-        """Return who has a relation: over which group of edges, or in which row of values."""
-        key = (what, relation)
-        with self._keeping:
-            if (known := self._kept.get(key)) is not None:
-                self._kept.move_to_end(key)
-                return known
-        owned = self._look_up(what, relation)
-        with self._keeping:
-            self._kept[key] = owned
-            while len(self._kept) > 1 and sum(2 * len(each.at) for each in self._kept.values()) > _KEPT_NUMBERS:
-                self._kept.popitem(last=False)
-        return owned
-
-    def _look_up(self, what: str, relation: int) -> _Owned:
-        if what == "value":
-            starts, relations = self.index.features.starts, self.index.features.relations
-        else:
-            table = self.index.out if what == "out" else self.index.into
-            starts, relations = table.groups, table.relations
-        at = np.flatnonzero(relations == relation)
-        return _Owned(np.searchsorted(starts, at, side="right") - 1, at)
-
-    def _ids(self, relations: frozenset[Iri]) -> Longs:
-        found = (self.relation_id(relation) for relation in sorted(relations))
-        return np.array([number for number in found if number is not None], dtype=np.int64)
 
 
 def backwards(path: Path) -> Path:

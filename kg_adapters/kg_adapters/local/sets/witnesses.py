@@ -80,11 +80,10 @@ class Witnesses:
         """Return the facts that show why a value is in a set."""
         match expression:
             case Values(of, path):
-                for node in self._sets.nodes(of).tolist():
-                    found = self._routes.to_value(node, path, partial(self._same, [value]))
-                    if found is not None:
-                        return list(dict.fromkeys([*self.of_node(of, node), *found[1]]))
-                return []
+                found = self._routes.to_value_from(
+                    self._sets.nodes(of), path, lambda rows: self._sets.values.equal(rows, value)
+                )
+                return [] if found is None else list(dict.fromkeys([*self.of_node(of, found[0]), *found[1]]))
             case Union(sets):
                 return self.of_value(next(each for each in sets if value in self._sets.literals(each)), value)
             case Intersect(sets):
@@ -108,10 +107,9 @@ class Witnesses:
         facts: list[Fact] = []
         for end in ends:
             if isinstance(end, Literal):
-                found = self._routes.to_value(node, path, partial(self._same, [end]))
-            else:
-                found = self._routes.to_nodes(node, path, np.array([end], dtype=np.int64))
-            facts += found[1] if found is not None else []
+                facts += self._routes.to_value(node, path, partial(self._same, [end])) or []
+            elif (found := self._routes.to_nodes(node, path, np.array([end], dtype=np.int64))) is not None:
+                facts += found[1]
         return facts
 
     def _in(self, expression: SetExpression, node: int) -> bool:
@@ -138,19 +136,18 @@ class Witnesses:
                 return [] if found is None else [*found[1], *self.of_node(to, found[0])]
             case Linked(path, to):
                 wanted = self._sets.literals(to)
-                found = self._routes.to_value(node, path, partial(self._same, wanted))
+                return self._routes.to_value(node, path, partial(self._same, wanted)) or []
             case Compares(path, operator, value):
-                found = self._routes.to_value(
-                    node, path, lambda rows: self._sets.values.comparing(rows, operator, value)
-                )
+                accepts = partial(self._sets.values.comparing, operator=operator, given=value)
+                return self._routes.to_value(node, path, accepts) or []
             case Meets(path, other):
-                common = [end for end in self._ends(node, path) if end in self._ends(node, other)][:1]
+                theirs = frozenset(self._ends(node, other))
+                common = [end for end in self._ends(node, path) if end in theirs][:1]
                 return [*self.along(node, path, common), *self.along(node, other, common)]
             case Has(path):
                 return self.along(node, path, self._ends(node, path)[:1])
             case Numbers(path):
                 return self.along(node, path, self._ends(node, path)[:COUNTED_ENDS])
-        return [] if found is None else found[1]
 
     def _ends(self, node: int, path: Path) -> list[Literal | int]:
         ends = self._sets.walks.ends(np.array([node], dtype=np.int64), path)
