@@ -60,6 +60,32 @@ def test_a_benchmark_is_run_scored_shown_and_drawn(cli: CommandLine, tmp_path: P
     svg = tmp_path / "plots" / "jsonl-entities-given.svg"
     assert drawn.out == f"Drew {svg}.\n"
     assert svg.read_text(encoding="utf-8").count("<rect") == 3
+    page = cli.run("eval", "page", runs[1], "-o", str(tmp_path / "rag.html"))
+    assert (page.code, "Q1490 | P36 | Q179645" in (tmp_path / "rag.html").read_text(encoding="utf-8")) == (0, True)
+    with serving_model("Yes") as service:
+        judged = cli.run("eval", "score", runs[0], "--judge", "j", "--base-url", service.url)
+        again = cli.run("eval", "score", runs[0], "--judge", "j", "--base-url", service.url)
+    assert ("judge: 100.00 (100.00 to 100.00), 4" in judged.out, again.out, len(service.asked)) == (True, judged.out, 4)
+
+
+def test_a_suite_makes_its_runs_and_shows_them_in_one_table(cli: CommandLine, tmp_path: Path) -> None:
+    write_story(tmp_path, TOKYO)
+    questions(tmp_path, 2)
+    suite = """
+        common = { benchmark = "jsonl", data = "jsonl.jsonl", method = "self-consistency" }
+        [[runs]]
+        name = "votes"
+        graph = "%s"
+        sweep = { samples = [1, 2] }
+    """
+    (tmp_path / "suite.toml").write_text(suite % (tmp_path / "story.ttl"), encoding="utf-8")
+    with serving_model(ANSWER) as service:
+        words = ("--model", "m", "--base-url", service.url, "--out", str(tmp_path / "runs"))
+        run = cli.run("eval", "suite", str(tmp_path / "suite.toml"), *words)
+    shown = [line.split()[:2] for line in run.out.splitlines() if line.startswith("votes-")]
+    assert (run.code, len(service.asked)) == (0, 6)
+    assert ["votes-samples=1", "self-consistency"] in shown
+    assert ["votes-samples=2", "self-consistency"] in shown
 
 
 def test_wrong_use_is_said_in_a_sentence(cli: CommandLine, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """A run asks every question once with every method, keeps each call, and goes on where it was stopped."""
 
+import re
 from pathlib import Path
 from typing import get_args
 
@@ -15,7 +16,7 @@ from kg_eval.runs.linking import NO_TOPIC, NONE_GIVEN
 from kg_eval.runs.plan import InvalidPlan, MethodName, RunPlan, drawn
 from kg_eval.runs.running import Models, RunFailed, journal_path, read_outcomes, run
 from oda_runs import story_tools
-from story_graphs import TOKYO
+from story_graphs import PREFIXES, TOKYO
 
 FACT = ("Q1490", "P36", "Q179645")
 
@@ -192,3 +193,35 @@ def test_a_sample_is_the_same_for_the_same_seed_and_keeps_the_order() -> None:
     assert (once, len(once), sorted(once, key=numbers.index)) == (drawn(numbers, 10, 3), 10, list(once))
     assert once != drawn(numbers, 10, 4)
     assert drawn(numbers, 200, 0) == tuple(numbers)
+
+
+VALUES = f"""{PREFIXES}
+wd:Q1490 rdfs:label "Tokyo"@en ; wdt:P36 wd:Q179645 ; wdt:P1082 846 .
+wd:Q179645 rdfs:label "Shinjuku"@en ; wdt:P1082 346 .
+wdt:P36 rdfs:label "capital"@en .
+wdt:P1082 rdfs:label "population"@en .
+"""
+
+
+@pytest.mark.parametrize("method", ["tog", "graph-rag-2"])
+async def test_a_value_answers_and_is_no_entity_to_go_on_from(tmp_path: Path, method: MethodName) -> None:
+    def reply(prompt: str) -> str:
+        if "Its relations, by number" in prompt:
+            return "\n".join(f"{number}: 0.5" for number in re.findall(r"^(\d+)\. ", prompt, re.MULTILINE))
+        return "No" if "suffice" in prompt else "{846}" if "846" in prompt else "{unknown}"
+
+    rows = [{"question": "How many live in Tokyo?", "answers": [846], "entities": ["Q1490"]}]
+    plan = planned(write_rows(tmp_path, "jsonl", rows), method, settings=("depth=2",) if method == "tog" else ())
+    async with story_tools(tmp_path, VALUES) as tools:
+        assert await run(plan, tmp_path / "run", tools, Models(PlayingLlm(reply))) == 0
+    (outcome,) = read_outcomes(tmp_path / "run")
+    told = [
+        line.arguments["entity"]
+        for line in read_lines(journal_path(tmp_path / "run", 1))
+        if isinstance(line, CallLine) and line.tool == "GetNeighbor"
+    ]
+    assert {*told} <= {"Q1490", "Q179645"}
+    if method == "graph-rag-2":
+        assert [(each.text, each.source, each.facts) for each in outcome.answers] == [
+            ("846", "graph", (("Q1490", "P1082", "846"),))
+        ]

@@ -89,7 +89,8 @@ class GraphRag:
                 kept = self._grouped(around.facts if self.hops else around.values, node)
                 for (relation, incoming), facts in kept.items():
                     ends = [fact[0] if incoming else fact[2] for fact in facts]
-                    reached.update(dict.fromkeys(end for end in ends if not end.startswith('"')))
+                    values = {*around.values}
+                    reached.update((end, None) for end, fact in zip(ends, facts, strict=True) if fact not in values)
                     yield _line(node, relation, ends, found.labels, incoming=incoming), facts
             frontier = [node for node in reached if node not in seen] if hop + 1 < self.hops else []
             seen.update(frontier)

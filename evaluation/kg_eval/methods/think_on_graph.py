@@ -45,11 +45,12 @@ class TogSettings:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """An entity or a value at the end of a chain, and how much it promises."""
+    """An entity or a value at the end of a chain, and how much it promises; from a value no chain goes on."""
 
     end: str
     chain: tuple[Triple, ...] = ()
     score: float = 1.0
+    value: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ class _Search:
     starts: tuple[str, ...]
     labels: Labels = field(default_factory=Labels)
     chains: list[tuple[Triple, ...]] = field(default_factory=list[tuple[Triple, ...]])
+    values: set[Triple] = field(default_factory=set[Triple])
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ class ThinkOnGraph:
             search.chains += [each.chain for each in beam]
             if await self._suffices(search):
                 return await self._from_chains(search)
-            frontier = [each for each in beam if not each.end.startswith('"')]
+            frontier = [each for each in beam if not each.value]
         return await ChainOfThought(DirectSettings(reply_tokens=self.settings.reply_tokens)).answer(asked, means)
 
     async def _around(self, search: _Search, topic: Reached) -> list[Reached]:
@@ -111,7 +113,7 @@ class ThinkOnGraph:
             scores = await self._scores(search, topic, relation, facts)
             for fact, score in zip(facts, scores, strict=True):
                 end = fact[0] if relation.incoming else fact[2]
-                found.append(Reached(end, (*topic.chain, fact), relation.score * score))
+                found.append(Reached(end, (*topic.chain, fact), relation.score * score, fact in search.values))
         return found
 
     async def _relations(self, search: _Search, topic: Reached) -> list[Relation]:
@@ -147,6 +149,7 @@ class ThinkOnGraph:
             limit=self.settings.read,
         )
         search.labels = search.labels.merged(found.labels)
+        search.values.update(found.values)
         facts = [fact for fact in found.facts if fact not in topic.chain]
         if len(facts) >= self.settings.sampled_from:
             return search.dice.sample(facts, self.settings.sampled)

@@ -2,11 +2,12 @@
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from kg_eval.metrics.intervals import Figure, difference_of
+from kg_eval.metrics.judging import JudgeVerdict
 from kg_eval.metrics.scores import MAIN_METRIC, MEASURES
 from kg_eval.metrics.summary import Summary, scores_of, summary_of
 from kg_eval.outcomes import Outcome
@@ -31,11 +32,12 @@ _SHARES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A run that is done, or as far as it is: its plan, what came of each question, and the figures."""
+    """A run that is done, or as far as it is: its plan, what came of each question, verdicts, and the figures."""
 
     name: str
     plan: RunPlan
     outcomes: tuple[Outcome, ...]
+    verdicts: Mapping[str, JudgeVerdict]
     summary: Summary
 
 
@@ -49,9 +51,17 @@ class Table:
     remarks: tuple[str, ...] = ()
 
 
-def done(name: str, plan: RunPlan, outcomes: Sequence[Outcome], *, official: bool = False) -> Done:
-    """Return a run with its figures."""
-    return Done(name, plan, tuple(outcomes), summary_of(outcomes, official=official, seed=plan.seed))
+def done(
+    name: str,
+    plan: RunPlan,
+    outcomes: Sequence[Outcome],
+    verdicts: Mapping[str, JudgeVerdict] | None = None,
+    *,
+    official: bool = False,
+) -> Done:
+    """Return a run with its figures, and those of a judge where there are verdicts."""
+    summary = summary_of(outcomes, verdicts, official=official, seed=plan.seed)
+    return Done(name, plan, tuple(outcomes), dict(verdicts or {}), summary)
 
 
 def tables_of(runs: Sequence[Done], metric: str = "") -> tuple[Table, ...]:
@@ -136,6 +146,8 @@ def _remarks(runs: Sequence[Done], metric: str) -> Iterable[str]:
         paper = printed(plan.benchmark, "", metric.removesuffix(" (official)"), plan.method, plan.model)
         if paper is not None and paper.model.lower() != plan.model.rpartition("/")[2].lower():
             yield f"{each.name}: the paper's figure is that of {paper.model} ({paper.table})."
+        if metric == "judge" and found.unreadable:
+            yield f"{each.name}: {found.unreadable} verdicts could not be read; none of them counts as right."
         if found.skipped:
             yield f"{each.name}: {found.skipped} questions skipped, as the graph has none of their entities."
         if found.missing_topics:
@@ -146,7 +158,7 @@ def _remarks(runs: Sequence[Done], metric: str) -> Iterable[str]:
 
 def _differences(title: str, metric: str, runs: Sequence[Done]) -> Table:
     first, *others = runs
-    values = {each.name: scores_of(each.outcomes, {}, official=True).get(metric, {}) for each in runs}
+    values = {each.name: scores_of(each.outcomes, each.verdicts, official=True).get(metric, {}) for each in runs}
     rows: list[tuple[str, ...]] = []
     for each in others:
         found = difference_of(values[each.name], values[first.name], each.plan.seed)

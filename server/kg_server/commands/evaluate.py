@@ -1,28 +1,25 @@
 """`kg-sextant eval`: benchmarks on a user's own model and graph."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from kg_adapters.errors import BackendError, InvalidRequest
+from kg_adapters.errors import InvalidRequest
 from kg_boundary.secrets import Redactor
-from kg_boundary.shown import visible_line
 from kg_server.commands.ask import SET_MODEL
+from kg_server.commands.evaluation_reports import add_reports, failure, show
 from kg_server.commands.invocation import invocation
-from kg_server.commands.output import say, warn
+from kg_server.commands.models import model_of
+from kg_server.commands.output import warn
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
-    from kg_agents.openai_llm import OpenAiLlm
-    from kg_eval.reports.tables import Done
     from kg_eval.runs.plan import RunPlan
     from kg_eval.runs.running import Progress
 
 evaluate = typer.Typer(help="Run benchmarks on your own model and graph.", no_args_is_help=True)
-
-Folders = Annotated[list[Path], typer.Argument(metavar="DIR…", help="Folders of runs.")]
-Metric = Annotated[str, typer.Option(help="The metric; by default the one that the benchmark is published in.")]
+add_reports(evaluate)
 
 
 @evaluate.command("run")
@@ -73,52 +70,7 @@ def run_benchmark(  # noqa: PLR0913, PLR0917 - one argument for each option
     failed = anyio.run(_run, settings, plan, out, at_once, called.secrecy.redactor)
     if failed:
         warn(f"{failed} questions failed and are not counted; the same command asks them again.")
-    _show([out], "", official=False)
-
-
-@evaluate.command("score")
-def score_run(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run.")],
-    official: Annotated[
-        bool, typer.Option("--official", help="Also as the published script scores, quirks and all.")
-    ] = False,
-) -> None:
-    """Score a run again, in every metric."""
-    run = _done([folder], official=official)[0]
-    for name, figure in run.summary.metrics.items():
-        say(f"{name}: {100 * figure.value:.2f} ({100 * figure.low:.2f} to {100 * figure.high:.2f}), {figure.count}")
-    for name, figure in run.summary.measures.items():
-        say(f"{name}: {figure.value:.4g} ({figure.low:.4g} to {figure.high:.4g}), {figure.count}")
-
-
-@evaluate.command("table")
-def table_of_runs(
-    folders: Folders,
-    form: Annotated[Literal["text", "markdown", "csv"], typer.Option(help="How it is written.")] = "text",
-    metric: Metric = "",
-    official: Annotated[
-        bool, typer.Option("--official", help="The published script's scores, quirks and all.")
-    ] = False,
-) -> None:
-    """Show runs beside each other and beside what the papers print."""
-    _show(folders, metric, official=official, form=form)
-
-
-@evaluate.command("plot")
-def plot_runs(
-    folders: Folders,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the pictures go.")],
-    metric: Metric = "",
-) -> None:
-    """Draw runs as bars with their intervals and the papers' figures, as SVG."""
-    from kg_boundary.private_files import private_folder
-    from kg_eval.reports.plots import plots_of
-
-    private_folder(out)
-    for name, svg in plots_of(_done(folders, official=False), metric).items():
-        path = out / f"{name}.svg"
-        path.write_text(svg, encoding="utf-8")
-        say(f"Drew {path}.")
+    show([out], "", official=False)
 
 
 def _plan(**fields: object) -> "RunPlan":
@@ -133,6 +85,36 @@ def _plan(**fields: object) -> "RunPlan":
         raise InvalidRequest(f"--{first['loc'][0]} {fields[str(first['loc'][0])]!r}: {first['msg']}.") from error
 
 
+@evaluate.command("suite")
+def run_suite(
+    context: typer.Context,
+    suite: Annotated[Path, typer.Argument(metavar="FILE", help="The suite (TOML).")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the runs are kept, each in a folder of its own.")],
+    model: Annotated[str | None, typer.Option(help="The language model, where the suite names none.")] = None,
+    base_url: Annotated[str | None, typer.Option(help="Where it is: any OpenAI-compatible service.")] = None,
+    at_once: Annotated[int, typer.Option(min=1, help="How many questions are asked at a time.")] = 4,
+) -> None:
+    """Make the runs of a suite one after the other; where it was stopped it goes on."""
+    import anyio
+
+    from kg_agents.llm import AgentError
+    from kg_eval.runs.suite import read_suite
+
+    called = invocation(context)
+    settings = called.load(llm=model, llm_base_url=base_url).settings
+    try:
+        plans = read_suite(suite, {"model": settings.llm} if settings.llm is not None else {})
+    except AgentError as error:
+        raise failure(error) from error
+    for name, plan in plans.items():
+        warn(f"{name}:")
+        flags = {"graph": plan.graph, "llm": plan.model, "llm_base_url": base_url}
+        of_plan = called.load(**flags, judge_llm=plan.judge or None, reflector_llm=plan.reflector or None).settings
+        if failed := anyio.run(_run, of_plan, plan, out / name, at_once, called.secrecy.redactor):
+            warn(f"{failed} questions failed and are not counted; the same command asks them again.")
+    show([out / name for name in plans], "", official=False)
+
+
 async def _run(settings: Settings, plan: "RunPlan", out: Path, at_once: int, redactor: Redactor) -> int:
     from kg_agents.llm import AgentError
     from kg_agents.sessions import connect_tools
@@ -141,7 +123,7 @@ async def _run(settings: Settings, plan: "RunPlan", out: Path, at_once: int, red
     from kg_server.commands.graphs import opened
 
     llm, judge, reflector = (
-        _model(settings, name, redactor) for name in (settings.llm, settings.judge_llm, settings.reflector_llm)
+        model_of(settings, name, redactor) for name in (settings.llm, settings.judge_llm, settings.reflector_llm)
     )
     assert llm is not None  # noqa: S101 - the command has seen to it
     try:
@@ -149,7 +131,7 @@ async def _run(settings: Settings, plan: "RunPlan", out: Path, at_once: int, red
             models = Models(llm, judge, reflector)
             return await run(plan, out, tools, models, at_once=at_once, on_progress=_tell)
     except AgentError as error:
-        raise _failure(error) from error
+        raise failure(error) from error
     finally:
         for each in (llm, judge, reflector):
             if each is not None:
@@ -160,51 +142,3 @@ def _tell(progress: "Progress") -> None:
     if progress.done == progress.questions or progress.done % 10 == 0:
         before = f", {progress.before} of them before" if progress.before else ""
         warn(f"{progress.done} of {progress.questions} questions done{before}.")
-
-
-def _model(settings: Settings, name: str | None, redactor: Redactor) -> "OpenAiLlm | None":
-    from kg_agents.openai_llm import OpenAiLlm, Prices
-
-    if name is None:
-        return None
-    return OpenAiLlm(
-        name,
-        base_url=settings.llm_base_url,
-        api_key=settings.llm_api_key,
-        timeout_s=settings.llm_timeout_s,
-        context_tokens=settings.llm_context_tokens,
-        prices=Prices(settings.llm_prompt_price, settings.llm_reply_price),
-        redactor=redactor,
-    )
-
-
-def _done(folders: list[Path], *, official: bool) -> "list[Done]":
-    from kg_agents.llm import AgentError
-    from kg_eval.reports.tables import done
-    from kg_eval.runs.running import read_outcomes, read_plan
-
-    try:
-        return [
-            done(folder.name or str(folder), read_plan(folder), read_outcomes(folder), official=official)
-            for folder in folders
-        ]
-    except AgentError as error:
-        raise _failure(error) from error
-
-
-def _show(folders: list[Path], metric: str, *, official: bool, form: str = "text") -> None:
-    from kg_eval.metrics.summary import OFFICIAL
-    from kg_eval.reports.tables import as_csv, as_markdown, as_text, tables_of
-
-    tables = tables_of(_done(folders, official=official), OFFICIAL if official else metric)
-    written: Final = {"text": as_text, "markdown": as_markdown}
-    say(as_csv(tables) if form == "csv" else "\n\n".join(map(written[form], tables)))
-
-
-def _failure(error: Exception) -> InvalidRequest | BackendError:
-    """Return what the command line says of an error of a run: wrong usage, or something that failed."""
-    from kg_eval.questions import InvalidQuestions
-    from kg_eval.runs.plan import InvalidPlan
-
-    text = visible_line(" ".join(str(error).split()))
-    return InvalidRequest(text) if isinstance(error, InvalidQuestions | InvalidPlan) else BackendError(text)

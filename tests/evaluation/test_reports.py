@@ -1,0 +1,195 @@
+"""Tables set runs beside the papers, pictures and pages show them, suites make many, and a judge is asked once."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from kg_agents.answers import Answer
+from kg_agents.llm import Completion, Usage
+from kg_agents.scripted_llm import ScriptedLlm
+from kg_eval.metrics.judging import JudgeVerdict
+from kg_eval.outcomes import Outcome
+from kg_eval.questions import Gold, Record
+from kg_eval.reports.page import page_of
+from kg_eval.reports.plots import Bar, bars_as_svg, plots_of
+from kg_eval.reports.published import printed, published_figures
+from kg_eval.reports.tables import Done, Table, as_csv, as_markdown, as_text, done, tables_of
+from kg_eval.runs.journal import CallLine, ModelLine, OutcomeLine
+from kg_eval.runs.plan import InvalidPlan, RunPlan
+from kg_eval.runs.suite import read_suite
+from kg_eval.runs.verdicts import VERDICTS, judge_run, read_verdicts
+
+
+def outcome(id_: str, text: str, group: str = "") -> Outcome:
+    record = Record(id_, f"Question {id_}?", (Gold("right"),), group=group)
+    answers = (Answer(text, "graph", (("s", "p", text),)),) if text else ()
+    return Outcome(record, text, answers, status="answered", usage=Usage(90, 10, 0.5, 2), tool_calls=3, seconds=1.5)
+
+
+def run_of(name: str, *texts: str, verdicts: dict[str, JudgeVerdict] | None = None, **fields: object) -> Done:
+    plan = {"benchmark": "qald10", "data": "q.json", "method": name, "model": "gpt-4", **fields}
+    outcomes = [outcome(str(n), text) for n, text in enumerate(texts, start=1)]
+    return done(name, RunPlan.model_validate(plan), outcomes, verdicts)
+
+
+def test_a_table_has_the_paper_ours_the_difference_and_the_interval() -> None:
+    runs = [run_of("oda", "right", "right", "wrong", ""), run_of("tog", "right", "wrong", "wrong", "wrong")]
+    results, differences, costs = tables_of(runs)
+    assert results.title == "qald10, tog-em, entities given"
+    assert results.rows == (
+        ("oda", "oda", "gpt-4", "all", "4", "66.67", "50.00", "-16.67", "0.00 to 100.00"),
+        ("tog", "tog", "gpt-4", "all", "4", "53.80", "25.00", "-28.80", "0.00 to 75.00"),
+    )
+    assert differences.rows == (("tog", "4", "-25.00", "-75.00 to +0.00"),)
+    assert costs.rows[0] == (
+        *("oda", "75 %", "0 %", "0 %", "75 %", "25 %", "2", "3", "90", "10", "1.5", "0.5", "2.0000"),
+    )
+
+
+def test_given_and_found_entities_never_share_a_table() -> None:
+    given, found = run_of("oda", "right"), run_of("oda", "right", linking="model")
+    titles = [table.title for table in tables_of([given, found])]
+    assert [title.split(", ")[2].partition(":")[0] for title in titles] == ["entities given"] * 2 + [
+        "entities found"
+    ] * 2
+
+
+def test_a_figure_of_another_model_is_said_to_be_so() -> None:
+    results, _ = tables_of([run_of("oda", "right", model="openai/gpt-5-mini")])
+    assert results.remarks == ("oda: the paper's figure is that of GPT-4 (ODA, table 2).",)
+
+
+def test_groups_stand_under_their_run_with_the_papers_figure_of_each() -> None:
+    plan = RunPlan.model_validate(
+        {"benchmark": "grbench", "data": "g", "method": "graph-counselor", "model": "x/Llama-3.1-70B-Instruct"}
+    )
+    run = done("gc", plan, [outcome("1", "right", "Academic"), outcome("2", "wrong", "Legal")])
+    rows = [(row[3], row[5], row[6], row[7]) for row in tables_of([run])[0].rows]
+    assert rows == [
+        ("all", "-", "50.00", "-"),
+        ("Academic", "60.11", "100.00", "+39.89"),
+        ("Legal", "53.84", "0.00", "-53.84"),
+        ("macro", "-", "50.00", "-"),
+    ]
+
+
+def test_the_papers_figures_are_all_there() -> None:
+    assert len(published_figures()) == 508
+    assert printed("zero-shot-re", "", "tog-em", "tog", "gpt-4") == printed(
+        "zero-shot-re", "", "tog-em", "tog", "other"
+    )
+    first = printed("grbench", "Healthcare", "rouge-l", "graph-cot", "Llama-3.1-70B-Instruct")
+    assert first is not None
+    assert (first.value, first.table) == (43.70, "Graph Counselor, table 4")
+    assert printed("grbench", "Academic", "rouge-l", "oda", "m") is None
+
+
+def test_a_table_is_written_in_three_forms() -> None:
+    table = Table("T", ("a", "long"), (("1", "x|y"), ("22", "z")), ("Said.",))
+    assert as_text(table) == "T\na   long\n--------\n1   x|y\n22  z\nSaid."
+    assert as_markdown(table) == "### T\n\n| a | long |\n| --- | --- |\n| 1 | x\\|y |\n| 22 | z |\n\nSaid.\n"
+    assert as_csv([table]) == "T\na,long\n1,x|y\n22,z\n\n"
+
+
+def test_a_picture_has_a_bar_for_each_run_and_a_mark_for_the_paper() -> None:
+    pictures = plots_of([run_of("oda", "right", "wrong"), run_of("direct", "right"), run_of("graph-cot", "wrong")])
+    assert list(pictures) == ["qald10-entities-given"]
+    svg = pictures["qald10-entities-given"]
+    assert (svg.count("<g>"), svg.count("<path")) == (3, 2)
+    assert "&lt;b&gt;" in bars_as_svg("<b>", [Bar("x", 1, 0, 2)])
+
+
+def test_a_page_holds_every_question_and_cannot_be_broken_out_of() -> None:
+    hostile = "</script><script>alert(1)</script><!--"
+    run = run_of("oda", "right", hostile, "")
+    lines = [
+        (
+            ModelLine(
+                key="k",
+                model="m",
+                purpose="action",
+                messages=[("user", hostile)],
+                completion=Completion("r"),
+                seconds=1,
+            ),
+            CallLine(tool="observe", arguments={"entity": "Q1"}, text="seen", failed=False, seconds=0.1),
+            OutcomeLine(outcome=each),
+        )
+        for each in run.outcomes
+    ]
+    page = page_of(run, [*lines, lines[0][:2]])
+    assert (page.count("<script"), page.count("</script>"), "<!--" in page) == (2, 2, False)
+    found = re.search(r'<script type="application/json" id="content">(.*)</script>', page)
+    assert found is not None
+    content = json.loads(found[1])
+    shown = [(each["id"], each["verdict"], each["source"], len(each["calls"])) for each in content["questions"]]
+    assert shown == [("1", "right", "graph", 2), ("2", "wrong", "graph", 2), ("3", "wrong", "-", 2)]
+    assert content["questions"][1]["calls"][0]["asked"] == f"user: {hostile}"
+
+
+async def test_a_judge_is_asked_once_for_each_answer(tmp_path: Path) -> None:
+    run = run_of("oda", "right", "wrong", "")
+    llm = ScriptedLlm(["Yes", "Hm"])
+    assert await judge_run(tmp_path, run.outcomes, llm) == {"1": "yes", "2": "unreadable", "3": "no"}
+    assert await judge_run(tmp_path, run.outcomes, ScriptedLlm([])) == read_verdicts(tmp_path)[0]
+    other = ScriptedLlm([])
+    other.name = "other"
+    with pytest.raises(InvalidPlan, match="was judged by scripted already"):
+        await judge_run(tmp_path, run.outcomes, other)
+    judged = run_of("oda", "right", "wrong", "", verdicts=read_verdicts(tmp_path)[0])
+    results = tables_of([judged], "judge")[0]
+    assert (results.rows[0][6], results.remarks) == (
+        "33.33",
+        ("oda: 1 verdicts could not be read; none of them counts as right.",),
+    )
+    assert len((tmp_path / VERDICTS).read_text(encoding="utf-8").splitlines()) == 3
+
+
+SUITE = """
+[common]
+benchmark = "qald10"
+data = "data/qald.json"
+model = "gpt-4"
+sample = 400
+
+[[runs]]
+name = "tog"
+method = "tog"
+
+[[runs]]
+name = "hops"
+method = "oda"
+graph = "sample:world"
+settings = { manner = "paper" }
+sweep = { hops = [1, 2], top_n = [10, 20] }
+"""
+
+
+def test_a_suite_is_runs_and_sweeps_of_runs(tmp_path: Path) -> None:
+    (tmp_path / "suite.toml").write_text(SUITE, encoding="utf-8")
+    plans = read_suite(tmp_path / "suite.toml", {"model": "other", "seed": 7})
+    assert list(plans) == ["tog", *(f"hops-hops={hops}-top_n={n}" for hops in (1, 2) for n in (10, 20))]
+    assert plans["tog"] == RunPlan(
+        benchmark="qald10", data=tmp_path / "data/qald.json", method="tog", model="gpt-4", sample=400, seed=7
+    )
+    last = plans["hops-hops=2-top_n=20"]
+    assert (last.graph, last.settings) == ("sample:world", ("manner=paper", "hops=2", "top_n=20"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[[runs]", "cannot be read: "),
+        ("[common]", ": runs: Field required."),
+        ("other = 1\nruns = []", ": other: Extra inputs are not permitted."),
+        ('[[runs]]\nname = "a"\nmethod = "tog"', "run 'a': benchmark: Field required."),
+        ('[[runs]]\nname = "a/b"', "'a/b' is no name, or that of two runs."),
+    ],
+)
+def test_what_is_wrong_in_a_suite_is_said(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "suite.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidPlan, match=re.escape(message)):
+        read_suite(path, {})
