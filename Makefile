@@ -4,13 +4,16 @@ BIN := .venv/bin
 STAMPS := .venv/stamps
 PYTEST := $(BIN)/python -m pytest --quiet --numprocesses=auto --dist=loadgroup
 
-.PHONY: help demo test engines hardening lint format conformance fuzz bench bundle docs sample constraints clean
+.PHONY: help demo demo-eval test engines hardening lint format conformance fuzz bench bundle docs sample constraints clean
 
 help: ## list the commands
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
 
 demo: $(STAMPS)/run ## start the server on the bundled graph and walk one question through its tools
 	@$(BIN)/python -m kg_server.demo
+
+demo-eval: $(STAMPS)/run ## run 20 questions about a fictional world with a model of gold answers: a table and a picture
+	@$(BIN)/python -m benchmarks.world.play tog graph-cot graph-rag-1 text-rag --sample 20
 
 test: lint ## run lint, types and tests with coverage; engines and hardening run the slow ones
 	@echo "Testing …"
