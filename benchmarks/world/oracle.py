@@ -16,6 +16,7 @@ from kg_eval.questions import Gold, Record
 from kg_eval.runs.plan import MethodName
 
 UNKNOWN: Final = "unknown"
+ABSENT: Final = "Not in the graph: what is asked for"
 MOST: Final = 15
 YES_NO: Final = frozenset({"true", "false"})
 COMPUTED: Final = frozenset({"count", "aggregation", "yes-no", "comparison"})
@@ -27,6 +28,8 @@ _NUMBERED: Final = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
 _TRIPLE: Final = re.compile(r"^[^\s,]+,(w:R\d+),.+$", re.MULTILINE)
 _CANDIDATE: Final = re.compile(r"\((\S+)\)$", re.MULTILINE)
 _ABSENT: Final = re.compile(r'LCASE\(STR\(\?l\)\) = "([^"]+)"')
+_STEPS: Final = "Steps so far:"
+_OWN: Final = re.compile(r"(?:\d+\. )?(?:Plan|Thought|Action)\b")
 _DATA: Final = re.compile(r"<data>\n(.*?)\n</data>", re.DOTALL)
 
 
@@ -87,13 +90,15 @@ class Oracle:
         """Call the expression that answers the question, then finish with what it showed."""
         if purpose == "judge":
             return "The steps support it.\n[yes]"
-        if purpose != "action":
+        if purpose not in {"step", "action"}:
             return "I look the answer up in the graph by one compound function, and finish with what it shows."
         expression = self._calls[record.id].compose
         seen = _observed(prompt)
         if not seen and expression is not None:
-            return expression
-        return "Finish[" + ", ".join(f'"{text}"' for text in _shown(seen, record) or [UNKNOWN]) + "]"
+            action = expression
+        else:
+            action = "Finish[" + (", ".join(f'"{text}"' for text in _shown(seen, record)) or ABSENT) + "]"
+        return action if purpose == "action" else f"Plan: one call\nThought: It gives the answer.\nAction: {action}"
 
     def _one_function(self, purpose: str, prompt: str, record: Record) -> str:
         """Call the expression where it is one function, then finish with what it showed."""
@@ -159,5 +164,9 @@ def _scored(prompt: str, part: str, wanted: Callable[[str], bool]) -> str:
 def _observed(prompt: str) -> str:
     """Return the observations of a scratchpad that are the method's own, after the question."""
     last = prompt.rpartition("Question:")[2]
+    if _STEPS in last:
+        steps = _DATA.findall(last.partition(_STEPS)[2])[0]
+        lines = [line for line in steps.splitlines() if not _OWN.match(line)]
+        return "" if lines == ["(nothing)"] else "\n".join(lines)
     found = re.findall(r"Observation \d+:(.*?)(?=\n(?:Thought|Plan|Action) \d+|</data>|\Z)", last, re.DOTALL)
     return "\n".join(found)
