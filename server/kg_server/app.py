@@ -77,7 +77,7 @@ def build_server(graph: KGAdapter, settings: Settings, profile: GraphProfile | N
     Tools(graph, settings, meaning).provide(server)
     ComposeTool(graph, settings).provide(server)
     _memory_tools(graph, settings, server).provide(server)
-    Resources(graph).provide(server)
+    Resources(graph, meaning).provide(server)
     MethodPrompts(graph).provide(server)
     return server
 

@@ -1,13 +1,14 @@
 """What compares meanings on a server: one embedder for all its tools, loaded when one of them first needs it."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Final
 
 import anyio
 import anyio.to_thread
+import numpy as np
 
 from kg_adapters.embedding import (
     AvailableEmbedder,
@@ -17,6 +18,7 @@ from kg_adapters.embedding import (
     MiniLmEmbedder,
     OpenAiEmbedder,
     QueuedEmbedder,
+    Vectors,
     best_available,
 )
 from kg_adapters.errors import ModelBusy, ModelUnavailable
@@ -113,16 +115,22 @@ class Meaning:
         loaded = await self._load()
         if not loaded.fingerprint or await graph.label_vectors(loaded.fingerprint) is None:
             return Meant()
-        if loaded.embedder is None:
-            return Meant(missing=loaded.reason)
-        try:
-            vector = (await loaded.embedder.embed([text]))[0]
-        except ModelBusy:
-            return Meant(missing=BUSY)
-        except ModelUnavailable as error:
-            _log.warning("%s", error)
-            return Meant(missing=AWAY)
-        return Meant(await graph.search_vectors(vector, fingerprint=loaded.fingerprint, limit=limit, type=type))
+        vectors = await _embedded(loaded, [text])
+        if isinstance(vectors, str):
+            return Meant(missing=vectors)
+        return Meant(await graph.search_vectors(vectors[0], fingerprint=loaded.fingerprint, limit=limit, type=type))
+
+    async def nearest(self, text: str, labels: Mapping[Node, str], *, limit: int) -> Meant:
+        """Return those whose labels are nearest in meaning to a text, best first; none where no model is wanted."""
+        loaded = await self._load()
+        if not loaded.fingerprint or not labels:
+            return Meant()
+        vectors = await _embedded(loaded, [text, *labels.values()])
+        if isinstance(vectors, str):
+            return Meant(missing=vectors)
+        cosines = np.clip(vectors[1:] @ vectors[0], 0, 1).tolist()
+        near = sorted(zip(labels, cosines, strict=True), key=lambda each: -each[1])
+        return Meant([Candidate(node, score, "meaning", labels[node]) for node, score in near[:limit]])
 
     async def aclose(self) -> None:
         """Give back files and connections; what is needed again afterwards is loaded again."""
@@ -157,6 +165,19 @@ class Meaning:
         embedder = CachedEmbedder(inner, path=path)
         self._closing.push_async_callback(embedder.aclose)
         return _Loaded(SpellingScorer(), embedder, embedder.fingerprint)
+
+
+async def _embedded(loaded: _Loaded, texts: Sequence[str]) -> Vectors | str:
+    """Return the vectors of texts, or why there are none."""
+    if loaded.embedder is None:
+        return loaded.reason
+    try:
+        return await loaded.embedder.embed(texts)
+    except ModelBusy:
+        return BUSY
+    except ModelUnavailable as error:
+        _log.warning("%s", error)
+        return AWAY
 
 
 def guarded(embedder: Embedder, settings: Settings) -> GuardedEmbedder:

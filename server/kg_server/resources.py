@@ -9,6 +9,7 @@ from kg_boundary.shown import visible_lines
 from kg_server.entity_arguments import read_entities
 from kg_server.features import features_of
 from kg_server.mcp_server import SextantServer
+from kg_server.meaning import Meaning
 from kg_server.neighborhood import neighborhood
 from kg_server.schema_view import schema_view
 
@@ -18,8 +19,9 @@ MAX_TOKENS = 4_000
 class Resources:
     """What can be read without a tool."""
 
-    def __init__(self, graph: KGAdapter) -> None:
+    def __init__(self, graph: KGAdapter, meaning: Meaning) -> None:
         self._graph = graph
+        self._meaning = meaning
 
     def provide(self, server: SextantServer) -> None:
         """Add every resource."""
@@ -37,7 +39,7 @@ class Resources:
     async def schema(self) -> str:
         """Classes, relations, features and prefixes, with counts and examples."""
         try:
-            answer = await schema_view(self._graph, about=None, max_tokens=MAX_TOKENS)
+            answer = await schema_view(self._graph, self._meaning, about=None, max_tokens=MAX_TOKENS)
         except KGError as error:
             raise ResourceError(visible_lines(str(error))) from error
         return answer.text

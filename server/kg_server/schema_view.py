@@ -13,7 +13,9 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node
 from kg_boundary.shown import in_quotes, shown
 from kg_server.budget import fitting
+from kg_server.meaning import Meaning
 from kg_server.names import MAX_LABEL, Names, names_of
+from kg_server.near_definitions import near_classes, near_relations
 from kg_server.resolve import is_word
 from kg_server.results import Answer, SchemaResult, Status, fitted
 from kg_server.schema_definition import Definition, outside_facts
@@ -40,7 +42,7 @@ MOST_TOLD = 200
 """How many facts a line tells where there is room for all."""
 
 
-async def schema_view(graph: KGAdapter, *, about: str | None, max_tokens: int) -> Answer:
+async def schema_view(graph: KGAdapter, meaning: Meaning, *, about: str | None, max_tokens: int) -> Answer:
     """Answer Schema: the whole definition, the profile of the class that a text names, or what is like the text."""
     schema, profile = await graph.schema(), await graph.profile()
     if about is None:
@@ -53,7 +55,10 @@ async def schema_view(graph: KGAdapter, *, about: str | None, max_tokens: int) -
     owner = named(profile.classes, about) if node is None else profile.profile_of(node)
     if owner is not None and not _is_relation(schema, about):
         return await _of_class(graph, schema, owner, max_tokens)
-    return await _listed(graph, schema, await _about(schema, about, graph), about, "", max_tokens)
+    part = await _about(schema, about, graph)
+    if part.size == 0 and (near := await _near(meaning, schema, about)).size:
+        return _unnamed(await _listed(graph, schema, near, about, "", max_tokens), in_quotes(about, MAX_LABEL))
+    return await _listed(graph, schema, part, about, "", max_tokens)
 
 
 def _is_relation(schema: GraphSchema, about: str) -> bool:
@@ -178,6 +183,24 @@ async def _about(schema: GraphSchema, about: str, graph: KGAdapter) -> Part:
         [each for each in schema.relations if fits(each.iri, each.label)],
         [each for each in schema.features if fits(each.iri, each.label)],
     )
+
+
+async def _near(meaning: Meaning, schema: GraphSchema, about: str) -> Part:
+    """Return the classes, relations and features that are near a text in meaning."""
+    relations = {each.entity for each in await near_relations(meaning, schema, about)}
+    classes = {each.entity for each in await near_classes(meaning, schema, about)}
+    return Part(
+        [each for each in schema.classes if each.iri in classes],
+        [each for each in schema.relations if each.iri in relations],
+        [each for each in schema.features if each.iri in relations],
+    )
+
+
+def _unnamed(answer: Answer, about: str) -> Answer:
+    """Return an answer on what is near a text in meaning that says so."""
+    summary = answer.result.summary.replace(f"Like {about}: ", f"Nothing here is called {about}. Near in meaning: ", 1)
+    told = {"knowledge": "unnamed", "summary": summary}
+    return replace(answer, result=answer.result.model_copy(update=told))
 
 
 def _names(iri: Node, label: str | None) -> list[str]:

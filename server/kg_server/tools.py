@@ -68,7 +68,10 @@ class Tools:
         server.provide(self.schema, "Schema", reads)
         if isinstance(self._graph, SupportsSparql):
             server.provide(
-                _SparqlTool(self._graph, self._graph, self._settings).sparql, "Sparql", reads, own_deadline=True
+                _SparqlTool(self._graph, self._graph, self._settings, self._meaning).sparql,
+                "Sparql",
+                reads,
+                own_deadline=True,
             )
 
     async def retrieve(
@@ -171,7 +174,8 @@ class Tools:
 
         `about` a class tells all of it; about another word, the relations and features like it.
         """
-        return (await schema_view(self._graph, about=about, max_tokens=self._budget(max_tokens))).to_mcp()
+        budget = self._budget(max_tokens)
+        return (await schema_view(self._graph, self._meaning, about=about, max_tokens=budget)).to_mcp()
 
     def _budget(self, max_tokens: int | None) -> int:
         return self._settings.max_tokens if max_tokens is None else max_tokens
@@ -180,9 +184,10 @@ class Tools:
 class _SparqlTool:
     """The tool for graphs that answer SPARQL."""
 
-    def __init__(self, graph: KGAdapter, sparql: SupportsSparql, settings: Settings) -> None:
+    def __init__(self, graph: KGAdapter, sparql: SupportsSparql, settings: Settings, meaning: Meaning) -> None:
         self._graph = graph
         self._sparql = sparql
+        self._meaning = meaning
         self._settings = settings
 
     async def sparql(
@@ -201,6 +206,7 @@ class _SparqlTool:
             answer = await sparql_query(
                 self._graph,
                 self._sparql,
+                self._meaning,
                 query=query,
                 max_rows=min(max_rows, self._settings.sparql_max_rows),
                 timeout_s=most_s,

@@ -14,6 +14,7 @@ from kg_adapters.profile import GraphProfile
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_adapters.terms import Iri, Node
 from kg_server.budget import token_count
+from kg_server.settings import Settings
 
 MANY_PREFIXES = "\n".join(
     f"@prefix n{number:03}: <http://example.org/some/long/namespace/{number:03}/> . n{number:03}:a n{number:03}:b "
@@ -157,11 +158,24 @@ async def test_only_what_is_like_a_word_is_found_and_not_what_has_letters_in_com
 ) -> None:
     assert (await call(world, "Schema", about="father")).data["relations"] == {"w:R57": 123}
     assert (await call(sample, "Schema", about="father")).data["relations"] == {"P22": 35}
-    employer = await call(world, "Schema", about="captain")
-    assert employer.summary == (
+    captain = await call(world, "Schema", about="captain")
+    assert captain.summary == (
         "Nothing here is like 'captain': no class, relation or feature. Schema() shows what there is."
     )
-    assert employer.data["knowledge"] == "unknown"
+    assert captain.data["knowledge"] == "unknown"
+
+
+async def test_what_is_called_in_other_words_is_found_by_its_meaning_and_told_apart(
+    world: LocalAdapter, sample: LocalAdapter
+) -> None:
+    wife = await call(world, "Schema", about="wife")
+    assert (
+        wife.summary == "Nothing here is called 'wife'. Near in meaning: 0 classes, 1 relation, 0 features; all here."
+    )
+    assert (wife.data["knowledge"], list(counts(wife.data["relations"]))) == ("unnamed", ["w:R85"])
+    assert "P26" in counts((await call(sample, "Schema", about="wife")).data["relations"])
+    letters = await call(world, "Schema", Settings(embedder="lexical"), about="wife")
+    assert letters.summary.startswith("Nothing here is like 'wife'")
 
 
 async def test_an_rdflib_graph_is_told_by_class_too() -> None:

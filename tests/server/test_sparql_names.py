@@ -177,11 +177,23 @@ async def test_unknown_and_loose_names_stop_the_query_each_with_its_place(world:
         "line 2, column 15",
     ]
     assert lines[0] == "No entity matches 'Zurnov Tunnel'. Retrieve finds things by other words."
-    assert lines[3] == "No relation of this graph is called 'crossing'."
+    assert lines[3] == (
+        "No relation of this graph is called 'crossing'. Near in meaning, not the same: crosses (e:crosses)."
+    )
     assert lines[6].startswith("No entity matches 'Ann Leeson'. Near, not the same: Ann Lee (e:p")
     assert (await refusal(world, "Sparql", query='ASK { ?x @"Turnov Bridge" ?y }')).splitlines()[0] == (
         "No relation of this graph is called 'Turnov Bridge'."
     )
+
+
+async def test_a_class_or_relation_in_other_words_stops_the_query_with_those_near_in_meaning(
+    world: LocalAdapter,
+) -> None:
+    said = await refusal(world, "Sparql", query='SELECT ?x { ?x a @"human being" ; @"constructed in" ?y }')
+    assert [line for line in said.splitlines() if "near" in line.lower()] == [
+        "No entity matches 'human being'. Near, not the same: person (e:Person).",
+        "No relation of this graph is called 'constructed in'. Near in meaning, not the same: built (e:built).",
+    ]
 
 
 async def test_a_name_where_no_id_can_stand_is_refused(world: LocalAdapter) -> None:

@@ -11,6 +11,7 @@ from kg_adapters.protocol import KGAdapter, SupportsSparql
 from kg_adapters.terms import Iri, Literal
 from kg_boundary.shown import shown
 from kg_server.lines import Line, fitted_lines
+from kg_server.meaning import Meaning
 from kg_server.names import MAX_VALUE, names_of
 from kg_server.plain_values import plain_value
 from kg_server.results import Answer, SparqlResult, Status
@@ -27,7 +28,14 @@ _LEFT_OUT: Final = "Its patterns have matches; HAVING, OFFSET or LIMIT leaves no
 
 
 async def sparql_query(
-    graph: KGAdapter, sparql: SupportsSparql, *, query: str, max_rows: int, timeout_s: float, max_tokens: int
+    graph: KGAdapter,
+    sparql: SupportsSparql,
+    meaning: Meaning,
+    *,
+    query: str,
+    max_rows: int,
+    timeout_s: float,
+    max_tokens: int,
 ) -> Answer:
     """Answer Sparql.
 
@@ -35,7 +43,7 @@ async def sparql_query(
         InvalidRequest: The query is not SPARQL, does more than read this graph, or asks for more than `MAX_COLUMNS`.
         BackendTimeout: It was stopped after `timeout_s` seconds.
     """
-    run = await prepared(graph, query, timeout_s=timeout_s)
+    run = await prepared(graph, meaning, query, timeout_s=timeout_s)
     found = await sparql.select(run.text, timeout_s=timeout_s, max_rows=max_rows)
     answer = _own_columns(found, run.edits.added)
     columns = len(answer.variables)

@@ -3,7 +3,7 @@
 All entities and classes of a query are looked for together, and so are all its relations.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeAlias
@@ -11,15 +11,18 @@ from typing import Literal as Choice
 
 from kg_adapters.errors import InvalidRequest, KGError
 from kg_adapters.local.folding import fold
+from kg_adapters.models import Candidate
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.terms import Iri, Node
+from kg_adapters.terms import Iri
 from kg_boundary.shown import in_quotes
 from kg_server.concurrency import together
 from kg_server.entity_arguments import SHOWN, in_plural, naming_refusal
 from kg_server.identity import AT_ONCE, Identity, Verdict, identify
+from kg_server.meaning import Meaning
 from kg_server.names import MAX_LABEL, Names, names_of
+from kg_server.near_definitions import near_classes, with_near_relations
 from kg_server.pointing import MisreadExpression
-from kg_server.relation_resolution import relations_named
+from kg_server.relation_resolution import NoSuchRelation, relations_named
 from kg_server.sparql.syntax import Outline, Place, Span
 from kg_server.sparql.tokens import Token
 
@@ -51,7 +54,7 @@ class Meant:
     plain: bool
 
 
-async def meanings(graph: KGAdapter, query: str, outline: Outline) -> Mapping[int, Meant]:
+async def meanings(graph: KGAdapter, meaning: Meaning, query: str, outline: Outline) -> Mapping[int, Meant]:
     """Return what each name of a query stands for, by its token.
 
     Raises:
@@ -61,9 +64,12 @@ async def meanings(graph: KGAdapter, query: str, outline: Outline) -> Mapping[in
     _check_places(query, outline)
     over = {variable for each in outline.statements for variable in outline.variables(each.verb)}
     verbs = [place for place in outline.places if place.role == "verb" or place.variable in over]
-    relations = await _relations(graph, {outline.tokens[place.token].name for place in verbs})
+    relations = await _relations(graph, meaning, {outline.tokens[place.token].name for place in verbs})
     sorts = _sorts(graph, outline, relations, over)
-    others = await _things(graph, {(outline.tokens[at].name, sort) for at, sort in sorts.items() if sort != "relation"})
+    things: set[tuple[str, Sort]] = {
+        (outline.tokens[at].name, sort) for at, sort in sorts.items() if sort != "relation"
+    }
+    others = await _things(graph, meaning, things)
     meant: dict[int, Meant] = {}
     refused: list[KGError] = []
     for place in outline.places:
@@ -134,9 +140,12 @@ class _Typing:
         return token.text == "a" or self.outline.iri(token, self.graph.prefixes) in self.graph.vocabulary.unwalked
 
 
-async def _relations(graph: KGAdapter, names: set[str]) -> dict[str, Meant | KGError]:
+async def _relations(graph: KGAdapter, meaning: Meaning, names: set[str]) -> dict[str, Meant | KGError]:
     async def read(name: str) -> Meant:
-        match, found = await relations_named(graph, name)
+        try:
+            match, found = await relations_named(graph, name)
+        except NoSuchRelation as error:
+            raise NoSuchRelation(await with_near_relations(graph, meaning, name, str(error))) from error
         plain = match == "exact" and found[0].matched_by != "alias"
         return Meant(name, "relation", match, tuple(sorted(each.relation for each in found)), plain)
 
@@ -144,7 +153,9 @@ async def _relations(graph: KGAdapter, names: set[str]) -> dict[str, Meant | KGE
     return dict(zip(wanted, await together([partial(read, name) for name in wanted], at_once=AT_ONCE), strict=True))
 
 
-async def _things(graph: KGAdapter, wanted: set[tuple[str, Sort]]) -> dict[tuple[str, Sort], Meant | KGError]:
+async def _things(
+    graph: KGAdapter, meaning: Meaning, wanted: set[tuple[str, Sort]]
+) -> dict[tuple[str, Sort], Meant | KGError]:
     if not wanted:
         return {}
     asked = sorted(wanted)
@@ -170,13 +181,15 @@ async def _things(graph: KGAdapter, wanted: set[tuple[str, Sort]]) -> dict[tuple
                 f"{in_quotes(name, MAX_LABEL)} is a blank node, which no query can name."
             )
         else:
-            found[name, sort] = await naming_refusal(graph, _nearest(identity, classes if sort == "class" else ()))
+            meant = await near_classes(meaning, schema, name) if sort == "class" else ()
+            found[name, sort] = await naming_refusal(graph, _nearest(identity, meant))
     return found
 
 
-def _nearest(identity: Identity, classes: Collection[Node]) -> Identity:
-    """Return a verdict with classes before all else that is near."""
-    return replace(identity, near=tuple(sorted(identity.near, key=lambda each: each.entity not in classes)))
+def _nearest(identity: Identity, meant: Sequence[Candidate]) -> Identity:
+    """Return a verdict with the classes near in meaning before all else that is near."""
+    near = {each.entity: each for each in (*meant, *identity.near)}
+    return replace(identity, near=tuple(near.values()))
 
 
 async def _ambiguous(graph: KGAdapter, meant: Meant) -> KGError:

@@ -11,6 +11,7 @@ from kg_adapters.errors import BackendTimeout
 from kg_adapters.prefixes import Position
 from kg_adapters.protocol import KGAdapter
 from kg_boundary.shown import in_quotes
+from kg_server.meaning import Meaning
 from kg_server.names import MAX_LABEL, names_of
 from kg_server.sparql.labels import put_labels
 from kg_server.sparql.naming import Meant, meanings, shown_all
@@ -39,7 +40,7 @@ class Prepared:
     edits: Edits = field(default_factory=Edits)
 
 
-async def prepared(graph: KGAdapter, query: str, *, timeout_s: float) -> Prepared:
+async def prepared(graph: KGAdapter, meaning: Meaning, query: str, *, timeout_s: float) -> Prepared:
     """Return a query with ids in place of its names, and without Wikidata's ways to ask for labels.
 
     Raises:
@@ -50,7 +51,7 @@ async def prepared(graph: KGAdapter, query: str, *, timeout_s: float) -> Prepare
         return Prepared(query)
     try:
         with anyio.fail_after(timeout_s):
-            return await _with_ids(graph, query)
+            return await _with_ids(graph, meaning, query)
     except TimeoutError:
         raise BackendTimeout(
             f"What the names in the query stand for was not found within {timeout_s:g} s. Ask with a larger timeout_s, "
@@ -58,9 +59,9 @@ async def prepared(graph: KGAdapter, query: str, *, timeout_s: float) -> Prepare
         ) from None
 
 
-async def _with_ids(graph: KGAdapter, query: str) -> Prepared:
+async def _with_ids(graph: KGAdapter, meaning: Meaning, query: str) -> Prepared:
     outline = outline_of(query)
-    meant = await meanings(graph, query, outline)
+    meant = await meanings(graph, meaning, query, outline)
     edits = Edits()
     labels = await _with_labels(graph, outline, edits) if _LABEL in query.lower() else ""
     put_ids(query, outline, meant, edits)
