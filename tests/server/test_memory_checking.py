@@ -188,15 +188,57 @@ async def test_an_id_counts_before_a_value_that_looks_like_it(graph_of: Callable
     assert [fact.tail for fact in checked.facts] == [Iri(f"{WD}Q2"), Literal("Q3")]
 
 
-async def test_a_word_that_the_graph_does_not_have_may_be_a_name_and_is_never_kept(tokyo: LocalAdapter) -> None:
-    written = [["Q1490", "P36", "Shinjuku"], ["Q1490", "P1082", "14,000,000"], ["Q1490", "P571", "1943-07-01"]]
+async def test_a_word_that_is_no_value_and_no_name_is_never_kept(tokyo: LocalAdapter) -> None:
+    written = [["Q1490", "P36", "Marunouchi"], ["Q1490", "P1082", "14,000,000"], ["Q1490", "P571", "1943-07-01"]]
     checked = await check(tokyo, written, limits=LIMITS, allow_unverified=True)
     assert [(fact.tail, fact.verified) for fact in checked.facts] == [
         (Literal("14000000", Iri(XSD + "integer")), False),
         (Literal("1943-07-01", Iri(XSD + "date")), False),
     ]
     (refused,) = checked.refused
-    assert (refused.number, "'Shinjuku' is not an id" in refused.reason) == (1, True)
+    assert (refused.number, "'Marunouchi' is not an id" in refused.reason) == (1, True)
+
+
+NAMED = f"""
+@prefix wd: <{WD}> . @prefix wdt: <{WDT}> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+wdt:P1 rdfs:label "title"@en . wdt:P2 rdfs:label "follows"@en . wdt:P5 rdfs:label "year"@en .
+wdt:P3 rdfs:label "part"@en . wdt:P4 rdfs:label "part"@en .
+wd:Q1 rdfs:label "Salt"@en ; wdt:P1 "Sand" ; wdt:P2 wd:Q2 ; wdt:P3 wd:Q2 ; wdt:P4 wd:Q2 ; wdt:P5 1990 .
+wd:Q2 rdfs:label "Sand"@en . wd:Q3 rdfs:label "Rain"@en . wd:Q4 rdfs:label "Rain"@en ; wdt:P2 wd:Q3 .
+"""
+
+
+async def test_names_of_exactly_one_thing_stand_for_ids(graph_of: Callable[[str], LocalAdapter]) -> None:
+    """A word that is a name is a value all the same where the graph has it as one."""
+    written = [
+        ["salt", "follows", "Sand"],
+        "Salt | title | Sand",
+        ["Q1", "P2", "Sand"],
+        ["Salt", "title", '"Sand"'],
+        ["Salt", "year", "1990"],
+    ]
+    checked = await check(graph_of(NAMED), written, limits=LIMITS, allow_unverified=False)
+    follows = Fact(Iri(f"{WD}Q1"), Iri(f"{WDT}P2"), Iri(f"{WD}Q2"))
+    title = Fact(Iri(f"{WD}Q1"), Iri(f"{WDT}P1"), Literal("Sand"))
+    year = Fact(Iri(f"{WD}Q1"), Iri(f"{WDT}P5"), Literal("1990", Iri(XSD + "integer")))
+    assert checked.facts == (follows, title, follows, title, year)
+    assert checked.read == {"salt": "Q1", "follows": "P2", "Sand": "Q2", "Salt": "Q1", "title": "P1", "year": "P5"}
+
+
+@pytest.mark.parametrize("allow_unverified", [False, True])
+async def test_names_that_are_misspelt_or_of_several_are_never_written(
+    graph_of: Callable[[str], LocalAdapter], allow_unverified: bool
+) -> None:
+    written = [["Slat", "follows", "Q2"], ["Rain", "P2", "Q3"], ["Q1", "part", "Q2"], ["Q1", "fllows", "Q2"]]
+    checked = await check(graph_of(NAMED), written, limits=LIMITS, allow_unverified=allow_unverified)
+    assert checked.facts == ()
+    assert [each.reason for each in checked.refused] == [
+        "'Slat' may mean Salt (Q1). Give its id.",
+        "'Rain' names 2 things here: Rain (Q3); Rain (Q4), follows (P2): Rain (Q3). "
+        "Give the id of the one that is meant.",
+        "'part' may mean part (P3), part (P4). Give the id of the one that is meant.",
+        "'fllows' may mean follows (P2). Give the id of the one that is meant.",
+    ]
 
 
 async def test_values_of_many_heads_are_looked_for_by_one_request_for_each_feature(tokyo: LocalAdapter) -> None:
@@ -232,7 +274,7 @@ async def test_a_value_among_too_many_to_look_at_is_left_unchecked(graph_of: Cal
 
 
 async def test_what_the_graph_does_not_hold_is_kept_with_a_mark_if_that_is_allowed(tokyo: LocalAdapter) -> None:
-    written = [["Q1490", "P36", "Q179645"], ["Q1490", "P36", "Q17"], ["Q5", "P9", '"new"@en'], ["Tokyo", "P36", "Q17"]]
+    written = [["Q1490", "P36", "Q179645"], ["Q1490", "P36", "Q17"], ["Q5", "P9", '"new"@en'], ["Edo-2", "P36", "Q17"]]
     checked = await check(tokyo, written, limits=LIMITS, allow_unverified=True)
     assert checked.facts == (
         CAPITAL,

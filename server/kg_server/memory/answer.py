@@ -7,12 +7,13 @@ from typing import Final
 from kg_adapters.cursors import read_cursor, write_cursor
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Literal, Node, Term
+from kg_boundary.shown import in_quotes
 from kg_server.budget import fitting
 from kg_server.memory.checking import Checked, Refusal
 from kg_server.memory.network import Fact, Place
 from kg_server.memory.result import AppendedResult, MemoryResult
 from kg_server.memory.store import Appended, Contents, Holdings
-from kg_server.names import Names, names_of
+from kg_server.names import MAX_LABEL, Names, names_of
 from kg_server.results import Answer, Status, fitted
 
 MAX_FACTS: Final = 200
@@ -82,6 +83,7 @@ async def append_answer(
             relations=names.relation_labels(_relations(shown)),
             added=len(appended.added),
             refused=refused,
+            read=dict(checked.read) or None,
         )
         return Answer(result, (*(f"refused {each}" for each in refused), *_lines(shown, names)))
 
@@ -208,6 +210,10 @@ def _append_summary(memory: str, appended: Appended, checked: Checked, *, shown:
     known = len(checked.facts) - added
     if known:
         parts.append(f"{known} of the triples {'was' if known == 1 else 'were'} there already.")
+    if checked.read:
+        told = [f"{in_quotes(name, MAX_LABEL)} as {id_}" for name, id_ in list(checked.read.items())[:SHOWN_NOTES]]
+        rest = len(checked.read) - len(told)
+        parts.append(f"Read {', '.join(told)}{f' and {rest} more' if rest else ''}.")
     if checked.refused:
         parts.append(f"{_counted(len(checked.refused), 'triple')} refused: correct and send only these.")
     parts.extend(checked.notes[:SHOWN_NOTES])

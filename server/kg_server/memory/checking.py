@@ -1,19 +1,18 @@
 """Each triple of a call against the graph: what may be kept, what is refused and why."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
-from kg_adapters.errors import InvalidRequest
 from kg_adapters.models import NO_FEATURES, Description, FeaturePage
-from kg_adapters.prefixes import Prefixes
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest
 from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_boundary.shown import clipped, shown_within, visible_line
 from kg_server.memory.explanation import Stated, reasons_for
+from kg_server.memory.naming import readings_of
 from kg_server.memory.network import Fact
-from kg_server.memory.reading import Mention, Mentions, Reading, Value, echo, read_triple
+from kg_server.memory.reading import Mention, Mentions, Reading, Value, echo
 from kg_server.memory.refusals import heavy_fact
 from kg_server.memory.store import MemoryLimits
 from kg_server.names import MAX_LABEL, shown_literal
@@ -48,11 +47,13 @@ class Checked:
         facts: What may be kept, in the order it was written.
         refused: Every other triple.
         notes: One line for every label that the graph gives to something else.
+        read: The ids that names were read as.
     """
 
     facts: tuple[Fact, ...]
     refused: tuple[Refusal, ...]
     notes: tuple[str, ...]
+    read: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,8 @@ async def check(
         limits: How long a fact may be: a value may be much longer than what was written of it.
         allow_unverified: Keep what the graph does not hold, marked; what cannot be read is refused all the same.
     """
-    readings, refused = _read(written, graph.prefixes)
+    found = await readings_of(graph, written)
+    readings, refused = found.read, dict(found.refused)
     described = await graph.describe([node for reading in readings.values() for node in _nodes(reading)])
     stated = {number: _stated(reading, described) for number, reading in readings.items()}
     look = await _look(graph, stated, described)
@@ -106,18 +108,8 @@ async def check(
         notes=tuple(
             dict.fromkeys(note for number in sorted(facts) for note in _notes(graph, stated[number], described))
         ),
+        read={name: graph.prefixes.shorten(node, place) for name, (place, node) in found.names.items()},
     )
-
-
-def _read(written: Sequence[Sequence[str] | str], prefixes: Prefixes) -> tuple[dict[int, Reading], dict[int, str]]:
-    readings: dict[int, Reading] = {}
-    refused: dict[int, str] = {}
-    for number, each in enumerate(written):
-        try:
-            readings[number] = read_triple(each, prefixes)
-        except InvalidRequest as error:
-            refused[number] = str(error)
-    return readings, refused
 
 
 def _fact(stated: Stated, tail: Term | None) -> Fact:
@@ -143,7 +135,7 @@ def _stated(reading: Reading, described: Mapping[Node, Description]) -> Stated:
     if isinstance(reading.tail, Value):
         return Stated(head, relation, reading.tail)
     tail = choose(reading.tail)
-    return Stated(head, relation, tail, None if tail.node in described else reading.plain)
+    return Stated(head, relation, tail, None if tail.node in described and not reading.either else reading.plain)
 
 
 async def _look(graph: KGAdapter, stated: Mapping[int, Stated], described: Mapping[Node, Description]) -> _Look:

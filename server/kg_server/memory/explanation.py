@@ -12,7 +12,6 @@ from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term, Triple
 from kg_server.memory.reading import Mention, Value
 from kg_server.names import Names, names_of
-from kg_server.plain_values import value_of
 from kg_server.relation_resolution import relation_of
 from kg_server.resolve import unknown_entity
 
@@ -70,8 +69,7 @@ class Stated:
     @property
     def no_value(self) -> str:
         """Why the tail is neither an id nor by its form a value; empty where it is one of them."""
-        word = isinstance(self.tail, Value) and not self.tail.quoted and value_of(self.tail.text) is None
-        return self.tail.refusal if word and isinstance(self.tail, Value) else ""
+        return self.tail.refusal if isinstance(self.tail, Value) and self.tail.is_word else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 A triple is `[head, relation, tail]` or one line, `head | relation | tail`. A head or relation is an id, alone or after
 its label, `Tokyo (Q1490)`; a tail may also be a literal as results show it: `"1832-03-22"^^xsd:date`, `"Tokyo"@en`, or
-just the text in quotes, or what people write: `1832-03-22`, `2,544`. Nothing is guessed from a label.
+just the text in quotes, or what people write: `1832-03-22`, `2,544`. Names without an id are for `naming`.
 """
 
 import re
@@ -60,6 +60,11 @@ class Value:
     refusal: str = field(default="", compare=False)
 
     @property
+    def is_word(self) -> bool:
+        """Whether it is no value by its form, so that it may be a name."""
+        return not self.quoted and value_of(self.text) is None
+
+    @property
     def literal(self) -> Literal:
         """The literal that this is when no graph says better."""
         if self.language is not None:
@@ -67,6 +72,9 @@ class Value:
         told = None if self.quoted else value_of(self.text)
         return told or Literal(self.text, self.datatype or XSD_STRING)
 
+
+Parts: TypeAlias = tuple[str, str, str]
+"""Head, relation and tail as they were written."""
 
 Mentions: TypeAlias = Sequence[Mention]
 """What an id may stand for, the likeliest first; there are several only where an id may itself look like a label."""
@@ -81,12 +89,14 @@ class Reading:
         relation: What it says of it.
         tail: An entity or a value.
         plain: The value that the tail is if it is the id of nothing: a graph may have ids that look like numbers.
+        either: Whether the tail is a name, so that it may be the value as well.
     """
 
     head: Mentions
     relation: Mentions
     tail: Mentions | Value
     plain: Value | None = field(default=None, compare=False)
+    either: bool = field(default=False, compare=False)
 
 
 def read_triple(written: Sequence[str] | str, prefixes: Prefixes) -> Reading:
@@ -102,6 +112,12 @@ def read_triple(written: Sequence[str] | str, prefixes: Prefixes) -> Reading:
             f"it has {len(written):,} part{'' if len(written) == 1 else 's'}. Expected [head, relation, tail]."
         )
     return _read_parts(written[0], written[1], written[2], prefixes, plain=True)
+
+
+def parts_of(written: Sequence[str] | str) -> Parts | None:
+    """Return the parts of a triple; None where there are not three."""
+    fields = _fields(written) if isinstance(written, str) else written
+    return (fields[0].strip(), fields[1].strip(), fields[2].strip()) if len(fields) == 3 else None
 
 
 def echo(written: Sequence[str] | str) -> str:
@@ -151,17 +167,27 @@ def _read_parts(head: str, relation: str, tail: str, prefixes: Prefixes, *, plai
     for part, name in ((head, "head"), (relation, "relation")):
         if part.lstrip().startswith('"'):
             raise InvalidRequest(f"its {name} is a literal. Only a tail may be one; entities and relations are ids.")
-    first, second, text = _mentions(head, prefixes, "entity"), _mentions(relation, prefixes, "relation"), tail.strip()
+    first, second = _mentions(head, prefixes, "entity"), _mentions(relation, prefixes, "relation")
+    return Reading(first, second, *read_tail(tail, prefixes, plain=plain))
+
+
+def read_tail(text: str, prefixes: Prefixes, *, plain: bool = True) -> tuple[Mentions | Value, Value | None]:
+    """Return what a tail may mean, and the value that it is if it is the id of nothing.
+
+    Raises:
+        InvalidRequest: It is neither an id nor a literal, nor, with `plain`, a value as people write it.
+    """
+    text = text.strip()
     if text.startswith('"'):
-        return Reading(first, second, _literal(text, prefixes))
+        return _literal(text, prefixes), None
     try:
-        return Reading(first, second, _mentions(text, prefixes, "entity"), _plain(text))
+        return _mentions(text, prefixes, "entity"), _plain(text)
     except InvalidRequest as error:
         refusal = f'{error} A literal tail stands in quotes, "like this".'
         value = _plain(text, refusal) if plain else None
         if value is None:
             raise InvalidRequest(refusal) from error
-        return Reading(first, second, value)
+        return value, None
 
 
 def _require_short(text: str, most: int) -> None:
@@ -196,11 +222,15 @@ def _datatype(text: str, prefixes: Prefixes) -> Iri:
 
 
 def _mentions(text: str, prefixes: Prefixes, position: Position) -> Mentions:
-    text = text.strip()
-    found = [mention for mention in _candidates(text, prefixes, position) if mention is not None]
+    found = mentions(text, prefixes, position)
     if not found:
-        prefixes.expand(text, position)  # says what is wrong with it
+        prefixes.expand(text.strip(), position)  # says what is wrong with it
     return found
+
+
+def mentions(text: str, prefixes: Prefixes, position: Position) -> Mentions:
+    """Return what the id in a text may stand for; nothing where there is none."""
+    return [mention for mention in _candidates(text.strip(), prefixes, position) if mention is not None]
 
 
 def _candidates(text: str, prefixes: Prefixes, position: Position) -> Iterator[Mention | None]:
