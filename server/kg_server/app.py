@@ -73,7 +73,7 @@ def build_server(graph: KGAdapter, settings: Settings, profile: GraphProfile | N
     server.middleware.append(NamingFiles(FileNames((settings.data_folder, settings.cache_folder))))
     meaning = Meaning(graph, settings)
     server.call_at_end(meaning.aclose)
-    ObserveTool(graph, settings, meaning.scorer).provide(server)
+    ObserveTool(graph, settings, meaning.scorer, meaning).provide(server)
     Tools(graph, settings, meaning).provide(server)
     ComposeTool(graph, settings).provide(server)
     _memory_tools(graph, settings, server).provide(server)

@@ -62,7 +62,7 @@ async def thinness(graph: KGAdapter, entities: Sequence[Node], relation: Iri) ->
     A share of those that a relation leads to says nothing of what is missing, nor does that of its inverse.
     """
     profile = await graph.profile()
-    shares = [known.coverage(relation, "out") for known in await _told_by(graph, profile, entities)]
+    shares = [known.coverage(relation, "out") for known in await told_by(graph, profile, entities)]
     found = max(filter(None, shares), key=lambda each: (each.share, each.instances), default=None)
     if found is None or found.owner is None or not 0 < found.share < THIN:
         return ""
@@ -127,7 +127,7 @@ async def _most_telling(
         asked.append((inverse, OPPOSITE[direction]))
     found = [
         (coverage, known.property(iri, side))
-        for known in await _told_by(graph, profile, entities)
+        for known in await told_by(graph, profile, entities)
         for iri, walked in asked
         for side in _SIDES[walked]
         if (coverage := known.coverage(iri, side)) is not None
@@ -135,7 +135,7 @@ async def _most_telling(
     return max(found, key=lambda each: (each[0].share, each[0].instances), default=None)
 
 
-async def _told_by(graph: KGAdapter, profile: GraphProfile, entities: Sequence[Node]) -> list[ClassProfile]:
+async def told_by(graph: KGAdapter, profile: GraphProfile, entities: Sequence[Node]) -> list[ClassProfile]:
     """Return the profiles of the classes that say something of some entities."""
     described = await graph.describe(entities)
     types = dict.fromkeys(each for node in entities if node in described for each in described[node].types)

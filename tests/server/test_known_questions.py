@@ -41,6 +41,28 @@ async def test_of_an_employer_that_is_not_stated_coverage_says_how_little_that_m
     assert reply.data["knowledge"] == "unknown"
 
 
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        (
+            "Who employed Albert Einstein?",
+            " Albert Einstein (Q937) has no employer (P108) here; of 32 humans 1 has one, so that says little.",
+        ),
+        (
+            "What is the date of death of Albert Einstein?",
+            " Albert Einstein (Q937) has no date of death (P570) here; of 32 humans 1 has one, so that says little.",
+        ),
+        ("What was his occupation?", ""),
+        ("Who employed Allen Ginsberg?", ""),
+    ],
+)
+async def test_observe_says_what_is_asked_for_and_missing(poets: LocalAdapter, question: str, said: str) -> None:
+    entity = "Allen Ginsberg" if "Ginsberg" in question else "Albert Einstein"
+    reply = await call(poets, "observe", question=question, entities=[entity])
+    assert reply.summary.endswith(said or "by meaning and spelling.")
+    assert reply.data["knowledge"] == ("unknown" if said else "stated")
+
+
 async def test_coverage_of_the_shipped_sample_is_quoted(sample: LocalAdapter) -> None:
     reply = await call(sample, "GetNeighbor", entity="John Lennon", relation="employer")
     assert "of 4,175 humans 267 have one, so that says little" in reply.summary

@@ -1,6 +1,7 @@
 """The tool observe."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Annotated, Final
 
 from mcp.server.mcpserver import Context
@@ -8,11 +9,15 @@ from mcp.types import CallToolResult
 from pydantic import Field
 
 from kg_adapters.protocol import KGAdapter
+from kg_server.budget import token_count
 from kg_server.entity_arguments import read_entities
 from kg_server.mcp_server import SextantServer, reading
+from kg_server.meaning import Meaning
 from kg_server.observation.answer import ObserveResult, observation
+from kg_server.observation.lacking import Lacking, lacking
 from kg_server.observation.reach import Reach
 from kg_server.observation.scoring import Scorer
+from kg_server.resolve import require_entity
 from kg_server.settings import Settings
 from kg_server.tools import EntityId, Hops, Text, Tokens
 
@@ -27,6 +32,7 @@ class ObserveTool:
         graph: Where the triples come from.
         settings: Limits and defaults.
         scorer: Gives what ranks.
+        meaning: Tells what is asked for; without it nothing is said of what an entity lacks.
     """
 
     def __init__(
@@ -34,10 +40,12 @@ class ObserveTool:
         graph: KGAdapter,
         settings: Settings,
         scorer: Callable[[], Awaitable[Scorer]],
+        meaning: Meaning | None = None,
     ) -> None:
         self._graph = graph
         self._settings = settings
         self._scorer = scorer
+        self._meaning = meaning
 
     def provide(self, server: SextantServer) -> None:
         """Add the tool."""
@@ -70,13 +78,25 @@ class ObserveTool:
             await context.report_progress(hop, hops, f"observed {hop} of {hops} hops")
 
         read = await read_entities(self._graph, *entities)
+        missing = await self._lacking(question, read.ids)
+        room = read.room(self._settings.max_tokens if max_tokens is None else max_tokens)
         answer = await observation(
             self._graph,
             await self._scorer(),
             question=question,
             entities=read.ids,
             reach=reach,
-            max_tokens=read.room(self._settings.max_tokens if max_tokens is None else max_tokens),
+            max_tokens=room if missing is None else max(room // 2, room - 3 * token_count(missing.said)),
             on_hop=on_hop,
         )
+        if missing is not None:
+            told = {"summary": f"{answer.result.summary}{missing.said}", "knowledge": missing.knowledge}
+            answer = replace(answer, result=answer.result.model_copy(update=told))
         return read.told(answer).to_mcp()
+
+    async def _lacking(self, question: str, ids: Sequence[str]) -> Lacking | None:
+        """Return what the only entity lacks of what is asked; nothing where that would take more requests."""
+        if self._meaning is None or len(ids) > 1 or self._graph.remote or self._settings.observe_score == "paper":
+            return None
+        entity = await require_entity(self._graph, ids[0])
+        return await lacking(self._graph, self._meaning, entity, question)
