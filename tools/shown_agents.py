@@ -26,6 +26,10 @@ def shown_prompts() -> dict[str, str]:
 
     prompts: Sequence[Prompt] = (
         oda.MentionsPrompt(question=question, most=5),
+        oda.LinkingPrompt(
+            question=question,
+            candidates="1. Goethe (Q5879): German writer\n2. Goethe (Q1): crater on Mercury",
+        ),
         oda.ActionPrompt(
             question=question, memory="", candidates="Goethe (Q5879)", observation=observation, history="", paths=False
         ),

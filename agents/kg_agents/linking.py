@@ -11,7 +11,7 @@ from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.question_parts import QuestionParts, other_forms, overlap
 from kg_boundary.shown import in_quotes
 from kg_prompts import render
-from kg_prompts.oda import MentionsPrompt
+from kg_prompts.oda import LinkingPrompt, MentionsPrompt
 
 MAX_ENTITIES: Final = 5
 LONGEST_NAME: Final = 8
@@ -96,11 +96,52 @@ async def link_by_model(graph: KnowledgeGraph, question: str, talk: Dialogue) ->
         )
     except FailedReply:
         return await link_by_names(graph, question)
-    named = [each if each.meant else await _otherwise(graph, each) for each in await graph.identify(mentions)]
-    found = {entity.id: Linked(each.text, entity) for each in reversed(named) for entity in reversed(each.meant)}
-    linked = tuple(reversed(found.values()))[:MAX_ENTITIES]
-    passed_over = tuple(_refusal(each) for each in named if not each.meant)
-    return Linking(linked, passed_over) if linked else await link_by_names(graph, question)
+    looked_up = await graph.identify(mentions)
+    named = [each if each.meant else await _otherwise(graph, each) for each in looked_up]
+    sure, unsure = _by_verdict(named)
+    if unsure:
+        sure += await _chosen(question, unsure, talk)
+    found = {each.entity.id: each for each in sure}
+    linked = tuple(found.values())[:MAX_ENTITIES]
+    taken = {each.mention for each in linked}
+    passed_over = tuple(_refusal(each) for each in named if each.text not in taken)
+    return Linking(linked, passed_over) if linked or unsure else await link_by_names(graph, question)
+
+
+def _by_verdict(named: Sequence[Named]) -> tuple[list[Linked], list[Linked]]:
+    """Return what one entity alone bears the name of, and what may be meant besides.
+
+    Namesakes may be; where nothing else is sure, so may what is near a name. What has no label of its own never is.
+    """
+    labelled = {each.text: [of for of in each.candidates if of.label and of.label != of.id] for each in named}
+    sure = [Linked(each.text, *labelled[each.text]) for each in named if each.meant and len(labelled[each.text]) == 1]
+    unsure = [each for each in named if (each.meant and len(labelled[each.text]) > 1) or not (each.meant or sure)]
+    return sure, [Linked(each.text, entity) for each in unsure for entity in labelled[each.text]]
+
+
+async def _chosen(question: str, unsure: Sequence[Linked], talk: Dialogue) -> list[Linked]:
+    """Have the model choose among entities by what tells them apart; all namesakes where its reply cannot be read.
+
+    Raises:
+        RunEnded: The model fails.
+    """
+    lines = (f"{number}. {each.entity.described}" for number, each in enumerate(unsure, start=1))
+    prompt = render(LinkingPrompt(question=question, candidates="\n".join(lines)))
+    task = Task("linking", fitting(lambda: [prompt], "the question and the candidates"), _REPLY_TOKENS, 0.0)
+    try:
+        numbers = await talk.ask(task, lambda reply: _numbers(reply, len(unsure)))
+    except FailedReply:
+        return [each for each in unsure if each.entity.label.casefold() == each.mention.casefold()]
+    return [unsure[number - 1] for number in numbers]
+
+
+def _numbers(reply: str, most: int) -> tuple[int, ...] | Unreadable:
+    numbers = [int(each) for each in re.findall(r"\d{1,3}", reply)]
+    if wrong := [each for each in numbers if not 1 <= each <= most]:
+        return Unreadable(f"there is no candidate {wrong[0]}. Write numbers from 1 to {most}, or none.")
+    if not numbers and not re.search(r"\bnone\b", reply, re.IGNORECASE):
+        return Unreadable("it holds no number. Write the numbers of candidates, or none.")
+    return tuple(dict.fromkeys(numbers))
 
 
 async def _otherwise(graph: KnowledgeGraph, named: Named) -> Named:

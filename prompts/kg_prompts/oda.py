@@ -130,6 +130,20 @@ class MentionsPrompt(Prompt):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LinkingPrompt(Prompt):
+    """Which entities a question is about, of those that share a name or come near it.
+
+    Args:
+        question: The question.
+        candidates: The entities by number, each with what tells it from others.
+    """
+
+    template: ClassVar[str] = "oda/linking.md"
+    question: str
+    candidates: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPrompt(Prompt):
     """The second chance of a reply that could not be read, with the reason."""
 

@@ -95,3 +95,14 @@ async def test_the_linked_entities_own_relations_are_in_the_first_prompt(tmp_pat
     assert "It is about: Johann Wolfgang von Goethe (Q5879)" in first
     assert "unmarried partner" in second.partition("Observation 1:")[2]
     assert answer.usage.calls == 3
+
+
+async def test_the_definition_and_the_examples_may_be_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "definition.md").write_text("Countries have a capital.", encoding="utf-8")
+    (tmp_path / "graph_counselor-step.md").write_text("Question: an example of mine", encoding="utf-8")
+    settings = CounselorSettings(examples_folder=str(tmp_path), definition_file=str(tmp_path / "definition.md"))
+    told = await told_by(*STEPS, "[yes]", settings=settings)
+    first = told.prompts("step")[0]
+    assert "Countries have a capital." in first
+    assert "Question: an example of mine" in first
+    assert DEFINITION not in first

@@ -97,3 +97,53 @@ async def test_a_model_that_is_away_ends_the_run(tmp_path: Path) -> None:
     async with story(tmp_path, WORLD) as graph:
         with pytest.raises(RunEnded, match="away"):
             await link_by_model(graph, "Who?", Dialogue(ScriptedLlm([LlmError("away")]), Limits()))
+
+
+NAMESAKES = f"""{PREFIXES}
+wd:Q1 rdfs:label "Springfield"@en ; wdt:P17 wd:Q3 ; <http://schema.org/description> "city in Illinois"@en .
+wd:Q2 rdfs:label "Springfield"@en ; wdt:P17 wd:Q3 ; <http://schema.org/description> "town in Ohio"@en .
+wd:Q3 rdfs:label "Land of Lincoln"@en .
+wdt:P17 rdfs:label "country"@en .
+"""
+
+
+async def among_namesakes(folder: Path, *replies: Scripted) -> tuple[list[str], list[str], ScriptedLlm]:
+    llm = ScriptedLlm(replies)
+    async with story(folder, NAMESAKES) as graph:
+        linking = await link_by_model(graph, "How many people live in Springfield, Ohio?", Dialogue(llm, Limits()))
+    return [each.entity.id for each in linking.linked], list(linking.passed_over), llm
+
+
+async def test_of_namesakes_the_model_chooses_with_the_question_by_what_tells_them_apart(tmp_path: Path) -> None:
+    linked, _, llm = await among_namesakes(tmp_path, "Springfield", _the_town)
+    assert linked == ["Q2"]
+    assert [each.purpose for each in llm.asked] == ["mentions", "linking"]
+    lines = [line for line in llm.asked[1].prompt.splitlines() if line[:3] in {"1. ", "2. "}]
+    assert sorted(line[3:] for line in lines) == [
+        "Springfield (Q1): city in Illinois",
+        "Springfield (Q2): town in Ohio",
+    ]
+
+
+def _the_town(prompt: str) -> str:
+    return next(line for line in prompt.splitlines() if "town in Ohio" in line)[0]
+
+
+async def test_the_model_may_reject_all_of_them_and_what_was_not_taken_is_said(tmp_path: Path) -> None:
+    linked, passed_over, _ = await among_namesakes(tmp_path, "Springfield", "none")
+    assert linked == []
+    assert passed_over[0].startswith("'Springfield' names several things: ")
+
+
+async def test_a_choice_that_cannot_be_read_goes_back_once_and_then_all_namesakes_stay(tmp_path: Path) -> None:
+    linked, _, llm = await among_namesakes(tmp_path, "Springfield", "7", "I cannot tell")
+    assert sorted(linked) == ["Q1", "Q2"]
+    assert "there is no candidate 7" in llm.asked[2].prompt
+
+
+async def test_what_is_only_near_a_name_is_offered_where_nothing_is_sure(tmp_path: Path) -> None:
+    linked, _, llm = await among_namesakes(tmp_path, "Land of Lincolnshire Hills", "1")
+    assert (linked, llm.asked[-1].purpose) == (["Q3"], "linking")
+    linked, passed_over, _ = await among_namesakes(tmp_path, "Land of Lincolnshire Hills", "none")
+    assert linked == []
+    assert passed_over[0].startswith("Nothing in the graph is named 'Land of Lincolnshire Hills'.")

@@ -1,5 +1,7 @@
 """Parameters of agents as people write them."""
 
+from pathlib import Path
+
 import pytest
 
 from kg_agents.dialogue import Limits
@@ -45,3 +47,15 @@ def test_the_manner_is_a_parameter_and_an_ablation_brings_that_of_the_paper() ->
     ) == (CounselorSettings(manner="paper", functions="all", learnt="latest", earlier_answer=False))
     with pytest.raises(InvalidParameter, match=r"manner='papers' cannot be used: Input should be 'paper' or 'sextant'"):
         read_parameters(OdaSettings, ["manner=papers"])
+
+
+def test_files_of_ones_own_are_parameters_and_have_to_be_there(tmp_path: Path) -> None:
+    definition = tmp_path / "definition.md"
+    definition.write_text("people and towns", encoding="utf-8")
+    written = [f"definition_file={definition}", f"examples_folder={tmp_path}"]
+    chosen = read_parameters(CounselorSettings, written)
+    assert (chosen.definition_file, chosen.examples_folder) == (str(definition), str(tmp_path))
+    with pytest.raises(InvalidParameter, match=r"definition_file='nowhere' cannot be used: .*there is no such file"):
+        read_parameters(CounselorSettings, ["definition_file=nowhere"])
+    with pytest.raises(InvalidParameter, match=r"examples_folder='nowhere' cannot be used: .*there is no such folder"):
+        read_parameters(OdaSettings, ["examples_folder=nowhere"])

@@ -13,6 +13,7 @@ from kg_agents.graph_counselor.answer import CounselorAnswer, answer_of, shown
 from kg_agents.graph_counselor.deliberation import Deliberate, OneReply, ThreeAgents, task_of
 from kg_agents.graph_counselor.observations import (
     Observation,
+    definition_in,
     definition_of,
     perform,
     perform_with_hints,
@@ -107,7 +108,9 @@ class GraphCounselor:
         Raises:
             RunEnded: The graph gives none.
         """
-        if self._settings.as_in_paper or not run.entities:
+        if own := self._settings.definition_file:
+            run.definition = await definition_in(own)
+        elif self._settings.as_in_paper or not run.entities:
             run.definition = await definition_of(self._graph, self._settings.defined_tokens)
         else:
             near = await surroundings_of(self._graph, run.question, run.entities, self._settings.defined_tokens)

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+import anyio
+
 from kg_agents.dialogue import RunEnded
 from kg_agents.graph_counselor.actions import Query
 from kg_agents.graph_counselor.scratchpad import Step
@@ -49,6 +51,18 @@ async def definition_of(graph: KnowledgeGraph, max_tokens: int) -> str:
         return await graph.schema(max_tokens=max_tokens)
     except ToolError as error:
         raise RunEnded("graph", f"The definition of the graph cannot be had: {error}") from error
+
+
+async def definition_in(file: str) -> str:
+    """Return the definition of a graph that a file holds.
+
+    Raises:
+        RunEnded: It cannot be read.
+    """
+    try:
+        return await anyio.Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RunEnded("graph", f"The definition in {file!r} cannot be read: {error}") from error
 
 
 async def surroundings_of(

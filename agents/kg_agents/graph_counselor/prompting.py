@@ -34,6 +34,7 @@ class Wording:
         paper: Whether the prompts say what those of the paper say: nobody may abstain.
         learnt: Which reflections on earlier attempts a prompt holds.
         graph: What the graph calls itself, for examples of its own; empty for none.
+        folder: Where examples of the user's own are; empty for none.
     """
 
     compound: bool = True
@@ -42,13 +43,20 @@ class Wording:
     paper: bool = False
     learnt: Literal["all", "latest"] = "all"
     graph: str = ""
+    folder: str = ""
 
     @classmethod
     def of(cls, settings: CounselorSettings, graph: str) -> Self:
         """Return the wording that settings ask for."""
         without = settings.ablation
         return cls(
-            without != "single-functions", without != "no-planning", settings.with_sets, True, settings.learnt, graph
+            without != "single-functions",
+            without != "no-planning",
+            settings.with_sets,
+            True,
+            settings.learnt,
+            graph,
+            settings.examples_folder,
         )
 
     def task(self, role: Role, run: Run) -> Writer:
@@ -116,6 +124,8 @@ class Wording:
 
     def _examples(self, template: str) -> str:
         # They show functions inside each other, and those of sets, which this way of working may not know.
+        if self.folder:
+            return examples_for(self.graph, template, self.folder)
         return examples_for(self.graph, template) if self.compound and self.sets else ""
 
 

@@ -8,6 +8,7 @@ from pydantic import Field
 from kg_agents.answers import ClosedBook
 from kg_agents.dialogue import Limits
 from kg_agents.manner import Manner
+from kg_agents.own_files import OwnFile, OwnFolder
 
 _CHARACTERS_PER_TOKEN = 3
 _PAPER_DEFINITION = 2_000
@@ -41,6 +42,8 @@ class CounselorSettings:
         learnt: Which reflections the next attempt begins with.
         earlier_answer: Whether an earlier attempt's answer stands where the last one ends without any.
         failures: After so many failed steps in a row an attempt is given up.
+        examples_folder: A folder with examples of good replies, as `graph_counselor-step.md`; those shipped by default.
+        definition_file: A file with the definition of the graph; what the graph says of itself by default.
         limits: What the whole run may use.
     """
 
@@ -58,6 +61,8 @@ class CounselorSettings:
     learnt: Literal["all", "latest"] = "all"
     earlier_answer: bool = True
     failures: int = 3
+    examples_folder: OwnFolder = ""
+    definition_file: OwnFile = ""
     limits: Limits = field(default_factory=lambda: Limits(tokens=600_000, seconds=900.0))
 
     @property

@@ -39,7 +39,7 @@ class ShortWording:
                     lessons=numbered(lessons),
                     step=len(run.steps),
                     sets=self.settings.with_sets,
-                    examples=examples_for(self.graph, StepPrompt.template),
+                    examples=examples_for(self.graph, StepPrompt.template, self.settings.examples_folder),
                 )
             )
 

@@ -57,7 +57,7 @@ class ODA:
     ) -> None:
         self._llm = llm
         self._settings = settings or OdaSettings()
-        self._means = Means(graph, self._settings, Wording(graph_name))
+        self._means = Means(graph, self._settings, Wording(graph_name, self._settings.examples_folder))
         paper = parts is not None or self._settings.as_in_paper
         self._rounds: Rounds = (
             PaperRounds(self._means, parts or parts_of(self._means))

@@ -27,9 +27,11 @@ class Wording:
 
     Args:
         graph: What the graph calls itself, for examples of its own; empty for none.
+        folder: Where examples of the user's own are; empty for none.
     """
 
     graph: str = ""
+    folder: str = ""
 
     def action(self, run: Run, observation: Observed) -> Writer:
         """Return what writes the prompt for an action (table 7)."""
@@ -43,7 +45,7 @@ class Wording:
                     observation=observed,
                     history="\n".join(f"{action}{outcome}" for action, outcome in run.history.items()),
                     paths=len(run.entities) > 1,
-                    examples=examples_for(self.graph, ActionPrompt.template),
+                    examples=examples_for(self.graph, ActionPrompt.template, self.folder),
                 )
             )
 
@@ -70,7 +72,7 @@ class Wording:
                     paths=len(candidates) > 1,
                     own=own,
                     last=last,
-                    examples=examples_for(self.graph, TurnPrompt.template),
+                    examples=examples_for(self.graph, TurnPrompt.template, self.folder),
                 )
             )
 
@@ -88,7 +90,7 @@ class Wording:
                     observation=observed,
                     memory=memory,
                     most=most,
-                    examples=examples_for(self.graph, ReflectionPrompt.template),
+                    examples=examples_for(self.graph, ReflectionPrompt.template, self.folder),
                 )
             )
 
@@ -116,7 +118,7 @@ class Wording:
                     question=run.question,
                     memory=memory,
                     own=own,
-                    examples=examples_for(self.graph, AnswerPrompt.template),
+                    examples=examples_for(self.graph, AnswerPrompt.template, self.folder),
                 )
             )
 

@@ -6,6 +6,7 @@ from typing import Final, Literal, TypeAlias
 from kg_agents.answers import ClosedBook
 from kg_agents.dialogue import Limits
 from kg_agents.manner import Manner
+from kg_agents.own_files import OwnFolder
 
 OdaAblation: TypeAlias = Literal["no-observation", "similar-reflection", "random-reflection", "generated-facts"]
 """A part that is taken out or replaced (sections 4.1 and 4.2)."""
@@ -41,6 +42,7 @@ class OdaSettings:
             manner with it.
         seed: What the dice of a random reflection begin with.
         batches: In how many parts at most candidates are reflected on.
+        examples_folder: A folder with examples of good replies, as `oda-turn.md`; those shipped by default.
         limits: What the whole run may use.
     """
 
@@ -64,6 +66,7 @@ class OdaSettings:
     ablation: OdaAblation | None = None
     seed: int = 0
     batches: int = 10
+    examples_folder: OwnFolder = ""
     limits: Limits = field(default_factory=Limits)
 
     @property

@@ -28,6 +28,7 @@ DOING: Final = {
     "memory-read": "Reading the memory",
     "mentions": "Finding the names in the question",
     "action": "Choosing an action",
+    "linking": "Choosing among namesakes",
     "turn": "Choosing what to keep and to do",
     "reflection": "Reflecting",
     "generation": "Writing down facts",
