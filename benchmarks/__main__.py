@@ -30,6 +30,7 @@ from benchmarks.one_hop import measure_one_hop
 from benchmarks.paths import measure_paths
 from benchmarks.remote import measure_remote
 from benchmarks.scaling import measure_scaling
+from benchmarks.sets import measure_sets
 from benchmarks.table import print_section, print_verdict
 from benchmarks.world.measure import measure_world
 from benchmarks.world.measure_calls import measure_calls_for_answers
@@ -45,6 +46,7 @@ SECTIONS: Final[Mapping[str, Measure]] = {
     "lookups": measure_lookups,
     "retrieve": measure_retrieve,
     "paths": measure_paths,
+    "sets": measure_sets,
     "observe": measure_observe,
     "one-hop": measure_one_hop,
     "agents": measure_agents,

@@ -1,9 +1,9 @@
 """What every peer answers, and the query that those who speak SPARQL find paths with."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 Row: TypeAlias = tuple[str, str, str]
 Degrees: TypeAlias = Counter[tuple[str, str]]
@@ -31,6 +31,38 @@ class PeerGraph(Protocol):
 
     def paths(self, source: str, target: str, max_hops: int) -> int:
         """Return how many simple paths there are, walked in either direction, at most `MOST_PATHS`."""
+        ...
+
+
+@runtime_checkable
+class GivesNodes(Protocol):
+    """A graph in the hands of a library that hands out nodes."""
+
+    @property
+    def name(self) -> str:
+        """What people call the library."""
+        ...
+
+    def heads(self, relation: str, tails: Sequence[str]) -> set[object]:
+        """Return the nodes that a relation leads from to any of some others."""
+        ...
+
+    def tails(self, head: object, relation: str) -> set[object]:
+        """Return what a relation leads to from a node."""
+        ...
+
+
+@runtime_checkable
+class AnswersSparql(Protocol):
+    """A graph in the hands of a library that answers SPARQL in reasonable time."""
+
+    @property
+    def name(self) -> str:
+        """What people call the library."""
+        ...
+
+    def numbers(self, query: str) -> list[int]:
+        """Return the numbers that a query selects as its only column."""
         ...
 
 

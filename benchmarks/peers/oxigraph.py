@@ -51,6 +51,13 @@ class OxigraphPeer:
         assert isinstance(rows, ox.QuerySolutions)
         return sum(1 for _ in rows)
 
+    def numbers(self, query: str) -> list[int]:
+        """Ask a query for numbers."""
+        rows = self._store.query(query)
+        assert isinstance(rows, ox.QuerySolutions)
+        found = [row[0] for row in rows]
+        return [int(number.value) for number in found if isinstance(number, ox.Literal)]
+
     def _around(self, node: ox.NamedNode) -> Iterator[ox.Quad]:
         for quad in self._store.quads_for_pattern(node, None, None):
             if not isinstance(quad.object, ox.Literal):

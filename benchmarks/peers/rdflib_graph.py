@@ -1,7 +1,7 @@
 """rdflib, with its graph in memory."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -48,6 +48,14 @@ class RdflibPeer:
     def paths(self, source: str, target: str, max_hops: int) -> int:
         """Ask for the paths in one query."""
         return len(self._graph.query(paths_query(source, target, max_hops)))
+
+    def heads(self, relation: str, tails: Sequence[str]) -> set[object]:
+        """Collect the subjects of triples."""
+        return {head for tail in tails for head in self._graph.subjects(rdflib.URIRef(relation), rdflib.URIRef(tail))}
+
+    def tails(self, head: object, relation: str) -> set[object]:
+        """Collect the objects of triples."""
+        return set(self._graph.objects(head, rdflib.URIRef(relation))) if isinstance(head, Node) else set()
 
     def texts_around(self, entity: str) -> Iterator[tuple[str, str]]:
         """Give each edge around an entity as a text, `relation tail` or `inverse of relation head`, and its far end."""

@@ -1,0 +1,198 @@
+"""Sets in process: counts of intersections, superlatives and groups over thousands of nodes, beside other libraries."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from benchmarks.bench import Bench
+from benchmarks.figures import Line, Section, Target, line_of
+from benchmarks.peers.answers import AnswersSparql, GivesNodes, PeerGraph
+from benchmarks.timing import differing, race
+from kg_adapters.algebra import Best, Hop, Intersect, Members, NumberOf, Path, Reached, SetExpression, Step
+from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.local.index import GraphIndex
+from kg_adapters.set_requests import Grouped, Listed, SetQuestion, SetRequest, Tabled
+from kg_adapters.terms import Iri
+
+Ask: TypeAlias = Callable[["Case"], Awaitable[object]]
+
+MOST_CROWDS: Final = 4
+ROUNDS: Final = 5
+RESULTS: Final = 10
+_SMALL, _LARGE = 10_000, 20_000
+_OF_SMALL_GRAPHS: Final = 20
+"""What part of its largest group a small graph's sets have at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """The nodes that a relation leads from to any of some tails."""
+
+    relation: str
+    tails: tuple[str, ...]
+    size: int
+
+    @property
+    def expression(self) -> SetExpression:
+        """The set."""
+        return Reached(Members(tuple(map(Iri, self.tails))), Path((Hop((Step(Iri(self.relation), "in"),)),)))
+
+    def pattern(self, number: int) -> str:
+        """Return the set as SPARQL, as somebody would write it by hand."""
+        tails = " ".join(f"<{tail}>" for tail in self.tails)
+        return f"VALUES ?t{number} {{ {tails} }} ?x <{self.relation}> ?t{number} ."
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A question about sets, and the query for the same numbers.
+
+    Args:
+        question: The question.
+        query: The query.
+        crowds: The sets that intersect, or the one that is looked at.
+        relation: What is counted at its members; empty where sets intersect.
+        groups: Whether members are counted by what the relation leads to; otherwise what it leads to, by member.
+    """
+
+    question: SetQuestion
+    query: str
+    crowds: tuple[Crowd, ...]
+    relation: str = ""
+    groups: bool = False
+
+
+async def measure_sets(bench: Bench) -> Section:
+    """Ask what section 4 of the targets names: the number of an intersection, the top ten and all groups."""
+    index = bench.store.index
+    small, large = crowds(index, _SMALL), crowds(index, _LARGE)
+    over = _commonest(index)
+    kinds: Mapping[str, tuple[list[Case], tuple[Target, ...]]] = {
+        "count of an intersection": (list(_counts(small)), (Target("median", 20e-3), Target("p95", 20e-3))),
+        "top ten by neighbours": (list(_tops(large, over)), (Target("median", 100e-3), Target("p95", 100e-3))),
+        "groups": (list(_groups(large, over)), (Target("median", 100e-3), Target("p95", 100e-3))),
+    }
+    lines: list[Line] = []
+    notes = [f"Sets of {_sizes(small)} nodes intersect; the best and the groups are of {_sizes(large)} nodes."]
+    for name, (cases, targets) in kinds.items():
+        if not cases:
+            notes.append(f"The graph is too small for this: {name}.")
+            continue
+        bench.tell(f"Working out sets, {name} …")
+        contestants = {"ours": _ours(bench.adapter), **dict(_theirs(bench.peers))}
+        timings = await race(contestants, cases, rounds=ROUNDS, budget_s=10)
+        lines.append(line_of(name, timings, targets=targets))
+        notes += [f"Answers differ: {note}" for note in await differing(contestants, cases[:2])]
+    return Section("sets", "Sets of thousands of nodes, in process", tuple(lines), tuple(notes))
+
+
+def crowds(index: GraphIndex, least: int) -> list[Crowd]:
+    """Return sets of at least so many nodes (of fewer where the graph is small), each over another relation."""
+    table = index.into
+    sizes = np.diff(table.starts)
+    least = min(least, max(1, int(sizes.max()) * 2 // _OF_SMALL_GRAPHS)) if sizes.max() < least else least
+    found: dict[int, list[tuple[int, int]]] = {}
+    order: list[int] = np.argsort(-sizes, kind="stable").tolist()
+    done: list[Crowd] = []
+    for group in order:
+        relation = int(table.relations[group])
+        groups = found.setdefault(relation, [])
+        if sum(size for _, size in groups) >= least:
+            continue
+        tail = int(np.searchsorted(table.groups, group, side="right")) - 1
+        groups.append((tail, int(sizes[group])))
+        total = sum(size for _, size in groups)
+        if total >= least:
+            tails = tuple(index.nodes[node] for node, _ in groups)
+            done.append(Crowd(index.relations[relation], tails, total))
+        if len(done) == MOST_CROWDS:
+            break
+    return done
+
+
+def _commonest(index: GraphIndex) -> list[str]:
+    """Return the relations that most nodes have."""
+    numbers, counts = np.unique(index.out.relations, return_counts=True)
+    order: list[int] = numbers[np.argsort(-counts, kind="stable")][:MOST_CROWDS].tolist()
+    return [index.relations[number] for number in order]
+
+
+def _path(relation: str) -> Path:
+    return Path((Hop((Step(Iri(relation)),)),))
+
+
+def _counts(found: Sequence[Crowd]) -> Iterator[Case]:
+    for one, other in combinations(found, 2):
+        query = f"SELECT (COUNT(DISTINCT ?x) AS ?n) {{ {one.pattern(1)} {other.pattern(2)} }}"
+        yield Case(Listed(Intersect((one.expression, other.expression))), query, (one, other))
+
+
+def _tops(found: Sequence[Crowd], over: Sequence[str]) -> Iterator[Case]:
+    for crowd in found:
+        for relation in over:
+            best = Best(crowd.expression, NumberOf(_path(relation)), RESULTS)
+            query = (
+                f"SELECT (COUNT(DISTINCT ?y) AS ?n) {{ {crowd.pattern(1)} ?x <{relation}> ?y FILTER(!isLiteral(?y)) }} "
+                f"GROUP BY ?x ORDER BY DESC(?n) LIMIT {RESULTS}"
+            )
+            yield Case(Tabled(best, (NumberOf(_path(relation)),)), query, (crowd,), relation)
+
+
+def _groups(found: Sequence[Crowd], over: Sequence[str]) -> Iterator[Case]:
+    for crowd in found:
+        for relation in over:
+            query = (
+                f"SELECT (COUNT(DISTINCT ?x) AS ?n) {{ {crowd.pattern(1)} ?x <{relation}> ?y FILTER(!isLiteral(?y)) }} "
+                f"GROUP BY ?y ORDER BY DESC(?n) LIMIT {RESULTS}"
+            )
+            yield Case(Grouped(crowd.expression, _path(relation)), query, (crowd,), relation, groups=True)
+
+
+def _ours(adapter: LocalAdapter) -> Ask:
+    async def ask(case: Case) -> list[int]:
+        found = await adapter.compute(SetRequest(case.question, limit=RESULTS if case.relation else 0, witnesses=0))
+        if not case.relation:
+            return [found.count.value]
+        return [row.cells[0].count.value for row in found.rows] or [group.size.value for group in found.groups]
+
+    return ask
+
+
+def _theirs(peers: Sequence[PeerGraph]) -> Iterator[tuple[str, Ask]]:
+    for peer in peers:
+        if isinstance(peer, AnswersSparql):
+            yield f"{peer.name} SPARQL", _by_query(peer)
+        elif isinstance(peer, GivesNodes):
+            # Its SPARQL takes minutes for one of these.
+            yield f"{peer.name} by hand", _by_hand(peer)
+
+
+def _by_query(peer: AnswersSparql) -> Ask:
+    async def ask(case: Case) -> list[int]:
+        return peer.numbers(case.query)
+
+    return ask
+
+
+def _by_hand(peer: GivesNodes) -> Ask:
+    async def ask(case: Case) -> list[int]:
+        first, *others = (peer.heads(crowd.relation, crowd.tails) for crowd in case.crowds)
+        if not case.relation:
+            return [len(first.intersection(*others))]
+        ends = ((head, peer.tails(head, case.relation)) for head in first)
+        if case.groups:
+            sizes = Counter(tail for _, tails in ends for tail in tails)
+        else:
+            sizes = Counter({head: len(tails) for head, tails in ends if tails})
+        return [size for _, size in sizes.most_common(RESULTS)]
+
+    return ask
+
+
+def _sizes(found: Sequence[Crowd]) -> str:
+    sizes = [crowd.size for crowd in found] or [0]
+    return f"{min(sizes):,} to {max(sizes):,}"
