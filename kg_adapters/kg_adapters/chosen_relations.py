@@ -65,20 +65,26 @@ def _prefix(text: str) -> tuple[str, str]:
     return prefix, Iri(namespace.strip().removeprefix("<").removesuffix(">")).value
 
 
-def _read(texts: Sequence[str], prefixes: Prefixes) -> tuple[Iri, ...]:
-    return tuple(_relation(text, prefixes) for text in texts)
+def read_relation(text: str, prefixes: Prefixes) -> Iri:
+    """Return the relation that a text stands for: a bare id where there are such, a prefixed name or an IRI.
 
-
-def _relation(text: str, prefixes: Prefixes) -> Iri:
+    Raises:
+        InvalidRequest: It is none of these.
+    """
     prefix, colon, _ = text.partition(":")
     known = prefix in prefixes.namespaces or prefix.removeprefix("<") in SCHEMES or "://" in text or "<" in text
-    node = prefixes.expand(text, "relation") if colon and known else None
+    bare = None if colon or prefixes.relations is None else prefixes.relations.expand(text)
+    node = prefixes.expand(text, "relation") if colon and known else bare
     if not isinstance(node, Iri):
         raise InvalidRequest(
             f"{in_quotes(text)} is not a relation. Write its IRI, or a name with a prefix that the file declares, that "
             "is well known (schema:name), or that --prefix ex=https://… declares."
         )
     return node
+
+
+def _read(texts: Sequence[str], prefixes: Prefixes) -> tuple[Iri, ...]:
+    return tuple(read_relation(text, prefixes) for text in texts)
 
 
 def _joined(chosen: tuple[Iri, ...], usual: tuple[Iri, ...]) -> tuple[Iri, ...]:

@@ -79,13 +79,13 @@ def test_xml_that_the_parser_puts_up_with_is_read(tmp_path: Path) -> None:
 
 
 def test_an_error_that_the_parser_gives_no_line_says_how_far_reading_came(tmp_path: Path) -> None:
-    path = write(tmp_path, "g.jsonld", '{"@context": "https://schema.org/", "@id": "http://e/a", "name": "A"}')
+    path = write(tmp_path, "g.jsonld", '{"@context": "https://e.org/context", "@id": "http://e/a", "name": "A"}')
     with pytest.raises(InvalidSource, match=r"g\.jsonld, after 0 statements: its context"):
         read(SourceReader(), path)
 
 
 def test_a_context_on_the_web_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
-    path = write(tmp_path, "g.jsonld", '{"@context": "https://schema.org/", "@id": "http://e/a", "name": "A"}')
+    path = write(tmp_path, "g.jsonld", '{"@context": "https://e.org/context", "@id": "http://e/a", "name": "A"}')
     with pytest.raises(InvalidSource, match="write the context into the file"):
         read(SourceReader(), path)
 

@@ -16,13 +16,16 @@ from kg_adapters.chosen_relations import ChosenRelations
 from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.array_files import ArrayFiles
-from kg_adapters.local.arrays import Feature, IndexBuilder
+from kg_adapters.local.arrays import IndexBuilder
 from kg_adapters.local.index import GraphIndex, open_index, save_index
 from kg_adapters.local.names import bare_relations, edges_by_relation
 from kg_adapters.local.namespaces import choose_prefixes
 from kg_adapters.local.naming import Naming, naming_of
+from kg_adapters.local.numbering import add_quad, stated
 from kg_adapters.local.profile_file import write_profile
+from kg_adapters.local.read_filter import ReadFilter
 from kg_adapters.local.reader import SourceReader
+from kg_adapters.local.recognition import parts_of
 from kg_adapters.local.schema_file import write_schema
 from kg_adapters.local.seal import file_sha256, seal_oxigraph
 from kg_adapters.local.sources import Source, Sources, gather_sources, look
@@ -59,6 +62,9 @@ class ImportOptions:
         prefixes: What prefixes stand for, before those of the files.
         name: What to call the graph; the first file's name when None.
         follow_links: Whether links in a folder are followed that lead outside of it.
+        relations: Relations to keep, as `P31`, prefixed names or IRIs, with names and descriptions in the languages of
+            the vocabulary; every statement when empty.
+        id_column: The column with the ids of a table's rows; guessed when None.
         limits: What one file may ask for while it is read; they leave the store as it is, so no store is named by them.
     """
 
@@ -69,6 +75,8 @@ class ImportOptions:
     chosen: ChosenRelations = field(default_factory=ChosenRelations)
     prefixes: Mapping[str, str] = field(default_factory=dict[str, str])
     name: str | None = None
+    relations: tuple[str, ...] = ()
+    id_column: str | None = None
     follow_links: bool = field(default=False, repr=False)
     limits: ReadingLimits = field(default_factory=ReadingLimits, repr=False)
 
@@ -83,6 +91,7 @@ class ImportReport:
         skipped: How many statements, or rests of files, were left out.
         problems: The first of the reasons.
         naming: How many of the entities have a name, and what could name the others.
+        notes: What was guessed about the files.
     """
 
     folder: Path
@@ -90,6 +99,7 @@ class ImportReport:
     skipped: int
     problems: tuple[str, ...]
     naming: Naming
+    notes: tuple[str, ...] = ()
 
 
 def build_store(
@@ -137,15 +147,21 @@ class _Import:
     """One import into an empty folder."""
 
     def __init__(self, found: Sources, options: ImportOptions, steps: _Steps) -> None:
-        self._files = files = found.files
+        self._files = found.files
         self._options = options
         self._steps = steps
-        self._states = {file.path: look(file.path) for file in files}
+        self._states = {file.path: look(file.path) for file in found.files}
+        parts = [part for file in found.files for part in parts_of(file, options.limits)]
+        # What a file is made of is read in its turn.
+        self._parts = {file.path: [part for part in parts if part.path == file.path] for file in found.files}
         self._reader = SourceReader(
             skip_errors=options.skip_errors,
             graphs=options.graphs,
-            several=len(files) > 1,
+            several=len(parts) > 1,
             limits=options.limits,
+            languages=options.vocabulary.languages,
+            id_column=options.id_column,
+            keep=_filter(options),
             on_wait=self._wait,
         )
         self._reader.leave_out(found.outside)
@@ -161,7 +177,9 @@ class _Import:
         self._steps.tell("saving")
         write_store_info(folder, self._info(folder, index, counts))
         naming = naming_of(index)
-        return ImportReport(folder, counts, self._reader.skipped, tuple(self._reader.problems), naming)
+        return ImportReport(
+            folder, counts, self._reader.skipped, tuple(self._reader.problems), naming, tuple(self._reader.notes)
+        )
 
     def _write_index(self, folder: Path) -> Counts:
         builder = self._read(folder)
@@ -178,24 +196,28 @@ class _Import:
         store = ox.Store(folder / OXIGRAPH_FOLDER) if self._options.sparql else None
         for file in self._files:
             self._steps.tell("reading")
-            with closing(self._reader.read(file)) as quads:
-                for batch in _batches(quads):
-                    for quad in batch:
-                        _add(builder, quad)
-                    if store is not None:
-                        store.bulk_extend(batch)
-                    self._steps.statements += len(batch)
-                    self._steps.tell("reading", self._reader.position)
+            for part in self._parts[file.path]:
+                self._read_part(part, builder, store)
             self._steps.done += self._states[file.path].size
         self._reader.check_graphs()
         labels = builder.add_plain_labels()
         if store is not None:
-            store.extend(map(_stated, labels))
+            store.extend(map(stated, labels))
             store.optimize()
             store.flush()
             del store
             seal_oxigraph(folder / OXIGRAPH_FOLDER)
         return builder
+
+    def _read_part(self, part: Source, builder: IndexBuilder, store: ox.Store | None) -> None:
+        with closing(self._reader.read(part)) as quads:
+            for batch in _batches(quads):
+                for quad in batch:
+                    add_quad(builder, quad)
+                if store is not None:
+                    store.bulk_extend(batch)
+                self._steps.statements += len(batch)
+                self._steps.tell("reading", self._reader.position)
 
     def _choose_relations(self) -> None:
         namespaces = {**self._reader.prefixes, **self._options.prefixes}
@@ -232,6 +254,14 @@ class _Import:
         return SourceFile(name=file.name, size=seen.size, sha256=sha256)
 
 
+def _filter(options: ImportOptions) -> ReadFilter | None:
+    try:
+        vocabulary = options.chosen.joined(options.vocabulary, options.prefixes) if options.relations else Vocabulary()
+        return ReadFilter.of(options.relations, vocabulary, dict(options.prefixes))
+    except InvalidRequest as error:
+        raise InvalidSource(str(error)) from error
+
+
 def counts_of(index: GraphIndex) -> Counts:
     """Return how much a graph holds."""
     return Counts(
@@ -261,26 +291,6 @@ def check_target(target: Path) -> None:
 def _batches(quads: Iterator[ox.Quad]) -> Iterator[list[ox.Quad]]:
     while batch := list(islice(quads, _BATCH)):
         yield batch
-
-
-def _add(builder: IndexBuilder, quad: ox.Quad) -> None:
-    tail = quad.object
-    head = _key(quad.subject)
-    if isinstance(tail, ox.Literal):
-        builder.add_feature(head, quad.predicate.value, tail.value, tail.datatype.value, tail.language)
-    else:
-        builder.add_edge(head, quad.predicate.value, _key(tail))
-
-
-def _stated(feature: Feature) -> ox.Quad:
-    head, relation, value, datatype, language = feature
-    subject = ox.BlankNode(head[2:]) if head.startswith("_:") else ox.NamedNode(head)
-    kind = None if language is not None else ox.NamedNode(datatype)
-    return ox.Quad(subject, ox.NamedNode(relation), ox.Literal(value, datatype=kind, language=language))
-
-
-def _key(node: ox.NamedNode | ox.BlankNode | ox.Triple) -> str:
-    return node.value if isinstance(node, ox.NamedNode) else str(node)
 
 
 def own_version() -> str:

@@ -91,7 +91,10 @@ class RdfDocument:
             place = f"line {error.lineno}, column {error.offset}"
         reason = syntax_reason(error)
         if "LoadDocumentCallback" in reason:
-            reason = "its context is somewhere on the web, where an import never looks; write the context into the file"
+            reason = (
+                "its context is somewhere on the web, where an import never looks (only that of schema.org is known); "
+                "write the context into the file"
+            )
         self._problem(f"{self._source.path}, {place}: {reason}.", error)
 
     def _check_end(self) -> None:
@@ -102,4 +105,4 @@ class RdfDocument:
 
 def _base(source: Source) -> str:
     # Relative IRIs need a base; one without the folder keeps the store the same wherever the file lies.
-    return Path("/", source.name.removesuffix(".gz")).as_uri()
+    return Path("/", source.name.removesuffix(source.packing)).as_uri()

@@ -31,9 +31,13 @@ class RdfLines:
         source: What the file is.
         problem: Called for every line that cannot be read.
         limits: How long a literal, and here a statement, may be.
+        wanted: What a line has to hold to be read; every line when None.
     """
 
-    def __init__(self, source: Source, problem: Problem, limits: ReadingLimits) -> None:
+    def __init__(
+        self, source: Source, problem: Problem, limits: ReadingLimits, wanted: re.Pattern[bytes] | None = None
+    ) -> None:
+        self._wanted = wanted
         self._path = source.path
         self._form = RDF_FORMATS[source.ending]
         self._problem = problem
@@ -67,16 +71,25 @@ class RdfLines:
         return f"a statement has over {self._limits.literal_mb:,} MB; {setting('import_literal_mb')} allows more"
 
     def _statements(self, lines: bytes) -> Iterator[ox.Quad]:
+        if self._wanted is not None and self._wanted.search(lines) is None:
+            return
         try:
             # The parser does not survive terms within terms within terms.
-            quads = None if b"<<" in lines else list(ox.parse(lines, format=self._form))
+            quads = None if b"<<" in lines else list(ox.parse(self._kept(lines), format=self._form))
         except (SyntaxError, MemoryError):
             quads = None
         if quads is not None:
             yield from quads
             return
         for number, line in enumerate(lines.split(b"\n"), start=self._line):
+            if self._wanted is not None and self._wanted.search(line) is None:
+                continue
             yield from self._statement(line, number)
+
+    def _kept(self, lines: bytes) -> bytes:
+        if self._wanted is None:
+            return lines
+        return b"\n".join(line for line in lines.split(b"\n") if self._wanted.search(line) is not None)
 
     def _statement(self, line: bytes, number: int) -> list[ox.Quad]:
         if line.count(b"<<") > MAX_DEPTH and _LITERAL.sub(b"", line).count(b"<<") > MAX_DEPTH:

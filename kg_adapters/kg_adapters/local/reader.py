@@ -13,9 +13,11 @@ import pyoxigraph as ox
 from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.local.documents import parsed_frames
 from kg_adapters.local.rdf_lines import LINE_FORMATS, RdfLines
+from kg_adapters.local.read_filter import ReadFilter
 from kg_adapters.local.reading_frames import Frame, Kind, statements_of
-from kg_adapters.local.reading_process import BAD_FILE, Order
-from kg_adapters.local.source_bytes import SourceBytes, opened
+from kg_adapters.local.reading_process import Order
+from kg_adapters.local.recognition import recognized
+from kg_adapters.local.source_bytes import BAD_FILE, SourceBytes, opened
 from kg_adapters.local.sources import GRAPH_JSON, RDF_FORMATS, Source
 from kg_adapters.prefixes import is_prefix
 from kg_adapters.reading_limits import ReadingLimits, Refused
@@ -24,6 +26,7 @@ from kg_adapters.terms import BlankNode
 # What the parser calls nodes without a name is random; numbers make an import repeatable.
 _NAMELESS: Final = re.compile(r"[a-f][0-9a-f]{15,31}|anon-.*", re.DOTALL)
 _KEPT_PROBLEMS: Final = 10
+_KEPT_NOTES: Final = 20
 _KEPT_GRAPHS: Final = 1_000
 
 
@@ -38,11 +41,15 @@ class SourceReader:
         graphs: IRIs of the named graphs to read; all of them, and the default graph, when empty.
         several: Whether more than one file will be read; then blank node labels get the file's number.
         limits: What one file may ask for.
+        languages: The languages of names, where a file has those of all.
+        id_column: The column with the ids of a table's rows; guessed when None.
+        keep: Which statements are read; all when None.
         on_wait: Called again and again while a file is parsed and gives nothing; what it raises ends the reading.
 
     Attributes:
         skipped: How many statements, or rests of files, were left out.
         problems: The first of the reasons.
+        notes: What was guessed about files.
         prefixes: What the files declare, the first declaration of each prefix.
         graph_json: Whether one of the files was a `graph.json`.
     """
@@ -54,6 +61,9 @@ class SourceReader:
         graphs: Sequence[str] = (),
         several: bool = False,
         limits: ReadingLimits | None = None,
+        languages: tuple[str, ...] = ("en", "mul"),
+        id_column: str | None = None,
+        keep: ReadFilter | None = None,
         on_wait: Callable[[], None] = lambda: None,
     ) -> None:
         self._skip_errors = skip_errors
@@ -61,10 +71,14 @@ class SourceReader:
         self._terms = _Terms(several=several)
         self._limits = limits or ReadingLimits()
         self._on_wait = on_wait
+        self._languages = languages
+        self._id_column = id_column
+        self._keep = keep
         self._content: SourceBytes | None = None
         self._read_bytes = 0
         self.skipped = 0
         self.problems: list[str] = []
+        self.notes: list[str] = []
         self.prefixes: dict[str, str] = {}
         self.graph_json = False
 
@@ -79,6 +93,7 @@ class SourceReader:
         Raises:
             InvalidSource: The file cannot be read to its end; the message names the place and what was expected.
         """
+        source = source if source.form else recognized(source, self._limits)
         self._terms.start_file()
         self._read_bytes, self._content = 0, None
         self.graph_json |= source.ending == GRAPH_JSON
@@ -108,10 +123,11 @@ class SourceReader:
             self._content = content
             if content.stream.peek(len(BOM_UTF8)).startswith(BOM_UTF8):
                 content.stream.read(len(BOM_UTF8))
-            yield from RdfLines(source, self._problem, self._limits).read(content.stream)
+            wanted = None if self._keep is None else self._keep.pattern
+            yield from RdfLines(source, self._problem, self._limits, wanted).read(content.stream)
 
     def _document(self, source: Source) -> Iterator[ox.Quad]:
-        order = Order(source, self._limits, salvage=self._skip_errors)
+        order = Order(source, self._limits, self._skip_errors, self._languages, self._id_column)
         with closing(parsed_frames(order, self._on_wait)) as frames:
             for frame in frames:
                 self._read_bytes = frame.position
@@ -123,6 +139,9 @@ class SourceReader:
                 yield from statements_of(frame)
             case Kind.PROBLEM:
                 self._problem(frame.body.decode(), Refused())
+            case Kind.NOTE:
+                if len(self.notes) < _KEPT_NOTES:
+                    self.notes.append(frame.body.decode())
             case Kind.REFUSAL:
                 raise InvalidSource(frame.body.decode())
             case Kind.END:
@@ -134,7 +153,7 @@ class SourceReader:
         form = RDF_FORMATS.get(source.ending)
         for number, quad in enumerate(quads, start=1):
             try:
-                if self._graphs.wants(quad.graph_name, form):
+                if (self._keep is None or self._keep.keeps(quad)) and self._graphs.wants(quad.graph_name, form):
                     yield self._terms.plain(quad)
             except InvalidRequest as error:
                 self._problem(f"{source.path}, statement {number:,}: {error}", error)

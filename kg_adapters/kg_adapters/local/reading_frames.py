@@ -22,6 +22,7 @@ class Kind(bytes, Enum):
     LONG_STATEMENT = b"L"
     TICK = b"T"
     PROBLEM = b"P"
+    NOTE = b"N"
     REFUSAL = b"R"
     END = b"E"
 
@@ -33,7 +34,7 @@ class Frame:
     Args:
         kind: What it holds.
         body: N-Quads; or N-Quads of one statement, with their length before them and the literal's value behind them;
-            or the text of a problem or of an error; or at the end the file's prefixes as JSON.
+            or the text of a problem, of an error or of what was guessed; or at the end the file's prefixes as JSON.
         position: How many bytes of the file were read.
         ticks: How far parsing has come, in steps that are never far apart.
     """

@@ -1,29 +1,36 @@
 """What runs in the process that parses one file: whatever the file does to it, it does to nothing else."""
 
+import io
 import json
 import os
 import sys
-import zlib
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, Self
 
+import pyoxigraph as ox
+
 from kg_adapters.errors import InvalidSource
+from kg_adapters.local.entity_json import EntityReader
 from kg_adapters.local.graph_json import read_graph_json
 from kg_adapters.local.rdf_document import RdfDocument
 from kg_adapters.local.reading_frames import Kind
 from kg_adapters.local.reading_told import Stopped, Told
-from kg_adapters.local.source_bytes import opened
-from kg_adapters.local.sources import GRAPH_JSON, Source
+from kg_adapters.local.schema_org import names_schema_org, with_context, with_dates
+from kg_adapters.local.source_bytes import BAD_FILE, opened
+from kg_adapters.local.sources import ENTITY_JSON, GRAPH_JSON, READ_WHOLE, TABLES, Source
+from kg_adapters.local.table_plan import TABLE_PREFIXES
+from kg_adapters.local.tables import TableReader
 from kg_adapters.local.watched_text import WatchedText
 from kg_adapters.reading_limits import ReadingLimits, Refused
 from kg_adapters.worker_process import end_with_parent, limit_memory
 
 OUT_OF_MEMORY: Final = 75
 """The exit code of a process whose memory did not suffice."""
-BAD_FILE: Final = (OSError, EOFError, zlib.error)
-"""What reading a file may raise that is not whole, or not what its name says."""
 _MB: Final = 1_000_000
+_OF_SOURCE: Final = ("form", "packing", "member")
+_HEAD: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +41,29 @@ class Order:
         source: The file.
         limits: What it may ask for.
         salvage: Whether to go on behind what cannot be read.
+        languages: The languages of names, where a file has those of all.
+        id_column: The column with the ids of a table's rows; guessed when None.
     """
 
     source: Source
     limits: ReadingLimits
     salvage: bool
+    languages: tuple[str, ...] = ("en", "mul")
+    id_column: str | None = None
 
     def arguments(self) -> tuple[str, ...]:
         """Return the command line of this module."""
-        rest = json.dumps({"limits": asdict(self.limits), "salvage": self.salvage})
-        return str(self.source.path), self.source.name, rest
+        told = asdict(self)
+        source = told.pop("source")
+        return str(self.source.path), self.source.name, json.dumps({**told, **{key: source[key] for key in _OF_SOURCE}})
 
     @classmethod
     def of(cls, path: str, name: str, rest: str) -> Self:
         """Read the command line of this module."""
         told = json.loads(rest)
-        return cls(Source(Path(path), name), ReadingLimits(**told["limits"]), told["salvage"])
+        source = Source(Path(path), name, **{key: told.pop(key) for key in _OF_SOURCE})
+        limits, languages = ReadingLimits(**told.pop("limits")), tuple(told.pop("languages"))
+        return cls(source, limits, languages=languages, **told)
 
 
 def tell(order: Order, told: Told) -> None:
@@ -71,8 +85,12 @@ def _tell_content(order: Order, told: Told) -> dict[str, str]:
         with opened(source, order.limits) as content:
             text = WatchedText(content.stream, source.ending, told.tick)
             told.source, told.text = content, text
-            if source.ending == GRAPH_JSON:
-                told.statements(read_graph_json(text, str(source.path), told.problem))
+            if source.ending in READ_WHOLE:
+                told.statements(_whole(order, text, told))
+            elif source.ending == ".jsonld" and names_schema_org(text.peek(_HEAD)):
+                own = WatchedText(io.BufferedReader(with_context(text, str(source.path))), source.ending, told.tick)
+                document = RdfDocument(source, own, told.problem, order.limits, salvage=order.salvage)
+                told.statements(with_dates(document.read()))
             else:
                 document = RdfDocument(source, text, told.problem, order.limits, salvage=order.salvage)
                 told.statements(document.read())
@@ -80,7 +98,20 @@ def _tell_content(order: Order, told: Told) -> dict[str, str]:
         told.problem(f"{source.path}, {error}.", error)
     except BAD_FILE as error:
         told.problem(f"{source.path} cannot be read to its end: {error}.", error)
-    return {} if document is None else document.prefixes
+    if document is None:
+        return TABLE_PREFIXES if source.ending in TABLES else {}
+    return document.prefixes
+
+
+def _whole(order: Order, text: WatchedText, told: Told) -> Iterator[ox.Quad]:
+    """Return the statements of a file that is no RDF."""
+    source, limits = order.source, order.limits
+    if source.ending == GRAPH_JSON:
+        return read_graph_json(text, str(source.path), told.problem)
+    if source.ending == ENTITY_JSON:
+        return EntityReader(str(source.path), told.problem, order.languages, limits).read(text)
+    table = TableReader(source.path, source.name, told.problem, told.note, limits, order.id_column)
+    return table.read(text, source.ending)
 
 
 def main(parent: str, *order: str) -> None:

@@ -79,6 +79,11 @@ class Told:
         if not self._salvage:
             raise Stopped
 
+    def note(self, text: str) -> None:
+        """Tell what was guessed about the file."""
+        self._flush()
+        self._tell(Kind.NOTE, text.encode(errors="backslashreplace"))
+
     def tick(self) -> None:
         """Tell how far reading has come."""
         self._tell(Kind.TICK)

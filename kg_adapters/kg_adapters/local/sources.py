@@ -23,27 +23,46 @@ RDF_FORMATS: Final = {
     ".jsonld": ox.RdfFormat.JSON_LD,
 }
 GRAPH_JSON: Final = ".json"
+ENTITY_JSON: Final = ".wikidata"
+"""Wikidata's entities; no file is called so, its content tells it."""
+TABLES: Final = frozenset({".csv", ".tsv"})
+FORMATS: Final = frozenset({*RDF_FORMATS, GRAPH_JSON, *TABLES})
+"""Endings that tell what a file holds, or about what."""
+READ_WHOLE: Final = frozenset({GRAPH_JSON, ENTITY_JSON, *TABLES})
+"""What is no RDF."""
+PACKINGS: Final = (".gz", ".bz2", ".xz", ".zst", ".zip")
 _FOLLOW: Final = "kg-sextant import --follow-links"
 # Their names do not say that they hold a graph: taken when named, passed over in a folder.
-_ONLY_BY_NAME: Final = frozenset({".xml", GRAPH_JSON})
+_ONLY_BY_NAME: Final = frozenset({".xml", GRAPH_JSON, *TABLES})
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file to read; `name` is what people call it, unique among the sources of one import."""
+    """One file to read.
+
+    Args:
+        path: Where it is.
+        name: What people call it, unique among the sources of one import.
+        form: The ending that its content deserves; empty where nobody has looked.
+        packing: How it is compressed, as an ending; empty where it is not.
+        member: What is read of a zip archive; empty for the whole file.
+    """
 
     path: Path
     name: str
+    form: str = ""
+    packing: str = ""
+    member: str = ""
+
+    def __post_init__(self) -> None:
+        packing = Path(self.name).suffix.lower()
+        if not self.packing and not self.member and packing in PACKINGS:
+            object.__setattr__(self, "packing", packing)
 
     @property
     def ending(self) -> str:
-        """The ending that tells the format, without `.gz`."""
-        return _ending(Path(self.name))
-
-    @property
-    def gzipped(self) -> bool:
-        """Whether the file is compressed."""
-        return Path(self.name).suffix.lower() == ".gz"
+        """The ending that tells the format, without that of a compression."""
+        return self.form or _ending(Path(self.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +108,7 @@ def gather_sources(paths: Sequence[Path], *, follow_links: bool = False) -> Sour
         follow_links: Whether links in a folder are followed that lead outside of it.
 
     Raises:
-        InvalidSource: A path does not exist, a file's ending is unknown, or a folder holds no RDF file.
+        InvalidSource: A path does not exist, or a folder holds no RDF file.
     """
     found: dict[Path, str] = {}
     outside: list[Path] = []
@@ -112,11 +131,6 @@ def _file(path: Path) -> Path:
         raise InvalidSource(f"There is no file or folder {path}. Check the spelling; paths start at {Path.cwd()}.")
     if not path.is_file():
         raise InvalidSource(f"{path} is neither a file nor a folder. Write what it gives into a file first.")
-    if _ending(path) not in {*RDF_FORMATS, GRAPH_JSON}:
-        raise InvalidSource(
-            f"Unknown file extension: {_ending(path) or 'none'} ({path}). "
-            f"Expected {_endings({*RDF_FORMATS, GRAPH_JSON})}."
-        )
     return path
 
 
@@ -170,10 +184,15 @@ def _real(path: Path) -> Path:
 
 def _ending(path: Path) -> str:
     suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
-    if suffixes[-1:] == [".gz"]:
+    if suffixes[-1:] and suffixes[-1] in PACKINGS:
         suffixes.pop()
     return suffixes[-1] if suffixes else ""
 
 
 def _endings(endings: Collection[str]) -> str:
-    return f"{', '.join(sorted(endings))}, each also with .gz"
+    return f"{', '.join(sorted(endings))}, each also with .gz, .bz2, .xz or .zst"
+
+
+def expected_endings() -> str:
+    """Return how messages name the endings that are known."""
+    return f"{_endings(FORMATS)}, or a .zip of them"

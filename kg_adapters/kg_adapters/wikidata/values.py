@@ -17,7 +17,7 @@ _DATE_TIME: Final = Iri(XSD + "dateTime")
 _POINT: Final = Iri("http://www.opengis.net/ont/geosparql#wktLiteral")
 _TIME: Final = re.compile(r"([+-]?)(\d{1,16})-(\d\d)-(\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?Z?")
 _WKT: Final = re.compile(r"(?:<([^>]*)>\s*)?POINT\s*\(\s*(-?[\d.]+)\s+(-?[\d.]+)\s*\)", re.IGNORECASE)
-_DAY, _MONTH, _YEAR, _DECADE, _CENTURY, _MILLENNIUM = 11, 10, 9, 8, 7, 6
+DAY, _MONTH, _YEAR, _DECADE, _CENTURY, _MILLENNIUM = 11, 10, 9, 8, 7, 6
 
 
 def date(value: str, precision: int) -> Literal | None:
@@ -41,7 +41,7 @@ def date(value: str, precision: int) -> Literal | None:
     text, kind = {
         _YEAR: (f"{year:04}", Iri(XSD + "gYear")),
         _MONTH: (f"{year:04}-{month}", Iri(XSD + "gYearMonth")),
-        _DAY: (f"{year:04}-{month}-{day}", DATE),
+        DAY: (f"{year:04}-{month}-{day}", DATE),
     }.get(precision, (f"{year:04}-{month}-{day} {clock}", XSD_STRING))
     return Literal(text, kind)
 
@@ -55,7 +55,7 @@ def quantity(amount: str, unit: str | None) -> Literal:
 def plain(value: Literal) -> Literal:
     """Return a literal as people write it, as far as it says so itself: days without a time, coordinates with sides."""
     if value.datatype == _DATE_TIME and value.value.endswith("T00:00:00Z"):
-        return date(value.value, _DAY) or value
+        return date(value.value, DAY) or value
     if value.datatype == _POINT and (point := _WKT.fullmatch(value.value.strip())):
         globe, longitude, latitude = point.groups()
         north, east = ("S" if latitude.startswith("-") else "N"), ("W" if longitude.startswith("-") else "E")

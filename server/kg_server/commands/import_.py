@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,16 +14,19 @@ from kg_boundary.shown import in_quotes, visible_line
 from kg_server.commands.invocation import invocation
 from kg_server.commands.output import say
 from kg_server.commands.progress import shown_progress
+from kg_server.commands.standard_input import standard_input
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
-    from kg_adapters.local.build import ImportReport
+    from kg_adapters.local.build import ImportOptions, ImportReport
     from kg_adapters.local.naming import Naming
 
 
 def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
     context: typer.Context,
-    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Files or folders of RDF, or a graph.json.")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE…", help="Files or folders: RDF, CSV, JSON; - is standard input.")
+    ],
     to: Annotated[Path | None, typer.Option("--to", metavar="FOLDER", help="The store to build or replace.")] = None,
     skip_errors: Annotated[bool, typer.Option("--skip-errors", help="Leave out what cannot be read.")] = False,
     graph_names: Annotated[
@@ -42,6 +46,10 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
     type_: Annotated[
         list[str] | None, typer.Option("--type", metavar="RELATION", help="What leads to classes.")
     ] = None,
+    relations: Annotated[
+        str | None, typer.Option(help="Keep only these relations, and names in --languages: P31,P279.")
+    ] = None,
+    id_column: Annotated[str | None, typer.Option(metavar="NAME", help="The column of a table that holds ids.")] = None,
     prefix: Annotated[
         list[str] | None, typer.Option(metavar="PREFIX=IRI", help="A short form: ex=https://example.org/; repeatable.")
     ] = None,
@@ -69,25 +77,48 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
         return
     if to is None:
         raise InvalidRequest("Say where the store is to be, as in --to FOLDER.")
-    from kg_adapters.labels import Vocabulary
-    from kg_adapters.local.build import ImportOptions, build_store
-    from kg_server.commands.graphs import chosen_relations_of, reading_limits_of
-
-    options = ImportOptions(
+    options = replace(
+        _usual_options(settings),
         skip_errors=skip_errors,
         graphs=tuple(graph_names or ()),
+        relations=tuple(part.strip() for part in (relations or "").split(",") if part.strip()),
+        id_column=id_column,
+        name=name,
+        follow_links=follow_links,
+    )
+    _build(files, to, options)
+    if embed:
+        _compute_vectors(to, settings)
+    _print_end(to)
+
+
+def _usual_options(settings: Settings) -> "ImportOptions":
+    from kg_adapters.labels import Vocabulary
+    from kg_adapters.local.build import ImportOptions
+    from kg_server.commands.graphs import chosen_relations_of, reading_limits_of
+
+    return ImportOptions(
         vocabulary=Vocabulary(languages=settings.languages),
         chosen=chosen_relations_of(settings),
         prefixes=chosen_prefixes(settings.prefixes),
-        name=name,
-        follow_links=follow_links,
         limits=reading_limits_of(settings),
     )
-    with shown_progress() as progress:
-        report = build_store(files, to, options, progress)
+
+
+def _build(files: Sequence[Path], to: Path, options: "ImportOptions") -> None:
+    from kg_adapters.local.build import build_store
+
+    with standard_input(files, options.limits) as sources, shown_progress() as progress:
+        report = build_store(sources, to, options, progress)
     _print_report(report)
-    if embed:
-        _compute_vectors(report.folder, settings)
+
+
+def _print_end(to: Path) -> None:
+    """Say what the store holds, and what to do with it."""
+    from kg_server.commands.summary import summary_of
+
+    for line in summary_of(to):
+        say(line)
     say(f"Serve it: {shlex.join(['kg-sextant', 'serve', str(to)])}")
 
 
@@ -105,6 +136,8 @@ def _print_report(report: "ImportReport") -> None:
     triples, entities = counted(counts.triples, "triple"), counted(counts.entities, "entity", "entities")
     relations, literals = counted(counts.relations, "relation"), counted(counts.features, "literal")
     say(f"{report.folder}: {triples} between {entities} over {relations}, and {literals}.")
+    for note in report.notes:
+        say(note)
     _print_naming(report.naming)
     if report.skipped:
         say("\n  ".join((f"Left out: {report.skipped:,}. The first of them:", *map(visible_line, report.problems))))

@@ -1,3 +1,4 @@
+import shlex
 from io import StringIO
 from pathlib import Path
 
@@ -11,13 +12,15 @@ from kg_server.commands.progress import PlainProgress, drawn_bar, shown_progress
 def test_an_import_says_what_it_built_and_how_to_serve_it(cli: CommandLine, tmp_path: Path) -> None:
     store = tmp_path / "my store"
     run = cli.run("import", str(write_graph(tmp_path)), "--to", str(store))
-    assert (run.code, run.out.splitlines()) == (
+    built, held, *_, tried, serve = run.out.splitlines()
+    assert (run.code, built, serve) == (
         0,
-        [
-            f"{store}: 2 triples between 2 entities over 2 relations, and 5 literals.",
-            f"Serve it: kg-sextant serve '{store}'",
-        ],
+        f"{store}: 2 triples between 2 entities over 2 relations, and 5 literals.",
+        f"Serve it: kg-sextant serve '{store}'",
     )
+    assert held.startswith("Graph 'japan': 2 entities, 2 triples, 0 classes, 2 relations, 1 feature; all here.")
+    command = shlex.split(tried.removeprefix("Try: kg-sextant "))
+    assert cli.run(*command).code == 0
 
 
 def test_progress_goes_to_standard_error_as_lines_where_there_is_no_terminal(cli: CommandLine, tmp_path: Path) -> None:

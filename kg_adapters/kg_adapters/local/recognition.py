@@ -1,0 +1,155 @@
+"""What a file holds, from its first bytes where its name says too little or something else."""
+
+import re
+import zipfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from kg_adapters.errors import InvalidSource
+from kg_adapters.local.source_bytes import BAD_FILE, opened
+from kg_adapters.local.sources import ENTITY_JSON, FORMATS, GRAPH_JSON, Source, expected_endings
+from kg_adapters.reading_limits import ReadingLimits, Refused
+
+_HEAD: Final = 1 << 16
+_MOST_MEMBERS: Final = 1_000
+_MAGIC: Final = {
+    b"\x1f\x8b": ".gz",
+    b"BZh": ".bz2",
+    b"\x28\xb5\x2f\xfd": ".zst",
+    b"\xfd7zXZ": ".xz",
+    b"PK\x03\x04": ".zip",
+}
+# These endings are taken at their word, but for XML, which none of them can be.
+_TELLING: Final = frozenset({".nt", ".nq", ".ttl", ".trig", ".n3", ".jsonld", ".csv", ".tsv"})
+_XML: Final = re.compile(rb"\s*<(?:\?xml|!DOCTYPE|!--|[A-Za-z][\w.-]*:RDF\b|RDF\b)", re.IGNORECASE)
+_RDF_XML: Final = re.compile(rb"<(?:[A-Za-z][\w.-]*:)?RDF\b|22-rdf-syntax-ns#")
+_JSON: Final = re.compile(rb'\s*(?:\{\s*(?:"|\})|\[\s*(?:[{\["\]0-9-]))')
+_JSON_LD: Final = re.compile(rb'"@(?:context|graph|id|type)"\s*:')
+_ENTITIES: Final = re.compile(rb'"(?:type"\s*:\s*"(?:item|property|lexeme)|entities"\s*:\s*\{\s*"[QPL]\d)')
+_GRAPH_JSON: Final = re.compile(rb'"(?:features|neighbors)"\s*:|^\s*\{\s*(?:"\w+_nodes"|\})')
+_TERM: Final = rb'(?:<[^<>"{}|^`\\\x00-\x20]*>|_:[^\s]+)'
+_LITERAL: Final = rb'"(?:[^"\\\n]|\\.)*"(?:@[A-Za-z0-9-]+|\^\^<[^<>\s]*>)?'
+_LINE: Final = re.compile(
+    rb"\s*(?:#.*|"
+    + _TERM
+    + rb"\s*<[^<>\s]*>\s*(?:"
+    + _TERM
+    + rb"|"
+    + _LITERAL
+    + rb")\s*("
+    + _TERM
+    + rb")?\s*\.\s*(?:#.*)?)?\s*"
+)
+_PREFIX: Final = re.compile(rb"^\s*@?(?:prefix|base)\s+[^\n]*<[^<>\n]*>", re.IGNORECASE | re.MULTILINE)
+_STATEMENT: Final = re.compile(rb"^\s*(?:<[^<>\s]+>|_:\w+)\s+(?:a|<[^<>\s]+>|\w*:\w+)\s+\S", re.MULTILINE)
+_GRAPH: Final = re.compile(rb"^\s*(?:GRAPH\s+)?(?:<[^<>\s]*>|[\w.-]*:[\w.-]*)?\s*\{\s*$|\bGRAPH\s*[<\w]", re.MULTILINE)
+
+
+def recognized(source: Source, limits: ReadingLimits) -> Source:
+    """Return a file with the form of what it holds.
+
+    Raises:
+        InvalidSource: Its name does not tell the form, nor does what it holds.
+    """
+    try:
+        source = replace(source, packing=source.packing or _packing(source))
+        with opened(source, limits) as content:
+            head = content.stream.read(_HEAD)
+    except (*BAD_FILE, Refused):
+        # Whoever reads it says what is wrong, and where.
+        head = b""
+    known = source.ending in FORMATS
+    form = _form(head, source.ending) or (source.ending if known else None)
+    if form is None:
+        ending = f"Unknown file extension: {source.ending}" if source.ending else "A file without an extension"
+        raise InvalidSource(
+            f"{ending}, and the content is of no known format: {source.path}. Expected {expected_endings()}."
+        )
+    return replace(source, form=form)
+
+
+def parts_of(source: Source, limits: ReadingLimits) -> Iterator[Source]:
+    """Yield what is to be read of a file: itself, or each graph in an archive, with the form of what it holds.
+
+    Raises:
+        InvalidSource: It is an archive that cannot be read, or holds no graph; or its form is unknown.
+    """
+    if source.packing != ".zip" and (source.packing or _magic(source.path) != ".zip"):
+        yield recognized(source, limits)
+        return
+    try:
+        with zipfile.ZipFile(source.path) as archive:
+            members = [each.filename for each in archive.infolist() if not each.is_dir()]
+    except (*BAD_FILE, zipfile.BadZipFile) as error:
+        raise InvalidSource(f"{source.path} cannot be read as a zip archive: {error}.") from error
+    shown = [name for name in members if not any(part.startswith((".", "__")) for part in Path(name).parts)]
+    if len(shown) > _MOST_MEMBERS:
+        raise InvalidSource(
+            f"{source.path} holds {len(shown):,} files; at most {_MOST_MEMBERS:,} are read of an archive."
+        )
+    parts = [Source(source.path, f"{source.name}/{name}", member=name) for name in sorted(shown)]
+    wanted = parts if len(parts) == 1 else [part for part in parts if part.ending in FORMATS]
+    if not wanted:
+        raise InvalidSource(f"{source.path} holds no graph. Expected names that end in {expected_endings()}.")
+    for part in wanted:
+        yield recognized(part, limits)
+
+
+def _magic(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            start = file.read(8) if path.is_file() else b""
+    except OSError:
+        return ""
+    return next((packing for magic, packing in _MAGIC.items() if start.startswith(magic)), "")
+
+
+def _packing(source: Source) -> str:
+    return "" if source.member else _magic(source.path)
+
+
+def _form(head: bytes, ending: str) -> str | None:
+    """Return the form of a text by its beginning, or None where the name has to tell it."""
+    text = head.removeprefix(b"\xef\xbb\xbf")
+    if _XML.match(text) is not None and ending not in {".csv", ".tsv", ".jsonld"}:
+        return ".rdf" if _RDF_XML.search(text) is not None or ending in FORMATS else None
+    if ending in _TELLING or not text.strip():
+        return None
+    if _JSON.match(text) is not None:
+        return _json(text)
+    return _lines(text) or _turtle(text) or _table(text)
+
+
+def _json(text: bytes) -> str | None:
+    if _ENTITIES.search(text) is not None and _JSON_LD.search(text) is None:
+        return ENTITY_JSON
+    if _JSON_LD.search(text) is not None:
+        return ".jsonld"
+    return GRAPH_JSON if _GRAPH_JSON.search(text) is not None else None
+
+
+def _lines(text: bytes) -> str | None:
+    # The last line may be cut off.
+    lines = text.split(b"\n")[:20]
+    matches = [_LINE.fullmatch(line) for line in (lines[:-1] if len(lines) > 1 else lines)]
+    if not all(matches) or not any(match is not None and match[0].strip()[:1] in {b"<", b"_"} for match in matches):
+        return None
+    return ".nq" if any(match is not None and match[1] for match in matches) else ".nt"
+
+
+def _turtle(text: bytes) -> str | None:
+    if _PREFIX.search(text) is None and _STATEMENT.search(text) is None:
+        return None
+    return ".trig" if _GRAPH.search(text) is not None else ".ttl"
+
+
+def _table(text: bytes) -> str | None:
+    lines = [line for line in text.split(b"\n")[:20] if line.strip()]
+    lines = lines[:-1] if len(lines) > 2 else lines
+    for sign, form in ((b"\t", ".tsv"), (b",", ".csv"), (b";", ".csv")):
+        counts = {line.count(sign) for line in lines}
+        if len(lines) > 1 and len(counts) == 1 and counts.pop() > 0:
+            return form
+    return None

@@ -1,0 +1,258 @@
+"""Files are read by what they hold, packed or not; what is hostile or of no known form is refused with its reason."""
+
+import bz2
+import gzip
+import json
+import lzma
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from kg_adapters.errors import InvalidSource
+from kg_adapters.local.build import ImportOptions, ImportReport, build_store
+from kg_adapters.local.reader import SourceReader
+from kg_adapters.local.recognition import parts_of
+from kg_adapters.local.sources import gather_sources
+from kg_adapters.reading_limits import ReadingLimits
+
+A_P_B = "<http://e/a> <http://e/p> <http://e/b>"
+TURTLE = "@prefix e: <http://e/> .\ne:a e:p e:b .\n"
+XML = (
+    '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://e/">'
+    '<rdf:Description rdf:about="http://e/a"><p rdf:resource="http://e/b"/></rdf:Description></rdf:RDF>'
+)
+JSON_LD = '{"@context": {"e": "http://e/"}, "@id": "e:a", "e:p": {"@id": "e:b"}}'
+
+
+def write(folder: Path, name: str, content: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def read(path: Path, limits: ReadingLimits | None = None, **options: object) -> list[str]:
+    limits = limits or ReadingLimits()
+    reader = SourceReader(limits=limits)
+    return [
+        str(quad)
+        for file in gather_sources([path]).files
+        for part in parts_of(file, limits)
+        for quad in reader.read(part)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("g.owl", TURTLE),
+        ("g.rdf", TURTLE),
+        ("g.xml", TURTLE),
+        ("g.txt", TURTLE),
+        ("g", TURTLE),
+        ("g.ttl", XML),
+        ("g.owl", XML),
+        ("g.dat", XML),
+        ("g.json", JSON_LD),
+        ("g.txt", f"# one\n{A_P_B} .\n"),
+        ("g.txt", f"{A_P_B} <http://e/g> .\n"),
+        ("g.txt", "PREFIX e: <http://e/>\ne:g {\n e:a e:p e:b }\n"),
+        ("g.gz", gzip.compress(TURTLE.encode(), mtime=0)),
+        ("packed", gzip.compress(TURTLE.encode(), mtime=0)),
+        ("g.ttl.bz2", bz2.compress(TURTLE.encode())),
+        ("g.ttl.xz", lzma.compress(TURTLE.encode())),
+        ("g.ttl.zst", zstandard.compress(TURTLE.encode())),
+    ],
+)
+def test_a_file_is_read_by_what_it_holds(tmp_path: Path, name: str, content: str | bytes) -> None:
+    assert read(write(tmp_path, name, content)) == [A_P_B]
+
+
+def zipped(folder: Path, **members: str) -> Path:
+    path = folder / "g.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name.replace("_", "."), content)
+    return path
+
+
+def test_a_zip_is_read_member_by_member(tmp_path: Path) -> None:
+    path = zipped(tmp_path, a_ttl=TURTLE, b_nt="<http://e/c> <http://e/p> _:x .", readme_md="nothing")
+    assert read(path) == [A_P_B, "<http://e/c> <http://e/p> _:x"]
+    report = build_store([path], tmp_path / "store", ImportOptions(sparql=False))
+    assert (report.counts.triples, report.skipped) == (2, 0)
+
+
+@pytest.mark.parametrize("name", ["notes.xyz", "notes", "notes.md"])
+def test_what_is_of_no_known_form_is_refused_with_what_is(tmp_path: Path, name: str) -> None:
+    begins = r"Unknown file extension: \.\w+" if "." in name else "A file without an extension"
+    with pytest.raises(
+        InvalidSource, match=rf"{begins}, and the content is of no known format: .*Expected \.csv, \.json"
+    ):
+        read(write(tmp_path, name, "Dear diary, nothing happened.\nNor today.\n"))
+
+
+@pytest.mark.parametrize("packing", [".gz", ".bz2", ".xz", ".zst", ".zip"])
+def test_what_inflates_too_far_is_refused(tmp_path: Path, packing: str) -> None:
+    line = f"{A_P_B} .\n".encode()
+    content = line * (12_000_000 // len(line))
+    packers: dict[str, Callable[[bytes], bytes]] = {
+        ".gz": gzip.compress,
+        ".bz2": bz2.compress,
+        ".xz": lzma.compress,
+        ".zst": zstandard.compress,
+    }
+    if packing == ".zip":
+        path = zipped(tmp_path, g_nt=content.decode())
+    else:
+        path = write(tmp_path, f"g.nt{packing}", packers[packing](content))
+    with pytest.raises(InvalidSource, match=r"g\.\w+.*inflates to over 2 times its size; .* import_inflate_ratio"):
+        read(path, ReadingLimits(inflate_ratio=2))
+
+
+@pytest.mark.parametrize("name", ["g.ttl.bz2", "g.ttl.xz", "g.ttl.zst", "g.ttl.gz"])
+def test_a_damaged_packing_is_refused_with_the_file(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InvalidSource, match=rf"{name} cannot be read to its end"):
+        read(write(tmp_path, name, b"not packed at all, though its name says so"))
+
+
+def test_a_broken_zip_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSource, match="cannot be read as a zip archive"):
+        read(write(tmp_path, "g.zip", b"PK\x03\x04 no more"))
+    with pytest.raises(InvalidSource, match="holds no graph"):
+        read(zipped(tmp_path, a_md="x", b_md="y"))
+
+
+@pytest.mark.parametrize(
+    "context", ["https://schema.org", "http://schema.org/", "https://schema.org/docs/jsonldcontext.jsonld"]
+)
+def test_the_context_of_schema_org_is_known(tmp_path: Path, context: str) -> None:
+    person = {
+        "@context": [context, {"e": "http://e/"}],
+        "@id": "e:a",
+        "name": "A",
+        "birthDate": "1815-12",
+        "sameAs": "e:b",
+    }
+    assert sorted(read(write(tmp_path, "g.jsonld", json.dumps(person)))) == [
+        '<http://e/a> <http://schema.org/birthDate> "1815-12"^^<http://www.w3.org/2001/XMLSchema#gYearMonth>',
+        '<http://e/a> <http://schema.org/name> "A"',
+        "<http://e/a> <http://schema.org/sameAs> <http://e/b>",
+    ]
+
+
+def test_other_contexts_of_the_web_are_refused_with_the_way_out(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSource, match=r"g\.jsonld, .*somewhere on the web.*write the context into the file"):
+        read(write(tmp_path, "g.jsonld", '{"@context": "https://example.org/c.jsonld", "@id": "http://e/a"}'))
+
+
+def imported(folder: Path, name: str, content: str, options: ImportOptions | None = None) -> ImportReport:
+    return build_store([write(folder, name, content)], folder / "store", options or ImportOptions(sparql=False))
+
+
+def test_a_list_of_edges_without_a_header_is_known_by_its_relations(tmp_path: Path) -> None:
+    rows = [f"n{place},near,n{place + 1}" for place in range(4)]
+    report = imported(tmp_path, "g.csv", "\n".join([*rows, "n0,height,12", "n1,height,31"]))
+    assert (report.counts.triples, report.notes[0].partition(": ")[2]) == (
+        4,
+        "6 edges, one in each row. Relations: near (edges), height (whole number).",
+    )
+
+
+def test_a_table_says_what_it_was_taken_for(tmp_path: Path) -> None:
+    table = (
+        "code\tname\tborn\tknows\tshare\tcard\nx\tXi\t1999-01-31\ty;z\t0.5\t007\n"
+        "y\tYu\tNA\t\t1\t012\nz\tZo\t2001-12-01\tx\t2e3\t100\n"
+    )
+    report = imported(tmp_path, "people.tsv", table)
+    assert report.notes == (
+        f"{tmp_path}/people.tsv: 3 entities, one in each row. They are known by code; named by name; born: date; "
+        "knows: leads to rows; share: number; card: text.",
+    )
+    assert (report.counts.triples, report.counts.entities) == (6, 4)
+
+
+def test_the_id_column_can_be_chosen_and_must_be_there(tmp_path: Path) -> None:
+    table = "number,mail,age\n1,a@e.org,7\n2,b@e.org,9\n"
+    report = imported(tmp_path, "t.csv", table, ImportOptions(sparql=False, id_column="mail"))
+    assert "known by mail" in report.notes[0]
+    with pytest.raises(InvalidSource, match=r"t\.csv has no column 'post'\. It has 'number', 'mail', 'age'"):
+        imported(tmp_path, "t.csv", table, ImportOptions(sparql=False, id_column="post"))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("id,name\n1,a\n2,b,c\n", r"g\.csv, line 3: it has 3 cells, and the header 2"),
+        (b"id,name\n1,M\xfcller\n", r"g\.csv is not UTF-8 text: .* Save it as UTF-8"),
+        ('id,name\n1,"' + "a" * 2_000_000 + '"\n', r"g\.csv, line 2: field larger than field limit"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_refused_with_the_line(
+    tmp_path: Path, content: str | bytes, message: str
+) -> None:
+    with pytest.raises(InvalidSource, match=message):
+        read(write(tmp_path, "g.csv", content), ReadingLimits(literal_mb=1))
+
+
+def entity(**claims: object) -> dict[str, object]:
+    return {"type": "item", "id": "Q1", "labels": {"en": {"language": "en", "value": "one"}}, "claims": claims}
+
+
+def test_the_dump_of_wikidata_is_read_line_by_line(tmp_path: Path) -> None:
+    snak = {
+        "snaktype": "value",
+        "datavalue": {"type": "wikibase-entityid", "value": {"numeric-id": 2, "entity-type": "item"}},
+    }
+    first = entity(
+        P31=[{"mainsnak": snak, "rank": "normal"}, {"mainsnak": {"snaktype": "somevalue"}, "rank": "normal"}]
+    )
+    second: dict[str, object] = {
+        **entity(),
+        "id": "Q2",
+        "labels": {"fr": {"language": "fr", "value": "deux"}},
+        "claims": list[object](),
+    }
+    path = write(tmp_path, "dump.json", "[\n" + ",\n".join(map(json.dumps, (first, second))) + "\n]\n")
+    wd = "http://www.wikidata.org"
+    assert read(path) == [
+        f'<{wd}/entity/Q1> <http://www.w3.org/2000/01/rdf-schema#label> "one"@en',
+        f"<{wd}/entity/Q1> <{wd}/prop/direct/P31> <{wd}/entity/Q2>",
+        f'<{wd}/entity/Q2> <http://www.w3.org/2000/01/rdf-schema#label> "deux"@fr',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        ({**entity(), "id": "../etc"}, "line 2: expected an id such as Q42, found '\"../etc\"'"),
+        (entity(P1="x"), r"line 2: claims: expected a list"),
+        (
+            entity(
+                P2=[{"mainsnak": {"snaktype": "value", "datavalue": {"type": "quantity", "value": {"amount": "1;"}}}}]
+            ),
+            "'1;' is no amount",
+        ),
+    ],
+)
+def test_a_misshapen_entity_is_refused_with_its_line(tmp_path: Path, broken: object, message: str) -> None:
+    with pytest.raises(InvalidSource, match=message):
+        read(write(tmp_path, "dump.json", f"[\n{json.dumps(broken)}\n]\n"))
+
+
+def test_only_wanted_relations_and_names_in_wanted_languages_are_kept(tmp_path: Path) -> None:
+    wd, label = "http://www.wikidata.org", "<http://www.w3.org/2000/01/rdf-schema#label>"
+    lines = [
+        f'<{wd}/entity/Q1> {label} "one"@en .',
+        f'<{wd}/entity/Q1> {label} "eins"@de .',
+        f"<{wd}/entity/Q1> <{wd}/prop/direct/P31> <{wd}/entity/Q2> .",
+        f"<{wd}/entity/Q1> <{wd}/prop/direct/P17> <{wd}/entity/Q3> .",
+        "this line is broken, and is about nothing that is wanted",
+    ]
+    path = write(tmp_path, "truthy.nt.gz", gzip.compress("\n".join(lines).encode()))
+    report = build_store([path], tmp_path / "store", ImportOptions(sparql=False, relations=("P31",)))
+    assert (report.counts.triples, report.counts.features, report.skipped) == (1, 1, 0)
+    with pytest.raises(InvalidSource, match="'nope:x' is not a relation"):
+        build_store([path], tmp_path / "store", ImportOptions(relations=("nope:x",)))

@@ -1,0 +1,94 @@
+"""Files as people have them are imported without flags, have names, and answer questions about themselves."""
+
+from pathlib import Path
+
+import pytest
+from mcp import Client
+
+from calls import reply_of
+from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.local.build import ImportOptions, build_store
+from kg_adapters.local.store import open_store
+from kg_server.app import build_server
+from kg_server.settings import Settings
+
+DATA = Path(__file__).parents[1] / "data"
+QUESTIONS: dict[str, dict[str, list[str]]] = {
+    "pizza.ttl": {
+        "Feature[Margherita, baked at (°C)]": ["430"],
+        "Neighbor[Margherita, steps]": ["Stretch the dough", "Spread the tomato", "Bake it"],
+        "Count[Neighbor[Topping, owl:disjointUnionOf]]": ["3"],
+    },
+    "animals-skos.ttl": {
+        "Feature[felines, created]": ["2019-05-04"],
+        "Neighbor[Katzen, broader]": ["mammals"],
+        "Neighbor[cats, -skos:broader]": ["kittens"],
+    },
+    "soils-skosxl.ttl": {
+        "Feature[black earth, created]": ["2012-02-14"],
+        "Neighbor[chernozems, broader]": ["soil types"],
+        "Count[Neighbor[soil types, -skos:broader]]": ["2"],
+    },
+    "bakery.jsonld": {
+        "Feature[Corner Bakery, foundingDate]": ["1987-04-12"],
+        "Neighbor[Corner Bakery, founder]": ["Rosa Korn"],
+        "Max[Neighbor[Corner Bakery, makesOffer], price]": ["4.2"],
+    },
+    "catalogue.rdf": {
+        "Feature[Noise map, issued]": ["2022-09-15"],
+        "Neighbor[Street trees, publisher]": ["Parks Department"],
+        "Feature[Trees as CSV, byteSize]": ["1,048,576"],
+    },
+    "people.foaf": {
+        "Feature[Bob Birch, age]": ["36"],
+        "Neighbor[Ann Ash, knows]": ["Bob Birch", "Cem Çelik"],
+        "Neighbor[Cem Çelik, based_near]": ["Izmir"],
+    },
+    "geonames.owl": {
+        "Feature[Lake Mirror, alt]": ["2,204"],
+        "Feature[North Valley, population]": ["5,321"],
+        "Neighbor[Lake Mirror, parentFeature/parentFeature]": ["Highland"],
+    },
+    "instruments.owl": {
+        "Feature[Harp, number of strings]": ["47"],
+        "Neighbor[Violin, tuned to]": ["G", "D", "A", "E"],
+        "Count[Type[String instrument]]": ["3"],
+    },
+    "flights.csv": {
+        "Feature[Oslo, passengers]": ["26,200,000"],
+        "Neighbor[Oslo, flies to]": ["Bergen", "Lisbon"],
+        "Neighbor[Portugal, -country]": ["Lisbon"],
+    },
+    "employees.csv": {
+        "Feature[Ida Sol, hired]": ["2017-03-27"],
+        "Neighbor[Per Lund, manager_id/manager_id]": ["Mina Okafor"],
+        "Sum[Type[employees], salary]": ["270,500"],
+    },
+    "library.trig": {
+        "Feature[The Salt Road, lentOn]": ["2023-11-05"],
+        "Neighbor[Winter Maps, creator]": ["Lena Holm", "Otto Reed"],
+        "Neighbor[The Salt Road, lentTo]": ["Tia Marsh"],
+    },
+    "entity.json": {
+        "Feature[Example Peak, inception]": ["1786-08"],
+        "Feature[Mount Example, elevation above sea level]": ["2,417 M"],
+        "Neighbor[Mount Example, instance of]": ["mountain"],
+    },
+}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+async def test_a_file_of_ones_own_answers_questions_about_itself(name: str, tmp_path: Path) -> None:
+    report = build_store([DATA / name], tmp_path / "store", ImportOptions(sparql=False))
+    assert (report.naming.mostly_nameless, report.skipped) == (False, 0)
+    graph = LocalAdapter(open_store(report.folder))
+    async with Client(build_server(graph, Settings())) as client:
+        for question, expected in QUESTIONS[name].items():
+            reply = reply_of(await client.call_tool("Compose", {"expression": question}))
+            told = [line for line in reply.text.splitlines() if not line.startswith("prefixes")]
+            assert [each for each in expected if not any(each in line for line in told)] == [], reply.text
+    await graph.aclose()
+
+
+def test_every_file_is_asked() -> None:
+    assert {path.name for path in DATA.iterdir() if path.is_file()} == QUESTIONS.keys()
