@@ -169,7 +169,7 @@ async def test_the_items_beside_the_nokia_shell_are_counted_right_after_a_reflec
         "Neighbour[amazon:B00E45043A, bought_together_item]",
     ]
     assert case.performed == [*path, "Feature[Retrieve[B00BRPTT9K], title]", *path]
-    seen = [f"{path[0]}: 1 node.", f"{path[1]}: 1 node.", f"{path[2]}: 49 nodes."]
+    seen = [f"{SHELL} (amazon:B00BRPTT9K).", "Screen protector (amazon:B00E45043A).", "49 nodes."]
     assert case.observed(1) == [*seen, "Answer is 48"]
     assert case.observed(0) == [
         *seen,
@@ -196,7 +196,7 @@ async def test_the_illness_of_the_ear_is_found_after_an_attempt_that_ran_out_of_
     wandered, settled = case.answer.attempts
     assert (wandered.end, wandered.answer, len(wandered.steps)) == ("steps", None, 10)
     assert [line.startswith("This was performed in step") for line in case.observed(0)] == [False] * 5 + [True] * 5
-    assert case.observed(1)[:2] == [f"{path[0]}: 1 node.", f"{path[1]}: 2 nodes."]
+    assert case.observed(1)[:2] == ["Fluocinolone Acetonide (drug:DB00591).", "2 nodes."]
     locations = settled.steps[2].observation or ""
     assert "Neighbour[DOID:3310, Disease-localizes-Anatomy] | 17 nodes" in locations
     assert "Neighbour[DOID:8893, Disease-localizes-Anatomy] | 24 nodes" in locations
@@ -226,7 +226,7 @@ async def test_the_count_is_one_compound_expression(tmp_path: Path) -> None:
         settings=WITH_SETS,
     )
     assert case.performed == [expression]
-    assert (case.answer.attempts[0].steps[0].observation or "").splitlines()[0].endswith(": 48.")
+    assert (case.answer.attempts[0].steps[0].observation or "").splitlines()[0] == "48."
     assert case.answer.texts == ("48",)
     (answer,) = case.answer.answers
     assert (answer.source, answer.computed) == ("computed", (f"{expression} = 48",))
@@ -241,7 +241,7 @@ async def test_the_illness_is_one_compound_expression(tmp_path: Path) -> None:
     replies = ("Intersect them.", "All at once.", expression, "Done.", "It.", "Finish[atopic dermatitis]", "[yes]")
     case = await worked(tmp_path, CLINIC, WHICH_ILLNESS, *replies, settings=WITH_SETS)
     assert case.performed == [expression]
-    assert (case.answer.attempts[0].steps[0].observation or "").splitlines()[1] == "atopic dermatitis (DOID:3310)"
+    assert (case.answer.attempts[0].steps[0].observation or "").splitlines()[0] == "atopic dermatitis (DOID:3310)."
     assert case.answer.texts == ("atopic dermatitis",)
     assert set(case.answer.evidence) == {
         ("drug:DB00591", "hetionet:Compound-treats-Disease", "DOID:3310"),

@@ -62,7 +62,7 @@ SAID: Mapping[str, tuple[str, Mapping[str, object], str]] = {
     ),
     "one feature": ("Feature", {"entity": "Q1490", "feature": "skos:altLabel"}, 'skos:altLabel | "Edo"@en'),
     "degrees": ("Degree", {"entity": "Q17"}, "in | citizenship (P27) | 40"),
-    "a compound call": ("Compose", {"expression": "Neighbor[Retrieve[Tokyo], country]"}, "1 node.\nJapan (Q17)"),
+    "a compound call": ("Compose", {"expression": "Neighbor[Retrieve[Tokyo], country]"}, "Japan (Q17)."),
     "a fact": ("memory-append", {"triples": [["Q1490", "P17", "Q17"]]}, "Tokyo (Q1490) -[country (P17)]-> Japan (Q17)"),
     "the schema": ("Schema", {}, "relation | citizenship (P27) | 40"),
     "rows by names": (

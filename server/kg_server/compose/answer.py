@@ -11,8 +11,9 @@ from pydantic import Field
 from kg_adapters.errors import BackendTimeout, InvalidRequest
 from kg_adapters.protocol import KGAdapter
 from kg_server.budget import fitting
+from kg_server.compose.brevity import in_brief
 from kg_server.compose.computing import Wanted
-from kg_server.compose.lines import Note, Section, Told, part_line, query_line, reason_of, spelled
+from kg_server.compose.lines import Note, Section, Told, part_line, query_line
 from kg_server.compose.parser import ALL, parse
 from kg_server.compose.parts import work_out_all
 from kg_server.compose.syntax import PAPER
@@ -103,6 +104,8 @@ async def composition(
     calls = parse(expression, max_depth=limits.depth, max_calls=limits.calls, functions=functions)
     wanted = Wanted(max_tokens // _SHORTEST_LINE_TOKENS, WITNESSES[evidence], limits.timeout_s, explain)
     parts = await work_out_all(graph, expression, calls, wanted)
+    if evidence != "all":
+        parts = list(map(in_brief, parts))
     if all(part.failure is not None for part in parts):
         raise _refusal(parts)
     lines = list(_lines(parts, expression, max_tokens))
@@ -194,12 +197,18 @@ class _Report:
             relations=labels_of_relations(kept, self._names),
             sparql=self._rows(kept, "sparql") if self._explain else None,
         )
-        told = (line for line in self._ordered(kept) if not self._in_summary(line))
+        told = (line for line in self._ordered(kept) if line.text and not self._in_summary(line))
         return Answer(result, tuple(line.shown(self._names) for line in told))
 
     def _in_summary(self, line: Told) -> bool:
-        """Say whether a line says no more than the first: the number that a part is."""
-        return line.section == "result" and line.text == (self._parts[line.part - 1].size,)
+        """Say whether a line says no more than the first: the number that a part is, or the only result of all."""
+        if line.section != "result":
+            return False
+        part = self._parts[line.part - 1]
+        return line.text == (part.size,) or self._is_only(part)
+
+    def _is_only(self, part: Worked) -> bool:
+        return len(self._parts) == 1 and part.total == len(part.results) == 1 and part.whole
 
     def _ordered(self, kept: Sequence[Told]) -> Iterator[Told]:
         """Yield lines as they are read: each part with its results, then its evidence and its query."""
@@ -244,8 +253,8 @@ class _Report:
     def _extent(self) -> str:
         if len(self._parts) == 1:
             (part,) = self._parts
-            size = reason_of(part.failure) if part.failure else Told((part.size,), (), "part", 1).shown(self._names)
-            return f"{spelled(part.call.span.start, part.call.span.end, self._expression)}: {size}."
+            told = part.results[0] if self._is_only(part) else Told((part.size,), (), "part", 1)
+            return f"{told.shown(self._names)}."
         failed = sum(part.failure is not None for part in self._parts)
         if not failed:
             return f"{len(self._parts)} parts, worked out side by side."

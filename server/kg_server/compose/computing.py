@@ -118,7 +118,8 @@ async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wa
         knowledge = "denied"
     query = as_sparql(asked.question, graph.vocabulary, graph.prefixes, only_count=counting) if wanted.query else None
     said = (*worked.notes, *notes, *silent.notes)
-    return replace(worked, notes=said, knowledge=knowledge or worked.knowledge, query=query)
+    known = knowledge or worked.knowledge
+    return replace(worked, notes=said, knowledge=known, given=frozenset(reader.heard.given), query=query)
 
 
 async def question_of(reader: Reader, operand: Operand) -> Asked:

@@ -1,13 +1,13 @@
 """What an answer says, line by line, before it is known which lines fit."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final, Protocol, TypeAlias
 from typing import Literal as Choice
 
 from kg_adapters.errors import KGError
-from kg_adapters.terms import BlankNode, Iri, Literal, Node
+from kg_adapters.terms import BlankNode, Fact, Iri, Literal, Node, Term, Triple
 from kg_boundary.shown import clipped, shown, visible_line
 from kg_server.compose.syntax import Call
 from kg_server.lines import Line, Over, Piece
@@ -25,11 +25,12 @@ _EXPRESSION: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Told(Line):
-    """A line of an answer of Compose: of which part, in which section of it, and further rows that it stands for."""
+    """A line of an answer of Compose: of which part, in which section, and further rows or facts that it stands for."""
 
     section: Section
     part: int
     more: tuple[tuple[Piece, ...], ...] = ()
+    facts: tuple[Fact, ...] = ()
 
     @property
     def rows(self) -> tuple[tuple[Piece, ...], ...]:
@@ -84,6 +85,23 @@ def part_line(number: int, part: Sized, source: str) -> Told:
         reason = reason_of(part.failure)
         return Told((f"{text}error: {reason}",), (str(number), expression, "error", reason), "part", number)
     return Told((text, part.size), (str(number), expression, part.kind, part.size), "part", number)
+
+
+def chained(facts: Sequence[Fact]) -> tuple[Piece, ...]:
+    """Return the text that tells facts, those that follow one another without naming what links them twice."""
+    text: list[Piece] = ["because "]
+    end: Term | None = None
+    for fact in facts:
+        if fact.head == end:
+            text += [" | ", Over(fact.relation), " | ", fact.tail]
+            end = fact.tail
+        elif isinstance(fact, Triple) and fact.tail == end:
+            text += [" | ", Over(fact.relation, backwards=True), " | ", fact.head]
+            end = fact.head
+        else:
+            text += ["; " if end is not None else "", fact.head, " | ", Over(fact.relation), " | ", fact.tail]
+            end = fact.tail
+    return tuple(text)
 
 
 def query_line(number: int, query: str) -> Told:

@@ -26,10 +26,17 @@ _ID_MARKS: Final = frozenset("<>:")
 
 @dataclass(slots=True)
 class Heard:
-    """What should be known about how names were read: remarks, and the ids of names that are no ids."""
+    """What should be known about how names were read.
+
+    Args:
+        notes: Remarks.
+        nodes: The ids of names that are no ids.
+        given: What is named, and nothing else is called so.
+    """
 
     notes: dict[Note, None] = field(default_factory=dict[Note, None])
     nodes: dict[str, Node] = field(default_factory=dict[str, Node])
+    given: set[Node] = field(default_factory=set[Node])
 
     def note(self, *pieces: str | Node) -> None:
         """Remember a remark."""
@@ -64,6 +71,8 @@ class Naming:
         found = self._identities[words.text]
         if not found.named:
             raise MisreadExpression(self._text, words.span.start, str(await self._refusal(found, is_id=is_id)))
+        if len(found.nodes) == 1:
+            self.heard.given.update(found.nodes)
         if found.match == "close" or found.named[0].matched_by != "id":
             self._say(found)
         return Members(found.nodes)
@@ -96,6 +105,7 @@ class Naming:
         if found.match == "close":
             self._say(found)
         (node,) = found.nodes
+        self.heard.given.add(node)
         profile = await self._graph.profile()
         if profile.complete and profile.profile_of(node) is None:
             problem = f"{in_quotes(owner.text, MAX_LABEL)} is no class here: nothing is an instance of it. {_CLASSES}"
@@ -158,8 +168,9 @@ class Naming:
         if found.match == "close":
             self.heard.note(f"Read {quoted} as ", found.nodes[0], ".")
         if len(found.nodes) > 1:
-            listed = [piece for node in found.nodes[:LISTED_NAMESAKES] for piece in (", ", node)][1:]
-            self.heard.note(f"{quoted} names {len(found.nodes)}, and all take part: ", *listed, ".")
+            ids = [self._graph.prefixes.shorten(node) for node in found.nodes[:LISTED_NAMESAKES]]
+            more = ", …" if len(found.nodes) > LISTED_NAMESAKES else ""
+            self.heard.note(f"{quoted} names {len(found.nodes)}, and all take part: {', '.join(ids)}{more}.")
 
 
 async def identities_of(graph: KGAdapter, calls: Iterable[Call]) -> Mapping[str, Identity]:

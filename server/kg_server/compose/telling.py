@@ -20,8 +20,8 @@ from kg_adapters.set_requests import (
     Tabled,
     Witness,
 )
-from kg_adapters.terms import Literal, Node, Term, Triple
-from kg_server.compose.lines import Note, Told
+from kg_adapters.terms import Literal, Node, Term
+from kg_server.compose.lines import Note, Told, chained
 from kg_server.compose.naming import Heard
 from kg_server.compose.relations import Way
 from kg_server.compose.syntax import Call, Kind
@@ -67,6 +67,7 @@ class Worked:
         whole: Whether nothing is a lower bound.
         knowledge: What it rests on, where that is not told by its size.
         read: The ids of names that are no ids.
+        given: What the expression names, and nothing else is called so.
         query: SPARQL that asks the same, where it is wanted.
         failure: Why it was not worked out.
     """
@@ -81,6 +82,7 @@ class Worked:
     whole: bool = True
     knowledge: Knowledge | None = None
     read: Mapping[str, Node] = field(default_factory=dict[str, Node])
+    given: frozenset[Node] = frozenset()
     query: str | None = None
     failure: KGError | None = None
 
@@ -254,17 +256,5 @@ def _chain(number: int, witness: Witness) -> Iterator[Told]:
     """Yield the facts that show a result as one line; every fact is a row."""
     if not witness.facts:
         return
-    text: list[Piece] = ["because "]
-    end: Term | None = None
-    for fact in witness.facts:
-        if fact.head == end:
-            text += [" | ", Over(fact.relation), " | ", fact.tail]
-            end = fact.tail
-        elif isinstance(fact, Triple) and fact.tail == end:
-            text += [" | ", Over(fact.relation, backwards=True), " | ", fact.head]
-            end = fact.head
-        else:
-            text += ["; " if end is not None else "", fact.head, " | ", Over(fact.relation), " | ", fact.tail]
-            end = fact.tail
     first, *more = [(fact.head, Over(fact.relation), fact.tail) for fact in witness.facts]
-    yield Told(tuple(text), first, "evidence", number, more=tuple(more))
+    yield Told(chained(witness.facts), first, "evidence", number, more=tuple(more), facts=witness.facts)

@@ -1,0 +1,84 @@
+"""What an answer of Compose leaves unsaid, since the expression or another line says it; its rows hold everything."""
+
+from collections.abc import Callable
+
+import pytest
+from mcp import Client
+
+from calls import Reply, reply_of, rows
+from compositions import compose_server, composed
+from kg_adapters.local.adapter import LocalAdapter
+
+FILMS = "\n".join(
+    (
+        "@prefix e: <http://e.org/> .",
+        "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .",
+        *(f'e:f{n} a e:Film ; rdfs:label "Film {n}" ; e:by e:d{n % 2} ; e:year {1990 + n} .' for n in range(4)),
+        'e:d0 rdfs:label "Anna" ; e:born e:town ; e:award e:prize . e:d1 rdfs:label "Bert" ; e:born e:town .',
+        *(f"e:d1 e:met e:p{n:02} . e:p{n:02} e:likes e:t{n:02}, e:tea ." for n in range(15)),
+        'e:town rdfs:label "Town" . e:prize rdfs:label "Prize" .',
+        'e:x1 rdfs:label "Twin" ; e:knows e:d0 . e:x2 rdfs:label "Twin" ; e:knows e:d1 .',
+    )
+)
+
+
+@pytest.fixture
+def films(graph_of: Callable[[str], LocalAdapter]) -> LocalAdapter:
+    """Four films by two directors, one of whom met many people who like things."""
+    return graph_of(FILMS)
+
+
+async def whole(graph: LocalAdapter, expression: str) -> Reply:
+    async with Client(compose_server(graph)) as client:
+        return reply_of(await client.call_tool("Compose", {"expression": expression, "evidence": "all"}))
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        ("Neighbor[Film 0, by]", "Anna (e:d0)."),
+        ("Neighbor[Anna, -by]", "2 nodes.\nFilm 0 (e:f0)\nFilm 2 (e:f2)"),
+        ("Intersect[Neighbor[Film 0, by], Neighbor[Film 2, by]]", "Anna (e:d0)."),
+        ("Neighbor[Film 0, by/born]", "Town (e:town).\nbecause Anna | e:born | Town"),
+        (
+            "Where[Neighbor[Anna, -by], year > 1989]",
+            "2 nodes.\nFilm 0 (e:f0)\nFilm 2 (e:f2)\nbecause Film 0 | e:year | 1990\nbecause Film 2 | e:year | 1992",
+        ),
+        ("Top[Type[film], year]", "Film 3 (e:f3): 1993."),
+        ("Max[Type[film], year]", "1993.\nbecause Film 3 | e:year | 1993"),
+        ("Sum[Type[film], year]", "7,966."),
+        ("Count[Where[Type[film], year > 1990]]", "3."),
+        (
+            "Neighbor[Where[Neighbor[Prize, -award], born = Town], -by]",
+            "2 nodes.\nFilm 0 (e:f0)\nFilm 2 (e:f2)\nbecause Film 0 | e:by | Anna\nbecause Film 2 | e:by | Anna",
+        ),
+        (
+            "Where[Neighbor[Neighbor[Film 1, by], -by], year > 1991]",
+            "Film 3 (e:f3).\nbecause Film 3 | e:by | Bert; Film 3 | e:year | 1993",
+        ),
+    ],
+)
+async def test_only_what_is_new_is_told(films: LocalAdapter, expression: str, text: str) -> None:
+    assert (await composed(films, expression)).text == text
+
+
+async def test_of_namesakes_the_evidence_tells_which_has_what(films: LocalAdapter) -> None:
+    reply = await composed(films, "Neighbor[Where[Twin, knows], knows]")
+    assert reply.lines[-2:] == ["because Twin | e:knows | Anna", "because Twin | e:knows | Bert"]
+    assert reply.summary == "2 nodes. 'Twin' names 2, and all take part: e:x1, e:x2."
+
+
+async def test_all_evidence_is_told_where_it_is_asked_for(films: LocalAdapter) -> None:
+    reply = await whole(films, "Count[Where[Type[film], year > 1992]]")
+    assert reply.text == "1.\nbecause Film 3 | rdf:type | e:Film; Film 3 | e:year | 1993"
+    short = await composed(films, "Count[Where[Type[film], year > 1992]]")
+    assert rows(short.data["evidence"]) == rows(reply.data["evidence"])
+
+
+async def test_of_many_groups_the_largest_are_listed(films: LocalAdapter) -> None:
+    expression = "Group[Neighbor[Bert, met], likes]"
+    short, full = await composed(films, expression), await whole(films, expression)
+    assert len(short.lines) == 11
+    assert (short.lines[0], short.lines[-1]) == ("e:tea: 15", "and 6 more, of 1 each; evidence=all lists them")
+    assert len([line for line in full.lines if not line.startswith("because")]) == 16
+    assert rows(short.data["results"]) == rows(full.data["results"])
