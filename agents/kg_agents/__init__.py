@@ -1,4 +1,4 @@
-"""Agents that answer questions from a knowledge graph through its MCP tools: ODA and Graph Counselor.
+"""Agents that answer questions from a knowledge graph through its MCP tools: ODA, Graph Counselor, a model by itself.
 
 async with connect("kg-sextant serve sample") as graph:
     answer = await ODA(OpenAiLlm("gpt-5-mini"), graph).answer("Where was Goethe born?", ["Q5879"])
@@ -14,6 +14,8 @@ from kg_agents.llm import AgentError, Completion, Llm, LlmError, Message, Usage
 from kg_agents.oda import ODA, OdaSettings, OdaWithoutModel
 from kg_agents.openai_llm import OpenAiLlm, Prices
 from kg_agents.scripted_llm import ScriptedLlm
+from kg_agents.sessions import connect_tools
+from kg_agents.tools import ToolsAgent, ToolsSettings
 
 __all__ = [
     "ODA",
@@ -39,9 +41,12 @@ __all__ = [
     "Source",
     "Status",
     "Step",
+    "ToolsAgent",
+    "ToolsSettings",
     "Usage",
     "checked",
     "connect",
+    "connect_tools",
     "link_by_model",
     "link_by_names",
     "link_given",

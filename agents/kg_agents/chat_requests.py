@@ -1,12 +1,12 @@
 """What a chat service is asked, in the form that such services read."""
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Final
 
 from kg_agents.llm import Function, LlmRequest, Message
 from kg_agents.texts import tokens_in
-from kg_boundary.shown import json_text
 
 OPTIONAL: Final = frozenset({"temperature", "top_p", "max_tokens", "stop", "seed", "response_format"})
 """What a service may refuse, and is then asked without."""
@@ -46,13 +46,10 @@ def chat_body(model: str, request: LlmRequest, max_tokens: int, refused: frozens
 
 def estimated_tokens(request: LlmRequest) -> int:
     """Return about how many tokens a request has, with the functions that it offers."""
-    return tokens_in("".join(each.content for each in request.messages)) + sum(
-        tokens_in(text)
-        for text in (
-            *(call.name + call.arguments for each in request.messages for call in each.calls),
-            *(json_text(_tool(each)) for each in request.tools),
-        )
-    )
+    calls = (call.name + call.arguments for each in request.messages for call in each.calls)
+    schemas = (json.dumps(each.parameters, separators=(",", ":")) for each in request.tools)
+    told = (each.name + each.description for each in request.tools)
+    return tokens_in("".join((*(each.content for each in request.messages), *calls, *schemas, *told)))
 
 
 def refuses_tools(reason: str) -> bool:

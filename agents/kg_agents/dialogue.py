@@ -1,21 +1,22 @@
 """Talking to models within limits: prompts that fit, and replies that are read, or sent back once with the reason."""
 
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Literal, Self, TypeAlias, TypeVar
 
 import anyio
 
-from kg_agents.llm import Llm, LlmError, LlmRequest, Message, PromptTooLong, Usage
+from kg_agents.chat_requests import estimated_tokens
+from kg_agents.llm import Completion, Llm, LlmError, LlmRequest, Message, PromptTooLong, ToolsUnsupported, Usage
 from kg_agents.texts import clipped, tokens_in, whole_characters, without_thinking
 from kg_prompts import render
 from kg_prompts.oda import RetryPrompt
 
 T = TypeVar("T")
 
-Limit: TypeAlias = Literal["tokens", "seconds", "model", "graph"]
+Limit: TypeAlias = Literal["tokens", "seconds", "model", "functions", "graph"]
 """What can end a run before its method does."""
 
 Writer: TypeAlias = Callable[[int], str]
@@ -26,6 +27,8 @@ MAX_REPLY: Final = 10_000
 
 MAX_RETURNED: Final = 1_000
 """How many characters of a reply that could not be read are shown to the model again."""
+
+WITHOUT_FUNCTIONS: Final = "Choose another model, or an agent that needs none: oda or graph-counselor."
 
 _SMALLER: Final = 0.7
 _TIMES_SMALLER: Final = 10
@@ -106,6 +109,15 @@ class Task:
     temperature: float
     top_p: float | None = None
 
+    def request(self, room: int) -> LlmRequest:
+        """Return the request, of at most about so many tokens.
+
+        Raises:
+            NoRoom: It cannot be written so short.
+        """
+        prompt = Message("user", self.write(room))
+        return LlmRequest((prompt,), self.purpose, self.temperature, self.max_tokens, self.top_p)
+
 
 def fitting(prompts: Callable[[], Iterable[str]], parts: str) -> Writer:
     """Return what writes the first prompt that fits.
@@ -164,20 +176,45 @@ class Dialogue:
             NoRoom: The prompt is too long for the model.
             RunEnded: A limit is reached, or the model fails.
         """
-        asked = llm or self._llm
-        prompt, reply = await self._answered(task, asked)
+        request, completion = await self.complete(task.request, llm)
+        (prompt,), reply = request.messages, _said(completion)
         found = read(reply)
         if not isinstance(found, Unreadable):
             return found
         returned = Message("assistant", clipped(reply, MAX_RETURNED) or "(nothing)")
         reason = Message("user", render(RetryPrompt(reason=found.reason)))
         try:
-            second = read(await self._reply(task, asked, (prompt, returned, reason)))
+            request = replace(request, messages=(prompt, returned, reason))
+            second = read(_said(await self._complete(request, llm or self._llm)))
         except PromptTooLong as error:
             raise FailedReply(found.reason) from error
         if isinstance(second, Unreadable):
             raise FailedReply(second.reason)
         return second
+
+    async def complete(
+        self, write: Callable[[int], LlmRequest], llm: Llm | None = None
+    ) -> tuple[LlmRequest, Completion]:
+        """Return the request that was short enough for a model, and what it replied.
+
+        Args:
+            write: Writes a request of at most about so many tokens, or raises `NoRoom`.
+            llm: The model, where it is another one.
+
+        Raises:
+            NoRoom: The request is too long for the model.
+            RunEnded: A limit is reached, or the model fails.
+        """
+        asked = llm or self._llm
+        for _ in range(_TIMES_SMALLER):
+            request = write(self._room_of(asked))
+            try:
+                return request, await self._complete(request, asked)
+            except PromptTooLong as error:
+                if (tokens := estimated_tokens(request)) <= _LEAST_ROOM:
+                    raise RunEnded("model", str(error)) from error
+                self._rooms[id(asked)] = int(tokens * _SMALLER)
+        raise NoRoom("The model found every prompt too long.")
 
     async def within(self, call: Callable[[], Awaitable[T]]) -> T:
         """Call something that takes no longer than the run's time.
@@ -195,30 +232,24 @@ class Dialogue:
         except TimeoutError as error:
             raise too_late from error
 
-    async def _answered(self, task: Task, llm: Llm) -> tuple[Message, str]:
-        """Return the prompt that was short enough for the model, and the reply."""
-        for _ in range(_TIMES_SMALLER):
-            prompt = Message("user", task.write(self._room_of(llm)))
-            try:
-                return prompt, await self._reply(task, llm, (prompt,))
-            except PromptTooLong as error:
-                if (tokens := tokens_in(prompt.content)) <= _LEAST_ROOM:
-                    raise RunEnded("model", str(error)) from error
-                self._rooms[id(llm)] = int(tokens * _SMALLER)
-        raise NoRoom("The model found every prompt too long.")
-
     def _room_of(self, llm: Llm) -> int:
         return self._rooms.get(id(llm), self._limits.prompt_tokens)
 
-    async def _reply(self, task: Task, llm: Llm, messages: Sequence[Message]) -> str:
+    async def _complete(self, request: LlmRequest, llm: Llm) -> Completion:
         if self.usage.tokens >= self._limits.tokens:
             raise RunEnded("tokens", f"The limit of {self._limits.tokens:,} tokens is reached.")
-        request = LlmRequest(tuple(messages), task.purpose, task.temperature, task.max_tokens, task.top_p)
         try:
             completion = await self.within(partial(llm.complete, request))
         except PromptTooLong:
             raise
+        except ToolsUnsupported as error:
+            raise RunEnded("functions", f"{error} {WITHOUT_FUNCTIONS}") from error
         except LlmError as error:
             raise RunEnded("model", str(error)) from error
         self.usage += completion.usage
-        return whole_characters(without_thinking(completion.text)[:MAX_REPLY])
+        return completion
+
+
+def _said(completion: Completion) -> str:
+    """Return what a model says, without what it thinks aloud."""
+    return whole_characters(without_thinking(completion.text)[:MAX_REPLY])

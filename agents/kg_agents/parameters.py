@@ -11,10 +11,11 @@ from kg_agents.dialogue import Limits
 from kg_agents.graph_counselor import CounselorSettings
 from kg_agents.llm import AgentError
 from kg_agents.oda import OdaSettings
+from kg_agents.tools import ToolsSettings
 
 _LIMITS: Final = tuple(field.name for field in fields(Limits))
 
-S = TypeVar("S", OdaSettings, CounselorSettings)
+S = TypeVar("S", OdaSettings, CounselorSettings, ToolsSettings)
 
 
 class InvalidParameter(AgentError):
@@ -25,7 +26,7 @@ def read_parameters(kind: type[S], written: Iterable[str]) -> S:
     """Return the parameters of an agent, from texts such as `hops=2`; the last of a name counts.
 
     Args:
-        kind: Those of ODA or of Graph Counselor.
+        kind: Those of which agent.
         written: The texts; those of limits are named as the limit, as in `tokens=50000`.
 
     Raises:
@@ -44,7 +45,7 @@ def read_parameters(kind: type[S], written: Iterable[str]) -> S:
         raise InvalidParameter(f"The parameter {name}={given.get(name)!r} cannot be used: {first['msg']}.") from error
 
 
-def _names_of(kind: type[OdaSettings] | type[CounselorSettings]) -> tuple[str, ...]:
+def _names_of(kind: type[OdaSettings] | type[CounselorSettings] | type[ToolsSettings]) -> tuple[str, ...]:
     return tuple(field.name for field in fields(kind) if field.name != "limits")
 
 

@@ -23,14 +23,16 @@ from kg_agents.replay import Replay
 from kg_agents.similarity import ComparingTools, Similarity
 from kg_agents.texts import whole_characters
 from kg_agents.tool_calls import Toolbox
+from kg_agents.tools import ToolsAgent, ToolsSettings
 from kg_agents.trace import AnswerLine, InvalidTrace, RecordedAgent, RunLine, Trace
 from kg_agents.traced import TracedLlm, TracedTools
 from kg_agents.watching import WatchedLlm, WatchedTools, Watcher
 
-AgentName: TypeAlias = Literal["oda", "graph-counselor"]
+AgentName: TypeAlias = Literal["tools", "oda", "graph-counselor"]
 
 _ODA_SETTINGS = TypeAdapter(OdaSettings)
 _COUNSELOR_SETTINGS = TypeAdapter(CounselorSettings)
+_TOOLS_SETTINGS = TypeAdapter(ToolsSettings)
 
 
 class Agent(Protocol):
@@ -52,6 +54,7 @@ class Question:
         graph_name: What the graph calls itself.
         oda: Parameters of ODA.
         counselor: Parameters of Graph Counselor.
+        tools: Parameters of the agent that calls the tools itself.
     """
 
     text: str
@@ -60,6 +63,14 @@ class Question:
     graph_name: str = ""
     oda: OdaSettings = field(default_factory=OdaSettings)
     counselor: CounselorSettings = field(default_factory=CounselorSettings)
+    tools: ToolsSettings = field(default_factory=ToolsSettings)
+
+    @property
+    def parameters(self) -> OdaSettings | CounselorSettings | ToolsSettings:
+        """The parameters of its method."""
+        if self.agent == "tools":
+            return self.tools
+        return self.counselor if self.agent == "graph-counselor" else self.oda
 
 
 async def run_question(
@@ -91,12 +102,13 @@ async def run_question(
     watched = watcher or Watcher()
     asked = replace(asked, text=whole_characters(asked.text), entities=tuple(map(whole_characters, asked.entities)))
     name: RecordedAgent = asked.agent if llm is not None else "oda-without-model"
+    asked = asked if llm is not None else replace(asked, agent="oda")
     trace.write(
         RunLine(
             question=asked.text,
             entities=list(asked.entities),
             agent=name,
-            parameters=asdict(_parameters(name, asked)),
+            parameters=asdict(asked.parameters),
             model=llm.name if llm is not None else "",
             graph=asked.graph_name,
             judge=judge.name if judge is not None else "",
@@ -132,8 +144,10 @@ async def replay_question(path: Path, watcher: Watcher | None = None) -> tuple[A
     line = replay.run
     asked = Question(line.question, tuple(line.entities), graph_name=line.graph)
     try:
-        if line.agent == "graph-counselor":
-            asked = replace(asked, counselor=_COUNSELOR_SETTINGS.validate_python(line.parameters))
+        if line.agent == "tools":
+            asked = replace(asked, agent="tools", tools=_TOOLS_SETTINGS.validate_python(line.parameters))
+        elif line.agent == "graph-counselor":
+            asked = replace(asked, agent=line.agent, counselor=_COUNSELOR_SETTINGS.validate_python(line.parameters))
         else:
             asked = replace(asked, oda=_ODA_SETTINGS.validate_python(line.parameters))
     except ValidationError as error:
@@ -170,11 +184,12 @@ async def _answered(run: _Run) -> AgentAnswer:
         ToolError: The entities cannot be looked up.
     """
     graph = KnowledgeGraph(run.tools)
-    chosen = _parameters(run.agent, run.asked)
+    chosen = run.asked.parameters
     talk = Dialogue(run.llm or NoModel(), chosen.limits, run.clock)
     try:
         linking = await talk.within(partial(_linked, run.asked, graph, talk if run.llm is not None else None))
-        run.watcher.on_linked(linking)
+        if run.asked.entities or run.agent != "tools":
+            run.watcher.on_linked(linking)
         if linking.linked or not run.asked.entities:
             entities = [each.entity.id for each in linking.linked]
             answer = await _agent(run, graph).answer(run.asked.text, entities, talk=talk)
@@ -207,17 +222,18 @@ def _ended(asked: Question, stop_reason: str, reason: str) -> AgentAnswer:
 async def _linked(asked: Question, graph: KnowledgeGraph, talk: Dialogue | None) -> Linking:
     if asked.entities:
         return await link_given(graph, asked.entities)
+    if asked.agent == "tools":
+        # The model looks names up itself.
+        return Linking()
     return await link_by_names(graph, asked.text) if talk is None else await link_by_model(graph, asked.text, talk)
-
-
-def _parameters(agent: RecordedAgent, asked: Question) -> OdaSettings | CounselorSettings:
-    return asked.counselor if agent == "graph-counselor" else asked.oda
 
 
 def _agent(run: _Run, graph: KnowledgeGraph) -> Agent:
     asked, on_step = run.asked, run.watcher.on_step
     if run.llm is None:
         return OdaWithoutModel(graph, settings=asked.oda, on_step=on_step, clock=run.clock)
+    if run.agent == "tools":
+        return ToolsAgent(run.llm, run.tools, settings=asked.tools, on_step=on_step, clock=run.clock)
     if run.agent != "graph-counselor":
         return ODA(run.llm, graph, settings=asked.oda, graph_name=asked.graph_name, on_step=on_step, clock=run.clock)
     return GraphCounselor(

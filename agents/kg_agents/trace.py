@@ -21,7 +21,7 @@ from kg_boundary.shown import json_text
 
 FORMAT: Final = 2
 
-RecordedAgent: TypeAlias = Literal["oda", "graph-counselor", "oda-without-model"]
+RecordedAgent: TypeAlias = Literal["tools", "oda", "graph-counselor", "oda-without-model"]
 """What can be run again from its record."""
 
 MAX_LINE: Final = 50_000_000

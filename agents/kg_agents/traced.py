@@ -1,7 +1,8 @@
 """Models and tools whose calls are kept in a record."""
 
+from collections import deque
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from kg_agents.llm import Completion, FunctionCall, Llm, LlmError, LlmRequest, PromptTooLong, ToolsUnsupported
 from kg_agents.texts import whole_characters
@@ -64,6 +65,14 @@ class TracedLlm:
         )
 
 
+@dataclass
+class _Place:
+    """Where the line of a call belongs that may still go on."""
+
+    line: ToolLine | None = None
+    over: bool = False
+
+
 class TracedTools:
     """Passes calls on to the tools and keeps them.
 
@@ -75,6 +84,7 @@ class TracedTools:
     def __init__(self, tools: Toolbox, trace: Trace) -> None:
         self._tools = tools
         self._trace = trace
+        self._places: deque[_Place] = deque()
 
     async def offer(self) -> ToolOffer:
         """See `Toolbox`."""
@@ -92,27 +102,42 @@ class TracedTools:
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
         """See `Tools`."""
-        began = self._trace.now_s
+        began, place = self._trace.now_s, _Place()
+        self._places.append(place)
         try:
             call = await self._tools.call(tool, arguments)
         except ToolError as error:
-            self._write(ToolCall(tool, arguments, "", {}, failed=True), began, error=str(error))
+            place.line = self._line(ToolCall(tool, arguments, "", {}, failed=True), began, error=str(error))
             raise
-        self._write(call, began)
-        return call
+        else:
+            place.line = self._line(call, began)
+            return call
+        finally:
+            place.over = True
+            self._write()
 
-    def _write(self, call: ToolCall, began: float, error: str = "") -> None:
-        self._trace.write(
-            ToolLine(
-                tool=call.tool,
-                arguments=dict(call.arguments),
-                text=call.text,
-                data=dict(call.data),
-                failed=call.failed,
-                error=error,
-                at_s=began,
-                took_s=self._since(began),
-            )
+    def _write(self) -> None:
+        """Write calls that are over, in the order in which they began; what follows one that was cut short is left out.
+
+        Several calls may go on at the same time, and end in any order. Who replays them begins them in the same order.
+        """
+        while self._places and self._places[0].over:
+            line = self._places.popleft().line
+            if line is None:
+                self._places.clear()
+            else:
+                self._trace.write(line)
+
+    def _line(self, call: ToolCall, began: float, error: str = "") -> ToolLine:
+        return ToolLine(
+            tool=call.tool,
+            arguments=dict(call.arguments),
+            text=call.text,
+            data=dict(call.data),
+            failed=call.failed,
+            error=error,
+            at_s=began,
+            took_s=self._since(began),
         )
 
     def _since(self, began: float) -> float:

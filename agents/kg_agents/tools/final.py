@@ -1,0 +1,108 @@
+"""The function by which a model gives its answer, and what is read in its place where a model only writes."""
+
+from typing import Annotated, Final, Literal, TypeAlias
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+
+from kg_agents.dialogue import Unreadable
+from kg_agents.json_texts import json_object
+from kg_agents.llm import Function
+from kg_agents.oda.conclusions import read_conclusion
+from kg_agents.schemas import schema_of
+
+MAX_ANSWERS: Final = 500
+_MAX_TEXT: Final = 500
+_LIST: Final = TypeAdapter(list[object])
+
+Outcome: TypeAlias = Literal["answered", "not_in_graph", "unknown_entity"]
+
+
+def _text(value: object) -> object:
+    """Return a number, or a yes or no, as a text; models write them in both forms."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)[:_MAX_TEXT] if isinstance(value, str | int | float) else value
+
+
+def _many(value: object) -> object:
+    """Return what stands alone, or stands for nothing, as a list."""
+    if value is None or value == "":
+        return []
+    return _LIST.validate_python(value)[:MAX_ANSWERS] if isinstance(value, list) else [value]
+
+
+def _cited(value: object) -> object:
+    """Return an answer that cites nothing in the form of those that do."""
+    return {"text": value} if isinstance(value, str | int | float) else value
+
+
+Text: TypeAlias = Annotated[str, BeforeValidator(_text)]
+
+
+class Cited(BaseModel):
+    """One answer."""
+
+    model_config = ConfigDict(frozen=True)
+
+    text: Text = Field(min_length=1, description="As the result has it; or true, false")
+    results: Annotated[list[int], BeforeValidator(_many)] = Field(default=[], description="Results that show it")
+
+
+class FinalAnswer(BaseModel):
+    """What a model answers."""
+
+    model_config = ConfigDict(frozen=True)
+
+    answers: Annotated[list[Annotated[Cited, BeforeValidator(_cited)]], BeforeValidator(_many)] = []
+    all_of: int | None = Field(default=None, description="Instead of answers: the result that lists them")
+    outcome: Outcome = "answered"
+    reason: Text = Field(default="", description="What the graph lacks")
+    own_knowledge: Annotated[list[Text], BeforeValidator(_many)] = Field(default=[], description="What no result shows")
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it says nothing at all."""
+        return self.outcome == "answered" and not (self.answers or self.all_of is not None or self.own_knowledge)
+
+
+ANSWER: Final = Function("answer", "Give the final answer.", schema_of(FinalAnswer))
+
+
+def read_final(arguments: str) -> FinalAnswer | Unreadable:
+    """Read the arguments of a call of `answer`."""
+    given = json_object(arguments)
+    if given is None:
+        return Unreadable("its arguments are no JSON object.")
+    try:
+        final = FinalAnswer.model_validate(given)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        return Unreadable(f"{'.'.join(map(str, first['loc']))}: {first['msg']}.")
+    if final.is_empty:
+        return Unreadable("it holds no answer. Where the graph holds none, set outcome and reason.")
+    return final
+
+
+def read_written(reply: str, *, tolerant: bool) -> FinalAnswer | Unreadable:
+    """Read an answer that a model has written without a call.
+
+    Args:
+        reply: What it wrote.
+        tolerant: Whether prose counts, or only an object of the form that `answer` takes.
+    """
+    given = json_object(reply)
+    if given is not None and given.keys() & FinalAnswer.model_fields.keys():
+        return read_final(reply)
+    if not tolerant:
+        return Unreadable("it calls no function.")
+    found = read_conclusion(reply)
+    if isinstance(found, Unreadable):
+        return found
+    cited = [Cited(text=each.text, results=list(each.facts)) for each in found.answers if each.text]
+    missing = found.missing is not None
+    return FinalAnswer(
+        answers=cited,
+        outcome="not_in_graph" if missing else "answered",
+        reason=found.missing or "",
+        own_knowledge=list(found.own),
+    )

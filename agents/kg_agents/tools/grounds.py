@@ -1,0 +1,88 @@
+"""Where each answer comes from: the results that it cites, others that show it, or the model alone."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from kg_agents.answers import Answer
+from kg_agents.graph_counselor.support import named_in, sources
+from kg_agents.graph_values import Labels, Triple
+from kg_agents.grounding import concluded, shown
+from kg_agents.tools.final import FinalAnswer
+from kg_agents.tools.readings import Reading
+
+_TRUTH: Final[Mapping[str, str]] = {"yes": "true", "no": "false", "true": "true", "false": "false"}
+_BESIDE: Final = 5
+"""How many facts about what the question names are given of a result that is cited and does not name the answer."""
+
+
+def answers_of(final: FinalAnswer, readings: Mapping[int, Reading], question: str) -> tuple[Answer, ...]:
+    """Return what a model answers, each with where it comes from.
+
+    Args:
+        final: What it answers.
+        readings: What the results state, by their numbers.
+        question: The question, which names what it is about.
+    """
+    labels = labels_of(readings.values())
+    listed = readings.get(final.all_of or 0, Reading())
+    written = [(shown(each, labels), [listed]) for each in listed.listed]
+    for each in final.answers:
+        cited = [readings[number] for number in dict.fromkeys(each.results) if number in readings]
+        written += ((each.text, cited),)
+    every = list(readings.values())
+    found = (
+        _cited(text, cited, question, labels) or _uncited(text, every, question, labels) for text, cited in written
+    )
+    return tuple({each.text: each for each in found}.values())
+
+
+def labels_of(readings: Iterable[Reading]) -> Labels:
+    """Return what ids are called in all results."""
+    labels = Labels()
+    for each in readings:
+        labels = labels.merged(each.labels)
+    return labels
+
+
+def _cited(text: str, cited: Sequence[Reading], question: str, labels: Labels) -> Answer | None:
+    """Return an answer that the cited results state, or that follows from them."""
+    found = _shown(text, cited, question, labels)
+    if found is None:
+        return _follows(text, cited)
+    if found.source == "computed":
+        return found
+    # A comparison rests on both sides, and names one.
+    others = [reading for reading in cited if _shown(text, [reading], question, labels) is None]
+    beside = (fact for reading in others for fact in _about(reading, question, labels))
+    return replace(found, facts=tuple(dict.fromkeys((*found.facts, *beside))))
+
+
+def _uncited(text: str, every: Sequence[Reading], question: str, labels: Labels) -> Answer:
+    """Return an answer that any result states; a yes or no is none, for it may be the value of anything."""
+    found = None if text.strip(" .").casefold() in _TRUTH else _shown(text, every, question, labels)
+    return found or Answer(shown(text, labels), "model")
+
+
+def _shown(text: str, readings: Sequence[Reading], question: str, labels: Labels) -> Answer | None:
+    """Return an answer that results state, or that was worked out for them."""
+    truth = _TRUTH.get(text.strip(" .").casefold(), text)
+    found = sources([truth], question, [reading.read for reading in readings], labels, confirmed=False)[0]
+    if found.source == "model":
+        return None
+    return found if truth == text else replace(found, text=text)
+
+
+def _follows(text: str, cited: Sequence[Reading]) -> Answer | None:
+    """Return a number, or a yes or no, that a model works out from facts, or a no to what the graph denies."""
+    denied = next((reading for reading in cited if reading.denied), None)
+    if denied is not None and _TRUTH.get(text.strip(" .").casefold()) == "false":
+        return Answer(text, "computed", (), (f"{denied.said}: denied by the graph",))
+    return concluded(text, [fact for reading in cited for fact in reading.read.facts])
+
+
+def _about(reading: Reading, question: str, labels: Labels) -> Sequence[Triple]:
+    """Return a few facts of a result about what the question names."""
+    facts = reading.read.facts
+    starts = named_in(question, facts, labels)
+    return [fact for fact in facts if fact[0] in starts or fact[2] in starts][:_BESIDE]

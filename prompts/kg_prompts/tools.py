@@ -1,0 +1,32 @@
+"""What a model is told that calls the tools itself."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kg_prompts.rendering import Prompt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolsTask(Prompt):
+    """What it is to do, as the system prompt.
+
+    Args:
+        instructions: What the server says of its tools, in its own words.
+    """
+
+    template: ClassVar[str] = "tools/task.md"
+    instructions: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolsQuestion(Prompt):
+    """The question, as the first message of the user.
+
+    Args:
+        question: The question.
+        entities: The ids of what it is about, where they are known; may be empty.
+    """
+
+    template: ClassVar[str] = "tools/question.md"
+    question: str
+    entities: str

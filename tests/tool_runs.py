@@ -1,0 +1,24 @@
+"""How tests run the agent that calls the tools itself: with models that call by script."""
+
+import json
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from kg_agents.llm import Completion, FunctionCall, Usage
+
+Called: TypeAlias = tuple[str, Mapping[str, object] | str]
+
+
+def calls(*made: Called, text: str = "") -> Completion:
+    """Return a reply that calls functions, by name and arguments."""
+    written = (
+        FunctionCall(f"c{number}", name, given if isinstance(given, str) else json.dumps(given))
+        for number, (name, given) in enumerate(made, start=1)
+    )
+    return Completion(text, Usage(100, 10, calls=1), "tool_calls", tuple(written))
+
+
+def answer(*texts: str, cites: tuple[int, ...] = (1,), **more: object) -> Completion:
+    """Return a reply that answers, each answer with the numbers of the results that show it."""
+    answers = [{"text": text, "results": list(cites)} for text in texts]
+    return calls(("answer", {"answers": answers, **more}))
