@@ -210,6 +210,9 @@ class Settings(BaseModel):
     llm_context_tokens: int | None = Field(
         default=None, ge=1_000, description="How much it takes, prompt and reply together; none: its service knows."
     )
+    llm_tools: bool | None = Field(
+        default=None, description="Whether it can call functions, as the agent `tools` needs; none: `ask` finds out."
+    )
     llm_prompt_price: float = Field(default=0.0, ge=0, description="What a million tokens of prompts cost.")
     llm_reply_price: float = Field(default=0.0, ge=0, description="What a million tokens of replies cost.")
     judge_llm: str | None = Field(

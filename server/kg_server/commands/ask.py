@@ -37,6 +37,8 @@ SET_MODEL: Final = (
     "for one of your own."
 )
 NO_MODEL: Final = f"No model is set, so that nothing is answered. {SET_MODEL}"
+_NEEDING: Final[Mapping[str | None, str]] = {"tools": "The agent tools", "graph-counselor": "Graph Counselor"}
+"""What the methods are called that need a model."""
 ENDS: Final[Mapping[str, ExitCode]] = {
     "answered": ExitCode.OK,
     "partly": ExitCode.OK,
@@ -51,7 +53,10 @@ ENDS: Final[Mapping[str, ExitCode]] = {
 def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
     context: typer.Context,
     question: Annotated[str, typer.Argument(help="The question.")],
-    agent: Annotated[Literal["oda", "graph-counselor"], typer.Option(help="The method.")] = "oda",
+    agent: Annotated[
+        Literal["tools", "oda", "graph-counselor"] | None,
+        typer.Option(help="The method: tools where the model can call functions, else oda, unless given."),
+    ] = None,
     entities: Annotated[
         list[str] | None,
         typer.Option("--entity", metavar="ID", help="What it is about: an id, an IRI or a name; may be repeated."),
@@ -79,7 +84,7 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON, and nothing else.")] = False,
 ) -> None:
-    """Answer a question with ODA or Graph Counselor, showing every step.
+    """Answer a question with a model that calls the tools, with ODA or with Graph Counselor, showing every step.
 
     Without a model, the facts most like the question are shown.
     """
@@ -91,11 +96,12 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
         raise InvalidRequest("The question is blank.")
     if not all(each.strip() for each in entities or ()):
         raise InvalidRequest("An --entity is blank. Give an id, an IRI or a name, or leave it out.")
-    if settings.llm is None and agent == "graph-counselor":
-        raise InvalidRequest(f"Graph Counselor needs a model. {SET_MODEL}")
+    if settings.llm is None and agent in _NEEDING:
+        raise InvalidRequest(f"{_NEEDING[agent]} needs a model. {SET_MODEL}")
     more = {"closed_book": closed_book, "ablation": ablation}
     flags = (*(parameters or ()), *(f"{name}={value}" for name, value in more.items() if value is not None))
-    asked = _question(settings, question, agent, tuple(entities or ()), flags)
+    method = agent or _usual_method(settings, flags)
+    asked = _question(settings, question, method, tuple(entities or ()), flags)
     path = trace or _new_trace(settings.data_folder / TRACES, question)
     view = run_view(as_json=as_json)
     redactor = called.secrecy.redactor
@@ -106,6 +112,9 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
     try:
         with view:
             answer = anyio.run(_ask, settings, asked, server, path, view, redactor)
+            if answer.stop_reason == "functions" and agent is None:
+                view.say(f"{answer.explanation} ODA takes its place; llm_tools=false spares the attempt.")
+                answer = anyio.run(_ask, settings, _by_oda(asked), server, path, view, redactor)
     except KeyboardInterrupt:
         warn(f"Interrupted; the record until then is {visible_line(str(path))}.")
         raise
@@ -133,7 +142,7 @@ def replay(
 def _question(
     settings: Settings,
     text: str,
-    agent: Literal["oda", "graph-counselor"],
+    agent: Literal["tools", "oda", "graph-counselor"],
     entities: tuple[str, ...],
     flags: tuple[str, ...],
 ) -> "Question":
@@ -146,15 +155,39 @@ def _question(
     from kg_agents.oda import OdaSettings
     from kg_agents.parameters import InvalidParameter, read_parameters
     from kg_agents.running import Question
+    from kg_agents.tools import ToolsSettings
 
     asked = Question(text, entities, agent)
     written = (*settings.agent_parameters, *flags)
     try:
+        if agent == "tools":
+            return replace(asked, tools=read_parameters(ToolsSettings, written))
         if agent == "oda":
             return replace(asked, oda=read_parameters(OdaSettings, written))
         return replace(asked, counselor=read_parameters(CounselorSettings, written))
     except InvalidParameter as error:
         raise InvalidRequest(str(error)) from error
+
+
+def _usual_method(settings: Settings, flags: tuple[str, ...]) -> Literal["tools", "oda"]:
+    """Return the method where none is chosen: calls by the model, unless it makes none or ODA's parameters are set."""
+    from kg_agents.parameters import InvalidParameter, read_parameters
+    from kg_agents.tools import ToolsSettings
+
+    if settings.llm is None or settings.llm_tools is False:
+        return "oda"
+    try:
+        read_parameters(ToolsSettings, (*settings.agent_parameters, *flags))
+    except InvalidParameter:
+        return "oda"
+    return "tools"
+
+
+def _by_oda(asked: "Question") -> "Question":
+    """Return the same question for ODA, with the limits that it has."""
+    tools, limits = asked.tools, asked.oda.limits
+    limits = replace(limits, tokens=tools.limits.tokens, seconds=tools.limits.seconds)
+    return replace(asked, agent="oda", oda=replace(asked.oda, closed_book=tools.closed_book, limits=limits))
 
 
 async def _ask(

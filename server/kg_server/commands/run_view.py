@@ -26,6 +26,7 @@ DOING: Final = {
     "Schema": "Reading what the graph holds",
     "memory-append": "Remembering",
     "memory-read": "Reading the memory",
+    "tools": "Waiting for the model",
     "mentions": "Finding the names in the question",
     "action": "Choosing an action",
     "linking": "Choosing among namesakes",

@@ -66,7 +66,20 @@ def test_a_turn_may_answer_at_once_with_the_facts_that_yield_it(cli: CommandLine
         return f"Keep: none\nAction: Answer\nAnswer:\nShinjuku {line.partition(' ')[0]}"
 
     with serving_model("Tokyo", answering) as service:
-        run = cli.run("ask", QUESTION, "--graph", graph, "--model", "m", "--base-url", service.url, "--trace", trace)
+        run = cli.run(
+            "ask",
+            QUESTION,
+            "--graph",
+            graph,
+            "--agent",
+            "oda",
+            "--model",
+            "m",
+            "--base-url",
+            service.url,
+            "--trace",
+            trace,
+        )
     assert (run.code, run.out.splitlines()) == (0, ["Shinjuku", "", "Evidence:", f"  {EVIDENCE}"])
     assert cli.run("replay", trace).out == run.out
 
@@ -340,7 +353,7 @@ def test_what_the_graph_does_not_hold_is_said_and_what_the_model_knows_stands_ap
 ) -> None:
     graph = str(write_story(tmp_path, TOKYO))
     with serving_model("Keep: none\nAction: Answer\nNot in the graph: mayors\nOwn knowledge:\nKoike") as service:
-        options = ["--graph", graph, "--entity", "Q1490", "--model", "m", "--base-url", service.url]
+        options = ["--graph", graph, "--entity", "Q1490", "--agent", "oda", "--model", "m", "--base-url", service.url]
         run = cli.run("ask", "Who is its mayor?", *options, "--closed-book", closed_book)
     assert (run.code, run.out.splitlines()) == (code, out)
     assert ("Own knowledge" in service.asked[0].prompt) == (closed_book != "never")
