@@ -89,7 +89,7 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
     _build(files, to, options)
     if embed:
         _compute_vectors(to, settings)
-    _print_end(to)
+    _print_end(to, settings)
 
 
 def _usual_options(settings: Settings) -> "ImportOptions":
@@ -113,11 +113,11 @@ def _build(files: Sequence[Path], to: Path, options: "ImportOptions") -> None:
     _print_report(report)
 
 
-def _print_end(to: Path) -> None:
+def _print_end(to: Path, settings: Settings) -> None:
     """Say what the store holds, and what to do with it."""
     from kg_server.commands.summary import summary_of
 
-    for line in summary_of(to):
+    for line in summary_of(to, settings):
         say(line)
     say(f"Serve it: {shlex.join(['kg-sextant', 'serve', str(to)])}")
 

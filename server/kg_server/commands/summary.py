@@ -14,30 +14,34 @@ from kg_adapters.local.store import open_store
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import BlankNode, Node
 from kg_boundary.shown import visible_line
+from kg_server.meaning import Meaning
 from kg_server.schema_view import schema_view
+from kg_server.settings import Settings
 
 _TOKENS: Final = 400
 _LINES: Final = 5
 _TRIED: Final = 20
 
 
-def summary_of(folder: Path) -> list[str]:
+def summary_of(folder: Path, settings: Settings) -> list[str]:
     """Return lines on what a store holds, the last of them with a command to try."""
-    return anyio.run(_summary, folder)
+    return anyio.run(_summary, folder, settings)
 
 
-async def _summary(folder: Path) -> list[str]:
+async def _summary(folder: Path, settings: Settings) -> list[str]:
     graph = LocalAdapter(open_store(folder))
+    meaning = Meaning(graph, settings)
     try:
         index = graph.store.index
         if not len(index.nodes):
             return []
-        answer = await schema_view(graph, about=None, max_tokens=_TOKENS)
+        answer = await schema_view(graph, meaning, about=None, max_tokens=_TOKENS)
         lines = [answer.result.summary, *answer.lines[:_LINES]]
         entity = await _entity(graph, index)
         command = ["kg-sextant", "call", "GetNeighbor", f"entity={entity}", "--graph", str(folder)]
         return [*map(visible_line, lines), f"Try: {shlex.join(command)}"]
     finally:
+        await meaning.aclose()
         await graph.aclose()
 
 
