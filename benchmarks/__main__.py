@@ -34,6 +34,7 @@ from benchmarks.sets import measure_sets
 from benchmarks.table import print_section, print_verdict
 from benchmarks.world.measure import measure_world
 from benchmarks.world.measure_calls import measure_calls_for_answers
+from benchmarks.world.measure_played import measure_played
 
 RESULTS: Final = Path(__file__).parent / "results"
 _PLAIN_WIDTH: Final = 160
@@ -56,6 +57,7 @@ SECTIONS: Final[Mapping[str, Measure]] = {
     "remote": measure_remote,
     "world": measure_world,
     "one-call": measure_calls_for_answers,
+    "played": measure_played,
 }
 
 
