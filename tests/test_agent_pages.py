@@ -40,7 +40,7 @@ def python(*arguments: str, folder: Path, given: str = "") -> subprocess.Complet
 
 
 def page() -> str:
-    return (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
+    return (ROOT / "docs" / "prompts.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("block", [each for each in blocks("python") if each.asks_model], ids=str)
@@ -54,9 +54,9 @@ def test_lines_that_ask_a_model_get_the_answers_of_both_agents(block: Block, tmp
     assert [len([line for line in block.text.splitlines() if line]), len(service.asked)] == [5, 4]
 
 
-def test_the_page_shows_every_prompt_of_both_agents_once() -> None:
+def test_the_page_shows_every_prompt_of_the_agents_once() -> None:
     shown = re.findall(r"^<!-- prompt (\S+) -->$", page(), re.MULTILINE)
-    folders = (TEMPLATES / name for name in ("oda", "graph_counselor"))
+    folders = (TEMPLATES / name for name in ("oda", "graph_counselor", "tools"))
     there = {f"{file.parent.name}/{file.stem}" for folder in folders for file in folder.glob("*.j2")}
     # The ablation with generated facts is the only one that has a prompt of its own.
     assert sorted(shown) == sorted((there | {"shared/retry.md"}) - PARTS - {"oda/generated_facts.md"})

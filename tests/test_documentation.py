@@ -50,6 +50,7 @@ PUBLIC: Final = (
     "kg_adapters.name_index",
     "kg_agents.graph_counselor",
     "kg_agents.oda",
+    "kg_agents.tools",
     "kg_adapters.paging",
     "kg_adapters.registry",
     "kg_adapters.relation_index",

@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import JsonValue, TypeAdapter
 
-from kg_prompts import Prompt, graph_counselor, oda, render
+from kg_prompts import Prompt, graph_counselor, oda, render, tools
 
 _FIELDS: Final = TypeAdapter(dict[str, JsonValue])
 _LONGEST_TEXT: Final = 160
@@ -16,7 +16,7 @@ _LONGEST_OBJECT: Final = 16
 
 
 def shown_prompts() -> dict[str, str]:
-    """Return the prompts of both agents by template, as they are for one small question."""
+    """Return the prompts of all agents by template, as they are for one small question."""
     question, memory = "Where was Goethe born?", "Goethe (Q5879) -[place of birth (P19)]-> Frankfurt (Q1794)"
     observation = "Goethe (Q5879) | place of birth (P19) | Frankfurt (Q1794) | 0.61 | hop 1"
     definition, steps = "relation | place of birth (P19) | 1,200 triples", "Plan 1: …\nThought 1: …\nAction 1: …"
@@ -60,6 +60,8 @@ def shown_prompts() -> dict[str, str]:
         task(graph_counselor.PlanPrompt),
         task(graph_counselor.ThoughtPrompt),
         task(graph_counselor.ActionPrompt),
+        tools.ToolsTask(instructions="Answer from the knowledge graph …"),
+        tools.ToolsQuestion(question=question, entities="Q5879"),
         graph_counselor.JudgePrompt(question=question, definition=definition, scratchpad=steps, answer="Frankfurt"),
         graph_counselor.ReflectionPrompt(
             question=question, definition=definition, scratchpad=steps, outcome="The answer is wrong.", most_steps=10
