@@ -319,7 +319,8 @@ async def test_two_hundred_conversations_of_rubbish_end_with_a_reason_and_end_so
             again, same = await replay_question(path)
             assert (same, ended(again)) == (True, ended(answer)), seed
             reasons[answer.stop_reason] = reasons.get(answer.stop_reason, 0) + 1
-    assert set(reasons) <= {"answered", "iterations", "steps", "reflections", "unreadable", "model", "tokens"}
+    ends = {"answered", "entities", "iterations", "steps", "reflections", "unreadable", "model", "tokens"}
+    assert set(reasons) <= ends
     assert len(reasons) >= 4
 
 

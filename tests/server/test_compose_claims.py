@@ -79,19 +79,19 @@ async def test_what_is_shared_over_a_relation_and_its_inverse_is_told_once(towns
 @pytest.mark.parametrize(
     ("expression", "said"),
     [
-        ("Mean[Type[city], weight]", ": 3e-05."),
-        ("Mean[Type[city], population]", ": 3,000. Of 6 values of 5 nodes."),
-        ("Sum[Type[city], population]", ": 18,000. Of 6 values of 5 nodes."),
-        ("Max[Type[city], population]", ": 5,000."),
-        ("Sum[Type[city], mass]", ": 3e+300. 3 more have no mass (e:big) and are not counted."),
-        ("Count[Top[Type[city], inception, 1]]", ": 1. 2 more have no inception (e:began) and are not counted."),
-        ("Top[Where[Type[city], population < 4000], inception]", ": 1 node."),
-        ("Count[Top[Type[tower], located in, 1]]", ": 6. These are 6, since 5 more equal the last of 1."),
-        ("Sum[Where[Type[city], inception >= 1950], mass]", ": 3e+300. 1 more has no mass (e:big) and is not counted."),
+        ("Mean[Type[city], weight]", "3e-05."),
+        ("Mean[Type[city], population]", "3,000. Of 6 values of 5 nodes."),
+        ("Sum[Type[city], population]", "18,000. Of 6 values of 5 nodes."),
+        ("Max[Type[city], population]", "5,000."),
+        ("Sum[Type[city], mass]", "3e+300. 3 more have no mass (e:big) and are not counted."),
+        ("Count[Top[Type[city], inception, 1]]", "1. 2 more have no inception (e:began) and are not counted."),
+        ("Top[Where[Type[city], population < 4000], inception]", "Ville 1 (e:c1): 12000-01-01."),
+        ("Count[Top[Type[tower], located in, 1]]", "6. These are 6, since 5 more equal the last of 1."),
+        ("Sum[Where[Type[city], inception >= 1950], mass]", "3e+300. 1 more has no mass (e:big) and is not counted."),
     ],
 )
 async def test_a_number_says_what_it_is_of(towns: LocalAdapter, expression: str, said: str) -> None:
-    assert said in (await composed(towns, expression)).summary
+    assert (await composed(towns, expression)).summary.startswith(said)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ async def test_members_that_a_condition_knows_nothing_of_are_told(towns: LocalAd
         reply = await composed(towns, f"Count[Where[Type[city], {condition}]]")
         assert reply.summary.endswith(" 2 without inception (e:began) are left out."), condition
     reply = await composed(towns, "Where[Type[city], population > 1000]")
-    assert reply.summary.endswith("]: 5 nodes.")
+    assert reply.summary == "5 nodes."
 
 
 async def test_a_value_that_a_call_gives_compares_as_one_that_is_written(towns: LocalAdapter) -> None:
