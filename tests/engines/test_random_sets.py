@@ -1,22 +1,20 @@
 """Random questions about sets have the plain reference's answers on real engines, by as few requests as can be."""
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from benchmarks.engines.weather import weathered
-from hypothesis import Phase, given, settings
 
 from kg_adapters.algebra import Hop, Instances, Intersect, Members, Reached, Step
 from kg_adapters.algebra import Path as Walk
 from kg_adapters.labels import Vocabulary
-from kg_adapters.set_requests import Grouped, Listed, SetQuestion, SetRequest
+from kg_adapters.set_requests import Grouped, Listed, SetRequest
 from kg_adapters.terms import Attribute, Fact, Iri, Literal, Triple
 from kg_adapters.testing import iri, typed
 from kg_adapters.testing.set_reference import SetReference
 from remote_graphs import Engine
-from set_answers import agree, walks_through_values, written
-from set_expressions import CLASSES, FEATURES, NODES, RELATIONS, questions
+from set_answers import agree, written
+from set_expressions import CLASSES, FEATURES, NODES, RELATIONS, drawn
 
 pytestmark = pytest.mark.xdist_group("engines")
 
@@ -41,25 +39,12 @@ FACTS: tuple[Fact, ...] = (
 )
 
 
-def drawn() -> Iterable[SetQuestion]:
-    """Return random questions, the same every time."""
-    found: list[SetQuestion] = []
-
-    @settings(max_examples=QUESTIONS, derandomize=True, database=None, phases=[Phase.generate], deadline=None)
-    @given(questions())
-    def draw(question: SetQuestion) -> None:
-        found.append(question)
-
-    draw()
-    return (question for question in found if not walks_through_values(question, FACTS))
-
-
 async def test_random_questions_have_the_same_answers_by_few_requests(engine: Engine, tmp_path: Path) -> None:
     reference, loaded = SetReference(FACTS, Vocabulary()), engine.load_new(written(FACTS))
     asked: list[int] = []
     with weathered(engine.running.url) as proxy:
         async with engine.opened(loaded, tmp_path, url=proxy.url) as graph:
-            for question in drawn():
+            for question in drawn(QUESTIONS, FACTS):
                 request, before = SetRequest(question, limit=3, cell_limit=2, witnesses=0), proxy.happened["fair"]
                 found = await graph.compute(request)
                 assert agree(found, reference.compute(request)), question
