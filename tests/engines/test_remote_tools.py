@@ -57,7 +57,7 @@ CALLS: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "a set": ("Compose", {"expression": "Intersect[Neighbor[Q1490, -P36], Neighbor[Q1490, P17]]"}),
     "relations by label": ("Compose", {"expression": "Neighbor[Retrieve[Tokyo], country]"}),
     "a fact that is not there": ("memory-append", {"triples": [["Q17", "P36", "Q30"]]}),
-    "a schema about nothing": ("Schema", {"about": "no class is called like this"}),
+    "a schema about nothing": ("Schema", {"about": "qwrtzpsdf"}),
     "rows": ("Sparql", {"query": "SELECT ?x ?l { wd:Q17 wdt:P36 ?x . ?x rdfs:label ?l }"}),
     "a truth": ("Sparql", {"query": "ASK { wd:Q17 wdt:P36 wd:Q1490 }"}),
     "statements": ("Sparql", {"query": "CONSTRUCT { ?x wdt:P17 ?y } { VALUES ?y { wd:Q17 } ?y wdt:P36 ?x }"}),

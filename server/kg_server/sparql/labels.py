@@ -17,6 +17,11 @@ _SERVICES: Final = frozenset({"wikibase:label", "<http://wikiba.se/ontology#labe
 _PARAMETERS: Final = frozenset({"bd:serviceParam", "<http://www.bigdata.com/rdf#serviceParam>"})
 
 
+def asks_for_labels(outline: Outline) -> bool:
+    """Say whether a query uses the label service or one of its variables."""
+    return any(True for _ in _services(outline)) or bool(_unbound_labels(outline))
+
+
 def put_labels(outline: Outline, vocabulary: Vocabulary, edits: Edits) -> str:
     """Do without the label service and its variables; return what was left out, in full sentences."""
     notes: list[str] = []

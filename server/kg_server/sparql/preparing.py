@@ -13,7 +13,7 @@ from kg_adapters.protocol import KGAdapter
 from kg_boundary.shown import in_quotes
 from kg_server.meaning import Meaning
 from kg_server.names import MAX_LABEL, names_of
-from kg_server.sparql.labels import put_labels
+from kg_server.sparql.labels import asks_for_labels, put_labels
 from kg_server.sparql.naming import Meant, meanings, shown_all
 from kg_server.sparql.outline import outline_of
 from kg_server.sparql.rewriting import Edits, put_ids
@@ -54,8 +54,8 @@ async def prepared(graph: KGAdapter, meaning: Meaning, query: str, *, timeout_s:
             return await _with_ids(graph, meaning, query)
     except TimeoutError:
         raise BackendTimeout(
-            f"What the names in the query stand for was not found within {timeout_s:g} s. Ask with a larger timeout_s, "
-            "or write ids: Retrieve finds them."
+            f"The graph gave no answer within {timeout_s:g} s to what the names in the query stand for. Ask again with "
+            "a larger timeout_s, or write ids: Retrieve finds them."
         ) from None
 
 
@@ -76,6 +76,8 @@ async def _with_ids(graph: KGAdapter, meaning: Meaning, query: str) -> Prepared:
 
 async def _with_labels(graph: KGAdapter, outline: Outline, edits: Edits) -> str:
     """Do without Wikidata's ways to ask for labels, by the relations to labels that the graph has."""
+    if not asks_for_labels(outline):
+        return ""
     features = {each.iri for each in (await graph.schema()).features}
     vocabulary = graph.vocabulary
     used = tuple(each for each in vocabulary.labels if each in features)
