@@ -317,7 +317,8 @@ async def test_no_numbers_in_an_index_make_an_internal_error(store: Path, settin
         intact = (forged / path).read_bytes()
 
         def change(values: Values) -> Values:
-            place, value = chance.randrange(len(values)), chance.choice((0, 1, 2, 3, 5, 8, 100))
+            place = chance.randrange(len(values)) if len(values) else 0
+            value = chance.choice((0, 1, 2, 3, 5, 8, 100))
             return np.concatenate((values[:place], np.array([value], values.dtype), values[place + 1 :]))
 
         forge(forged, path, change)

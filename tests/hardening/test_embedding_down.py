@@ -162,8 +162,8 @@ async def test_letters_rank_while_the_service_is_away_and_the_answer_says_so(fau
 
 
 async def test_a_service_that_fails_in_the_middle_leaves_one_ranking_by_letters(tmp_path: Path) -> None:
-    graph = LocalAdapter(store_of(tmp_path, ntriples(GRAPH)))
-    # The question is embedded, and nothing after it.
+    graph = LocalAdapter(store_of(tmp_path, ntriples((*GRAPH, 'capital altLabel "seat of government"@en'))))
+    # The question is embedded with the relations, and no other name of these after it.
     with serving(healthy, failing(500)) as service:
         seen = await observed(graph, settings_in(tmp_path, service.url, embedding_timeout_s=60, timeout_s=600))
     by_letters = await observed(graph, settings_in(tmp_path, "http://unused", embedder="lexical"))

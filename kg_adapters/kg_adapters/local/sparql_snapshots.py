@@ -1,6 +1,8 @@
 """SPARQL over a graph that is in no store: from a copy of it in a folder that lasts as long as it is asked."""
 
+import shutil
 import tempfile
+import weakref
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,9 +79,11 @@ class SparqlSnapshots:
         if self._closed:
             raise BackendError("This graph is closed. Open it again.")
         # A cancelled caller leaves a thread that is about to stop writing.
-        made = tempfile.TemporaryDirectory(prefix=_FOLDER, ignore_cleanup_errors=True)
+        folder = Path(tempfile.mkdtemp(prefix=_FOLDER))
+        # Also where nobody closes the graph.
+        remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         with ExitStack() as stack:
-            folder = Path(stack.enter_context(made))
+            stack.callback(remove)
             await ensure_sparql_store(folder, index)
             snapshot = _Snapshot(index, stack.pop_all(), SparqlPool(folder, self._prefixes, self._limits))
         self._open.add(snapshot)
