@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMPS := .venv/stamps
 PYTEST := $(BIN)/python -m pytest --quiet --numprocesses=auto --dist=loadgroup
 
-.PHONY: help demo demo-eval test engines hardening lint format conformance fuzz bench bundle docs sample constraints clean
+.PHONY: help demo demo-eval test engines hardening installed lint format conformance fuzz bench bundle docs sample constraints clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
@@ -25,7 +25,10 @@ engines: $(STAMPS)/dev ## test over real SPARQL engines (Virtuoso: tools/install
 
 hardening: $(STAMPS)/dev ## probe with hostile graphs, damaged stores, lost services and floods
 	@echo "Probing …"
-	@$(PYTEST) tests/hardening
+	@$(PYTEST) tests/hardening --ignore=tests/hardening/test_installed.py
+
+installed: $(STAMPS)/dev ## install the wheel in a fresh home and run what the pages show (needs a package index)
+	@$(PYTEST) tests/hardening/test_installed.py
 
 lint: $(STAMPS)/dev ## check formatting, lint and types
 	@echo "Checking format, lint and types …"
