@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
@@ -18,7 +18,6 @@ from kg_adapters.models import (
     Degree,
     Description,
     Direction,
-    EdgeDirection,
     FeaturePage,
     GraphSchema,
     NeighborPage,
@@ -34,9 +33,6 @@ from kg_adapters.rdflib_terms import RdflibStatements
 from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.set_requests import Computed, SetRequest
 from kg_adapters.terms import Fact, Iri, Node
-
-_Group: TypeAlias = tuple[EdgeDirection, Iri, bool]
-"""A direction, a relation, and whether the facts are values."""
 
 K = TypeVar("K")
 T = TypeVar("T")

@@ -20,13 +20,13 @@ from kg_boundary.shown import visible_line
 from kg_server.commands.failures import ExitCode
 from kg_server.commands.invocation import invocation
 from kg_server.commands.likeness import likeness
+from kg_server.commands.models import model_of
 from kg_server.commands.output import warn
 from kg_server.commands.run_view import RunView, run_view
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
     from kg_agents.answers import AgentAnswer
-    from kg_agents.openai_llm import OpenAiLlm
     from kg_agents.running import Question
     from kg_agents.tool_calls import Toolbox
     from kg_agents.watching import Watcher
@@ -199,7 +199,7 @@ async def _ask(
 
     asked = replace(asked, graph_name=redactor.message(settings.graph) if server is None else "")
     names = (settings.llm, settings.judge_llm, settings.reflector_llm)
-    llm, judge, reflector = (_model(settings, name, redactor) for name in names)
+    llm, judge, reflector = (model_of(settings, name, redactor) for name in names)
     try:
         with Trace(path) as trace:
             async with _tools(settings, server, redactor) as tools:
@@ -256,22 +256,6 @@ async def _tools(settings: Settings, server: str | None, redactor: Redactor) -> 
 
     async with opened(settings) as graph, connect_tools(build_server(graph, settings)) as tools:
         yield tools
-
-
-def _model(settings: Settings, name: str | None, redactor: Redactor) -> "OpenAiLlm | None":
-    from kg_agents.openai_llm import OpenAiLlm, Prices
-
-    if name is None:
-        return None
-    return OpenAiLlm(
-        name,
-        base_url=settings.llm_base_url,
-        api_key=settings.llm_api_key,
-        timeout_s=settings.llm_timeout_s,
-        context_tokens=settings.llm_context_tokens,
-        prices=Prices(settings.llm_prompt_price, settings.llm_reply_price),
-        redactor=redactor,
-    )
 
 
 def _new_trace(folder: Path, question: str) -> Path:

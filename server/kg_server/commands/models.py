@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 def model_of(settings: Settings, name: str | None, redactor: Redactor) -> "OpenAiLlm | None":
     """Return the model of a name where the settings say that it is; None without a name."""
-    from kg_agents.openai_llm import OpenAiLlm, Prices
-
     if name is None:
         return None
+    from kg_agents.openai_llm import OpenAiLlm, Prices
+
     return OpenAiLlm(
         name,
         base_url=settings.llm_base_url,
