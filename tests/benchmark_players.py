@@ -4,12 +4,15 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
-from kg_agents.llm import Completion, LlmRequest, Usage
+from kg_agents.llm import Completion, FunctionCall, LlmRequest, Usage
 from kg_eval.questions import BenchmarkName
 from kg_eval.runs.plan import MethodName
 from oda_runs import ENOUGH, NEIGHBORS, selecting
+
+Reply: TypeAlias = str | FunctionCall
+"""What a model says, or the function that it calls."""
 
 QUESTION: Final = "What is the capital of Tokyo?"
 TOPIC: Final = {"Q1490": "Tokyo"}
@@ -46,7 +49,7 @@ def write_rows(folder: Path, benchmark: BenchmarkName, rows: Sequence[Mapping[st
     return folder / name
 
 
-def reply_of(method: MethodName, answer: str) -> Callable[[str], str]:
+def reply_of(method: MethodName, answer: str) -> Callable[[str], Reply]:
     """Return what replies to the prompts of a method so that it answers this."""
     if method == "oda":
         return in_order(NEIGHBORS.format("Q1490"), selecting("Q1490,P36,Q179645"), ENOUGH, f"Answer: {answer} [1]")
@@ -54,7 +57,17 @@ def reply_of(method: MethodName, answer: str) -> Callable[[str], str]:
         return in_order(
             "look", "its capital", "Neighbor[Q1490, capital]", "done", "there", f"Finish[{answer}]", "[yes]"
         )
+    if method == "tools":
+        return lambda prompt: answering(answer) if prompt.startswith("[1] ") else LOOKING
     return lambda prompt: _reply(prompt, answer)
+
+
+LOOKING: Final = FunctionCall("a", "Compose", json.dumps({"expression": "Neighbor[Tokyo, capital]"}))
+
+
+def answering(text: str) -> FunctionCall:
+    """Return the call that answers with what the first result shows."""
+    return FunctionCall("b", "answer", json.dumps({"answers": [{"text": text, "results": [1]}]}))
 
 
 def in_order(*replies: str) -> Callable[[str], str]:
@@ -85,11 +98,14 @@ class PlayingLlm:
 
     name = "player"
 
-    def __init__(self, reply: Callable[[str], str]) -> None:
+    def __init__(self, reply: Callable[[str], Reply]) -> None:
         self._reply = reply
         self.asked: list[LlmRequest] = []
 
     async def complete(self, request: LlmRequest) -> Completion:
         """See `Llm`."""
         self.asked.append(request)
-        return Completion(self._reply(request.messages[-1].content), Usage(100, 10, 0.001, 1))
+        reply, usage = self._reply(request.messages[-1].content), Usage(100, 10, 0.001, 1)
+        if isinstance(reply, FunctionCall):
+            return Completion("", usage, "tool_calls", (reply,))
+        return Completion(reply, usage)

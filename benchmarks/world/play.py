@@ -20,7 +20,7 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import sample_store
 from kg_adapters.local.store import open_store
 from kg_agents.sessions import connect_tools
-from kg_agents.tool_calls import Tools
+from kg_agents.tool_calls import Toolbox
 from kg_eval.metrics.scores import score
 from kg_eval.questions import read_questions
 from kg_eval.reports.plots import plots_of
@@ -73,7 +73,7 @@ async def played(methods: Sequence[MethodName], folder: Path, sample: int | None
         return [await _played(method, folder / method, tools, sample, seed) for method in methods]
 
 
-async def _played(method: MethodName, folder: Path, tools: Tools, sample: int | None, seed: int) -> Done:
+async def _played(method: MethodName, folder: Path, tools: Toolbox, sample: int | None, seed: int) -> Done:
     plan = RunPlan(
         benchmark="world",
         data=QUESTIONS,

@@ -5,13 +5,14 @@ import json
 import signal
 import subprocess
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from benchmark_players import QUESTION, write_rows
+from benchmark_players import LOOKING, QUESTION, answering, write_rows
 from cli_runs import COMMAND, CommandLine
-from scripted_model import Asked, serving_model
+from scripted_model import Asked, Failure, calling, serving_model
 from story_graphs import TOKYO, write_story
 
 ANSWER = "The answer is {Shinjuku}."
@@ -105,21 +106,47 @@ def test_wrong_use_is_said_in_a_sentence(cli: CommandLine, tmp_path: Path) -> No
     assert (bad.code, "bad.jsonl, line 1: question: Field required." in bad.err) == (2, True)
 
 
-def test_a_run_that_was_killed_goes_on_without_asking_twice(cli: CommandLine, tmp_path: Path) -> None:
+def by_words(_: Asked) -> str:
+    """Reply as a model that answers at once."""
+    return ANSWER
+
+
+def by_calls(asked: Asked) -> Failure:
+    """Reply as a model that looks the capital up and answers with what it is shown."""
+    call = answering("Shinjuku") if asked.messages[-1].role == "tool" else LOOKING
+    return calling((call.name, call.arguments))
+
+
+@pytest.mark.parametrize(
+    ("method", "setting", "reply", "requests", "kinds"),
+    [
+        ("self-consistency", "samples=3", by_words, 10, ["model"] * 3),
+        ("tools", "turns=4", by_calls, 7, ["tool", "model", "tool", "model", "tool"]),
+    ],
+)
+def test_a_run_that_was_killed_goes_on_without_asking_twice(
+    cli: CommandLine,
+    tmp_path: Path,
+    method: str,
+    setting: str,
+    reply: Callable[[Asked], str | Failure],
+    requests: int,
+    kinds: list[str],
+) -> None:
     graph, data, out = str(write_story(tmp_path, TOKYO)), str(questions(tmp_path, 3)), str(tmp_path / "run")
     cli.run("import", graph, "--to", str(tmp_path / "store"))
     reached, released = threading.Event(), threading.Event()
 
-    def replying(asked: Asked) -> str:
+    def replying(asked: Asked) -> str | Failure:
         if len(service.asked) == 4 and not released.is_set():
             reached.set()
             released.wait(60)
-        return ANSWER
+        return reply(asked)
 
     with serving_model(replying) as service:
         words = (
             *("--config", str(tmp_path / "config.toml"), "eval", "run", "--benchmark", "jsonl", "--data", data),
-            *("--graph", str(tmp_path / "store"), "--method", "self-consistency", "--set", "samples=3"),
+            *("--graph", str(tmp_path / "store"), "--method", method, "--set", setting),
             *("--model", "m", "--base-url", service.url, "--at-once", "1", "--out", out),
         )
         killed = subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -132,6 +159,6 @@ def test_a_run_that_was_killed_goes_on_without_asking_twice(cli: CommandLine, tm
         before = len(service.asked)
         run = cli.run(*words[2:])
     # The fourth request got no reply that could be kept, so it is the only one that is made again.
-    assert (before, len(service.asked), run.code) == (4, 10, 0)
+    assert (before, len(service.asked), run.code) == (4, requests, 0)
     lines = [path.read_text(encoding="utf-8").splitlines() for path in sorted(Path(out).glob("questions/*.jsonl"))]
-    assert [[json.loads(line)["kind"] for line in each] for each in lines] == [["model"] * 3 + ["outcome"]] * 3
+    assert [[json.loads(line)["kind"] for line in each] for each in lines] == [[*kinds, "outcome"]] * 3

@@ -1,6 +1,7 @@
 """A run asks every question once with every method, keeps each call, and goes on where it was stopped."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
 
@@ -9,6 +10,7 @@ import pytest
 from benchmark_players import QUESTION, ROWS, PlayingLlm, in_order, reply_of, write_rows
 from kg_agents.answers import Answer
 from kg_agents.llm import Completion, LlmError, LlmRequest
+from kg_agents.tool_calls import Toolbox, ToolCall
 from kg_eval.metrics.scores import MAIN_METRIC, score
 from kg_eval.questions import BenchmarkName, Record
 from kg_eval.runs.journal import CallLine, DamagedRun, ModelLine, read_lines
@@ -61,6 +63,7 @@ async def test_every_method_answers_a_question_of_every_benchmark(tmp_path: Path
         ("graph-cot", 4, 3, "graph"),
         ("oda", 4, None, "graph"),
         ("graph-counselor", 7, None, "graph"),
+        ("tools", 2, 3, "graph"),
     ],
 )
 async def test_what_a_method_used_and_what_its_answer_rests_on_is_kept(
@@ -94,17 +97,38 @@ class Stopping(PlayingLlm):
         return await super().complete(request)
 
 
-async def test_a_run_goes_on_without_asking_again_what_it_was_told(tmp_path: Path) -> None:
-    plan = planned(own(tmp_path, *["Shinjuku"] * 4), "graph-cot")
-    first, second = Stopping(6, "graph-cot"), Stopping(100, "graph-cot")
-    async with story_tools(tmp_path, TOKYO) as tools:
+class Counting:
+    """Tools that count the calls."""
+
+    def __init__(self, tools: Toolbox) -> None:
+        self._tools = tools
+        self.offer = tools.offer
+        self.calls = 0
+
+    async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
+        self.calls += 1
+        return await self._tools.call(tool, arguments)
+
+
+@pytest.mark.parametrize(("method", "calls", "stop"), [("graph-cot", 4, 6), ("tools", 2, 3)])
+async def test_a_run_goes_on_without_asking_again_what_it_was_told(
+    tmp_path: Path, method: MethodName, calls: int, stop: int
+) -> None:
+    plan = planned(own(tmp_path, *["Shinjuku"] * 4), method)
+    first, second = Stopping(stop, method), Stopping(100, method)
+    async with story_tools(tmp_path, TOKYO) as connected:
+        tools = Counting(connected)
         assert await run(plan, tmp_path / "run", tools, Models(first), at_once=1) == 3
         assert len(read_outcomes(tmp_path / "run")) == 1
         assert await run(plan, tmp_path / "run", tools, Models(second), at_once=1) == 0
-        assert await run(plan, tmp_path / "run", tools, Models(Stopping(0, "graph-cot")), at_once=1) == 0
-    prompts = [request.messages for request in (*first.asked, *second.asked)]
-    assert (len(prompts), len(set(prompts))) == (16, 16)
-    assert [each.usage.calls for each in read_outcomes(tmp_path / "run")] == [4] * 4
+        assert await run(plan, tmp_path / "run", tools, Models(Stopping(0, method)), at_once=1) == 0
+    prompts = [repr(request.messages) for request in (*first.asked, *second.asked)]
+    outcomes = read_outcomes(tmp_path / "run")
+    assert (len(prompts), len(set(prompts))) == (4 * calls, 4 * calls)
+    assert [each.usage.calls for each in outcomes] == [calls] * 4
+    assert sum(each.tool_calls for each in outcomes) == tools.calls
+    lines = [line for number in range(1, 5) for line in read_lines(journal_path(tmp_path / "run", number))]
+    assert not [line for line in lines if isinstance(line, CallLine) and line.data]
 
 
 async def test_samples_of_one_prompt_are_each_kept(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""ODA and Graph Counselor as methods: their entities given or found, their evidence compared with the graph."""
+"""The agents as methods: their entities given or found, their evidence compared with the graph."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -8,6 +8,7 @@ from kg_agents.checking import checked
 from kg_agents.dialogue import Dialogue
 from kg_agents.graph_counselor import CounselorSettings, GraphCounselor
 from kg_agents.oda import ODA, OdaSettings
+from kg_agents.tools import ToolsAgent, ToolsSettings
 from kg_eval.methods.method import Asked, Means, MethodAnswer
 
 
@@ -44,6 +45,22 @@ class CounselorMethod:
             graph_name=asked.graph_name,
         )
         found = await agent.answer(asked.question, asked.ids, talk=talk)
+        held = await talk.within(partial(checked, found, means.graph, self.settings.closed_book))
+        return answered(held)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsMethod:
+    """The agent whose model calls the tools itself, with the parameters that it is given."""
+
+    settings: ToolsSettings
+
+    async def answer(self, asked: Asked, means: Means) -> MethodAnswer:
+        """See `Method`."""
+        talk = Dialogue(means.llm, self.settings.limits)
+        found = await ToolsAgent(means.llm, means.tools, settings=self.settings).answer(
+            asked.question, asked.ids, talk=talk
+        )
         held = await talk.within(partial(checked, found, means.graph, self.settings.closed_book))
         return answered(held)
 

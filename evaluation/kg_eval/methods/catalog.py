@@ -10,7 +10,8 @@ from pydantic import TypeAdapter, ValidationError
 from kg_agents.graph_counselor import CounselorSettings
 from kg_agents.oda import OdaSettings
 from kg_agents.parameters import InvalidParameter, read_parameters
-from kg_eval.methods.agents import CounselorMethod, OdaMethod
+from kg_agents.tools import ToolsSettings
+from kg_eval.methods.agents import CounselorMethod, OdaMethod, ToolsMethod
 from kg_eval.methods.asking import ChainOfThought, ConsistencySettings, Direct, DirectSettings, SelfConsistency
 from kg_eval.methods.graph_cot import GraphCot, GraphCotSettings
 from kg_eval.methods.method import Method
@@ -24,7 +25,11 @@ WITHOUT_GRAPH: frozenset[MethodName] = frozenset({"direct", "cot", "self-consist
 NEED_ENTITIES: frozenset[MethodName] = frozenset({"tog", "tog-r", "oda"})
 """Methods that begin from entities and cannot find any by themselves."""
 
+FIND_ENTITIES: frozenset[MethodName] = frozenset({"tools"})
+"""Methods that look up by themselves what a question names, where it is not given."""
+
 S = TypeVar("S", DirectSettings, ConsistencySettings, RagSettings, TogSettings, GraphCotSettings)
+A = TypeVar("A", OdaSettings, CounselorSettings, ToolsSettings)
 
 
 def method_of(name: MethodName, written: Sequence[str]) -> Method:
@@ -40,16 +45,9 @@ def method_of(name: MethodName, written: Sequence[str]) -> Method:
     return _METHODS[name](written)
 
 
-def _oda(written: Sequence[str]) -> Method:
+def _parameters(kind: type[A], written: Sequence[str]) -> A:
     try:
-        return OdaMethod(read_parameters(OdaSettings, written))
-    except InvalidParameter as error:
-        raise InvalidPlan(str(error)) from error
-
-
-def _counselor(written: Sequence[str]) -> Method:
-    try:
-        return CounselorMethod(read_parameters(CounselorSettings, written))
+        return read_parameters(kind, written)
     except InvalidParameter as error:
         raise InvalidPlan(str(error)) from error
 
@@ -82,6 +80,7 @@ _METHODS: Final[Mapping[MethodName, Callable[[Sequence[str]], Method]]] = {
     "tog": lambda written: ThinkOnGraph(_settings(TogSettings, written)),
     "tog-r": lambda written: ThinkOnGraph(_settings(TogSettings, written), relations_only=True),
     "graph-cot": lambda written: GraphCot(_settings(GraphCotSettings, written)),
-    "oda": _oda,
-    "graph-counselor": _counselor,
+    "oda": lambda written: OdaMethod(_parameters(OdaSettings, written)),
+    "graph-counselor": lambda written: CounselorMethod(_parameters(CounselorSettings, written)),
+    "tools": lambda written: ToolsMethod(_parameters(ToolsSettings, written)),
 }

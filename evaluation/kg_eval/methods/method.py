@@ -11,7 +11,7 @@ from kg_agents.graph_values import Labels, Triple
 from kg_agents.grounding import stated
 from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.llm import Llm
-from kg_agents.tool_calls import Tools
+from kg_agents.tool_calls import Toolbox
 from kg_eval.metrics.matching import said
 from kg_prompts import Prompt, render
 
@@ -45,7 +45,7 @@ class Means:
     """
 
     llm: Llm
-    tools: Tools
+    tools: Toolbox
     judge: Llm | None = None
     reflector: Llm | None = None
     seed: int = 0

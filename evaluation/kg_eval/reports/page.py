@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Final
 
+from kg_agents.trace import RecordedMessage
 from kg_eval.metrics.scores import MAIN_METRIC
 from kg_eval.metrics.summary import scores_of
 from kg_eval.outcomes import Outcome
@@ -80,7 +81,16 @@ def _facts(outcome: Outcome) -> list[tuple[str, str]]:
 
 def _call(line: ModelLine | CallLine) -> dict[str, str]:
     if isinstance(line, ModelLine):
-        asked = "\n\n".join(f"{role}: {text}" for role, text in line.messages)
-        return {"name": f"{line.model}, {line.purpose}", "asked": asked, "answered": line.completion.text}
+        asked = "\n\n".join(map(_message, line.messages))
+        calls = (f"{call.name} {call.arguments}" for call in line.completion.calls)
+        said = "\n".join(filter(None, (line.completion.text, *calls)))
+        return {"name": f"{line.model}, {line.purpose}", "asked": asked, "answered": said}
     arguments = json.dumps(line.arguments, ensure_ascii=False)
     return {"name": f"{line.tool} {arguments}", "asked": "", "answered": line.text}
+
+
+def _message(message: tuple[str, str] | RecordedMessage) -> str:
+    if isinstance(message, tuple):
+        return ": ".join(message)
+    calls = (f"{call.name} {call.arguments}" for call in message.calls)
+    return "\n".join((f"{message.role}: {message.content}", *calls))

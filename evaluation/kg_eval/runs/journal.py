@@ -1,24 +1,24 @@
 """What is kept of a question while it is asked: every call as a line, and at the end what came of it.
 
-A run that was killed goes on from these lines: a reply that stands here is not asked for again.
+A run that was killed goes on from these lines: a reply or a result that stands here is not asked for again.
 """
 
 import hashlib
+import json
 import os
 from collections import deque
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Annotated, Final, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from kg_agents.llm import AgentError, Completion, LlmRequest
+from kg_agents.llm import AgentError, Completion, LlmRequest, Role
+from kg_agents.trace import RecordedMessage
 from kg_boundary.private_files import open_private
 from kg_boundary.shown import json_text
 from kg_eval.outcomes import Outcome
-
-MAX_TEXT: Final = 20_000
-"""How many characters of a tool's answer are kept."""
 
 
 class DamagedRun(AgentError):
@@ -36,13 +36,13 @@ class ModelLine(_Line):
     key: str
     model: str
     purpose: str
-    messages: list[tuple[str, str]]
+    messages: list[tuple[Role, str] | RecordedMessage]
     completion: Completion
     seconds: float
 
 
 class CallLine(_Line):
-    """One call of a tool and its answer."""
+    """One call of a tool and its answer, or why none came; its data only as long as the question is not done."""
 
     kind: Literal["tool"] = "tool"
     tool: str
@@ -50,6 +50,13 @@ class CallLine(_Line):
     text: str
     failed: bool
     seconds: float
+    data: dict[str, object] = {}
+    lost: bool = False
+
+    @property
+    def key(self) -> str:
+        """What tells the call from every other."""
+        return call_key(self.tool, self.arguments)
 
 
 class OutcomeLine(_Line):
@@ -68,6 +75,11 @@ def key_of(model: str, request: LlmRequest) -> str:
     return hashlib.sha256(f"{model} {request!r}".encode()).hexdigest()[:24]
 
 
+def call_key(tool: str, arguments: Mapping[str, object]) -> str:
+    """Return what tells a call of a tool from every other."""
+    return f"{tool} {json.dumps(arguments, sort_keys=True)}"
+
+
 class Journal:
     """The lines of one question, those of earlier runs and those of this one.
 
@@ -83,19 +95,18 @@ class Journal:
         lines = read_lines(path) if path.exists() else []
         self.outcome = next((line.outcome for line in lines if isinstance(line, OutcomeLine)), None)
         self._replies: dict[str, deque[ModelLine]] = {}
-        for line in lines:
+        self._results: dict[str, deque[CallLine]] = {}
+        self._kept = [line for line in lines if isinstance(line, ModelLine) or _is_result(line)]
+        for line in self._kept:
             if isinstance(line, ModelLine):
                 self._replies.setdefault(line.key, deque()).append(line)
-        self._kept = [line for line in lines if isinstance(line, ModelLine)]
+            elif isinstance(line, CallLine):
+                self._results.setdefault(line.key, deque()).append(line)
         self._file: IO[str] | None = None
 
     def __enter__(self) -> Self:
-        """Begin the file anew with the replies that it held; they are not asked for again."""
-        building = self._path.with_name(f".{self._path.name}")
-        self._file = os.fdopen(open_private(building), "w", encoding="utf-8", errors="replace")
-        for line in self._kept:
-            self.write(line)
-        building.replace(self._path)
+        """Begin the file anew with the replies and the results that it held; they are not asked for again."""
+        self._begin_anew(self._kept)
         self._kept = []
         return self
 
@@ -109,11 +120,36 @@ class Journal:
         left = self._replies.get(key)
         return left.popleft() if left else None
 
+    def result(self, key: str) -> CallLine | None:
+        """Return the answer of a tool in an earlier run, each once; None where there is none left."""
+        left = self._results.get(key)
+        return left.popleft() if left else None
+
+    def finish(self, outcome: Outcome) -> None:
+        """Keep what came of the question; the data of its calls, which nobody reads any more, are left out."""
+        written = read_lines(self._path)
+        lines = [each.model_copy(update={"data": {}}) if isinstance(each, CallLine) else each for each in written]
+        self._begin_anew([*lines, OutcomeLine(outcome=outcome)])
+
+    def _begin_anew(self, lines: Iterable[ModelLine | CallLine | OutcomeLine]) -> None:
+        """Put other lines in the place of those of the file, all at once."""
+        building = self._path.with_name(f".{self._path.name}")
+        if self._file is not None:
+            self._file.close()
+        self._file = os.fdopen(open_private(building), "w", encoding="utf-8", errors="replace")
+        for line in lines:
+            self.write(line)
+        building.replace(self._path)
+
     def write(self, line: ModelLine | CallLine | OutcomeLine) -> None:
         """Add a line, at once."""
         assert self._file is not None, "a journal is written inside its `with` block"  # noqa: S101 - a mistake of ours
         self._file.write(json_text(line.model_dump(mode="json")) + "\n")
         self._file.flush()
+
+
+def _is_result(line: ModelLine | CallLine | OutcomeLine) -> bool:
+    return isinstance(line, CallLine) and not line.lost
 
 
 def read_lines(path: Path) -> list[ModelLine | CallLine | OutcomeLine]:

@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from kg_agents.llm import Completion, Llm, LlmRequest, Usage
-from kg_agents.tool_calls import ToolCall, ToolError, Tools
-from kg_eval.runs.journal import MAX_TEXT, CallLine, Journal, ModelLine, key_of
+from kg_agents.tool_calls import Toolbox, ToolCall, ToolError, ToolOffer
+from kg_agents.trace import recorded
+from kg_eval.runs.journal import CallLine, Journal, ModelLine, call_key, key_of
 
 
 @dataclass
@@ -16,7 +17,7 @@ class Account:
     Args:
         usage: What models used, in earlier runs as well.
         tool_calls: How many calls of tools were made.
-        earlier_s: How long models took in earlier runs, for the replies that are not asked for again.
+        earlier_s: How long models and tools took in earlier runs, for what is not asked for again.
     """
 
     usage: Usage = field(default_factory=Usage)
@@ -60,7 +61,7 @@ class KeptLlm:
                 key=key,
                 model=self.name,
                 purpose=request.purpose,
-                messages=[(each.role, each.content) for each in request.messages],
+                messages=[*map(recorded, request.messages)],
                 completion=completion,
                 seconds=round(self.clock() - began, 3),
             )
@@ -70,7 +71,7 @@ class KeptLlm:
 
 @dataclass(frozen=True, slots=True)
 class KeptTools:
-    """Passes calls on to tools and keeps them.
+    """Passes calls on to tools and keeps their results; a call that an earlier run made is not made again.
 
     Args:
         tools: The tools.
@@ -79,30 +80,39 @@ class KeptTools:
         clock: Seconds, from any beginning.
     """
 
-    tools: Tools
+    tools: Toolbox
     journal: Journal
     account: Account
     clock: Callable[[], float] = time.monotonic
 
+    async def offer(self) -> ToolOffer:
+        """See `Toolbox`."""
+        return await self.tools.offer()
+
     async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
         """See `Tools`."""
         self.account.tool_calls += 1
+        if (known := self.journal.result(call_key(tool, arguments))) is not None:
+            self.account.earlier_s += known.seconds
+            return ToolCall(tool, arguments, known.text, known.data, known.failed)
         began = self.clock()
         try:
             call = await self.tools.call(tool, arguments)
         except ToolError as error:
-            self._write(ToolCall(tool, arguments, str(error), {}, failed=True), began)
+            self._write(ToolCall(tool, arguments, str(error), {}, failed=True), began, lost=True)
             raise
         self._write(call, began)
         return call
 
-    def _write(self, call: ToolCall, began: float) -> None:
+    def _write(self, call: ToolCall, began: float, *, lost: bool = False) -> None:
         self.journal.write(
             CallLine(
                 tool=call.tool,
                 arguments=dict(call.arguments),
-                text=call.text[:MAX_TEXT],
+                text=call.text,
                 failed=call.failed,
                 seconds=round(self.clock() - began, 3),
+                data=dict(call.data),
+                lost=lost,
             )
         )

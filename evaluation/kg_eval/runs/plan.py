@@ -25,6 +25,7 @@ MethodName: TypeAlias = Literal[
     "graph-cot",
     "oda",
     "graph-counselor",
+    "tools",
 ]
 
 

@@ -13,10 +13,10 @@ from pydantic import ValidationError
 
 from kg_agents.dialogue import FailedReply, RunEnded
 from kg_agents.llm import AgentError, Llm
-from kg_agents.tool_calls import ToolError, Tools
+from kg_agents.tool_calls import Toolbox, ToolError
 from kg_boundary.private_files import private_folder, write_private
 from kg_boundary.shown import json_text
-from kg_eval.methods.catalog import NEED_ENTITIES, WITHOUT_GRAPH, method_of
+from kg_eval.methods.catalog import FIND_ENTITIES, NEED_ENTITIES, WITHOUT_GRAPH, method_of
 from kg_eval.methods.method import Asked, Means, Method, MethodAnswer
 from kg_eval.outcomes import Outcome
 from kg_eval.questions import Record, read_questions
@@ -60,7 +60,7 @@ class Progress:
 async def run(
     plan: RunPlan,
     folder: Path,
-    tools: Tools,
+    tools: Toolbox,
     models: Models,
     *,
     at_once: int = AT_ONCE,
@@ -106,7 +106,7 @@ class _Questions:
 
     plan: RunPlan
     method: Method
-    tools: Tools
+    tools: Toolbox
     models: Models
     folder: Path
     on_progress: Callable[[Progress], None]
@@ -137,7 +137,7 @@ class _Questions:
             self.failed, self.in_a_row, self.reason = self.failed + 1, self.in_a_row + 1, outcome.explanation
             return
         self.in_a_row = 0
-        journal.write(OutcomeLine(outcome=outcome))
+        journal.finish(outcome)
 
     async def _asked(self, number: int, record: Record, journal: Journal) -> Outcome:
         """Ask a question, and return what came of it, whatever happened."""
@@ -177,7 +177,8 @@ class _Questions:
         """
         found = Linked()
         if self.plan.method not in WITHOUT_GRAPH:
-            found = await linked(record, self.plan.linking, means)
+            finds = self.plan.method in FIND_ENTITIES and self.plan.linking == "model"
+            found = Linked() if finds else await linked(record, self.plan.linking, means)
             if self.plan.linking == "gold" and not found.entities:
                 if record.topics:
                     return Outcome(record, missing_topics=found.missing, skipped=NO_TOPIC)

@@ -1,7 +1,7 @@
 """`kg-sextant eval`: benchmarks on a user's own model and graph."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from kg_eval.runs.plan import RunPlan
     from kg_eval.runs.running import Progress
 
+NO_LIMIT: Final = 10**9
+
 evaluate = typer.Typer(help="Run benchmarks on your own model and graph.", no_args_is_help=True)
 add_reports(evaluate)
 
@@ -28,7 +30,7 @@ def run_benchmark(  # noqa: PLR0913, PLR0917 - one argument for each option
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the run is kept; the same command goes on with it.")],
     benchmark: Annotated[str, typer.Option(help="qald10, creak, t-rex, webqsp, grbench, world, jsonl, …")],
     data: Annotated[Path, typer.Option(metavar="FILE", help="The file or folder of its questions.")],
-    method: Annotated[str, typer.Option(help="direct, cot, tog, graph-cot, oda, graph-counselor, …")] = "oda",
+    method: Annotated[str, typer.Option(help="direct, cot, tog, graph-cot, oda, tools, …")] = "oda",
     graph: Annotated[str | None, typer.Option(help="`sample`, RDF files, a store, or an endpoint's URL.")] = None,
     model: Annotated[str | None, typer.Option(help="The language model.")] = None,
     base_url: Annotated[str | None, typer.Option(help="Where it is: any OpenAI-compatible service.")] = None,
@@ -127,7 +129,7 @@ async def _run(settings: Settings, plan: "RunPlan", out: Path, at_once: int, red
     )
     assert llm is not None  # noqa: S101 - the command has seen to it
     try:
-        async with opened(settings) as graph, connect_tools(build_server(graph, settings)) as tools:
+        async with opened(settings) as graph, connect_tools(build_server(graph, _alone(settings))) as tools:
             models = Models(llm, judge, reflector)
             return await run(plan, out, tools, models, at_once=at_once, on_progress=_tell)
     except AgentError as error:
@@ -136,6 +138,11 @@ async def _run(settings: Settings, plan: "RunPlan", out: Path, at_once: int, red
         for each in (llm, judge, reflector):
             if each is not None:
                 await each.aclose()
+
+
+def _alone(settings: Settings) -> Settings:
+    """Return settings for one client that begins memories for thousands of questions, as their evidence is compared."""
+    return settings.model_copy(update={"memory_new_per_hour": NO_LIMIT, "memory_client_share": 1.0})
 
 
 def _tell(progress: "Progress") -> None:
