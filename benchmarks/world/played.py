@@ -1,21 +1,31 @@
-"""Questions about the world, put to the agent whose model calls the tools itself; rules play the model."""
+"""Questions about the world, put to an agent whose model is played by rules."""
 
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
+from benchmarks.world.counsel import Counsel
+from benchmarks.world.explorer import Explorer
 from benchmarks.world.gold import completed
 from benchmarks.world.graph import World
 from benchmarks.world.matching import Given, is_right
-from benchmarks.world.one_call import read_calls
+from benchmarks.world.one_call import Calls, read_calls
 from benchmarks.world.player import Player
 from benchmarks.world.questions import Asked
 from kg_agents.answers import AgentAnswer
-from kg_agents.running import Question, run_question
+from kg_agents.llm import Llm
+from kg_agents.running import AgentName, Question, run_question
 from kg_agents.tool_calls import Toolbox
-from kg_agents.tools import ToolsSettings
 from kg_agents.trace import Trace
+
+PLAYERS: Final[Mapping[AgentName, Callable[[Sequence[Asked], Mapping[str, Calls]], Llm]]] = {
+    "tools": Player,
+    "oda": Explorer,
+    "graph-counselor": Counsel,
+}
+"""Who plays the model of each agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +48,20 @@ def one_of_each(questions: Sequence[Asked]) -> list[Asked]:
     return list({asked.kind: asked for asked in reversed(questions)}.values())[::-1]
 
 
-async def play(
-    tools: Toolbox, world: World, questions: Sequence[Asked], settings: ToolsSettings | None = None
-) -> list[Played]:
-    """Answer questions by the agent, each in a run of its own with a record."""
-    player, found = Player(questions, read_calls()), list[Played]()
+async def play(tools: Toolbox, world: World, questions: Sequence[Asked], way: Question) -> list[Played]:
+    """Answer questions by an agent, each in a run of its own with a record.
+
+    Args:
+        tools: The tools of the graph.
+        world: The world that they are about.
+        questions: The questions.
+        way: The agent and its parameters; its text does not count.
+    """
+    player, found = PLAYERS[way.agent](questions, read_calls()), list[Played]()
     with tempfile.TemporaryDirectory() as folder:
         for asked in questions:
-            question = Question(asked.question, agent="tools", tools=settings or ToolsSettings())
             with Trace(Path(folder) / f"{asked.id}.jsonl") as trace:
-                answer = await run_question(question, tools, player, trace)
+                answer = await run_question(replace(way, text=asked.question), tools, player, trace)
             full = completed(world, asked)
             found.append(Played(asked, answer, is_right(full, _given(world, full, answer))))
     return found

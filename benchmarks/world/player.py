@@ -57,9 +57,8 @@ def _call(name: str, **arguments: object) -> FunctionCall:
 def _answer(asked: Asked, calls: Calls, result: str) -> dict[str, object]:
     """Return what a result says, as the arguments of `answer`."""
     first = result.partition("\n")[0].removeprefix("[1] ")
-    refused = first.startswith(_REFUSALS)
-    found = [] if refused else list(_read(calls.compose or "", result))[: 1 if calls.first else None]
-    if asked.kind == YES_NO and not refused:
+    found = [] if refused(first) else list(read_result(calls.compose or "", result))[: 1 if calls.first else None]
+    if asked.kind == YES_NO and not refused(first):
         return _cited([str(bool(found)).lower()])
     if found:
         return {"all_of": 1} if len(found) >= LONG else _cited(found)
@@ -67,11 +66,16 @@ def _answer(asked: Asked, calls: Calls, result: str) -> dict[str, object]:
     return {"outcome": outcome, "reason": first}
 
 
+def refused(result: str) -> bool:
+    """Say whether a result says that a name or a relation is not known."""
+    return result.startswith(_REFUSALS)
+
+
 def _cited(texts: Sequence[str]) -> dict[str, object]:
     return {"answers": [{"text": text, "results": [1]} for text in texts]}
 
 
-def _read(expression: str, result: str) -> Iterator[str]:
+def read_result(expression: str, result: str) -> Iterator[str]:
     """Yield what the lines of a result name, or its number."""
     head, *lines = result.removeprefix("[1] ").splitlines()
     if expression.startswith(_NUMBERED) and (found := _COUNT.search(head)):

@@ -275,3 +275,17 @@ async def test_the_tool_says_that_it_only_reads(tokyo: LocalAdapter) -> None:
         "top_percent",
         "max_tokens",
     ]
+
+
+async def test_an_entity_of_which_only_relations_are_named_has_its_label(
+    graph_of: Callable[[str], LocalAdapter],
+) -> None:
+    graph = graph_of(
+        "@prefix e: <http://ex.org/> . @prefix r: <http://www.w3.org/2000/01/rdf-schema#> . "
+        'e:a r:label "Ash" ; e:height "7" . e:b r:label "Birch" ; e:colour "white" .'
+    )
+    seeds = ["<http://ex.org/a>", "<http://ex.org/b>"]
+    reply = await observe(graph, question="height", entities=seeds, hops=1, top_n=1)
+    shown, counted = rows(reply.data["groups"])
+    assert (shown[:2], counted[:2]) == (["e:a", "e:height"], ["e:b", "e:colour"])
+    assert texts(reply.data["labels"]) == {"e:a": "Ash", "e:b": "Birch"}

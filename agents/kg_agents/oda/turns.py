@@ -190,7 +190,7 @@ class Turns:
             facts.update(dict.fromkeys((*found.triples, *map(_valued, found.values))))
             said = said or found.text
         seen.show(bundled(tuple(facts)))
-        return f"{len(facts)} facts" if facts else f"found nothing: {' '.join(said.split())[:MAX_OUTCOME]}"
+        return _counting(len(facts)) if facts else f"found nothing: {' '.join(said.split())[:MAX_OUTCOME]}"
 
     async def _paths(self, seen: Exploration, action: Action) -> str:
         run, chosen, (source, target) = seen.run, self.means.settings, action.entities
@@ -217,7 +217,11 @@ class Turns:
 def _outcome(shown: int, there: int, found: Found) -> str:
     if not there:
         return f"found nothing: {' '.join(found.text.split())[:MAX_OUTCOME]}"
-    return f"{shown} of {there} facts shown" if there > shown else f"{there} facts"
+    return f"{shown} of {there} facts shown" if there > shown else _counting(there)
+
+
+def _counting(facts: int) -> str:
+    return "1 fact" if facts == 1 else f"{facts} facts"
 
 
 def _bundles(observation: Observed) -> list[Bundle]:

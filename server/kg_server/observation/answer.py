@@ -85,7 +85,7 @@ class _Report:
             status=self._status(shown),
             summary=self._summary(shown),
             groups=[*self.rows[:shown], *(_counted_row(each, self.names) for each in left)],
-            labels=self.names.entity_labels(ends),
+            labels=self.names.entity_labels(dict.fromkeys((*ends, *(group.near for group in left)))),
             relations=self.names.relation_labels(dict.fromkeys(group.relation for group in (*written, *left))),
             found=len(self.seen.found),
             held=self._held(ends),
