@@ -1,6 +1,7 @@
 """How server tests call tools: over a real MCP session, in memory."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from mcp import Client
 from mcp.types import CallToolResult, TextContent
@@ -9,6 +10,9 @@ from pydantic import TypeAdapter
 from kg_adapters.protocol import KGAdapter
 from kg_server.app import build_server
 from kg_server.settings import Settings
+
+UNHURRIED: Final = Settings(timeout_s=120)
+"""The usual settings, on a machine that may be busy with other tests."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,7 @@ class Reply:
 
 
 async def call(graph: KGAdapter, tool: str, settings: Settings | None = None, /, **arguments: object) -> Reply:
-    async with Client(build_server(graph, settings or Settings())) as client:
+    async with Client(build_server(graph, settings or UNHURRIED)) as client:
         return reply_of(await client.call_tool(tool, arguments))
 
 

@@ -2,7 +2,7 @@
 
 from mcp import Client
 
-from calls import Reply, reply_of
+from calls import UNHURRIED, Reply, reply_of
 from kg_adapters.protocol import KGAdapter
 from kg_server.compose.tool import ComposeTool
 from kg_server.mcp_server import SextantServer
@@ -10,7 +10,7 @@ from kg_server.settings import Settings
 
 
 def compose_server(graph: KGAdapter, settings: Settings | None = None) -> SextantServer:
-    chosen = settings or Settings()
+    chosen = settings or UNHURRIED
     server = SextantServer("test", version="1", instructions="", timeout_s=chosen.timeout_s)
     ComposeTool(graph, chosen).provide(server)
     return server

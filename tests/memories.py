@@ -10,7 +10,7 @@ from pathlib import Path
 from mcp import Client
 from mcp.types import TextResourceContents
 
-from calls import Reply, reply_of, rows
+from calls import UNHURRIED, Reply, reply_of, rows
 from kg_adapters.protocol import KGAdapter
 from kg_server.mcp_server import SextantServer
 from kg_server.memory.network import Network
@@ -40,7 +40,7 @@ def memory_server(
     graph: KGAdapter, store: MemoryStore, limits: MemoryLimits | None = None, settings: Settings | None = None
 ) -> SextantServer:
     """Return a server that has the memory tools and no others."""
-    settings = settings or Settings()
+    settings = settings or UNHURRIED
     server = SextantServer("memory", version="0", instructions="", timeout_s=settings.timeout_s)
     MemoryTools(graph, store, limits or MemoryLimits(), settings).provide(server)
     return server

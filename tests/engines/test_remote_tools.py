@@ -8,14 +8,13 @@ import pytest
 from benchmarks.engines.weather import weathered
 from mcp import Client
 
-from calls import call, counts, reply_of, rows
+from calls import UNHURRIED, call, counts, reply_of, rows
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.store import LocalStore
 from kg_adapters.profile import GraphProfile, unknown_profile
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.sparql.adapter import SparqlAdapter
 from kg_server.app import build_server
-from kg_server.settings import Settings
 from remote_graphs import Engine
 
 pytestmark = pytest.mark.xdist_group("engines")
@@ -100,7 +99,7 @@ async def test_the_schema_counts_the_same(sample: LocalAdapter, remote_sample: S
 
 
 async def test_facts_are_checked_against_the_endpoint_and_remembered(remote_sample: SparqlAdapter) -> None:
-    async with Client(build_server(remote_sample, Settings())) as client:
+    async with Client(build_server(remote_sample, UNHURRIED)) as client:
         facts = [["Q17", "P36", "Q1490"], ["Q1490", "P17", "Q17"]]
         kept = reply_of(await client.call_tool("memory-append", {"triples": facts}))
         read = reply_of(await client.call_tool("memory-read", {"memory": kept.data["memory"]}))
@@ -117,7 +116,7 @@ async def test_names_stand_for_ids_in_queries_to_the_endpoint(remote_sample: Spa
         f'SELECT ?x ?xLabel {{ @"Jappan" @"capital" ?x {LABEL_SERVICE} }}': ["?x", "Tokyo (Q1490)"],
         'SELECT ?x { ?x @"capital" @"Japan" }': [],
     }
-    async with Client(build_server(remote_sample, Settings())) as client:
+    async with Client(build_server(remote_sample, UNHURRIED)) as client:
         for query, lines in queries.items():
             reply = reply_of(await client.call_tool("Sparql", {"query": query, "timeout_s": 60}))
             assert reply.lines == lines, reply.text
@@ -132,7 +131,7 @@ async def test_observe_asks_at_most_once_per_hop_and_once_more(engine: Engine, t
     with weathered(engine.running.url) as proxy:
         async with (
             engine.opened(engine.sample, tmp_path, url=proxy.url) as graph,
-            Client(build_server(graph, Settings())) as client,
+            Client(build_server(graph, UNHURRIED)) as client,
         ):
             for seeds in (["Q1490"], ["Q17", "Q30", "Q90", "Q1490", "Q183"]):
                 before = proxy.happened["fair"]
@@ -149,7 +148,7 @@ async def three_pages(graph: KGAdapter) -> list[list[str]]:
     """Return what the first three pages of a hub show."""
     shown: list[list[str]] = []
     cursor: object = None
-    async with Client(build_server(graph, Settings())) as client:
+    async with Client(build_server(graph, UNHURRIED)) as client:
         for _ in range(3):
             arguments = {"entity": "Q30", "direction": "in", "limit": 30, "cursor": cursor}
             reply = reply_of(await client.call_tool("GetNeighbor", arguments))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from kg_adapters.errors import InvalidSource
-from kg_adapters.local.source_bytes import BAD_FILE, opened
+from kg_adapters.local.source_bytes import BAD_FILE, open_regular, opened
 from kg_adapters.local.sources import ENTITY_JSON, FORMATS, GRAPH_JSON, Source, expected_endings
 from kg_adapters.reading_limits import ReadingLimits, Refused
 
@@ -80,7 +80,7 @@ def parts_of(source: Source, limits: ReadingLimits) -> Iterator[Source]:
         yield recognized(source, limits)
         return
     try:
-        with zipfile.ZipFile(source.path) as archive:
+        with open_regular(source.path) as file, zipfile.ZipFile(file) as archive:
             members = [each.filename for each in archive.infolist() if not each.is_dir()]
     except (*BAD_FILE, zipfile.BadZipFile) as error:
         raise InvalidSource(f"{source.path} cannot be read as a zip archive: {error}.") from error
@@ -99,8 +99,8 @@ def parts_of(source: Source, limits: ReadingLimits) -> Iterator[Source]:
 
 def _magic(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            start = file.read(8) if path.is_file() else b""
+        with open_regular(path) as file:
+            start = file.read(8)
     except OSError:
         return ""
     return next((packing for magic, packing in _MAGIC.items() if start.startswith(magic)), "")
