@@ -21,7 +21,9 @@ class Count:
     exact: bool = True
 
     def __str__(self) -> str:
-        return f"{self.value:,}" if self.exact else f"at least {self.value:,}"
+        if self.exact:
+            return f"{self.value:,}"
+        return f"at least {self.value:,}" if self.value else "uncounted"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,10 @@ def test_a_count_says_whether_it_is_exact() -> None:
     assert (str(Count(1234567)), str(Count(1000, exact=False))) == ("1,234,567", "at least 1,000")
 
 
+def test_a_count_that_found_nothing_in_its_time_says_no_number() -> None:
+    assert (str(Count(0)), str(Count(0, exact=False))) == ("0", "uncounted")
+
+
 @pytest.mark.parametrize(
     ("found", "exhaustive"),
     [
