@@ -16,7 +16,7 @@ demo: $(STAMPS)/run ## start the server on the bundled graph and walk one questi
 	@$(BIN)/python -m kg_server.demo
 
 demo-eval: $(STAMPS)/run ## run 20 questions about a fictional world with a model of gold answers: a table and a picture
-	@$(BIN)/python -m benchmarks.world.play tog graph-cot graph-rag-1 text-rag --sample 20
+	@$(BIN)/python -m benchmarks.world.play oda graph-counselor tools tog graph-cot --sample 20
 
 test: lint ## run lint, types and tests; engines and hardening run the slow ones
 	@echo "Testing …"

@@ -193,7 +193,7 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """What a compound expression gave; the rows are those of the tool `Compose`."""
+    """What a compound expression gave; the rows are those of the tool `Compose`, and `denied` what the graph denies."""
 
     parts: tuple[tuple[str, ...], ...]
     results: tuple[tuple[str, ...], ...]
@@ -201,3 +201,4 @@ class Composed:
     labels: Mapping[str, str]
     relations: Mapping[str, str]
     text: str
+    denied: bool = False

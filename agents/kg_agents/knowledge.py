@@ -182,7 +182,8 @@ class KnowledgeGraph:
         call = await self._call("Compose", expression=expression)
         answer = read(ComposedAnswer, call)
         parts, results, evidence = (tuple(map(tuple, rows)) for rows in (answer.parts, answer.results, answer.evidence))
-        return Composed(parts, results, evidence, answer.labels, answer.relations, call.text)
+        denied = answer.knowledge == "denied"
+        return Composed(parts, results, evidence, answer.labels, answer.relations, call.text, denied)
 
     async def schema(self, *, about: str | None = None, max_tokens: int | None = None) -> str:
         """Return the definition of the graph as text, or what in it is like some words."""

@@ -77,6 +77,7 @@ class ComposedAnswer(Answer):
     results: list[list[str]] = []
     steps: list[list[str]] = []
     evidence: list[list[str]] = []
+    knowledge: str = ""
 
 
 A = TypeVar("A", bound=Answer)

@@ -9,8 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from benchmarks.world.one_call import Calls
-from kg_agents.llm import Completion, LlmRequest, Usage
+from benchmarks.world.oracle_turns import next_function, turn, ways_of
+from benchmarks.world.player import LONG, called, cited
+from kg_agents.chat_requests import estimated_tokens
+from kg_agents.llm import Completion, FunctionCall, LlmRequest, Usage
 from kg_agents.texts import tokens_in
+from kg_eval.methods.catalog import WITHOUT_GRAPH
 from kg_eval.metrics.values import fold
 from kg_eval.questions import Gold, Record
 from kg_eval.runs.plan import MethodName
@@ -18,6 +22,9 @@ from kg_eval.runs.plan import MethodName
 UNKNOWN: Final = "unknown"
 ABSENT: Final = "Not in the graph: what is asked for"
 MOST: Final = 15
+MOST_STEPS: Final = 9
+"""So many functions leave room for an answer."""
+
 YES_NO: Final = frozenset({"true", "false"})
 COMPUTED: Final = frozenset({"count", "aggregation", "yes-no", "comparison"})
 """Kinds whose answers are worked out, so that facts yield them without naming them."""
@@ -28,6 +35,9 @@ _NUMBERED: Final = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
 _TRIPLE: Final = re.compile(r"^[^\s,]+,(w:R\d+),.+$", re.MULTILINE)
 _CANDIDATE: Final = re.compile(r"\((\S+)\)$", re.MULTILINE)
 _ABSENT: Final = re.compile(r'LCASE\(STR\(\?l\)\) = "([^"]+)"')
+_TYPE: Final = re.compile(r"Type\[([^\[\]]*)\]")
+_OBSERVATION: Final = re.compile(r"Observation \d+:(.*?)(?=\n(?:Thought|Plan|Action) \d+|</data>|\Z)", re.DOTALL)
+_NOTHING: Final = "(nothing)"
 _STEPS: Final = "Steps so far:"
 _OWN: Final = re.compile(r"(?:\d+\. )?(?:Plan|Thought|Action)\b")
 _DATA: Final = re.compile(r"<data>\n(.*?)\n</data>", re.DOTALL)
@@ -53,10 +63,14 @@ class Oracle:
         """See `Llm`."""
         prompt = "\n".join(message.content for message in request.messages)
         record = next(each for each in self._records if each.question in prompt)
+        if self._method == "tools":
+            call = self._call(request, record)
+            usage = Usage(estimated_tokens(request), tokens_in(call.name + call.arguments), calls=1)
+            return Completion("", usage, "tool_calls", (call,))
         text = self._reply(request.purpose, prompt, record)
         return Completion(text, Usage(tokens_in(prompt), tokens_in(text), calls=1))
 
-    def _reply(self, purpose: str, prompt: str, record: Record) -> str:  # noqa: PLR0911 - one for each kind of prompt
+    def _reply(self, purpose: str, prompt: str, record: Record) -> str:  # noqa: C901, PLR0911 - one for each kind of prompt
         match self._method, purpose:
             case _, "mentions":
                 return "\n".join(self._mentions(record))
@@ -64,27 +78,52 @@ class Oracle:
                 return self._counsel(purpose, prompt, record)
             case "graph-cot", _:
                 return self._one_function(purpose, prompt, record)
+            case "oda", "turn":
+                return self._turn(prompt, record)
             case "oda", "action":
                 return self._explore(prompt, record)
             case "oda", "reflection":
                 return _select(prompt, record)
             case "oda", _:
                 return _answer(prompt, record)
+            case method, _ if method in WITHOUT_GRAPH:
+                return f"{{{UNKNOWN}}}"
             case _, "relations":
                 wanted = set(_RELATION.findall(record.sparql))
                 return _scored(prompt, "Its relations", lambda line: bool(wanted & {*_RELATION.findall(line)}))
             case _, "entities":
                 return _scored(prompt, "Reached", lambda line: any(_names(gold, line) for gold in record.golds))
             case _, "enough":
-                return "Yes" if _shown(prompt, record) else "No"
+                return "Yes" if _shown(_found(prompt, record), record) else "No"
             case _:
-                return " ".join(f"{{{text}}}" for text in _shown(prompt, record) or [UNKNOWN])
+                return " ".join(f"{{{text}}}" for text in _shown(_found(prompt, record), record) or [UNKNOWN])
+
+    def _call(self, request: LlmRequest, record: Record) -> FunctionCall:
+        """Make the call that answers the question, then answer with what its result shows."""
+        results = [message.content for message in request.messages if message.role == "tool"]
+        calls = self._calls[record.id]
+        if not results:
+            return (
+                called("Sparql", query=calls.sparql)
+                if calls.compose is None
+                else called("Compose", expression=calls.compose)
+            )
+        found = _shown(results[-1], record)
+        if len(found) >= LONG:
+            return called("answer", all_of=1)
+        return called("answer", **(cited(found) if found else {"outcome": "not_in_graph", "reason": ABSENT}))
+
+    def _turn(self, prompt: str, record: Record) -> str:
+        """Go the next step of the query, or answer."""
+        computed = record.kind in COMPUTED and not any(gold.id for gold in record.golds)
+        ways = ways_of(self._calls[record.id])
+        return turn(prompt, ways, len(record.golds), lambda text: _shown(text, record), computed=computed)
 
     def _mentions(self, record: Record) -> list[str]:
         """Name what the question is about, as the call names it."""
         expression = self._calls[record.id].compose or self._calls[record.id].sparql
         named = _NAME.findall(expression.replace('@"', '"') if record.answerable else expression)
-        return named[:5] or _ABSENT.findall(record.sparql) or [record.question]
+        return named[:5] or _TYPE.findall(expression) or _ABSENT.findall(record.sparql) or [record.question]
 
     def _counsel(self, purpose: str, prompt: str, record: Record) -> str:
         """Call the expression that answers the question, then finish with what it showed."""
@@ -101,14 +140,18 @@ class Oracle:
         return action if purpose == "action" else f"Plan: one call\nThought: It gives the answer.\nAction: {action}"
 
     def _one_function(self, purpose: str, prompt: str, record: Record) -> str:
-        """Call the expression where it is one function, then finish with what it showed."""
+        """Call the expression where it is one function, or go its steps; finish once the answers were shown."""
         if purpose == "thought":
             return "I look for the answer."
-        expression = self._calls[record.id].compose or ""
-        seen = _observed(prompt)
-        if not seen and expression.count("[") == 1:
-            return expression
-        return f"Finish[{', '.join(_shown(seen, record) or [UNKNOWN])}]"
+        calls = self._calls[record.id]
+        seen = _observations(prompt)
+        single = calls.compose if calls.compose is not None and calls.compose.count("[") == 1 else None
+        found = _shown("\n".join(seen), record)
+        over = record.kind not in COMPUTED and 0 < len(record.golds) == len(found)
+        action = None if over or len(seen) >= MOST_STEPS else single or next_function(ways_of(calls), seen)
+        if action is None or (single and seen):
+            return f"Finish[{', '.join(found or [UNKNOWN])}]"
+        return action
 
     def _explore(self, prompt: str, record: Record) -> str:
         """Explore the candidates one after the other, until the memory holds the answer."""
@@ -135,6 +178,11 @@ def _answer(prompt: str, record: Record) -> str:
     """Answer with what the memory shows."""
     memory = _DATA.findall(prompt)[-2]
     return "\n".join(("Answer:", *(_shown(memory, record) or ["Not in the graph: what is asked for."])))
+
+
+def _found(prompt: str, record: Record) -> str:
+    """Return what a prompt gives of the graph: its data but for the question."""
+    return "\n".join(each for each in _DATA.findall(prompt) if each not in {_NOTHING, record.question})
 
 
 def _shown(prompt: str, record: Record) -> list[str]:
@@ -167,6 +215,10 @@ def _observed(prompt: str) -> str:
     if _STEPS in last:
         steps = _DATA.findall(last.partition(_STEPS)[2])[0]
         lines = [line for line in steps.splitlines() if not _OWN.match(line)]
-        return "" if lines == ["(nothing)"] else "\n".join(lines)
-    found = re.findall(r"Observation \d+:(.*?)(?=\n(?:Thought|Plan|Action) \d+|</data>|\Z)", last, re.DOTALL)
-    return "\n".join(found)
+        return "" if lines == [_NOTHING] else "\n".join(lines)
+    return "\n".join(_observations(prompt))
+
+
+def _observations(prompt: str) -> list[str]:
+    """Return the numbered observations after the question."""
+    return _OBSERVATION.findall(prompt.rpartition("Question:")[2])

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import aclosing
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 import anyio
 import platformdirs
@@ -31,15 +31,13 @@ from kg_server.app import build_server
 from kg_server.settings import Settings
 
 WORLD: Final = "sample:world"
-METHODS: Final[tuple[MethodName, ...]] = ("oda", "graph-counselor", "tog", "graph-cot", "graph-rag-1", "text-rag")
-BY_PAPER: Final = frozenset({"oda"})
-"""Methods that the oracle plays as their papers describe them."""
+METHODS: Final[tuple[MethodName, ...]] = get_args(MethodName)
 
 
 def main() -> None:
     """Run the methods, and print a table, what went wrong, and where the picture is."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("methods", nargs="*", help="the methods; six by default")
+    parser.add_argument("methods", nargs="*", help="the methods; all by default")
     parser.add_argument("--sample", type=int, help="how many questions are drawn; all by default")
     parser.add_argument("--seed", type=int, default=0, help="what the draw begins with")
     parser.add_argument("--out", type=Path, help="where the runs are kept; a new folder by default")
@@ -83,7 +81,6 @@ async def _played(method: MethodName, folder: Path, tools: Toolbox, sample: int 
         linking="model",
         sample=sample,
         seed=seed,
-        settings=("manner=paper",) if method in BY_PAPER else (),
     )
     oracle = Oracle(method, read_questions("world", QUESTIONS), read_calls())
     if failed := await run(plan, folder, tools, Models(oracle)):

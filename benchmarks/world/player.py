@@ -43,14 +43,17 @@ class Player:
         asked, calls = next(each for text, each in self._calls.items() if text in request.messages[1].content)
         results = [message.content for message in request.messages if message.role == "tool"]
         if not results:
-            call = _call("Compose", expression=calls.compose) if calls.compose else _call("Sparql", query=calls.sparql)
+            call = (
+                called("Compose", expression=calls.compose) if calls.compose else called("Sparql", query=calls.sparql)
+            )
         else:
-            call = _call("answer", **_answer(asked, calls, results[-1]))
+            call = called("answer", **_answer(asked, calls, results[-1]))
         usage = Usage(estimated_tokens(request), tokens_in(call.name + call.arguments), calls=1)
         return Completion("", usage, "tool_calls", (call,))
 
 
-def _call(name: str, **arguments: object) -> FunctionCall:
+def called(name: str, **arguments: object) -> FunctionCall:
+    """Return a call of a function."""
     return FunctionCall(f"{name}1", name, json.dumps(arguments, ensure_ascii=False))
 
 
@@ -59,9 +62,9 @@ def _answer(asked: Asked, calls: Calls, result: str) -> dict[str, object]:
     first = result.partition("\n")[0].removeprefix("[1] ")
     found = [] if refused(first) else list(read_result(calls.compose or "", result))[: 1 if calls.first else None]
     if asked.kind == YES_NO and not refused(first):
-        return _cited([str(bool(found)).lower()])
+        return cited([str(bool(found)).lower()])
     if found:
-        return {"all_of": 1} if len(found) >= LONG else _cited(found)
+        return {"all_of": 1} if len(found) >= LONG else cited(found)
     outcome = "unknown_entity" if first.startswith(_NO_ENTITY) else "not_in_graph"
     return {"outcome": outcome, "reason": first}
 
@@ -71,7 +74,8 @@ def refused(result: str) -> bool:
     return result.startswith(_REFUSALS)
 
 
-def _cited(texts: Sequence[str]) -> dict[str, object]:
+def cited(texts: Sequence[str]) -> dict[str, object]:
+    """Return the arguments of `answer` for texts that the first result shows."""
     return {"answers": [{"text": text, "results": [1]} for text in texts]}
 
 

@@ -130,6 +130,17 @@ async def test_an_expression_is_read_into_statements_in_their_true_direction() -
     )
 
 
+async def test_what_the_graph_denies_is_a_no_that_is_worked_out() -> None:
+    expression = "Where[Q1, P19 = Q5]"
+    denied = replace(gives("0 nodes."), data={**gives("0 nodes.").data, "knowledge": "denied"})
+    found = await perform(KnowledgeGraph(PlayedGraph({expression: denied})), Query((expression,)))
+    unknown = await perform(KnowledgeGraph(PlayedGraph({expression: gives("0 nodes.")})), Query((expression,)))
+    assert source("Was Goethe born in Hesse?", "false", found.read) == Answer(
+        "false", "computed", (), (f"{expression} = false",)
+    )
+    assert source("Was Goethe born in Hesse?", "false", unknown.read) == Answer("false", "model")
+
+
 def fitted(whole: Sequence[Step], fits: Callable[[Sequence[Step]], bool]) -> Sequence[Step] | None:
     """Return the first of the shortenings that fits."""
     return next((shorter for shorter in shortenings(whole) if fits(shorter)), None)

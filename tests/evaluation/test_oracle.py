@@ -25,10 +25,19 @@ async def test_think_on_graph_reaches_what_chains_of_relations_reach(tmp_path: P
     assert len(scores) >= 3
 
 
+async def test_the_agents_answer_what_their_tools_can_tell(tmp_path: Path) -> None:
+    runs = await played(["oda", "graph-counselor", "tools"], tmp_path, sample=5, seed=4)
+    wrong = [(run.name, each.record.id) for run in runs for each in run.outcomes if score(each, "set") != 1.0]
+    kinds = {each.record.kind for each in runs[0].outcomes}
+    assert ([len(run.outcomes) for run in runs], wrong, len(kinds)) == ([5] * 3, [], 5)
+    sources = {answer.source for run in runs for each in run.outcomes for answer in each.answers}
+    assert sources <= {"graph", "computed"}
+
+
 async def test_the_oracle_says_only_what_a_prompt_shows() -> None:
     records = read_questions("world", QUESTIONS)
     oracle = Oracle("text-rag", records, read_calls())
     for record in records[:20]:
         prompt = f"Answer the question.\n<data>\n{record.question}\n</data>"
         request = LlmRequest((Message("user", prompt),), "answer", 0.0, 256)
-        assert record.kind in {"count", "aggregation", "yes-no"} or (await oracle.complete(request)).text == "{unknown}"
+        assert (await oracle.complete(request)).text == "{unknown}"

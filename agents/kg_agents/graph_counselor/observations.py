@@ -18,6 +18,7 @@ from kg_agents.tool_calls import ToolError, ToolRefusal
 _NO_STATEMENT: Final = frozenset({"error", "none", "at least"})
 _RESULT: Final = 5
 _TRIPLE: Final = 3
+_DENIED: Final = ("false", "no")
 _NEAR: Final = 2
 """How far around the entities of a question is looked before the first step."""
 
@@ -143,4 +144,6 @@ def _read(composed: Composed, query: Query) -> Read:
             facts[result, relation[1:], node] = None
         elif relation:
             facts[node, relation, result if kind == "node" else f'"{result}"'] = None
+    if composed.denied and len(query.parts) == 1:
+        worked += (Worked(query.written, answer) for answer in _DENIED)
     return Read(tuple(dict.fromkeys((*facts, *evidence))), tuple(worked))

@@ -76,7 +76,7 @@ class Turns:
             if last:
                 run.note(turn.action, "not done: the turns are over", kept)
                 return "iterations"
-            found = await self._act(seen, turn.action, kept)
+            found = await self._act(seen, turn)
             run.note(turn.action, found, kept)
             run.history[str(turn.action)] = f"{_named(turn.action, run)}: {found}"
         except FailedReply as failure:
@@ -122,15 +122,16 @@ class Turns:
             run.memory = appended.memory
         return kept
 
-    async def _act(self, seen: Exploration, action: Action, kept: Sequence[Triple]) -> str:
+    async def _act(self, seen: Exploration, turn: Turn) -> str:
         """Do what a turn asks for, and return what came of it, in words.
 
         Raises:
             ToolError: The graph refused.
         """
+        action = turn.action
         match action.name:
             case "Look":
-                return await self._compare(seen, action.about, kept)
+                return await self._compare(seen, action.about, turn.kept)
             case "Search":
                 return await self._search(seen, action.about)
             case "GetPath":
@@ -175,11 +176,14 @@ class Turns:
                 left -= len(bundle.facts)
         return tuple(kept)
 
-    async def _compare(self, seen: Exploration, relation: str, kept: Sequence[Triple]) -> str:
-        """Show one relation of all ends of the facts that were kept: dates to compare, or what several have."""
+    async def _compare(self, seen: Exploration, relation: str, kept: Sequence[int]) -> str:
+        """Show one relation of all ends of the facts that the turn keeps, or else of all that were kept before."""
         run, chosen = seen.run, self.means.settings
         ends = dict.fromkeys(
-            end for head, _, tail in kept or run.facts for end in (head, tail) if not end.startswith('"')
+            end
+            for head, _, tail in [seen.ledger.facts[each - 1] for each in kept] or run.facts
+            for end in (head, tail)
+            if not end.startswith('"')
         )
         facts: dict[Triple, None] = {}
         said = ""
