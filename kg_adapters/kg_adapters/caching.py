@@ -172,7 +172,7 @@ class CachingAdapter:
     def _take_on(self, adapter: KGAdapter) -> None:
         """Give this adapter the optional abilities of the one that it asks, and no others."""
         if isinstance(adapter, SupportsLearning):
-            self.learn_profile = adapter.learn_profile
+            self.learn_profile, self.known_profile = adapter.learn_profile, adapter.known_profile
         if isinstance(adapter, SupportsPaths):
             self.paths = partial(_paths, self._paths, adapter)
         if isinstance(adapter, SupportsSets):
@@ -217,4 +217,5 @@ async def _surroundings(
     asked = tuple(dict.fromkeys(request.entities))
     found = await each(kept, (request.per_relation, request.per_entity, request.values), asked, ask)
     labels = {term: label for around in found.values() for term, label in around.labels.items()}
-    return surroundings_of(asked, {entity: around.page for entity, around in found.items()}, labels)
+    aliases = {relation: names for around in found.values() for relation, names in around.aliases.items()}
+    return surroundings_of(asked, {entity: around.page for entity, around in found.items()}, labels, aliases)

@@ -23,7 +23,7 @@ from kg_adapters.models import (
     SparqlAnswer,
 )
 from kg_adapters.prefixes import Prefixes
-from kg_adapters.profile import GraphProfile
+from kg_adapters.profile import GraphProfile, unknown_profile
 from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.set_requests import Computed, SetRequest
 from kg_adapters.terms import Fact, Iri, Node
@@ -148,6 +148,17 @@ class SupportsLearning(Protocol):
             BackendUnavailable: The graph cannot be reached; never with `when_asked`.
         """
         ...
+
+    def known_profile(self) -> GraphProfile:
+        """Return what is known of the profile now, without asking the graph; it counts as asked for."""
+        ...
+
+
+async def known_profile(graph: KGAdapter) -> GraphProfile:
+    """Return the profile of a graph, or what is known of it now where a request would tell more."""
+    if isinstance(graph, SupportsLearning):
+        return graph.known_profile()
+    return unknown_profile() if graph.remote else await graph.profile()
 
 
 @runtime_checkable

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from typing import Final, Protocol, TypeAlias, TypeVar, overload, runtime_checkable
 
@@ -18,6 +18,8 @@ from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term, Triple,
 Ints: TypeAlias = npt.NDArray[np.int32]
 Longs: TypeAlias = npt.NDArray[np.int64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
+
+_NO_ALIASES: Final[Mapping[Iri, Sequence[str]]] = {}
 
 MAX_ALIASES: Final = 8
 """How many other names of a relation count at most."""
@@ -96,7 +98,7 @@ class Surroundings:
         sampled: The entities that have more facts than are here.
         ids: The store's own numbers, where the graph has some.
         far_literals: The literals, one for each attribute, in the order of the facts.
-        relation_aliases: Other names of each relation, where the graph has them at hand; empty where it would have to
+        relation_aliases: Other names of each relation, where the graph has them at hand; none where it would have to
             ask for them.
     """
 
@@ -187,7 +189,10 @@ def spoken_aliases(vocabulary: Vocabulary, aliases: Iterable[Literal]) -> tuple[
 
 
 def surroundings_of(
-    around: tuple[Node, ...], pages: Mapping[Node, NeighborPage], labels: Mapping[Node, str]
+    around: tuple[Node, ...],
+    pages: Mapping[Node, NeighborPage],
+    labels: Mapping[Node, str],
+    aliases: Mapping[Iri, Sequence[str]] = _NO_ALIASES,
 ) -> Surroundings:
     """Return the facts of pages as arrays.
 
@@ -195,6 +200,7 @@ def surroundings_of(
         around: The entities, each once.
         pages: By entity, its facts in both directions; none for what the graph does not mention.
         labels: What the relations and far nodes are called.
+        aliases: What else relations are called.
     """
     edges = [edge for place, entity in enumerate(around) for edge in _edges(place, entity, pages.get(entity))]
     relations = sorted({relation for _, _, relation, _ in edges})
@@ -214,6 +220,7 @@ def surroundings_of(
         far_labels=[*(labels.get(each) for each in far_nodes), *(each.value for each in literals)],
         sampled=tuple(entity for entity in around if entity in pages and pages[entity].truncated),
         far_literals=literals,
+        relation_aliases=[aliases.get(each, ()) for each in relations],
     )
 
 
@@ -253,6 +260,7 @@ class Around:
 
     page: NeighborPage
     labels: Mapping[Node, str]
+    aliases: Mapping[Iri, Sequence[str]] = field(default_factory=dict[Iri, Sequence[str]])
 
 
 def parts_of(found: Surroundings) -> dict[Node, Around]:
@@ -267,9 +275,12 @@ def parts_of(found: Surroundings) -> dict[Node, Around]:
         facts[place].append(found.fact(edge))
         labels[place].update((term, label) for term, label in ends if label is not None)
     sampled = frozenset(found.sampled)
+    aliases = dict(zip(found.relations, found.relation_aliases, strict=False))
     return {
         entity: Around(
-            NeighborPage(tuple(facts[place]), Count(len(facts[place])), truncated=entity in sampled), labels[place]
+            NeighborPage(tuple(facts[place]), Count(len(facts[place])), truncated=entity in sampled),
+            labels[place],
+            {fact.relation: names for fact in facts[place] if (names := aliases.get(fact.relation))},
         )
         for place, entity in enumerate(found.entities)
     }

@@ -41,7 +41,15 @@ async def absence(graph: KGAdapter, entity: Node, relation: Iri, direction: Dire
     """Return what it means that an entity has no edge, or no value, over a relation."""
     if otherwise := await _otherwise(graph, entity, relation):
         return Absence("stated", otherwise)
-    found = await _most_telling(graph, [entity], relation, direction)
+    profile = await graph.profile()
+    return absence_among(profile, await told_by(graph, profile, [entity]), relation, direction)
+
+
+def absence_among(
+    profile: GraphProfile, classes: Iterable[ClassProfile], relation: Iri, direction: Direction = "out"
+) -> Absence:
+    """Return what it means that an instance of some classes has neither an edge nor a value over a relation."""
+    found = _most_telling(profile, classes, relation, direction)
     if found is None:
         return Absence("unknown", "how many others have one is not known")
     coverage, known = found
@@ -117,17 +125,16 @@ async def _otherwise(graph: KGAdapter, entity: Node, relation: Iri) -> str:
     return ""
 
 
-async def _most_telling(
-    graph: KGAdapter, entities: Sequence[Node], relation: Iri, direction: Direction
+def _most_telling(
+    profile: GraphProfile, classes: Iterable[ClassProfile], relation: Iri, direction: Direction
 ) -> tuple[Coverage, PropertyProfile | None] | None:
-    """Return how many have a relation in that class of some entities where most have it; None if nothing is known."""
-    profile = await graph.profile()
+    """Return how many have a relation in that of some classes where most have it; None if nothing is known."""
     asked: list[tuple[Iri, Direction]] = [(relation, direction)]
     if (inverse := profile.inverse_of(relation)) is not None:
         asked.append((inverse, OPPOSITE[direction]))
     found = [
         (coverage, known.property(iri, side))
-        for known in await told_by(graph, profile, entities)
+        for known in classes
         for iri, walked in asked
         for side in _SIDES[walked]
         if (coverage := known.coverage(iri, side)) is not None
@@ -138,8 +145,12 @@ async def _most_telling(
 async def told_by(graph: KGAdapter, profile: GraphProfile, entities: Sequence[Node]) -> list[ClassProfile]:
     """Return the profiles of the classes that say something of some entities."""
     described = await graph.describe(entities)
-    types = dict.fromkeys(each for node in entities if node in described for each in described[node].types)
-    found = (profile.profile_of(owner) for owner in _owners(profile, types))
+    return telling_classes(profile, [each for node in entities if node in described for each in described[node].types])
+
+
+def telling_classes(profile: GraphProfile, types: Iterable[Node]) -> list[ClassProfile]:
+    """Return the profiles of the classes that say something of an entity of some types."""
+    found = (profile.profile_of(owner) for owner in _owners(profile, dict.fromkeys(types)))
     return [known for known in found if known is not None]
 
 

@@ -52,7 +52,7 @@ def refused(code: str, **more: object) -> Mapping[str, object]:
 async def test_names_are_those_of_the_first_language_that_an_entity_has() -> None:
     async with api(languages=("ja",)) as (client, _):
         assert await client.entities(["Q1490", "Q2", "Q3", "P17"]) == {
-            "Q1490": Named("Q1490", "東京", "capital of Japan"),
+            "Q1490": Named("Q1490", "東京", "capital of Japan", ("Tokio",)),
             "Q2": Named("Q2", "Mul only", None),
             "Q3": Named("Q3", "Seulement", "en français"),
             "P17": Named("P17", "country", None),

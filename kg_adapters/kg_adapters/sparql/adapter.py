@@ -2,12 +2,13 @@
 # ruff: noqa: D102 - what an adapter's methods do is documented on the protocol
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import anyio
 
-from kg_adapters.errors import InvalidRequest, Unsupported
+from kg_adapters.errors import InvalidRequest, KGError, Unsupported
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import (
     Candidate,
@@ -154,7 +155,8 @@ class SparqlAdapter:
         return await self._edges.contains(facts)
 
     async def surroundings(self, request: SurroundingsRequest) -> Surroundings:
-        return await self._edges.surroundings(request)
+        found = await self._edges.surroundings(request)
+        return replace(found, relation_aliases=[self._relations.aliases(each) for each in found.relations])
 
     async def features(self, request: FeatureRequest) -> Mapping[Node, FeaturePage]:
         return await self._descriptions.features(request)
@@ -170,6 +172,15 @@ class SparqlAdapter:
 
     async def learn_profile(self, *, when_asked: bool = False) -> None:
         await self._profiles.learn(when_asked=when_asked)
+        known = self.known_profile()
+        relations = {each.relation for owner in (known.everything, *known.classes) for each in owner.properties}
+        if relations and self._parts.names is None:
+            # Without an answer they are learned when somebody looks for a relation.
+            with suppress(KGError):
+                await self._relations.learn_aliases(relations)
+
+    def known_profile(self) -> GraphProfile:
+        return self._profiles.known()
 
     async def schema(self) -> GraphSchema:
         async with self._surveying:

@@ -55,6 +55,13 @@ class ProfileKeeper:
             self._settled.set()
         return self._known or unknown_profile()
 
+    def known(self) -> GraphProfile:
+        """Return what is known of the graph, or was in an earlier session; what learns it begins."""
+        self._wanted.set()
+        if self._known is None and self._file is not None:
+            self._known = self._file.profile()
+        return self._known or unknown_profile()
+
     async def learn(self, *, when_asked: bool = False) -> None:
         """Learn the profile, however long it takes, and return when it is known.
 

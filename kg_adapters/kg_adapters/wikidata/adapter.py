@@ -170,6 +170,7 @@ class WikidataAdapter:
             entities=tuple(known[node] for node in found.entities),
             sampled=tuple(known[node] for node in found.sampled),
             relation_labels=[labels.get(relation) for relation in found.relations],
+            relation_aliases=[self._names.aliases(relation) for relation in found.relations],
         )
 
     async def features(self, request: FeatureRequest) -> Mapping[Node, FeaturePage]:
@@ -189,6 +190,9 @@ class WikidataAdapter:
 
     async def learn_profile(self, *, when_asked: bool = False) -> None:
         await self._main.graph.learn_profile(when_asked=when_asked)
+
+    def known_profile(self) -> GraphProfile:
+        return self._main.graph.known_profile()
 
     async def schema(self) -> GraphSchema:
         found = await self._main.graph.schema()

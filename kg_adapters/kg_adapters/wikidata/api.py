@@ -44,11 +44,13 @@ class Named:
         id: Its id; another one than was asked for where that was merged into it.
         label: Its name in the first language that it has one in.
         description: What it is, likewise.
+        aliases: Its other names in the languages of the options; of items only where a property was asked for too.
     """
 
     id: str
     label: str | None
     description: str | None
+    aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,8 @@ class WikidataApi:
 
         async def ask(batch: Sequence[str]) -> None:
             languages = {"languages": "|".join(self._options.all_languages), "languagefallback": "1"}
-            named = await self._about(batch, props="labels|descriptions", **languages)
+            props = "labels|descriptions" + ("|aliases" if any(map(_is_property, batch)) else "")
+            named = await self._about(batch, props=props, **languages)
             found.update(named)
             if nameless := [each for each, entity in named.items() if entity.label is None]:
                 found.update(await self._about(nameless, props="labels|descriptions"))
@@ -210,7 +213,9 @@ class WikidataApi:
     def _name(self, asked: str, entity: Entity) -> Named:
         label, description = self._chosen(entity.labels), self._chosen(entity.descriptions)
         merged = entity.redirects is not None and entity.redirects.merged == asked
-        return Named(entity.redirects.to if entity.redirects and merged else asked, label, description)
+        spoken = (entity.aliases.get(language, ()) for language in self._options.all_languages)
+        others = tuple(dict.fromkeys(text.value for texts in spoken for text in texts))
+        return Named(entity.redirects.to if entity.redirects and merged else asked, label, description, others)
 
     def _chosen(self, texts: Mapping[str, Text]) -> str | None:
         """Return a text in the preferred language, or in that which sorts first."""
@@ -271,6 +276,10 @@ class WikidataApi:
 def _can_exist(text: str) -> bool:
     """Say whether a text can be an id: one that cannot fails the whole request."""
     return _ID.fullmatch(text) is not None and int(text[1:]) <= _LARGEST
+
+
+def _is_property(text: str) -> bool:
+    return text.startswith("P")
 
 
 def _is_gone(entity: Entity) -> bool:

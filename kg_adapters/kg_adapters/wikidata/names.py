@@ -1,8 +1,9 @@
 """What entities and properties are called, remembered for a while."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from kg_adapters.sparql.label_memory import LabelMemory
+from kg_adapters.surroundings import MAX_ALIASES
 from kg_adapters.terms import Iri, Node
 from kg_adapters.wikidata.api import Named, WikidataApi
 from kg_adapters.wikidata.namespaces import entity, id_of
@@ -37,6 +38,7 @@ class WikidataNames:
         self._api = api
         self._memory = memory
         self._properties = properties
+        self._aliases: dict[Node, Sequence[str]] = {}
 
     async def labels(self, terms: Collection[Node]) -> dict[Node, str]:
         """Return labels, as `KGAdapter.labels` does; fifty that are not known cost a request.
@@ -51,11 +53,17 @@ class WikidataNames:
             named = await self._api.entities(set(missing.values()))
             for term, text in missing.items():
                 label = named[text].label if text in named else None
+                if text in named and named[text].aliases:
+                    self._aliases[term] = named[text].aliases[:MAX_ALIASES]
                 self._memory_of(text).learn({term: label})
                 if label is None:
                     self._memory_of(text).learn_nameless([term])
                 known[term] = label or ""
         return {term: label for term, label in known.items() if label}
+
+    def aliases(self, relation: Iri) -> Sequence[str]:
+        """Return the other names of a property, which came along with its label."""
+        return self._aliases.get(relation, ())
 
     async def look_up(self, nodes: Iterable[Node]) -> Mapping[Node, Named]:
         """Return what the web API says of entities; those that do not exist, or no longer, are left out.

@@ -9,13 +9,17 @@ import anyio
 from pydantic import Field
 
 from kg_adapters.errors import InvalidRequest, ModelBusy, ModelUnavailable
-from kg_adapters.protocol import KGAdapter
+from kg_adapters.profile import unknown_profile
+from kg_adapters.protocol import KGAdapter, known_profile
 from kg_adapters.terms import Literal, Node, Term
+from kg_server.budget import token_count
 from kg_server.intermediates import said_of_held
-from kg_server.inverses import InverseOf, no_inverse
+from kg_server.inverses import InverseOf
+from kg_server.meaning import Meaning
 from kg_server.names import MAX_LABEL, Names
 from kg_server.observation.choosing import written_out
 from kg_server.observation.groups import Group
+from kg_server.observation.lacking import Known, Lacking, lacking
 from kg_server.observation.lines import also, counted, lines_of
 from kg_server.observation.reach import Observation, Reach, Seed
 from kg_server.observation.scoring import AWAY, BUSY, Scorer, SpellingScorer
@@ -164,8 +168,9 @@ async def observation(
     reach: Reach,
     max_tokens: int,
     on_hop: OnHop,
+    meaning: Meaning | None = None,
 ) -> Answer:
-    """Answer observe.
+    """Answer observe; with a meaning, it says what is asked for and missing.
 
     Raises:
         InvalidRequest: The question is blank, or some of several ids are none of this graph.
@@ -174,23 +179,32 @@ async def observation(
     asked = " ".join(question.split())
     if not asked:
         raise InvalidRequest("The question is blank. Say in words what you want to know about the entities.")
-    entity_labels = await seeds_of(graph, entities)
+    described = await seeds_of(graph, entities)
     seeds = [
-        Seed(node, inquiry(asked, spoken(node, label)), label is not None) for node, label in entity_labels.items()
+        Seed(node, inquiry(asked, spoken(node, each.label)), each.label is not None) for node, each in described.items()
     ]
-    # Of a remote graph the profile is not asked for.
-    inverse_of = no_inverse if reach.to_the_letter or graph.remote else (await graph.profile()).inverse_of
-    seen, ranked_by = await _searched(graph, scorer, seeds, reach, on_hop, inverse_of)
+    profile = unknown_profile() if reach.to_the_letter else await known_profile(graph)
+    seen, ranked_by = await _searched(graph, scorer, seeds, reach, on_hop, profile.inverse_of)
     labels: Mapping[Node, str] = {
-        **{node: label for node, label in entity_labels.items() if label is not None},
+        **{node: each.label for node, each in described.items() if each.label is not None},
         **seen.labels,
     }
+    missing: Lacking | None = None
+    if meaning is not None and seen.hops and not reach.to_the_letter:
+        whole = {node: each for node, each in described.items() if not (graph.remote and node in seen.sampled)}
+        known = Known(profile, graph.vocabulary, whole, seen.stated, Names(graph.prefixes, labels))
+        missing = await lacking(meaning, known, asked)
+    room = max_tokens if missing is None else max(max_tokens // 2, max_tokens - 3 * token_count(missing.said))
     # A small budget shortens labels, so that a fact fits into it.
-    names = with_notes(Names(graph.prefixes, labels, min(MAX_LABEL, max_tokens // 8)), seen)
-    groups = written_out(seen.groups, inverse_of, cut=not reach.to_the_letter)
+    names = with_notes(Names(graph.prefixes, labels, min(MAX_LABEL, room // 8)), seen)
+    groups = written_out(seen.groups, profile.inverse_of, cut=not reach.to_the_letter)
     rows = [_row(group, names) for group in groups]
-    report = _Report(tuple(entity_labels), reach, seen, groups, rows, lines_of(groups, names), names, ranked_by)
-    return report.answer(max_tokens)
+    report = _Report(tuple(described), reach, seen, groups, rows, lines_of(groups, names), names, ranked_by)
+    answer = report.answer(room)
+    if missing is None:
+        return answer
+    told = {"summary": f"{answer.result.summary}{missing.said}", "knowledge": missing.knowledge}
+    return replace(answer, result=answer.result.model_copy(update=told))
 
 
 def with_notes(names: Names, seen: Observation) -> Names:

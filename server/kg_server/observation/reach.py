@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kg_adapters.terms import Fact, Node
+from kg_adapters.terms import Fact, Iri, Node
 from kg_server.observation.groups import Group
 from kg_server.observation.wording import Inquiry
 
@@ -77,3 +77,8 @@ class Observation:
     edges: int
     hops: int
     stopped: bool
+
+    @property
+    def stated(self) -> frozenset[Iri]:
+        """The relations of what is stated around the seeds, in either direction."""
+        return frozenset(group.relation for group in self.groups if group.hop == 1)

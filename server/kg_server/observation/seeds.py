@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from kg_adapters.errors import InvalidRequest, KGError, UnknownEntity
+from kg_adapters.models import Description
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node
 from kg_server.resolve import entity_of, unknown_entity
@@ -12,8 +13,8 @@ EXPLAINED: Final = 3
 """For how many unknown ids the error says what may have been meant; the others it names."""
 
 
-async def seeds_of(graph: KGAdapter, ids: Sequence[str]) -> dict[Node, str | None]:
-    """Return the entities that ids stand for, each once, with their labels.
+async def seeds_of(graph: KGAdapter, ids: Sequence[str]) -> dict[Node, Description]:
+    """Return the entities that ids stand for, each once, with what they are.
 
     Raises:
         InvalidRequest: Some ids are none, or of no entity of this graph: all of them are named.
@@ -32,7 +33,7 @@ async def seeds_of(graph: KGAdapter, ids: Sequence[str]) -> dict[Node, str | Non
         refused[text] = await unknown_entity(graph, nodes[text], text)
     if refused:
         raise _refusal(refused, unknown[EXPLAINED:])
-    return {node: described[node].label for node in nodes.values()}
+    return {node: described[node] for node in nodes.values()}
 
 
 def _refusal(explained: dict[str, KGError], others: Sequence[str]) -> KGError:

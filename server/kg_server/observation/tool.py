@@ -1,7 +1,6 @@
 """The tool observe."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Final
 
 from mcp.server.mcpserver import Context
@@ -9,15 +8,12 @@ from mcp.types import CallToolResult
 from pydantic import Field
 
 from kg_adapters.protocol import KGAdapter
-from kg_server.budget import token_count
 from kg_server.entity_arguments import read_entities
 from kg_server.mcp_server import SextantServer, reading
 from kg_server.meaning import Meaning
 from kg_server.observation.answer import ObserveResult, observation
-from kg_server.observation.lacking import Lacking, lacking
 from kg_server.observation.reach import Reach
 from kg_server.observation.scoring import Scorer
-from kg_server.resolve import require_entity
 from kg_server.settings import Settings
 from kg_server.tools import EntityId, Hops, Text, Tokens
 
@@ -32,7 +28,7 @@ class ObserveTool:
         graph: Where the triples come from.
         settings: Limits and defaults.
         scorer: Gives what ranks.
-        meaning: Tells what is asked for; without it nothing is said of what an entity lacks.
+        meaning: Tells what is asked for; without it nothing is said of what the entities lack.
     """
 
     def __init__(
@@ -78,25 +74,14 @@ class ObserveTool:
             await context.report_progress(hop, hops, f"observed {hop} of {hops} hops")
 
         read = await read_entities(self._graph, *entities)
-        missing = await self._lacking(question, read.ids)
-        room = read.room(self._settings.max_tokens if max_tokens is None else max_tokens)
         answer = await observation(
             self._graph,
             await self._scorer(),
             question=question,
             entities=read.ids,
             reach=reach,
-            max_tokens=room if missing is None else max(room // 2, room - 3 * token_count(missing.said)),
+            max_tokens=read.room(self._settings.max_tokens if max_tokens is None else max_tokens),
             on_hop=on_hop,
+            meaning=self._meaning,
         )
-        if missing is not None:
-            told = {"summary": f"{answer.result.summary}{missing.said}", "knowledge": missing.knowledge}
-            answer = replace(answer, result=answer.result.model_copy(update=told))
         return read.told(answer).to_mcp()
-
-    async def _lacking(self, question: str, ids: Sequence[str]) -> Lacking | None:
-        """Return what the only entity lacks of what is asked; nothing where that would take more requests."""
-        if self._meaning is None or len(ids) > 1 or self._graph.remote or self._settings.observe_score == "paper":
-            return None
-        entity = await require_entity(self._graph, ids[0])
-        return await lacking(self._graph, self._meaning, entity, question)

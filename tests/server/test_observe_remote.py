@@ -1,0 +1,138 @@
+"""observe says the same of a graph behind an endpoint or of Wikidata as of one at hand, once as much is known of it."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import pyoxigraph
+import pytest
+
+from calls import Reply, call, rows
+from kg_adapters.caching import CachingAdapter
+from kg_adapters.labels import Vocabulary
+from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.open_options import OpenOptions
+from kg_adapters.prefixes import WIKIDATA
+from kg_adapters.protocol import KGAdapter, SupportsLearning, known_profile
+from kg_adapters.sparql.adapter import SparqlAdapter
+from kg_adapters.sparql.dialects import DIALECTS
+from kg_adapters.sparql.queries import Queries
+from kg_adapters.wikidata.opening import open_wikidata
+from kg_adapters.wikidata.pace import Rates
+from sparql_stand_in import StandInEndpoint, parts_of
+from wikidata_stand_in import QUERY, WikidataStandIn, as_wikidata, running
+
+PREFIXES: Final = (
+    "@prefix wd: <http://www.wikidata.org/entity/> . @prefix wdt: <http://www.wikidata.org/prop/direct/> . "
+    "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . @prefix skos: <http://www.w3.org/2004/02/skos/core#> . "
+)
+PEOPLE: Final = PREFIXES + (
+    'wdt:P31 rdfs:label "instance of"@en . wdt:P108 rdfs:label "employer"@en . wdt:P106 rdfs:label "occupation"@en . '
+    'wdt:P40 rdfs:label "child"@en . wdt:P22 rdfs:label "father"@en . wd:Q5 rdfs:label "human"@en . '
+    'wdt:P106 skos:altLabel "career"@en, "Beruf"@de . wdt:P69 rdfs:label "educated at"@en . '
+    'wd:Q1 rdfs:label "Anna Berg"@en ; wdt:P31 wd:Q5 ; wdt:P106 wd:Q21 ; wdt:P40 wd:Q101 . '
+    'wd:Q21 rdfs:label "poet"@en . '
+    'wd:Q2 rdfs:label "Otto Lang"@en ; wdt:P31 wd:Q5 ; wdt:P106 wd:Q21 . '
+    'wd:Q3 rdfs:label "Ida Koch"@en ; wdt:P31 wd:Q5 ; wdt:P108 wd:Q22 . wd:Q22 rdfs:label "City Library"@en . '
+    + "".join(
+        f'wd:Q{100 + n} rdfs:label "Elder {n}"@en ; wdt:P31 wd:Q5 ; wdt:P106 wd:Q21 ; wdt:P40 wd:Q{200 + n} . '
+        f'wd:Q{200 + n} rdfs:label "Younger {n}"@en ; wdt:P31 wd:Q5 ; wdt:P22 wd:Q{100 + n} . '
+        for n in range(24)
+    )
+)
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """A graph that is asked by requests, and how many queries it was sent."""
+
+    graph: CachingAdapter
+    asked: Callable[[], int]
+
+    async def learn(self) -> None:
+        """Learn what is learned beside the answers."""
+        assert isinstance(self.graph, SupportsLearning)
+        await self.graph.learn_profile()
+
+
+@pytest.fixture
+def here(graph_of: Callable[[str], LocalAdapter]) -> LocalAdapter:
+    return graph_of(PEOPLE)
+
+
+@pytest.fixture(params=["endpoint", "wikidata"])
+async def elsewhere(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Elsewhere]:
+    store = pyoxigraph.Store()
+    store.load(PEOPLE, pyoxigraph.RdfFormat.TURTLE)
+    triples = "".join(f"{quad.triple} .\n" for quad in store)
+    if request.param == "endpoint":
+        endpoint = StandInEndpoint(triples)
+        queries = Queries.of(DIALECTS["standard"], Vocabulary())
+        parts = replace(parts_of(endpoint, queries), prefixes=WIKIDATA)
+        async with aclosing(SparqlAdapter(parts)) as adapter:
+            yield Elsewhere(CachingAdapter(adapter), lambda: len(endpoint.asked))
+        return
+    stand_in = WikidataStandIn(as_wikidata(triples.splitlines(keepends=True)))
+    async with running(stand_in):
+        options = OpenOptions(tmp_path, wikidata=stand_in.options())
+        async with aclosing(await open_wikidata("", options, rates=Rates())) as wikidata:
+            yield Elsewhere(CachingAdapter(wikidata), lambda: len(stand_in.asked(QUERY)))
+
+
+async def observed(graph: KGAdapter, question: str, *entities: str) -> Reply:
+    return await call(graph, "observe", question=question, entities=list(entities), hops=2)
+
+
+def whole(summary: str) -> str:
+    """Return what would be said had all of a class been looked at, which of Wikidata's are never."""
+    return summary.replace("humans looked at", "humans")
+
+
+@pytest.mark.parametrize(
+    ("question", "entities"),
+    [
+        ("What is the career of Elder 3?", ["Q103"]),
+        ("Whose father is Elder 4?", ["Q104"]),
+        ("Who employed Elder 5?", ["Q105"]),
+        ("Who is the employer of Anna Berg and Otto Lang?", ["Q1", "Q2"]),
+        ("Where do Anna Berg and Ida Koch work, who is their employer?", ["Q1", "Q3"]),
+    ],
+)
+async def test_the_same_is_said_by_one_request_a_hop_and_one_more(
+    here: LocalAdapter, elsewhere: Elsewhere, question: str, entities: list[str]
+) -> None:
+    await elsewhere.learn()
+    before = elsewhere.asked()
+    theirs = await observed(elsewhere.graph, question, *entities)
+    assert elsewhere.asked() - before <= 1 + 2
+    mine = await observed(here, question, *entities)
+    assert theirs.data["groups"] == mine.data["groups"]
+    assert (whole(theirs.summary), theirs.data["knowledge"]) == (mine.summary, mine.data["knowledge"])
+
+
+async def test_another_name_of_a_relation_counts_and_an_inverse_is_said_once(elsewhere: Elsewhere) -> None:
+    await elsewhere.learn()
+    career = rows((await observed(elsewhere.graph, "What is the career of Elder 3?", "Q103")).data["groups"])
+    assert career[0][:2] == ["Q103", "P106"]
+    assert len([row for row in career if row[0] == "Q103" and "Q203" in row]) == 1
+
+
+async def test_what_several_lack_is_said_of_each_and_not_where_one_has_it(elsewhere: Elsewhere) -> None:
+    await elsewhere.learn()
+    both = await observed(elsewhere.graph, "Who is the employer of Anna Berg and Otto Lang?", "Q1", "Q2")
+    assert whole(both.summary).endswith(
+        " Anna Berg (Q1) has no employer (P108) here; of 51 humans 1 has one, so that says little."
+        " Otto Lang (Q2) has no employer (P108) here; of 51 humans 1 has one, so that says little."
+    )
+    assert both.data["knowledge"] == "unknown"
+    one = await observed(elsewhere.graph, "Who is the employer of Anna Berg and Ida Koch?", "Q1", "Q3")
+    assert (one.data["knowledge"], "has no" in one.summary) == ("stated", False)
+
+
+async def test_what_is_not_known_yet_is_not_asked_for_and_nothing_is_said_of_it(elsewhere: Elsewhere) -> None:
+    reply = await observed(elsewhere.graph, "Who employed Elder 5?", "Q105")
+    assert elsewhere.asked() <= 1 + 2
+    assert (reply.data["knowledge"], "has no" in reply.summary) == ("stated", False)
+    assert (await known_profile(elsewhere.graph)).classes == ()
