@@ -51,7 +51,7 @@ class CommandLine:
 
     def run_given(self, text: str, *words: str) -> Run:
         """Run a command with this on standard input."""
-        before, sys.stdin = sys.stdin, io.StringIO(text)
+        before, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(text.encode()), "utf-8")
         try:
             return self.run(*words)
         finally:

@@ -18,6 +18,7 @@ other text is left as it is, whatever its script.
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Final
 
 # What Python takes for printable although nothing is seen of it: fillers, and what selects a form of another character.
@@ -75,6 +76,18 @@ def clipped(text: str, most: int) -> str:
             break
         end = unit.end()
     return f"{text[:end]}…"
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun, as in `1 triple` and `2 triples`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def listed(parts: Iterable[str], mark: str, most: int = 12) -> str:
+    """Return the first of some texts on one line, and how many more there are."""
+    every = tuple(parts)
+    more = f"{mark}and {len(every) - most:,} more" if len(every) > most else ""
+    return visible_line(mark.join(every[:most])) + more
 
 
 def in_quotes(text: str, most: int = 80) -> str:

@@ -50,6 +50,7 @@ class Vocabulary:
         Iri("http://xmlns.com/foaf/0.1/name"),
         Iri("http://purl.org/dc/terms/title"),
         Iri("http://purl.org/dc/elements/1.1/title"),
+        Iri("http://www.geonames.org/ontology#name"),
     )
     descriptions: tuple[Iri, ...] = (
         Iri("http://schema.org/description"),
@@ -62,6 +63,7 @@ class Vocabulary:
         Iri("http://www.w3.org/2004/02/skos/core#hiddenLabel"),
         Iri("http://schema.org/alternateName"),
         Iri("https://schema.org/alternateName"),
+        Iri("http://www.geonames.org/ontology#alternateName"),
     )
     languages: tuple[str, ...] = ("en", "mul")
     types: tuple[Iri, ...] = (RDF_TYPE, WIKIDATA_TYPES[0])

@@ -6,6 +6,7 @@ from typing import Literal as Choice
 
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term, Triple
+from kg_boundary.shown import counted
 
 EdgeDirection: TypeAlias = Choice["out", "in"]
 Direction: TypeAlias = Choice["out", "in", "both"]
@@ -24,6 +25,10 @@ class Count:
         if self.exact:
             return f"{self.value:,}"
         return f"at least {self.value:,}" if self.value else "uncounted"
+
+    def of(self, one: str, many: str | None = None) -> str:
+        """Return it with its noun, as in `1 triple` and `at least 2 triples`."""
+        return f"{'' if self.exact else 'at least '}{counted(self.value, one, many)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,10 +113,12 @@ def _factory(point: EntryPoint) -> AdapterFactory:
 
 
 def _expected(name: str, adapters: Mapping[str, EntryPoint]) -> str:
+    from kg_adapters.local.sources import expected_endings  # noqa: PLC0415 - rarely needed
+
     shown = repr(name if len(name) <= 80 else name[:80] + "…")
     schemes = "".join(f", {scheme}:…" for scheme in sorted(adapters) if scheme not in _BUILT_IN)
     return (
-        f"There is no graph {shown}. Expected {', '.join(SAMPLES)}, the path of an RDF file (.ttl .nt .nq .trig .rdf "
-        ".jsonld .n3, also .gz), of a folder of such files or of a store that kg-sextant import built, the URL of a "
-        f"SPARQL endpoint, {WIKIDATA}{schemes}."
+        f"There is no graph {shown}. Expected {', '.join(SAMPLES)}, the path of a file ({expected_endings()}), of a "
+        "folder with RDF files or of a store that kg-sextant import built, the URL of a SPARQL endpoint, "
+        f"{WIKIDATA}{schemes}."
     )

@@ -10,6 +10,7 @@ from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, BlankNode, Iri, Liter
 from kg_boundary.shown import shown, shown_within
 from kg_server.budget import fitting
 from kg_server.names import MAX_VALUE, Names, shown_datatype
+from kg_server.plain_values import unit_of
 from kg_server.results import Answer, fitted
 
 
@@ -43,6 +44,11 @@ class Line:
     def relations(self) -> Iterator[Iri]:
         """The relations and features that the line names."""
         return (piece.relation for piece in (*self.text, *self.row) if isinstance(piece, Over))
+
+    @property
+    def units(self) -> Iterator[Iri]:
+        """The units of the values that the line names, where they are entities."""
+        return (unit for piece in self.text if isinstance(piece, Literal) and (unit := unit_of(piece)) is not None)
 
     def shown(self, names: Names, max_value: int = MAX_VALUE) -> str:
         """Return the line for readers, with values of at most so many characters."""
@@ -92,6 +98,7 @@ def terms_of_lines(lines: Iterable[Line]) -> Iterator[Node]:
     for line in lines:
         yield from line.nodes
         yield from line.relations
+        yield from line.units
 
 
 def labels_of_entities(lines: Iterable[Line], names: Names) -> dict[str, str]:

@@ -13,7 +13,7 @@ from kg_adapters.profile import unit_in
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import RDF_LANG_STRING, XSD, XSD_STRING, BlankNode, Fact, Iri, Literal, Node, Term, Triple
 from kg_boundary.shown import is_plain, shown, shown_within
-from kg_server.plain_values import plain_value
+from kg_server.plain_values import plain_value, unit_of
 
 _Forms: TypeAlias = tuple[str, str, str | None]
 
@@ -89,7 +89,11 @@ class Names:
 
         A number is a quantity where the label of its relation names a unit; any other of four digits may be a year.
         """
-        return plain_value(literal, quantity=relation is not None and unit_in(self.labels.get(relation)) is not None)
+        quantity = relation is not None and unit_in(self.labels.get(relation)) is not None
+        unit = unit_of(literal)
+        label = None if unit is None else self.labels.get(unit)
+        named = None if label is None else shown_label(label, self.max_label)
+        return plain_value(literal, quantity=quantity, unit=named)
 
     def term(self, term: Term, most: int = MAX_VALUE, *, relation: Iri | None = None) -> str:
         """Return any term as people read it; of a value, `relation` is that over which it is stated."""
@@ -144,12 +148,14 @@ async def names_of(graph: KGAdapter, terms: Iterable[Node], *, max_tokens: int |
 
 
 def terms_of(facts: Iterable[Fact]) -> Iterable[Node]:
-    """Yield the nodes and relations of facts, with repeats."""
+    """Yield the nodes, relations and units of facts, with repeats."""
     for fact in facts:
         yield fact.head
         yield fact.relation
         if isinstance(fact, Triple):
             yield fact.tail
+        elif (unit := unit_of(fact.tail)) is not None:
+            yield unit
 
 
 def shown_label(text: str, most: int = MAX_LABEL) -> str:

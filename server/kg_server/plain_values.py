@@ -29,16 +29,35 @@ _POINT: Final = re.compile(r"POINT ?\((-?\d{1,3}(?:\.\d{1,18})?) (-?\d{1,3}(?:\.
 _WKT: Final = "http://www.opengis.net/ont/geosparql#wktLiteral"
 _UNITS: Final = re.compile(r"http://(?:dbpedia\.org/datatype/|qudt\.org/vocab/unit/)([A-Za-z]{1,40})")
 """Datatypes that are units, and how the unit is called."""
+_UNIT_ENTITIES: Final = re.compile(r"http://www\.wikidata\.org/entity/(Q[1-9]\d{0,11})")
+"""Datatypes that are units of Wikidata, which have labels."""
+_WORDS: Final = {
+    "Q712226": "square kilometre",
+    "Q25343": "square metre",
+    "Q35852": "hectare",
+    "Q25267": "degree Celsius",
+}
+"""What frequent ones are called where the graph does not say it."""
 _YEARS: Final = range(1000, 2101)
 """What may be a year where nothing says that it is a quantity: nobody writes one with a comma."""
 _MIDNIGHT: Final = re.compile(r"T00:00:00(?:\.0+)?(?:Z|\+00:00)?\Z")
 
 
-def plain_value(literal: Literal, *, quantity: bool = False) -> str | None:
+def unit_of(literal: Literal) -> Iri | None:
+    """Return the entity that is the unit of a number, or None where it has none."""
+    return None if _UNIT_ENTITIES.fullmatch(literal.datatype.value) is None else literal.datatype
+
+
+def plain_value(literal: Literal, *, quantity: bool = False, unit: str | None = None) -> str | None:
     """Return a value as people write it; None for a text, and for what its datatype forbids.
 
     A point comes as latitude and longitude, a number of a unit with it. A whole number that may be a year has no
     comma, unless it is known to be a quantity.
+
+    Args:
+        literal: The value.
+        quantity: Whether it is known to be a quantity.
+        unit: What its unit is called, where that is an entity with a name.
     """
     kind = literal.datatype.value
     if kind in _NUMBERS:
@@ -49,10 +68,10 @@ def plain_value(literal: Literal, *, quantity: bool = False) -> str | None:
     if kind == _WKT:
         point = _POINT.fullmatch(literal.value)
         return None if point is None else f"{point[2]}, {point[1]}"
-    unit = _UNITS.fullmatch(kind)
-    if unit is not None:
+    known = _UNITS.fullmatch(kind) or _UNIT_ENTITIES.fullmatch(kind)
+    if known is not None:
         number = _number(literal)
-        return None if number is None else f"{number:,f} {unit[1]}"
+        return None if number is None else f"{number:,f} {unit or _WORDS.get(known[1], known[1])}"
     pattern = _TIMES.get(kind)
     if pattern is None or pattern.fullmatch(literal.value) is None:
         return None

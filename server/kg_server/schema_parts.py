@@ -93,5 +93,4 @@ def sizes_of(part: Part, schema: GraphSchema) -> str:
         (len(part.relations), "relation", "relations"),
         (len(part.features), "feature", "features"),
     )
-    counted = ((Count(size, exact=schema.complete), one if size == 1 else many) for size, one, many in parts)
-    return ", ".join(f"{count} {noun}" for count, noun in counted)
+    return ", ".join(Count(size, exact=schema.complete).of(one, many) for size, one, many in parts)

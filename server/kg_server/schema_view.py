@@ -108,7 +108,7 @@ def _definition(
 ) -> Callable[[int], Answer]:
     """Return what makes an answer that tells of so many classes, with so many facts a line."""
     every, whole = len(telling_classes(profile)), Part(schema.classes, schema.relations, schema.features)
-    size = f"Graph {in_quotes(graph.name)}: {schema.entities} entities, {schema.triples} triples, "
+    size = f"Graph {in_quotes(graph.name)}: {_extent(schema)}, "
     size = f"{size}{sizes_of(whole, schema)}. {kinds_of_facts(profile)}".rstrip()
 
     def build(shown: int) -> Answer:
@@ -243,10 +243,14 @@ def _labels(part: Part, names: Names) -> dict[str, str]:
 def _summary(name: str, schema: GraphSchema, about: str | None, part: Part, shown: Part) -> str:
     if about is not None:
         return _summary_about(in_quotes(about, MAX_LABEL), schema, part, shown)
-    size = f"Graph {in_quotes(name)}: {schema.entities} entities, {schema.triples} triples, {sizes_of(part, schema)}"
+    size = f"Graph {in_quotes(name)}: {_extent(schema)}, {sizes_of(part, schema)}"
     if shown.size >= part.size:
         return f"{size}; all {'that is known of it ' if not schema.complete else ''}here."
     return f"{size}; the most frequent here. Schema(about=…) finds others by label."
+
+
+def _extent(schema: GraphSchema) -> str:
+    return f"{schema.entities.of('entity', 'entities')}, {schema.triples.of('triple')}"
 
 
 def _summary_about(about: str, schema: GraphSchema, part: Part, shown: Part) -> str:

@@ -16,6 +16,7 @@ from kg_adapters.local.build import ImportOptions, ImportReport, build_store
 from kg_adapters.local.reader import SourceReader
 from kg_adapters.local.recognition import parts_of
 from kg_adapters.local.sources import gather_sources
+from kg_adapters.local.store import open_store
 from kg_adapters.reading_limits import ReadingLimits
 
 A_P_B = "<http://e/a> <http://e/p> <http://e/b>"
@@ -123,6 +124,28 @@ def test_a_broken_zip_is_refused(tmp_path: Path) -> None:
         read(write(tmp_path, "g.zip", b"PK\x03\x04 no more"))
     with pytest.raises(InvalidSource, match="holds no graph"):
         read(zipped(tmp_path, a_md="x", b_md="y"))
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["../../x.ttl", "b.zip"], r"g\.zip holds a file that is to lie outside of it, '\.\./\.\./x\.ttl'"),
+        (["a.ttl", "b/../../x.md"], r"g\.zip holds a file that is to lie outside of it, 'b/"),
+        (["b.zip"], r"g\.zip holds another archive, 'b\.zip', which is not looked into\. Unpack .*g\.zip first"),
+        (["notes"], r"A file without an extension, .* known format: 'notes' in .*g\.zip\. Expected"),
+        (["b.zip", "notes"], r"g\.zip holds no graph, but 'b\.zip', 'notes'\. Expected names that end in"),
+        ([], r"g\.zip holds no graph, but no file"),
+    ],
+)
+def test_an_archive_without_a_graph_is_refused_with_what_it_holds(
+    tmp_path: Path, names: list[str], message: str
+) -> None:
+    path = tmp_path / "g.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in names:
+            archive.writestr(name, TURTLE if name.endswith(".ttl") else "nothing")
+    with pytest.raises(InvalidSource, match=message):
+        read(path)
 
 
 @pytest.mark.parametrize(
@@ -256,3 +279,20 @@ def test_only_wanted_relations_and_names_in_wanted_languages_are_kept(tmp_path: 
     assert (report.counts.triples, report.counts.features, report.skipped) == (1, 1, 0)
     with pytest.raises(InvalidSource, match="'nope:x' is not a relation"):
         build_store([path], tmp_path / "store", ImportOptions(relations=("nope:x",)))
+
+
+def test_what_properties_are_called_names_the_relations_that_are_used(tmp_path: Path) -> None:
+    wd, label = "http://www.wikidata.org", "http://www.w3.org/2000/01/rdf-schema#label"
+    lines = [
+        f'<{wd}/entity/P31> <{label}> "instance of"@en .',
+        f'<{wd}/entity/P31> <{label}> "ist ein"@de .',
+        f'<{wd}/entity/P17> <{label}> "country"@en .',
+        f"<{wd}/entity/Q1> <{wd}/prop/direct/P31> <{wd}/entity/Q2> .",
+    ]
+    path = write(tmp_path, "truthy.nt", "\n".join(lines))
+    store = open_store(build_store([path], tmp_path / "store", ImportOptions(relations=("P31",))).folder)
+    index = store.index
+    place = index.nodes.find(f"{wd}/prop/direct/P31")
+    assert place is not None
+    assert index.features.values[int(index.labels[place])] == "instance of"
+    assert index.nodes.find(f"{wd}/prop/direct/P17") is None

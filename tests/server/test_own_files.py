@@ -45,7 +45,7 @@ QUESTIONS: dict[str, dict[str, list[str]]] = {
         "Neighbor[Cem Çelik, based_near]": ["Izmir"],
     },
     "geonames.owl": {
-        "Feature[Lake Mirror, alt]": ["2,204"],
+        "Feature[Spiegelsee, alt]": ["2,204"],
         "Feature[North Valley, population]": ["5,321"],
         "Neighbor[Lake Mirror, parentFeature/parentFeature]": ["Highland"],
     },
@@ -72,6 +72,8 @@ QUESTIONS: dict[str, dict[str, list[str]]] = {
     "entity.json": {
         "Feature[Example Peak, inception]": ["1786-08"],
         "Feature[Mount Example, elevation above sea level]": ["2,417 M"],
+        "Feature[Mount Example, area]": ["31.5 square kilometre"],
+        "Feature[Mount Example, vertical depth]": ["1,200 made-up fathom"],
         "Neighbor[Mount Example, instance of]": ["mountain"],
     },
 }

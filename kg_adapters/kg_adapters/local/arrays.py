@@ -10,6 +10,7 @@ from kg_adapters.labels import Vocabulary
 from kg_adapters.local.collections import Structure
 from kg_adapters.local.index import Bytes, EdgeTable, FeatureTable, GraphIndex, Ints, LinkTable, Longs, StringTable
 from kg_adapters.local.list_orders import list_orders
+from kg_adapters.local.property_names import names_of_relations
 from kg_adapters.local.skos_xl import plain_labels
 from kg_adapters.local.unfolding import Numbered, Orders, Texts, unfolded
 from kg_adapters.terms import XSD_STRING, Iri
@@ -52,29 +53,33 @@ class IndexBuilder:
         languages.append(-1 if language is None else self._languages[language])
 
     def add_plain_labels(self) -> list[Feature]:
-        """Add the plain labels that follow from those of SKOS-XL, and return them."""
+        """Add the labels that follow from those of SKOS-XL and of Wikidata's properties, and return them."""
         edges = tuple(_as_ints(column) for column in self._edges)
         heads, relations = (_as_ints(column) for column in self._features[:2])
-        found = [
-            (relation, owners.tolist(), rows.tolist())
+        nodes = list(self._nodes)
+        found: list[tuple[str, list[str], list[int]]] = [
+            (relation, [nodes[owner] for owner in owners.tolist()], rows.tolist())
             for relation, owners, rows in plain_labels(self._relations, edges, heads, relations)
         ]
+        texts = frozenset(iri.value for iri in self._vocabulary.texts)
+        named = names_of_relations(self._nodes, self._relations, heads, relations, texts)
+        found.extend((relation, [owner] * len(rows), rows.tolist()) for owner, relation, rows in named)
         # An array that somebody looks at cannot grow.
-        del edges, heads, relations
+        del edges, heads, relations, named
         if not found:
             return []
-        nodes, values, datatypes, languages = map(list, (self._nodes, self._values, self._datatypes, self._languages))
+        values, datatypes, languages = map(list, (self._values, self._datatypes, self._languages))
         _, _, value, kind, language = self._features
         labels: list[Feature] = [
             (
-                nodes[head],
+                owner,
                 relation,
                 values[value[row]],
                 datatypes[kind[row]],
                 None if language[row] < 0 else languages[language[row]],
             )
             for relation, owners, rows in found
-            for head, row in zip(owners, rows, strict=True)
+            for owner, row in zip(owners, rows, strict=True)
         ]
         for label in labels:
             self.add_feature(*label)

@@ -47,14 +47,7 @@ _UNITS: Final = {
     "Q573": "DAY",
     "Q577": "YR",
 }
-"""Units as QUDT calls them, for numbers that are counted with."""
-_WORDS: Final = {
-    "Q712226": "square kilometre",
-    "Q25343": "square metre",
-    "Q35852": "hectare",
-    "Q25267": "degree Celsius",
-}
-"""Units that have no such name of letters alone."""
+"""Units as QUDT calls them; any other is the datatype of its quantities itself, and called by its label."""
 _NO_UNIT: Final = "1"
 
 
@@ -138,18 +131,14 @@ class EntityReader:
 
     def _entity(self, entity: Mapping[str, Json]) -> Iterator[ox.Quad]:
         key = _id(entity.get("id"))
-        heads = [ox.NamedNode(_ENTITY + key)]
-        if key.startswith("P"):
-            # A relation is asked for as wdt:, and named as that.
-            heads.append(ox.NamedNode(_DIRECT + key))
-        for head in heads:
-            yield from self._names(head, entity)
+        head = ox.NamedNode(_ENTITY + key)
+        yield from self._names(head, entity)
         for relation, statements in _mapping(entity.get("claims"), "claims").items():
             predicate = ox.NamedNode(_DIRECT + _id(relation))
             for snak in _truthy(statements):
                 value = _value(snak)
                 if value is not None:
-                    yield ox.Quad(heads[0], predicate, value)
+                    yield ox.Quad(head, predicate, value)
 
     def _names(self, head: ox.NamedNode, entity: Mapping[str, Json]) -> Iterator[ox.Quad]:
         for part, relation in (("labels", _LABEL), ("descriptions", _DESCRIPTION)):
@@ -239,7 +228,9 @@ def _quantity(parts: Mapping[str, Json]) -> ox.Literal:
         raise _Misshapen(f"{in_quotes(amount)} is no amount")
     if unit in _UNITS:
         return ox.Literal(amount.removeprefix("+"), datatype=ox.NamedNode("http://qudt.org/vocab/unit/" + _UNITS[unit]))
-    return _literal(values.quantity(amount, None if unit in {_NO_UNIT, "Q199"} else _WORDS.get(unit, unit)))
+    if unit not in {_NO_UNIT, "Q199"}:
+        return ox.Literal(amount.removeprefix("+"), datatype=ox.NamedNode(_ENTITY + _id(unit)))
+    return _literal(values.quantity(amount, None))
 
 
 def _literal(literal: Literal) -> ox.Literal:

@@ -2,7 +2,7 @@
 
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -11,6 +11,7 @@ from kg_adapters.errors import InvalidSource
 from kg_adapters.local.source_bytes import BAD_FILE, open_regular, opened
 from kg_adapters.local.sources import ENTITY_JSON, FORMATS, GRAPH_JSON, Source, expected_endings
 from kg_adapters.reading_limits import ReadingLimits, Refused
+from kg_boundary.shown import in_quotes, listed
 
 _HEAD: Final = 1 << 16
 _MOST_MEMBERS: Final = 1_000
@@ -64,9 +65,8 @@ def recognized(source: Source, limits: ReadingLimits) -> Source:
     form = _form(head, source.ending) or (source.ending if known else None)
     if form is None:
         ending = f"Unknown file extension: {source.ending}" if source.ending else "A file without an extension"
-        raise InvalidSource(
-            f"{ending}, and the content is of no known format: {source.path}. Expected {expected_endings()}."
-        )
+        place = f"{in_quotes(source.member)} in {source.path}" if source.member else source.path
+        raise InvalidSource(f"{ending}, and the content is of no known format: {place}. Expected {expected_endings()}.")
     return replace(source, form=form)
 
 
@@ -84,6 +84,7 @@ def parts_of(source: Source, limits: ReadingLimits) -> Iterator[Source]:
             members = [each.filename for each in archive.infolist() if not each.is_dir()]
     except (*BAD_FILE, zipfile.BadZipFile) as error:
         raise InvalidSource(f"{source.path} cannot be read as a zip archive: {error}.") from error
+    _check_members(source, members)
     shown = [name for name in members if not any(part.startswith((".", "__")) for part in Path(name).parts)]
     if len(shown) > _MOST_MEMBERS:
         raise InvalidSource(
@@ -92,9 +93,31 @@ def parts_of(source: Source, limits: ReadingLimits) -> Iterator[Source]:
     parts = [Source(source.path, f"{source.name}/{name}", member=name) for name in sorted(shown)]
     wanted = parts if len(parts) == 1 else [part for part in parts if part.ending in FORMATS]
     if not wanted:
-        raise InvalidSource(f"{source.path} holds no graph. Expected names that end in {expected_endings()}.")
+        there = listed(map(in_quotes, sorted(shown)), ", ") or "no file"
+        raise InvalidSource(
+            f"{source.path} holds no graph, but {there}. Expected names that end in {expected_endings()}."
+        )
     for part in wanted:
         yield recognized(part, limits)
+
+
+def _check_members(archive: Source, members: Sequence[str]) -> None:
+    """Make sure that what an archive holds lies in it, and is not only further archives.
+
+    Raises:
+        InvalidSource: It is otherwise.
+    """
+    outside = next((name for name in members if ".." in Path(name).parts), None)
+    if outside is not None:
+        raise InvalidSource(
+            f"{archive.path} holds a file that is to lie outside of it, {in_quotes(outside)}, and was not read. Unpack "
+            "it yourself, and import the files that you trust."
+        )
+    if members and all(Path(name).suffix.lower() == ".zip" for name in members):
+        raise InvalidSource(
+            f"{archive.path} holds another archive, {in_quotes(members[0])}, which is not looked into. Unpack "
+            f"{archive.path} first, then import what was in it."
+        )
 
 
 def _magic(path: Path) -> str:

@@ -9,7 +9,7 @@ import pyoxigraph as ox
 
 from kg_adapters.local.table_values import MISSING, TEXT, Kind, is_address, kind_of, written
 from kg_adapters.prefixes import WELL_KNOWN
-from kg_boundary.shown import visible_line
+from kg_boundary.shown import listed
 
 _BASE: Final = "urn:table:"
 ENTITY, RELATION, CLASS = (f"{_BASE}{part}:" for part in ("entity", "relation", "type"))
@@ -50,11 +50,13 @@ class TablePlan:
             for place in others
             if (separator := _leads(names[place], columns[place], ids, counted=counted)) is not None
         }
-        self._label = next((place for name in _NAMES for place in others if plain_header(names[place]) == name), None)
+        plain = {place: plain_header(names[place]) for place in others}
+        self._label = next((place for name in _NAMES for place in others if plain[place] == name), None)
         if self._label is None:
             self._label = next((place for place in others if self._names_rows(place, columns[place])), None)
-        self._description = next((place for place in others if plain_header(names[place]) in _DESCRIPTIONS), None)
+        self._description = next((place for place in others if plain[place] in _DESCRIPTIONS), None)
         self.stated = [place for place in others if place not in {self._label, self._description}]
+        self.relations = {place: relation_of(names[place]) for place in self.stated}
 
     def _names_rows(self, place: int, values: Sequence[str]) -> bool:
         said = [value for value in values if value]
@@ -70,8 +72,8 @@ class TablePlan:
         if self._label is not None:
             parts.append(f"named by {self._names[self._label]}")
         kinds = ("leads to rows" if place in self._edges else self._kinds[place].name for place in self.stated)
-        parts += [f"{self._names[place]}: {kind}" for place, kind in zip(self.stated, kinds, strict=True)]
-        return visible_line(f"They are {'; '.join(parts)}.")
+        told = (f"{self._names[place]}: {kind}" for place, kind in zip(self.stated, kinds, strict=True))
+        return f"They are {listed((*parts, *told), '; ')}."
 
     def node(self, key: str) -> ox.NamedNode:
         """Return the entity with this id."""
@@ -85,7 +87,7 @@ class TablePlan:
         if self._description is not None and cells[self._description]:
             yield ox.Quad(node, _COMMENT, ox.Literal(cells[self._description]))
         for place in self.stated:
-            value, relation = cells[place], relation_of(self._names[place])
+            value, relation = cells[place], self.relations[place]
             kind = self._kinds[place]
             if place in self._edges:
                 separator = self._edges[place]
@@ -105,6 +107,11 @@ def guessed_id(names: Sequence[str], columns: Sequence[Sequence[str]]) -> int | 
     if unique and (unique[0] == 0 or plain[unique[0]].endswith("id")):
         return unique[0]
     return None
+
+
+def named_id(names: Sequence[str]) -> int | None:
+    """Return the first column that is called as ids are, or None."""
+    return next((place for place, name in enumerate(names) if plain_header(name) in _IDS[:4]), None)
 
 
 def _leads(name: str, values: Sequence[str], ids: set[str], *, counted: bool) -> str | None:

@@ -7,9 +7,9 @@ one below `urn:table:`, in which it stands percent-encoded, and a label as it wa
 
 import csv
 import io
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import IO, Final
 from urllib.parse import quote
@@ -26,12 +26,13 @@ from kg_adapters.local.table_plan import (
     guessed_id,
     label_of,
     literal_of,
+    named_id,
     plain_header,
     relation_of,
 )
 from kg_adapters.local.table_values import TEXT, Kind, is_address, kind_of
 from kg_adapters.reading_limits import ReadingLimits
-from kg_boundary.shown import in_quotes, visible_line
+from kg_boundary.shown import counted, in_quotes, listed
 
 _TYPE: Final = ox.NamedNode(RDF_TYPE.value)
 _HEADS: Final = frozenset({"head", "subject", "source", "from", "start", "h", "s", "src", "startid", "entity1"})
@@ -40,6 +41,7 @@ _RELATIONS: Final = frozenset(
 )
 _TAILS: Final = frozenset({"tail", "object", "target", "to", "end", "t", "o", "dst", "endid", "entity2", "destination"})
 _SIGNS: Final = {".tsv": "\t"}
+_WITH_A_ROW: Final = 2
 _LEAST_ROWS: Final = 3
 
 
@@ -92,7 +94,9 @@ class TableReader:
             raise InvalidSource(
                 f"{self._path} is not UTF-8 text: {error.reason}. Save it as UTF-8 (iconv -f latin1 -t utf-8)."
             ) from error
-        if not rows:
+        if len(rows) < _WITH_A_ROW:
+            missing = "has a header and no row below it" if rows else "is empty: a table is a header and rows below it"
+            self._problem(f"{self._path} {missing}.", ValueError())
             return
         edges = None if self._id_column is not None else _edge_columns(rows)
         if edges is not None:
@@ -146,25 +150,20 @@ class TableReader:
                 yield ox.Quad(entity_of(head), leads, literal_of(tail, kind))
             yield from (label_of(node, text) for text, node in ends if not is_address(text) and text not in named)
             named.update(text for text, _ in ends)
-        told = ", ".join(
-            f"{name} ({'edges' if kind is None else kind.name})" for name, kind in islice(kinds.items(), 12)
-        )
-        self._note(f"{self._path}: {len(whole):,} edges, one in each row. Relations: {visible_line(told)}.")
+        told = listed((f"{name} ({'edges' if kind is None else kind.name})" for name, kind in kinds.items()), ", ")
+        self._note(f"{self._path}: {counted(len(whole), 'edge')}, one in each row. Relations: {told or 'none'}.")
 
     def _entities(self, header: _Row, rows: Iterator[_Row]) -> Iterator[ox.Quad]:
         names = _headers(header.cells)
         whole = list(rows)
         columns = [[row.cells[place] for row in whole] for place in range(len(names))]
-        plan = TablePlan(
-            names,
-            columns,
-            self._chosen(names) if self._id_column is not None else guessed_id(names, columns),
-            self._stem,
-        )
+        ids = self._chosen(names) if self._id_column is not None else guessed_id(names, columns)
+        self._tell_repeats(names, columns, ids, [row.line for row in whole])
+        plan = TablePlan(names, columns, ids, self._stem)
         kind = ox.NamedNode(CLASS + quote(self._stem, safe=""))
         yield label_of(kind, self._stem)
         for place in plan.stated:
-            yield label_of(relation_of(names[place]), names[place])
+            yield label_of(plan.relations[place], names[place])
         for number, row in enumerate(whole, start=1):
             key = str(number) if plan.key is None else row.cells[plan.key]
             if not key:
@@ -173,7 +172,23 @@ class TableReader:
             node = plan.node(key)
             yield ox.Quad(node, _TYPE, kind)
             yield from plan.statements(node, key, row.cells)
-        self._note(f"{self._path}: {len(whole):,} entities, one in each row. {plan.told}")
+        self._note(f"{self._path}: {counted(len(whole), 'entity', 'entities')}, one in each row. {plan.told}")
+
+    def _tell_repeats(
+        self, names: Sequence[str], columns: Sequence[Sequence[str]], key: int | None, lines: Sequence[int]
+    ) -> None:
+        """Say where an id stands in two rows, or in a column of ids none."""
+        place = named_id(names) if key is None else key
+        repeat = None if place is None else _repeat(columns[place])
+        if place is None or repeat is None:
+            return
+        first, again = (lines[row] for row in repeat)
+        said = f"{self._path}, line {again:,}: the id {in_quotes(columns[place][repeat[1]])} is in line {first:,} too"
+        if key is not None:
+            self._note(f"{said}; rows with the same id become one entity.")
+        else:
+            flag = shlex.join(["--id-column", names[place]])
+            self._note(f"{said}, so the rows are numbered. To make rows with the same id one entity: {flag}.")
 
     def _chosen(self, names: Sequence[str]) -> int:
         wanted = self._id_column or ""
@@ -219,10 +234,19 @@ def _value_kind(name: str, tails: Sequence[str], heads: set[str]) -> Kind | None
 
 def _headers(cells: Sequence[str]) -> list[str]:
     names: list[str] = []
+    known: set[str] = set()
     for place, cell in enumerate(cells, start=1):
         name = cell or f"column {place}"
-        names.append(name if name not in names else f"{name} {place}")
+        names.append(name if name not in known else f"{name} {place}")
+        known.add(names[-1])
     return names
+
+
+def _repeat(ids: Sequence[str]) -> tuple[int, int] | None:
+    """Return the first two rows with the same id, or None where all ids differ."""
+    firsts: dict[str, int] = {}
+    pairs = ((firsts.setdefault(each, row), row) for row, each in enumerate(ids) if each)
+    return next((pair for pair in pairs if pair[0] != pair[1]), None)
 
 
 def _chained(first: str, text: io.TextIOWrapper) -> Iterator[str]:

@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from kg_adapters.errors import KGError
 from kg_boundary.private_files import private_folder
 from kg_boundary.secret_forms import STRONG
-from kg_boundary.shown import visible_line
+from kg_boundary.shown import counted, visible_line
 from kg_server.commands.failures import ExitCode
 from kg_server.commands.invocation import Invocation, invocation
 from kg_server.settings import APP, Settings
@@ -220,7 +220,9 @@ async def _verified(settings: Settings) -> Finding:
 
 
 def _held(info: "StoreInfo", text: str) -> Finding:
-    held = f"{info.counts.triples:,} triples, {info.counts.entities:,} entities, {info.skipped:,} skipped at import"
+    counts = info.counts
+    triples, entities = counted(counts.triples, "triple"), counted(counts.entities, "entity", "entities")
+    held = f"{triples}, {entities}, {info.skipped:,} skipped at import"
     return Finding("warn" if info.skipped else "ok", f"{text}: {held}")
 
 

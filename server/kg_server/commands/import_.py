@@ -10,7 +10,7 @@ import typer
 
 from kg_adapters.chosen_relations import chosen_prefixes
 from kg_adapters.errors import InvalidRequest
-from kg_boundary.shown import in_quotes, visible_line
+from kg_boundary.shown import counted, in_quotes, visible_line
 from kg_server.commands.invocation import invocation
 from kg_server.commands.output import say
 from kg_server.commands.progress import shown_progress
@@ -119,16 +119,12 @@ def _print_end(to: Path, settings: Settings) -> None:
 
     for line in summary_of(to, settings):
         say(line)
-    say(f"Serve it: {shlex.join(['kg-sextant', 'serve', str(to)])}")
+    graph = f"./{to}" if str(to).startswith("-") else str(to)
+    say(f"Serve it: {shlex.join(['kg-sextant', 'serve', graph])}")
 
 
 def _several(texts: list[str] | None) -> tuple[str, ...] | None:
     return tuple(texts) if texts else None
-
-
-def counted(number: int, one: str, many: str | None = None) -> str:
-    """Return a number with its noun, as in `1 triple` and `2 triples`."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def _print_report(report: "ImportReport") -> None:

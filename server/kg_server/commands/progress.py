@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from kg_adapters.progress import EmbeddingProgress, ExtractionProgress, OnProgress, Progress
+from kg_boundary.shown import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -149,9 +150,9 @@ def _stage(progress: Step) -> str:
 def _words(progress: Step) -> str:
     match progress:
         case Progress() if progress.statements:
-            counted = f", {progress.statements:,} statements"
+            read = f", {counted(progress.statements, 'statement')}"
         case ExtractionProgress() if progress.triples:
-            counted = f", {progress.triples:,} triples"
+            read = f", {counted(progress.triples, 'triple')}"
         case _:
-            counted = ""
-    return f"{_stage(progress)}{counted} …"
+            read = ""
+    return f"{_stage(progress)}{read} …"

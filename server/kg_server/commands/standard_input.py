@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from kg_adapters.errors import InvalidRequest
+from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.reading_limits import ReadingLimits, setting
 
 STANDARD_INPUT: Final = Path("-")
@@ -20,12 +20,13 @@ def standard_input(files: Sequence[Path], limits: ReadingLimits) -> Generator[li
 
     Raises:
         InvalidRequest: There is more of it than may be read.
+        InvalidSource: There is nothing.
     """
     if STANDARD_INPUT not in files:
         yield list(files)
         return
     with tempfile.TemporaryDirectory(prefix="kg-sextant-") as folder:
-        copy = Path(folder) / "stdin"
+        copy = Path(folder) / "standard input"
         with copy.open("wb") as file:
             while chunk := sys.stdin.buffer.read(_CHUNK):
                 if file.tell() + len(chunk) > limits.inflate_bytes:
@@ -33,4 +34,6 @@ def standard_input(files: Sequence[Path], limits: ReadingLimits) -> Generator[li
                         f"Standard input has over {limits.inflate_mb:,} MB; {setting('import_inflate_mb')} allows more."
                     )
                 file.write(chunk)
+            if not file.tell():
+                raise InvalidSource("Standard input is empty. Pipe a file into it, as in: kg-sextant import - < FILE")
         yield [copy if path == STANDARD_INPUT else path for path in files]

@@ -9,8 +9,7 @@ import typer
 
 from kg_adapters.errors import BackendError
 from kg_adapters.progress import Progress
-from kg_boundary.shown import in_quotes
-from kg_server.commands.import_ import counted
+from kg_boundary.shown import counted, in_quotes
 from kg_server.commands.invocation import invocation
 from kg_server.commands.output import say, warn
 from kg_server.commands.progress import shown_progress
@@ -18,7 +17,6 @@ from kg_server.settings import Settings
 
 if TYPE_CHECKING:
     from kg_adapters.extraction.extract import ExtractionReport, Order
-    from kg_adapters.models import Count
     from kg_server.commands.progress import OnEither
 
 MOST_SHOWN: Final = 10
@@ -105,7 +103,7 @@ def _print_report(report: "ExtractionReport") -> None:
     say(f"Around {counted(report.seeds, 'entity', 'entities')}, with {requests}, and {more}.")
     _print_cut(report)
     if report.values_left_out.value:
-        say(f"Left out: {_number(report.values_left_out, 'literal')}.")
+        say(f"Left out: {report.values_left_out.of('literal')}.")
     if report.unknown:
         say(f"Lines that name no entity of this graph: {len(report.unknown):,}. The first of them:")
         for each in report.unknown[:MOST_SHOWN]:
@@ -118,15 +116,11 @@ def _print_cut(report: "ExtractionReport") -> None:
     hubs = [each for each in report.cut if each.hub]
     if hubs:
         largest = ", ".join(
-            f"{report.prefixes.shorten(node_from_key(each.node))} ({each.total:,} triples)"
+            f"{report.prefixes.shorten(node_from_key(each.node))} ({counted(each.total, 'triple')})"
             for each in hubs[:HUBS_SHOWN]
         )
         say(f"Not expanded: {counted(len(hubs), 'hub')}, the largest {largest}.")
     if len(report.cut) > len(hubs):
         say(f"Taken in part: the triples of {counted(len(report.cut) - len(hubs), 'entity', 'entities')}.")
     if report.cut:
-        say(f"Left out around these: {_number(report.triples_left_out, 'triple')}.")
-
-
-def _number(count: "Count", one: str) -> str:
-    return f"{'' if count.exact else 'at least '}{counted(count.value, one)}"
+        say(f"Left out around these: {report.triples_left_out.of('triple')}.")

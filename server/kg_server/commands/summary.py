@@ -1,6 +1,7 @@
 """What an import tells at its end: what the graph holds, and a command that shows some of it."""
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,7 @@ from kg_adapters.local.store import open_store
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import BlankNode, Node
 from kg_boundary.shown import visible_line
+from kg_server.identity import identify
 from kg_server.meaning import Meaning
 from kg_server.schema_view import schema_view
 from kg_server.settings import Settings
@@ -21,6 +23,7 @@ from kg_server.settings import Settings
 _TOKENS: Final = 400
 _LINES: Final = 5
 _TRIED: Final = 20
+_LONGEST: Final = 80
 
 
 def summary_of(folder: Path, settings: Settings) -> list[str]:
@@ -34,22 +37,28 @@ async def _summary(folder: Path, settings: Settings) -> list[str]:
     try:
         index = graph.store.index
         if not len(index.nodes):
-            return []
+            return ["The graph is empty: the files hold no statements."]
         answer = await schema_view(graph, meaning, about=None, max_tokens=_TOKENS)
         lines = [answer.result.summary, *answer.lines[:_LINES]]
-        entity = await _entity(graph, index)
-        command = ["kg-sextant", "call", "GetNeighbor", f"entity={entity}", "--graph", str(folder)]
+        tool, entity = await _question(graph, index)
+        command = ["kg-sextant", "call", tool, f"entity={entity}", "--graph", str(folder)]
         return [*map(visible_line, lines), f"Try: {shlex.join(command)}"]
     finally:
         await meaning.aclose()
         await graph.aclose()
 
 
-async def _entity(graph: KGAdapter, index: GraphIndex) -> str:
-    """Return how the entity is called that most is said of: by its name where nobody else has it, else by its id."""
+async def _question(graph: KGAdapter, index: GraphIndex) -> tuple[str, str]:
+    """Return a tool that shows what is said of an entity, and the entity of which most is said."""
     said = np.diff(index.features.starts) + np.diff(index.out.groups)
     said[bare_relations(index)] = -1
-    best = [stored_node(index, int(number)) for number in np.argsort(-said, kind="stable")[:_TRIED]]
+    numbers = [int(number) for number in np.argsort(-said, kind="stable")[:_TRIED]]
+    tool = "GetNeighbor" if len(index.out.neighbors) else "Feature"
+    return tool, await _called(graph, [stored_node(index, number) for number in numbers])
+
+
+async def _called(graph: KGAdapter, best: Sequence[Node]) -> str:
+    """Return how the first entity is called that has a name of its own; where none has, the first one's id."""
     labels = await graph.labels(best)
     for node in best:
         if (label := labels.get(node)) is not None and await _names_one(graph, label, node):
@@ -58,6 +67,8 @@ async def _entity(graph: KGAdapter, index: GraphIndex) -> str:
 
 
 async def _names_one(graph: KGAdapter, label: str, node: Node) -> bool:
-    found = await graph.search(label, limit=2)
-    exact = [each.entity for each in found if each.matched_by in {"label", "alias"}]
-    return visible_line(label) == label and len(label) <= 80 and exact == [node]
+    """Say whether a label can be typed, and tools read it as this entity alone."""
+    if visible_line(label) != label or len(label) > _LONGEST:
+        return False
+    (identity,) = await identify(graph, [label])
+    return identity.match == "exact" and identity.nodes == (node,)

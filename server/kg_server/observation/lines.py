@@ -8,7 +8,6 @@ from typing import Final
 from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_server.names import Names
 from kg_server.observation.groups import Group
-from kg_server.plain_values import plain_value
 
 _FORM: Final = re.compile(r"(\)|\A\d+\+?)([,:]) ")
 """What gives a list of far ends its form: a label that holds it is escaped, as `kg_boundary.shown` escapes."""
@@ -35,7 +34,7 @@ class _Said:
     def far(self, term: Term) -> str:
         """Return a value, or an entity with its id, or by its label alone where both were said without a namesake."""
         if isinstance(term, Literal):
-            return _FORM.sub(_escaped, plain_value(term) or self._names.literal(term, _MOST_TEXT))
+            return _FORM.sub(_escaped, self._names.plain(term) or self._names.literal(term, _MOST_TEXT))
         return _FORM.sub(_escaped, self._once(term, self._names.entity(term)))
 
     def relation(self, iri: Iri) -> str:

@@ -1,0 +1,84 @@
+"""What people bring themselves: standard input and files of queries, and the command that an import ends with."""
+
+import csv
+import shlex
+from pathlib import Path
+
+import pytest
+
+from cli_runs import TURTLE, CommandLine, write_graph
+
+ODD = ["=1+1", "==", "-dash", "--json", "@file", 'it\'s "quoted" $HOME `ls`', "two\nlines", "[a, b]", "a=b", "5", "<x>"]
+
+
+@pytest.mark.parametrize("label", ODD)
+def test_the_command_at_the_end_of_an_import_works_whatever_the_label_is(
+    cli: CommandLine, tmp_path: Path, label: str
+) -> None:
+    with (tmp_path / "odd.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([["id", "name", "height"], ["x1", label, "3"]])
+    run = cli.run("import", str(tmp_path / "odd.csv"), "--to", str(tmp_path / "store"))
+    tried = next(line for line in run.out.splitlines() if line.startswith("Try: "))
+    answer = cli.run(*shlex.split(tried.removeprefix("Try: kg-sextant ")))
+    assert (answer.code, answer.err) == (0, "")
+    assert "odd (type:odd)" in answer.out
+
+
+def test_of_a_graph_without_relations_the_values_are_shown(cli: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "g.nt").write_text('<http://e/a> <http://e/height> "3" .', encoding="utf-8")
+    run = cli.run("import", str(tmp_path / "g.nt"), "--to", str(tmp_path / "store"))
+    tried = next(line for line in run.out.splitlines() if line.startswith("Try: "))
+    answer = cli.run(*shlex.split(tried.removeprefix("Try: kg-sextant ")))
+    assert (answer.code, "height" in answer.out) == (0, True)
+
+
+def test_an_import_of_nothing_says_that_the_graph_is_empty(cli: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "g.ttl").write_text("# nothing yet\n", encoding="utf-8")
+    run = cli.run("import", str(tmp_path / "g.ttl"), "--to", str(tmp_path / "store"))
+    assert (run.code, run.out.splitlines()[1]) == (0, "The graph is empty: the files hold no statements.")
+
+
+@pytest.mark.parametrize(
+    ("content", "missing"), [("", "is empty: a table is a header"), ("id,name\n", "has a header and no row below it")]
+)
+def test_an_import_of_an_empty_table_ends_as_for_other_bad_input(
+    cli: CommandLine, tmp_path: Path, content: str, missing: str
+) -> None:
+    (tmp_path / "g.csv").write_text(content, encoding="utf-8")
+    run = cli.run("import", str(tmp_path / "g.csv"), "--to", str(tmp_path / "store"))
+    assert (run.code, run.out, missing in run.err) == (1, "", True)
+
+
+def test_standard_input_is_imported_by_what_it_holds(cli: CommandLine, tmp_path: Path) -> None:
+    run = cli.run_given(TURTLE, "import", "-", "--to", str(tmp_path / "store"), "--name", "piped")
+    assert (run.code, "2 triples between 2 entities" in run.out, "Graph 'piped'" in run.out) == (0, True, True)
+    both = cli.run_given(
+        "head,relation,tail\nJapan,near,Korea\n", "import", str(write_graph(tmp_path)), "-", "--to", str(tmp_path / "2")
+    )
+    assert (both.code, "1 edge, one in each row" in both.out) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"), [("", "Standard input is empty."), ("Dear diary", "/standard input. Expected")]
+)
+def test_standard_input_without_a_graph_is_refused(cli: CommandLine, tmp_path: Path, given: str, reason: str) -> None:
+    run = cli.run_given(given, "import", "-", "--to", str(tmp_path / "store"))
+    assert (run.code, run.out, reason in run.err) == (1, "", True)
+
+
+QUERY = "SELECT ?capital { ?capital <http://www.wikidata.org/prop/direct/P17> ?of }"
+
+
+def test_a_query_comes_from_a_file_or_standard_input(cli: CommandLine, tmp_path: Path) -> None:
+    words = ["call", "Sparql", "--graph", str(write_graph(tmp_path))]
+    (tmp_path / "query.rq").write_text(f"{QUERY}\n", encoding="utf-8")
+    cli.run(*words, "query=ASK { }")
+    written = cli.run(*words, f"query={QUERY}")
+    assert (written.code, "Tokyo (Q1490)" in written.out) == (0, True)
+    assert cli.run(*words, f"@{tmp_path / 'query.rq'}") == written
+    assert cli.run_given(f"{QUERY}\n", *words, "-") == written
+    missing = cli.run(*words, f"@{tmp_path / 'no.rq'}")
+    assert (missing.code, missing.err) == (
+        2,
+        f"kg-sextant: '@{tmp_path}/no.rq' cannot be read: No such file or directory.\n",
+    )
