@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from kg_agents.answers import AgentAnswer, ClosedBook, outcome_of
 from kg_agents.checking import checked, unchecked
 from kg_agents.dialogue import Dialogue, RunEnded
+from kg_agents.experience import ExperiencedLlm, OwnQuestion, solved_before
 from kg_agents.graph_counselor import CounselorSettings, GraphCounselor
 from kg_agents.graph_values import Labels
 from kg_agents.knowledge import KnowledgeGraph
@@ -55,6 +56,7 @@ class Question:
         oda: Parameters of ODA.
         counselor: Parameters of Graph Counselor.
         tools: Parameters of the agent that calls the tools itself.
+        learn: Whether solved questions are shown as examples, of a server that keeps some.
     """
 
     text: str
@@ -64,6 +66,7 @@ class Question:
     oda: OdaSettings = field(default_factory=OdaSettings)
     counselor: CounselorSettings = field(default_factory=CounselorSettings)
     tools: ToolsSettings = field(default_factory=ToolsSettings)
+    learn: bool = False
 
     @property
     def parameters(self) -> OdaSettings | CounselorSettings | ToolsSettings:
@@ -113,6 +116,7 @@ async def run_question(
             graph=asked.graph_name,
             judge=judge.name if judge is not None else "",
             reflector=reflector.name if reflector is not None else "",
+            learn=asked.learn,
         )
     )
     run = _Run(
@@ -124,7 +128,7 @@ async def run_question(
         WatchedLlm(TracedLlm(reflector, trace), watched) if reflector is not None else None,
         watched,
     )
-    answer = await _answered(run)
+    answer = await _answered(await _experienced(run))
     trace.write(AnswerLine.of(answer))
     return answer
 
@@ -142,7 +146,7 @@ async def replay_question(path: Path, watcher: Watcher | None = None) -> tuple[A
     """
     replay = Replay(path)
     line = replay.run
-    asked = Question(line.question, tuple(line.entities), graph_name=line.graph)
+    asked = Question(line.question, tuple(line.entities), graph_name=line.graph, learn=line.learn)
     try:
         if line.agent == "tools":
             asked = replace(asked, agent="tools", tools=_TOOLS_SETTINGS.validate_python(line.parameters))
@@ -157,7 +161,7 @@ async def replay_question(path: Path, watcher: Watcher | None = None) -> tuple[A
     judge = replay.judge if line.judge else None
     reflector = replay.reflector if line.reflector else None
     run = _Run(asked, line.agent, replay.tools, llm, judge, reflector, watcher or Watcher(), replay.clock)
-    answer = await _answered(run)
+    answer = await _answered(await _experienced(run))
     replay.check_that_all_was_replayed()
     recorded = replay.answer
     return answer, recorded is not None and recorded.says(answer)
@@ -175,6 +179,15 @@ class _Run:
     reflector: Llm | None
     watcher: Watcher
     clock: Callable[[], float] = time.monotonic
+
+
+async def _experienced(run: _Run) -> _Run:
+    """Return a run whose model is shown solved questions, and never its own, where that is asked for."""
+    if not run.asked.learn or run.llm is None:
+        return run
+    tools = OwnQuestion(run.tools, run.asked.text)
+    solved = await solved_before(tools, run.asked.text)
+    return replace(run, tools=tools, llm=ExperiencedLlm(run.llm, solved))
 
 
 async def _answered(run: _Run) -> AgentAnswer:

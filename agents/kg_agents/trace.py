@@ -48,6 +48,7 @@ class RunLine(_Line):
     graph: str
     judge: str = ""
     reflector: str = ""
+    learn: bool = False
 
 
 class RecordedMessage(_Line):

@@ -16,6 +16,7 @@ class OdaMethod(Prompt):
         graph: What the graph calls itself.
         iterations: The most rounds.
         triples: The most triples that one reflection keeps; K in the paper.
+        solved: Solved questions like it, as examples; may be empty.
     """
 
     template: ClassVar[str] = "methods/oda.md"
@@ -24,6 +25,7 @@ class OdaMethod(Prompt):
     graph: str
     iterations: int = 8
     triples: int = 15
+    solved: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +40,7 @@ class GraphCounselorMethod(Prompt):
         reflections: How often a failed attempt may be repeated; N in the paper.
         compound: Whether functions may stand inside each other and side by side.
         sets: Whether there are functions that work with sets and values.
+        solved: Solved questions like it, as examples; may be empty.
     """
 
     template: ClassVar[str] = "methods/graph_counselor.md"
@@ -48,3 +51,4 @@ class GraphCounselorMethod(Prompt):
     reflections: int = 2
     compound: bool = True
     sets: bool = True
+    solved: str = ""

@@ -30,3 +30,15 @@ class ToolsQuestion(Prompt):
     template: ClassVar[str] = "tools/question.md"
     question: str
     entities: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SolvedBefore(Prompt):
+    """Solved questions like the one that is asked, as examples.
+
+    Args:
+        solved: The questions with their calls, answers and evidence.
+    """
+
+    template: ClassVar[str] = "shared/solved.md"
+    solved: str

@@ -7,6 +7,8 @@ from kg_adapters.profile import GraphProfile
 from kg_adapters.protocol import KGAdapter, SupportsSparql
 from kg_boundary.shown import in_quotes
 from kg_server.compose.tool import ComposeTool
+from kg_server.experience.store import ExperienceStore
+from kg_server.experience.tool import RecallTool
 from kg_server.file_names import FileNames, NamingFiles
 from kg_server.mcp_server import SextantServer
 from kg_server.meaning import Meaning
@@ -24,6 +26,7 @@ from kg_server.withholding import WithholdingSecrets
 DISTRIBUTION: Final = "kg-sextant"
 
 MEMORY_FILE: Final = "memories.sqlite3"
+EXPERIENCE_FILE: Final = "experience.sqlite3"
 
 INSTRUCTIONS: Final = """\
 Answer from the knowledge graph {name}, and cite its triples. {facts}
@@ -78,8 +81,16 @@ def build_server(graph: KGAdapter, settings: Settings, profile: GraphProfile | N
     ComposeTool(graph, settings).provide(server)
     _memory_tools(graph, settings, server).provide(server)
     Resources(graph, meaning).provide(server)
-    MethodPrompts(graph).provide(server)
+    solved = experience_of(settings)
+    if solved is not None:
+        RecallTool(graph, solved, settings.max_tokens).provide(server)
+    MethodPrompts(graph, solved).provide(server)
     return server
+
+
+def experience_of(settings: Settings) -> ExperienceStore | None:
+    """Return where solved questions are kept; None unless learning is asked for."""
+    return ExperienceStore(settings.data_folder / EXPERIENCE_FILE) if settings.learn else None
 
 
 def _memory_tools(graph: KGAdapter, settings: Settings, server: SextantServer) -> MemoryTools:

@@ -38,8 +38,8 @@ OTHER_NAMES: Final = {"node": "entity"}
 
 
 def reading(graph: KGAdapter) -> ToolAnnotations:
-    """Return the hints of a tool that only reads a graph; what only reads destroys nothing, which need not be said."""
-    return ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=graph.remote)
+    """Return the hints of a tool that only reads a graph; that it destroys and changes nothing need not be said."""
+    return ToolAnnotations(read_only_hint=True, open_world_hint=graph.remote)
 
 
 class SextantServer(MCPServer[None]):

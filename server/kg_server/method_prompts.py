@@ -6,6 +6,7 @@ from typing import Annotated, Final, TypeAlias
 import anyio
 from mcp.shared.exceptions import MCPError
 from mcp.types import (
+    INTERNAL_ERROR,
     INVALID_PARAMS,
     Completion,
     CompletionArgument,
@@ -17,8 +18,11 @@ from pydantic import Field
 
 from kg_adapters.errors import KGError
 from kg_adapters.protocol import KGAdapter
+from kg_boundary.shown import visible_lines
 from kg_prompts import render
 from kg_prompts.methods import GraphCounselorMethod, OdaMethod
+from kg_server.experience.store import ExperienceStore
+from kg_server.experience.tool import MAX_TOKENS, MOST, solved_answer
 from kg_server.mcp_server import SextantServer
 from kg_server.names import names_of
 
@@ -35,10 +39,12 @@ class MethodPrompts:
 
     Args:
         graph: What names are completed from.
+        solved: Where solved questions are kept, which are shown as examples; None for none.
     """
 
-    def __init__(self, graph: KGAdapter) -> None:
+    def __init__(self, graph: KGAdapter, solved: ExperienceStore | None = None) -> None:
         self._graph = graph
+        self._solved = solved
 
     def provide(self, server: SextantServer) -> None:
         """Add both prompts and what completes their arguments."""
@@ -48,13 +54,39 @@ class MethodPrompts:
 
     async def oda(self, question: Question, entities: Entities = "") -> str:
         """Answer a question in rounds: observe what bears on it, take one action, keep the triples that help."""
-        return render(OdaMethod(question=_checked(question), entities=_listed(entities), graph=self._graph.name))
+        asked = _checked(question)
+        method = OdaMethod(
+            question=asked,
+            entities=_listed(entities),
+            graph=self._graph.name,
+            solved=await self._examples(asked),
+        )
+        return render(method)
 
     async def graph_counselor(self, question: Question, entities: Entities = "") -> str:
         """Answer a question in steps of plan, thought and one compound call, then judge the answer and improve it."""
-        return render(
-            GraphCounselorMethod(question=_checked(question), entities=_listed(entities), graph=self._graph.name)
+        asked = _checked(question)
+        method = GraphCounselorMethod(
+            question=asked,
+            entities=_listed(entities),
+            graph=self._graph.name,
+            solved=await self._examples(asked),
         )
+        return render(method)
+
+    async def _examples(self, question: str) -> str:
+        """Return solved questions like one, as a text.
+
+        Raises:
+            MCPError: The file of them cannot be used.
+        """
+        if self._solved is None:
+            return ""
+        try:
+            found = await self._solved.like(self._graph.name, question, MOST)
+        except KGError as error:
+            raise MCPError(code=INTERNAL_ERROR, message=visible_lines(str(error))) from error
+        return "\n".join(solved_answer(found, MAX_TOKENS).lines)
 
     async def complete(
         self,

@@ -250,6 +250,9 @@ class Settings(BaseModel):
     memory_max_fact_kb: int = Field(default=64, ge=1, description="The most kilobytes of the texts of one fact.")
     memory_max_mb: int = Field(default=16, ge=1, description="The most megabytes of the texts of one memory.")
     memory_file_max_mb: int = Field(default=1_000, ge=1, description="The most megabytes of the file of all memories.")
+    learn: bool = Field(
+        default=False, description="Whether solved questions are kept, and those like a new one offered as examples."
+    )
     http_host: str = Field(default="127.0.0.1", min_length=1, description="The address to listen on under HTTP.")
     http_port: int = Field(
         default=8_000, ge=0, le=65_535, description="The port to listen on under HTTP; 0 takes a free one."

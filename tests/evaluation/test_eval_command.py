@@ -106,6 +106,22 @@ def test_wrong_use_is_said_in_a_sentence(cli: CommandLine, tmp_path: Path) -> No
     assert (bad.code, "bad.jsonl, line 1: question: Field required." in bad.err) == (2, True)
 
 
+def test_a_run_that_learns_shows_what_it_solved_and_keeps_it_in_its_folder(cli: CommandLine, tmp_path: Path) -> None:
+    asked = ["What is the capital of Tokyo?", "Which place is Tokyo's capital city?", "What is the capital of Tokyo??"]
+    data = write_rows(tmp_path, "jsonl", [{"question": each, "answers": ["Shinjuku"]} for each in asked])
+    common = ("--benchmark", "jsonl", "--data", str(data), "--graph", str(write_story(tmp_path, TOKYO)))
+    out = tmp_path / "run"
+    with serving_model(by_calls) as service:
+        model = ("--model", "m", "--base-url", service.url, "--at-once", "1", "--learn")
+        run = cli.run("eval", "run", *common, *model, "--method", "tools", "--linking", "none", "--out", str(out))
+        wrong = cli.run("eval", "run", *common, *model, "--method", "tog", "--out", str(tmp_path / "other"))
+    first = [each.messages[0].content for each in service.asked if each.messages[-1].role == "user"]
+    solved = [[f"question: {question}\n" in prompt for question in asked] for prompt in first]
+    assert (run.code, solved) == (0, [[False] * 3, [True, False, False], [False, True, False]])
+    assert (out / "learned" / "experience.sqlite3").exists()
+    assert (wrong.code, "tog learns nothing. Choose one of graph-counselor, oda, tools" in wrong.err) == (2, True)
+
+
 def by_words(_: Asked) -> str:
     """Reply as a model that answers at once."""
     return ANSWER

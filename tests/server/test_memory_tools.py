@@ -262,7 +262,7 @@ async def test_both_tools_cost_little_in_the_list_and_say_what_they_do_to_the_wo
     hints = {name: tool.annotations for name, tool in tools.items() if tool.annotations is not None}
     assert list(tools) == list(hints) == ["memory-append", "memory-read"]
     append, read = hints["memory-append"], hints["memory-read"]
-    assert (append.read_only_hint, append.idempotent_hint, append.destructive_hint) == (False, False, False)
-    assert (read.read_only_hint, read.idempotent_hint) == (True, True)
+    assert (append.read_only_hint, append.destructive_hint) == (False, False)
+    assert read.read_only_hint is True
     listed = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools.values()]
     assert len(json.dumps(listed, ensure_ascii=False, separators=(",", ":"))) / 3 <= 500

@@ -189,7 +189,6 @@ async def test_the_whole_tool_list_is_small_and_every_read_says_so(tokyo: LocalA
         assert tool.output_schema is not None
         assert tool.annotations is not None
         assert tool.annotations.read_only_hint is (tool.name != "memory-append")
-        assert tool.annotations.idempotent_hint is (tool.name != "memory-append")
         assert tool.annotations.open_world_hint is False
 
 

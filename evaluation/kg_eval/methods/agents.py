@@ -6,6 +6,7 @@ from functools import partial
 from kg_agents.answers import AgentAnswer
 from kg_agents.checking import checked
 from kg_agents.dialogue import Dialogue
+from kg_agents.experience import learned_from
 from kg_agents.graph_counselor import CounselorSettings, GraphCounselor
 from kg_agents.oda import ODA, OdaSettings
 from kg_agents.tools import ToolsAgent, ToolsSettings
@@ -74,4 +75,5 @@ def answered(answer: AgentAnswer) -> MethodAnswer:
         answer.stop_reason,
         answer.explanation,
         answer.model_answer,
+        learned_from(answer),
     )

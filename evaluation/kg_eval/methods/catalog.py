@@ -28,6 +28,9 @@ NEED_ENTITIES: frozenset[MethodName] = frozenset({"tog", "tog-r", "oda"})
 FIND_ENTITIES: frozenset[MethodName] = frozenset({"tools"})
 """Methods that look up by themselves what a question names, where it is not given."""
 
+LEARN: frozenset[MethodName] = frozenset({"oda", "graph-counselor", "tools"})
+"""Methods that can be shown solved questions, and whose runs can be learned from."""
+
 S = TypeVar("S", DirectSettings, ConsistencySettings, RagSettings, TogSettings, GraphCotSettings)
 A = TypeVar("A", OdaSettings, CounselorSettings, ToolsSettings)
 

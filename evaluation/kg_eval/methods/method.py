@@ -7,6 +7,7 @@ from typing import Final, Protocol
 
 from kg_agents.answers import Answer, Status
 from kg_agents.dialogue import Dialogue, Task, fitting
+from kg_agents.experience import Learned
 from kg_agents.graph_values import Labels, Triple
 from kg_agents.grounding import stated
 from kg_agents.knowledge import KnowledgeGraph
@@ -67,6 +68,7 @@ class MethodAnswer:
         stop_reason: Why it ended, in a word.
         explanation: The same in a sentence, where it did not end with an answer.
         model_answer: What the model said by itself, which does not count.
+        learned: What other questions can learn from it; None where that is nothing.
     """
 
     prediction: str
@@ -75,6 +77,7 @@ class MethodAnswer:
     stop_reason: str = "answered"
     explanation: str = ""
     model_answer: tuple[str, ...] = ()
+    learned: Learned | None = None
 
 
 class Method(Protocol):

@@ -48,6 +48,7 @@ class RunPlan(BaseModel):
         sample: How many questions are drawn; all where it is None.
         seed: What all dice begin with.
         settings: Parameters of the method, as `name=value`.
+        learn: Whether solved questions are kept, and those like a new one shown to the model.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -63,6 +64,7 @@ class RunPlan(BaseModel):
     sample: Annotated[int, Field(ge=1)] | None = None
     seed: int = 0
     settings: tuple[str, ...] = ()
+    learn: bool = False
 
 
 def drawn(records: Sequence[Record], sample: int | None, seed: int) -> tuple[Record, ...]:

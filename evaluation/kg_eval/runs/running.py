@@ -1,22 +1,23 @@
 """A run from its plan: each question once, several at a time, kept as it goes."""
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import anyio
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from kg_agents.dialogue import FailedReply, RunEnded
+from kg_agents.experience import ExperiencedLlm, Learned, OwnQuestion, solved_before
 from kg_agents.llm import AgentError, Llm
 from kg_agents.tool_calls import Toolbox, ToolError
 from kg_boundary.private_files import private_folder, write_private
 from kg_boundary.shown import json_text
-from kg_eval.methods.catalog import FIND_ENTITIES, NEED_ENTITIES, WITHOUT_GRAPH, method_of
+from kg_eval.methods.catalog import FIND_ENTITIES, LEARN, NEED_ENTITIES, WITHOUT_GRAPH, method_of
 from kg_eval.methods.method import Asked, Means, Method, MethodAnswer
 from kg_eval.outcomes import Outcome
 from kg_eval.questions import Record, read_questions
@@ -48,6 +49,10 @@ class Models:
     reflector: Llm | None = None
 
 
+Learn: TypeAlias = Callable[[Learned], Awaitable[object]]
+"""Keeps a question that was solved."""
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """How far a run is: how many of how many questions are done, and how many of them were so before."""
@@ -65,6 +70,7 @@ async def run(
     *,
     at_once: int = AT_ONCE,
     on_progress: Callable[[Progress], None] = lambda _: None,
+    learn: Learn | None = None,
 ) -> int:
     """Ask the questions of a plan that were not asked yet, and return how many failed.
 
@@ -75,6 +81,7 @@ async def run(
         models: The models.
         at_once: How many questions are asked at a time.
         on_progress: Told of each question that is done.
+        learn: Keeps questions that were solved, where the plan says so.
 
     Raises:
         InvalidQuestions: The questions cannot be read.
@@ -84,7 +91,7 @@ async def run(
     records = drawn(read_questions(plan.benchmark, plan.data), plan.sample, plan.seed)
     _check(plan)
     questions = _Questions(
-        plan, method_of(plan.method, plan.settings), tools, models, folder, on_progress, len(records)
+        plan, method_of(plan.method, plan.settings), tools, models, folder, on_progress, len(records), learn
     )
     with _alone(folder):
         _keep_plan(plan, folder)
@@ -111,6 +118,7 @@ class _Questions:
     folder: Path
     on_progress: Callable[[Progress], None]
     count: int
+    learn: Learn | None
     waiting: list[tuple[int, Record]] = field(default_factory=list[tuple[int, Record]])
     done: int = 0
     before: int = 0
@@ -187,7 +195,12 @@ class _Questions:
         if record.edge is not None:
             record = replace(record, golds=await golds_in(record.edge, record.golds, means.graph))
         asked = Asked(record.question, found.entities, self.plan.graph)
+        if self.plan.learn:
+            own = OwnQuestion(means.tools, record.question)
+            means = replace(means, tools=own, llm=ExperiencedLlm(means.llm, await solved_before(own, record.question)))
         answer = await self.method.answer(asked, means)
+        if self.plan.learn and self.learn is not None and answer.learned is not None:
+            await self.learn(answer.learned)
         return _outcome(record, answer, found)
 
 
@@ -261,3 +274,5 @@ def _keep_plan(plan: RunPlan, folder: Path) -> None:
 def _check(plan: RunPlan) -> None:
     if plan.linking == "none" and plan.method in NEED_ENTITIES:
         raise InvalidPlan(f"{plan.method} begins from entities. Choose --linking gold or --linking model.")
+    if plan.learn and plan.method not in LEARN:
+        raise InvalidPlan(f"{plan.method} learns nothing. Choose one of {', '.join(sorted(LEARN))} with --learn.")

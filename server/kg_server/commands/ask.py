@@ -23,9 +23,11 @@ from kg_server.commands.likeness import likeness
 from kg_server.commands.models import model_of
 from kg_server.commands.output import warn
 from kg_server.commands.run_view import RunView, run_view
+from kg_server.commands.solved import keep_solved
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
+    from kg_adapters.protocol import KGAdapter
     from kg_agents.answers import AgentAnswer
     from kg_agents.running import Question
     from kg_agents.tool_calls import Toolbox
@@ -83,6 +85,9 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
         typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method, as hops=2; may be repeated."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON, and nothing else.")] = False,
+    learn: Annotated[
+        bool, typer.Option("--learn", help="Keep what is solved, and show the model what was solved before.")
+    ] = False,
 ) -> None:
     """Answer a question with a model that calls the tools, with ODA or with Graph Counselor, showing every step.
 
@@ -91,7 +96,8 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
     called = invocation(context)
     if server is not None:
         called.secrecy.redactor = secrets_of_server(server)
-    settings = called.load(graph=graph, llm=model, llm_base_url=base_url, reflector_llm=reflector).settings
+    flags = {"llm": model, "llm_base_url": base_url, "reflector_llm": reflector, "learn": learn or None}
+    settings = called.load(graph=graph, **flags).settings
     if not question.strip():
         raise InvalidRequest("The question is blank.")
     if not all(each.strip() for each in entities or ()):
@@ -99,9 +105,9 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
     if settings.llm is None and agent in _NEEDING:
         raise InvalidRequest(f"{_NEEDING[agent]} needs a model. {SET_MODEL}")
     more = {"closed_book": closed_book, "ablation": ablation}
-    flags = (*(parameters or ()), *(f"{name}={value}" for name, value in more.items() if value is not None))
-    method = agent or _usual_method(settings, flags)
-    asked = _question(settings, question, method, tuple(entities or ()), flags)
+    written = (*(parameters or ()), *(f"{name}={value}" for name, value in more.items() if value is not None))
+    method = agent or _usual_method(settings, written)
+    asked = _question(settings, question, method, tuple(entities or ()), written)
     path = trace or _new_trace(settings.data_folder / TRACES, question)
     view = run_view(as_json=as_json)
     redactor = called.secrecy.redactor
@@ -157,7 +163,7 @@ def _question(
     from kg_agents.running import Question
     from kg_agents.tools import ToolsSettings
 
-    asked = Question(text, entities, agent)
+    asked = Question(text, entities, agent, learn=settings.learn)
     written = (*settings.agent_parameters, *flags)
     try:
         if agent == "tools":
@@ -193,6 +199,7 @@ def _by_oda(asked: "Question") -> "Question":
 async def _ask(
     settings: Settings, asked: "Question", server: str | None, path: Path, view: RunView, redactor: Redactor
 ) -> "AgentAnswer":
+    from kg_agents.experience import learned_from
     from kg_agents.llm import AgentError
     from kg_agents.running import run_question
     from kg_agents.trace import Trace
@@ -202,8 +209,8 @@ async def _ask(
     llm, judge, reflector = (model_of(settings, name, redactor) for name in names)
     try:
         with Trace(path) as trace:
-            async with _tools(settings, server, redactor) as tools:
-                return await run_question(
+            async with _tools(settings, server, redactor) as (tools, graph):
+                answer = await run_question(
                     asked,
                     tools,
                     llm,
@@ -213,6 +220,9 @@ async def _ask(
                     similarity=partial(likeness, settings),
                     watcher=_watcher(view),
                 )
+                if graph is not None and await keep_solved(settings, graph, learned_from(answer)):
+                    view.say("Kept as an example for other questions.")
+                return answer
     except AgentError as error:
         raise BackendError(visible_line(" ".join(str(error).split()))) from error
     finally:
@@ -243,19 +253,21 @@ def _watcher(view: RunView) -> "Watcher":
 
 
 @asynccontextmanager
-async def _tools(settings: Settings, server: str | None, redactor: Redactor) -> "AsyncGenerator[Toolbox]":
-    """Open a session to a server of somebody else, or to one of our own in this process."""
+async def _tools(
+    settings: Settings, server: str | None, redactor: Redactor
+) -> "AsyncGenerator[tuple[Toolbox, KGAdapter | None]]":
+    """Open a session to a server of somebody else, or to one of our own in this process, with its graph."""
     from kg_agents.sessions import connect_tools
 
     if server is not None:
         async with connect_tools(server, redactor=redactor) as tools:
-            yield tools
+            yield tools, None
         return
     from kg_server.app import build_server
     from kg_server.commands.graphs import opened
 
     async with opened(settings) as graph, connect_tools(build_server(graph, settings)) as tools:
-        yield tools
+        yield tools, graph
 
 
 def _new_trace(folder: Path, question: str) -> Path:

@@ -1,5 +1,6 @@
 """`kg-sextant eval`: benchmarks on a user's own model and graph."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -12,6 +13,7 @@ from kg_server.commands.evaluation_reports import add_reports, failure, show
 from kg_server.commands.invocation import invocation
 from kg_server.commands.models import model_of
 from kg_server.commands.output import warn
+from kg_server.commands.solved import keep_solved
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from kg_eval.runs.running import Progress
 
 NO_LIMIT: Final = 10**9
+LEARNED: Final = "learned"
 
 evaluate = typer.Typer(help="Run benchmarks on your own model and graph.", no_args_is_help=True)
 add_reports(evaluate)
@@ -47,6 +50,9 @@ def run_benchmark(  # noqa: PLR0913, PLR0917 - one argument for each option
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method; may be repeated."),
     ] = None,
+    learn: Annotated[
+        bool, typer.Option("--learn", help="Keep what is solved in DIR, and show it to the model as examples.")
+    ] = False,
 ) -> None:
     """Ask the questions of a benchmark, and keep every call; a run that was stopped goes on where it was."""
     called = invocation(context)
@@ -66,6 +72,7 @@ def run_benchmark(  # noqa: PLR0913, PLR0917 - one argument for each option
         sample=sample,
         seed=seed,
         settings=tuple(parameters or ()),
+        learn=learn,
     )
     import anyio
 
@@ -128,10 +135,12 @@ async def _run(settings: Settings, plan: "RunPlan", out: Path, at_once: int, red
         model_of(settings, name, redactor) for name in (settings.llm, settings.judge_llm, settings.reflector_llm)
     )
     assert llm is not None  # noqa: S101 - the command has seen to it
+    alone = _alone(settings, plan, out)
     try:
-        async with opened(settings) as graph, connect_tools(build_server(graph, _alone(settings))) as tools:
+        async with opened(settings) as graph, connect_tools(build_server(graph, alone)) as tools:
             models = Models(llm, judge, reflector)
-            return await run(plan, out, tools, models, at_once=at_once, on_progress=_tell)
+            learn = partial(keep_solved, alone, graph)
+            return await run(plan, out, tools, models, at_once=at_once, on_progress=_tell, learn=learn)
     except AgentError as error:
         raise failure(error) from error
     finally:
@@ -140,9 +149,13 @@ async def _run(settings: Settings, plan: "RunPlan", out: Path, at_once: int, red
                 await each.aclose()
 
 
-def _alone(settings: Settings) -> Settings:
-    """Return settings for one client that begins memories for thousands of questions, as their evidence is compared."""
-    return settings.model_copy(update={"memory_new_per_hour": NO_LIMIT, "memory_client_share": 1.0})
+def _alone(settings: Settings, plan: "RunPlan", out: Path) -> Settings:
+    """Return settings for one client that begins memories for thousands of questions, as their evidence is compared.
+
+    What a run learns stays in its folder: what others have learned would change its figures.
+    """
+    limits: dict[str, object] = {"memory_new_per_hour": NO_LIMIT, "memory_client_share": 1.0, "learn": plan.learn}
+    return settings.model_copy(update={**limits, "data_folder": out / LEARNED} if plan.learn else limits)
 
 
 def _tell(progress: "Progress") -> None:

@@ -54,9 +54,7 @@ class MemoryTools:
         server.provide(
             self.append,
             "memory-append",
-            ToolAnnotations(
-                read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=self._graph.remote
-            ),
+            ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=self._graph.remote),
         )
         server.provide(
             self.read,

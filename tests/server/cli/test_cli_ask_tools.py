@@ -35,6 +35,23 @@ def test_a_model_that_calls_functions_calls_the_tools_itself(cli: CommandLine, g
     assert (cli.run("replay", trace).out, cli.run("replay", trace).code) == (run.out, 0)
 
 
+def test_what_was_solved_is_shown_to_a_model_that_is_asked_something_like_it(
+    cli: CommandLine, graph: str, tmp_path: Path
+) -> None:
+    options = ["--graph", graph, "--model", "m", "--learn", "--base-url"]
+    asked = ["Which place is the capital of Tokyo in Japan?", QUESTION, "Which place is the capital of Tokyo in Japan?"]
+    shown: list[bool] = []
+    for question in asked:
+        with serving_model(*CALLED) as service:
+            run = cli.run("ask", question, *options, service.url)
+        assert (run.code, "Kept as an example for other questions." in run.err) == (0, True)
+        shown.append("1. call: GetNeighbor(entity=Tokyo)" in service.asked[0].messages[0].content)
+    assert shown == [False, True, True]
+    with serving_model(*CALLED) as service:
+        run = cli.run("ask", QUESTION, *[each for each in options if each != "--learn"], service.url)
+    assert ("Kept" in run.err, "GetNeighbor(entity=Tokyo)" in service.asked[0].messages[0].content) == (False, False)
+
+
 def test_a_model_that_cannot_is_asked_by_oda_unless_the_other_was_chosen(cli: CommandLine, graph: str) -> None:
     options = ["--graph", graph, "--entity", "Q1490", "--model", "m", "--json", "--set", "tokens=50000", "--base-url"]
     with serving_model(NO_TOOLS, OWN) as service:

@@ -1,0 +1,169 @@
+"""Solved questions in one SQLite file, shared by any number of processes on a machine."""
+
+import sqlite3
+import time
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Final, TypeVar
+
+import anyio
+import anyio.to_thread
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from kg_adapters.errors import InvalidSource
+from kg_boundary.private_files import private_database, private_folder
+from kg_boundary.shown import clipped, json_text
+from kg_server.experience.likeness import Likened
+from kg_server.memory.sqlite_file import failures_of
+
+FORMAT: Final = 1
+BUSY_S: Final = 5.0
+MAX_SOLVED: Final = 1_000
+"""How many questions are kept of one graph; the oldest give way."""
+
+MAX_GRAPHS: Final = 100
+"""Of how many graphs questions are kept; those of the graph that learned last longest ago give way."""
+
+MAX_QUESTION: Final = 1_000
+MAX_PARTS: Final = 20
+"""How many calls, answers and triples are kept of one question."""
+
+MAX_TEXT: Final = 500
+
+_TABLE: Final = """
+CREATE TABLE solved (
+    number INTEGER PRIMARY KEY, graph TEXT NOT NULL, question TEXT NOT NULL, at REAL NOT NULL, content TEXT NOT NULL,
+    UNIQUE (graph, question)
+) STRICT
+"""
+_KEEP: Final = "INSERT OR REPLACE INTO solved (graph, question, at, content) VALUES (?, ?, ?, ?)"
+_GIVE_WAY: Final = """
+DELETE FROM solved WHERE number IN (SELECT number FROM solved WHERE graph = ? ORDER BY number DESC LIMIT -1 OFFSET ?)
+"""
+_FORGET_GRAPHS: Final = """
+DELETE FROM solved WHERE graph IN (SELECT graph FROM solved GROUP BY graph ORDER BY max(number) DESC LIMIT -1 OFFSET ?)
+"""
+
+T = TypeVar("T")
+
+
+class Solved(BaseModel):
+    """A question that was solved.
+
+    Args:
+        question: The question.
+        calls: The calls that led to the answers, in their order.
+        answers: The answers.
+        evidence: The triples that they rest on, as `head | relation | tail`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    question: str
+    calls: tuple[str, ...]
+    answers: tuple[str, ...]
+    evidence: tuple[str, ...]
+
+    def bounded(self) -> "Solved":
+        """Return it with no more than is kept of one question."""
+        parts = {
+            name: tuple(clipped(text, MAX_TEXT) for text in texts[:MAX_PARTS])
+            for name, texts in (("calls", self.calls), ("answers", self.answers), ("evidence", self.evidence))
+        }
+        return self.model_copy(update={"question": clipped(self.question, MAX_QUESTION), **parts})
+
+
+class ExperienceStore:
+    """Keeps solved questions by graph, in a file for its owner alone that is opened for each piece of work.
+
+    Args:
+        path: The file; it is made with the first question.
+        most: How many questions are kept of one graph.
+        now: Tells the time, in seconds since 1970.
+    """
+
+    def __init__(self, path: Path, *, most: int = MAX_SOLVED, now: Callable[[], float] = time.time) -> None:
+        self._path = path
+        self._most = most
+        self._now = now
+        self._turn = anyio.CapacityLimiter(1)
+
+    async def keep(self, graph: str, solved: Solved) -> None:
+        """Keep a question, in place of what was kept of the same text.
+
+        Raises:
+            BackendError: The file cannot be used.
+            InvalidSource: It is damaged, or of another version.
+        """
+        await self._run(lambda: self._keep(graph, solved.bounded()))
+
+    async def like(self, graph: str, question: str, most: int) -> tuple[Solved, ...]:
+        """Return the questions that are most like one, the most like first, and never that one itself.
+
+        Raises:
+            BackendError: The file cannot be used.
+            InvalidSource: It is damaged, or of another version.
+        """
+        return await self._run(lambda: self._like(graph, question, most))
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        return await anyio.to_thread.run_sync(work, limiter=self._turn)
+
+    def _keep(self, graph: str, solved: Solved) -> None:
+        private_folder(self._path.parent)
+        with failures_of(self._path), self._transaction("IMMEDIATE") as connection:
+            content = json_text(solved.model_dump(mode="json"))
+            connection.execute(_KEEP, (graph, solved.question, float(self._now()), content))
+            connection.execute(_GIVE_WAY, (graph, self._most))
+            connection.execute(_FORGET_GRAPHS, (MAX_GRAPHS,))
+
+    def _like(self, graph: str, question: str, most: int) -> tuple[Solved, ...]:
+        if not self._path.exists():
+            return ()
+        with failures_of(self._path), self._transaction("DEFERRED") as connection:
+            rows = connection.execute("SELECT content FROM solved WHERE graph = ? ORDER BY number", (graph,)).fetchall()
+        asked = Likened(question)
+        known = [(Likened(each.question), each) for each in map(self._read, rows)]
+        others = [(asked.to(likened), each) for likened, each in known if not asked.is_same(likened)]
+        return tuple(each for likeness, each in sorted(others, key=lambda found: -found[0])[:most] if likeness > 0)
+
+    def _read(self, row: tuple[str]) -> Solved:
+        try:
+            return Solved.model_validate_json(row[0])
+        except ValidationError as error:
+            raise self._damaged("it holds something else than solved questions") from error
+
+    @contextmanager
+    def _transaction(self, kind: str) -> Generator[sqlite3.Connection]:
+        private_database(self._path)
+        connect = sqlite3.connect(self._path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+        with closing(connect) as connection:
+            connection.execute("BEGIN IMMEDIATE" if self._is_new(connection) else f"BEGIN {kind}")
+            try:
+                if self._is_new(connection):
+                    connection.execute(_TABLE)
+                    connection.execute(f"PRAGMA user_version = {FORMAT}")
+                yield connection
+                connection.execute("COMMIT")
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+    def _is_new(self, connection: sqlite3.Connection) -> bool:
+        """Say whether a file is empty.
+
+        Raises:
+            InvalidSource: It is of another version, or another program's.
+        """
+        version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+        tables: int = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if version not in {0, FORMAT} or (version == 0 and tables):
+            raise self._damaged(f"it has format {version}, and this version reads {FORMAT}")
+        return version == 0
+
+    def _damaged(self, reason: str) -> InvalidSource:
+        return InvalidSource(
+            f"The file of solved questions {self._path.name} cannot be used: {reason}. Nothing was deleted. Move it "
+            "out of the data folder to begin anew."
+        )
