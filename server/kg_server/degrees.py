@@ -1,10 +1,11 @@
 """Degree: how connected one entity is."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from kg_adapters.models import Count, Degree, Direction, RelationCount
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.terms import Node
+from kg_adapters.terms import Node, Triple
 from kg_server.coverage import absence, thinness
 from kg_server.inverses import BothWays, degree_both_ways
 from kg_server.names import Names, names_of
@@ -57,8 +58,17 @@ async def _counted(
 ) -> tuple[Degree, BothWays | None]:
     """Count neighbours over all relations, or over one with what its inverse says of it."""
     if chosen is None:
-        return (await graph.degrees([node], direction=direction))[node], None
-    return await degree_both_ways(graph, node, chosen.relation, direction)
+        return await _with_itself(graph, node, (await graph.degrees([node], direction=direction))[node]), None
+    degree, both = await degree_both_ways(graph, node, chosen.relation, direction)
+    return (degree, both) if both is not None else (await _with_itself(graph, node, degree), None)
+
+
+async def _with_itself(graph: KGAdapter, node: Node, degree: Degree) -> Degree:
+    """Return a degree in which an entity that an edge leads back to is a neighbour of its own, as it is in a set."""
+    loops = {Triple(node, each.relation, node) for each in degree.relations}
+    if not loops or not await graph.contains(loops):
+        return degree
+    return replace(degree, neighbors=replace(degree.neighbors, value=degree.neighbors.value + 1))
 
 
 def _degree(

@@ -175,7 +175,7 @@ def _degree(node: Node, facts: Iterable[Fact]) -> Degree:
     # As adapters list them: outgoing before incoming.
     order = sorted(ends, key=lambda group: (group[0] == "in", group[1]))
     counts = tuple(RelationCount(relation, side, Count(len(ends[side, relation]))) for side, relation in order)
-    return Degree(Count(len(set[Node]().union(*ends.values()) - {node})), counts)
+    return Degree(Count(len(set[Node]().union(*ends.values()))), counts)
 
 
 def _edges(node: Node, facts: Iterable[Fact]) -> Iterator[tuple[EdgeDirection, Iri, Node]]:

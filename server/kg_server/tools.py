@@ -127,7 +127,7 @@ class Tools:
     ) -> Annotated[CallToolResult, PathsResult]:
         """Show how two entities are linked, by paths in either direction, the shortest first.
 
-        `question` puts those most like it first. Hubs and type relations are walked only with avoid_hubs=false.
+        `question` puts those most like it first. Hubs and types are walked only with avoid_hubs=false.
         """
         async with reporting(context, "searching paths", self._settings.timeout_s):
             read = await read_entities(self._graph, source, target)
@@ -147,7 +147,7 @@ class Tools:
     async def feature(
         self, entity: EntityId, feature: FeatureId | None = None
     ) -> Annotated[CallToolResult, FeaturesResult]:
-        """Show an entity's literal values, such as dates and numbers, or those of one feature."""
+        """Show an entity's literal values, such as dates, or those of one feature."""
         read = await read_entities(self._graph, entity)
         room = read.room(self._settings.max_tokens)
         answer = await features_of(self._graph, entity=read.ids[0], feature=feature, max_tokens=room)
@@ -156,10 +156,7 @@ class Tools:
     async def degree(
         self, entity: EntityId, relation: RelationId | None = None, direction: Direction = "both"
     ) -> Annotated[CallToolResult, DegreeResult]:
-        """Count an entity's distinct neighbours, in all and by relation.
-
-        For "how many", and to choose a relation.
-        """
+        """Count an entity's distinct neighbours, also by relation."""
         read = await read_entities(self._graph, entity)
         room = read.room(self._settings.max_tokens)
         answer = await degree_of(
@@ -170,7 +167,7 @@ class Tools:
     async def schema(
         self, about: Text | None = None, max_tokens: Tokens = None
     ) -> Annotated[CallToolResult, SchemaResult]:
-        """Show what the graph knows: classes with their size, and how many instances have which relation or value.
+        """Show what the graph knows: its classes, and how many instances have which relation or value.
 
         `about` a class tells all of it; about another word, the relations and features like it.
         """
@@ -199,7 +196,8 @@ class _SparqlTool:
     ) -> Annotated[CallToolResult, SparqlResult]:
         """Run a read-only SPARQL 1.1 query; the graph's prefixes are declared.
 
-        A name may stand for any id: ?x a @"city"; @"country" @"Japan". Ids in answers come with labels.
+        A name may stand for any id: ?x a @"city"; @"country" @"Japan".
+        Subclasses and inverses count only where the query walks them.
         """
         most_s = min(timeout_s, self._settings.sparql_timeout_s)
         async with reporting(context, "running the query", most_s):

@@ -39,22 +39,32 @@ async def whole(graph: LocalAdapter, expression: str) -> Reply:
         ("Neighbor[Film 0, by]", "Anna (e:d0)."),
         ("Neighbor[Anna, -by]", "2 nodes.\nFilm 0 (e:f0)\nFilm 2 (e:f2)"),
         ("Intersect[Neighbor[Film 0, by], Neighbor[Film 2, by]]", "Anna (e:d0)."),
-        ("Neighbor[Film 0, by/born]", "Town (e:town).\nbecause Anna | e:born | Town"),
+        ("Neighbor[Film 0, by/born]", "Town (e:town).\nbecause Film 0 | e:by | Anna | e:born | Town"),
         (
             "Where[Neighbor[Anna, -by], year > 1989]",
             "2 nodes.\nFilm 0 (e:f0)\nFilm 2 (e:f2)\nbecause Film 0 | e:year | 1990\nbecause Film 2 | e:year | 1992",
         ),
         ("Top[Type[film], year]", "Film 3 (e:f3): 1993."),
-        ("Max[Type[film], year]", "1993.\nbecause Film 3 | e:year | 1993"),
-        ("Sum[Type[film], year]", "7,966."),
-        ("Count[Where[Type[film], year > 1990]]", "3."),
+        (
+            "Max[Where[Type[film], year > 1992], year]",
+            "1993. Over 1: Film 3 (e:f3) 1993.\nbecause Film 3 | e:year | 1993",
+        ),
+        (
+            "Sum[Type[film], year]",
+            "7,966. Over 4: Film 0 (e:f0) 1990, Film 1 (e:f1) 1991, Film 2 (e:f2) 1992, Film 3 (e:f3) 1993.",
+        ),
+        ("Count[Where[Type[film], year > 1990]]", "3. Namely Film 1 (e:f1), Film 2 (e:f2), Film 3 (e:f3)."),
+        ("Count[Neighbor[Bert, met]]", "15."),
+        ("Mean[Neighbor[Bert, met], likes]", "2. Over 15 nodes."),
         (
             "Neighbor[Where[Neighbor[Prize, -award], born = Town], -by]",
-            "2 nodes.\nFilm 0 (e:f0)\nFilm 2 (e:f2)\nbecause Film 0 | e:by | Anna\nbecause Film 2 | e:by | Anna",
+            "2 nodes.\nFilm 0 (e:f0)\nFilm 2 (e:f2)\n"
+            "because Anna | e:award | Prize; Anna | e:born | Town; Film 0 | e:by | Anna\n"
+            "because Film 2 | e:by | Anna",
         ),
         (
             "Where[Neighbor[Neighbor[Film 1, by], -by], year > 1991]",
-            "Film 3 (e:f3).\nbecause Film 3 | e:by | Bert; Film 3 | e:year | 1993",
+            "Film 3 (e:f3).\nbecause Film 1 | e:by | Bert | -e:by | Film 3 | e:year | 1993",
         ),
     ],
 )
@@ -70,7 +80,7 @@ async def test_of_namesakes_the_evidence_tells_which_has_what(films: LocalAdapte
 
 async def test_all_evidence_is_told_where_it_is_asked_for(films: LocalAdapter) -> None:
     reply = await whole(films, "Count[Where[Type[film], year > 1992]]")
-    assert reply.text == "1.\nbecause Film 3 | rdf:type | e:Film; Film 3 | e:year | 1993"
+    assert reply.text == "1. Namely Film 3 (e:f3).\nbecause Film 3 | rdf:type | e:Film; Film 3 | e:year | 1993"
     short = await composed(films, "Count[Where[Type[film], year > 1992]]")
     assert rows(short.data["evidence"]) == rows(reply.data["evidence"])
 

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from calls import rows
+from calls import call, rows
 from compositions import composed
 from kg_adapters.caching import CachingAdapter
 from kg_adapters.local.adapter import LocalAdapter
@@ -137,3 +137,67 @@ async def test_a_part_of_the_values_is_not_compared_with(towns: LocalAdapter, gi
 async def test_a_count_says_how_names_were_read(towns: LocalAdapter) -> None:
     reply = await composed(towns, 'Count[Union["Vile 4", "Turm 1"]]')
     assert reply.data["read"] == {"Vile 4": "e:c4", "Turm 1": "e:t1"}
+
+
+REGIONS = "\n".join(
+    (
+        "@prefix e: <http://e.org/> .",
+        "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .",
+        'e:Town rdfs:label "town" . e:Land rdfs:label "country" . e:Part rdfs:label "region" .',
+        'e:land rdfs:label "country" . e:part rdfs:label "located in region" . e:near rdfs:label "near" .',
+        'e:l a e:Land ; rdfs:label "Mübumark" . e:r a e:Part ; rdfs:label "Zdurnbiria" ; rdfs:altLabel "Zdur" .',
+        *(f'e:t{n} a e:Town ; rdfs:label "Ort {n}" ; e:land e:l ; e:part e:r .' for n in range(12)),
+        "e:t0 e:near e:t0, e:t1 .",
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        (
+            "Where[Type[town], country = Zdurnbiria]",
+            "0 nodes. Of 12 none meets the condition on country (e:land), which leads to country (e:Land); Zdurnbiria "
+            "(e:r) is of the class region (e:Part): try located in region (e:part).",
+        ),
+        (
+            "Count[Intersect[Where[Type[town], near = Ort 0], Where[Type[town], country = Zdurnbiria]]]",
+            "0. Of 12 none meets the condition on country (e:land), which leads to",
+        ),
+        (
+            "Intersect[Neighbor[Ort 0, near], Neighbor[Ort 5, country]]",
+            "0 nodes. None is in all of the sets, which have 2, 1.",
+        ),
+        ("Minus[Neighbor[Ort 0, near], Type[town]]", "0 nodes. All 2 are taken away."),
+        (
+            "Neighbor[Neighbor[Mübumark, -country], -located in region]",
+            "0 nodes. None of the 12 has -located in region (e:part).",
+        ),
+    ],
+)
+async def test_nothing_says_which_step_left_nothing(
+    graph_of: Callable[[str], LocalAdapter], expression: str, said: str
+) -> None:
+    assert (await composed(graph_of(REGIONS), expression)).summary.startswith(said)
+
+
+async def test_an_entity_that_an_edge_leads_back_to_is_a_neighbour_of_its_own_in_every_tool(
+    graph_of: Callable[[str], LocalAdapter],
+) -> None:
+    graph = graph_of(REGIONS)
+    for relation, number in (("near", 2), (None, 5)):
+        of = '"Ort 0"' if relation is None else f'"Ort 0", {relation}'
+        reply = await composed(graph, f"Degree[{of}], Count[Neighbor[{of}]]")
+        assert [row[3] for row in rows(reply.data["results"])] == [str(number)] * 2
+        told = await call(graph, "Degree", entity="e:t0", **({} if relation is None else {"relation": relation}))
+        assert told.data["neighbors"] == number
+
+
+async def test_a_long_list_is_told_whole_where_there_is_room(graph_of: Callable[[str], LocalAdapter]) -> None:
+    graph = graph_of("\n".join(f"<http://e.org/hub> <http://e.org/has> <http://e.org/{n:03}> ." for n in range(300)))
+    expression = "Neighbor[<http://e.org/hub>, <http://e.org/has>]"
+    short = await composed(graph, expression)
+    whole = await call(graph, "Compose", expression=expression, max_tokens=20_000)
+    assert (short.data["status"], whole.data["status"]) == ("truncated", "ok")
+    assert "results are left out: a larger max_tokens shows them" in short.summary
+    assert len(whole.lines) == 300

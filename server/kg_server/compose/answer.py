@@ -269,7 +269,7 @@ class _Report:
         if hidden := self._left_out(kept, "part"):
             yield f"{hidden} parts are left out: ask for fewer at once."
         if hidden := self._left_out(kept, "result"):
-            yield f"{hidden:,} results are left out: Count[…] counts them, Intersect[…] narrows them."
+            yield f"{hidden:,} results are left out: a larger max_tokens shows them, Intersect[…] narrows them."
 
     def _left_out(self, kept: Sequence[Told], section: Section) -> int:
         if section == "result":

@@ -63,24 +63,23 @@ class _Told:
     def __init__(self, part: Worked) -> None:
         rows = [row for line in part.results for row in line.rows]
         self._given: frozenset[Piece] = frozenset(part.given)
+        self._typing = part.typing
         self._results = frozenset(piece for row in rows for piece in row)
         self._cells = frozenset((row[1], row[3]) for row in rows)
         self._facts: set[Fact] = set()
 
     def news(self, facts: Sequence[Fact]) -> list[Fact]:
         """Return those facts that are not told yet, nor by the expression; they are told then."""
-        linked = frozenset[Piece](end for fact in facts if not self._of_given(fact) for end in (fact.head, fact.tail))
-        found = [fact for fact in facts if not self._is_told(fact, linked)]
+        found = [fact for fact in facts if not self._is_told(fact)]
         self._facts.update(found)
         return found
 
-    def _of_given(self, fact: Fact) -> bool:
-        return fact.head in self._given or fact.tail in self._given
-
-    def _is_told(self, fact: Fact, linked: frozenset[Piece]) -> bool:
+    def _is_told(self, fact: Fact) -> bool:
         if fact in self._facts or (fact.head, fact.tail) in self._cells:
             return True
         if isinstance(fact.tail, Literal):
             return False
-        known = self._given | self._results | (linked if self._of_given(fact) else frozenset[Piece]())
+        if fact.relation in self._typing and fact.tail in self._given:
+            return True
+        known = self._given | self._results
         return fact.head in known and fact.tail in known

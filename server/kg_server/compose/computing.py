@@ -18,7 +18,7 @@ from kg_adapters.algebra import (
     holds_values,
 )
 from kg_adapters.errors import InvalidRequest
-from kg_adapters.models import EdgeDirection
+from kg_adapters.models import Count, EdgeDirection
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.set_requests import (
     Aggregated,
@@ -35,9 +35,11 @@ from kg_adapters.set_requests import (
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.sparql.explaining import as_sparql
 from kg_server.compose.around import look_around
+from kg_server.compose.emptied import Emptiness
 from kg_server.compose.given import AGGREGATES, BEYOND
 from kg_server.compose.left_out import left_out
 from kg_server.compose.lines import Note
+from kg_server.compose.operands import operands
 from kg_server.compose.reading import Reader
 from kg_server.compose.relations import ALL_WAYS
 from kg_server.compose.syntax import (
@@ -113,13 +115,19 @@ async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wa
     else:
         worked = told(number, call, asked, computed, reader.heard, graph.prefixes)
     notes, knowledge = await _meant(graph, asked, computed)
+    if counting or isinstance(asked.question, Aggregated):
+        notes = (*await operands(graph, asked, computed, request), *notes)
+    if not notes and computed.count == Count(0):
+        whole = asked.question.of if isinstance(asked.question, Listed) else asked.of
+        notes = await Emptiness(graph, wanted.timeout_s).said(whole)
     silent = await left_out(graph, asked.of, wanted.timeout_s)
     if isinstance(asked.question, Listed) and not computed.count.value and silent.denied:
         knowledge = "denied"
     query = as_sparql(asked.question, graph.vocabulary, graph.prefixes, only_count=counting) if wanted.query else None
+    typing = frozenset(graph.vocabulary.unwalked)
     said = (*worked.notes, *notes, *silent.notes)
     known = knowledge or worked.knowledge
-    return replace(worked, notes=said, knowledge=known, given=frozenset(reader.heard.given), query=query)
+    return replace(worked, notes=said, knowledge=known, given=frozenset(reader.heard.given), typing=typing, query=query)
 
 
 async def question_of(reader: Reader, operand: Operand) -> Asked:

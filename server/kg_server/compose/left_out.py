@@ -37,7 +37,7 @@ async def left_out(graph: KGAdapter, of: SetExpression, timeout_s: float) -> Sil
     notes: list[Note] = []
     shares: list[float] = []
     for among, path in list(_conditions(of))[:_MOST_CONDITIONS]:
-        over = _last(graph, path)
+        over = last_over(graph, path)
         if graph.remote:
             notes += await _by_profile(graph, among, path, over)
             continue
@@ -61,7 +61,7 @@ def _conditions(of: SetExpression) -> Iterator[tuple[SetExpression, Path]]:
         of = among
 
 
-def _last(graph: KGAdapter, path: Path) -> Over:
+def last_over(graph: KGAdapter, path: Path) -> Over:
     """Return the last relation of a path that does not name."""
     steps = [hop.steps[0] for hop in path.hops if hop.steps]
     named = [step for step in steps if step.relation not in graph.vocabulary.texts] or steps

@@ -16,7 +16,7 @@ from kg_server.pointing import MisreadExpression
 
 Section: TypeAlias = Choice["part", "result", "evidence", "sparql"]
 
-Note: TypeAlias = tuple[str | Node | Over, ...]
+Note: TypeAlias = tuple[str | Term | Over, ...]
 """A remark: texts, and terms that are shown with their labels."""
 
 _MAX_REASON: Final = 300

@@ -20,7 +20,7 @@ from kg_adapters.set_requests import (
     Tabled,
     Witness,
 )
-from kg_adapters.terms import Literal, Node, Term
+from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_server.compose.lines import Note, Told, chained
 from kg_server.compose.naming import Heard
 from kg_server.compose.relations import Way
@@ -68,6 +68,7 @@ class Worked:
         knowledge: What it rests on, where that is not told by its size.
         read: The ids of names that are no ids.
         given: What the expression names, and nothing else is called so.
+        typing: The relations from an instance to its class.
         query: SPARQL that asks the same, where it is wanted.
         failure: Why it was not worked out.
     """
@@ -83,6 +84,7 @@ class Worked:
     knowledge: Knowledge | None = None
     read: Mapping[str, Node] = field(default_factory=dict[str, Node])
     given: frozenset[Node] = frozenset()
+    typing: frozenset[Iri] = frozenset()
     query: str | None = None
     failure: KGError | None = None
 

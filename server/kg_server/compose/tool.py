@@ -39,13 +39,14 @@ class ComposeTool:
         context: Context,
         evidence: Evidence = "some",
         explain: bool = False,
+        max_tokens: Annotated[int | None, Field(ge=500, le=50_000)] = None,
     ) -> Annotated[CallToolResult, ComposeResult]:
-        """Count, filter, rank, group and add up in one call.
+        """Count, filter, rank, group and add up in one call, or several.
 
-        Neighbor[node, relation], Feature, Degree, Retrieve[text], Type[class], Count, Union,
-        Intersect, Minus[a, b], Where[a, population > 1000, country = Japan], Top, Bottom[a, by, n],
-        Sum, Mean, Min, Max, Group, Table[a, by], Share. Nodes: ids, names, calls.
-        Relations: -backwards, ~both ways, path/of/them. `explain`: as SPARQL.
+        Neighbor[node, relation], Feature, Degree, Retrieve[text], Type[class] (subclasses too), Count,
+        Union, Intersect, Minus[a, b], Where[a, population > 1000, country = Japan], Top, Bottom[a, by, n],
+        Sum, Mean, Min, Max, Group, Table[a, by], Share. Nodes: ids, names ("quoted" if with , or ]), calls.
+        Relations: -backwards, ~both ways, path/of/them; inverses count. `explain`: as SPARQL.
         """
         timeout_s = self._settings.timeout_s * _EVALUATING_SHARE
         async with reporting(context, "working out the expression", self._settings.timeout_s):
@@ -53,7 +54,7 @@ class ComposeTool:
                 self._graph,
                 expression,
                 limits=Limits(timeout_s=timeout_s),
-                max_tokens=self._settings.max_tokens,
+                max_tokens=self._settings.max_tokens if max_tokens is None else max_tokens,
                 evidence=evidence,
                 explain=explain,
             )

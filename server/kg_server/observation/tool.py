@@ -59,8 +59,7 @@ class ObserveTool:
     ) -> Annotated[CallToolResult, ObserveResult]:
         """Look ahead: what lies up to `hops` away from entities, by relation, most like the question first.
 
-        Every relation of the entities is named. Each hop keeps `top_n` triples and goes on from the best `top_percent`
-        of them: what is missing further away may still be there.
+        Every relation of the entities is named. Each hop keeps `top_n` triples and goes on from the best `top_percent`.
         """
         reach = Reach(
             hops=hops,
