@@ -17,14 +17,16 @@ from kg_adapters.terms import Node
 from kg_boundary.shown import in_quotes
 from kg_server.budget import token_count
 from kg_server.coverage import plural
-from kg_server.identity import Identity, entities_of_ids, identify
-from kg_server.names import MAX_LABEL, names_of
+from kg_server.identity import Identity, entities_of_ids, identify, said_of_reading
+from kg_server.names import MAX_LABEL, Names, names_of
 from kg_server.portraits import portraits_of
 from kg_server.resolve import relation_hint, require_entity
 from kg_server.results import Answer
 
 SHOWN: Final = 5
 """How many candidates a refusal shows."""
+MOST_NEAR: Final = 3
+"""How many of those that are near a name and do not bear it."""
 
 _LEAST_TOKENS: Final = 300
 _SEVERAL: Final = "Give the id of the one that is meant."
@@ -34,14 +36,21 @@ _IDS_BEGIN: Final = ("<", "_:")
 
 @dataclass(frozen=True, slots=True)
 class ReadAs:
-    """An argument, and the id that it stands for; `shown` is what it was read as, where it was a name."""
+    """An argument, and the id that it stands for.
+
+    Args:
+        text: The argument.
+        id: The id.
+        shown: What it was read as, where it was a name.
+        note: A sentence on that, where the name is not simply the label.
+        aside: The same before a sentence that begins with what it was read as.
+    """
 
     text: str
     id: str
     shown: str = ""
-
-    def __str__(self) -> str:
-        return f"Read {in_quotes(self.text, MAX_LABEL)} as {self.shown}."
+    note: str = ""
+    aside: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +66,8 @@ class ReadArguments:
 
     @property
     def note(self) -> str:
-        """What was read as what; empty where every argument is an id."""
-        return " ".join(dict.fromkeys(str(each) for each in self.entities if each.shown))
+        """What was read as what; empty where every argument is an id or a label."""
+        return " ".join(dict.fromkeys(each.note for each in self.entities if each.note))
 
     def room(self, max_tokens: int) -> int:
         """Return what an answer may cost beside the note."""
@@ -66,20 +75,18 @@ class ReadArguments:
 
     def told(self, answer: Answer) -> Answer:
         """Return an answer that says first what was read as what."""
-        if not self.note:
+        read = {each.text: each.id for each in self.entities if each.shown}
+        if not read:
             return answer
-        told = {
-            "summary": self._before(answer.result.summary),
-            "read": {each.text: each.id for each in self.entities if each.shown},
-        }
+        told = {"summary": self._before(answer.result.summary), "read": read}
         return replace(answer, result=answer.result.model_copy(update=told))
 
     def _before(self, summary: str) -> str:
         """Return a first line with the note before it; what is named in both is named once."""
-        only = self.entities[0].shown if len(self.entities) == 1 else ""
-        if only and summary.startswith(f"{only} "):
-            return f"{self.note.removesuffix('.')}, which{summary.removeprefix(only)}"
-        return f"{self.note} {summary}"
+        (first, *others) = self.entities
+        if first.note and not others and summary.startswith(f"{first.shown} "):
+            return f"{first.aside} {summary}"
+        return f"{self.note} {summary}".lstrip()
 
 
 async def read_entities(graph: KGAdapter, *texts: str) -> ReadArguments:
@@ -97,9 +104,7 @@ async def read_entities(graph: KGAdapter, *texts: str) -> ReadArguments:
     refused: list[KGError] = []
     for identity in await identify(graph, [text for text in dict.fromkeys(texts) if text not in known]):
         if len(identity.nodes) == 1:
-            names = await names_of(graph, identity.nodes)
-            (node,) = identity.nodes
-            read[identity.text] = ReadAs(identity.text, names.entity_id(node), names.entity(node))
+            read[identity.text] = _read_as(identity, await names_of(graph, identity.nodes))
         elif not identity.named and _has_form_of_id(graph, identity.text):
             read[identity.text] = ReadAs(identity.text, identity.text)
         else:
@@ -109,6 +114,17 @@ async def read_entities(graph: KGAdapter, *texts: str) -> ReadArguments:
     if refused:
         raise InvalidRequest(" ".join(map(str, refused)))
     return ReadArguments(tuple(read[text] for text in texts))
+
+
+def _read_as(identity: Identity, names: Names) -> ReadAs:
+    (node,) = identity.nodes
+    named, how = ReadAs(identity.text, names.entity_id(node), names.entity(node)), identity.how
+    if not how:
+        return named
+    pieces = said_of_reading(identity.text, node, how)
+    note = "".join(piece if isinstance(piece, str) else named.shown for piece in pieces)
+    verb = "is" if how == "an alias" else "read,"
+    return replace(named, note=note, aside=f"{in_quotes(identity.text, MAX_LABEL)} {verb} {how}:")
 
 
 async def class_of(graph: KGAdapter, text: str) -> Node:
@@ -156,7 +172,7 @@ async def naming_refusal(graph: KGAdapter, identity: Identity) -> KGError:
     """Return why a text cannot be read as one entity: it names several, or nothing."""
     if not identity.named and (error := await _no_name(graph, identity.text)) is not None:
         return error
-    nodes = [each.entity for each in (identity.named or identity.near)[:SHOWN]]
+    nodes = [each.entity for each in identity.named[:SHOWN] or identity.alike[:MOST_NEAR]]
     portraits = await portraits_of(graph, nodes, [nodes] if identity.named else ())
     shown = [", ".join(portraits.of(node)) for node in nodes]
     if not identity.named:

@@ -134,11 +134,11 @@ def _card(node: Node, groups: _Groups, sizes: _Sizes, opened: Opened) -> Card:
 
 
 def _line(group: _Group, far: Sequence[Term], size: str, names: Names) -> str:
-    """Return `out | occupation (P106) | 15: writer (Q36180), actor (Q33999), film producer (Q3282637), …`."""
+    """Return `occupation (P106) | 15: writer (Q36180), actor (Q33999), …`; with `-` before it what leads to it."""
     direction, relation = group
     shown = ", ".join(names.term(term, _LONGEST_VALUE, relation=relation) for term in far)
     listed = shown if size == "1" else f"{size}: {shown}{'' if size == str(len(far)) else ', …'}"
-    return f"{direction} | {names.relation(relation)} | {listed}"
+    return f"{'-' if direction == 'in' else ''}{names.relation(relation)} | {listed}"
 
 
 def _row(group: _Group, far: Sequence[Term], size: str, names: Names) -> list[str]:

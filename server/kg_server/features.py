@@ -44,14 +44,14 @@ async def features_of(graph: KGAdapter, *, entity: str, feature: str | None, max
     page = (await graph.features(FeatureRequest((node,), relations, MAX_FEATURES))).get(node)
     if page is None:
         return await _no_features(graph, node, chosen)
-    lines = [_line(node, each, graph.prefixes) for each in page.features]
+    lines = [_line(each, graph.prefixes) for each in page.features]
     read = () if chosen is None else chosen.terms
     names = await names_of(graph, (node, *read, *terms_of_lines(lines)))
     note = f" {graph.feature_note}" if relation is None and isinstance(graph, SupportsFeatureNote) else ""
 
     def build(here: Sequence[Line]) -> Answer:
         result = _features(node, chosen, page, here, names, note.rstrip())
-        return Answer(result, tuple(line.shown(names) for line in here))
+        return Answer(result, () if _is_only(chosen, page) else tuple(line.shown(names) for line in here))
 
     return fitted_lines(lines, names, build, max_tokens)
 
@@ -67,21 +67,36 @@ def _features(
     entity: Node, chosen: Chosen | None, page: FeaturePage, shown: Sequence[Line], names: Names, note: str
 ) -> FeaturesResult:
     cut = len(shown) < page.total.value
-    others = "name a feature to see more of it" if chosen is None else "the others do not fit into an answer"
-    extent = f"the first {len(shown)} are here; {others}." if cut else "all here."
-    values = "value" if page.total.value == 1 else "values"
+    if _is_only(chosen, page):
+        said = f"{_said(chosen, names)}{names.entity(entity)} | {shown[0].shown(names)}."
+    else:
+        said = _extent(entity, chosen, page, len(shown), names) + note
     return FeaturesResult(
         status="truncated" if cut else "ok",
-        summary=f"{_said(chosen, names)}{names.entity(entity)} has {page.total} {values}; {extent}{note}",
+        summary=said,
         features=[line.cells(names) for line in shown],
         relations=labels_of_relations(shown, names),
         total=page.total.value,
     )
 
 
-def _line(entity: Node, feature: Feature, prefixes: Prefixes) -> Line:
+def _is_only(chosen: Chosen | None, page: FeaturePage) -> bool:
+    """Say whether the feature that was named has one value: then the first line tells it."""
+    return chosen is not None and page.total.value == len(page.features) == 1
+
+
+def _extent(entity: Node, chosen: Chosen | None, page: FeaturePage, shown: int, names: Names) -> str:
+    values = "value" if page.total.value == 1 else "values"
+    extent = f"{_said(chosen, names)}{names.entity(entity)} has {page.total} {values}"
+    if shown >= page.total.value:
+        return f"{extent}; all here."
+    others = "name a feature to see more of it" if chosen is None else "the others do not fit into an answer"
+    return f"{extent}; the first {shown} are here; {others}."
+
+
+def _line(feature: Feature, prefixes: Prefixes) -> Line:
     over, kind = Over(feature.relation), kind_of_value(feature.value, prefixes)
-    return Line(in_columns((entity, over, feature.value)), (over, feature.value, kind))
+    return Line(in_columns((over, feature.value)), (over, feature.value, kind))
 
 
 async def _no_features(graph: KGAdapter, entity: Node, chosen: Chosen | None) -> Answer:

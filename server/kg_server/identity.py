@@ -16,8 +16,10 @@ from kg_adapters.local.folding import fold
 from kg_adapters.models import Candidate
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node
+from kg_boundary.shown import in_quotes
 from kg_server.concurrency import all_of
-from kg_server.misspelling import SMALL_WORDS, Slips, apart, slips_between, words_of
+from kg_server.misspelling import SMALL_WORDS, Slips, Words, apart, slips_between, words_of
+from kg_server.names import MAX_LABEL
 
 Verdict: TypeAlias = Choice["exact", "close", "loose", "none"]
 
@@ -53,6 +55,24 @@ class Identity:
         """The entities that the text names."""
         return tuple(each.entity for each in self.named)
 
+    @property
+    def alike(self) -> tuple[Candidate, ...]:
+        """What shares a word with the text or is near in letters or meaning, best first."""
+        words = words_of(self.text)
+        return tuple(each for each in self.near if _is_near(words, each))
+
+    @property
+    def how(self) -> str:
+        """How the text names the first of them: `an alias`, `one letter off`; empty where it is its id or label."""
+        if not self.named:
+            return ""
+        by = self.named[0]
+        if self.match == "exact":
+            return "an alias" if by.matched_by == "alias" else ""
+        letters = apart(words_of(self.text), words_of(by.matched_text))
+        off = {0: "written otherwise", 1: "one letter off"}.get(letters, f"{letters} letters off")
+        return f"{off} its alias {in_quotes(by.matched_text)}" if letters and by.matched_by == "alias" else off
+
 
 async def identify(graph: KGAdapter, texts: Sequence[str], *, type: Node | None = None) -> list[Identity]:
     """Return what texts name, in their order; among the instances of a type where one is given.
@@ -85,19 +105,26 @@ async def entities_of_ids(graph: KGAdapter, texts: Sequence[str]) -> Mapping[str
     return {text: node for text, node in expanded.items() if node in known and "entity" in known[node].roles}
 
 
+def said_of_reading(text: str, node: Node, how: str) -> tuple[str | Node, ...]:
+    """Return the sentence that tells as what a text was read, from how it names that."""
+    quoted = in_quotes(text, MAX_LABEL)
+    if how == "an alias":
+        return f"{quoted} is an alias of ", node, "."
+    return f"{quoted} read as ", node, f", {how}."
+
+
 def judged(text: str, near: Sequence[Candidate]) -> Verdict:
     """Return `loose` where something shares a word with a text or is near in letters or meaning, else `none`."""
-    words = words_of(text)
-    wanted = frozenset(words) - SMALL_WORDS
+    return "loose" if any(_is_near(words_of(text), each) for each in near) else "none"
 
-    def is_near(candidate: Candidate) -> bool:
-        if candidate.matched_by == "meaning":
-            return candidate.score >= _MEANT
-        name = words_of(candidate.matched_text)
-        longest = max(len(" ".join(words)), len(" ".join(name)))
-        return not wanted.isdisjoint(name) or apart(words, name) <= (1 - _ALIKE) * longest
 
-    return "loose" if any(map(is_near, near)) else "none"
+def _is_near(words: Words, candidate: Candidate) -> bool:
+    if candidate.matched_by == "meaning":
+        return candidate.score >= _MEANT
+    name = words_of(candidate.matched_text)
+    longest = max(len(" ".join(words)), len(" ".join(name)))
+    shared = (frozenset(words) - SMALL_WORDS).intersection(name)
+    return bool(shared) or apart(words, name) <= (1 - _ALIKE) * longest
 
 
 async def _without_relations(graph: KGAdapter, identities: Sequence[Identity]) -> list[Identity]:

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from kg_adapters.models import Degree, Direction, NeighborPage
+from kg_adapters.models import Degree, Direction, NeighborPage, RelationCount
 from kg_adapters.terms import Attribute, Fact, Iri, Node, Triple
 from kg_server.intermediates import Opened
 from kg_server.inverses import OPPOSITE, BothWays
@@ -11,6 +12,9 @@ from kg_server.names import Names
 from kg_server.relation_counts import ADJECTIVES, RelationTable, by_direction
 from kg_server.relation_resolution import Chosen
 from kg_server.results import Answer, Knowledge, NeighborsResult
+
+MOST_INCOMING: Final = 6
+"""Of how many relations that lead to an entity it is said how often they do, where they are not shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,26 +44,40 @@ class Query:
         return "" if self.chosen is None else self.chosen.said(names)
 
 
-def neighbor_answer(query: Query, page: NeighborPage, table: RelationTable, opened: Opened) -> Answer:
-    """Return the answer that shows a page, with what its intermediate nodes hold."""
+def neighbor_answer(
+    query: Query,
+    page: NeighborPage,
+    table: RelationTable,
+    opened: Opened,
+    incoming: Sequence[RelationCount] | None = None,
+) -> Answer:
+    """Return the answer that shows a page, with what its intermediate nodes hold.
+
+    Args:
+        query: What was asked.
+        page: The facts.
+        table: Of which relations how many there are.
+        opened: The names of all, and what intermediate nodes hold.
+        incoming: How much leads to the entity, where that is known.
+    """
     names = opened.names
     grouped = sorted(page.facts, key=lambda fact: (fact.head != query.entity, fact.relation))
     held = opened.held(grouped)
-    outgoing, incoming = by_direction(table.counts)
+    outgoing, ahead = by_direction(table.counts)
     result = NeighborsResult(
         status="truncated" if page.truncated else "ok",
-        summary=_summary(query, page, table.relations, names) + _elsewhere(query, names) + opened.said,
+        summary=_summary(query, page, table.relations, names, incoming) + opened.said,
         triples=[_row(each, names) for each in grouped if isinstance(each, Triple)],
         values=[_row(each, names) for each in grouped if isinstance(each, Attribute)],
         held=[_row(each, names) for each in held] or None,
         labels=names.entity_labels(dict.fromkeys(_ends((*grouped, *held)))),
         relations=names.relation_labels(dict.fromkeys(fact.relation for fact in (*grouped, *held))),
         outgoing=names.counts(outgoing),
-        incoming=names.counts(incoming),
+        incoming=names.counts(ahead),
         total=page.total.value,
         cursor=page.cursor,
     )
-    return Answer(result, (*table.lines, *map(names.fact, grouped)))
+    return Answer(result, () if _is_only(query, page) else (*table.lines, *_lines(query, grouped, names)))
 
 
 def _row(fact: Fact, names: Names) -> list[str]:
@@ -74,20 +92,67 @@ def _ends(facts: Sequence[Fact]) -> Iterator[Node]:
             yield fact.tail
 
 
-def _summary(query: Query, page: NeighborPage, relations: int, names: Names) -> str:
-    noun = "triple" if len(page.triples) == len(page.facts) else "fact"
-    noun += "" if page.total.value == 1 else "s"
-    subject = f"{query.said(names)}{names.entity(query.entity)} has {page.total} {ADJECTIVES[query.direction]} {noun}"
+def _is_only(query: Query, page: NeighborPage) -> bool:
+    """Say whether a page is the only fact over a relation that was named: then the first line tells it."""
+    return query.relation is not None and page.total.value == len(page.facts) == 1 and not page.truncated
+
+
+def _lines(query: Query, facts: Sequence[Fact], names: Names) -> Iterator[str]:
+    """Yield a line for each fact: its relation where it is another one, `-` before it where it leads to the entity."""
+    groups = [(fact.relation, fact.head != query.entity) for fact in facts]
+    alone = query.relation is not None and len(set(groups)) == 1
+    for place, (fact, (relation, backwards)) in enumerate(zip(facts, groups, strict=True)):
+        far = names.entity(fact.head) if backwards else names.term(fact.tail, relation=relation)
+        repeated = place and groups[place - 1] == groups[place]
+        over = "" if repeated else f"{'-' if backwards else ''}{names.relation(relation)} "
+        yield far if alone else f"{over}| {far}"
+
+
+def _summary(
+    query: Query, page: NeighborPage, relations: int, names: Names, incoming: Sequence[RelationCount] | None
+) -> str:
+    said, subject = query.said(names), names.entity(query.entity)
+    if query.relation is None and query.direction == "out" and not page.truncated:
+        total = f"{page.total} outgoing {_noun(page)}"
+        return f"{said}{subject} has {total}, all here; {_incoming(incoming, names)}."
+    if _is_only(query, page):
+        return f"{said}{names.fact(page.facts[0])}{_how(query, names)}.{_elsewhere(query, names)}"
+    side = "" if query.direction == "out" and query.relation is not None else f" {ADJECTIVES[query.direction]}"
     if query.relation is not None:
-        how = "" if query.both is None else query.both.said(names)
-        subject += f" with {names.relation(query.relation)}{how}"
-    elif relations > 1:
-        subject += f" over {relations:,} relations"
+        extent = f"{said}{subject} has {page.total}{side} {names.relation(query.relation)}{_how(query, names)}"
+    else:
+        over = f" over {relations:,} relations" if relations > 1 else ""
+        extent = f"{said}{subject} has {page.total}{side} {_noun(page)}{over}"
+    return f"{extent}{_shown(query, page)}{_elsewhere(query, names)}"
+
+
+def _noun(page: NeighborPage) -> str:
+    noun = "triple" if len(page.triples) == len(page.facts) else "fact"
+    return noun if page.total.value == 1 else f"{noun}s"
+
+
+def _shown(query: Query, page: NeighborPage) -> str:
     if page.cursor is not None:
-        return f'{subject}; {len(page.facts)} here, sampled across relations. Next page: cursor="{page.cursor}".'
+        return f'; {len(page.facts)} here, sampled across relations. Next page: cursor="{page.cursor}".'
     if query.position is not None:
-        return f"{subject}; the last {len(page.facts)} here."
-    return f"{subject}; all here." if query.both is not None and query.both.turned else f"{subject}, all here."
+        return f"; the last {len(page.facts)} here."
+    return ":" if query.relation is not None else ", all here."
+
+
+def _how(query: Query, names: Names) -> str:
+    return "" if query.both is None else query.both.said(names)
+
+
+def _incoming(counts: Sequence[RelationCount] | None, names: Names) -> str:
+    """Return half a sentence on what leads to an entity, and is not shown; None where nobody asked."""
+    if counts is None:
+        return 'direction="in" shows what leads to it'
+    if not counts:
+        return "nothing leads to it"
+    ordered = sorted(counts, key=lambda each: (-each.count.value, each.relation))
+    parts = [f"{names.shown_label(each.relation)} {each.count}" for each in ordered[:MOST_INCOMING]]
+    more = f" and {len(ordered) - MOST_INCOMING} more relations" if len(ordered) > MOST_INCOMING else ""
+    return f'direction="in" shows {sum(each.count.value for each in counts):,} more: {", ".join(parts)}{more}'
 
 
 def _elsewhere(query: Query, names: Names) -> str:

@@ -13,7 +13,7 @@ from kg_server.budget import fitting, token_count
 from kg_server.coverage import absence
 from kg_server.intermediates import with_intermediates
 from kg_server.inverses import both_ways, without_twins
-from kg_server.names import names_of, terms_of
+from kg_server.names import Names, names_of, terms_of
 from kg_server.neighbor_answer import Query, absence_said, neighbor_answer, no_neighbors
 from kg_server.relation_counts import RelationTable, by_direction, relation_table
 from kg_server.relation_resolution import Chosen, NoSuchRelation, no_such_relation, relation_of
@@ -72,7 +72,9 @@ async def _fitted(graph: KGAdapter, query: Query, page: NeighborPage, asked: str
     named = await names_of(graph, shown_terms, max_tokens=max_tokens)
     opened = await with_intermediates(graph, page.facts, named, (query.entity,))
     if not page.truncated:
-        answer = neighbor_answer(query, page, RelationTable(tuple(counts), (), len(counts)), opened)
+        incoming = await _incoming(graph, query)
+        opened = replace(opened, names=await _named(graph, opened.names, incoming or ()))
+        answer = neighbor_answer(query, page, RelationTable(tuple(counts), (), len(counts)), opened, incoming)
         if answer.tokens <= max_tokens:
             return answer
     names = opened.names
@@ -126,6 +128,19 @@ async def _counts(graph: KGAdapter, query: Query, page: NeighborPage) -> Sequenc
     )
     counts = degrees[query.entity].relations
     return counts if query.direction == "in" else [*counts, *await _value_counts(graph, query)]
+
+
+async def _incoming(graph: KGAdapter, query: Query) -> Sequence[RelationCount] | None:
+    """Count what leads to an entity whose own facts are shown; a remote graph, where a hub takes long, is not asked."""
+    if graph.remote or query.direction != "out" or query.relation is not None:
+        return None
+    return (await graph.degrees([query.entity], direction="in"))[query.entity].relations
+
+
+async def _named(graph: KGAdapter, names: Names, counts: Sequence[RelationCount]) -> Names:
+    """Return names with those of the relations that are counted."""
+    missing = [each.relation for each in counts if each.relation not in names.labels]
+    return replace(names, labels={**names.labels, **await graph.labels(missing)}) if missing else names
 
 
 async def _value_counts(graph: KGAdapter, query: Query) -> Sequence[RelationCount]:

@@ -129,7 +129,8 @@ async def relations_named(graph: KGAdapter, text: str) -> tuple[Verdict, Sequenc
 async def no_such_relation(graph: KGAdapter, entity: Node, error: NoSuchRelation) -> str:
     """Return what to say of an entity that is known where nothing is called as the relation that was asked for."""
     names = await names_of(graph, [entity])
-    return f"{names.entity(entity)} is known here. {error}"
+    shown = names.entity(entity)
+    return f"{shown} is known here. {str(error).replace(f' {shown} has ', ' It has ', 1)}"
 
 
 _HINTS: Final[dict[Sort, str]] = {

@@ -11,7 +11,7 @@ from kg_adapters.models import Candidate
 from kg_adapters.protocol import KGAdapter, SupportsSearchNote
 from kg_adapters.terms import Node
 from kg_boundary.shown import in_quotes
-from kg_server.entity_arguments import class_of
+from kg_server.entity_arguments import MOST_NEAR, class_of
 from kg_server.entity_card import NO_CARD, Card, entity_card
 from kg_server.identity import POOL, Identity, Verdict, identify, judged
 from kg_server.meaning import Meaning
@@ -33,8 +33,10 @@ class _Asked:
     limit: int
 
     def shown(self, identity: Identity) -> Sequence[Candidate]:
-        """Return who is shown: those who bear the name, and others only where nobody does."""
-        return (identity.named or identity.near)[: self.limit]
+        """Return who is shown: those who bear the name, and others only where nobody does, of several texts few."""
+        if identity.named or len(self.identities) == 1:
+            return (identity.named or identity.near)[: self.limit]
+        return identity.alike[: min(self.limit, MOST_NEAR)]
 
 
 async def retrieval(
@@ -144,10 +146,10 @@ def _how(candidate: Candidate) -> str:
 
 
 def _lines(asked: _Asked, told: Portraits, count: int) -> Sequence[str]:
-    """Return one line for each candidate; where there are several texts, below a line with the verdict on each."""
+    """Return one line for each candidate; where there are several texts, below a line on what is not simply a name."""
     lines: list[str] = []
     for identity in asked.identities:
-        if len(asked.identities) > 1:
+        if len(asked.identities) > 1 and (len(identity.named) != 1 or identity.match == "close"):
             lines.append(_verdict(identity, asked, told.names))
         shown = asked.shown(identity)[:count]
         count -= len(shown)
@@ -167,8 +169,13 @@ def _summary(asked: _Asked, names: Names) -> str:
         return _verdict(asked.identities[0], asked, names)
     counts = Counter(identity.match for identity in asked.identities)
     unnamed = counts["loose"] + counts["none"]
-    parts = [f"{counts['exact']} named exactly", f"{counts['close']} closely", f"{unnamed} by nothing here"]
-    return f"{len(asked.identities)} texts: {', '.join(parts)}."
+    exact = ["all exact"] if counts["exact"] == len(asked.identities) else []
+    said = [
+        f"{counts['close']} close" if counts["close"] else "",
+        f"{unnamed} named by nothing here" if unnamed else "",
+    ]
+    rest = [f"{counts['exact']} exact"] if counts["exact"] and not exact else []
+    return f"{len(asked.identities)} texts: {', '.join(filter(None, (*exact, *rest, *said)))}."
 
 
 def _verdict(identity: Identity, asked: _Asked, names: Names) -> str:

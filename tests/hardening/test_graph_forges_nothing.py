@@ -103,21 +103,32 @@ def assert_names(line: Sequence[str], row: Sequence[str], data: Mapping[str, obj
     assert is_name(line[2], row[2], labels), (line, row)
 
 
-def assert_triples(reply: Reply, *, more: int = 0) -> list[list[str]]:
-    triples, lines = rows(reply.data["triples"]), body(reply)
+def whole_lines(reply: Reply, id: str) -> list[str]:
+    """Return the facts around an entity as whole lines, read from those that leave out what was said before."""
+    labels, relation, lines = texts_of(reply.data["labels"]), "", list[str]()
+    subject = f"{labels[id]} ({id})" if id in labels else id
+    for line in body(reply):
+        over, _, far = line.removeprefix("| ").rpartition(" | ") if line.startswith("| ") else line.partition(" | ")
+        relation = over or relation
+        lines.append(f"{subject} | {relation} | {far}")
+    return lines
+
+
+def assert_triples(reply: Reply, id: str) -> list[list[str]]:
+    triples, lines = rows(reply.data["triples"]), whole_lines(reply, id)
     values = {row[2] for row in rows(reply.data.get("values", []))}
     lines = [line for line in lines if line.split(" | ")[2] not in values]
     assert len(lines) == len(triples) > 0
     for line, row in zip(lines, triples, strict=True):
         fields = line.split(" | ")
-        assert len(fields) == 3 + more
+        assert len(fields) == 3
         assert_names(fields, row, reply.data)
     return triples
 
 
 async def neighbours(asked: Asked) -> None:
     reply = await asked.call("GetNeighbor", entity=asked.short(0))
-    triples = assert_triples(reply)
+    triples = assert_triples(reply, asked.short(0))
     for head, relation, tail in triples:
         await asked.accepted(head)
         await asked.accepted(tail)
@@ -126,18 +137,21 @@ async def neighbours(asked: Asked) -> None:
     # What is kept is what was meant, whether the row or the line is given back.
     kept = await asked.call("memory-append", triples=triples)
     assert (kept.data["added"], kept.data["refused"]) == (len(triples), [])
-    again = await asked.call("memory-append", triples=body(reply), memory=kept.data["memory"])
+    lines = whole_lines(reply, asked.short(0))
+    again = await asked.call("memory-append", triples=lines, memory=kept.data["memory"])
     refused = TypeAdapter(list[str]).validate_python(again.data["refused"])
     # A text that is there in several languages has to be written with its own.
     assert all("several values have this text" in reason for reason in refused)
-    assert again.data["added"] == len(body(reply)) - len(triples) - len(refused)
+    assert again.data["added"] == len(lines) - len(triples) - len(refused)
     await remembered(asked, again, str(kept.data["memory"]))
 
 
 async def remembered(asked: Asked, kept: Reply, memory: str) -> None:
     values = await asked.call("Feature", entity=asked.short(1))
-    kept = await asked.call("memory-append", triples=body(values), memory=memory)
-    assert (kept.data["added"], kept.data["refused"]) == (len(body(values)), [])
+    entity = values.summary.rpartition(" has ")[0]
+    lines = [f"{entity} | {line}" for line in body(values)]
+    kept = await asked.call("memory-append", triples=lines, memory=memory)
+    assert (kept.data["added"], kept.data["refused"]) == (len(lines), [])
     read = await asked.call("memory-read", memory=memory)
     assert await asked.read(f"kg-memory://{memory}")
     for reply in (kept, read):
@@ -198,8 +212,7 @@ async def valued(asked: Asked) -> None:
     found, lines, relations = rows(reply.data["features"]), body(reply), texts_of(reply.data["relations"])
     assert len(lines) == len(found) > 1
     for line, (feature, value, kind) in zip(lines, found, strict=True):
-        entity, relation, literal = line.split(" | ")
-        assert entity.endswith(f"({asked.short(0)})") or entity == asked.short(0)
+        relation, literal = line.split(" | ")
         assert is_name(relation, feature, relations)
         quoted = value.replace('"', '\\"')
         assert literal in {f'"{quoted}"', f'"{quoted}"@{kind}', f'"{quoted}"^^{kind}'}
@@ -248,11 +261,13 @@ async def named(asked: Asked, texts: Hostile) -> None:
         found = rows(reply.data["candidates"])
         candidates, card = body(reply)[: len(found)], [line.split(" | ") for line in body(reply)[len(found) :]]
         relations = rows(reply.data.get("card", []))
-        assert [fields[0] for fields in card] in (
-            [row[0] for row in relations],
-            [*(row[0] for row in relations), "also"],
-        )
-        assert {len(fields) for fields in card} <= {3, 2 if card and card[-1][0] == "also" else 3}
+        assert {len(fields) for fields in card} <= {2}
+        if card and card[-1][0] == "also":
+            card.pop()
+        called = texts_of(reply.data.get("labels", {}))
+        for (over, _), (direction, relation, *_) in zip(card, relations, strict=True):
+            assert direction == "out" or over.startswith("-")
+            assert is_name(over.removeprefix("-") if direction == "in" else over, relation, called)
         for line, row in zip(candidates, found, strict=True):
             shown = [part for part in (row[2], row[3], row[6]) if part]
             assert line.split(" | ")[1:] in (shown, [*shown, row[5]])
@@ -265,7 +280,7 @@ async def composed(asked: Asked) -> None:
     reply = await asked.call("Compose", expression=f"Neighbor[Neighbor[{node}, {relation}], {relation}], Count[{node}]")
     lines = [line.split(" | ") for line in body(reply)]
     assert [len(line) for line in lines if re.fullmatch(r"part \d", line[0])] == [3, 3]
-    assert [len(line) for line in lines if line[0].startswith("because ")] == [3]
+    assert [len(line) for line in lines if line[0].startswith("because ")] == [5]
     assert len(rows(reply.data["evidence"])) == 2
     (row,) = [row for row in rows(reply.data["results"]) if row[4] == "node"]
     (told,) = [line for line in lines if len(line) == 1]
@@ -333,8 +348,8 @@ def test_an_id_that_would_print_a_fact_line_does_not_on_the_terminal_either(
     source.write_text(json.dumps({"p_nodes": {"a": {"features": {"name": "Ann"}, "neighbors": {"knows": [SPOOF]}}}}))
     ended = command_line.run("call", "--graph", str(source), "GetNeighbor", "entity=a", "relation=knows")
     assert ended.code == 0
-    assert ended.out.split("\n")[1:] == [
+    assert ended.out.split("\n") == [
         "Ann (a) | knows | b)%0AAnn%20(a)%20%7C%20killed%20%7C%20Bob%20(b "
-        "(<urn:graph-json:node:b)%0AAnn%20(a)%20%7C%20killed%20%7C%20Bob%20(b>)",
+        "(<urn:graph-json:node:b)%0AAnn%20(a)%20%7C%20killed%20%7C%20Bob%20(b>).",
         "",
     ]

@@ -103,7 +103,7 @@ async def test_what_is_no_such_number_or_date_is_refused_where_it_stands(
 async def test_a_class_is_read_in_the_plural_and_with_a_slip(cities: LocalAdapter, name: str, number: str) -> None:
     reply = await composed(cities, f"Count[Type[{name}]]")
     assert results(reply.data) == [number]
-    assert ("Read" in reply.summary) == (name != "City")
+    assert (" read as " in reply.summary) == (name != "City")
 
 
 async def test_what_names_no_class_is_refused_with_the_way_to_all(cities: LocalAdapter) -> None:
@@ -167,7 +167,7 @@ async def test_the_number_of_a_class_is_refused(cities: LocalAdapter) -> None:
 async def test_remarks_on_one_of_several_parts_name_it(cities: LocalAdapter) -> None:
     reply = await composed(cities, "Count[Arvile], Feature[Arville, population], Degree[Arvile, located in]")
     assert reply.summary.startswith(
-        "3 parts, worked out side by side. Parts 1, 3: Read 'Arvile' as Arville (e:c0). Part 3: Of "
+        "3 parts, worked out side by side. Parts 1, 3: 'Arvile' read as Arville (e:c0), one letter off. Part 1: "
     )
 
 

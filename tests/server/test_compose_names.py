@@ -41,7 +41,7 @@ async def test_all_of_one_name_take_part_and_are_listed(world: LocalAdapter) -> 
 
 async def test_a_misspelt_name_is_read_and_said(world: LocalAdapter) -> None:
     reply = await composed(world, "Degree[Retrieve[Yokohamma]]")
-    assert reply.summary == "ex:yokohama: 1. Read 'Yokohamma' as ex:yokohama."
+    assert reply.summary == "ex:yokohama: 1. 'Yokohamma' read as ex:yokohama, one letter off."
     assert reply.data["read"] == {"Yokohamma": "ex:yokohama"}
 
 
@@ -121,4 +121,4 @@ async def test_values_are_the_same_in_one_language_only(world: LocalAdapter) -> 
 async def test_a_misspelt_name_without_retrieve_is_read_and_said_too(world: LocalAdapter) -> None:
     reply = await composed(world, "Neighbor[Yokohma, near]")
     assert reply.summary.startswith("Tokyo (ex:tokyo). ")
-    assert "Read 'Yokohma' as ex:yokohama." in reply.summary
+    assert "'Yokohma' read as ex:yokohama, one letter off." in reply.summary

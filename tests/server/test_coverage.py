@@ -123,7 +123,8 @@ async def test_only_a_count_of_what_a_relation_leads_to_says_when_few_have_any(
     incoming = await call(graph, "Compose", expression="Count[Neighbor[e:p8, -child]]")
     degree = await call(graph, "Degree", entity="e:p8", relation="child", direction="in")
     assert "Of 12 people 2 have one at all, so there may be more" in outgoing.summary
-    assert incoming.summary == "1."
+    assert incoming.summary.startswith("1.")
+    assert "at all" not in incoming.summary
     assert "at all" not in degree.summary
 
 
@@ -203,18 +204,13 @@ async def test_neighbours_that_are_stored_only_the_other_way_round_are_shown(
     opened: Callable[[str], KGAdapter],
 ) -> None:
     reply = await call(opened(FAMILY), "GetNeighbor", entity="e:p8", relation="parent")
-    assert reply.summary == (
-        "e:p8 has 1 outgoing triple with parent (e:parent), stored only the other way, as child (e:child); all here."
-    )
+    assert reply.text == "e:p7 | child (e:child) | e:p8, stored only the other way, as child (e:child)."
     assert reply.data["triples"] == [["e:p7", "e:child", "e:p8"]]
 
 
 async def test_neighbours_are_shown_once_whichever_way_they_are_stored(opened: Callable[[str], KGAdapter]) -> None:
     reply = await call(opened(FAMILY), "GetNeighbor", entity="e:p0", relation="child")
-    assert reply.summary == (
-        "e:p0 has 5 outgoing triples with child (e:child), 2 of them stored only the other way, as parent (e:parent); "
-        "all here."
-    )
+    assert reply.summary == ("e:p0 has 5 child (e:child), 2 of them stored only the other way, as parent (e:parent):")
     heads_and_tails = {head if tail == "e:p0" else tail for head, _, tail in rows(reply.data["triples"])}
     assert (len(reply.lines), len(heads_and_tails)) == (5, 5)
 
@@ -222,14 +218,14 @@ async def test_neighbours_are_shown_once_whichever_way_they_are_stored(opened: C
 async def test_pages_go_on_from_what_is_stored_one_way_to_what_is_stored_the_other(
     opened: Callable[[str], KGAdapter],
 ) -> None:
-    graph, lines, cursor = opened(FAMILY), list[str](), dict[str, object]()
+    graph, found, cursor = opened(FAMILY), list[list[str]](), dict[str, object]()
     for size in (2, 2, 1):
         page = await call(graph, "GetNeighbor", entity="e:p0", relation="child", limit=2, **cursor)
         assert (len(rows(page.data["triples"])), page.data["total"]) == (size, 5)
-        lines += [line for line in page.lines if line.count("|") == 2]
+        found += rows(page.data["triples"])
         cursor = {"cursor": page.data.get("cursor")}
     whole = await call(graph, "GetNeighbor", entity="e:p0", relation="child")
-    assert (sorted(lines), cursor) == (sorted(whole.lines), {"cursor": None})
+    assert (sorted(found), cursor) == (sorted(rows(whole.data["triples"])), {"cursor": None})
 
 
 async def test_a_symmetric_relation_is_shown_from_either_side_and_once(opened: Callable[[str], KGAdapter]) -> None:
@@ -238,9 +234,8 @@ async def test_a_symmetric_relation_is_shown_from_either_side_and_once(opened: C
     assert "stored only in the other direction" in one_way.summary
     for arguments in ({}, {"relation": "e:married"}, {"relation": "e:married", "direction": "in"}):
         both = await call(graph, "GetNeighbor", entity="e:p20", **{"direction": "both", **arguments})
-        assert [line for line in both.lines if "e:married" in line] == [
-            "e:p21 | e:married | e:p20" if arguments.get("direction") == "in" else "e:p20 | e:married | e:p21"
-        ]
+        ends = ["e:p21", "e:p20"] if arguments.get("direction") == "in" else ["e:p20", "e:p21"]
+        assert [row for row in rows(both.data["triples"]) if row[1] == "e:married"] == [[ends[0], "e:married", ends[1]]]
         assert both.data["total"] == 1
 
 
@@ -259,5 +254,5 @@ async def test_pages_of_neighbours_that_are_stored_the_other_way_round_go_on(
     first = await call(graph, "GetNeighbor", entity="e:p8", relation="parent", limit=2)
     last = await call(graph, "GetNeighbor", entity="e:p8", relation="parent", limit=2, cursor=first.data["cursor"])
     assert [len(rows(each.data["triples"])) for each in (first, last)] == [2, 1]
-    lines = "\n".join((*first.lines, *last.lines))
-    assert all(f"e:{name} | child (e:child) | e:p8" in lines for name in ("p7", "p9", "p10"))
+    found = [*rows(first.data["triples"]), *rows(last.data["triples"])]
+    assert all([f"e:{name}", "e:child", "e:p8"] in found for name in ("p7", "p9", "p10"))

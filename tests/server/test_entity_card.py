@@ -27,11 +27,11 @@ async def test_a_name_of_one_thing_is_answered_by_its_card(tokyo: LocalAdapter) 
     assert reply.text == (
         "Exact: 'Tokyo' names one thing.\n"
         "Tokyo (Q1490) | capital of Japan | city (Q515)\n"
-        "out | population (P1082) | 13,960,236\n"
-        "out | country (P17) | Japan (Q17)\n"
-        "out | capital (P36) | Shinjuku (Q179645)\n"
-        "in | located in (P131) | Shinjuku (Q179645)\n"
-        "in | capital (P36) | Japan (Q17)"
+        "population (P1082) | 13,960,236\n"
+        "country (P17) | Japan (Q17)\n"
+        "capital (P36) | Shinjuku (Q179645)\n"
+        "-located in (P131) | Shinjuku (Q179645)\n"
+        "-capital (P36) | Japan (Q17)"
     )
     assert rows(reply.data["card"])[0] == ["out", "P1082", "1", "13,960,236"]
     assert texts(reply.data["labels"])["P36"] == "capital"
@@ -78,8 +78,8 @@ async def test_what_is_stored_both_ways_is_shown_once_and_counted_whole(
     graph = graph_of(prefixed("e:in owl:inverseOf e:has . e:land e:has e:taaa, e:taab, e:taac, e:taad .", *towers))
     reply = await call(graph, "Retrieve", text="Land")
     assert reply.lines[1:] == [
-        "out | e:has | 4: e:taaa, e:taab, e:taac, …",
-        "in | e:in | 8: e:taae, e:taaf, e:taag, …",
+        "e:has | 4: e:taaa, e:taab, e:taac, …",
+        "-e:in | 8: e:taae, e:taaf, e:taag, …",
     ]
 
 

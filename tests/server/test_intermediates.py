@@ -42,20 +42,17 @@ def short(text: str) -> str:
 async def test_a_career_entry_is_shown_with_what_it_holds() -> None:
     reply = await call(CountingGraph(CAREERS), "GetNeighbor", entity=ZECHO)
     lines = [short(line) for line in reply.lines]
-    assert (
-        "Zecho Fosbeiský (zecho) | career entry (career) | S1 "
-        "[at Bikmouth (town); from 1988-03-27; role mayor (mayor); to 1993-04-06]"
-    ) in lines
+    entry = "| S1 [at Bikmouth (town); from 1988-03-27; role mayor (mayor); to 1993-04-06]"
+    assert [line for line in lines if line.endswith(entry)]
     (nameless,) = [line for line in lines if "| _:" in line]
     assert "[at Bikmouth (town); deputy _:" in nameless
 
 
 async def test_what_refers_to_an_entry_comes_first_where_it_is_seen_from_its_other_end() -> None:
     reply = await call(CountingGraph(CAREERS), "GetNeighbor", entity=TOWN, direction="in", relation=f"<{EXAMPLE}at>")
-    assert (
-        "S1 [career entry of Zecho Fosbeiský (zecho); from 1988-03-27; role mayor (mayor); to 1993-04-06]"
-        " | at (at) | Bikmouth (town)"
-    ) in [short(line) for line in reply.lines]
+    assert ("S1 [career entry of Zecho Fosbeiský (zecho); from 1988-03-27; role mayor (mayor); to 1993-04-06]") in [
+        short(line) for line in reply.lines
+    ]
 
 
 async def test_the_data_holds_what_is_behind_an_entry_as_rows_with_labels() -> None:

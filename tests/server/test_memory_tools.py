@@ -210,18 +210,18 @@ async def test_whatever_a_memory_shows_can_be_kept_again(
     assert {'"14000000"^^xsd:integer', '"2001-02-03"^^xsd:date'} <= tails
 
 
-async def test_lines_and_rows_of_any_answer_can_be_copied(tokyo: LocalAdapter, tmp_path: Path) -> None:
-    neighbors = await call(tokyo, "GetNeighbor", entity="Q1490", direction="both")
+async def test_rows_can_be_copied_and_lines_behind_what_they_are_about(tokyo: LocalAdapter, tmp_path: Path) -> None:
+    neighbors = await call(tokyo, "GetNeighbor", entity="Q1490")
     features = await call(tokyo, "Feature", entity="Q1490")
-    lines = [line for line in neighbors.lines if line.count(" | ") == 2]
+    lines = [f"Tokyo (Q1490) | {line}" for line in (*neighbors.lines, *features.lines)]
     async with remembering(tokyo, tmp_path) as memory:
-        from_lines = await memory.append(*lines, *features.lines)
-        rows = [row[1:4] for row in facts_of(from_lines)]
-        from_rows = await memory.append(*rows, memory=from_lines.data["memory"])
+        from_lines = await memory.append(*lines)
+        stated = [*rows_of(neighbors.data["triples"]), *rows_of(neighbors.data["values"])]
+        from_rows = await memory.append(*stated, memory=from_lines.data["memory"])
     assert "Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)" in lines
     # The population stands among the neighbouring facts and among the features.
-    assert (len(lines), len(features.lines)) == (6, 4)
-    assert (from_lines.data["added"], from_lines.data["refused"]) == (9, [])
+    assert (len(neighbors.lines), len(features.lines)) == (4, 4)
+    assert (from_lines.data["added"], from_lines.data["refused"]) == (7, [])
     assert (from_rows.data["added"], from_rows.data["refused"]) == (0, [])
 
 

@@ -96,8 +96,8 @@ async def test_a_slip_an_alias_a_plural_and_a_missing_unit_are_said(world: Local
     query = 'SELECT ?b { ?b a @"bridges" ; @"spans" @"River Mripa" ; @"length" 180 }'
     reply = await call(world, "Sparql", query=query)
     assert reply.summary == (
-        "Read 'bridges' as bridge (e:Bridge). Read 'spans' as crosses (e:crosses). Read 'River Mripa' as "
-        "River Mirpa (e:mirpa). Read 'length' as length (m) (e:long). 1 row, all here."
+        "'bridges' read as bridge (e:Bridge), one letter off. Read 'spans' as crosses (e:crosses). 'River Mripa' read "
+        "as River Mirpa (e:mirpa), one letter off. Read 'length' as length (m) (e:long). 1 row, all here."
     )
 
 

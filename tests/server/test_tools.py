@@ -58,10 +58,10 @@ async def test_feature_shows_values_plainly_and_their_kind_in_the_data(tokyo: Lo
     reply = await call(tokyo, "Feature", entity="Q1490")
     one = await call(tokyo, "Feature", entity="Q1490", feature="P1082")
     assert reply.lines == [
-        'Tokyo (Q1490) | schema:description | "capital of Japan"@en',
-        'Tokyo (Q1490) | rdfs:label | "Tokyo"@en',
-        'Tokyo (Q1490) | skos:altLabel | "Edo"@en',
-        "Tokyo (Q1490) | population (P1082) | 13,960,236",
+        'schema:description | "capital of Japan"@en',
+        'rdfs:label | "Tokyo"@en',
+        'skos:altLabel | "Edo"@en',
+        "population (P1082) | 13,960,236",
     ]
     assert one.data["features"] == [["P1082", "13960236", "xsd:integer"]]
 
@@ -199,7 +199,7 @@ async def test_the_resources_show_the_graph_and_an_entity(tokyo: LocalAdapter) -
         with pytest.raises(MCPError, match="no entity 'Q424242'") as raised:
             await client.read_resource("kg://entity/Q424242")
     assert "city Q515 | 2: " in str(schema.contents)
-    assert "Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)" in str(entity.contents)
+    assert "capital (P36) | Shinjuku (Q179645)" in str(entity.contents)
     assert raised.value.code == -32602
 
 

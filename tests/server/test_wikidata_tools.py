@@ -47,9 +47,13 @@ SAID: Mapping[str, tuple[str, Mapping[str, object], str]] = {
     "a name": ("Retrieve", {"text": "tokyo"}, "Tokyo (Q1490) | capital of Japan | city (Q515)"),
     "another name": ("Retrieve", {"text": "Edo", "type": "Q515"}, "Tokyo (Q1490) | capital of Japan | city (Q515)"),
     "an observation": ("observe", {"question": "Which country?", "entities": ["Q1490"], "hops": 1}, COUNTRY),
-    "neighbours": ("GetNeighbor", {"entity": "Q1490"}, COUNTRY),
-    "neighbours of what was merged": ("GetNeighbor", {"entity": "Q404"}, "Tokyo (Q404) | country (P17) | Japan (Q17)"),
-    "neighbours of an article": ("GetNeighbor", {"entity": "Q999"}, "On Tokyo (Q999) | country (P17) | Japan (Q17)"),
+    "neighbours": ("GetNeighbor", {"entity": "Q1490", "relation": "country"}, f"{COUNTRY}."),
+    "neighbours of what was merged": (
+        "GetNeighbor",
+        {"entity": "Q404", "relation": "P17"},
+        "Tokyo (Q404) | country (P17) | Japan (Q17)",
+    ),
+    "neighbours of an article": ("GetNeighbor", {"entity": "Q999"}, 'all here; direction="in" shows what leads to it.'),
     "paths": (
         "GetPath",
         {"source": "Q2001", "target": "Q1490", "max_hops": 2},
@@ -58,7 +62,7 @@ SAID: Mapping[str, tuple[str, Mapping[str, object], str]] = {
     "features": (
         "Feature",
         {"entity": "Q1490"},
-        'Tokyo (Q1490) | official website (P856) | "https://www.metro.tokyo.lg.jp/"^^xsd:anyURI',
+        'official website (P856) | "https://www.metro.tokyo.lg.jp/"^^xsd:anyURI',
     ),
     "one feature": ("Feature", {"entity": "Q1490", "feature": "skos:altLabel"}, 'skos:altLabel | "Edo"@en'),
     "degrees": ("Degree", {"entity": "Q17"}, "in | citizenship (P27) | 40"),
@@ -68,7 +72,7 @@ SAID: Mapping[str, tuple[str, Mapping[str, object], str]] = {
     "rows by names": (
         "Sparql",
         {"query": 'SELECT ?x ?xLabel { @"Edo" @"country" ?x SERVICE wikibase:label { bd:serviceParam a "en" } }'},
-        "Read 'Edo' as Tokyo (Q1490). The label service is not needed: ids come with their labels. "
+        "'Edo' is an alias of Tokyo (Q1490). The label service is not needed: ids come with their labels. "
         "?xLabel stands beside the id in ?x. 1 row, all here.\n?x\nJapan (Q17)",
     ),
     "no rows, and why": (

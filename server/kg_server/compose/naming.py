@@ -14,7 +14,7 @@ from kg_boundary.shown import in_quotes, shown_within
 from kg_server.compose.lines import Note
 from kg_server.compose.syntax import Call, EntityRef, Operand, RetrieveCall, WhereCall, Words, calls_in, entities_in
 from kg_server.entity_arguments import class_named, naming_refusal
-from kg_server.identity import Identity, identify
+from kg_server.identity import Identity, identify, said_of_reading
 from kg_server.names import MAX_LABEL
 from kg_server.pointing import MisreadExpression
 from kg_server.resolve import entity_of, unknown_entity
@@ -22,6 +22,8 @@ from kg_server.resolve import entity_of, unknown_entity
 LISTED_NAMESAKES: Final = 5
 _CLASSES: Final = "Schema lists the classes."
 _ID_MARKS: Final = frozenset("<>:")
+_ENDS_OF_NAMES: Final = frozenset(",[]")
+_MOST_ENDS: Final = 3
 
 
 @dataclass(slots=True)
@@ -70,12 +72,23 @@ class Naming:
         """
         found = self._identities[words.text]
         if not found.named:
-            raise MisreadExpression(self._text, words.span.start, str(await self._refusal(found, is_id=is_id)))
+            problem = f"{await self._refusal(found, is_id=is_id)}{await self._longer(words)}"
+            raise MisreadExpression(self._text, words.span.start, problem)
         if len(found.nodes) == 1:
             self.heard.given.update(found.nodes)
         if found.match == "close" or found.named[0].matched_by != "id":
             self._say(found)
         return Members(found.nodes)
+
+    async def _longer(self, words: Words | EntityRef) -> str:
+        """Return what to write where the name goes on behind a comma or bracket that ended it."""
+        behind = self._text[words.span.end :]
+        ends = [end for end, mark in enumerate(behind) if mark in _ENDS_OF_NAMES][1 : 1 + _MOST_ENDS]
+        texts = [self._text[words.span.start : words.span.end + end].strip() for end in (*ends, len(behind))]
+        for found in await identify(self._graph, texts):
+            if found.named:
+                return f' Write "{shown_within(found.named[0].matched_text, MAX_LABEL)}", in quotation marks.'
+        return ""
 
     def exactly(self, text: str) -> Members | None:
         """Return the entities whose name is exactly a text, or None."""
@@ -102,7 +115,7 @@ class Naming:
             raise MisreadExpression(self._text, owner.span.start, f"{error} {_CLASSES}") from error
         except KGError as error:
             raise MisreadExpression(self._text, owner.span.start, str(error)) from error
-        if found.match == "close":
+        if found.how:
             self._say(found)
         (node,) = found.nodes
         self.heard.given.add(node)
@@ -165,8 +178,8 @@ class Naming:
         if len(found.nodes) == 1:
             self.heard.nodes[found.text] = found.nodes[0]
         quoted = in_quotes(found.text, MAX_LABEL)
-        if found.match == "close":
-            self.heard.note(f"Read {quoted} as ", found.nodes[0], ".")
+        if len(found.nodes) == 1 and found.how:
+            self.heard.note(*said_of_reading(found.text, found.nodes[0], found.how))
         if len(found.nodes) > 1:
             ids = [self._graph.prefixes.shorten(node) for node in found.nodes[:LISTED_NAMESAKES]]
             more = ", …" if len(found.nodes) > LISTED_NAMESAKES else ""

@@ -18,7 +18,7 @@ from kg_server.results import Answer, SparqlResult, Status
 from kg_server.sparql.emptiness import Reason, reason_for
 from kg_server.sparql.preparing import prepared
 from kg_server.sparql.rewriting import Edits
-from kg_server.sparql.rows import labels_of, line_of, terms_of_rows
+from kg_server.sparql.rows import alike_columns, labels_of, line_of, terms_of_rows, told_once
 
 MAX_COLUMNS: Final = 100
 MIN_CELL: Final = 10
@@ -56,16 +56,18 @@ async def sparql_query(
     # A row takes a token at least.
     rows = answer.rows[:max_tokens]
     names = await names_of(graph, terms_of_rows(rows), max_tokens=4 * cell)
-    lines = [line_of(row, names, cell) for row in rows]
+    alike = alike_columns(rows)
+    lines = [line_of(row, names, cell, alike) for row in rows]
     variables = [shown(variable) for variable in answer.variables]
-    header = " | ".join(f"?{variable}" for variable in variables)
+    once = told_once(rows[0], variables, alike, names, cell) if alike else ""
+    header = " | ".join(f"?{variable}" for place, variable in enumerate(variables) if place not in alike)
     reason = await _reason(graph, sparql, query, run.edits, answer, timeout_s)
 
     def build(here: Sequence[Line]) -> Answer:
         result = SparqlResult(
             status=_status(answer, len(here)),
             knowledge=reason.knowledge,
-            summary=" ".join(filter(None, (run.note, _summary(answer, len(here)), reason.text))),
+            summary=" ".join(filter(None, (run.note, _summary(answer, len(here)), once, reason.text))),
             read=dict(run.read) or None,
             variables=variables,
             rows=[line.cells(names, cell) for line in here],

@@ -45,6 +45,7 @@ class Meant:
         match: `exact` or `close`.
         iris: All that it names.
         plain: Whether it is exactly an id or label, so that nothing need be said.
+        how: How it names an entity or class, where that is known: `an alias`, `one letter off`.
     """
 
     text: str
@@ -52,6 +53,7 @@ class Meant:
     match: Verdict
     iris: tuple[Iri, ...]
     plain: bool
+    how: str = ""
 
 
 async def meanings(graph: KGAdapter, meaning: Meaning, query: str, outline: Outline) -> Mapping[int, Meant]:
@@ -175,7 +177,7 @@ async def _things(
             plain = match == "exact" and all(
                 each.matched_by != "alias" for each in identity.named if each.entity in iris
             )
-            found[name, sort] = Meant(name, sort, match, tuple(sorted(iris)), plain)
+            found[name, sort] = Meant(name, sort, match, tuple(sorted(iris)), plain, identity.how)
         elif identity.named:
             found[name, sort] = InvalidRequest(
                 f"{in_quotes(name, MAX_LABEL)} is a blank node, which no query can name."

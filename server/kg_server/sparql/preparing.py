@@ -11,6 +11,7 @@ from kg_adapters.errors import BackendTimeout
 from kg_adapters.prefixes import Position
 from kg_adapters.protocol import KGAdapter
 from kg_boundary.shown import in_quotes
+from kg_server.identity import said_of_reading
 from kg_server.meaning import Meaning
 from kg_server.names import MAX_LABEL, names_of
 from kg_server.sparql.labels import asks_for_labels, put_labels
@@ -99,6 +100,9 @@ async def _note(graph: KGAdapter, meant: Sequence[Meant]) -> str:
         name = in_quotes(each.text, MAX_LABEL)
         if len(each.iris) > 1:
             notes.append(f"{name} names {shown_all(each, names)}. All are taken.")
+        elif each.how:
+            pieces = said_of_reading(each.text, next(iter(each.iris)), each.how)
+            notes.append("".join(piece if isinstance(piece, str) else names.entity(piece) for piece in pieces))
         else:
             show = names.relation if each.sort == "relation" else names.entity
             notes.append(f"Read {name} as {' '.join(map(show, each.iris))}.")

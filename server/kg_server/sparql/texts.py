@@ -8,7 +8,7 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest
 from kg_adapters.terms import Literal, Node
 from kg_boundary.shown import in_quotes
-from kg_server.entity_arguments import SHOWN
+from kg_server.entity_arguments import MOST_NEAR, SHOWN
 from kg_server.identity import Identity, identify
 from kg_server.names import MAX_LABEL, Names, names_of, shown_literal
 from kg_server.sparql.syntax import Element, Outline, Statement
@@ -25,7 +25,7 @@ async def unnamed_texts(graph: KGAdapter, outline: Outline, element: Element) ->
         return False, ""
     texts = dict(list(_texts(outline, element))[:_MOST])
     found = await identify(graph, list(texts))
-    shown = await names_of(graph, [each.entity for one in found for each in (one.named or one.near)[:SHOWN]])
+    shown = await names_of(graph, [each.entity for one in found for each in one.named[:SHOWN] or one.alike[:MOST_NEAR]])
     written = await _written(graph, [each.entity for one in found for each in one.named[:SHOWN]])
     said = " ".join(_said(each, shown, written, texts[each.text]) for each in found)
     return any(each.match != "exact" for each in found), said
@@ -61,7 +61,7 @@ def _texts(outline: Outline, element: Element) -> Iterator[tuple[str, str]]:
 
 def _said(identity: Identity, names: Names, written: Mapping[Node, Sequence[Literal]], tag: str) -> str:
     text = in_quotes(identity.text, MAX_LABEL)
-    shown = "; ".join(names.entity(each.entity) for each in (identity.named or identity.near)[:SHOWN])
+    shown = "; ".join(names.entity(each.entity) for each in identity.named[:SHOWN] or identity.alike[:MOST_NEAR])
     if identity.match == "exact":
         named = [each for entity in identity.nodes for each in written.get(entity, ())]
         labels = [each for each in named if fold(each.value) == fold(identity.text)]
