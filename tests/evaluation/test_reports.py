@@ -12,6 +12,7 @@ from kg_agents.scripted_llm import ScriptedLlm
 from kg_eval.metrics.judging import JudgeVerdict
 from kg_eval.outcomes import Outcome
 from kg_eval.questions import Gold, Record
+from kg_eval.reports.lines import sweeps_of
 from kg_eval.reports.page import page_of
 from kg_eval.reports.plots import Bar, bars_as_svg, plots_of
 from kg_eval.reports.published import printed, published_figures
@@ -75,15 +76,47 @@ def test_groups_stand_under_their_run_with_the_papers_figure_of_each() -> None:
     ]
 
 
+def paper(benchmark: str, method: str, model: str, metric: str, group: str = "", *settings: str) -> tuple[float, str]:
+    """Return the figure that stands beside a run, and its table."""
+    fields = {"benchmark": benchmark, "data": "q", "method": method, "model": model, "settings": settings}
+    found = printed(RunPlan.model_validate(fields), group, metric)
+    return (0.0, "") if found is None else (found.value, found.table)
+
+
 def test_the_papers_figures_are_all_there() -> None:
-    assert len(published_figures()) == 508
-    assert printed("zero-shot-re", "", "tog-em", "tog", "gpt-4") == printed(
-        "zero-shot-re", "", "tog-em", "tog", "other"
-    )
-    first = printed("grbench", "Healthcare", "rouge-l", "graph-cot", "Llama-3.1-70B-Instruct")
-    assert first is not None
-    assert (first.value, first.table) == (43.70, "Graph Counselor, table 4")
-    assert printed("grbench", "Academic", "rouge-l", "oda", "m") is None
+    assert len(published_figures()) == 536
+    tog = paper("zero-shot-re", "tog", "gpt-4", "tog-em")
+    assert tog == paper("zero-shot-re", "tog", "other", "tog-em") == (88.3, "ODA, table 2")
+    first = paper("grbench", "graph-cot", "Llama-3.1-70B-Instruct", "rouge-l", "Healthcare")
+    assert first == (43.70, "Graph Counselor, table 4")
+    assert paper("grbench", "oda", "m", "rouge-l", "Academic") == (0.0, "")
+
+
+def test_what_is_taken_out_of_a_method_has_figures_of_its_own_or_none() -> None:
+    assert paper("qald10", "oda", "gpt-4", "tog-em", "", "ablation=no-observation") == (61.26, "ODA, table 3")
+    assert paper("creak", "oda", "gpt-4", "tog-em (official)", "", "hops=2", "ablation=random-reflection")[0] == 89.0
+    assert paper("grbench", "graph-counselor", "m", "rouge-l", "Legal", "ablation=no-planning") == (0.0, "")
+    assert paper("t-rex", "oda", "gpt-3.5", "tog-em") == (68.0, "ODA, table 4")
+    assert paper("t-rex", "oda", "gpt-4", "tog-em", "", "manner=paper") == (86.0, "ODA, table 2")
+
+
+def test_runs_that_differ_in_one_number_are_a_line() -> None:
+    runs = [
+        run_of("oda", *texts, settings=settings)
+        for settings, texts in (
+            (("hops=3", "manner=paper"), ("right", "right")),
+            (("manner=paper", "hops=1"), ("wrong", "wrong")),
+            (("hops=2", "manner=paper"), ("right", "wrong")),
+            (("hops=2", "manner=sextant"), ("right", "wrong")),
+        )
+    ]
+    pictures = sweeps_of([*runs, run_of("direct", "right")])
+    assert list(pictures) == ["qald10-entities-given-oda-hops"]
+    svg = pictures["qald10-entities-given-oda-hops"]
+    assert re.findall(r"<title>hops (\S+): ([\d.]+) ", svg) == [("1", "0.00"), ("2", "50.00"), ("3", "100.00")]
+    assert 'points="60.0,350.0 320.0,200.0 580.0,50.0"' in svg
+    assert "<title>qald10, oda, gpt-4, manner=paper: tog-em over hops, entities given</title>" in svg
+    assert sweeps_of(runs[:1]) == sweeps_of([runs[0], runs[0]]) == sweeps_of([runs[0], runs[3]]) == {}
 
 
 def test_a_table_is_written_in_three_forms() -> None:

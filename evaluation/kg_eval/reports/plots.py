@@ -36,7 +36,7 @@ def plots_of(runs: Sequence[Done], metric: str = "") -> dict[str, str]:
         figure = each.summary.metrics.get(named)
         if figure is None:
             continue
-        paper = printed(plan.benchmark, "", named, plan.method, plan.model)
+        paper = printed(plan, "", named)
         bar = Bar(each.name, *(100 * value for value in (figure.value, figure.low, figure.high)))
         bar = bar if paper is None else Bar(bar.name, bar.value, bar.low, bar.high, paper.value)
         grouped.setdefault((plan.benchmark, named, ENTITIES[plan.linking]), []).append(bar)

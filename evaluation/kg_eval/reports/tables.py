@@ -126,7 +126,7 @@ def _results(title: str, metric: str, runs: Sequence[Done]) -> Table:
 
 def _result(run: Done, metric: str, group: str, figure: Figure) -> tuple[str, ...]:
     plan = run.plan
-    paper = printed(plan.benchmark, group, metric.removesuffix(" (official)"), plan.method, plan.model)
+    paper = printed(plan, group, metric)
     return (
         run.name,
         plan.method,
@@ -143,7 +143,7 @@ def _result(run: Done, metric: str, group: str, figure: Figure) -> tuple[str, ..
 def _remarks(runs: Sequence[Done], metric: str) -> Iterable[str]:
     for each in runs:
         plan, found = each.plan, each.summary
-        paper = printed(plan.benchmark, "", metric.removesuffix(" (official)"), plan.method, plan.model)
+        paper = printed(plan, "", metric)
         if paper is not None and paper.model.lower() != plan.model.rpartition("/")[2].lower():
             yield f"{each.name}: the paper's figure is that of {paper.model} ({paper.table})."
         if metric == "judge" and found.unreadable:

@@ -66,6 +66,12 @@ class RunPlan(BaseModel):
     settings: tuple[str, ...] = ()
     learn: bool = False
 
+    @property
+    def parameters(self) -> dict[str, str]:
+        """The parameters of the method by name; the last of a name counts."""
+        split = (each.partition("=") for each in self.settings)
+        return {name.strip().replace("-", "_"): value.strip() for name, _, value in split}
+
 
 def drawn(records: Sequence[Record], sample: int | None, seed: int) -> tuple[Record, ...]:
     """Return a sample of questions in their order; all of them where there are no more."""
