@@ -59,7 +59,8 @@ def test_the_page_shows_every_prompt_of_the_agents_once() -> None:
     folders = (TEMPLATES / name for name in ("oda", "graph_counselor", "tools"))
     there = {f"{file.parent.name}/{file.stem}" for folder in folders for file in folder.glob("*.j2")}
     # The ablation with generated facts is the only one that has a prompt of its own.
-    assert sorted(shown) == sorted((there | {"shared/retry.md"}) - PARTS - {"oda/generated_facts.md"})
+    shared = {"shared/retry.md", "shared/system.md"}
+    assert sorted(shown) == sorted((there | shared) - PARTS - {"oda/generated_facts.md"})
 
 
 async def test_the_record_of_the_page_runs_again_and_is_read_from_its_first_line_to_its_last() -> None:

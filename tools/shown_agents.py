@@ -8,6 +8,7 @@ from typing import Final
 from pydantic import JsonValue, TypeAdapter
 
 from kg_prompts import Prompt, graph_counselor, oda, render, tools
+from kg_prompts.system import SystemPrompt
 
 _FIELDS: Final = TypeAdapter(dict[str, JsonValue])
 _LONGEST_TEXT: Final = 160
@@ -25,6 +26,7 @@ def shown_prompts() -> dict[str, str]:
         return kind(question=question, definition=definition, scratchpad=steps, reflections="", step=2)
 
     prompts: Sequence[Prompt] = (
+        SystemPrompt(),
         oda.MentionsPrompt(question=question, most=5),
         oda.LinkingPrompt(
             question=question,

@@ -2,14 +2,21 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from kg_agents.llm import Function, LlmRequest, Message
 from kg_agents.texts import tokens_in
 
+SYSTEM: Final = "system"
+"""The role that some models do not know."""
+
 OPTIONAL: Final = frozenset({"temperature", "top_p", "max_tokens", "stop", "seed", "response_format"})
 """What a service may refuse, and is then asked without."""
+
+_NO_FORMAT: Final = re.compile(r"response_format|json_schema|structured (?:output|response)|grammar", re.IGNORECASE)
+_NO_SYSTEM: Final = re.compile(r"\bsystem\b.{0,20}\b(?:role|message|prompt|instruction)", re.IGNORECASE)
 
 _NO_TOOLS: Final = re.compile(
     r"(?:\bnot|n't|\bno\b).{0,40}\bsupport.{0,40}\b(?:tool|function)"
@@ -37,7 +44,7 @@ def chat_body(model: str, request: LlmRequest, max_tokens: int, refused: frozens
     }
     return {
         "model": model,
-        "messages": [_message(each) for each in request.messages],
+        "messages": [_message(each) for each in _spoken(request.messages, merged=SYSTEM in refused)],
         "max_completion_tokens" if "max_tokens" in refused else "max_tokens": max_tokens,
         **{name: value for name, value in optional.items() if value is not None and name not in refused},
         **({"tools": [_tool(each) for each in request.tools]} if request.tools else {}),
@@ -52,9 +59,33 @@ def estimated_tokens(request: LlmRequest) -> int:
     return tokens_in("".join((*(each.content for each in request.messages), *calls, *schemas, *told)))
 
 
+def refused_in(request: LlmRequest, named: str, reason: str) -> frozenset[str]:
+    """Return what of a request a service does not take: the parameter that it names, or what its reason speaks of.
+
+    Args:
+        request: The request.
+        named: The parameter that the refusal is about; empty where it does not say.
+        reason: Why it refused.
+    """
+    refused = OPTIONAL & {named}
+    if not refused and request.schema is not None and _NO_FORMAT.search(reason):
+        refused = frozenset({"response_format"})
+    if not refused and request.messages[0].role == SYSTEM and _NO_SYSTEM.search(reason):
+        refused = frozenset({SYSTEM})
+    return refused
+
+
 def refuses_tools(reason: str) -> bool:
     """Say whether a service refuses because the model, or the service itself, cannot call functions."""
     return _NO_TOOLS.search(reason) is not None
+
+
+def _spoken(messages: Sequence[Message], *, merged: bool) -> Sequence[Message]:
+    """Return messages, with what the system says in the first other one where the service knows no such role."""
+    first, *others = messages
+    if not merged or first.role != SYSTEM or not others:
+        return messages
+    return (replace(others[0], content=f"{first.content}\n\n{others[0].content}"), *others[1:])
 
 
 def _message(message: Message) -> Mapping[str, object]:

@@ -1,7 +1,7 @@
 """Talking to models within limits: prompts that fit, and replies that are read, or sent back once with the reason."""
 
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Literal, Self, TypeAlias, TypeVar
@@ -101,6 +101,10 @@ class Task:
         max_tokens: How long the reply may be.
         temperature: How freely the model chooses its words.
         top_p: From which share of the likeliest words it chooses; the model's own value when None.
+        system: What it is told before the prompt; nothing where it is empty.
+        schema: The JSON schema that the reply keeps to, where the service can enforce one.
+        stop: A text before which the reply ends; none where it is empty.
+        seed: What the model's dice begin with, where its service lets that be set.
     """
 
     purpose: str
@@ -108,6 +112,10 @@ class Task:
     max_tokens: int
     temperature: float
     top_p: float | None = None
+    system: str = ""
+    schema: Mapping[str, object] | None = None
+    stop: str = ""
+    seed: int | None = None
 
     def request(self, room: int) -> LlmRequest:
         """Return the request, of at most about so many tokens.
@@ -115,8 +123,18 @@ class Task:
         Raises:
             NoRoom: It cannot be written so short.
         """
-        prompt = Message("user", self.write(room))
-        return LlmRequest((prompt,), self.purpose, self.temperature, self.max_tokens, self.top_p)
+        before = (Message("system", self.system),) if self.system else ()
+        prompt = Message("user", self.write(room - tokens_in(self.system)))
+        return LlmRequest(
+            (*before, prompt),
+            self.purpose,
+            self.temperature,
+            self.max_tokens,
+            self.top_p,
+            (self.stop,) if self.stop else (),
+            self.seed,
+            schema=self.schema,
+        )
 
 
 def fitting(prompts: Callable[[], Iterable[str]], parts: str) -> Writer:
@@ -177,14 +195,14 @@ class Dialogue:
             RunEnded: A limit is reached, or the model fails.
         """
         request, completion = await self.complete(task.request, llm)
-        (prompt,), reply = request.messages, _said(completion)
+        reply = _said(completion)
         found = read(reply)
         if not isinstance(found, Unreadable):
             return found
         returned = Message("assistant", clipped(reply, MAX_RETURNED) or "(nothing)")
         reason = Message("user", render(RetryPrompt(reason=found.reason)))
         try:
-            request = replace(request, messages=(prompt, returned, reason))
+            request = replace(request, messages=(*request.messages, returned, reason))
             second = read(_said(await self._complete(request, llm or self._llm)))
         except PromptTooLong as error:
             raise FailedReply(found.reason) from error

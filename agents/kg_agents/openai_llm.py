@@ -8,7 +8,7 @@ import httpx2
 from pydantic import SecretStr
 
 from kg_agents.chat_replies import ChatReply, read_chat_reply
-from kg_agents.chat_requests import OPTIONAL, chat_body, estimated_tokens, refuses_tools
+from kg_agents.chat_requests import chat_body, estimated_tokens, refused_in, refuses_tools
 from kg_agents.llm import Completion, LlmError, LlmRequest, LlmUnavailable, PromptTooLong, ToolsUnsupported, Usage
 from kg_agents.texts import tokens_in, whole_characters, without_thinking
 from kg_boundary.addresses import base_url_problem, masked
@@ -154,8 +154,8 @@ class OpenAiLlm:
         try:
             answer = await client.post("/chat/completions", cast_to=httpx2.Response, body=body)
             return read_chat_reply(self._redactor.data(answer.content))
-        except openai.BadRequestError as error:
-            named = OPTIONAL & {str(error.param)} - refused
+        except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
+            named = refused_in(request, str(error.param), self._quoted(error)) - refused
             if not named:
                 raise self._refusal(error, request) from error
             # Models that think take no sampling, and count their tokens under another name.

@@ -35,7 +35,7 @@ class Counsel:
 
     async def complete(self, request: LlmRequest) -> Completion:
         """See `Llm`."""
-        prompt = request.messages[0].content
+        prompt = next(each.content for each in request.messages if each.role == "user")
         asked, calls = next(each for text, each in self._calls.items() if text in prompt)
         text = _reply(request.purpose, prompt, asked, calls)
         return Completion(text, Usage(estimated_tokens(request), tokens_in(text), calls=1))

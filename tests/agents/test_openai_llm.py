@@ -397,3 +397,33 @@ async def test_what_a_service_does_not_take_beside_the_prompt_is_left_out_from_t
     refusals = [unsupported(name) for name in ("seed", "stop", "response_format")]
     reply, asked = await asked_with_tools(*refusals, "Good.")
     assert (reply.text, asked[-1].seed, asked[-1].stop, asked[-1].response_format) == ("Good.", None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (400, "Unknown field: response_format"),
+        (400, "json_schema is not supported by this model"),
+        (422, "Structured outputs are not available"),
+    ],
+)
+async def test_a_service_that_has_no_form_for_replies_is_asked_without_one_from_then_on(
+    status: int, reason: str
+) -> None:
+    request = LlmRequest(HELLO, "test", 0, 9, schema={"type": "object"})
+    with serving_model(Failure(status, {"error": {"message": reason}}), "One.", "Two.") as service:
+        async with OpenAiLlm("m", base_url=service.url) as llm:
+            replies = [(await llm.complete(request)).text for _ in range(2)]
+        formats = [each.response_format for each in service.asked]
+    assert (replies, [each is None for each in formats]) == (["One.", "Two."], [False, True, True])
+
+
+async def test_a_model_that_knows_no_system_is_told_the_same_by_the_user() -> None:
+    failure = Failure(400, {"error": {"message": "System role not supported"}})
+    with serving_model(failure, "One.") as service:
+        async with OpenAiLlm("m", base_url=service.url) as llm:
+            assert (await llm.complete(hello())).text == "One."
+        first, second = service.asked
+    assert [each.role for each in first.messages] == ["system", "user", "assistant", "user"]
+    assert [each.role for each in second.messages] == ["user", "assistant", "user"]
+    assert second.messages[0].content == "Be brief.\n\nHello"

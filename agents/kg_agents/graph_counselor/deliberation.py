@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
+from pydantic import BaseModel
+
 from kg_agents.dialogue import Task, Unreadable, Writer
 from kg_agents.graph_counselor.actions import ALL, Action, read_action, read_single_action
 from kg_agents.graph_counselor.calls import FOUR
@@ -12,6 +14,10 @@ from kg_agents.graph_counselor.run import Run
 from kg_agents.graph_counselor.sections import Role, prose_beside, read_prose
 from kg_agents.graph_counselor.settings import CounselorSettings
 from kg_agents.graph_counselor.short_prompting import ShortWording
+from kg_agents.graph_counselor.step_forms import StepForm, step_form
+from kg_agents.schemas import schema_of
+from kg_prompts import render
+from kg_prompts.system import SystemPrompt
 
 
 class Deliberate(Protocol):
@@ -65,7 +71,8 @@ class OneReply:
         """See `Deliberate`."""
         functions = ALL if self.settings.with_sets else FOUR
         reading = partial(_with_prose, step=len(run.steps), functions=functions)
-        said = await run.talk.ask(task_of(self.settings, "step", self.wording.step(run)), reading)
+        task = task_of(self.settings, "step", self.wording.step(run), StepForm)
+        said = await run.talk.ask(task, reading)
         run.note(plan=said.plan, thought=said.thought, action=said.action.written)
         return said.action
 
@@ -78,13 +85,26 @@ class _Said:
 
 
 def _with_prose(reply: str, step: int, functions: tuple[str, ...]) -> _Said | Unreadable:
+    if (form := step_form(reply)) is not None:
+        action = read_action(form.expression, step, functions) if form.expression.strip() else form.finish
+        return action if isinstance(action, Unreadable) else _Said(form.plan, form.thought, action)
     action = read_action(reply, step, functions)
     if isinstance(action, Unreadable):
         return action
     return _Said(prose_beside(reply, "plan"), prose_beside(reply, "thought"), action)
 
 
-def task_of(settings: CounselorSettings, purpose: str, write: Writer) -> Task:
-    """Return what a model is asked for a purpose."""
+def task_of(settings: CounselorSettings, purpose: str, write: Writer, form: type[BaseModel] | None = None) -> Task:
+    """Return what a model is asked for a purpose, with what the reply fills in where the service can have it do so."""
     most = settings.reflection_tokens if purpose == "reflection" else settings.reply_tokens
-    return Task(purpose, write, most, settings.temperature, settings.top_p)
+    return Task(
+        purpose,
+        write,
+        most,
+        settings.temperature,
+        settings.top_p,
+        system="" if settings.as_in_paper else render(SystemPrompt()),
+        schema=schema_of(form) if form is not None and settings.structured else None,
+        stop=settings.stop,
+        seed=settings.model_seed,
+    )

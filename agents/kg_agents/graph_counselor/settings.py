@@ -44,6 +44,9 @@ class CounselorSettings:
         failures: After so many failed steps in a row an attempt is given up.
         examples_folder: A folder with examples of good replies, as `graph_counselor-step.md`; those shipped by default.
         definition_file: A file with the definition of the graph; what the graph says of itself by default.
+        structured: Whether replies are asked for as JSON, where the service can enforce it; not in the paper.
+        stop: A text before which replies end; none by default.
+        model_seed: What the model's dice begin with, where its service lets that be set.
         limits: What the whole run may use.
     """
 
@@ -63,6 +66,9 @@ class CounselorSettings:
     failures: int = 3
     examples_folder: OwnFolder = ""
     definition_file: OwnFile = ""
+    structured: bool = True
+    stop: str = ""
+    model_seed: int | None = None
     limits: Limits = field(default_factory=lambda: Limits(tokens=600_000, seconds=900.0))
 
     @property

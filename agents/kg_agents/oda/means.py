@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
 
+from pydantic import BaseModel
+
 from kg_agents.answers import Step
 from kg_agents.dialogue import Task, Unreadable, Writer
 from kg_agents.graph_values import Found, Observed, Triple
@@ -12,6 +14,9 @@ from kg_agents.oda.prompting import Wording
 from kg_agents.oda.replies import Action
 from kg_agents.oda.run import Run
 from kg_agents.oda.settings import OdaSettings
+from kg_agents.schemas import schema_of
+from kg_prompts import render
+from kg_prompts.system import SystemPrompt
 
 T = TypeVar("T")
 
@@ -26,14 +31,38 @@ class Means:
     settings: OdaSettings
     wording: Wording
 
-    async def ask(self, run: Run, write: Writer, purpose: str, read: Callable[[str], T | Unreadable]) -> T:
+    async def ask(
+        self,
+        run: Run,
+        write: Writer,
+        purpose: str,
+        read: Callable[[str], T | Unreadable],
+        form: type[BaseModel] | None = None,
+    ) -> T:
         """Return what the model's reply says.
+
+        Args:
+            run: The run.
+            write: Writes the prompt.
+            purpose: What for, in a word.
+            read: Reads the reply.
+            form: What the reply fills in, where the service can have it do so.
 
         Raises:
             FailedReply: Neither the first nor the second reply could be read.
         """
         chosen = self.settings
-        return await run.talk.ask(Task(purpose, write, chosen.reply_tokens, chosen.temperature), read)
+        task = Task(
+            purpose,
+            write,
+            chosen.reply_tokens,
+            chosen.temperature,
+            system="" if chosen.as_in_paper else render(SystemPrompt()),
+            schema=schema_of(form) if form is not None and chosen.structured else None,
+            stop=chosen.stop,
+            seed=chosen.model_seed,
+        )
+        return await run.talk.ask(task, read)
 
 
 @dataclass(frozen=True, slots=True)

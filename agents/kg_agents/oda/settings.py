@@ -43,6 +43,9 @@ class OdaSettings:
         seed: What the dice of a random reflection begin with.
         batches: In how many parts at most candidates are reflected on.
         examples_folder: A folder with examples of good replies, as `oda-turn.md`; those shipped by default.
+        structured: Whether replies are asked for as JSON, where the service can enforce it; not in the paper.
+        stop: A text before which replies end; none by default.
+        model_seed: What the model's dice begin with, where its service lets that be set.
         limits: What the whole run may use.
     """
 
@@ -67,6 +70,9 @@ class OdaSettings:
     seed: int = 0
     batches: int = 10
     examples_folder: OwnFolder = ""
+    structured: bool = True
+    stop: str = ""
+    model_seed: int | None = None
     limits: Limits = field(default_factory=Limits)
 
     @property

@@ -8,6 +8,7 @@ from typing import Final
 from kg_agents.dialogue import Unreadable
 from kg_agents.oda.conclusions import Conclusion, read_conclusion
 from kg_agents.oda.replies import Action, ActionName
+from kg_agents.oda.turn_forms import TurnForm, turn_form
 
 MAX_SEARCHED: Final = 200
 """How long a text may be that is searched for."""
@@ -72,6 +73,8 @@ class Offer:
 
 def read_turn(reply: str, offer: Offer) -> Turn | Unreadable:
     """Return what a reply keeps and does, or why it cannot be told."""
+    if (form := turn_form(reply)) is not None:
+        return _filled_in(form, offer)
     fields = _fields(reply)
     thought = " ".join(fields.get("thought", "").split())
     kept = _kept(fields.get("keep", ""), offer.facts)
@@ -82,9 +85,37 @@ def read_turn(reply: str, offer: Offer) -> Turn | Unreadable:
     if call is None or _name(call["name"]) == "Answer":
         concluding = _CONCLUDING.search(written or reply)
         return _answering(kept, thought, (written or reply)[concluding.start() :]) if concluding else _NO_ACTION
-    inside = next((each for each in (call["square"], call["round"], call["bare"]) if each is not None), "")
-    action = _action(_name(call["name"]), inside.strip(), thought, offer)
+    inside = _inside(call)
+    return _acting(kept, _action(_name(call["name"]), inside.strip(), thought, offer), offer)
+
+
+def _filled_in(form: TurnForm, offer: Offer) -> Turn | Unreadable:
+    """Return the turn that a form describes, or why it cannot be taken."""
+    if strange := next((each for each in form.keep if not 1 <= each <= offer.facts), None):
+        return _no_fact(str(strange))
+    kept, thought = tuple(dict.fromkeys(form.keep)), " ".join(form.thought.split())
+    call = _CALL.match(form.action.strip())
+    if call is None and not form.action.strip().startswith("Answer"):
+        return _NO_ACTION
+    if call is not None and (name := _name(call["name"])) != "Answer":
+        return _acting(kept, _action(name, _inside(call).strip(), thought, offer), offer)
+    conclusion = form.conclusion
+    if not conclusion.answers and conclusion.missing is None and not conclusion.own:
+        return Unreadable("it answers with nothing. Fill in `answers` or, where the graph holds none, `not_in_graph`.")
+    return Turn(kept, Action("Answer", thought=thought), conclusion)
+
+
+def _acting(kept: tuple[int, ...], action: Action | Unreadable, offer: Offer) -> Turn | Unreadable:
     return action if isinstance(action, Unreadable) else _new(Turn(kept, action), offer)
+
+
+def _inside(call: re.Match[str]) -> str:
+    """Return what an action is called with."""
+    return next((each for each in (call["square"], call["round"], call["bare"]) if each is not None), "")
+
+
+def _no_fact(written: str) -> Unreadable:
+    return Unreadable(f"there is no fact {written}. Keep facts by their numbers, as in `Keep: 3, 7-9`, or none.")
 
 
 def _new(turn: Turn, offer: Offer) -> Turn | Unreadable:
@@ -109,9 +140,7 @@ def _kept(written: str, facts: int) -> tuple[int, ...] | Unreadable:
         first = int(found[1])
         last = int(found[2] or first)
         if not 1 <= first <= last <= facts:
-            return Unreadable(
-                f"there is no fact {found[0]}. Keep facts by their numbers, as in `Keep: 3, 7-9`, or none."
-            )
+            return _no_fact(found[0])
         numbers.update(dict.fromkeys(range(first, last + 1)))
     return tuple(numbers)
 

@@ -13,6 +13,7 @@ from kg_agents.oda.ledger import Bundle, Names, bundled
 from kg_agents.oda.means import Means, Observe, OnStep
 from kg_agents.oda.replies import Action
 from kg_agents.oda.run import Run
+from kg_agents.oda.turn_forms import TurnForm
 from kg_agents.oda.turn_replies import Turn, read_turn
 from kg_agents.tool_calls import ToolError
 
@@ -100,7 +101,7 @@ class Turns:
         offer = seen.offer
         own = self.means.settings.closed_book != "never"
         write = self.means.wording.turn(seen, own=own, last=last)
-        turn = await self.means.ask(seen.run, write, "turn", lambda reply: read_turn(reply, offer))
+        turn = await self.means.ask(seen.run, write, "turn", lambda reply: read_turn(reply, offer), TurnForm)
         seen.fresh = []
         return turn
 
