@@ -1,6 +1,6 @@
 """Evidence compared with the graph before anybody is shown it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -12,6 +12,12 @@ from kg_agents.tool_calls import ToolError, ToolRefusal
 
 AT_ONCE: Final = 15
 """How many triples one call compares."""
+
+LOOKED_AT: Final = 20
+"""How many times an answer's facts are looked for in the other direction."""
+
+ALL: Final = 200
+"""How many facts of one relation are looked through for that."""
 
 UNCHECKED: Final = "The evidence could not be compared with the graph"
 
@@ -26,6 +32,7 @@ async def checked(answer: AgentAnswer, graph: KnowledgeGraph, closed_book: Close
     """
     try:
         refuted = await _refuted(answer.evidence, graph)
+        refuted -= await _stored_backwards(refuted, graph)
     except ToolError as error:
         return unchecked(answer, str(error))
     return without(answer, refuted, closed_book)
@@ -53,6 +60,22 @@ async def _refuted(facts: Sequence[Triple], graph: KnowledgeGraph) -> frozenset[
             continue
         refuted.update(fact for fact in batch if not any(_is_same(fact, taken) for _, taken in held.facts))
     return frozenset(refuted)
+
+
+async def _stored_backwards(facts: Collection[Triple], graph: KnowledgeGraph) -> frozenset[Triple]:
+    """Return those of some facts that the graph holds over the inverse of their relation, or of a symmetric one.
+
+    Raises:
+        ToolError: The graph cannot be asked.
+    """
+    held: set[Triple] = set()
+    for head, relation in sorted({fact[:2] for fact in facts})[:LOOKED_AT]:
+        try:
+            found = await graph.neighbors(head, relation=relation, direction="out", limit=ALL)
+        except ToolRefusal:
+            continue
+        held.update((head, relation, start) for start, _, end in found.triples if end == head)
+    return frozenset(held & set(facts))
 
 
 def _is_same(fact: Triple, taken: Triple) -> bool:

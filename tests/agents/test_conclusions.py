@@ -16,7 +16,7 @@ from kg_agents.llm import Usage
 from kg_agents.oda.conclusions import Cited, Conclusion, grounded, read_conclusion
 from kg_agents.tool_calls import ToolCall, ToolError
 from oda_runs import story
-from story_graphs import TOKYO
+from story_graphs import PREFIXES, TOKYO
 
 FACTS: Final[tuple[Triple, ...]] = (
     ("Q1", "P569", '"1749-08-28"^^xsd:date'),
@@ -137,3 +137,21 @@ async def test_evidence_that_nobody_can_check_says_so() -> None:
     right = answering(Answer("Shinjuku", "graph", (CAPITAL,)))
     found = await checked(right, KnowledgeGraph(Away()), "apart")
     assert (found.answers, found.explanation) == (right.answers, f"{UNCHECKED}: memory-append: 2 arguments")
+
+
+async def test_a_fact_that_is_stored_the_other_way_round_holds(tmp_path: Path) -> None:
+    family = f"""{PREFIXES}
+    @prefix owl: <http://www.w3.org/2002/07/owl#> .
+    wd:Q1 rdfs:label "Anna"@en ; wdt:P40 wd:Q2 .
+    wd:Q2 rdfs:label "Ben"@en ; wdt:P26 wd:Q3 . wd:Q3 rdfs:label "Cleo"@en ; wdt:P22 wd:Q4 .
+    wdt:P40 rdfs:label "child"@en ; owl:inverseOf wdt:P22 . wdt:P22 rdfs:label "parent"@en .
+    wdt:P26 rdfs:label "spouse"@en ; a owl:SymmetricProperty .
+    """
+    backwards, turned = ("Q2", "P22", "Q1"), ("Q3", "P26", "Q2")
+    for fact in (backwards, turned):
+        found = answering(Answer("Anna", "graph", (fact,)))
+        async with story(tmp_path, family) as graph:
+            assert await checked(found, graph, "apart") == found, fact
+    wrong = answering(Answer("Ben", "graph", (("Q1", "P22", "Q2"),)))
+    async with story(tmp_path, family) as graph:
+        assert not (await checked(wrong, graph, "apart")).answers
