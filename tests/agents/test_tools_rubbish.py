@@ -1,15 +1,14 @@
 """Two hundred conversations of rubbish with a model that calls the tools itself end with a reason, and again so."""
 
 import random
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from broken_servers import Broken
 from kg_agents.dialogue import Limits
 from kg_agents.llm import Completion, FunctionCall, LlmError, PromptTooLong, ToolsUnsupported, Usage
 from kg_agents.running import Question, replay_question, run_question
 from kg_agents.scripted_llm import Scripted, ScriptedLlm
-from kg_agents.tool_calls import Toolbox, ToolCall, ToolError, ToolOffer
 from kg_agents.tools import ToolsSettings
 from kg_agents.trace import Trace
 from oda_runs import story_tools
@@ -58,28 +57,6 @@ TEXTS = (
     "\ud800\u202e",
 )
 FAILURES = (LlmError("away"), PromptTooLong("Too long."), ToolsUnsupported("It cannot."))
-
-
-class Broken:
-    """A server that answers a few calls with too much, some not at all, and none once it is lost."""
-
-    def __init__(self, tools: Toolbox, dice: random.Random) -> None:
-        self._tools = tools
-        self._dice = dice
-        self._left = dice.choice((0, 3, 10, 1_000, 1_000, 1_000))
-
-    async def offer(self) -> ToolOffer:
-        if self._dice.random() < 0.03:
-            raise ToolError("tools/list: The server was lost.")
-        return await self._tools.offer()
-
-    async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
-        self._left -= 1
-        if self._left < 0:
-            raise ToolError(f"{tool}: The server was lost.")
-        if self._dice.random() < 0.1:
-            return ToolCall(tool, arguments, "word " * 50_000, {"rows": 5, "labels": []}, failed=False)
-        return await self._tools.call(tool, arguments)
 
 
 def rubbish(dice: random.Random) -> Scripted:
