@@ -3,7 +3,8 @@
     .venv/bin/python tests/conformance/run.py
 
 It needs npm, which fetches the suite and a Node that is new enough for it. The product may fail the scenarios that its
-files of expected failures name, and has to; with the fixtures, every scored check has to pass.
+files of expected failures name, and has to; with the fixtures, every scored check has to pass. The bundle for
+desktop assistants is validated and packed by its publisher's tool.
 """
 
 import os
@@ -21,6 +22,8 @@ from typing import Final
 HERE: Final = Path(__file__).parent
 NODE: Final = "node@22"
 LIMIT_S: Final = 120
+BUNDLER: Final = "2.1.2"
+BUNDLE: Final = HERE.parents[1] / "packaging" / "mcpb"
 FIXTURES: Final = (sys.executable, "-m", "conformance.fixture_server")
 PRODUCT: Final = (sys.executable, "-m", "kg_server.cli", "serve", "sample", "--http", "127.0.0.1:0")
 
@@ -82,11 +85,33 @@ def passes(suite: Suite, name: str, address: str, expected: Path | None, folder:
     return run.returncode == 0 and total != "no summary"
 
 
+def is_bundle(folder: str) -> bool:
+    """Let the publisher's own tool validate and pack the bundle for desktop assistants, and tell how it went."""
+    npx = ["npx", "--yes", "--loglevel=error", "-p", NODE, "-p", f"@anthropic-ai/mcpb@{BUNDLER}", "mcpb"]
+    steps = (["validate", str(BUNDLE / "manifest.json")], ["pack", str(BUNDLE), str(Path(folder) / "kg-sextant.mcpb")])
+    for step in steps:
+        run = subprocess.run(
+            [*npx, *step],
+            check=False,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=LIMIT_S,
+        )
+        print(f"Bundle, {step[0]}: {'as expected' if run.returncode == 0 else f'FAILED: {run.stdout}'}")
+        if run.returncode:
+            return False
+    return True
+
+
 def main() -> None:
-    """Run both suites against both servers."""
+    """Run both suites against both servers, and the validator of bundles."""
     if shutil.which("npx") is None:
         raise SystemExit("The conformance suite needs npm, which is not here.")
-    good = True
+    with tempfile.TemporaryDirectory() as folder:
+        good = is_bundle(folder)
     with tempfile.TemporaryDirectory() as folder, served(FIXTURES, folder) as address:
         for suite in SUITES:
             good &= passes(suite, "the server's class with fixtures", address, None, folder)
