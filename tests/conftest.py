@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from kg_adapters.local.cache import sample_store
+from kg_adapters.local.store import LocalStore, open_store
+
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 
 
@@ -27,6 +30,12 @@ def anyio_backend() -> str:
 def sample_source() -> Path:
     """The slice of Wikidata that the sample graph is made of."""
     return _shared("wikidata-15k.nt.gz")
+
+
+@pytest.fixture(scope="session")
+def sample_files(tmp_path_factory: pytest.TempPathFactory) -> LocalStore:
+    """The sample graph as it is shipped; that it is what an import makes of its source is tested with the cache."""
+    return open_store(sample_store(tmp_path_factory.mktemp("cache")))
 
 
 def _shared(name: str) -> Path:

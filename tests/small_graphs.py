@@ -1,6 +1,5 @@
 """Indexes and stores of small graphs, written in the notation of `kg_adapters.testing`."""
 
-import gzip
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -25,12 +24,6 @@ def store_of(folder: Path, triples: str) -> LocalStore:
     source.write_text(triples, encoding="utf-8")
     build_store([source], folder / "store", ImportOptions())
     return open_store(folder / "store")
-
-
-def open_sample_index(source: Path) -> GraphIndex:
-    """Return the index of a gzipped N-Triples file in memory."""
-    with gzip.open(source, "rt", encoding="utf-8") as file:
-        return _index(file.read(), Vocabulary())
 
 
 def _index(triples: str, vocabulary: Vocabulary) -> GraphIndex:

@@ -9,18 +9,11 @@ import pytest
 from benchmarks.engines.virtuoso import MISSING, is_installed, running_virtuoso
 
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.cache import sample_store
 from kg_adapters.local.sparql_store import statements
-from kg_adapters.local.store import LocalStore, open_store
+from kg_adapters.local.store import LocalStore
 from kg_adapters.sparql.adapter import SparqlAdapter
 from oxigraph_endpoint import OxigraphEndpoint, running_oxigraph
 from remote_graphs import ENGINES, SAMPLE_GRAPH, Engine
-
-
-@pytest.fixture(scope="session")
-def sample_files(tmp_path_factory: pytest.TempPathFactory) -> LocalStore:
-    """The shipped slice of Wikidata, unpacked."""
-    return open_store(sample_store(tmp_path_factory.mktemp("cache")))
 
 
 @pytest.fixture(scope="session")

@@ -312,8 +312,3 @@ def test_an_import_that_has_to_wait_says_so(tmp_path: Path) -> None:
                 assert not waiting.done()
         waiting.result()
     assert seen[:2] == ["waiting", "reading"]
-
-
-def test_the_sample_source_is_imported_with_all_its_statements(sample_source: Path, tmp_path: Path) -> None:
-    report = build_store([sample_source], tmp_path / "store", ImportOptions(sparql=False))
-    assert report.counts == Counts(entities=15_777, relations=304, triples=149_827, features=50_363)

@@ -6,11 +6,12 @@ from kg_adapters.labels import Vocabulary
 from kg_adapters.local import schema_file
 from kg_adapters.local.schema_file import read_schema, write_schema
 from kg_adapters.local.seal import Damage
+from kg_adapters.local.store import LocalStore
 from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
 from kg_adapters.prefixes import WIKIDATA, Prefixes
 from kg_adapters.terms import RDF_LANG_STRING, Literal, Triple
 from kg_adapters.testing import edge, iri, typed
-from small_graphs import index_of, open_sample_index
+from small_graphs import index_of
 
 GRAPH = (
     "tokyo type City",
@@ -90,8 +91,8 @@ def test_a_schema_that_cannot_be_true_is_damage(tmp_path: Path, said: bytes, ins
         read_schema(text.replace(said, instead), Prefixes())
 
 
-def test_the_schema_of_a_real_graph_names_its_largest_class(tmp_path: Path, sample_source: Path) -> None:
-    write_schema(tmp_path, open_sample_index(sample_source), Vocabulary())
+def test_the_schema_of_a_real_graph_names_its_largest_class(tmp_path: Path, sample_files: LocalStore) -> None:
+    write_schema(tmp_path, sample_files.index, Vocabulary())
     found = read_schema((tmp_path / "schema.json").read_bytes(), WIKIDATA)
     largest = found.classes[0]
     assert (WIKIDATA.shorten(largest.iri), largest.label, found.triples) == ("Q5", "human", Count(149_827))

@@ -12,8 +12,9 @@ from kg_adapters.labels import Vocabulary
 from kg_adapters.local.arrays import IndexBuilder
 from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.sparql_store import ensure_sparql_store, statements
+from kg_adapters.local.store import LocalStore
 from kg_adapters.terms import RDF_LANG_STRING, XSD, XSD_STRING
-from small_graphs import index_of, open_sample_index
+from small_graphs import index_of
 
 ODD = 'quote " backslash \\ newline \n return \r tab \t 東京 𝄞'
 
@@ -117,7 +118,7 @@ async def test_a_cancelled_caller_does_not_wait(tmp_path: Path) -> None:
     assert scope.cancelled_caught
 
 
-async def test_the_sample_has_as_many_statements_in_both_parts(tmp_path: Path, sample_source: Path) -> None:
-    index = open_sample_index(sample_source)
+async def test_the_sample_has_as_many_statements_in_both_parts(tmp_path: Path, sample_files: LocalStore) -> None:
+    index = sample_files.index
     folder = await ensure_sparql_store(tmp_path, index)
     assert len(pyoxigraph.Store.read_only(str(folder))) == sum(1 for _ in statements(index)) == 200_190

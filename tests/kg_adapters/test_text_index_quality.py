@@ -2,14 +2,13 @@
 
 import random
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import pytest
 
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.index import GraphIndex
+from kg_adapters.local.store import LocalStore
 from kg_adapters.local.text_index import TextIndex, build_text_index
-from small_graphs import open_sample_index
 
 SEED = 20_240
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
@@ -17,8 +16,8 @@ ALIAS = "http://www.w3.org/2004/02/skos/core#altLabel"
 
 
 @pytest.fixture(scope="module")
-def index(sample_source: Path) -> GraphIndex:
-    return open_sample_index(sample_source)
+def index(sample_files: LocalStore) -> GraphIndex:
+    return sample_files.index
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ import pytest
 
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.build import ImportOptions, build_store
-from kg_adapters.local.cache import sample_store
 from kg_adapters.local.store import LocalStore, open_store
 
 TOKYO = """
@@ -59,12 +58,6 @@ class Stores:
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Stores:
     """The stores of the whole session."""
     return Stores(tmp_path_factory.mktemp("stores"))
-
-
-@pytest.fixture(scope="session")
-def sample_files(tmp_path_factory: pytest.TempPathFactory) -> LocalStore:
-    """The shipped slice of Wikidata, unpacked."""
-    return open_store(sample_store(tmp_path_factory.mktemp("cache")))
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ import pytest
 import rdflib
 
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.build import ImportOptions, build_store
-from kg_adapters.local.store import open_store
+from kg_adapters.local.store import LocalStore
 from kg_adapters.models import Count, Direction, NeighborPage, PathRequest
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.rdflib_adapter import RdflibAdapter
@@ -19,15 +18,16 @@ from kg_adapters.terms import Iri, Node, Triple
 from kg_adapters.testing import feature_page
 from kg_server.path_search import find_paths
 
+# The other adapter takes long to read the graph.
+pytestmark = pytest.mark.xdist_group("agreement")
+
 HUB = Iri("http://www.wikidata.org/entity/Q30")
 DIRECTIONS: tuple[Direction, ...] = ("out", "in", "both")
 
 
 @pytest.fixture(scope="module")
-def local(sample_source: Path, tmp_path_factory: pytest.TempPathFactory) -> LocalAdapter:
-    folder = tmp_path_factory.mktemp("agreement") / "store"
-    build_store([sample_source], folder, ImportOptions(sparql=False))
-    return LocalAdapter(open_store(folder))
+def local(sample_files: LocalStore) -> LocalAdapter:
+    return LocalAdapter(sample_files)
 
 
 @pytest.fixture(scope="module")
