@@ -49,9 +49,12 @@ class CommandLine:
     def cache(self) -> Path:
         return self.folder / "cache"
 
-    def run_given(self, text: str, *words: str) -> Run:
+    def run_given(self, given: str | bytes, *words: str) -> Run:
         """Run a command with this on standard input."""
-        before, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(text.encode()), "utf-8")
+        before, sys.stdin = (
+            sys.stdin,
+            io.TextIOWrapper(io.BytesIO(given.encode() if isinstance(given, str) else given), "utf-8"),
+        )
         try:
             return self.run(*words)
         finally:

@@ -54,7 +54,11 @@ def complete_argument(context: typer.Context, incomplete: str) -> list[tuple[str
                 escaped = _escaping(context)
                 return [(f"{start}{escaped(name)}", about) for name, about in await entities_like(graph, value)]
             names = argument_names(tools, str(context.params.get("tool")))
-            return [(f"{name}=", "") for name in names if name.startswith(incomplete) and name not in before]
+            offered = [f"{name}=" for name in names if name.startswith(incomplete) and name not in before]
+            if len(offered) == 1 and _in_bash(context):
+                # Behind the only word that fits, Bash would write a blank.
+                offered.append(f"{offered[0]}VALUE")
+            return [(each, "") for each in offered]
 
     try:
         return anyio.run(found)
@@ -104,9 +108,12 @@ def _place(args: Sequence[str], incomplete: str) -> tuple[set[str], str, str]:
 
 def _escaping(context: typer.Context) -> Callable[[str], str]:
     """Return what makes a name one word: Bash takes what is offered as it is, other shells quote it."""
+    return (lambda name: _SPECIAL.sub(r"\\\g<0>", name)) if _in_bash(context) else str
+
+
+def _in_bash(context: typer.Context) -> bool:
     called = context.find_object(Invocation)
-    in_bash = called is not None and called.environ.get(COMPLETING) == "complete_bash"
-    return (lambda name: _SPECIAL.sub(r"\\\g<0>", name)) if in_bash else str
+    return called is not None and called.environ.get(COMPLETING) == "complete_bash"
 
 
 @asynccontextmanager

@@ -167,6 +167,8 @@ def _next_text(read: Callable[[str], str] = input) -> str | None:
             lines.append(read((MORE if lines else PROMPT) if sys.stdin.isatty() else ""))
         except EOFError:
             return "\n".join(lines).strip() or None
+        except UnicodeDecodeError as error:
+            raise InvalidRequest("Standard input is not text in UTF-8.") from error
         except KeyboardInterrupt:
             say("")
             return ""

@@ -98,6 +98,7 @@ def test_what_a_tab_offers(line: str, expected: list[str]) -> None:
             {"COMP_WORDS": "kg-sextant call Feature entity = Frankfurt", "COMP_CWORD": "5"},
             ["Frankfurt", "Frankfurt\\ \\(Oder\\)"],
         ),
+        ("bash", {"COMP_WORDS": "kg-sextant call Feature ent", "COMP_CWORD": "3"}, ["entity=", "entity=VALUE"]),
         (
             "fish",
             {
