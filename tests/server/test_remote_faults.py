@@ -90,8 +90,8 @@ async def neighbors(client: Client, city: str) -> Reply:
 
 
 async def is_healthy(client: Client, city: str = "kyoto") -> bool:
-    lines = {"kyoto": "Kyoto (ex:kyoto) | country (ex:country) | Japan (ex:japan)"}
-    lines["paris"] = "Paris (ex:paris) | country (ex:country) | France (ex:france)"
+    lines = {"kyoto": "country (ex:country) | Japan (ex:japan)"}
+    lines["paris"] = "country (ex:country) | France (ex:france)"
     return (await neighbors(client, city)).lines[:1] == [lines[city]]
 
 

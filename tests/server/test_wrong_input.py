@@ -42,7 +42,7 @@ async def test_a_long_id_is_not_echoed_at_length(tokyo: LocalAdapter, tool: str,
 async def test_an_unknown_feature_is_answered_with_those_that_exist(tokyo: LocalAdapter) -> None:
     assert (await call(tokyo, "Feature", entity="Q17", feature="popullation")).text == (
         "Japan (Q17) is known here. No feature of this graph is called 'popullation'. Did you mean population (P1082)? "
-        "Japan (Q17) has rdfs:label."
+        "It has rdfs:label."
     )
     assert await refusal(tokyo, "Feature", entity="Q17", feature="P9999") == (
         "This graph has no relation 'P9999'. Feature without a feature lists all values."
@@ -92,12 +92,12 @@ async def test_an_unknown_id_with_a_known_name_in_it_suggests_that(graph_of: Cal
 async def test_a_relation_that_resembles_none_around_is_looked_for_in_the_whole_graph(tokyo: LocalAdapter) -> None:
     assert (await call(tokyo, "GetNeighbor", entity="Q17", relation="located")).text == (
         "Japan (Q17) is known here. No relation of this graph is called 'located'. Did you mean located in (P131)? "
-        "Japan (Q17) has country (P17), capital (P36)."
+        "It has country (P17), capital (P36)."
     )
     for text in ("zzzz", "_:b1"):
         assert (await call(tokyo, "GetNeighbor", entity="Q17", relation=text)).text == (
             f"Japan (Q17) is known here. No relation of this graph is called '{text}'. "
-            "Japan (Q17) has country (P17), capital (P36)."
+            "It has country (P17), capital (P36)."
         )
 
 

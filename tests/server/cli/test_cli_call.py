@@ -66,7 +66,7 @@ def test_arguments_without_a_key_or_twice_are_refused(written: list[str]) -> Non
 def test_a_call_prints_the_text_that_a_model_would_read(cli: CommandLine, tmp_path: Path) -> None:
     run = cli.run("call", "GetNeighbor", "entity=Q17", "relation=P36", "--graph", str(write_graph(tmp_path)))
     assert run.code == 0
-    assert "Japan (Q17) | capital (P36) | Tokyo (Q1490)" in run.out.splitlines()
+    assert run.out.splitlines() == ["Japan (Q17) | capital (P36) | Tokyo (Q1490)."]
 
 
 def test_a_call_prints_the_structured_answer_as_json(cli: CommandLine, tmp_path: Path) -> None:
