@@ -86,11 +86,12 @@ def status_of(part: Part, shown: Part) -> Status:
     return "ok" if shown.size >= part.size else "truncated"
 
 
-def sizes_of(part: Part, schema: GraphSchema) -> str:
-    """Return how many classes, relations and features these are, in words."""
+def sizes_of(part: Part, schema: GraphSchema, *, listed_only: bool = False) -> str:
+    """Return how many classes, relations and features these are, in words; `listed_only` leaves out what is not."""
     parts = (
         (len(part.classes), "class", "classes"),
         (len(part.relations), "relation", "relations"),
         (len(part.features), "feature", "features"),
     )
-    return ", ".join(Count(size, exact=schema.complete).of(one, many) for size, one, many in parts)
+    counted = ((size, one, many) for size, one, many in parts if size or not listed_only)
+    return ", ".join(Count(size, exact=schema.complete).of(one, many) for size, one, many in counted)

@@ -198,7 +198,9 @@ async def _near(meaning: Meaning, schema: GraphSchema, about: str) -> Part:
 
 def _unnamed(answer: Answer, about: str) -> Answer:
     """Return an answer on what is near a text in meaning that says so."""
-    summary = answer.result.summary.replace(f"Like {about}: ", f"Nothing here is called {about}. Near in meaning: ", 1)
+    summary = answer.result.summary.replace(
+        f"Like {about}: ", f"No class or relation is called {about}. Nearest in meaning: ", 1
+    )
     told = {"knowledge": "unnamed", "summary": summary}
     return replace(answer, result=answer.result.model_copy(update=told))
 
@@ -255,6 +257,6 @@ def _extent(schema: GraphSchema) -> str:
 
 def _summary_about(about: str, schema: GraphSchema, part: Part, shown: Part) -> str:
     if part.size == 0:
-        return f"Nothing here is like {about}: no class, relation or feature. Schema() shows what there is."
-    found = f"Like {about}: {sizes_of(part, schema)}"
+        return f"No class or relation matches {about}. Schema() shows what there is."
+    found = f"Like {about}: {sizes_of(part, schema, listed_only=True)}"
     return f"{found}; all here." if shown.size >= part.size else f"{found}; the most frequent here."

@@ -23,7 +23,7 @@ _NEAR: Final = 2
 """How far around the entities of a question is looked before the first step."""
 
 _HINT: Final = 500
-_NOTHING_LIKE: Final = "Nothing here is like"
+_NOTHING_LIKE: Final = "No class or relation matches"
 _UNKNOWN: Final = re.compile(r"No (?:relation|feature) of this graph is called '(?P<name>[^'\n]{1,80})'")
 
 
