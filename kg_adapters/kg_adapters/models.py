@@ -210,19 +210,21 @@ class Path:
 class PathsFound:
     """The best paths: fewer hops first, then the smaller `inner_degree`, then the ids along the path.
 
-    `total` counts every path within the request's rules, `stopped` says what ended the search early, and
-    `skipped_hubs` which nodes were not passed through (the first 20, by degree, largest first).
+    `total` counts every path within the request's rules, `stopped` says what ended the search early,
+    `skipped_hubs` which nodes were not passed through (the first 20, by degree, largest first), and `unnamed` whether
+    blank nodes were met that the graph cannot be asked about.
     """
 
     paths: tuple[Path, ...]
     total: Count
     stopped: Choice["expansions", "time"] | None
     skipped_hubs: tuple[Node, ...]
+    unnamed: bool = False
 
     @property
     def exhaustive(self) -> bool:
-        """Whether every path that exists was counted: nothing stopped the search and no hub was skipped."""
-        return self.stopped is None and not self.skipped_hubs
+        """Whether every path that exists was counted: nothing stopped the search and all nodes were passed through."""
+        return self.stopped is None and not self.skipped_hubs and not self.unnamed
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ MOST_HELD: Final = 12
 """The most facts that a node is shown with; an IRI that has more is no intermediate node."""
 _FEWEST_HELD: Final = 2
 _LONGEST_VALUE: Final = 80
-_CLOSED: Final = "What the nodes without a name (_:…) hold cannot be asked here; a Sparql query can go through them."
+CLOSED: Final = "What the nodes without a name (_:…) hold cannot be asked here; a Sparql query can go through them."
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Opened:
     @property
     def said(self) -> str:
         """A sentence on the nodes that could not be opened; nothing where there are none."""
-        return f" {_CLOSED}" if self.closed else ""
+        return f" {CLOSED}" if self.closed else ""
 
     def held(self, shown: Collection[Fact]) -> tuple[Fact, ...]:
         """Return what the intermediate nodes among some facts hold, each fact once and none of those themselves."""

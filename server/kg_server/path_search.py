@@ -22,7 +22,7 @@ from kg_adapters.models import Count, Degree, NeighborPage, PathRequest, PathsFo
 from kg_adapters.paths import check_path_request
 from kg_adapters.protocol import KGAdapter, SupportsPaths
 from kg_adapters.requests import NeighborRequest
-from kg_adapters.terms import Iri, Node, Triple, node_key
+from kg_adapters.terms import BlankNode, Iri, Node, Triple, node_key
 
 _PAGE: Final = 5_000
 _TRIPLES_PER_REQUEST: Final = 20_000
@@ -60,6 +60,7 @@ async def find_paths(graph: KGAdapter, request: PathRequest) -> PathsFound:
             surroundings.stopped = "time"
     stopped = "time" if fetching.cancelled_caught else surroundings.stopped
     found = await anyio.to_thread.run_sync(surroundings.search, deadline - anyio.current_time(), abandon_on_cancel=True)
+    found = replace(found, unnamed=surroundings.unnamed)
     return found if stopped is None else replace(found, total=Count(found.total.value, exact=False), stopped=stopped)
 
 
@@ -75,6 +76,7 @@ class _Surroundings:
         self._degrees: dict[Node, Degree] = {}
         self._spent = 0
         self.stopped: Choice["expansions", "time"] | None = None
+        self.unnamed = False
 
     async def fetch(self) -> None:
         """Fetch what the search will look at: the same nodes and edges as on an index of the whole graph."""
@@ -141,6 +143,8 @@ class _Surroundings:
         return dict(pages)
 
     def _add(self, triple: Triple) -> None:
+        if not self._graph.prefixes.blank_nodes:
+            self.unnamed |= isinstance(triple.head, BlankNode) or isinstance(triple.tail, BlankNode)
         self._builder.add_edge(node_key(triple.head), triple.relation.value, node_key(triple.tail))
         if triple.head != triple.tail and triple.relation not in self._left_out:
             self._around.setdefault(triple.head, set()).add(triple.tail)

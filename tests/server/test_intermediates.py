@@ -89,6 +89,12 @@ async def test_many_facts_of_a_blank_node_are_counted_and_the_first_shown() -> N
 
 
 async def test_where_blank_nodes_cannot_be_asked_about_the_answer_says_so() -> None:
-    reply = await call(adapter_over(endpoint_of(CAREERS)), "GetNeighbor", entity=ZECHO)
-    assert "What the nodes without a name (_:…) hold cannot be asked here" in reply.summary
-    assert any("| ex:S1 [at Bikmouth (ex:town); " in line for line in reply.lines)
+    graph = adapter_over(endpoint_of(CAREERS))
+    listed = await call(graph, "GetNeighbor", entity=ZECHO)
+    seen = await call(graph, "observe", question="Whose career was it?", entities=[ZECHO])
+    for reply in (listed, seen):
+        assert "What the nodes without a name (_:…) hold cannot be asked here" in reply.summary
+    assert any("| ex:S1 [at Bikmouth (ex:town); " in line for line in listed.lines)
+    path = await call(graph, "GetPath", source=ZECHO, target=f"<{EXAMPLE}lonely>", avoid_hubs=False, max_hops=2)
+    assert "Nodes without a name (_:…) cannot be passed through here" in path.summary
+    assert path.data["exhaustive"] is False

@@ -11,9 +11,9 @@ from pydantic import Field
 from kg_adapters.errors import InvalidRequest, ModelBusy, ModelUnavailable
 from kg_adapters.profile import unknown_profile
 from kg_adapters.protocol import KGAdapter, known_profile
-from kg_adapters.terms import Literal, Node, Term
+from kg_adapters.terms import BlankNode, Literal, Node, Term
 from kg_server.budget import token_count
-from kg_server.intermediates import said_of_held
+from kg_server.intermediates import CLOSED, said_of_held
 from kg_server.inverses import InverseOf
 from kg_server.meaning import Meaning
 from kg_server.names import MAX_LABEL, Names
@@ -135,6 +135,9 @@ class _Report:
             yield f"Time ran out after {self.seen.hops} of {self.reach.hops} hops: ask for fewer hops or entities."
         if shown < len(self.groups):
             yield f"{len(self.groups) - shown} more were found, which a larger max_tokens shows."
+        far = (term for group in self.groups[:shown] for term in group.far)
+        if not self.names.prefixes.blank_nodes and any(isinstance(term, BlankNode) for term in far):
+            yield CLOSED
         # Of what lies further away, the lines say `200+`.
         sampled = [seed for seed in self.seeds if seed in self.seen.sampled]
         if sampled:
