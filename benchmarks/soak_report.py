@@ -26,7 +26,7 @@ _RESIDENT: Final = re.compile(r"VmRSS:\s*(\d+) kB")
 _CURSOR: Final = re.compile(r'cursor="[^"]*"')
 _CAUSE: Final = re.compile(
     r"HTTP \d{3}|dropped the connection|gave no answer within|in a row, so it is left alone|cannot be reached"
-    r"|has asked to be left alone|took longer than"
+    r"|has asked to be left alone|took longer than|no time for it within"
 )
 _STEP: Final = re.compile(r"\b(?:[Aa]sk (?:again|for less)|[Cc]heck|Change)\b")
 

@@ -47,9 +47,9 @@ def virtuoso_engine(tmp_path_factory: pytest.TempPathFactory, sample_triples: by
         yield Engine("virtuoso", virtuoso, "virtuoso", "virtuoso")
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in ENGINES])
 def engine(request: pytest.FixtureRequest) -> Engine:
-    """Each engine in turn."""
+    """Each engine in turn; the tests over one run in one process, beside those over the other."""
     engine: object = request.getfixturevalue(f"{request.param}_engine")
     assert isinstance(engine, Engine)
     return engine

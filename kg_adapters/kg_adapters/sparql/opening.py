@@ -17,12 +17,14 @@ from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.endpoint import SparqlEndpoint
 from kg_adapters.sparql.options import EndpointOptions
 from kg_adapters.sparql.queries import Queries
-from kg_adapters.sparql.schema import Surveyor, with_well_known
+from kg_adapters.sparql.schema import SurveyLimits, Surveyor, with_well_known
 from kg_adapters.sparql.schema_file import SchemaFile
 from kg_adapters.sparql.search import EndpointSearch
 
 OPENING_S: Final = 3.0
 """How long an endpoint may take to tell its prefixes, since nothing can be asked before it is open."""
+_SURVEYED: Final = 0.8
+"""The part of the time for a call in which the graph is counted for the schema; the rest is for its answer."""
 
 
 async def open_sparql(name: str, options: OpenOptions, *, endpoint: EndpointOptions | None = None) -> SparqlAdapter:
@@ -56,6 +58,7 @@ async def open_sparql(name: str, options: OpenOptions, *, endpoint: EndpointOpti
             search=EndpointSearch(asker, queries.names, reached.text_search),
             file=file,
             timeout_s=reached.timeout_s,
+            survey=SurveyLimits(timeout_s=_SURVEYED * reached.timeout_s),
         )
     )
 
