@@ -14,7 +14,7 @@ from kg_adapters.sparql.opening import open_sparql
 from kg_adapters.sparql.options import DialectName, EndpointOptions, TextSearch
 
 SAMPLE_GRAPH = "http://example.org/graph/sample"
-ENGINE_S = 30.0
+ENGINE_S = 120.0
 
 EngineName: TypeAlias = Choice["oxigraph", "virtuoso"]
 ENGINES: tuple[EngineName, ...] = ("oxigraph", "virtuoso")
