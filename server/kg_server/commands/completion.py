@@ -55,8 +55,8 @@ def complete_argument(context: typer.Context, incomplete: str) -> list[tuple[str
                 return [(f"{start}{escaped(name)}", about) for name, about in await entities_like(graph, value)]
             names = argument_names(tools, str(context.params.get("tool")))
             offered = [f"{name}=" for name in names if name.startswith(incomplete) and name not in before]
-            if len(offered) == 1 and _in_bash(context):
-                # Behind the only word that fits, Bash would write a blank.
+            if len(offered) == 1 and _shell(context) in {"bash", "zsh"}:
+                # Behind the only word that fits, these would write a blank.
                 offered.append(f"{offered[0]}VALUE")
             return [(each, "") for each in offered]
 
@@ -108,12 +108,13 @@ def _place(args: Sequence[str], incomplete: str) -> tuple[set[str], str, str]:
 
 def _escaping(context: typer.Context) -> Callable[[str], str]:
     """Return what makes a name one word: Bash takes what is offered as it is, other shells quote it."""
-    return (lambda name: _SPECIAL.sub(r"\\\g<0>", name)) if _in_bash(context) else str
+    return (lambda name: _SPECIAL.sub(r"\\\g<0>", name)) if _shell(context) == "bash" else str
 
 
-def _in_bash(context: typer.Context) -> bool:
+def _shell(context: typer.Context) -> str:
+    """Return the shell that asks, such as `zsh`."""
     called = context.find_object(Invocation)
-    return called is not None and called.environ.get(COMPLETING) == "complete_bash"
+    return "" if called is None else called.environ.get(COMPLETING, "").removeprefix("complete_")
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""Somebody presses Tab in Bash: tools, arguments and entities stand there."""
+"""Somebody presses Tab in Bash, Zsh or Fish: tools, arguments and entities stand there."""
 
 import os
 import pty
@@ -14,10 +14,14 @@ import pytest
 
 from cli_runs import TURTLE
 
-BASH = shutil.which("bash")
 LIMIT_S = 120
-
-pytestmark = pytest.mark.skipif(BASH is None, reason="needs Bash")
+SHELLS = {
+    "bash": (("--norc", "--noprofile", "-i"), 'eval "$(kg-sextant --show-completion)"'),
+    "zsh": (("-f", "-i"), 'autoload -Uz compinit; compinit -u; eval "$(kg-sextant --show-completion)"'),
+    "fish": (("--no-config", "-i"), "kg-sextant --show-completion | source"),
+}
+"""How each is started without anybody's configuration, and how completion is switched on in it."""
+NAMED = 'wd:Q2 rdfs:label "Ginza: the town"@en ; wdt:P17 wd:Q17 .'
 
 
 class Terminal:
@@ -45,47 +49,41 @@ class Terminal:
 
 
 @contextmanager
-def bash(folder: Path) -> Generator[Terminal]:
-    """Give a Bash in which the command line is installed and completion is switched on as the page says."""
-    assert BASH is not None
-    (folder / "g.ttl").write_text(TURTLE, encoding="utf-8")
+def completing(shell: str, folder: Path) -> Generator[Terminal]:
+    """Give a shell in which the command line is installed and completion is switched on."""
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"needs {shell}")
+    (folder / "g.ttl").write_text(TURTLE + NAMED, encoding="utf-8")
     inherited = {name: each for name, each in os.environ.items() if not name.startswith("KG_SEXTANT_")}
     told = {
         **inherited,
         "HOME": str(folder),
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "TERM": "dumb",
-        "PS1": "ready> ",
         "KG_SEXTANT_GRAPH": str(folder / "g.ttl"),
         "KG_SEXTANT_EMBEDDER": "lexical",
         "KG_SEXTANT_CACHE_FOLDER": str(folder / "cache"),
     }
+    options, switched_on = SHELLS[shell]
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [BASH, "--norc", "--noprofile", "-i"],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env=told,
-        start_new_session=True,
-    )
-    os.close(theirs)
+    # Fish wants the terminal to be its own: it is when the first process of a session opens it by name.
+    opened = ("sh", "-c", 'exec "$@" <>"$0" >&0 2>&0', os.ttyname(theirs))
+    process = subprocess.Popen([*opened, program, *options], env=told, start_new_session=True)
     try:
         terminal = Terminal(ours)
-        terminal.wait_for("ready> ")
-        terminal.type('eval "$(kg-sextant --show-completion bash)"; kg-sextant call Schema > /dev/null; echo is "on"\n')
+        terminal.type(f'{switched_on}; kg-sextant call Schema > /dev/null; echo is "on"\n')
         terminal.wait_for("is on")
         yield terminal
     finally:
         process.kill()
         process.wait()
+        os.close(theirs)
         os.close(ours)
 
 
-def test_a_tab_completes_tools_arguments_and_entities(tmp_path: Path) -> None:
-    with bash(tmp_path) as terminal:
-        for begun, completed in (("kg-sextant call GetNei", "ghbor "), ("ent", "ity="), ("Tok", "yo")):
-            terminal.type(f"{begun}\t")
-            terminal.wait_for(begun + completed)
-        terminal.type("\n")
-        assert "Tokyo (Q1490)" in terminal.wait_for("Japan (Q17)")
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_tab_completes_tools_arguments_and_entities(shell: str, tmp_path: Path) -> None:
+    with completing(shell, tmp_path) as terminal:
+        terminal.type('kg-sextant call Retri\tte\tGin\t\necho an"swered"\n')
+        assert "'Ginza: the town' names one thing." in terminal.wait_for("answered")
