@@ -122,3 +122,20 @@ async def test_a_misspelt_name_without_retrieve_is_read_and_said_too(world: Loca
     reply = await composed(world, "Neighbor[Yokohma, near]")
     assert reply.summary.startswith("Tokyo (ex:tokyo). ")
     assert "'Yokohma' read as ex:yokohama, one letter off." in reply.summary
+
+
+async def test_a_name_with_commas_is_refused_with_its_spelling_in_quotation_marks(
+    graph_of: Callable[[str], LocalAdapter],
+) -> None:
+    prefixes = "@prefix ex: <http://ex.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> ."
+    graph = graph_of(f'{prefixes} ex:river rdfs:label "Moselle, Lower, left" ; ex:near ex:town .')
+    text = await refused(graph, "Neighbor[moselle, lower, left, near]")
+    assert text == (
+        "No entity matches 'moselle'. Near, not the same: Moselle, Lower, left (ex:river). "
+        'Write "Moselle, Lower, left", in quotation marks.\n'
+        "line 1, column 10: Neighbor[moselle, lower, left, near]\n"
+        "                            ^"
+    )
+    found = await composed(graph, 'Neighbor["Moselle, Lower, left", near]')
+    assert found.data["results"] == [["1", "ex:river", "ex:near", "ex:town", "node"]]
+    assert "quotation marks" not in await refused(graph, "Neighbor[danube, upper, near]")
