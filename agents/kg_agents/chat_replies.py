@@ -41,14 +41,14 @@ def read_chat_reply(content: bytes) -> ChatReply:
     """Read the body of an answer.
 
     Raises:
-        ValueError: It is no JSON object, or says what went wrong instead of a reply.
+        ValueError: It is not a JSON object, or says what went wrong instead of a reply.
     """
     try:
         body = _OBJECT.validate_python(json.loads(content))
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     except ValidationError as error:
-        raise ValueError("it is no JSON object") from error
+        raise ValueError("it is not a JSON object") from error
     choices = _list(body.get("choices"))
     if not choices and body.get("error"):
         raise ValueError(str(_object(body["error"]).get("message") or body["error"]))

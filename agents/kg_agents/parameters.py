@@ -12,6 +12,7 @@ from kg_agents.graph_counselor import CounselorSettings
 from kg_agents.llm import AgentError
 from kg_agents.oda import OdaSettings
 from kg_agents.tools import ToolsSettings
+from kg_boundary.validation import in_plain_words
 
 _LIMITS: Final = tuple(field.name for field in fields(Limits))
 
@@ -42,7 +43,9 @@ def read_parameters(kind: type[S], written: Iterable[str]) -> S:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = str(first["loc"][-1])
-        raise InvalidParameter(f"The parameter {name}={given.get(name)!r} cannot be used: {first['msg']}.") from error
+        raise InvalidParameter(
+            f"The parameter {name}={given.get(name)!r} cannot be used: {in_plain_words(first['msg'])}."
+        ) from error
 
 
 def _names_of(kind: type[OdaSettings] | type[CounselorSettings] | type[ToolsSettings]) -> tuple[str, ...]:

@@ -193,14 +193,14 @@ def _client_target(target: Target) -> Target:
     """Return what a client connects to.
 
     Raises:
-        ToolError: The text is no command line.
+        ToolError: The text is not a command line.
     """
     if not isinstance(target, str) or _is_url(target):
         return target
     try:
         command, *arguments = shlex.split(target)
     except ValueError as error:
-        raise ToolError(f"{_name_of(target)} is no command line. {_ADVICE}") from error
+        raise ToolError(f"{_name_of(target)} is not a command line. {_ADVICE}") from error
     return StdioServerParameters(command=_found(command), args=arguments)
 
 

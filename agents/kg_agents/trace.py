@@ -217,7 +217,7 @@ def read_trace(path: Path) -> list[AnyLine]:
     except OSError as error:
         raise InvalidTrace(f"The trace {path} cannot be read: {error.strerror}.") from error
     if not lines or not isinstance(lines[0], RunLine):
-        raise InvalidTrace(f"{path} is no trace: its first line does not say what was asked.")
+        raise InvalidTrace(f"{path} is not a trace: its first line does not say what was asked.")
     if lines[0].format != FORMAT:
         raise InvalidTrace(f"The trace {path} has format {lines[0].format}; this version reads {FORMAT}.")
     for number, line in enumerate(lines[1:], start=2):
@@ -249,4 +249,4 @@ def _lines(path: Path) -> Iterator[AnyLine]:
             try:
                 yield _LINE.validate_json(text)
             except ValidationError as error:
-                raise InvalidTrace(f"{path}, line {number}: this is no line of a trace.") from error
+                raise InvalidTrace(f"{path}, line {number}: this is not a line of a trace.") from error

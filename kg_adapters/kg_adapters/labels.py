@@ -22,7 +22,7 @@ def language_tag(text: str) -> str:
         ValueError: It does not have the form of BCP 47: letters, then parts of letters and digits behind hyphens.
     """
     if _LANGUAGE_TAG.fullmatch(text) is None:
-        raise ValueError(f"{text[:40]!r} is no language tag; write them like en, pt-BR or zh-Hans")
+        raise ValueError(f"{text[:40]!r} is not a language tag; write them like en, pt-BR or zh-Hans")
     return text
 
 

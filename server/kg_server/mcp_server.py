@@ -22,6 +22,7 @@ from kg_adapters.callers import calling_as
 from kg_adapters.errors import KGError
 from kg_adapters.protocol import KGAdapter
 from kg_boundary.shown import clipped, in_quotes, visible_line, visible_lines
+from kg_boundary.validation import in_plain_words
 from kg_server.consistency import consistently
 from kg_server.listing import listed
 from kg_server.resolve import closest
@@ -259,8 +260,7 @@ def _bad_arguments(name: str, error: ValidationError) -> str:
         if each["type"] == "missing":
             problems.append(f"{where} is missing")
         else:
-            message = each["msg"]
-            problems.append(f"{where}={_given(each['input'])}: {message[:1].lower()}{message[1:]}")
+            problems.append(f"{where}={_given(each['input'])}: {in_plain_words(each['msg'])}")
     return f"{name} was called with wrong arguments: {'; '.join(dict.fromkeys(problems))}."
 
 

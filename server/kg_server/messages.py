@@ -71,7 +71,7 @@ def _object(text: bytes) -> _Object:
     if isinstance(found, list):
         raise _invalid(None, "it is a list; batches are not taken, send one message at a time")
     if not isinstance(found, dict):
-        raise _invalid(None, "it is no object")
+        raise _invalid(None, "it is not an object")
     return _OBJECT.validate_python(found)
 
 
@@ -102,7 +102,7 @@ def _check(found: _Object) -> None:
             return
         raise _invalid(identity, "it has no method")
     if not isinstance(found["method"], str):
-        raise _invalid(identity, "its method is no text")
+        raise _invalid(identity, "its method is not a text")
     if not isinstance(found.get("params"), dict | None):
         raise NotAMessage(refusal(identity, INVALID_PARAMS, "Invalid params: they are an object with names."))
 

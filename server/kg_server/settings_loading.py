@@ -12,6 +12,7 @@ from pydantic import SecretStr, ValidationError
 
 from kg_adapters.errors import InvalidRequest
 from kg_boundary.addresses import masked
+from kg_boundary.validation import in_plain_words
 from kg_server.settings import APP, ENVIRONMENT_PREFIX, Settings
 
 OPENAI_VARIABLES: Final = {
@@ -147,5 +148,5 @@ def _invalid(error: ValidationError, entries: Mapping[str, _Entry]) -> str:
     entry = entries[str(first["loc"][0])]
     field = Settings.model_fields[entry.field]
     value = "wrong" if field.annotation == SecretStr | None else masked(repr(entry.value))
-    problem = first["msg"].removeprefix("Value error, ")
+    problem = in_plain_words(first["msg"])
     return f"{entry.written} in {entry.origin} is {value}: {problem}. {field.description}"

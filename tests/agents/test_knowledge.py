@@ -28,9 +28,9 @@ from story_graphs import PREFIXES, TOKYO
         ("http://127.0.0.1:9/mcp", "The server 'http://127.0.0.1:9/mcp' cannot be reached: "),
         (
             'kg-sextant "serve --token sesame',
-            "The server 'kg-sextant …' is no command line. Give a URL, or the command line of a server",
+            "The server 'kg-sextant …' is not a command line. Give a URL, or the command line of a server",
         ),
-        ("", "The server '' is no command line. Give a URL"),
+        ("", "The server '' is not a command line. Give a URL"),
         ("\0", "cannot be reached: embedded null byte"),
         ("ev\ud800il", "cannot be reached: "),
         ("HTTP://ann:hun@ter2@127.0.0.1:9/mcp?token=sesame", "The server 'HTTP://…@127.0.0.1:9/mcp?…' cannot be"),

@@ -237,8 +237,8 @@ async def test_tokens_that_no_service_can_have_counted_are_estimated(usage: obje
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"[1]", "no JSON object"),
-        (b"null", "no JSON object"),
+        (b"[1]", "not a JSON object"),
+        (b"null", "not a JSON object"),
         (b"", "Expecting value"),
         (b"\xff\xfe{", "decode"),
         (b"[" * 200_000, "nested too deeply"),

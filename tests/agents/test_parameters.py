@@ -28,7 +28,7 @@ def test_every_parameter_and_limit_can_be_written_and_the_last_counts() -> None:
         ("limits=2", r"There is no parameter 'limits'\."),
         ("zzz=2", r"There are iterations, temperature, .*, tokens, seconds, prompt_tokens\."),
         ("hops", r"The parameter 'hops' has no value\. Write name=value, as in hops=2\."),
-        ("hops=many", r"The parameter hops='many' cannot be used: Input should be a valid integer"),
+        ("hops=many", r"The parameter hops='many' cannot be used: it must be a whole number"),
         ("tokens=", r"The parameter tokens='' cannot be used"),
         ("ablation=no-planning", r"The parameter ablation='no-planning' cannot be used: .*'no-observation'"),
     ],
@@ -45,7 +45,7 @@ def test_the_manner_is_a_parameter_and_an_ablation_brings_that_of_the_paper() ->
     assert read_parameters(
         CounselorSettings, ["manner=paper", "functions=all", "learnt=latest", "earlier_answer=false"]
     ) == (CounselorSettings(manner="paper", functions="all", learnt="latest", earlier_answer=False))
-    with pytest.raises(InvalidParameter, match=r"manner='papers' cannot be used: Input should be 'paper' or 'sextant'"):
+    with pytest.raises(InvalidParameter, match=r"manner='papers' cannot be used: it must be 'paper' or 'sextant'"):
         read_parameters(OdaSettings, ["manner=papers"])
 
 

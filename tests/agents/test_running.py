@@ -342,11 +342,11 @@ def written(folder: Path, lines: Sequence[Mapping[str, object]]) -> Path:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"agent": "rm -rf"}, "line 1: this is no line of a trace"),
+        ({"agent": "rm -rf"}, "line 1: this is not a line of a trace"),
         ({"parameters": {"iterations": "many"}}, "line 1: the parameter 'iterations' is wrong"),
         ({"parameters": {"limits": {"seconds": []}}}, r"line 1: the parameter 'limits.seconds' is wrong"),
         ({"agent": "graph-counselor", "parameters": {"reflections": -1}}, "the parameter 'reflections' is wrong"),
-        ({"surprise": 1}, "line 1: this is no line of a trace"),
+        ({"surprise": 1}, "line 1: this is not a line of a trace"),
     ],
 )
 async def test_a_record_whose_first_line_is_not_to_be_trusted_is_refused(
@@ -366,7 +366,7 @@ async def test_a_record_that_ends_too_early_or_was_changed_is_no_proof(
     assert (answer.texts, same) == (("Shinjuku",), False)
     half = tmp_path / "half.jsonl"
     half.write_text("\n".join(map(json.dumps, record))[:-40], encoding="utf-8")
-    with pytest.raises(InvalidTrace, match=f"line {len(record)}: this is no line"):
+    with pytest.raises(InvalidTrace, match=f"line {len(record)}: this is not a line"):
         await replay_question(half)
 
 
@@ -395,7 +395,7 @@ async def test_a_record_without_an_end_is_not_read_for_ever(tmp_path: Path, reco
     with pytest.raises(InvalidTrace, match="line 1: a trace is not as long as this"):
         await replay_question(path)
     path.write_text("[" * 100_000, encoding="utf-8")
-    with pytest.raises(InvalidTrace, match="line 1: this is no line of a trace"):
+    with pytest.raises(InvalidTrace, match="line 1: this is not a line of a trace"):
         await replay_question(path)
 
 

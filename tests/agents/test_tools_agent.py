@@ -181,8 +181,8 @@ async def test_entities_that_are_given_are_linked_and_told(ask: Asking) -> None:
     [
         (("GetNeighbour", "{}"), "There is no function 'GetNeighbour'. Did you mean GetNeighbor?"),
         (("rm -rf /", "{}"), "There is no function 'unknown'. There are observe, "),
-        (("GetNeighbor", '{"entity": '), 'The arguments are no JSON object: {"entity": '),
-        (("GetNeighbor", "[1]"), "The arguments are no JSON object: [1]"),
+        (("GetNeighbor", '{"entity": '), 'The arguments are not a JSON object: {"entity": '),
+        (("GetNeighbor", "[1]"), "The arguments are not a JSON object: [1]"),
         (("GetNeighbor", "{}"), "[1] "),
         (("GetNeighbor", {"entity": "Tokyo", "depth": 3}), "[1] "),
     ],

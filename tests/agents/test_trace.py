@@ -132,10 +132,10 @@ async def test_a_run_that_goes_another_way_says_where(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "is no trace: its first line"),
-        (b"{}\n", "line 1: this is no line of a trace"),
-        (b"\xff\xfe\n", "this is no line of a trace"),
-        (ENDED.model_dump_json().encode(), "is no trace"),
+        (b"", "is not a trace: its first line"),
+        (b"{}\n", "line 1: this is not a line of a trace"),
+        (b"\xff\xfe\n", "this is not a line of a trace"),
+        (ENDED.model_dump_json().encode(), "is not a trace"),
         (json.dumps(begun().model_dump() | {"format": 9}).encode(), "has format 9; this version reads 2"),
     ],
 )

@@ -95,7 +95,7 @@ def test_wrong_use_is_said_in_a_sentence(cli: CommandLine, tmp_path: Path) -> No
     without_model = cli.run("eval", "run", "--benchmark", "jsonl", "--data", data, *out)
     assert (without_model.code, "A benchmark needs a model. For a model set llm" in without_model.err) == (2, True)
     unknown = cli.run("eval", "run", "--benchmark", "qald", "--data", data, "--model", "m", *out)
-    assert (unknown.code, "--benchmark 'qald': Input should be 'qald10'" in unknown.err) == (2, True)
+    assert (unknown.code, "--benchmark 'qald': it must be 'qald10'" in unknown.err) == (2, True)
     nothing = cli.run("eval", "table", str(tmp_path / "none"))
     assert (nothing.code, "holds no run. Make one with `kg-sextant eval run" in nothing.err) == (2, True)
     (tmp_path / "bad.jsonl").write_text("{}\n", encoding="utf-8")
@@ -103,7 +103,7 @@ def test_wrong_use_is_said_in_a_sentence(cli: CommandLine, tmp_path: Path) -> No
         *("eval", "run", "--benchmark", "jsonl", "--data", str(tmp_path / "bad.jsonl"), "--model", "m"),
         *("--graph", str(write_story(tmp_path, TOKYO)), *out),
     )
-    assert (bad.code, "bad.jsonl, line 1: question: Field required." in bad.err) == (2, True)
+    assert (bad.code, "bad.jsonl, line 1: question: it is missing." in bad.err) == (2, True)
 
 
 def test_a_run_that_learns_shows_what_it_solved_and_keeps_it_in_its_folder(cli: CommandLine, tmp_path: Path) -> None:

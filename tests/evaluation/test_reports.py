@@ -215,9 +215,9 @@ def test_a_suite_is_runs_and_sweeps_of_runs(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("[[runs]", "cannot be read: "),
-        ("[common]", ": runs: Field required."),
-        ("other = 1\nruns = []", ": other: Extra inputs are not permitted."),
-        ('[[runs]]\nname = "a"\nmethod = "tog"', "run 'a': benchmark: Field required."),
+        ("[common]", ": runs: it is missing."),
+        ("other = 1\nruns = []", ": other: there is no such field."),
+        ('[[runs]]\nname = "a"\nmethod = "tog"', "run 'a': benchmark: it is missing."),
         ('[[runs]]\nname = "a/b"', "'a/b' is no name, or that of two runs."),
     ],
 )

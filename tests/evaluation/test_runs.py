@@ -158,7 +158,7 @@ async def test_a_line_that_was_cut_off_is_asked_for_again_and_a_damaged_file_is_
         path.write_text("nothing\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
         with pytest.raises(ExceptionGroup) as damaged:
             await run(plan, tmp_path / "run", tools, Models(again))
-    assert "00001.jsonl, line 1: this is no line of a run. Remove the file" in str(damaged.value.exceptions[0])
+    assert "00001.jsonl, line 1: this is not a line of a run. Remove the file" in str(damaged.value.exceptions[0])
     assert isinstance(damaged.value.exceptions[0], DamagedRun)
 
 
@@ -205,7 +205,7 @@ async def test_a_folder_holds_one_run(tmp_path: Path) -> None:
         for written, message in [
             ("sample=1", "Did you mean samples"),
             ("samples", "Write name=value"),
-            ("samples=many", "samples cannot be used: Input should be a valid integer"),
+            ("samples=many", "samples cannot be used: it must be a whole number"),
         ]:
             with pytest.raises(InvalidPlan, match=message):
                 await run(planned(data, "self-consistency", settings=(written,)), tmp_path / "o", tools, models)

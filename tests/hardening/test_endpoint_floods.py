@@ -158,7 +158,7 @@ async def test_a_yes_needs_one_row() -> None:
 async def test_what_is_no_json_is_not_read_to_its_end() -> None:
     async with serving(flooding(START + b'{"x": nonsense', lambda _: b"nonsense ")) as server:
         async with opened(server, max_bytes=2 * FLOOD_BYTES) as endpoint:
-            with pytest.raises(BackendError, match="it is no JSON object, or a row or value of it has more than"):
+            with pytest.raises(BackendError, match="it is not a JSON object, or a row or value has more than"):
                 await endpoint.query(QUERY, max_rows=5)
         await server.until(lambda: server.open_connections == 0)
     assert server.bytes_sent < 2 * SOME_BYTES
@@ -367,7 +367,7 @@ async def test_few_rows_of_many_variables_are_many_cells_too() -> None:
 async def test_a_row_that_is_as_long_as_an_answer_is_refused() -> None:
     long = json.dumps({"x": {"type": "literal", "value": "a" * 5_000_000}}).encode()
     async with serving(answering(START + long + END)) as server, opened(server) as endpoint:
-        with pytest.raises(BackendError, match="a row or value of it has more than 4,000,000 characters"):
+        with pytest.raises(BackendError, match="a row or value has more than 4,000,000 characters"):
             await endpoint.query(QUERY)
 
 

@@ -137,7 +137,7 @@ def vectors(*data: object) -> Script:
         (vectors(), "there are 0 vectors for 1 texts."),
         (vectors({"index": 1, "embedding": [1, 2]}), "there are 1 vectors for 1 texts."),
         (vectors({"index": 0, "embedding": [1, 2, 3]}), "a vector has 3 dimensions, and 2 were set."),
-        (vectors({"index": 0, "embedding": [1e300, 1]}), "a vector holds what is no number."),
+        (vectors({"index": 0, "embedding": [1e300, 1]}), "a vector holds what is not a number."),
         (vectors({"index": 0, "embedding": "not base64!"}), ""),
         (vectors({"index": 0, "embedding": "AAAA"}), ""),
     ],

@@ -10,7 +10,7 @@ from kg_adapters.extraction.records import Unknown
 from kg_adapters.extraction.seeds import FIELDS, Mention, find_mentions, read_entities
 from kg_adapters.local.store import SourceFile
 
-NO_IDS = "It is no JSON object whose fields hold an id or a list of ids."
+NO_IDS = "It is not a JSON object whose fields hold an id or a list of ids."
 
 
 def test_every_line_is_an_id_but_empty_ones_and_comments() -> None:

@@ -94,13 +94,13 @@ FAULTS: list[tuple[Script, type[KGError], str]] = [
     (
         answering('{"head": {"vars": ["x"]}, "results": {"bin'),
         BackendError,
-        "{host} sent an answer that cannot be read: it is no JSON object: Unterminated string starting at: line 1 "
+        "{host} sent an answer that cannot be read: it is not a JSON object: Unterminated string starting at: line 1 "
         "column 39 (char 38). Ask again; if it repeats, ask for less, or tell the endpoint's owner.",
     ),
     (
         answering("[]"),
         BackendError,
-        "{host} sent an answer that cannot be read: it is no JSON object: <class 'list'>. "
+        "{host} sent an answer that cannot be read: it is not a JSON object: <class 'list'>. "
         "Ask again; if it repeats, ask for less, or tell the endpoint's owner.",
     ),
     (
@@ -112,7 +112,7 @@ FAULTS: list[tuple[Script, type[KGError], str]] = [
     (
         answering(b'{"head": {"vars": ["\xff"]}}'),
         BackendError,
-        "{host} sent an answer that cannot be read: it is no JSON object: 'utf-8' codec can't decode byte 0xff in "
+        "{host} sent an answer that cannot be read: it is not a JSON object: 'utf-8' codec can't decode byte 0xff in "
         "position 20: invalid start byte. Ask again; if it repeats, ask for less, or tell the endpoint's owner.",
     ),
     (

@@ -67,7 +67,7 @@ def test_a_row_with_what_is_no_term_is_left_out_and_counted(written: dict[str, o
 @pytest.mark.parametrize(
     ("written", "problem"),
     [
-        ([], "it is no SPARQL JSON result"),
+        ([], "it is not a SPARQL JSON result"),
         ({}, "field required at head"),
         ({"head": {}}, "it holds no rows"),
         ({"head": {"vars": ["x"]}, "results": {}}, "field required at results.bindings"),

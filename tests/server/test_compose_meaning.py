@@ -110,7 +110,7 @@ async def test_what_names_no_class_is_refused_with_the_way_to_all(cities: LocalA
     text = await refused(cities, "Type[flower]")
     assert text.startswith("No entity matches 'flower'. ")
     assert "Schema lists the classes.\nline 1, column 6: " in text
-    assert "is no class here: nothing is an instance of it. Schema" in await refused(cities, "Type[Turm]")
+    assert "is not a class here: it has no instances. Schema" in await refused(cities, "Type[Turm]")
 
 
 async def test_a_feature_leads_nowhere_backwards(cities: LocalAdapter) -> None:

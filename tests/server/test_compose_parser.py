@@ -267,7 +267,11 @@ def test_the_ids_of_a_tree_are_found() -> None:
             "Neighbor takes a node and a relation, as in Neighbor[Japan, capital]. This quotation mark",
             '"x]',
         ),
-        ("SELECT ?x { ?x ?y ?z }", "This is no expression: the tool Sparql takes queries.", "SELECT ?x { ?x ?y ?z }"),
+        (
+            "SELECT ?x { ?x ?y ?z }",
+            "This is not an expression: the tool Sparql takes",
+            "SELECT ?x { ?x ?y ?z }",
+        ),
         ("Union[Q1]", "Union takes two or more sets, as in Union[", "]"),
         (
             "Union[Retrieve[a] Retrieve[b]]",

@@ -134,8 +134,8 @@ async def test_a_memory_of_another_graph_is_refused_by_name_and_left_alone(
         (["Q1490", "P36", "A name"], 'A literal tail stands in quotes, "like this".'),
         (["Q1490", "P36"], "it has 2 parts."),
         (["x"] * 100_000, "it has 100,000 parts."),
-        ("'; DROP TABLE facts; --", "it is no triple."),
-        ("|" * 9_000, "it is no triple."),
+        ("'; DROP TABLE facts; --", "it is not a triple."),
+        ("|" * 9_000, "it is not a triple."),
     ],
 )
 async def test_an_odd_triple_is_refused_in_a_few_words_while_its_neighbour_is_kept(
@@ -164,8 +164,8 @@ async def test_any_text_that_is_no_handle_is_refused_in_a_few_words(
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ({"memory": 7}, "memory=7: input should be a valid string"),
-        ({"memory": "mem_1", "cursor": HUGE}, "string should have at most 2000 characters"),
+        ({"memory": 7}, "memory=7: it must be a text"),
+        ({"memory": "mem_1", "cursor": HUGE}, "the text must have at most 2000 characters"),
         ({}, "memory is missing"),
         ({"memory": "mem_1", "max_tokens": 7}, "memory-read has no argument 'max_tokens'"),
     ],

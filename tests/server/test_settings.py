@@ -84,7 +84,7 @@ def test_an_unknown_name_like_no_other_gets_the_list_of_settings() -> None:
 
 def test_a_wrong_value_is_named_with_its_place_and_the_purpose_of_the_setting() -> None:
     assert refusal(environ={"KG_SEXTANT_HTTP_PORT": "70000"}) == (
-        "KG_SEXTANT_HTTP_PORT in the environment is '70000': Input should be less than or equal to 65535. "
+        "KG_SEXTANT_HTTP_PORT in the environment is '70000': it must be less than or equal to 65535. "
         "The port to listen on under HTTP; 0 takes a free one."
     )
 
@@ -155,7 +155,7 @@ def test_a_base_url_with_a_query_is_refused_without_showing_it() -> None:
 )
 def test_what_is_no_language_tag_is_refused_before_it_reaches_a_query(tag: str) -> None:
     said = refusal(flags={"languages": ("en", tag)})
-    assert f"{tag!r} is no language tag; write them like en, pt-BR or zh-Hans. Languages of labels" in said
+    assert f"{tag!r} is not a language tag; write them like en, pt-BR or zh-Hans. Languages of labels" in said
 
 
 def test_language_tags_may_have_parts() -> None:

@@ -40,7 +40,7 @@ def wanted(call: FunctionCall, run: Run, most: int) -> Wanted | str:
         return f"There is no function {call.name[:_MAX_QUOTED]!r}. {meant}"
     arguments = {} if not call.arguments.strip() else json_object(call.arguments)
     if arguments is None:
-        return f"The arguments are no JSON object: {clipped(call.arguments, _MAX_QUOTED)}"
+        return f"The arguments are not a JSON object: {clipped(call.arguments, _MAX_QUOTED)}"
     found = Wanted(call.name, arguments)
     if (number := run.asked.get(found.key)) is not None:
         return f"This is call {number} again; its result stands there."

@@ -72,7 +72,7 @@ def read_final(arguments: str) -> FinalAnswer | Unreadable:
     """Read the arguments of a call of `answer`."""
     given = json_object(arguments)
     if given is None:
-        return Unreadable("its arguments are no JSON object.")
+        return Unreadable("its arguments are not a JSON object.")
     try:
         final = FinalAnswer.model_validate(given)
     except ValidationError as error:

@@ -100,7 +100,7 @@ class Run:
 
 
 def _sendable(call: FunctionCall) -> FunctionCall:
-    """Return a call that any service takes back: services refuse arguments that are no JSON object."""
+    """Return a call that any service takes back: services refuse arguments that are not a JSON object."""
     arguments = json_object(call.arguments)
     return replace(call, arguments="{}" if arguments is None else json.dumps(arguments, ensure_ascii=False))
 

@@ -11,6 +11,7 @@ from kg_agents.graph_counselor import CounselorSettings
 from kg_agents.oda import OdaSettings
 from kg_agents.parameters import InvalidParameter, read_parameters
 from kg_agents.tools import ToolsSettings
+from kg_boundary.validation import in_plain_words
 from kg_eval.methods.agents import CounselorMethod, OdaMethod, ToolsMethod
 from kg_eval.methods.asking import ChainOfThought, ConsistencySettings, Direct, DirectSettings, SelfConsistency
 from kg_eval.methods.graph_cot import GraphCot, GraphCotSettings
@@ -70,7 +71,9 @@ def _settings(kind: type[S], written: Iterable[str]) -> S:
         return TypeAdapter(kind).validate_python(given)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise InvalidPlan(f"The parameter {first['loc'][-1]} cannot be used: {first['msg']}.") from error
+        raise InvalidPlan(
+            f"The parameter {first['loc'][-1]} cannot be used: {in_plain_words(first['msg'])}."
+        ) from error
 
 
 _METHODS: Final[Mapping[MethodName, Callable[[Sequence[str]], Method]]] = {

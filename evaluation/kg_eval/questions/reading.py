@@ -12,6 +12,7 @@ from typing import Final, NoReturn, TypeGuard, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from kg_boundary.validation import in_plain_words
 from kg_eval.questions.record import InvalidQuestions, Record
 
 MAX_BYTES: Final = 500_000_000
@@ -85,7 +86,7 @@ def validated(kind: type[R], row: Row, path: Path) -> R:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
-        raise wrong(path, row.line, f"{place or 'the row'}: {first['msg'].removeprefix('Value error, ')}.") from error
+        raise wrong(path, row.line, f"{place or 'the row'}: {in_plain_words(first['msg'])}.") from error
 
 
 def is_object(value: object) -> TypeGuard[dict[str, object]]:
@@ -122,7 +123,7 @@ def _text_of(path: Path) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise wrong(path, content.count(b"\n", 0, error.start) + 1, "This is no text in UTF-8.") from error
+        raise wrong(path, content.count(b"\n", 0, error.start) + 1, "This is not text in UTF-8.") from error
 
 
 class _Scanner:
@@ -179,9 +180,9 @@ class _Scanner:
             value, self._at = self._decoder.raw_decode(self._text, self._at)
         except json.JSONDecodeError as error:
             self._at = error.pos
-            raise self._wrong(f"This is no JSON ({error.msg})") from error
+            raise self._wrong(f"This is not valid JSON ({error.msg})") from error
         except (ValueError, RecursionError) as error:
-            raise wrong(self._path, line, f"This is no JSON that can be used ({error}).") from error
+            raise wrong(self._path, line, f"This JSON cannot be used ({error}).") from error
         return Row(line, value)
 
     def _peek(self) -> str:

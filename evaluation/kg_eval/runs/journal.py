@@ -170,6 +170,6 @@ def read_lines(path: Path) -> list[ModelLine | CallLine | OutcomeLine]:
             if number == len(texts) and not text.endswith("\n"):
                 break
             raise DamagedRun(
-                f"{path}, line {number}: this is no line of a run. Remove the file to ask again."
+                f"{path}, line {number}: this is not a line of a run. Remove the file to ask again."
             ) from error
     return found

@@ -46,7 +46,7 @@ class RunPlan(BaseModel):
         reflector: Another model that reflects, for Graph Counselor.
         linking: Where the entities of a question come from.
         sample: How many questions are drawn; all where it is None.
-        seed: What all dice begin with.
+        seed: The seed of all random choices.
         settings: Parameters of the method, as `name=value`.
         learn: Whether solved questions are kept, and those like a new one shown to the model.
     """

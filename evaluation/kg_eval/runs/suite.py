@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from kg_boundary.validation import in_plain_words
 from kg_eval.runs.plan import InvalidPlan, RunPlan
 
 Value: TypeAlias = bool | int | float | str
@@ -84,4 +85,4 @@ def _plan(path: Path, name: str, fields: Mapping[str, object]) -> RunPlan:
 
 def _first(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=False)[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return f"{'.'.join(map(str, first['loc']))}: {in_plain_words(first['msg'])}"

@@ -229,7 +229,7 @@ def _rows(reply: _Reply, count: int, dimensions: int) -> Vectors:
         raise ValueError(f"a vector has {min(lengths)} dimensions, and {dimensions} were set.")
     vectors = np.stack(rows)
     if not np.isfinite(vectors).all():
-        raise ValueError("a vector holds what is no number.")
+        raise ValueError("a vector holds what is not a number.")
     return vectors
 
 

@@ -110,7 +110,7 @@ def _ids(text: str, fields: Sequence[str]) -> list[str]:
         held = [line[field] for field in fields if line.get(field) is not None]
         ids = [each for value in held for each in _IDS.validate_python([value] if isinstance(value, str) else value)]
     except ValidationError as error:
-        raise InvalidRequest("It is no JSON object whose fields hold an id or a list of ids.") from error
+        raise InvalidRequest("It is not a JSON object whose fields hold an id or a list of ids.") from error
     if not ids:
         raise InvalidRequest(
             f"It has none of the fields {', '.join(fields)}. Name the one that holds ids with --field."

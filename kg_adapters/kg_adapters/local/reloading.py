@@ -116,7 +116,7 @@ class ReloadingAdapter(ForwardingAdapter):
         except InvalidSource as error:
             self._refused = stamp
             _log.warning(
-                "The store %s goes on as it was before, as what is there now is no use: %s", self._folder, error
+                "The store %s goes on as it was before, as what is there now cannot be used: %s", self._folder, error
             )
             return
         old, self._current = self._current, _Opened(store, self._sparql)

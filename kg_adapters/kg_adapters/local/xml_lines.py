@@ -146,7 +146,7 @@ class _CheckedXml:
 
     def _look_for_declarations(self, text: bytes) -> None:
         if _DOCTYPE.search(text):
-            self._refuse("it has a DTD and is no well-formed XML, so nothing says what the DTD declares")
+            self._refuse("it has a DTD and is not well-formed XML, so nothing says what the DTD declares")
 
     def _refuse(self, reason: str) -> None:
         raise Refused(f"line {self._line + 1}: {reason}")

@@ -267,7 +267,7 @@ def _converted(result: QueryResult, form: Form, syntax: RdfSyntax, max_rows: int
     try:
         document = result.convert()
     except (ValueError, TypeError) as error:
-        raise UnreadableAnswer(f"it is no JSON object: {error}") from error
+        raise UnreadableAnswer(f"it is not a JSON object: {error}") from error
     except RecursionError as error:
         raise UnreadableAnswer("its JSON is nested too deeply") from error
     if not isinstance(document, bytes):

@@ -47,7 +47,7 @@ class JsonRows:
         """Return the rows that the next part completes, as JSON has them.
 
         Raises:
-            UnreadableAnswer: This is no JSON object, it holds rows twice, or a value is too long.
+            UnreadableAnswer: This is not a JSON object, it holds rows twice, or a value is too long.
         """
         return self._read(part, final=False)
 
@@ -59,7 +59,7 @@ class JsonRows:
         """
         rows = self._read(b"", final=True)
         if self._place != "behind":
-            raise UnreadableAnswer("it is no JSON object, or ends in the middle of one")
+            raise UnreadableAnswer("it is not a JSON object, or ends in the middle of one")
         return rows
 
     def document(self, rows: list[object]) -> dict[str, object]:
@@ -72,7 +72,7 @@ class JsonRows:
         try:
             self._text = self._text[self._at :] + self._decoder.decode(part, final)
         except UnicodeDecodeError as error:
-            raise UnreadableAnswer("it is no JSON object: it is not written in UTF-8") from error
+            raise UnreadableAnswer("it is not a JSON object: it is not written in UTF-8") from error
         self._at = 0
         rows: list[object] = []
         # A value that is not whole is looked at again when twice as much has come: not once for every part.
@@ -82,7 +82,7 @@ class JsonRows:
             left = len(self._text) - self._at
             if left > MAX_VALUE_CHARACTERS:
                 raise UnreadableAnswer(
-                    f"it is no JSON object, or a row or value of it has more than {MAX_VALUE_CHARACTERS:,} characters"
+                    f"it is not a JSON object, or a row or value has more than {MAX_VALUE_CHARACTERS:,} characters"
                 )
             self._wanted_characters = min(2 * left, MAX_VALUE_CHARACTERS)
         return rows
@@ -98,13 +98,13 @@ class JsonRows:
         end, outer = _ENDS.get(self._place, ("{", "document"))
         if self._place == "behind" or (self._place == "before" and mark != "{"):
             _value(self._text, self._at)
-            raise UnreadableAnswer(f"it is no JSON object, but has {mark!r} where one should begin or have ended")
+            raise UnreadableAnswer(f"it is not a JSON object, but has {mark!r} where one should begin or have ended")
         if mark == end and self._after != "comma":
             self._enter(outer, "opening" if self._place == "before" else "value")
             return True
         if self._after == "value":
             if mark != ",":
-                raise UnreadableAnswer(f"it is no JSON object: {mark!r} stands where a comma should")
+                raise UnreadableAnswer(f"it is not a JSON object: {mark!r} stands where a comma should")
             self._at, self._after = self._at + 1, "comma"
             return True
         return self._place != "rows" and self._member()
@@ -117,7 +117,7 @@ class JsonRows:
             if text[start : start + 1] in {"", "]"}:
                 return
             if text[start] != "{":
-                raise UnreadableAnswer("it is no SPARQL JSON result: one of its rows is no object")
+                raise UnreadableAnswer("it is not a SPARQL JSON result: one of its rows is not an object")
             found = _value(text, start)
             if found is None:
                 return
@@ -136,7 +136,7 @@ class JsonRows:
         if start >= len(self._text):
             return False
         if not isinstance(name, str) or self._text[colon] != ":":
-            raise UnreadableAnswer("it is no JSON object: a member has no name")
+            raise UnreadableAnswer("it is not a JSON object: a member has no name")
         inner = self._container(name, self._text[start])
         if inner is not None:
             self._at = start
@@ -163,7 +163,7 @@ class JsonRows:
 
     def _claim(self, members: dict[str, object], name: str, value: object) -> None:
         if name in members:
-            raise UnreadableAnswer(f"it is no SPARQL JSON result: it has {name} twice")
+            raise UnreadableAnswer(f"it is not a SPARQL JSON result: it has {name} twice")
         members[name] = value
 
     def _keep(self, name: str, value: object) -> None:

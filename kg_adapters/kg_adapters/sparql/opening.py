@@ -20,6 +20,7 @@ from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql.schema import SurveyLimits, Surveyor, with_well_known
 from kg_adapters.sparql.schema_file import SchemaFile
 from kg_adapters.sparql.search import EndpointSearch
+from kg_boundary.validation import in_plain_words
 
 OPENING_S: Final = 3.0
 """How long an endpoint may take to tell its prefixes, since nothing can be asked before it is open."""
@@ -91,7 +92,7 @@ def _plain(url: str, graphs: tuple[str, ...]) -> EndpointOptions:
     except ValidationError as error:
         problem = error.errors(include_url=False, include_context=False, include_input=False)[0]["msg"]
         # The URL itself may hold a secret.
-        raise InvalidRequest(f"The endpoint's URL cannot be used: {problem.removeprefix('Value error, ')}.") from None
+        raise InvalidRequest(f"The endpoint's URL cannot be used: {in_plain_words(problem)}.") from None
 
 
 def _key(reached: EndpointOptions, vocabulary: Vocabulary) -> tuple[str, ...]:

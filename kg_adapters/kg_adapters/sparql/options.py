@@ -47,7 +47,7 @@ def endpoint_url(url: str) -> str:
         parts = urlsplit(url)
         port_is_valid = parts.port is None or parts.port > 0
     except ValueError as error:
-        raise ValueError(f"it is no URL: {error}") from error
+        raise ValueError(f"it is not a URL: {error}") from error
     problem = _url_problem(url, parts)
     if problem is None and port_is_valid:
         return url

@@ -71,11 +71,11 @@ def read_results(document: object, form: Form, *, max_rows: int | None = None) -
     try:
         results = _RESULTS.validate_python(document)
     except ValidationError as error:
-        raise UnreadableAnswer(f"it is no SPARQL JSON result: {_first_problem(error)}") from error
+        raise UnreadableAnswer(f"it is not a SPARQL JSON result: {_first_problem(error)}") from error
     if form == "ASK":
         return Solutions((), (), truth=_truth(results))
     if results.results is None or results.head.vars is None:
-        raise UnreadableAnswer("it is no SPARQL JSON result: it holds no rows")
+        raise UnreadableAnswer("it is not a SPARQL JSON result: it holds no rows")
     variables, bindings = results.head.vars, results.results.bindings
     if len(variables) * len(bindings) > MOST_CELLS:
         raise too_many_cells()
@@ -110,7 +110,7 @@ class RowReader:
             batch = _BINDINGS.validate_python(bindings)
         except ValidationError as error:
             problem = _first_problem(error, ("results", "bindings"), first)
-            raise UnreadableAnswer(f"it is no SPARQL JSON result: {problem}") from error
+            raise UnreadableAnswer(f"it is not a SPARQL JSON result: {problem}") from error
         return list(_rows(self.variables, batch, self._terms))
 
 
@@ -159,7 +159,7 @@ def _truth(results: _Results) -> bool:
     # Virtuoso 7 answers with a row for yes, and none for no.
     if results.results is not None and results.head.vars == (_VIRTUOSO_TRUTH,):
         return bool(results.results.bindings)
-    raise UnreadableAnswer("it is no SPARQL JSON result: it holds no truth value")
+    raise UnreadableAnswer("it is not a SPARQL JSON result: it holds no truth value")
 
 
 _RESULTS: Final = TypeAdapter(_Results)
@@ -204,7 +204,7 @@ class _Terms:
             raise InvalidRequest("A lone surrogate is no character.")
         if language:
             if _LANGUAGE.fullmatch(language) is None:
-                raise InvalidRequest(f"{in_quotes(language)} is no language tag.")
+                raise InvalidRequest(f"{in_quotes(language)} is not a language tag.")
             return Literal(value, RDF_LANG_STRING, language)
         return Literal(value, self._iri(datatype) if datatype else XSD_STRING)
 

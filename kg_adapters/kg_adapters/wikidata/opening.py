@@ -29,6 +29,7 @@ from kg_adapters.wikidata.pace import RATES, Rates
 from kg_adapters.wikidata.queries import ValueQueries, queries_for
 from kg_adapters.wikidata.search import WikidataSearch
 from kg_adapters.wikidata.value_rows import StatedValues
+from kg_boundary.validation import in_plain_words
 
 NAME = "wikidata"
 REPLIES = "wikidata-replies.sqlite"
@@ -86,7 +87,7 @@ def _options(mirror: str, options: OpenOptions) -> WikidataOptions:
         return WikidataOptions.model_validate({**dict(reached), "query_url": mirror, "scholarly_url": None})
     except ValidationError as error:
         problem = error.errors(include_url=False, include_context=False, include_input=False)[0]["msg"]
-        raise InvalidRequest(f"The mirror's URL cannot be used: {problem.removeprefix('Value error, ')}.") from None
+        raise InvalidRequest(f"The mirror's URL cannot be used: {in_plain_words(problem)}.") from None
 
 
 class _Opening:

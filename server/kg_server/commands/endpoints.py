@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.registry import URLS, WIKIDATA
+from kg_boundary.validation import in_plain_words
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def wikidata_of(settings: Settings) -> "WikidataOptions | None":
 def _wrong(error: "ValidationError", prefix: str, names: Mapping[str, str]) -> InvalidRequest:
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     field = str(first["loc"][0])
-    message = first["msg"].removeprefix("Value error, ")
+    message = in_plain_words(first["msg"])
     return InvalidRequest(f"The setting {names.get(field, prefix + field)}: {message}.")
 
 

@@ -8,6 +8,7 @@ import typer
 
 from kg_adapters.errors import InvalidRequest
 from kg_boundary.secrets import Redactor
+from kg_boundary.validation import in_plain_words
 from kg_server.commands.ask import SET_MODEL
 from kg_server.commands.evaluation_reports import add_reports, failure, show
 from kg_server.commands.invocation import invocation
@@ -30,21 +31,25 @@ add_reports(evaluate)
 @evaluate.command("run")
 def run_benchmark(  # noqa: PLR0913, PLR0917 - one argument for each option
     context: typer.Context,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the run is kept; the same command goes on with it.")],
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="The folder of the run; run the same command again to resume.")
+    ],
     benchmark: Annotated[str, typer.Option(help="qald10, creak, t-rex, webqsp, grbench, world, jsonl, …")],
     data: Annotated[Path, typer.Option(metavar="FILE", help="The file or folder of its questions.")],
     method: Annotated[str, typer.Option(help="direct, cot, tog, graph-cot, oda, tools, …")] = "oda",
     graph: Annotated[str | None, typer.Option(help="`sample`, RDF files, a store, or an endpoint's URL.")] = None,
     model: Annotated[str | None, typer.Option(help="The language model.")] = None,
-    base_url: Annotated[str | None, typer.Option(help="Where it is: any OpenAI-compatible service.")] = None,
+    base_url: Annotated[str | None, typer.Option(help="The URL of its service: any OpenAI-compatible one.")] = None,
     judge: Annotated[str | None, typer.Option(metavar="MODEL", help="Another model, to judge.")] = None,
     reflector: Annotated[str | None, typer.Option(metavar="MODEL", help="Another model, to reflect.")] = None,
     linking: Annotated[
         Literal["gold", "model", "none"],
         typer.Option(help="Whether a question's entities are given, found, or not looked for."),
     ] = "gold",
-    sample: Annotated[int | None, typer.Option(metavar="N", min=1, help="How many questions are drawn.")] = None,
-    seed: Annotated[int, typer.Option(help="What all dice begin with.")] = 0,
+    sample: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Ask only this many questions, drawn at random.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The seed of all random choices.")] = 0,
     at_once: Annotated[int, typer.Option(min=1, help="How many questions are asked at a time.")] = 4,
     parameters: Annotated[
         list[str] | None,
@@ -54,7 +59,7 @@ def run_benchmark(  # noqa: PLR0913, PLR0917 - one argument for each option
         bool, typer.Option("--learn", help="Keep what is solved in DIR, and show it to the model as examples.")
     ] = False,
 ) -> None:
-    """Ask the questions of a benchmark, and keep every call; a run that was stopped goes on where it was."""
+    """Ask the questions of a benchmark, and keep every call; after a stop, run it again to resume."""
     called = invocation(context)
     loaded = called.load(graph=graph, llm=model, llm_base_url=base_url, reflector_llm=reflector, judge_llm=judge)
     settings = loaded.settings
@@ -78,7 +83,7 @@ def run_benchmark(  # noqa: PLR0913, PLR0917 - one argument for each option
 
     failed = anyio.run(_run, settings, plan, out, at_once, called.secrecy.redactor)
     if failed:
-        warn(f"{failed} questions failed and are not counted; the same command asks them again.")
+        warn(f"{failed} questions failed and are not counted; run the same command again to retry them.")
     show([out], "", official=False)
 
 
@@ -91,7 +96,8 @@ def _plan(**fields: object) -> "RunPlan":
         return RunPlan.model_validate(fields)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise InvalidRequest(f"--{first['loc'][0]} {fields[str(first['loc'][0])]!r}: {first['msg']}.") from error
+        flag, problem = str(first["loc"][0]), in_plain_words(first["msg"])
+        raise InvalidRequest(f"--{flag} {fields[flag]!r}: {problem}.") from error
 
 
 @evaluate.command("suite")
@@ -100,10 +106,10 @@ def run_suite(
     suite: Annotated[Path, typer.Argument(metavar="FILE", help="The suite (TOML).")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the runs are kept, each in a folder of its own.")],
     model: Annotated[str | None, typer.Option(help="The language model, where the suite names none.")] = None,
-    base_url: Annotated[str | None, typer.Option(help="Where it is: any OpenAI-compatible service.")] = None,
+    base_url: Annotated[str | None, typer.Option(help="The URL of its service: any OpenAI-compatible one.")] = None,
     at_once: Annotated[int, typer.Option(min=1, help="How many questions are asked at a time.")] = 4,
 ) -> None:
-    """Make the runs of a suite one after the other; where it was stopped it goes on."""
+    """Make the runs of a suite one after the other; after a stop, run it again to resume."""
     import anyio
 
     from kg_agents.llm import AgentError
@@ -120,7 +126,7 @@ def run_suite(
         flags = {"graph": plan.graph, "llm": plan.model, "llm_base_url": base_url}
         of_plan = called.load(**flags, judge_llm=plan.judge or None, reflector_llm=plan.reflector or None).settings
         if failed := anyio.run(_run, of_plan, plan, out / name, at_once, called.secrecy.redactor):
-            warn(f"{failed} questions failed and are not counted; the same command asks them again.")
+            warn(f"{failed} questions failed and are not counted; run the same command again to retry them.")
     show([out / name for name in plans], "", official=False)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kg_adapters.chosen_relations import chosen_prefixes
-from kg_adapters.errors import InvalidRequest
+from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_boundary.shown import counted, in_quotes, visible_line
 from kg_server.commands.invocation import invocation
 from kg_server.commands.output import say
@@ -28,7 +28,9 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
         list[Path], typer.Argument(metavar="FILE…", help="Files or folders: RDF, CSV, JSON; - is standard input.")
     ],
     to: Annotated[Path | None, typer.Option("--to", metavar="FOLDER", help="The store to build or replace.")] = None,
-    skip_errors: Annotated[bool, typer.Option("--skip-errors", help="Leave out what cannot be read.")] = False,
+    skip_errors: Annotated[
+        bool, typer.Option("--skip-errors", help="Leave out statements that cannot be read.")
+    ] = False,
     graph_names: Annotated[
         list[str] | None, typer.Option("--graph-name", metavar="IRI", help="Only this named graph; may be repeated.")
     ] = None,
@@ -39,12 +41,14 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
     languages: Annotated[str | None, typer.Option(help="Languages of labels, the preferred first: en,mul.")] = None,
     label: Annotated[
         list[str] | None,
-        typer.Option(metavar="RELATION", help="What names entities: an IRI or schema:name; repeatable."),
+        typer.Option(metavar="RELATION", help="A relation to names: an IRI or schema:name; repeatable."),
     ] = None,
-    alias: Annotated[list[str] | None, typer.Option(metavar="RELATION", help="What gives them other names.")] = None,
-    description: Annotated[list[str] | None, typer.Option(metavar="RELATION", help="What describes them.")] = None,
+    alias: Annotated[list[str] | None, typer.Option(metavar="RELATION", help="A relation to other names.")] = None,
+    description: Annotated[
+        list[str] | None, typer.Option(metavar="RELATION", help="A relation to descriptions.")
+    ] = None,
     type_: Annotated[
-        list[str] | None, typer.Option("--type", metavar="RELATION", help="What leads to classes.")
+        list[str] | None, typer.Option("--type", metavar="RELATION", help="A relation to classes.")
     ] = None,
     relations: Annotated[
         str | None, typer.Option(help="Keep only these relations, and names in --languages: P31,P279.")
@@ -54,7 +58,7 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
         list[str] | None, typer.Option(metavar="PREFIX=IRI", help="A short form: ex=https://example.org/; repeatable.")
     ] = None,
     embed: Annotated[
-        bool, typer.Option("--embed", help="Compute vectors too; with a store or a sample as FILE, nothing else.")
+        bool, typer.Option("--embed", help="Compute vectors too; if FILE is a store or a sample, only those.")
     ] = False,
 ) -> None:
     """Import files into a store that opens at once; an interrupted import leaves the old store as it was."""
@@ -108,9 +112,13 @@ def _usual_options(settings: Settings) -> "ImportOptions":
 def _build(files: Sequence[Path], to: Path, options: "ImportOptions") -> None:
     from kg_adapters.local.build import build_store
 
-    with standard_input(files, options.limits) as sources, shown_progress() as progress:
-        report = build_store(sources, to, options, progress)
-    _print_report(report)
+    with standard_input(files, options.limits) as given, shown_progress() as progress:
+        try:
+            report = build_store(given.files, to, options, progress)
+        except (InvalidRequest, InvalidSource) as error:
+            raise type(error)(given.told(str(error))) from error
+    problems, notes = (tuple(map(given.told, texts)) for texts in (report.problems, report.notes))
+    _print_report(replace(report, problems=problems, notes=notes))
 
 
 def _print_end(to: Path, settings: Settings) -> None:

@@ -121,7 +121,7 @@ class Naming:
         self.heard.given.add(node)
         profile = await self._graph.profile()
         if profile.complete and profile.profile_of(node) is None:
-            problem = f"{in_quotes(owner.text, MAX_LABEL)} is no class here: nothing is an instance of it. {_CLASSES}"
+            problem = f"{in_quotes(owner.text, MAX_LABEL)} is not a class here: it has no instances. {_CLASSES}"
             raise MisreadExpression(self._text, owner.span.start, problem)
         return Instances(node)
 

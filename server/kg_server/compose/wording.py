@@ -54,7 +54,7 @@ def no_call(name: str, following: str) -> str:
     if function is not None:
         return f"Expected {OPEN} and the arguments behind {function}."
     if name.lower() in _QUERIES:
-        return f"This is no expression: the tool Sparql takes queries. Expected a call here, such as {_SHAPES}."
+        return f"This is not an expression: the tool Sparql takes queries. Expected a call here, such as {_SHAPES}."
     return f"Expected a call here, such as {_SHAPES}."
 
 

@@ -139,7 +139,7 @@ def _read_line(line: str, prefixes: Prefixes) -> Reading:
     pieces = line.split("|")
     if not 3 <= len(pieces) <= MAX_BARS + 1:
         raise refusal or InvalidRequest(
-            "it is no triple. Expected [head, relation, tail], or the line head | relation | tail."
+            "it is not a triple. Expected [head, relation, tail], or the line head | relation | tail."
         )
     for first, second in _cuts(len(pieces)):
         head, relation, tail = ("|".join(part) for part in (pieces[:first], pieces[first:second], pieces[second:]))
@@ -205,7 +205,7 @@ def _plain(text: str, refusal: str = "") -> Value | None:
 def _literal(text: str, prefixes: Prefixes) -> Value:
     written = _LITERAL.fullmatch(text)
     if written is None:
-        raise InvalidRequest('its tail is no literal. Expected "text", "text"@en or "1832-03-22"^^xsd:date.')
+        raise InvalidRequest('its tail is not a literal. Expected "text", "text"@en or "1832-03-22"^^xsd:date.')
     value, language, datatype = written.group(1, 2, 3)
     if _SURROGATE.search(value):
         raise InvalidRequest("its tail holds half a character (a lone surrogate), which no graph can hold.")

@@ -145,7 +145,7 @@ def failures_of(path: Path) -> Generator[None]:
         raise _busy() if code in _BUSY else _unusable(path, str(error)) from error
     except UnicodeDecodeError as error:
         # SQLite names what is wrong by words of the damaged file.
-        raise damaged(path, "it holds bytes that are no text") from error
+        raise damaged(path, "it holds bytes that are not text") from error
     except OSError as error:
         raise _unusable(path, error.strerror or str(error)) from error
 

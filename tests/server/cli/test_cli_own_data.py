@@ -59,11 +59,17 @@ def test_standard_input_is_imported_by_what_it_holds(cli: CommandLine, tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("given", "reason"), [("", "Standard input is empty."), ("Dear diary", "/standard input. Expected")]
+    ("given", "reason"), [("", "Standard input is empty."), ("Dear diary", "no known format: standard input. Expected")]
 )
 def test_standard_input_without_a_graph_is_refused(cli: CommandLine, tmp_path: Path, given: str, reason: str) -> None:
     run = cli.run_given(given, "import", "-", "--to", str(tmp_path / "store"))
     assert (run.code, run.out, reason in run.err) == (1, "", True)
+
+
+def test_what_is_left_out_of_standard_input_is_told_with_its_line(cli: CommandLine, tmp_path: Path) -> None:
+    text = "<http://ex.org/a> <http://ex.org/b> <http://ex.org/c> .\n<http://ex.org/a> b .\n"
+    run = cli.run_given(text, "import", "-", "--skip-errors", "--to", str(tmp_path / "store"))
+    assert (run.code, "\n  standard input, line 2, " in run.out) == (0, True)
 
 
 QUERY = "SELECT ?capital { ?capital <http://www.wikidata.org/prop/direct/P17> ?of }"

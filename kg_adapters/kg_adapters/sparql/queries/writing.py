@@ -56,7 +56,7 @@ def literal(value: Literal) -> str:
     """Return a literal with its language or datatype.
 
     Raises:
-        InvalidRequest: Its language is no language tag.
+        InvalidRequest: Its language is not a language tag.
     """
     if value.language is not None:
         if _LANGUAGE.fullmatch(value.language) is None:
