@@ -100,7 +100,7 @@ class Settings(BaseModel):
     sparql_worker_mb: int | None = Field(
         default=None,
         ge=256,
-        description="Megabytes that each may take; none: half of the memory in all, up to 4,295.",
+        description="Megabytes that each of them may take; none: half of the memory in all, up to 4,295.",
     )
     sparql_max_waiting: int = Field(
         default=64, ge=1, le=10_000, description="How many queries may wait for their turn before others are refused."
@@ -112,14 +112,14 @@ class Settings(BaseModel):
         default="none", description="The full-text index that it has; without one, names are matched within bounds."
     )
     endpoint_default_graphs: Annotated[tuple[str, ...], BeforeValidator(_split)] = Field(
-        default=(), description="IRIs of its graphs to read; its own choice where there are none."
+        default=(), description="IRIs of the graphs to read; unless given, the endpoint chooses."
     )
     endpoint_named_graphs: Annotated[tuple[str, ...], BeforeValidator(_split)] = Field(
-        default=(), description="IRIs of its graphs that `GRAPH` may name."
+        default=(), description="IRIs of the graphs that `GRAPH` may name."
     )
-    endpoint_user: str | None = Field(default=None, description="The user that it knows.")
+    endpoint_user: str | None = Field(default=None, description="The user name for it.")
     endpoint_password: SecretStr | None = Field(default=None, description="The password of that user.")
-    endpoint_digest: bool = Field(default=False, description="Whether the password answers a challenge (digest).")
+    endpoint_digest: bool = Field(default=False, description="Whether to use HTTP digest authentication.")
     endpoint_token: SecretStr | None = Field(default=None, description="A bearer token, in place of user and password.")
     endpoint_ca_file: Path | None = Field(
         default=None, description="A PEM file of the authorities to trust for it, in place of the system's."
@@ -138,7 +138,7 @@ class Settings(BaseModel):
     )
     wikidata_scholarly_url: str = Field(
         default="https://query-scholarly.wikidata.org/sparql",
-        description="Where that of the scholarly articles is; empty for none.",
+        description="Where the query service of scholarly articles is; empty for none.",
     )
     wikidata_api_url: str = Field(
         default="https://www.wikidata.org/w/api.php", description="Where its web API is, for names."
@@ -150,7 +150,9 @@ class Settings(BaseModel):
         default=None, ge=1, description="The most requests to one host; by default what Wikimedia allows."
     )
     wikidata_max_concurrency: int = Field(default=5, ge=1, le=100, description="The most queries at once.")
-    wikidata_maxlag_s: int = Field(default=5, ge=1, description="Its web API may refuse if copies lag so many seconds.")
+    wikidata_maxlag_s: int = Field(
+        default=5, ge=1, description="Its web API may refuse while its copies lag so many seconds."
+    )
     wikidata_most_counted: int = Field(
         default=100_000, ge=1, description="How many edges of a hub are counted at most."
     )
@@ -165,7 +167,7 @@ class Settings(BaseModel):
         description="The most memory that parsing a file takes; none: a quarter of the machine's, at most 2,048.",
     )
     import_stall_s: float = Field(
-        default=60.0, gt=0, description="Seconds after which the parsing of a file is ended that does not get ahead."
+        default=60.0, gt=0, description="Seconds without progress after which parsing a file is stopped."
     )
     import_literal_mb: int = Field(
         default=64, ge=1, le=1_024, description="The most megabytes of one literal or IRI in a file."
@@ -185,9 +187,7 @@ class Settings(BaseModel):
     embedding_model: str = Field(
         default="text-embedding-3-small", min_length=1, description="The model of an `openai` embedder."
     )
-    embedding_dimensions: int = Field(
-        default=1_536, ge=1, le=16_384, description="The length of its vectors, which the model has to give."
-    )
+    embedding_dimensions: int = Field(default=1_536, ge=1, le=16_384, description="The length of the model's vectors.")
     embedding_base_url: BaseUrl = Field(
         default="https://api.openai.com/v1", min_length=1, description="Where its service is."
     )
@@ -203,12 +203,16 @@ class Settings(BaseModel):
         default=None, min_length=1, description="The model that `ask` answers with; none: no model."
     )
     llm_base_url: BaseUrl = Field(
-        default="https://api.openai.com/v1", min_length=1, description="Where it is: any OpenAI-compatible service."
+        default="https://api.openai.com/v1",
+        min_length=1,
+        description="The URL of its service: any OpenAI-compatible one.",
     )
     llm_api_key: SecretStr | None = Field(default=None, description="The key of its service, if it needs one.")
     llm_timeout_s: float = Field(default=60.0, gt=0, le=3_600, description="Seconds that one reply may take.")
     llm_context_tokens: int | None = Field(
-        default=None, ge=1_000, description="How much it takes, prompt and reply together; none: its service knows."
+        default=None,
+        ge=1_000,
+        description="The most tokens that it takes, prompt and reply together; none: its service knows.",
     )
     llm_tools: bool | None = Field(
         default=None, description="Whether it can call functions, as the agent `tools` needs; none: `ask` finds out."
@@ -237,7 +241,7 @@ class Settings(BaseModel):
         default=30.0, gt=0, description="Days after its last append that a memory is forgotten."
     )
     memory_abandoned_days: float = Field(
-        default=1.0, gt=0, description="Days without use after which one with a single append is forgotten."
+        default=1.0, gt=0, description="Days without use after which a memory with a single append is forgotten."
     )
     memory_new_per_hour: int = Field(
         default=1_000,
@@ -245,7 +249,10 @@ class Settings(BaseModel):
         description="The most memories that one client, an address under HTTP, may begin in an hour.",
     )
     memory_client_share: float = Field(
-        default=0.25, gt=0, le=1, description="The most that one client may have of all memories and bytes, as 0.25."
+        default=0.25,
+        gt=0,
+        le=1,
+        description="The largest share of all memories and bytes for one client: 0.25 is a quarter.",
     )
     memory_max_fact_kb: int = Field(default=64, ge=1, description="The most kilobytes of the texts of one fact.")
     memory_max_mb: int = Field(default=16, ge=1, description="The most megabytes of the texts of one memory.")
@@ -260,7 +267,7 @@ class Settings(BaseModel):
     http_max_connections: int = Field(default=256, ge=1, description="The most connections at once under HTTP.")
     http_max_requests: int = Field(default=128, ge=1, description="The most requests answered at once under HTTP.")
     http_max_streams: int = Field(
-        default=32, ge=1, description="The most of these that listen for changes, for as long as their client likes."
+        default=32, ge=1, description="The most of these requests that may stay open to listen for changes."
     )
     http_headers_s: float = Field(
         default=10.0, gt=0, description="Seconds that the headers of a request may take to arrive."

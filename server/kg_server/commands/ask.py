@@ -57,7 +57,7 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
     question: Annotated[str, typer.Argument(help="The question.")],
     agent: Annotated[
         Literal["tools", "oda", "graph-counselor"] | None,
-        typer.Option(help="The method: tools where the model can call functions, else oda, unless given."),
+        typer.Option(help="The method; unless given, tools if the model can call functions, else oda."),
     ] = None,
     entities: Annotated[
         list[str] | None,
@@ -68,16 +68,18 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
         str | None, typer.Option(metavar="COMMAND|URL", help="A server with these tools, in place of a graph.")
     ] = None,
     model: Annotated[str | None, typer.Option(help="The language model.")] = None,
-    base_url: Annotated[str | None, typer.Option(help="Where it is: any OpenAI-compatible service.")] = None,
+    base_url: Annotated[str | None, typer.Option(help="The URL of its service: any OpenAI-compatible one.")] = None,
     trace: Annotated[
         Path | None, typer.Option(help="Where to keep the record; in the data folder unless given.")
     ] = None,
     closed_book: Annotated[
         Literal["never", "apart", "allowed"] | None,
-        typer.Option(help="What the model knows by itself: left out, shown apart (as usual), or taken for an answer."),
+        typer.Option(
+            help="What the model knows by itself: left out, shown apart (the default), or taken as an answer."
+        ),
     ] = None,
     ablation: Annotated[
-        str | None, typer.Option(help="A part of the method to take out, as no-observation or no-planning.")
+        str | None, typer.Option(help="A part of the method to leave out: no-observation, no-planning, …")
     ] = None,
     reflector: Annotated[str | None, typer.Option(metavar="MODEL", help="Another model, to reflect.")] = None,
     parameters: Annotated[

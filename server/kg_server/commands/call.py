@@ -41,7 +41,7 @@ def call(
         ),
     ] = None,
     graph: Annotated[str | None, typer.Option(help="`sample`, RDF files, a store, or an endpoint's URL.")] = None,
-    output: Annotated[Output, typer.Option(help="As people read it, as JSON, or its rows as a table.")] = "text",
+    output: Annotated[Output, typer.Option(help="The answer as text, as JSON, or its rows as a table.")] = "text",
     as_json: Annotated[bool, typer.Option("--json", help="The same as --output json.")] = False,
     cache_folder: Annotated[Path | None, typer.Option(help="Where imported files are kept.")] = None,
 ) -> None:

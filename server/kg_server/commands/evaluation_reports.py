@@ -36,10 +36,10 @@ def score_run(
     context: typer.Context,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run.")],
     official: Annotated[
-        bool, typer.Option("--official", help="Also as the published script scores, quirks and all.")
+        bool, typer.Option("--official", help="Also score as the published script does, quirks included.")
     ] = False,
     judge: Annotated[str | None, typer.Option(metavar="MODEL", help="A model that judges each answer first.")] = None,
-    base_url: Annotated[str | None, typer.Option(help="Where it is: any OpenAI-compatible service.")] = None,
+    base_url: Annotated[str | None, typer.Option(help="The URL of its service: any OpenAI-compatible one.")] = None,
 ) -> None:
     """Score a run again, in every metric; what a judge says is kept, so that nothing is judged twice."""
     if judge is not None:
@@ -60,7 +60,7 @@ def table_of_runs(
     form: Annotated[Literal["text", "markdown", "csv"], typer.Option(help="How it is written.")] = "text",
     metric: Metric = None,
     official: Annotated[
-        bool, typer.Option("--official", help="The published script's scores, quirks and all.")
+        bool, typer.Option("--official", help="The published script's scores, quirks included.")
     ] = False,
 ) -> None:
     """Show runs beside each other and beside what the papers print."""

@@ -36,16 +36,20 @@ def subgraph(
         int, typer.Option(min=1, help="The most triples of an entity over one relation in one direction.")
     ] = 200,
     max_degree: Annotated[
-        int, typer.Option(min=1, help="The most triples of an entity; of one with more none, unless FILE names it.")
+        int,
+        typer.Option(
+            min=1,
+            help="The most triples of an entity; of a hub with more, none unless FILE names it.",
+        ),
     ] = 1_000,
     features: Annotated[
         Literal["all", "inner", "none"],
-        typer.Option(help="Whose literals: of everything, of all but the last hop, or none. A request each."),
+        typer.Option(help="Whose literals: of all entities, of all but the last hop, or of none."),
     ] = "all",
     fields: Annotated[
         list[str] | None, typer.Option("--field", help="A field of JSON lines that holds ids; may be repeated.")
     ] = None,
-    restart: Annotated[bool, typer.Option("--restart", help="Throw away what an unfinished run has left.")] = False,
+    restart: Annotated[bool, typer.Option("--restart", help="Discard an unfinished run and start over.")] = False,
 ) -> None:
     """Extract what lies around entities into a store; if it is interrupted, run it again to resume."""
     settings = invocation(context).load(graph=graph).settings
