@@ -20,6 +20,8 @@ from kg_agents.running import AgentName, Question, run_question
 from kg_agents.tool_calls import Toolbox
 from kg_agents.trace import Trace
 
+GRAPH: Final = "sample:world"
+"""What the graph calls itself, so that the agents get its examples."""
 PLAYERS: Final[Mapping[AgentName, Callable[[Sequence[Asked], Mapping[str, Calls]], Llm]]] = {
     "tools": Player,
     "oda": Explorer,
@@ -61,7 +63,7 @@ async def play(tools: Toolbox, world: World, questions: Sequence[Asked], way: Qu
     with tempfile.TemporaryDirectory() as folder:
         for asked in questions:
             with Trace(Path(folder) / f"{asked.id}.jsonl") as trace:
-                answer = await run_question(replace(way, text=asked.question), tools, player, trace)
+                answer = await run_question(replace(way, text=asked.question, graph_name=GRAPH), tools, player, trace)
             full = completed(world, asked)
             found.append(Played(asked, answer, is_right(full, _given(world, full, answer))))
     return found

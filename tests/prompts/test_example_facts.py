@@ -1,7 +1,11 @@
-"""What the examples for the sample graph say is what the sample graph holds."""
+"""What the examples for the bundled graphs say is what these hold."""
 
 import re
+from contextlib import aclosing
 from pathlib import Path
+from typing import Final
+
+import pytest
 
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import sample_store
@@ -9,6 +13,9 @@ from kg_adapters.local.store import open_store
 from kg_adapters.requests import NeighborRequest
 from kg_prompts import examples_for
 from kg_server.compose.answer import Limits, composition
+
+TURN: Final = "oda/turn.md"
+FACT: Final = re.compile(r"^\[[\d, -]+\] (.+) \| (.+) \| (.+?)(?: \(\d of \d shown\))?$", re.MULTILINE)
 
 
 async def test_selected_triples_and_observations_are_facts(tmp_path: Path) -> None:
@@ -25,3 +32,27 @@ async def test_selected_triples_and_observations_are_facts(tmp_path: Path) -> No
         answer = await composition(graph, expression, limits=Limits(), max_tokens=2_000)
         assert [each for each in observation.split(", ") if each not in answer.text] == []
     await graph.aclose()
+
+
+@pytest.mark.parametrize("name", ["sample", "sample:world"])
+async def test_what_steps_and_turns_show_is_what_the_graph_holds(
+    name: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    cache = tmp_path_factory.getbasetemp() / ("world" if name == "sample:world" else "sample")
+    async with aclosing(LocalAdapter(open_store(sample_store(cache, name)))) as graph:
+
+        async def answer(expression: str) -> str:
+            return (await composition(graph, expression, limits=Limits(), max_tokens=2_000)).text
+
+        steps = examples_for(name, "graph_counselor/step.md")
+        worked = re.findall(r"^Action: ((?!Finish).*)\nObservation 1: (.*)$", steps, re.MULTILINE)
+        assert len(worked) == 2
+        for expression, observation in worked:
+            told = await answer(expression)
+            assert [each for each in observation.split("; ") if each not in told] == []
+        shown = FACT.findall(examples_for(name, TURN))
+        assert len(shown) >= 3
+        for heads, relation, tail in shown:
+            function = "Feature" if tail[:4].isdigit() else "Neighbor"
+            for head in heads.split("; "):
+                assert tail in await answer(f'{function}["{head}", {relation}]'), head

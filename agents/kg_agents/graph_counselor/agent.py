@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from kg_agents.answers import Step as ShownStep
 from kg_agents.dialogue import Dialogue, FailedReply, RunEnded
@@ -28,6 +28,10 @@ from kg_agents.graph_counselor.short_prompting import ShortWording
 from kg_agents.graph_counselor.verdicts import Judgement, read_judgement
 from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.llm import Llm
+from kg_prompts import examples_for
+
+DEFINITION: Final = "graph_counselor/definition.md"
+"""The file with the definition of a graph beside its examples."""
 
 OnStep: TypeAlias = Callable[[ShownStep], None]
 
@@ -49,7 +53,7 @@ class GraphCounselor:
         judge: The model that judges answers; by default the same.
         reflector: The model that reflects on attempts that failed; by default the same.
         settings: Parameters and limits.
-        graph_name: What the graph calls itself; examples for it are used where there are some.
+        graph_name: What the graph calls itself; examples and a definition for it are used where there are some.
         on_step: Told of every step, judgement and reflection.
         clock: Seconds, from any beginning.
     """
@@ -71,6 +75,7 @@ class GraphCounselor:
         self._judge_llm = judge or llm
         self._reflector = reflector or llm
         self._settings = settings or CounselorSettings()
+        self._defined = examples_for(graph_name, DEFINITION, self._settings.examples_folder)
         self._judged = self._settings.ablation != "no-reflection"
         self._wording: Wording | ShortWording
         self._deliberate: Deliberate
@@ -110,6 +115,8 @@ class GraphCounselor:
         """
         if own := self._settings.definition_file:
             run.definition = await definition_in(own)
+        elif self._defined and (self._settings.as_in_paper or self._settings.examples_folder):
+            run.definition = self._defined
         elif self._settings.as_in_paper or not run.entities:
             run.definition = await definition_of(self._graph, self._settings.defined_tokens)
         else:
