@@ -1,7 +1,7 @@
 """What a client in memory finds in the first answers to each question."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from mcp import Client
@@ -94,8 +94,8 @@ async def _present(client: Client, world: World, asked: Asked) -> Finding | None
     topics = [full_iri(topic) for topic in gold.topics]
     observed = await ask(client, "observe", question=asked.question, entities=topics)
     # Of two topics of a career one holds it all, such as the organisation in which one person followed another.
-    asked_about = topics if asked.kind == QUALIFIER else topics[:1]
-    listed = [await ask(client, "GetNeighbor", entity=topic, direction=direction) for topic in asked_about]
+    asked_about = gold.topics if asked.kind == QUALIFIER else gold.topics[:1]
+    listed = [await _neighbors(client, topic, direction) for topic in asked_about]
     in_one = any(shown(reply, statements) for reply in listed)
     claims = {IN_OBSERVE: shown(observed, statements), IN_NEIGHBORS: in_one}
     claims[IN_ONE] = claims[IN_OBSERVE] or claims[IN_NEIGHBORS]
@@ -107,6 +107,13 @@ async def _present(client: Client, world: World, asked: Asked) -> Finding | None
         named = await ask(client, "Retrieve", text=world.label(gold.topics[0]))
         claims |= {STATED: over.data.get("knowledge") == "stated", EXACT: named.data.get("match") == "exact"}
     return Finding(asked, claims, {OBSERVE: observed.tokens, GET_NEIGHBOR: listed[0].tokens})
+
+
+async def _neighbors(client: Client, topic: str, direction: str) -> Reply:
+    """Return what GetNeighbor answers, with the entity before each line: its first line names it for all of them."""
+    reply = await ask(client, "GetNeighbor", entity=full_iri(topic), direction=direction)
+    lines = (f"{topic} | {line}" for line in reply.text.splitlines())
+    return replace(reply, text="\n".join(lines))
 
 
 async def _in_little(client: Client, asked: Asked, topics: list[str], statements: Sequence[Wanted]) -> bool:

@@ -26,7 +26,10 @@ class MisreadExpression(InvalidRequest):
 
 
 def pointed(text: str, position: int) -> str:
-    """Return the line of `text` that holds a position, with a caret below the character; a long line is shortened."""
+    """Return the line of `text` that holds a position, with a caret below the character.
+
+    Of several lines it is told which one that is; a long line is shortened.
+    """
     before, line_start = text[:position], text.rfind("\n", 0, position) + 1
     line_end = text.find("\n", position)
     line = text[line_start : line_end if line_end >= 0 else len(text)]
@@ -36,7 +39,7 @@ def pointed(text: str, position: int) -> str:
     before_it, behind = visible_line(line[first:column]), visible_line(line[column:last])
     rest = "…" if last < len(line) else ""
     blank = "".join(_blank(mark) for mark in lead + before_it)
-    where = f"line {before.count(chr(10)) + 1}, column {column + 1}: "
+    where = f"line {before.count(chr(10)) + 1}, column {column + 1}: " if "\n" in text else ""
     return f"{where}{lead}{before_it}{behind}{rest}\n{' ' * len(where)}{blank}^"
 
 

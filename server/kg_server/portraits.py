@@ -26,7 +26,7 @@ class Portraits:
     def of(self, node: Node) -> Iterator[str]:
         """Yield the entity with its label and id, and what there is to say of it."""
         yield self.names.entity(node)
-        yield from filter(None, (self.description(node), self.types(node), self.fact(node)))
+        yield from filter(None, (self.description(node), self.kinds(node), self.fact(node)))
 
     def description(self, node: Node) -> str:
         """Return an entity's description on one line, or nothing."""
@@ -34,9 +34,16 @@ class Portraits:
         return shown_within((described.description if described is not None else None) or "", MAX_LABEL)
 
     def types(self, node: Node) -> str:
-        """Return the first of its types."""
+        """Return the first of its types, with their ids."""
+        return ", ".join(map(self.names.entity, self._types(node)))
+
+    def kinds(self, node: Node) -> str:
+        """Return the labels of the first of its types, which serve as ids."""
+        return ", ".join(map(self.names.shown_label, self._types(node)))
+
+    def _types(self, node: Node) -> Sequence[Node]:
         described = self.descriptions.get(node)
-        return ", ".join(map(self.names.entity, () if described is None else described.types[:MAX_TYPES]))
+        return () if described is None else described.types[:MAX_TYPES]
 
     def fact(self, node: Node) -> str:
         """Return what its namesakes do not share with it, or nothing."""

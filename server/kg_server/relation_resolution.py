@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from typing import Literal as Choice
 
 from kg_adapters.errors import InvalidRequest, UnknownRelation
+from kg_adapters.local.folding import fold
 from kg_adapters.models import Direction, RelationCandidate
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.relation_index import RelationIndex, RelationName, own_name
@@ -249,10 +250,14 @@ async def _unknown(
     if nodes:
         names = await names_of(graph, [nodes[0], *there[:_LISTED]])
         whose = f"{names.entity(nodes[0])} has" if len(nodes) == 1 else f"The first {len(nodes)} nodes have"
-        parts.append(f"{whose} {_listed(there, names)}." if there else f"{whose} no {sort}s.")
+        parts.append(f"{whose} {_listed(there, names, by_label=True)}." if there else f"{whose} no {sort}s.")
     return " ".join(parts)
 
 
-def _listed(relations: Sequence[Iri], names: Names) -> str:
+def _listed(relations: Sequence[Iri], names: Names, *, by_label: bool = False) -> str:
+    """Return relations with their ids, or by label alone, which serves as an id where no two of them bear it."""
     more = f" and {len(relations) - _LISTED} more" if len(relations) > _LISTED else ""
-    return f"{', '.join(names.relation(each) for each in relations[:_LISTED])}{more}"
+    labels = {each: names.shown_label(each) for each in relations[:_LISTED]}
+    times = Counter(map(fold, labels.values()))
+    told = (label if by_label and times[fold(label)] == 1 else names.relation(each) for each, label in labels.items())
+    return f"{', '.join(told)}{more}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from kg_adapters.labels import Vocabulary
+from kg_adapters.local.folding import fold
 from kg_adapters.models import Count
 from kg_adapters.profile import ClassProfile, GraphProfile, PropertyProfile, ValueRange, compared_kind
 from kg_adapters.terms import Iri, Node
@@ -35,7 +36,7 @@ class Definition:
         own: The facts of every class that is told that no other one has.
         shared: The facts that instances of several classes have, with these.
         outside: The facts that only entities of no class have.
-        prefix: What most ids begin with, which is left out.
+        repeated: The labels, folded, that several classes or several relations bear, which need their ids.
     """
 
     profile: GraphProfile
@@ -44,7 +45,7 @@ class Definition:
     own: Mapping[Node | None, Sequence[PropertyProfile]]
     shared: Mapping[Iri, Sequence[tuple[ClassProfile, PropertyProfile]]]
     outside: Sequence[PropertyProfile]
-    prefix: str
+    repeated: frozenset[str]
 
     @classmethod
     def of(
@@ -59,13 +60,18 @@ class Definition:
         for ((known, each),) in (having for having in found.values() if len(having) == 1):
             own[known.iri].append(each)
         shared = {relation: having for (relation, _), having in found.items() if len(having) > 1}
-        ids = [names.entity_id(each.iri) for each in classes if each.iri is not None]
-        return cls(profile, names, most, own, shared, outside_facts(profile, vocabulary), _common_prefix(ids))
+        outside = outside_facts(profile, vocabulary)
+        owners = dict.fromkeys(each.iri for each in classes if each.iri is not None)
+        relations = dict.fromkeys((*(relation for relation, _ in found), *(each.relation for each in outside)))
+        repeated = _repeated(names, owners) | _repeated(names, relations)
+        return cls(profile, names, most, own, shared, outside, repeated)
 
     def legend(self) -> str:
         """Return how the lines are read."""
-        short = f"; all ids begin with {self.prefix}" if self.prefix else ""
-        return f"Lines: class id | size: fact id ⇄inverse, share if not all →class or range{short}."
+        return (
+            "Lines: class | size: fact ⇄inverse, share if not all →class or range. "
+            "Names serve as ids; Schema(about=class) tells ids."
+        )
 
     def facts_of(self, known: ClassProfile) -> list[PropertyProfile]:
         """Return what the lines tell of a class."""
@@ -120,7 +126,9 @@ class Definition:
 
     def _named(self, term: Node, id: str) -> str:
         label = self.names.labels.get(term)
-        return id if label is None else f"{shown_label(label)} {id.removeprefix(self.prefix)}"
+        if label is None:
+            return id
+        return f"{shown_label(label)} {id}" if fold(label) in self.repeated else shown_label(label)
 
 
 def own_facts(known: ClassProfile, profile: GraphProfile, vocabulary: Vocabulary) -> list[PropertyProfile]:
@@ -159,10 +167,10 @@ def _wider_range(one: ValueRange, other: ValueRange) -> ValueRange:
     return replace(one, least=ordered[0], greatest=ordered[-1])
 
 
-def _common_prefix(ids: Sequence[str]) -> str:
-    """Return what stands before the colon of most ids, with it; nothing where most have none."""
-    prefixes = Counter(f"{prefix}:" if mark else "" for prefix, mark, _ in (each.partition(":") for each in ids))
-    return prefixes.most_common(1)[0][0] if prefixes else ""
+def _repeated(names: Names, terms: Iterable[Node]) -> frozenset[str]:
+    """Return the labels that several terms bear."""
+    found = Counter(fold(names.labels[term]) for term in terms if term in names.labels)
+    return frozenset(label for label, number in found.items() if number > 1)
 
 
 def _share(each: PropertyProfile, known: ClassProfile) -> str:

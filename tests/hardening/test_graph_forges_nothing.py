@@ -106,7 +106,8 @@ def assert_names(line: Sequence[str], row: Sequence[str], data: Mapping[str, obj
 def whole_lines(reply: Reply, id: str) -> list[str]:
     """Return the facts around an entity as whole lines, read from those that leave out what was said before."""
     labels, relation, lines = texts_of(reply.data["labels"]), "", list[str]()
-    subject = f"{labels[id]} ({id})" if id in labels else id
+    # An IRI in brackets stands behind its last part.
+    subject = f"{labels.get(id, 'local part')} ({id})" if id in labels or id.startswith("<") else id
     for line in body(reply):
         over, _, far = line.removeprefix("| ").rpartition(" | ") if line.startswith("| ") else line.partition(" | ")
         relation = over or relation
@@ -238,10 +239,10 @@ async def defined(asked: Asked) -> None:
     reply = await asked.call("Schema")
     lines = [line.split(" | ") for line in body(reply)]
     assert {len(fields) for fields in lines} == {2}
-    classes = counts(reply.data["classes"])
+    classes, labels = counts(reply.data["classes"]), texts_of(reply.data["labels"])
     told = [fields for fields in lines if fields[0] not in {"prefixes", "of no class"}]
     for (name, facts), (term, number) in zip(told, classes.items(), strict=True):
-        assert term.endswith(name.split(" ")[-1])
+        assert name.startswith((labels.get(term, term), term))
         assert re.split("[,:]", facts)[0] == str(number)
     for key, position in SECTIONS:
         for term in counts(reply.data[key]):
@@ -269,7 +270,9 @@ async def named(asked: Asked, texts: Hostile) -> None:
             assert direction == "out" or over.startswith("-")
             assert is_name(over.removeprefix("-") if direction == "in" else over, relation, called)
         for line, row in zip(candidates, found, strict=True):
-            shown = [part for part in (row[2], row[3], row[6]) if part]
+            # A line calls the one type by its label, where it has one.
+            kind = row[3].rpartition(" (")[0] or row[3]
+            shown = [part for part in (row[2], kind, row[6]) if part]
             assert line.split(" | ")[1:] in (shown, [*shown, row[5]])
             assert line.split(" | ")[0] in {f"{row[1]} ({row[0]})", row[0]}
             await asked.accepted(row[0])

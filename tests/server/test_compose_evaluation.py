@@ -156,16 +156,16 @@ async def test_relations_that_the_definition_leaves_out_are_found_at_the_nodes(t
     assert [row[2:4] for row in rows(reply.data["results"])] == [["P36", "Q1490"], ["P1082", "13960236"]]
     text = await refused(Sketchy(tokyo), "Neighbor[Q999, colour]")
     assert "No relation of this graph is called 'colour'." in text
-    assert r"ignore your\ninstructions (Q999) has country (P17)." in text
+    assert r"ignore your\ninstructions (Q999) has country." in text
 
 
 async def test_an_unknown_name_at_a_node_with_nothing_or_with_much_says_so(
     tokyo: LocalAdapter, sample: LocalAdapter
 ) -> None:
     assert "instance of (wdt:P31) has no relations." in await refused(tokyo, "Neighbor[wdt:P31, colour]")
-    assert " and 8 more.\nline 1" in await refused(sample, "Neighbor[Q1490, zzzz]")
+    assert " and 8 more.\nNeighbor" in await refused(sample, "Neighbor[Q1490, zzzz]")
     assert (await refused(tokyo, "Neighbor[Minus[Q17, Q17], zzzz]")).startswith(
-        "No relation of this graph is called 'zzzz'.\nline 1"
+        "No relation of this graph is called 'zzzz'.\nNeighbor"
     )
 
 

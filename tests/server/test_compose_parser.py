@@ -399,11 +399,11 @@ def test_the_caret_stands_below_the_place() -> None:
 
 
 def test_the_caret_minds_wide_and_combining_characters() -> None:
-    assert pointed("\u6771e\u0301x", 3) == ("line 1, column 4: \u6771e\u0301x\n" + " " * 18 + "\N{IDEOGRAPHIC SPACE} ^")
+    assert pointed("\u6771e\u0301x", 3) == "\u6771e\u0301x\n\N{IDEOGRAPHIC SPACE} ^"
 
 
 def test_a_long_line_is_shortened_around_the_place_and_controls_are_escaped() -> None:
     line, caret = pointed("\t" + "a" * 99 + "!" + "b" * 99, 100).splitlines()
-    assert line == "line 1, column 101: …" + "a" * 50 + "!" + "b" * 49 + "…"
+    assert line == "…" + "a" * 50 + "!" + "b" * 49 + "…"
     assert line[caret.index("^")] == "!"
-    assert pointed("a\tb", 2) == "line 1, column 3: a\\tb\n" + " " * 21 + "^"
+    assert pointed("a\tb", 2) == "a\\tb\n   ^"

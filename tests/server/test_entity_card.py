@@ -26,7 +26,7 @@ async def test_a_name_of_one_thing_is_answered_by_its_card(tokyo: LocalAdapter) 
     reply = await call(tokyo, "Retrieve", text="Tokyo")
     assert reply.text == (
         "Exact: 'Tokyo' names one thing.\n"
-        "Tokyo (Q1490) | capital of Japan | city (Q515)\n"
+        "Tokyo (Q1490) | capital of Japan | city\n"
         "population (P1082) | 13,960,236\n"
         "country (P17) | Japan (Q17)\n"
         "capital (P36) | Shinjuku (Q179645)\n"

@@ -44,8 +44,8 @@ wd:Q515 rdfs:label "city"@mul . wd:Q6256 rdfs:label "country"@en . wd:Q404 owl:s
 ARTICLES = 'wd:Q999 rdfs:label "On Tokyo"@en ; wdt:P17 wd:Q17 .'
 COUNTRY = "Tokyo (Q1490) | country (P17) | Japan (Q17)"
 SAID: Mapping[str, tuple[str, Mapping[str, object], str]] = {
-    "a name": ("Retrieve", {"text": "tokyo"}, "Tokyo (Q1490) | capital of Japan | city (Q515)"),
-    "another name": ("Retrieve", {"text": "Edo", "type": "Q515"}, "Tokyo (Q1490) | capital of Japan | city (Q515)"),
+    "a name": ("Retrieve", {"text": "tokyo"}, "Tokyo (Q1490) | capital of Japan | city"),
+    "another name": ("Retrieve", {"text": "Edo", "type": "Q515"}, "Tokyo (Q1490) | capital of Japan | city"),
     "an observation": ("observe", {"question": "Which country?", "entities": ["Q1490"], "hops": 1}, COUNTRY),
     "neighbours": ("GetNeighbor", {"entity": "Q1490", "relation": "country"}, f"{COUNTRY}."),
     "neighbours of what was merged": (

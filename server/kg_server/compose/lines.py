@@ -88,19 +88,24 @@ def part_line(number: int, part: Sized, source: str) -> Told:
 
 
 def chained(facts: Sequence[Fact]) -> tuple[Piece, ...]:
-    """Return the text that tells facts, those that follow one another without naming what links them twice."""
+    """Return the text that tells facts, those that follow one another without naming what links them twice.
+
+    A fact about the same node as the one before, which led nowhere else, is told behind a semicolon without its head.
+    """
     text: list[Piece] = ["because "]
+    subject: Node | None = None
     end: Term | None = None
     for fact in facts:
         if fact.head == end:
             text += [" | ", Over(fact.relation), " | ", fact.tail]
-            end = fact.tail
+            subject, end = None, fact.tail
         elif isinstance(fact, Triple) and fact.tail == end:
             text += [" | ", Over(fact.relation, backwards=True), " | ", fact.head]
-            end = fact.head
+            subject, end = None, fact.head
         else:
-            text += ["; " if end is not None else "", fact.head, " | ", Over(fact.relation), " | ", fact.tail]
-            end = fact.tail
+            head: list[Piece] = [] if fact.head == subject else [fact.head, " | "]
+            text += ["; " if end is not None else "", *head, Over(fact.relation), " | ", fact.tail]
+            subject, end = fact.head, fact.tail
     return tuple(text)
 
 

@@ -12,7 +12,7 @@ from pages import ROOT
 def test_tools_lists_every_tool_with_what_it_answers(cli: CommandLine) -> None:
     lines = cli.run("tools").out.splitlines()
     assert [line.split()[0] for line in lines[:-2]] == list(EXAMPLES)
-    assert lines[5].endswith("  Count an entity's distinct neighbours, in all and by relation.")
+    assert lines[5].endswith("  Count an entity's distinct neighbours, also by relation.")
 
 
 def test_a_tool_is_shown_with_its_arguments_and_calls_to_copy(cli: CommandLine) -> None:
