@@ -26,9 +26,9 @@ URL = "https://example.org/sparql"
         ("https://example.org/sparql#here", "it must end before ? or #"),
         ("https://example.org/spar ql", "it holds a blank"),
         ("https://example.org/ä", "it holds a blank, a control or a character"),
-        ("https://example.org:99999/", "it is no URL"),
+        ("https://example.org:99999/", "it is not a URL"),
         ("https://example.org:0/", "its port is 0"),
-        ("https://[::1/", "it is no URL"),
+        ("https://[::1/", "it is not a URL"),
     ],
 )
 def test_a_url_that_cannot_be_an_endpoint_is_refused_without_being_shown(url: str, problem: str) -> None:
