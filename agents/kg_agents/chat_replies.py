@@ -49,24 +49,24 @@ def read_chat_reply(content: bytes) -> ChatReply:
         raise ValueError("it is nested too deeply") from error
     except ValidationError as error:
         raise ValueError("it is not a JSON object") from error
-    choices = _list(body.get("choices"))
+    choices = list_in(body.get("choices"))
     if not choices and body.get("error"):
-        raise ValueError(str(_object(body["error"]).get("message") or body["error"]))
-    usage = _object(body.get("usage"))
+        raise ValueError(str(object_in(body["error"]).get("message") or body["error"]))
+    usage = object_in(body.get("usage"))
     counted = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
     if not choices:
         return ChatReply("", "empty", *counted)
-    choice = _object(choices[0])
+    choice = object_in(choices[0])
     reason = choice.get("finish_reason")
-    message = _object(choice.get("message"))
-    calls = _list(message.get("tool_calls")) or ([message] if message.get("function_call") else [])
-    called = tuple(_call(_object(each), number) for number, each in enumerate(calls[:MAX_CALLS], start=1))
-    return ChatReply(_text(message.get("content")), reason if isinstance(reason, str) else "", *counted, called)
+    message = object_in(choice.get("message"))
+    calls = list_in(message.get("tool_calls")) or ([message] if message.get("function_call") else [])
+    called = tuple(_call(object_in(each), number) for number, each in enumerate(calls[:MAX_CALLS], start=1))
+    return ChatReply(text_in(message.get("content")), reason if isinstance(reason, str) else "", *counted, called)
 
 
 def _call(call: Mapping[str, object], number: int) -> FunctionCall:
     """Return a call of a function; some services give it no id, and some its arguments as an object."""
-    function = _object(call.get("function") or call.get("function_call"))
+    function = object_in(call.get("function") or call.get("function_call"))
     named, name, arguments = call.get("id"), function.get("name"), function.get("arguments")
     written = arguments if isinstance(arguments, str) else json.dumps(arguments if arguments is not None else {})
     return FunctionCall(
@@ -76,11 +76,11 @@ def _call(call: Mapping[str, object], number: int) -> FunctionCall:
     )
 
 
-def _text(content: object) -> str:
+def text_in(content: object) -> str:
     """Return a text that stands there as a whole or, as some services send it, in parts."""
     if isinstance(content, str):
         return content
-    parts = (_object(part).get("text") for part in _list(content))
+    parts = (object_in(part).get("text") for part in list_in(content))
     return "".join(part for part in parts if isinstance(part, str))
 
 
@@ -88,14 +88,16 @@ def _count(value: object) -> int | None:
     return value if type(value) is int and 0 <= value <= _MAX_TOKENS else None
 
 
-def _object(value: object) -> Mapping[str, object]:
+def object_in(value: object) -> Mapping[str, object]:
+    """Return a JSON object, or an empty one in place of anything else."""
     try:
         return _OBJECT.validate_python(value)
     except ValidationError:
         return {}
 
 
-def _list(value: object) -> Sequence[object]:
+def list_in(value: object) -> Sequence[object]:
+    """Return a JSON array, or an empty one in place of anything else."""
     try:
         return _LIST.validate_python(value, strict=True)
     except ValidationError:

@@ -12,10 +12,19 @@ from kg_agents.texts import tokens_in
 SYSTEM: Final = "system"
 """The role that some models do not know."""
 
-OPTIONAL: Final = frozenset({"temperature", "top_p", "max_tokens", "stop", "seed", "response_format"})
+STREAM: Final = "stream"
+"""The parameter that asks for a reply in parts."""
+
+OPTIONAL: Final = frozenset(
+    {"temperature", "top_p", "max_tokens", "stop", "seed", "response_format", STREAM, "stream_options"}
+)
 """What a service may refuse, and is then asked without."""
 
+_STREAMED: Final = {STREAM: True, "stream_options": {"include_usage": True}}
 _NO_FORMAT: Final = re.compile(r"response_format|json_schema|structured (?:output|response)|grammar", re.IGNORECASE)
+_NO_STREAM: Final = re.compile(r"(stream_options)|\bstream", re.IGNORECASE)
+_UNABLE: Final = frozenset({405, 406, 415, 500, 501})
+"""The statuses with which a service may refuse what it cannot do."""
 _NO_SYSTEM: Final = re.compile(r"\bsystem\b.{0,20}\b(?:role|message|prompt|instruction)", re.IGNORECASE)
 
 _NO_TOOLS: Final = re.compile(
@@ -41,6 +50,7 @@ def chat_body(model: str, request: LlmRequest, max_tokens: int, refused: frozens
         "stop": list(request.stop) or None,
         "seed": request.seed,
         "response_format": request.schema and _format(request.schema),
+        **(_STREAMED if streams(request, refused) else {}),
     }
     return {
         "model": model,
@@ -49,6 +59,11 @@ def chat_body(model: str, request: LlmRequest, max_tokens: int, refused: frozens
         **{name: value for name, value in optional.items() if value is not None and name not in refused},
         **({"tools": [_tool(each) for each in request.tools]} if request.tools else {}),
     }
+
+
+def streams(request: LlmRequest, refused: frozenset[str]) -> bool:
+    """Say whether a reply is asked for in parts."""
+    return request.on_part is not None and STREAM not in refused
 
 
 def estimated_tokens(request: LlmRequest) -> int:
@@ -73,6 +88,16 @@ def refused_in(request: LlmRequest, named: str, reason: str) -> frozenset[str]:
     if not refused and request.messages[0].role == SYSTEM and _NO_SYSTEM.search(reason):
         refused = frozenset({SYSTEM})
     return refused
+
+
+def refused_stream(request: LlmRequest, status: int, reason: str) -> frozenset[str]:
+    """Return what a service does not take of a request for a reply in parts, where that is what it refuses."""
+    if request.on_part is None:
+        return frozenset()
+    named = _NO_STREAM.search(reason) if status in {400, 404, 422, *_UNABLE} else None
+    if named is not None and named[1]:
+        return frozenset({"stream_options"})
+    return frozenset({STREAM}) if named is not None or status in _UNABLE else frozenset()
 
 
 def refuses_tools(reason: str) -> bool:

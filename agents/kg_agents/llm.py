@@ -8,8 +8,8 @@ AgentError
 └── ToolError            a call of a tool came to nothing (see `kg_agents.tool_calls`)
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
@@ -96,6 +96,7 @@ class LlmRequest:
         seed: What the dice begin with, where the service lets that be set.
         tools: The functions that the model may call.
         schema: The JSON schema that the reply keeps to, where the service can enforce one.
+        on_part: Told what the reply says so far while it is written, where the service sends it in parts.
     """
 
     messages: tuple[Message, ...]
@@ -107,6 +108,7 @@ class LlmRequest:
     seed: int | None = None
     tools: tuple[Function, ...] = ()
     schema: Mapping[str, object] | None = None
+    on_part: "Callable[[Completion], None] | None" = field(default=None, compare=False, repr=False)
 
     @property
     def prompt(self) -> str:

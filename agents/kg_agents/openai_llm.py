@@ -1,6 +1,8 @@
 """Models behind an OpenAI-compatible service: OpenAI, vLLM, Ollama, llama.cpp and others."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
@@ -8,7 +10,16 @@ import httpx2
 from pydantic import SecretStr
 
 from kg_agents.chat_replies import ChatReply, read_chat_reply
-from kg_agents.chat_requests import chat_body, estimated_tokens, refused_in, refuses_tools
+from kg_agents.chat_requests import (
+    STREAM,
+    chat_body,
+    estimated_tokens,
+    refused_in,
+    refused_stream,
+    refuses_tools,
+    streams,
+)
+from kg_agents.chat_streams import EVENTS, BrokenStream, read_stream
 from kg_agents.llm import Completion, LlmError, LlmRequest, LlmUnavailable, PromptTooLong, ToolsUnsupported, Usage
 from kg_agents.texts import tokens_in, whole_characters, without_thinking
 from kg_boundary.addresses import base_url_problem, masked
@@ -149,29 +160,68 @@ class OpenAiLlm:
     async def _ask(self, request: LlmRequest) -> ChatReply:
         import openai  # noqa: PLC0415 - takes a third of a second, which only those should wait for who use a model
 
-        client, refused = self._connected(), self._refused
+        refused = self._refused
         body = chat_body(self._model, request, self._allowed(request), refused)
         try:
-            answer = await client.post("/chat/completions", cast_to=httpx2.Response, body=body)
-            return read_chat_reply(self._redactor.data(answer.content))
-        except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-            named = refused_in(request, str(error.param), self._quoted(error)) - refused
+            return read_chat_reply(self._redactor.data(await self._posted(body, request)))
+        except BrokenStream:
+            self._refused = refused | {STREAM}
+        except openai.APIStatusError as error:
+            named = self._refused_by(error, request) - refused
             if not named:
                 raise self._refusal(error, request) from error
             # Models that think take no sampling, and count their tokens under another name.
             self._refused = refused | named
             self._thinks = self._thinks or "max_tokens" in named
         except openai.APITimeoutError as error:
-            raise LlmUnavailable(f"{self._where} did not answer within {self._timeout_s:g} seconds.") from error
+            raise LlmUnavailable(self._too_late) from error
         except openai.APIConnectionError as error:
             raise LlmUnavailable(
                 f"{self._where} cannot be reached: {self._quoted(error.__cause__ or error)}. Check the base URL."
             ) from error
-        except openai.APIStatusError as error:
-            raise self._refusal(error, request) from error
         except (openai.APIError, ValueError) as error:
             raise LlmError(f"{self._where} answered with something that is no reply: {self._quoted(error)}.") from error
         return await self._ask(request)
+
+    async def _posted(self, body: Mapping[str, object], request: LlmRequest) -> bytes:
+        """Send a request, and return the answer as one that comes as a whole.
+
+        Raises:
+            BrokenStream: It comes in parts that cannot be read.
+        """
+        streamed = streams(request, self._refused)
+        path = "/chat/completions"
+        answer = await self._connected().post(path, cast_to=httpx2.Response, body=body, stream=streamed)
+        assert isinstance(answer, httpx2.Response)  # noqa: S101 - it is what was asked for
+        if not streamed:
+            return answer.content
+        try:
+            if not answer.headers.get("content-type", "").startswith(EVENTS):
+                self._refused |= {STREAM}
+                return await answer.aread()
+            return await read_stream(answer.aiter_bytes(), partial(self._tell, request))
+        except httpx2.TimeoutException as error:
+            raise LlmUnavailable(self._too_late) from error
+        except httpx2.HTTPError as error:
+            raise BrokenStream("the connection broke") from error
+        finally:
+            await answer.aclose()
+
+    def _tell(self, request: LlmRequest, so_far: bytes) -> None:
+        """Tell what a reply says so far, without what is secret, or could become it with the next part."""
+        if request.on_part is None:
+            return
+        reply = read_chat_reply(so_far)
+        hidden = self._redactor.text
+        calls = tuple(replace(call, arguments=hidden(call.arguments)) for call in reply.calls)
+        request.on_part(Completion(hidden(whole_characters(reply.text)), Usage(), "", calls))
+
+    def _refused_by(self, error: "APIStatusError", request: LlmRequest) -> frozenset[str]:
+        """Return what of a request a service does not take, and is asked without from then on."""
+        named, reason = frozenset[str](), self._quoted(error)
+        if error.status_code in {400, 422}:
+            named = refused_in(request, str(error.param), reason)
+        return named or refused_stream(request, error.status_code, reason)
 
     def _allowed(self, request: LlmRequest) -> int:
         """Return how long a reply may be, with the thoughts before it."""
@@ -200,6 +250,10 @@ class OpenAiLlm:
     @property
     def _where(self) -> str:
         return f"The model {self._model} at {masked(self._base_url)}"
+
+    @property
+    def _too_late(self) -> str:
+        return f"{self._where} did not answer within {self._timeout_s:g} seconds."
 
     def _quoted(self, error: BaseException) -> str:
         """Return what an error says, briefly and without the key, which some services repeat."""

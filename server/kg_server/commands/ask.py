@@ -20,9 +20,10 @@ from kg_boundary.shown import visible_line
 from kg_server.commands.failures import ExitCode
 from kg_server.commands.invocation import invocation
 from kg_server.commands.likeness import likeness
+from kg_server.commands.live_view import run_view
 from kg_server.commands.models import model_of
 from kg_server.commands.output import warn
-from kg_server.commands.run_view import RunView, run_view
+from kg_server.commands.run_view import RunView
 from kg_server.commands.solved import keep_solved
 from kg_server.settings import Settings
 
@@ -111,7 +112,7 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
     method = agent or _usual_method(settings, written)
     asked = _question(settings, question, method, tuple(entities or ()), written)
     path = trace or _new_trace(settings.data_folder / TRACES, question)
-    view = run_view(as_json=as_json)
+    view = run_view(as_json=as_json, watched=not called.environ.get("CI"))
     redactor = called.secrecy.redactor
     if settings.llm is None:
         view.say(NO_MODEL)
@@ -251,7 +252,7 @@ def secrets_of_server(server: str) -> Redactor:
 def _watcher(view: RunView) -> "Watcher":
     from kg_agents.watching import Watcher
 
-    return Watcher(view.linked, view.begin, view.used, view.step)
+    return Watcher(view.linked, view.begin, view.used, view.step, view.draft if view.streams else None)
 
 
 @asynccontextmanager
