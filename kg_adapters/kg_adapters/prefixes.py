@@ -64,7 +64,7 @@ class Prefixes:
         entities: Bare ids in entity position.
         relations: Bare ids in relation position.
         blank_nodes: Whether the label of a blank node stands for the same node in every answer of the graph; without
-            that `expand` refuses it.
+            that `expand` refuses it, and the graph tells of one without a request, or nothing at all.
     """
 
     namespaces: Mapping[str, str] = field(default_factory=dict[str, str])

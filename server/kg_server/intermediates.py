@@ -16,7 +16,7 @@ MOST_HELD: Final = 12
 """The most facts that a node is shown with; an IRI that has more is no intermediate node."""
 _FEWEST_HELD: Final = 2
 _LONGEST_VALUE: Final = 80
-CLOSED: Final = "What the nodes without a name (_:…) hold cannot be asked here; a Sparql query can go through them."
+CLOSED: Final = "What some nodes without a name (_:…) hold is not here; a Sparql query can go through them."
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Opened:
     Args:
         names: The names of everything, in which an intermediate node is followed by what it holds.
         facts: What each of them holds, incoming before outgoing; types are left out.
-        closed: Those of which the graph cannot be asked what they hold.
+        closed: Those of which the graph does not say what they hold.
     """
 
     names: Names
@@ -57,13 +57,11 @@ async def with_intermediates(graph: KGAdapter, facts: Sequence[Fact], names: Nam
         names: The names of the terms of `facts`.
         around: What the answer is about: such nodes are not opened.
     """
-    nodes = dict.fromkeys(_candidates(graph, facts, names, frozenset(around)))
-    named_anew = not graph.prefixes.blank_nodes
-    closed = tuple(node for node in nodes if named_anew and isinstance(node, BlankNode))
-    asked = tuple(node for node in nodes if node not in closed)
+    asked = tuple(dict.fromkeys(_candidates(graph, facts, names, frozenset(around))))
     if not asked:
-        return Opened(names, {}, closed)
+        return Opened(names, {})
     pages = await graph.neighbors(NeighborRequest(asked, "both", limit=MOST_HELD, values=True))
+    closed = tuple(node for node in asked if isinstance(node, BlankNode) and node not in pages)
     unwalked = graph.vocabulary.unwalked
     held = {node: _in_order(node, pages[node], unwalked) for node in asked if _is_open(node, pages.get(node), unwalked)}
     terms = {term for term in terms_of(chain.from_iterable(held.values())) if term not in names.labels}

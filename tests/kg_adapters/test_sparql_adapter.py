@@ -90,8 +90,8 @@ async def test_labels_are_asked_for_again_when_they_are_old() -> None:
 def test_a_memory_of_labels_forgets_what_it_learned_first() -> None:
     memory = LabelMemory(max_labels=2)
     memory.learn({iri("a"): "A", iri("b"): None})
-    memory.learn({iri("a"): "A again", BlankNode("b0"): "a blank", iri("c"): "C"})
-    assert memory.recall([iri("a"), iri("b"), iri("c"), BlankNode("b0")]) == {iri("a"): "A again", iri("c"): "C"}
+    memory.learn({iri("a"): "A again", BlankNode("b0"): "a blank"})
+    assert memory.recall([iri("a"), iri("b"), BlankNode("b0")]) == {iri("a"): "A again", BlankNode("b0"): "a blank"}
 
 
 async def test_a_page_of_a_hub_names_the_places_it_wants_in_a_second_request() -> None:
@@ -225,14 +225,32 @@ async def test_paths_are_those_of_the_whole_graph_with_few_requests() -> None:
     assert len(endpoint.asked) <= 5
 
 
-async def test_blank_nodes_of_two_answers_are_never_the_same() -> None:
-    graph = adapter_over(endpoint_of(BLANKS))
+async def test_blank_nodes_of_two_answers_are_never_the_same_and_keep_what_came_along() -> None:
+    endpoint = endpoint_of([*BLANKS, '_:ward height "3"', "_:ward type Ward"])
+    graph = adapter_over(endpoint)
     pages = [await graph.neighbors(NeighborRequest((iri("tokyo"),), direction="in", limit=9)) for _ in range(2)]
-    heads = {page[iri("tokyo")].triples[0].head for page in pages}
-    assert len(heads) == 2
+    heads = [page[iri("tokyo")].triples[0].head for page in pages]
+    assert len(set(heads)) == len(endpoint.asked) == 2
     for head in heads:
+        page = (await graph.neighbors(NeighborRequest((head,), "both", limit=9, values=True)))[head]
+        relations = frozenset({iri("partOf"), iri("nothing")})
+        over = await graph.neighbors(NeighborRequest((head,), "out", relations, limit=1))
+        around = await graph.surroundings(SurroundingsRequest((head,), per_relation=9, per_entity=9, values=True))
+        assert {fact.relation for fact in page.facts} == {iri("height"), iri("near"), iri("partOf"), iri("type")}
+        assert over[head].facts == (Triple(head, iri("partOf"), iri("tokyo")),)
+        assert {around.fact(place) for place in range(len(around))} == set(page.facts)
+        assert await graph.labels([head]) == {head: "a ward without a name"}
         assert await feature_page(graph, head) == FeaturePage((), Count(0))
-        assert (await graph.describe([head]), await graph.degrees([head]), await graph.labels([head])) == ({}, {}, {})
+        assert (await graph.describe([head]), await graph.degrees([head])) == ({}, {})
+    assert len(endpoint.asked) == 2
+
+
+async def test_blank_nodes_that_hold_too_much_are_not_opened() -> None:
+    held = [f"_:ward near town{number}" for number in range(3_000)]
+    graph = adapter_over(endpoint_of([*BLANKS, *held]))
+    around = await graph.neighbors(NeighborRequest((iri("tokyo"),), direction="in", limit=9))
+    (fact,) = around[iri("tokyo")].triples
+    assert await graph.neighbors(NeighborRequest((fact.head,), limit=9)) == {}
 
 
 async def test_a_blank_node_with_a_name_of_its_engine_can_be_asked_about() -> None:

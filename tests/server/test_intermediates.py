@@ -1,5 +1,7 @@
 """Nodes without a name are shown with what they hold, as one hop."""
 
+import re
+
 from calls import call, rows, texts
 from kg_adapters.testing import EXAMPLE
 from observers import CountingGraph
@@ -88,12 +90,33 @@ async def test_many_facts_of_a_blank_node_are_counted_and_the_first_shown() -> N
     assert len(rows(reply.data["held"])) == 11
 
 
-async def test_where_blank_nodes_cannot_be_asked_about_the_answer_says_so() -> None:
-    graph = adapter_over(endpoint_of(CAREERS))
+async def test_what_blank_nodes_hold_comes_with_the_answer_where_no_request_can_be_about_them() -> None:
+    endpoint, here = endpoint_of(CAREERS[:9] + CAREERS[14:16]), CountingGraph(CAREERS[:9] + CAREERS[14:16])
+    there, before = adapter_over(endpoint), 0
+    for tool, about, requests in (
+        ("GetNeighbor", {"entity": ZECHO}, 2),
+        ("GetNeighbor", {"entity": TOWN, "direction": "in"}, 2),
+        ("observe", {"question": "Whose role was it?", "entities": [ZECHO], "hops": 1}, 2),
+        ("observe", {"question": "Whose role was it?", "entities": [TOWN], "hops": 2}, 3),
+    ):
+        theirs, mine = [await call(graph, tool, **about) for graph in (there, here)]
+        assert [plain(line) for line in theirs.lines] == [plain(line) for line in mine.lines]
+        assert "[" in theirs.text
+        assert len(endpoint.asked) - before <= requests
+        before = len(endpoint.asked)
+
+
+def plain(text: str) -> str:
+    """Return a text in which ids are local names, and no blank node has a name."""
+    return re.sub(r"\b(ex|example):", "", re.sub(r"_:[\w-]+", "_:", text))
+
+
+async def test_where_blank_nodes_are_not_opened_the_answer_says_so() -> None:
+    graph = adapter_over(endpoint_of(CAREERS), edge_namespace=EXAMPLE)
     listed = await call(graph, "GetNeighbor", entity=ZECHO)
     seen = await call(graph, "observe", question="Whose career was it?", entities=[ZECHO])
     for reply in (listed, seen):
-        assert "What the nodes without a name (_:…) hold cannot be asked here" in reply.summary
+        assert "What some nodes without a name (_:…) hold is not here" in reply.summary
     assert any("| ex:S1 [at Bikmouth (ex:town); " in line for line in listed.lines)
     path = await call(graph, "GetPath", source=ZECHO, target=f"<{EXAMPLE}lonely>", avoid_hubs=False, max_hops=2)
     assert "Nodes without a name (_:…) cannot be passed through here" in path.summary

@@ -87,8 +87,9 @@ class Parts:
 class SparqlAdapter:
     """Answers from one endpoint, by as few requests as can be.
 
-    A blank node of an answer can be asked about only where the engine keeps its name (`Dialect.blank_nodes`);
-    elsewhere calls leave it out like an unknown entity, and the prefixes refuse its label with the reason.
+    A blank node of an answer can be asked about only where the engine keeps its name (`Dialect.blank_nodes`). Elsewhere
+    the answer brings along what it holds: `neighbors` and `surroundings` know it while the adapter remembers it, by no
+    further request; other calls leave it out like an unknown entity, and the prefixes refuse its label with the reason.
 
     Args:
         parts: What it is made of.

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
-from kg_adapters.terms import Iri, Node
+from kg_adapters.terms import Node
 
 MAX_LABELS: Final = 100_000
 EXPIRY_S: Final = 600.0
@@ -29,15 +29,14 @@ class LabelMemory:
         self._max_labels = max_labels
         self._expiry_s = expiry_s
         self._clock = clock
-        self._labels: OrderedDict[Iri, tuple[float, str | None]] = OrderedDict()
+        self._labels: OrderedDict[Node, tuple[float, str | None]] = OrderedDict()
 
     def learn(self, labels: Mapping[Node, str | None]) -> None:
-        """Remember labels; blank nodes are not worth it, since they may be others by the next answer."""
+        """Remember labels."""
         end = self._clock() + self._expiry_s
         for term, label in labels.items():
-            if isinstance(term, Iri):
-                self._labels[term] = (end, label)
-                self._labels.move_to_end(term)
+            self._labels[term] = (end, label)
+            self._labels.move_to_end(term)
         while len(self._labels) > self._max_labels:
             self._labels.popitem(last=False)
 
@@ -46,7 +45,7 @@ class LabelMemory:
         now = self._clock()
         found: dict[Node, str | None] = {}
         for term in terms:
-            end, label = self._labels.get(term, (now, None)) if isinstance(term, Iri) else (now, None)
+            end, label = self._labels.get(term, (now, None))
             if end > now:
                 found[term] = label
         return found

@@ -13,13 +13,14 @@ from kg_adapters.paging import offset_of
 from kg_adapters.requests import NeighborRequest, SurroundingsRequest
 from kg_adapters.sparql.asking import Asker, part_of_an_answer
 from kg_adapters.sparql.label_memory import LabelMemory
+from kg_adapters.sparql.opened_nodes import OpenedNodes
 from kg_adapters.sparql.pages import Held, PagePlan
 from kg_adapters.sparql.queries.edges import EdgeQueries
 from kg_adapters.sparql.queries.groups import Fill, Group, Scope, Span
 from kg_adapters.sparql.rows import Around, ValueRows, read_around, rows
 from kg_adapters.sparql.solutions import Solutions
 from kg_adapters.surroundings import Surroundings, surroundings_of
-from kg_adapters.terms import Attribute, Fact, Literal, Node
+from kg_adapters.terms import Attribute, Fact, Literal, Node, node_key
 
 BATCH: Final = 1_000
 """About how many entities one request may be."""
@@ -65,11 +66,15 @@ class EdgeReader:
         self._memory = memory
         self._graph = graph
         self._value_rows = value_rows
+        self._opened = OpenedNodes(queries.texts.vocabulary.texts)
 
     async def neighbors(self, request: NeighborRequest) -> dict[Node, NeighborPage]:
         """Return a page for each entity that the graph mentions, as `KGAdapter.neighbors` does."""
         offset = offset_of(request, self._graph)
-        pages: dict[Node, NeighborPage] = {}
+        opened = self._opened.recall(request.entities, _scope(request))
+        held = _holdings(opened, Fill())
+        plans = (_plan(opened, node, request, self._graph, offset) for node in sorted(opened.known, key=node_key))
+        pages = {plan.entity: plan.page(held.get(plan.entity, {}), exact=True) for plan in plans}
         for batch in self._batches(dict.fromkeys(request.entities)):
             pages |= await self._pages(batch, request, offset)
         return pages
@@ -103,7 +108,7 @@ class EdgeReader:
         """
         asked, most = tuple(dict.fromkeys(request.entities)), request.per_relation
         query = NeighborRequest(asked, limit_per_relation=most, limit=request.per_entity, values=request.values)
-        found = Around()
+        found = self._opened.recall(asked, _scope(query))
         for batch in self._batches(asked):
             fill = Fill(most, _row_limit(len(batch), query.limit), SAMPLED_GROUPS * most)
             found = found.merged(await self._around(batch, _scope(query), fill, labelled=True))
@@ -137,6 +142,7 @@ class EdgeReader:
         answer = await self._asker.ask(query)
         values = None if self._value_rows is None else self._value_rows()
         found = await read_around(answer, batch, self._queries, values)
+        self._opened.learn(found)
         if about_all:
             _check_silence(answer, found, batch)
         if labelled:

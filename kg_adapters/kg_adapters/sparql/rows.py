@@ -169,7 +169,7 @@ async def read_around(
     Args:
         solutions: The answer.
         asked: The entities that the query was about.
-        queries: What wrote the query.
+        queries: What wrote the query; blank nodes that its answers open are read as though they were asked about.
         values: What reads the rows about values, where they are not read as they are.
 
     Raises:
@@ -179,7 +179,9 @@ async def read_around(
     entities = named(asked, queries.dialect)
     async for some in in_slices(rows(solutions)):
         for row in some:
-            entity = entities.get(str(row.term("e")))
+            term = row.term("e")
+            opened = term if queries.opens_blank_nodes and isinstance(term, BlankNode) else None
+            entity = entities.get(str(term), opened)
             if entity is None:
                 continue
             if values is not None and row.text("d") == "value":

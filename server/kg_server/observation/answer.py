@@ -136,7 +136,7 @@ class _Report:
         if shown < len(self.groups):
             yield f"{len(self.groups) - shown} more were found, which a larger max_tokens shows."
         far = (term for group in self.groups[:shown] for term in group.far)
-        if not self.names.prefixes.blank_nodes and any(isinstance(term, BlankNode) for term in far):
+        if not self.names.prefixes.blank_nodes and any(self._is_closed(term) for term in far):
             yield CLOSED
         # Of what lies further away, the lines say `200+`.
         sampled = [seed for seed in self.seeds if seed in self.seen.sampled]
@@ -145,6 +145,9 @@ class _Report:
             more = len(sampled) - SHOWN_HUBS
             others = f" and {more} others" if more > 0 else ""
             yield f"Only sampled, relation by relation: {hubs}{others}; GetNeighbor lists all."
+
+    def _is_closed(self, term: Term) -> bool:
+        return isinstance(term, BlankNode) and term not in self.seen.held
 
 
 def _row(group: Group, names: Names) -> list[str]:

@@ -1,6 +1,6 @@
 """The search of ODA (section 2.1, Algorithm 1): look around, rank by the question, go on from the best."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
 import anyio
@@ -10,7 +10,7 @@ from kg_adapters.errors import BackendTimeout
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import SurroundingsRequest
 from kg_adapters.surroundings import Surroundings, surroundings
-from kg_adapters.terms import Fact, Node, node_key
+from kg_adapters.terms import BlankNode, Fact, Node, node_key
 from kg_server.inverses import InverseOf, no_inverse
 from kg_server.observation.entries import with_entries
 from kg_server.observation.groups import merged
@@ -58,7 +58,9 @@ async def search(
                 if not any(each.frontier for each in searches):
                     break
                 await anyio.lowlevel.checkpoint()
-                around = await _look_around(graph, searches)
+                around = await _look_around(
+                    graph, (node for each in searches for node in (*each.frontier, *each.unopened))
+                )
                 edges += len(around)
                 sampled.update(dict.fromkeys(around.sampled))
                 for each in searches:
@@ -66,9 +68,10 @@ async def search(
                     await each.take_turn(around, scorer, hop)
                 hops = hop
                 await on_hop(hop)
-            # What the last turn led to takes a look of its own, which costs nothing here and a request elsewhere.
-            if not graph.remote and any(each.unopened for each in searches):
-                around = await _look_around(graph, searches)
+            # What the last turn led to takes a look of its own, which is not worth a request.
+            nodes = [node for each in searches for node in each.unopened if _is_at_hand(graph, node)]
+            if nodes:
+                around = await _look_around(graph, nodes)
                 for each in searches:
                     await each.open_entries(around, scorer, near_seed=hops == 1)
             stopped = False
@@ -80,8 +83,13 @@ async def search(
     return Observation(_merged(searches), groups, labels, held, tuple(sampled), edges, hops, stopped)
 
 
-async def _look_around(graph: KGAdapter, searches: Sequence[SeedSearch]) -> Surroundings:
-    frontier = sorted({node for each in searches for node in (*each.frontier, *each.unopened)}, key=node_key)
+def _is_at_hand(graph: KGAdapter, node: Node) -> bool:
+    """Say whether no request is needed, or would help, to learn what a node holds."""
+    return not graph.remote or (isinstance(node, BlankNode) and not graph.prefixes.blank_nodes)
+
+
+async def _look_around(graph: KGAdapter, nodes: Iterable[Node]) -> Surroundings:
+    frontier = sorted(set(nodes), key=node_key)
     per_entity = max(FEWEST_EDGES, min(PER_ENTITY, MAX_EDGES // len(frontier)))
     per_relation = min(PER_RELATION, per_entity)
     request = SurroundingsRequest(tuple(frontier), per_relation=per_relation, per_entity=per_entity, values=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.surroundings import Longs, Surroundings
-from kg_adapters.terms import BlankNode, Fact, Iri, Literal, Node
+from kg_adapters.terms import Fact, Iri, Literal, Node
 from kg_server.intermediates import may_be_opened
 from kg_server.inverses import InverseOf
 from kg_server.observation.entries import MOST_ENTRIES, Entry, edges_of, entries_of
@@ -96,8 +96,6 @@ class SeedSearch:
             return False
         graph, near, far = self._graph, around.entities[int(around.near[edge])], around.far_term(edge)
         if around.relations[int(around.relation[edge])] in graph.vocabulary.unwalked:
-            return False
-        if isinstance(far, BlankNode) and not graph.prefixes.blank_nodes:
             return False
         labelled = near in self.labels or (near == self._seed.entity and self._seed.labelled)
         return not isinstance(far, Literal) and may_be_opened(far, labelled=labelled)

@@ -3,7 +3,8 @@
 Their rows are those that `kg_adapters.sparql.rows` reads: `?e` an entity, `?d` what the row is about (`self`: the graph
 mentions the entity; `all`: how many distinct neighbours it has; `out`, `in` and `value`: its facts), `?p` a relation,
 `?n` a number, `?o` a neighbour or value, `?a` a label relation and `?label` the key of a label of what is new in the
-row: the neighbour, or the relation where the row counts.
+row: the neighbour, or the relation where the row counts. Blank nodes that no other query can be about bring rows of
+their own along, each as `?e`: all that they hold.
 """
 
 import re
@@ -24,6 +25,10 @@ COUNTED_APART: Final = 25
 """Up to how many entities are counted apart, where counting is bounded, so that a hub takes nothing from the others."""
 NAMED_APART: Final = 12
 """Up to how many relations are asked for one by one."""
+MOST_OPENED: Final = 200
+"""Of how many blank nodes an answer tells what they hold, at most."""
+MOST_HELD_ROWS: Final = 5_000
+"""How many rows tell it, at most."""
 _DECIMAL: Final = Iri(XSD + "decimal")
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,15}(\.[0-9]{1,15})?", re.ASCII)
 
@@ -55,6 +60,11 @@ class EdgeQueries:
         return False
 
     @property
+    def opens_blank_nodes(self) -> bool:
+        """Whether answers tell what their blank nodes hold, since no other query can be about these."""
+        return self.dialect.blank_nodes is None and self.namespace is None and self.entities is None
+
+    @property
     def value_columns(self) -> str:
         """What the rows about values hold beside `?o`."""
         return ""
@@ -65,13 +75,15 @@ class EdgeQueries:
         if not scope.is_empty:
             counted = scope.edges if self.whole_values else scope.sides
             blocks += (self._counts(entities, scope, side, fill) for side in counted)
-            blocks += (*self._filling(entities, scope, scope.edges, fill), *self._spans(fill.spans, scope)[0])
+            shown = [*self._filling(entities, scope, scope.edges, fill), *self._spans(fill.spans, scope)[0]]
+            blocks += (*shown, *self._held(shown))
             values += self._values(entities, scope, fill)
         return self._rows(blocks, values, labelled=labelled)
 
     def spans(self, spans: Iterable[Span], scope: Scope, *, labelled: bool) -> str:
         """Return the query for parts of groups."""
-        return self._rows(*self._spans(spans, scope), labelled=labelled)
+        shown, values = self._spans(spans, scope)
+        return self._rows([*shown, *self._held(shown)], values, labelled=labelled)
 
     def degrees(self, entities: Sequence[Node], scope: Scope) -> str:
         """Return the query for the groups of entities with their counts, and the numbers of distinct neighbours."""
@@ -136,6 +148,23 @@ class EdgeQueries:
         for span in spans:
             written[span.group.literal].append(self._span(span, scope))
         return written
+
+    def _held(self, shown: Sequence[str]) -> Iterator[str]:
+        """Yield the block for what the blank nodes hold that other blocks show.
+
+        The rows that count nothing are there for the labels of relations.
+        """
+        if shown and self.opens_blank_nodes:
+            nodes = f"SELECT DISTINCT (?o AS ?b) {{ {writing.union(shown)} FILTER(isBlank(?o)) }} LIMIT {MOST_OPENED}"
+            away, back, counted = "?b ?p ?x", "?x ?p ?b FILTER(?x != ?b)", "BIND(0 AS ?n) BIND(?p AS ?t)"
+            rows = (
+                f'{away} BIND(IF(isLiteral(?x), "value", "out") AS ?d) {counted}',
+                f'{away} FILTER(!isLiteral(?x)) BIND("out" AS ?d) BIND(?x AS ?t)',
+                f'{back} BIND("in" AS ?d) {counted}',
+                f'{back} BIND("in" AS ?d) BIND(?x AS ?t)',
+            )
+            held = f"SELECT ?b ?d ?p ?n ?x ?t {{ {{ {nodes} }} {writing.union(rows)} }} LIMIT {MOST_HELD_ROWS}"
+            yield f"{{ {held} }} BIND(?b AS ?e) BIND(?x AS ?o)"
 
     def _mentioned(self, who: str) -> str:
         exists = writing.mentioned("e", as_head=self.as_head)
