@@ -19,8 +19,7 @@ _HEADING: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 
-
-_STRATEGY: Final = re.compile(r"^[^\w\n]*(?:\d+[.)]\s*)?[^\w\n]*improved strategy\b", re.IGNORECASE | re.MULTILINE)
+_STRATEGY: Final = re.compile(r"^[^\w\n]*(?:\d+[.)][^\w\n]*)?improved strategy\b", re.IGNORECASE | re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
