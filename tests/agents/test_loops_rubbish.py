@@ -1,4 +1,4 @@
-"""Two hundred conversations of rubbish, half with ODA's model and half with Graph Counselor's, end, and again so."""
+"""Two hundred conversations of rubbish with ODA's model, and as many with Graph Counselor's, end, and again so."""
 
 import random
 from collections.abc import Sequence
@@ -133,12 +133,12 @@ def asked(agent: AgentName, dice: random.Random) -> Question:
 
 
 @pytest.mark.parametrize(("agent", "own"), [("oda", TURNS), ("graph-counselor", STEPS)])
-async def test_a_hundred_conversations_of_rubbish_end_with_a_reason_and_end_so_again(
+async def test_two_hundred_conversations_of_rubbish_end_with_a_reason_and_end_so_again(
     agent: AgentName, own: Sequence[str], tmp_path: Path
 ) -> None:
     ends: dict[str, int] = {}
     async with story_tools(tmp_path, TOKYO) as tools:
-        for seed in range(100):
+        for seed in range(200):
             dice = random.Random(seed)  # noqa: S311 - the same rubbish every time is the point
             question = asked(agent, dice)
             llm = ScriptedLlm([rubbish(dice, own) for _ in range(CALLS)] + [LlmError("It says no more.")] * CALLS)
