@@ -193,7 +193,18 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """What a compound expression gave; the rows are those of the tool `Compose`, and `denied` what the graph denies."""
+    """What a compound expression gave; the rows are those of the tool `Compose`.
+
+    Args:
+        parts: What each part is.
+        results: What it gives.
+        evidence: The triples that show it.
+        labels: Of nodes.
+        relations: Labels of relations.
+        text: All that as the model reads it.
+        denied: Whether the graph denies what was asked for.
+        whole: Whether no result is left out.
+    """
 
     parts: tuple[tuple[str, ...], ...]
     results: tuple[tuple[str, ...], ...]
@@ -202,3 +213,4 @@ class Composed:
     relations: Mapping[str, str]
     text: str
     denied: bool = False
+    whole: bool = True

@@ -177,13 +177,13 @@ class KnowledgeGraph:
         """
         return tuple(read(ComparedAnswer, await self._call(COMPARE, question=question, texts=list(texts))).cosines)
 
-    async def compose(self, expression: str) -> Composed:
+    async def compose(self, expression: str, *, max_tokens: int | None = None) -> Composed:
         """Work out a compound expression."""
-        call = await self._call("Compose", expression=expression)
+        call = await self._call("Compose", expression=expression, max_tokens=max_tokens)
         answer = read(ComposedAnswer, call)
         parts, results, evidence = (tuple(map(tuple, rows)) for rows in (answer.parts, answer.results, answer.evidence))
-        denied = answer.knowledge == "denied"
-        return Composed(parts, results, evidence, answer.labels, answer.relations, call.text, denied)
+        denied, whole = answer.knowledge == "denied", answer.status != "truncated"
+        return Composed(parts, results, evidence, answer.labels, answer.relations, call.text, denied, whole)
 
     async def schema(self, *, about: str | None = None, max_tokens: int | None = None) -> str:
         """Return the definition of the graph as text, or what in it is like some words."""

@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from kg_agents.llm import Completion, LlmError, LlmRequest, Usage
 
-Scripted: TypeAlias = str | Completion | LlmError | Callable[[str], str]
+Scripted: TypeAlias = str | Completion | LlmError | Callable[[str], str | Completion]
 """A reply, an error to raise, or what makes a reply from the last message."""
 
 
@@ -39,8 +39,8 @@ class ScriptedLlm:
         reply = left.pop(0)
         if isinstance(reply, LlmError):
             raise reply
-        if isinstance(reply, Completion):
-            return reply
-        text = reply if isinstance(reply, str) else reply(request.prompt)
+        text = reply(request.prompt) if callable(reply) else reply
+        if isinstance(text, Completion):
+            return text
         asked = sum(len(each.content) for each in request.messages)
         return Completion(text, Usage(asked // 4, len(text) // 4, calls=1))

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from typing import Final
 
 BYTES_PER_TOKEN: Final = 3
+MOST_TOKENS: Final = 50_000
+"""The largest budget that an answer can be given."""
 
 
 def token_count(text: str) -> int:

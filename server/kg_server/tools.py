@@ -8,6 +8,7 @@ from pydantic import Field
 
 from kg_adapters.models import Direction
 from kg_adapters.protocol import KGAdapter, SupportsSparql
+from kg_server.budget import MOST_TOKENS
 from kg_server.degrees import degree_of
 from kg_server.entity_arguments import read_entities
 from kg_server.features import features_of
@@ -38,7 +39,7 @@ RelationId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000, des
 FeatureId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000, description="Id or label")]
 Limit: TypeAlias = Annotated[int, Field(ge=1, le=200)]
 Hops: TypeAlias = Annotated[int, Field(ge=1, le=4)]
-Tokens: TypeAlias = Annotated[int | None, Field(ge=500, le=50_000)]
+Tokens: TypeAlias = Annotated[int | None, Field(ge=500, le=MOST_TOKENS)]
 Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=1_000)]
 Cursor: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000)]
 

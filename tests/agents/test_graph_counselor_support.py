@@ -127,6 +127,7 @@ async def test_an_expression_is_read_into_statements_in_their_true_direction() -
             ),
         ),
         Labels({"Q17": "Japan"}, {"P36": "capital"}),
+        ("Q17", "13960236", "7", "48"),
     )
 
 

@@ -24,6 +24,7 @@ MAX_ANSWER: Final = 2_000
 """How many characters an answer may have."""
 
 _MISSING: Final = re.compile(r"not in (?:the )?graph\b\W*(?P<why>.*)", re.IGNORECASE | re.DOTALL)
+_ALL_OF: Final = re.compile(r"all (?:results )?of (?:observation |step )?(\d{1,3})", re.IGNORECASE)
 _QUOTED: Final = re.compile(r"\"([^\"]+)\"|(?<!\w)'((?:[^']|'(?=\w))+)'|\u201c([^\u201d]+)\u201d")
 _ALL_QUOTED: Final = re.compile(rf"(?:{_QUOTED.pattern})(?:\s*,\s*(?:{_QUOTED.pattern}))*")
 _OTHER: Final = re.compile(r"(?<![\w.-])([A-Za-z]\w{0,40})\[")
@@ -67,16 +68,24 @@ class Finish:
         answer: The answer, or several with commas between them.
         missing: Why the graph does not hold it; None where it does.
         quoted: The answers one by one, where each stands in quotation marks: their commas are their own.
+        all_of: The step whose observation lists the answers; None where they are written out.
     """
 
     answer: str
     missing: str | None = None
     quoted: tuple[str, ...] = ()
+    all_of: int | None = None
 
     @property
     def written(self) -> str:
         """The whole action."""
         return f"{FINISH}[{self.answer}]"
+
+    @property
+    def listing(self) -> int | None:
+        """The step that it names in place of answers, as in `Finish[all of 2]`."""
+        found = _ALL_OF.fullmatch(self.answer)
+        return int(found[1]) if found else None
 
 
 Action: TypeAlias = Query | Finish

@@ -16,7 +16,7 @@ from kg_agents.graph_counselor.observations import (
     definition_in,
     definition_of,
     perform,
-    perform_with_hints,
+    perform_to_the_end,
     repeated,
     surroundings_of,
 )
@@ -159,7 +159,7 @@ class GraphCounselor:
         """Perform functions on the graph, unless this attempt has done so before."""
         if before := run.asked_before(query):
             return repeated(before)
-        looking = perform if self._settings.as_in_paper else perform_with_hints
+        looking = perform if self._settings.as_in_paper else perform_to_the_end
         return await run.talk.within(partial(looking, self._graph, query))
 
     async def _judge(self, run: Run) -> None:

@@ -1,13 +1,13 @@
 """From the steps so far to the next action: three agents in turn, or one reply."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
 from pydantic import BaseModel
 
 from kg_agents.dialogue import Task, Unreadable, Writer
-from kg_agents.graph_counselor.actions import ALL, Action, read_action, read_single_action
+from kg_agents.graph_counselor.actions import ALL, Action, Finish, read_action, read_single_action
 from kg_agents.graph_counselor.calls import FOUR
 from kg_agents.graph_counselor.prompting import Wording
 from kg_agents.graph_counselor.run import Run
@@ -70,10 +70,10 @@ class OneReply:
     async def __call__(self, run: Run, /) -> Action:
         """See `Deliberate`."""
         functions = ALL if self.settings.with_sets else FOUR
-        reading = partial(_with_prose, step=len(run.steps), functions=functions)
+        reading = partial(_with_prose, run=run, functions=functions)
         task = task_of(self.settings, "step", self.wording.step(run), StepForm)
         said = await run.talk.ask(task, reading)
-        run.note(plan=said.plan, thought=said.thought, action=said.action.written)
+        run.note(plan=said.plan, thought=said.thought, action=said.written)
         return said.action
 
 
@@ -82,16 +82,32 @@ class _Said:
     plan: str | None
     thought: str | None
     action: Action
+    written: str
 
 
-def _with_prose(reply: str, step: int, functions: tuple[str, ...]) -> _Said | Unreadable:
-    if (form := step_form(reply)) is not None:
+def _with_prose(reply: str, run: Run, functions: tuple[str, ...]) -> _Said | Unreadable:
+    form, step = step_form(reply), len(run.steps)
+    if form is None:
+        action = read_action(reply, step, functions)
+    else:
         action = read_action(form.expression, step, functions) if form.expression.strip() else form.finish
-        return action if isinstance(action, Unreadable) else _Said(form.plan, form.thought, action)
-    action = read_action(reply, step, functions)
     if isinstance(action, Unreadable):
         return action
-    return _Said(prose_beside(reply, "plan"), prose_beside(reply, "thought"), action)
+    written = action.written
+    if isinstance(action, Finish) and isinstance(action := _listing(action, run), Unreadable):
+        return action
+    if form is not None:
+        return _Said(form.plan, form.thought, action, written)
+    return _Said(prose_beside(reply, "plan"), prose_beside(reply, "thought"), action, written)
+
+
+def _listing(finish: Finish, run: Run) -> Finish | Unreadable:
+    """Return a finish with the answers that the observation lists which it names, where it names one."""
+    if (step := finish.listing) is None:
+        return finish
+    if names := run.listed(step):
+        return replace(finish, answer=", ".join(names), quoted=names, all_of=step)
+    return Unreadable(f"Observation {step} is no whole list. Write the answers out, or narrow the expression first.")
 
 
 def task_of(settings: CounselorSettings, purpose: str, write: Writer, form: type[BaseModel] | None = None) -> Task:

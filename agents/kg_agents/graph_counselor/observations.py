@@ -23,6 +23,10 @@ _NEAR: Final = 2
 """How far around the entities of a question is looked before the first step."""
 
 _HINT: Final = 500
+LONG: Final = 8_000
+"""How long an answer may be where a usual one leaves results out."""
+LONG_TEXT: Final = 16_000
+"""How many characters of it the model may be shown."""
 _NOTHING_LIKE: Final = "No class or relation matches"
 _UNKNOWN: Final = re.compile(r"No (?:relation|feature) of this graph is called '(?P<name>[^'\n]{1,80})'")
 
@@ -35,11 +39,13 @@ class Observation:
         text: What the model reads.
         read: What was read of the graph.
         labels: What ids are called.
+        listed: All that it lists, by id or as values; nothing where something is left out.
     """
 
     text: str
     read: Read = field(default_factory=Read)
     labels: Labels = field(default_factory=Labels)
+    listed: tuple[str, ...] = ()
 
 
 async def definition_of(graph: KnowledgeGraph, max_tokens: int) -> str:
@@ -81,13 +87,15 @@ async def surroundings_of(
     return Observation(near.text.partition("\n")[2], labels=near.labels)
 
 
-async def perform_with_hints(graph: KnowledgeGraph, query: Query) -> Observation:
-    """Perform functions on a graph; where it knows no relation of a name, what is like it is observed as well.
+async def perform_to_the_end(graph: KnowledgeGraph, query: Query) -> Observation:
+    """Perform functions on a graph, and again with more room where a list is cut that has an end.
+
+    Where the graph knows no relation of a name, what is like it is observed as well.
 
     Raises:
         RunEnded: The graph does not answer, or in no form that is known.
     """
-    observation = await perform(graph, query)
+    observation = await _performed(graph, query, longer=True)
     unknown = _UNKNOWN.search(observation.text) if not observation.read.facts else None
     if unknown is None:
         return observation
@@ -106,14 +114,22 @@ async def perform(graph: KnowledgeGraph, query: Query) -> Observation:
     Raises:
         RunEnded: The graph does not answer, or in no form that is known.
     """
+    return await _performed(graph, query)
+
+
+async def _performed(graph: KnowledgeGraph, query: Query, *, longer: bool = False) -> Observation:
     try:
         composed = await graph.compose(query.written)
+        if longer and not composed.whole:
+            long = await graph.compose(query.written, max_tokens=LONG)
+            composed = long if long.whole and len(long.text) <= LONG_TEXT else composed
     except ToolRefusal as refusal:
         # For instance, an expression is wrong.
         return Observation(str(refusal))
     except ToolError as error:
         raise RunEnded("graph", str(error)) from error
-    return Observation(composed.text, _read(composed, query), Labels(composed.labels, composed.relations))
+    listed = _listed(composed, query) if composed.whole else ()
+    return Observation(composed.text, _read(composed, query), Labels(composed.labels, composed.relations), listed)
 
 
 def repeated(steps: Sequence[Step]) -> Observation:
@@ -124,6 +140,14 @@ def repeated(steps: Sequence[Step]) -> Observation:
         f"This was performed in step {numbers} already and is not performed again. Answer, or ask for something else. "
         f"It gave:\n{again}"
     )
+
+
+def _listed(composed: Composed, query: Query) -> tuple[str, ...]:
+    """Return what an expression lists: of a table or ranking the nodes, otherwise the results."""
+    plain = not is_worked_out(query.written)
+    rows = (row for row in composed.results if len(row) >= _RESULT and row[4] not in _NO_STATEMENT)
+    found = (row[3] if row[4] == "node" or not row[1] or plain else row[1] for row in rows)
+    return tuple(dict.fromkeys(found)) if len(query.parts) == 1 else ()
 
 
 def _read(composed: Composed, query: Query) -> Read:

@@ -10,6 +10,7 @@ from kg_agents.graph_counselor.observations import Observation
 from kg_agents.graph_counselor.scratchpad import Step
 from kg_agents.graph_counselor.support import Read
 from kg_agents.graph_values import Labels
+from kg_agents.grounding import shown
 from kg_agents.texts import clipped
 
 MAX_GIST: Final = 160
@@ -43,6 +44,7 @@ class Run:
     labels: Labels = field(default_factory=Labels)
     _read: list[Read] = field(default_factory=list[Read])
     _asked: dict[str, int] = field(default_factory=dict[str, int])
+    _listed: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
 
     @property
     def topic(self) -> str:
@@ -92,7 +94,7 @@ class Run:
     def begin_attempt(self) -> None:
         """Begin with an empty context: what was learnt from earlier attempts is all that stays."""
         self.open, self.failures = True, 0
-        self.steps, self._read, self._asked = [], [], {}
+        self.steps, self._read, self._asked, self._listed = [], [], {}, []
 
     def begin_step(self) -> None:
         """Begin the next step."""
@@ -104,6 +106,11 @@ class Run:
         self.steps[-1] = replace(
             step, plan=plan or step.plan, thought=thought or step.thought, action=action or step.action
         )
+
+    def listed(self, step: int) -> tuple[str, ...]:
+        """Return the names of all that the observation of a step lists; nothing where it is no list, or is cut."""
+        found = self._listed[step - 1] if 1 <= step <= len(self._listed) else ()
+        return tuple(dict.fromkeys(shown(each, self.labels) for each in found))
 
     def asked_before(self, query: Query) -> tuple[Step, ...]:
         """Return the steps of this attempt that performed all that a query asks; none where some of it is new."""
@@ -124,7 +131,8 @@ class Run:
 
     def finish(self, finish: Finish) -> None:
         """End the step and the attempt with an answer."""
-        self._end_step(Observation(f"Answer is {finish.answer}"))
+        told = finish.answer if finish.all_of is None else f"all {len(finish.quoted)} of observation {finish.all_of}"
+        self._end_step(Observation(f"Answer is {told}"))
         self.end_attempt("finished", finish)
 
     def fail(self, reason: str, most: int) -> None:
@@ -150,6 +158,7 @@ class Run:
     def _end_step(self, observation: Observation) -> None:
         self.steps[-1] = replace(self.steps[-1], observation=observation.text)
         self._read.append(observation.read)
+        self._listed.append(observation.listed)
         self.labels = self.labels.merged(observation.labels)
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from kg_agents.answers import Answer
 from kg_agents.dialogue import Unreadable
-from kg_agents.graph_values import Labels, Triple
+from kg_agents.graph_values import Labels, Triple, plain_value
 from kg_agents.grounding import concluded, shown, stated
 from kg_agents.oda.replies import MAX_ANSWER, read_answers
 
@@ -19,12 +19,13 @@ _OWN: Final = re.compile(r"^[^\w\n]*(?:my )?own knowledge[^\w\n]*?(?::|$)", re.I
 _NUMBERS: Final = r"\d{1,3}(?:\s*[-\u2013]\s*\d{1,3})?"
 _CITED: Final = re.compile(rf"\s*[\[(]((?:facts? )?{_NUMBERS}(?:\s*[,;]\s*{_NUMBERS})*)[\])]\s*\.?$", re.IGNORECASE)
 _RANGE: Final = re.compile(r"(\d+)(?:\s*[-\u2013]\s*(\d+))?")
+_ALL: Final = frozenset({"all", "all of them", "all of these"})
 _MAX_REASON: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """One answer, and the numbers of the facts that it rests on, from 1."""
+    """One answer, and the numbers of the facts that it rests on, from 1; `all` stands for what these facts list."""
 
     text: str
     facts: tuple[int, ...] = ()
@@ -83,7 +84,9 @@ def grounded(
     found: list[Answer] = []
     for each in conclusion.answers:
         cited = [shown_facts[number - 1] for number in each.facts if 1 <= number <= len(shown_facts)]
-        if stated(each.text, cited, (), labels) is not None:
+        if each.text.casefold() in _ALL and (listed := _listed(cited)):
+            found += (Answer(shown(plain_value(end), labels), "graph", (fact,)) for end, fact in listed.items())
+        elif stated(each.text, cited, (), labels) is not None:
             found.append(Answer(shown(each.text, labels), "graph", tuple(cited)))
         else:
             found.append(
@@ -92,6 +95,14 @@ def grounded(
                 or Answer(shown(each.text, labels), "model")
             )
     return tuple(found)
+
+
+def _listed(facts: Sequence[Triple]) -> dict[str, Triple]:
+    """Return the ends in which facts of one relation differ, each with the first fact that names it."""
+    heads, tails = ({fact[end]: fact for fact in reversed(facts)} for end in (0, 2))
+    if len({relation for _, relation, _ in facts}) != 1 or min(len(heads), len(tails)) != 1:
+        return {}
+    return dict(reversed((tails if len(heads) == 1 else heads).items()))
 
 
 def _cited(line: str) -> Cited:

@@ -11,7 +11,7 @@ from kg_agents.graph_values import Labels, Triple
 
 ActionName: TypeAlias = Literal["GetNeighbor", "GetPath", "Search", "Look", "Answer"]
 
-MAX_ANSWERS: Final = 50
+MAX_ANSWERS: Final = 500
 MAX_ANSWER: Final = 300
 _MAX_PIECES: Final = 10
 _MAX_LINES: Final = 200

@@ -12,8 +12,8 @@ from kg_agents.texts import clipped, whole_characters, without_thinking
 from kg_agents.tool_calls import Toolbox, ToolCall, ToolError
 from kg_agents.tools.calls import Wanted, made, wanted
 from kg_agents.tools.final import ANSWER, FinalAnswer, read_final, read_written
-from kg_agents.tools.grounds import answers_of, labels_of
-from kg_agents.tools.readings import asked, reading_of
+from kg_agents.tools.grounds import answers_of, labels_of, listing
+from kg_agents.tools.readings import asked, reading_of, whole
 from kg_agents.tools.run import Run
 from kg_agents.tools.settings import ToolsSettings
 from kg_prompts import render
@@ -184,7 +184,7 @@ class ToolsAgent:
     def _answer_of(self, run: Run, final: FinalAnswer, ending: str, explanation: str) -> AgentAnswer:
         closed_book = self._settings.closed_book
         answers = answers_of(final, run.readings, run.question)
-        if (listed := run.readings.get(final.all_of or 0)) is not None and not listed.whole and ending == "answered":
+        if ending == "answered" and not whole(listing(final, run.readings)):
             ending, explanation = "cut", ENDINGS["cut"]
         found = outcome_of(answers, closed_book, ending, explanation, final.own_knowledge)
         facts = (fact for reading in run.readings.values() for fact in reading.read.facts)

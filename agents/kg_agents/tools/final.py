@@ -44,8 +44,8 @@ class Cited(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    text: Text = Field(min_length=1, description="As the result has it; or true, false")
-    results: Annotated[list[int], BeforeValidator(_many)] = Field(default=[], description="Results that show it")
+    text: Text = Field(min_length=1, description="As in the result; or true, false")
+    results: Annotated[list[int], BeforeValidator(_many)] = []
 
 
 class FinalAnswer(BaseModel):
@@ -54,15 +54,17 @@ class FinalAnswer(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     answers: Annotated[list[Annotated[Cited, BeforeValidator(_cited)]], BeforeValidator(_many)] = []
-    all_of: int | None = Field(default=None, description="Instead of answers: the result that lists them")
+    all_of: Annotated[list[int], BeforeValidator(_many)] = Field(
+        default=[], description="Instead: results that list all"
+    )
     outcome: Outcome = "answered"
-    reason: Text = Field(default="", description="What the graph lacks")
+    reason: Text = ""
     own_knowledge: Annotated[list[Text], BeforeValidator(_many)] = Field(default=[], description="What no result shows")
 
     @property
     def is_empty(self) -> bool:
         """Whether it says nothing at all."""
-        return self.outcome == "answered" and not (self.answers or self.all_of is not None or self.own_knowledge)
+        return self.outcome == "answered" and not (self.answers or self.all_of or self.own_knowledge)
 
 
 ANSWER: Final = Function("answer", "Give the final answer.", schema_of(FinalAnswer))

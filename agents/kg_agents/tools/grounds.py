@@ -25,8 +25,8 @@ def answers_of(final: FinalAnswer, readings: Mapping[int, Reading], question: st
         question: The question, which names what it is about.
     """
     labels = labels_of(readings.values())
-    listed = readings.get(final.all_of or 0, Reading())
-    written = [(shown(each, labels), [listed]) for each in listed.listed]
+    lists = listing(final, readings)
+    written = [(shown(each, labels), [listed]) for listed in lists for each in listed.listed]
     for each in final.answers:
         cited = [readings[number] for number in dict.fromkeys(each.results) if number in readings]
         written += ((each.text, cited),)
@@ -35,6 +35,11 @@ def answers_of(final: FinalAnswer, readings: Mapping[int, Reading], question: st
         _cited(text, cited, question, labels) or _uncited(text, every, question, labels) for text, cited in written
     )
     return tuple({each.text: each for each in found}.values())
+
+
+def listing(final: FinalAnswer, readings: Mapping[int, Reading]) -> Sequence[Reading]:
+    """Return what the results state whose whole lists are the answers."""
+    return [readings[number] for number in dict.fromkeys(final.all_of) if number in readings]
 
 
 def labels_of(readings: Iterable[Reading]) -> Labels:

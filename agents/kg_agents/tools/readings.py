@@ -1,6 +1,6 @@
 """What the answers of tools state: triples, and what the graph worked out, as far as their form is known."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -31,6 +31,8 @@ class Reading:
         labels: What ids are called.
         denied: Whether the graph denies what was asked for.
         whole: Whether nothing of it is left out.
+        page: The cursor that it was asked with.
+        next_page: The cursor that goes on behind it.
         said: What was asked, for what is worked out.
     """
 
@@ -40,6 +42,8 @@ class Reading:
     denied: bool = False
     whole: bool = True
     said: str = ""
+    page: str = ""
+    next_page: str = ""
 
 
 def reading_of(call: ToolCall) -> Reading:
@@ -60,6 +64,16 @@ def reading_of(call: ToolCall) -> Reading:
         call.data.get("knowledge") == "denied",
         call.data.get("status") != "truncated" and not call.data.get("cursor"),
         said,
+        str(call.arguments.get("cursor") or ""),
+        str(call.data.get("cursor") or ""),
+    )
+
+
+def whole(pages: Sequence[Reading]) -> bool:
+    """Say whether lists leave nothing out: each is whole, or goes on in another of them."""
+    begun = {each.page for each in pages}
+    return all(each.whole or (each.next_page and each.next_page in begun) for each in pages) and (
+        not begun or "" in begun
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
+from math import ceil
 from typing import Final, TypeAlias
 from typing import Literal as Choice
 
@@ -10,7 +11,7 @@ from pydantic import Field
 
 from kg_adapters.errors import BackendTimeout, InvalidRequest
 from kg_adapters.protocol import KGAdapter
-from kg_server.budget import fitting
+from kg_server.budget import MOST_TOKENS, fitting
 from kg_server.compose.brevity import in_brief
 from kg_server.compose.computing import Wanted
 from kg_server.compose.lines import Note, Section, Told, part_line, query_line
@@ -37,6 +38,8 @@ WITNESSES: Final[dict[Evidence, int]] = {"none": 0, "some": 3, "all": MAX_EVIDEN
 _KNOWN: Final[tuple[Knowledge, ...]] = ("stated", "denied", "unknown", "unnamed")
 LISTED_FAILURES: Final = 5
 _SHORTEST_LINE_TOKENS: Final = 3
+_SPARE: Final = 1.2
+_STEP: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,7 @@ async def composition(
     lines = list(_lines(parts, expression, max_tokens))
     heads = [Line(note, ()) for part in parts for note in (*part.notes, (part.size,))]
     names = await names_of(graph, terms_of_lines([*lines, *heads]))
-    return _Report(parts, expression, lines, names, evidence, explain=explain).answer(max_tokens)
+    return _Report(parts, expression, lines, names, evidence, max_tokens, explain=explain).answer()
 
 
 def _refusal(parts: Sequence[Worked]) -> Exception:
@@ -149,6 +152,7 @@ class _Report:
         lines: What may be said, the most important first.
         names: The names of all that the lines name.
         evidence: How much of the evidence is wanted.
+        max_tokens: The budget of either form of the answer.
         explain: Whether the SPARQL is.
     """
 
@@ -159,6 +163,7 @@ class _Report:
         lines: Sequence[Told],
         names: Names,
         evidence: Evidence,
+        max_tokens: int,
         *,
         explain: bool,
     ) -> None:
@@ -167,20 +172,21 @@ class _Report:
         self._lines = lines
         self._names = names
         self._evidence: Evidence = evidence
+        self._max_tokens = max_tokens
         self._explain = explain
 
-    def answer(self, max_tokens: int) -> Answer:
-        """Return the answer that fits into a budget in either form."""
-        return fitted_lines(self._foremost(max_tokens), self._names, self._of, max_tokens)
+    def answer(self) -> Answer:
+        """Return the answer that fits into the budget in either form."""
+        return fitted_lines(self._foremost(), self._names, self._of, self._max_tokens)
 
-    def _foremost(self, max_tokens: int) -> Sequence[Told]:
+    def _foremost(self) -> Sequence[Told]:
         """Return the lines without the evidence that would take more than their share."""
         left: list[Told] = []
         proof = 1.0 if self._evidence == "all" else EVIDENCE_SHARE
         shares: dict[Section, float] = {"part": 1.0, "sparql": SPARQL_SHARE, "result": 1.0, "evidence": proof}
         for section, share in shares.items():
             lines = [line for line in self._lines if line.section == section]
-            left += lines[: fitting([line.shown(self._names) for line in lines], int(max_tokens * share))]
+            left += lines[: fitting([line.shown(self._names) for line in lines], int(self._max_tokens * share))]
         return left
 
     def _of(self, kept: Sequence[Told]) -> Answer:
@@ -269,7 +275,14 @@ class _Report:
         if hidden := self._left_out(kept, "part"):
             yield f"{hidden} parts are left out: ask for fewer at once."
         if hidden := self._left_out(kept, "result"):
-            yield f"{hidden:,} results are left out: a larger max_tokens shows them, Intersect[…] narrows them."
+            yield f"{hidden:,} results are left out: {self._going_on(kept, hidden)}, Intersect[…] narrows them."
+
+    def _going_on(self, kept: Sequence[Told], hidden: int) -> str:
+        """Return the budget that shows the results that are left out too, with some to spare, where one can."""
+        told = sum(line.section == "result" for line in kept)
+        needed = self._max_tokens * (1 + hidden / max(1, told)) * _SPARE
+        rounded = ceil(needed / _STEP) * _STEP
+        return f"max_tokens={rounded} shows them" if rounded <= MOST_TOKENS else "a larger max_tokens shows more"
 
     def _left_out(self, kept: Sequence[Told], section: Section) -> int:
         if section == "result":

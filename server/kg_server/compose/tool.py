@@ -7,6 +7,7 @@ from mcp.types import CallToolResult
 from pydantic import Field
 
 from kg_adapters.protocol import KGAdapter
+from kg_server.budget import MOST_TOKENS
 from kg_server.compose.answer import ComposeResult, Evidence, Limits, composition
 from kg_server.mcp_server import SextantServer, reading
 from kg_server.progress import reporting
@@ -39,7 +40,7 @@ class ComposeTool:
         context: Context,
         evidence: Evidence = "some",
         explain: bool = False,
-        max_tokens: Annotated[int | None, Field(ge=500, le=50_000)] = None,
+        max_tokens: Annotated[int | None, Field(ge=500, le=MOST_TOKENS)] = None,
     ) -> Annotated[CallToolResult, ComposeResult]:
         """Count, filter, rank, group and add up in one call, or several.
 
