@@ -18,7 +18,7 @@ from kg_server.settings import Settings
 
 
 @pytest.mark.parametrize(
-    ("agent", "calls", "tokens"), [("tools", 2, 3_600), ("oda", 5, 6_000), ("graph-counselor", 4, 5_000)]
+    ("agent", "calls", "tokens"), [("tools", 2, 3_000), ("oda", 5, 6_000), ("graph-counselor", 4, 5_000)]
 )
 async def test_a_model_that_asks_for_what_a_question_needs_is_right_and_says_where_from(
     agent: AgentName, calls: int, tokens: int, tmp_path_factory: pytest.TempPathFactory

@@ -20,6 +20,8 @@ from kg_agents.running import AgentName, Question
 from kg_agents.sessions import connect_tools
 from kg_agents.tool_calls import ToolOffer
 from kg_agents.tools import ToolsSettings
+from kg_agents.tools.final import ANSWER
+from kg_agents.tools.offered import offered
 from kg_server.app import build_server
 from kg_server.settings import Settings
 
@@ -73,4 +75,4 @@ def _lines(name: str, found: Sequence[Played], agent: AgentName) -> Sequence[Lin
 
 
 def _cost(offer: ToolOffer) -> int:
-    return estimated_tokens(LlmRequest((), "", 0.0, 1, tools=offer.tools))
+    return estimated_tokens(LlmRequest((), "", 0.0, 1, tools=(*offered(offer.tools, ""), ANSWER)))

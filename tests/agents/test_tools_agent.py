@@ -12,12 +12,13 @@ from kg_adapters.local.build import ImportOptions, build_store
 from kg_adapters.local.store import open_store
 from kg_agents.answers import AgentAnswer, Answer
 from kg_agents.dialogue import Limits
-from kg_agents.llm import Completion, FunctionCall, LlmError, Message, PromptTooLong, ToolsUnsupported, Usage
+from kg_agents.llm import Completion, Function, FunctionCall, LlmError, Message, PromptTooLong, ToolsUnsupported, Usage
 from kg_agents.running import Question, replay_question, run_question
 from kg_agents.scripted_llm import Scripted, ScriptedLlm
 from kg_agents.sessions import connect_tools
 from kg_agents.tool_calls import Toolbox, ToolCall, ToolError, ToolOffer
 from kg_agents.tools import ToolsSettings
+from kg_agents.tools.offered import offered
 from kg_agents.trace import ToolLine, Trace, read_trace
 from kg_agents.watching import Watcher
 from kg_server.app import build_server
@@ -96,7 +97,9 @@ async def test_an_answer_rests_on_the_results_that_it_cites_and_on_nothing_else(
 async def test_the_model_is_offered_the_tools_as_the_server_gives_them(ask: Asking, tools: Toolbox) -> None:
     await ask(calls(LOOK), answer("Shinjuku"))
     offer, asked = await tools.offer(), ask.llm.asked[0]
-    assert asked.tools[:-1] == offer.tools
+    assert asked.tools[:-1] == offered(offer.tools, "")
+    names = [(each.name, each.description, each.parameters.get("required")) for each in offer.tools]
+    assert [(each.name, each.description, each.parameters.get("required")) for each in asked.tools[:-1]] == names
     assert (asked.tools[-1].name, asked.messages[0].role) == ("answer", "system")
     assert offer.instructions in asked.messages[0].content
     assert QUESTION in asked.prompt
@@ -370,3 +373,24 @@ async def test_thoughts_beside_calls_are_shown_and_kept(ask: Asking) -> None:
     found = await ask(thinking, answer("Shinjuku"))
     assert found.steps[0].thought == "I look around."
     assert ask.llm.asked[1].messages[2] == Message("assistant", "I look around.", ask.llm.asked[1].messages[2].calls)
+
+
+def test_the_functions_that_a_model_is_offered_say_nothing_twice_and_leave_bounds_to_the_server() -> None:
+    entity = {"type": "string", "description": "Id or name", "maxLength": 2_000}
+    several = {"anyOf": [{"type": "array", "items": entity}, {"type": "null"}], "default": None, "title": "Others"}
+    given: dict[str, object] = {
+        "type": "object",
+        "properties": {"entity": entity, "others": several, "limit": {"type": "integer", "maximum": 9, "default": 5}},
+        "required": ["entity"],
+        "additionalProperties": False,
+    }
+    strange: dict[str, object] = {"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/A"}}}
+    tools = (Function("look", "Look.", given), Function("see", "See.", given), Function("odd", "", strange))
+    look, see, odd = offered((*tools, Function("lost", "", {"$ref": "#/$defs/B"})), "look,see, odd")
+    text, texts = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
+    properties = {"entity": text, "others": texts, "limit": {"type": "integer"}}
+    assert see == Function("see", "See.", {"type": "object", "properties": properties, "required": ["entity"]})
+    said = {**properties, "entity": {"type": "string", "description": "Id or name"}}
+    assert look == Function("look", "Look.", {"type": "object", "properties": said, "required": ["entity"]})
+    assert odd == tools[2]
+    assert [each.name for each in offered((Function("lost", "", {"$ref": "#/$defs/B"}),), "")] == ["lost"]

@@ -13,6 +13,7 @@ from kg_agents.tool_calls import Toolbox, ToolCall, ToolError
 from kg_agents.tools.calls import Wanted, made, wanted
 from kg_agents.tools.final import ANSWER, FinalAnswer, read_final, read_written
 from kg_agents.tools.grounds import answers_of, labels_of, listing
+from kg_agents.tools.offered import offered
 from kg_agents.tools.readings import asked, reading_of, whole
 from kg_agents.tools.run import Run
 from kg_agents.tools.settings import ToolsSettings
@@ -88,8 +89,7 @@ class ToolsAgent:
             offer = await run.talk.within(self._tools.offer)
         except ToolError as error:
             raise RunEnded("graph", f"The tools cannot be listed: {error}") from error
-        only = [name.strip() for name in self._settings.only.split(",") if name.strip()]
-        run.tools = tuple(each for each in offer.tools if each.name in only or not only)
+        run.tools = offered(offer.tools, self._settings.only)
         run.messages += (
             Message("system", render(ToolsTask(instructions=offer.instructions))),
             Message("user", render(ToolsQuestion(question=run.question, entities=", ".join(entities)))),
