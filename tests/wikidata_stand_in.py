@@ -179,7 +179,9 @@ class WikidataStandIn:
                     continue
                 if name.startswith("Q" if told["type"] == "item" else "P"):
                     match = {"type": kind, "language": value.language, "text": value.value}
-                    hits.setdefault(name, {"id": name, "match": match, "concepturi": str(quad.subject)})
+                    hit = {"id": name, "match": match, "concepturi": str(quad.subject)}
+                    # Nothing that begins with the text is shorter than the text itself.
+                    hits[name] = min(hits.get(name, hit), hit, key=lambda each: len(str(each["match"])))
         ordered = sorted(hits.values(), key=lambda hit: (len(str(hit["match"])), len(str(hit["id"])), str(hit["id"])))
         return {"searchinfo": {"search": told["search"]}, "search": ordered[: int(told["limit"])], "success": 1}
 

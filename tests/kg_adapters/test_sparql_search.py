@@ -71,6 +71,13 @@ async def test_exact_names_alone_cost_one_request_where_no_more_are_wanted() -> 
     assert len(endpoint.asked) == 1
 
 
+@pytest.mark.parametrize("slip", ["Chcio", "Cico", "Chiico", "Chaco"])
+async def test_a_short_word_with_a_slip_comes_before_many_that_share_more_of_its_parts(slip: str) -> None:
+    others = [f'm{number} label "Marcio Cicolo Chaka {number}"@en' for number in range(250)]
+    candidates = await adapter_over(endpoint_of([*others, 'q1 label "Chico"@en'])).search(slip, limit=1)
+    assert found_by(candidates) == [("q1", "text")]
+
+
 @pytest.mark.parametrize("slip", ["Tokxo", "Tokoyo", "tokyyo", "Tookyo"])
 async def test_one_slip_of_the_pen_is_forgiven(slip: str) -> None:
     candidates = await adapter_over(endpoint_of(CITIES)).search(slip, limit=1)

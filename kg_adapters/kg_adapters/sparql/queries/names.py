@@ -9,7 +9,16 @@ from kg_adapters.labels import Vocabulary
 from kg_adapters.sparql.dialects import Dialect
 from kg_adapters.sparql.options import TextSearch
 from kg_adapters.sparql.queries import writing
-from kg_adapters.sparql.queries.spelling import WILD_FROM, beginning, cleaned, intact, pieces, spelled_alike, words
+from kg_adapters.sparql.queries.spelling import (
+    WILD_FROM,
+    beginning,
+    cleaned,
+    intact,
+    one_slip,
+    pieces,
+    spelled_alike,
+    words,
+)
 from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, Iri, Literal, Node
 from kg_boundary.shown import in_quotes
 
@@ -94,7 +103,9 @@ class NameQueries:
         """Return the query for the names `?t` that are most like a text among those found."""
         number = " + ".join(f"IF(CONTAINS(?t, {writing.text(piece)}), 1, 0)" for piece in shared)
         same = f"REGEX(?t, {writing.text(spelled_alike(text))})"
-        order = f"ORDER BY DESC({same}) DESC(?n) ABS(STRLEN(?t) - {len(cleaned(text))}) STR(?s)"
+        slip = one_slip(text)
+        alike = f"DESC({same})" if slip is None else f"DESC({same}) DESC(REGEX(?t, {writing.text(slip)}))"
+        order = f"ORDER BY {alike} DESC(?n) ABS(STRLEN(?t) - {len(cleaned(text))}) STR(?s)"
         chosen = f"SELECT DISTINCT ?s ?a ?l ?t ?n {{ {found} BIND({number} AS ?n) FILTER(?n > 0) }}"
         return f"SELECT ?s ?a ?l {{ {{ SELECT ?s ?a ?l {{ {{ {chosen} }} }} {order} LIMIT {limit} }} {_IS_ENTITY} }}"
 

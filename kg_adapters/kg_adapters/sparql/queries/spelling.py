@@ -15,7 +15,7 @@ WILD_FROM: Final = 4
 _MAX_WORDS: Final = 8
 _MAX_WORD: Final = 60
 _MAX_PIECES: Final = 16
-_PIECE, _SHORT_PIECE, _SHORT_WORD = 3, 2, 5
+_PIECE, _SHORT_PIECE, _SHORT_WORD, _SLIPPED_WORD = 3, 2, 7, 7
 _FEW_WORDS: Final = 4
 _MAX_ALIKE: Final = 120
 _WORD: Final = re.compile(r"\w+")
@@ -39,7 +39,7 @@ def words(text: str) -> list[str]:
 def pieces(text: str) -> list[str]:
     """Return some short parts of the words of a text, spread evenly: most of them survive a slip of the pen.
 
-    Words of up to five letters also give both their ends, since a slip in the middle leaves no longer part of them.
+    Words of up to seven letters also give both their ends, since a slip in the middle leaves no longer part of them.
     """
     found = list(dict.fromkeys(piece for word in words(text) for piece in _pieces(word)))
     step = max(1.0, len(found) / _MAX_PIECES)
@@ -66,6 +66,20 @@ def beginning(word: str) -> str | None:
 def spelled_alike(text: str) -> str:
     """Return the regular expression for texts in lower case that are this one but for accents and kinds of signs."""
     return f"^{''.join(map(_alike, fold(text)[:_MAX_ALIKE]))}$"
+
+
+def one_slip(text: str) -> str | None:
+    """Return the regular expression for texts in lower case that hold a short word with one slip of the pen.
+
+    So few parts of it may be left that other names share more. None for what is no single word, or a long one.
+    """
+    found = words(text)
+    if len(found) != 1 or not _SHORT_PIECE < len(found[0]) <= _SLIPPED_WORD:
+        return None
+    word = found[0]
+    wrong = (f"{word[:place]}.{{0,2}}{word[place + 1 :]}" for place in range(1, len(word)))
+    swapped = (word[:place] + word[place + 1] + word[place] + word[place + 2 :] for place in range(len(word) - 1))
+    return f"(^|[^a-z])({'|'.join((*wrong, *swapped))})([^a-z]|$)"
 
 
 def _pieces(word: str) -> Iterator[str]:
