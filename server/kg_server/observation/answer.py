@@ -63,22 +63,10 @@ class _Report:
     def answer(self, max_tokens: int) -> Answer:
         """Return what fits into a budget in either form: every relation of a seed by name, then the best lines."""
         most = len(self.groups)
-        answer = self._answer(most, most)
-        tokens = answer.tokens
-        if tokens <= max_tokens:
+        answer = fitted(lambda shown: self._answer(shown, most), most, max_tokens)
+        if answer.tokens <= max_tokens:
             return answer
-        best: Answer | None = None
-        shown, fitting, too_many = most, 0, most
-        while too_many - fitting > 1:
-            # Lines cost about the same, so that the answer at hand tells how many fit; often the next one settles it.
-            shown = min(max(shown * max_tokens // tokens, fitting + 1), too_many - 1)
-            answer = self._answer(shown, most)
-            tokens = answer.tokens
-            if tokens <= max_tokens:
-                best, fitting = answer, shown
-            else:
-                too_many = shown
-        return best or fitted(lambda named: self._answer(1, named), most, max_tokens)
+        return fitted(lambda named: self._answer(1, named), most, max_tokens)
 
     def _answer(self, shown: int, most: int) -> Answer:
         written, left = self.groups[:shown], [group for group in self.groups[shown:] if group.hop == 1][:most]

@@ -58,12 +58,14 @@ class SeedSearch:
         fresh = self._keep(around, edges, weighted, hop)
         groups = grouping(around, edges, weighted)
         kept = range(len(groups)) if hop == 1 else dict.fromkeys(groups.of[fresh].tolist())
+        mentioned = [edges[fresh]]
         for number in kept:
             shown = groups.shown(number, MOST_ENTRIES)
             entries = [around.far_term(edge) for edge in shown if self._may_be_entry(around, edge)]
             self.unopened = (*self.unopened, *(each for each in entries if not isinstance(each, Literal)))
             self.groups.append(groups.group(around, number, hop, MOST_ENTRIES if entries else MOST_FAR))
-            self._learn(around, shown[:MOST_FAR])
+            mentioned.append(np.asarray(shown[:MOST_FAR], dtype=np.int64))
+        self._learn(around, np.concatenate(mentioned))
         self.unopened = self.unopened[:MOST_ENTRIES]
         best = (
             fresh[: self._width] if self._to_the_letter else fresh[np.argsort(_turns(groups.of[fresh]), kind="stable")]
@@ -86,7 +88,7 @@ class SeedSearch:
             )
             self.entries.update(found)
             near = [around.entities[place] in found for place in around.near[edges].tolist()]
-            self._learn(around, edges[near].tolist())
+            self._learn(around, edges[near])
         self.unopened = ()
 
     def _may_be_entry(self, around: Surroundings, edge: int) -> bool:
@@ -149,21 +151,21 @@ class SeedSearch:
             before = self.found.get(fact)
             if before is None:
                 self.found[fact] = Observed(fact, score, hop)
-                self._learn(around, [int(edges[place])])
                 fresh.append(place)
             elif before.score < score:
                 self.found[fact] = replace(before, score=score)
         return np.array(fresh, dtype=np.int64)
 
-    def _learn(self, around: Surroundings, edges: Sequence[int]) -> None:
+    def _learn(self, around: Surroundings, edges: Longs) -> None:
         """Remember the labels of edges; those of their near ends are known since the turn before."""
-        for edge in edges:
-            relation, far = int(around.relation[edge]), around.far_term(edge)
-            label, far_label = around.relation_labels[relation], around.far_labels[int(around.far[edge])]
-            if label is not None:
+        relations: list[int] = np.unique(around.relation[edges]).tolist()
+        far: list[int] = np.unique(around.far[edges]).tolist()
+        for relation in relations:
+            if (label := around.relation_labels[relation]) is not None:
                 self.labels[around.relations[relation]] = label
-            if far_label is not None and not isinstance(far, Literal):
-                self.labels[far] = far_label
+        for node in far:
+            if node < len(around.far_nodes) and (label := around.far_labels[node]) is not None:
+                self.labels[around.far_nodes[node]] = label
 
 
 def _turns(groups: Longs) -> Longs:
