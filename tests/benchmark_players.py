@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -52,11 +53,11 @@ def write_rows(folder: Path, benchmark: BenchmarkName, rows: Sequence[Mapping[st
 def reply_of(method: MethodName, answer: str) -> Callable[[str], Reply]:
     """Return what replies to the prompts of a method so that it answers this."""
     if method == "oda":
-        return in_order(NEIGHBORS.format("Q1490"), selecting("Q1490,P36,Q179645"), ENOUGH, f"Answer: {answer} [1]")
+        looking = (NEIGHBORS.format("Q1490"), selecting("Q1490,P36,Q179645"), ENOUGH)
+        return again_and_again(*looking, f"Answer: {answer} [1]")
     if method == "graph-counselor":
-        return in_order(
-            "look", "its capital", "Neighbor[Q1490, capital]", "done", "there", f"Finish[{answer}]", "[yes]"
-        )
+        looking = ("look", "its capital", "Neighbor[Q1490, capital]")
+        return again_and_again(*looking, "done", "there", f"Finish[{answer}]", "[yes]")
     if method == "tools":
         return lambda prompt: answering(answer) if prompt.startswith("[1] ") else LOOKING
     return lambda prompt: _reply(prompt, answer)
@@ -68,6 +69,25 @@ LOOKING: Final = FunctionCall("a", "Compose", json.dumps({"expression": "Neighbo
 def answering(text: str) -> FunctionCall:
     """Return the call that answers with what the first result shows."""
     return FunctionCall("b", "answer", json.dumps({"answers": [{"text": text, "results": [1]}]}))
+
+
+def short_reply_of(method: MethodName, answer: str) -> Callable[[str], Reply]:
+    """Return the same for an agent in the manner that it has by default."""
+    if method == "graph-counselor":
+        return again_and_again("Action: Neighbor[Tokyo, capital]", f"Action: Finish[{answer}]", "[yes]")
+
+    def reply(prompt: str) -> str:
+        shown = re.search(r"^\[(\d+)\] Tokyo \| capital \| Shinjuku", prompt, re.MULTILINE)
+        action = f"Answer\nAnswer:\n{answer} [{shown[1]}]" if shown else "GetNeighbor[Tokyo, capital]"
+        return f"Keep: none\nAction: {action}"
+
+    return reply
+
+
+def again_and_again(*replies: str) -> Callable[[str], str]:
+    """Return what gives replies in their order, and then from the first again, whatever is asked."""
+    round_and_round = cycle(replies)
+    return lambda _: next(round_and_round)
 
 
 def in_order(*replies: str) -> Callable[[str], str]:

@@ -1,0 +1,65 @@
+"""Every method answers questions of every form through `eval run`, and goes on after it was killed."""
+
+import json
+import signal
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from benchmark_players import QUESTION, write_rows
+from benchmark_runs import BENCHMARKS, WAYS, Way, model_of, scored, stored, words_of
+from cli_runs import COMMAND, CommandLine
+from scripted_model import Asked, Failure, serving_model
+
+HELD = 4
+"""Which request gets no reply, as the run is killed."""
+
+
+@pytest.fixture
+def cli(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    return CommandLine(tmp_path, capsys)
+
+
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+def test_a_method_answers_a_question_of_every_benchmark(cli: CommandLine, tmp_path: Path, way: Way) -> None:
+    store = stored(cli, tmp_path)
+    scores = {benchmark: scored(cli, tmp_path, store, way, benchmark) for benchmark in BENCHMARKS}
+    assert scores == dict.fromkeys(BENCHMARKS, 1.0)
+
+
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+def test_a_method_that_was_killed_goes_on_without_asking_twice(cli: CommandLine, tmp_path: Path, way: Way) -> None:
+    store, out = stored(cli, tmp_path), tmp_path / "run"
+    rows = [{"question": f"{QUESTION} ({n})", "answers": ["Shinjuku"], "entities": ["Q1490"]} for n in range(HELD)]
+    reached, killed = threading.Event(), threading.Event()
+    reply = model_of(*way, "Shinjuku")
+
+    def replying(asked: Asked) -> str | Failure:
+        if len(service.asked) == HELD and not killed.is_set():
+            reached.set()
+            killed.wait(60)
+            return "nobody is there to hear this"
+        return reply(asked)
+
+    with serving_model(replying) as service:
+        words = (
+            *("eval", "run", *words_of(*way), "--data", str(write_rows(tmp_path, "jsonl", rows))),
+            *("--graph", str(store), "--out", str(out), "--at-once", "1", "--model", "m", "--base-url", service.url),
+        )
+        config = ("--config", str(tmp_path / "config.toml"))
+        process = subprocess.Popen([*COMMAND, *config, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            assert reached.wait(60)
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+            killed.set()
+        run = cli.run(*words)
+    assert (run.code, "set: 100.00" in cli.run("eval", "score", str(out)).out) == (0, True)
+    kept = [path.read_text(encoding="utf-8").splitlines() for path in sorted(out.glob("questions/*.jsonl"))]
+    kinds = [tuple(json.loads(line)["kind"] for line in lines) for lines in kept]
+    # Each question has all its calls once: what came before the kill was kept, and only the held request is repeated.
+    assert (len(kinds), len(set(kinds))) == (HELD, 1)
+    assert len(service.asked) == sum(each.count("model") for each in kinds) + 1
