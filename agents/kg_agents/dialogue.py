@@ -1,6 +1,7 @@
 """Talking to models within limits: prompts that fit, and replies that are read, or sent back once with the reason."""
 
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -161,14 +162,22 @@ class Dialogue:
         llm: The model that is asked where no other is named.
         limits: What the run may use.
         clock: Seconds, from any beginning.
+        unreadable: Where replies that could not be read, even when asked again, are counted by what they were for.
     """
 
-    def __init__(self, llm: Llm, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        llm: Llm,
+        limits: Limits,
+        clock: Callable[[], float] = time.monotonic,
+        unreadable: Counter[str] | None = None,
+    ) -> None:
         self._llm = llm
         self._limits = limits
         self._clock = clock
         self._began = clock()
         self._rooms: dict[int, int] = {}
+        self._unreadable = Counter[str]() if unreadable is None else unreadable
         self.usage = Usage()
 
     @property
@@ -205,8 +214,10 @@ class Dialogue:
             request = replace(request, messages=(*request.messages, returned, reason))
             second = read(_said(await self._complete(request, llm or self._llm)))
         except PromptTooLong as error:
+            self._unreadable[task.purpose] += 1
             raise FailedReply(found.reason) from error
         if isinstance(second, Unreadable):
+            self._unreadable[task.purpose] += 1
             raise FailedReply(second.reason)
         return second
 

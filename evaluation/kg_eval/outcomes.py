@@ -1,5 +1,6 @@
 """What came of one question of a benchmark."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kg_agents.answers import Answer, Status
@@ -24,6 +25,7 @@ class Outcome:
         seconds: How long it took.
         missing_topics: The entities of the question that the graph does not have.
         skipped: Why it was not asked at all; empty where it was.
+        unreadable: How many replies could not be read, even when asked again, by what they were for.
     """
 
     record: Record
@@ -38,3 +40,4 @@ class Outcome:
     seconds: float = 0.0
     missing_topics: tuple[str, ...] = ()
     skipped: str = ""
+    unreadable: Mapping[str, int] = field(default_factory=dict[str, int])

@@ -45,7 +45,7 @@ def test_a_table_has_the_paper_ours_the_difference_and_the_interval() -> None:
     )
     assert differences.rows == (("tog", "4", "-25.00", "-75.00 to +0.00"),)
     assert costs.rows[0] == (
-        *("oda", "75 %", "0 %", "0 %", "75 %", "25 %", "2", "3", "90", "10", "1.5", "0.5", "2.0000"),
+        *("oda", "75 %", "0 %", "0 %", "75 %", "25 %", "2", "3", "90", "10", "0", "1.5", "0.5", "2.0000"),
     )
 
 

@@ -13,6 +13,7 @@ from kg_agents.llm import Completion, LlmError, LlmRequest
 from kg_agents.tool_calls import Toolbox, ToolCall
 from kg_eval.metrics.scores import MAIN_METRIC, score
 from kg_eval.questions import BenchmarkName, Record
+from kg_eval.reports.tables import as_text, done, tables_of
 from kg_eval.runs.journal import CallLine, DamagedRun, ModelLine, read_lines
 from kg_eval.runs.linking import NO_TOPIC, NONE_GIVEN
 from kg_eval.runs.plan import InvalidPlan, MethodName, RunPlan, drawn
@@ -129,6 +130,32 @@ async def test_a_run_goes_on_without_asking_again_what_it_was_told(
     assert sum(each.tool_calls for each in outcomes) == tools.calls
     lines = [line for number in range(1, 5) for line in read_lines(journal_path(tmp_path / "run", number))]
     assert not [line for line in lines if isinstance(line, CallLine) and line.data]
+
+
+JUDGED = ("Action: Neighbor[Tokyo, capital]", "Action: Finish[Shinjuku]")
+
+
+@pytest.mark.parametrize(
+    ("method", "setting", "replies", "lost", "status"),
+    [
+        ("graph-counselor", "reflections=0", (*JUDGED, "maybe", "perhaps"), {"judge": 1}, "partly"),
+        ("graph-counselor", "judge_unreadable=yes", (*JUDGED, "maybe", "perhaps"), {"judge": 1}, "answered"),
+        ("graph-counselor", "judge_unreadable=yes", (*JUDGED, "[no]"), {}, "answered"),
+        ("graph-cot", "steps=1", ("I think.", "I do."), {"action": 1}, "stopped"),
+        ("tog", "depth=1", ("the capital", "the first", "{Shinjuku}"), {"relations": 1}, "answered"),
+    ],
+)
+async def test_replies_that_nobody_could_read_are_counted_and_shown(
+    tmp_path: Path, method: MethodName, setting: str, replies: tuple[str, ...], lost: dict[str, int], status: str
+) -> None:
+    plan = planned(own(tmp_path, "Shinjuku"), method, settings=(setting,))
+    async with story_tools(tmp_path, TOKYO) as tools:
+        await run(plan, tmp_path / "run", tools, Models(PlayingLlm(in_order(*replies))))
+    (outcome,) = read_outcomes(tmp_path / "run")
+    assert (outcome.unreadable, outcome.status) == (lost, status)
+    shown = "\n".join(map(as_text, tables_of([done("run", plan, [outcome])])))
+    said = [f"run: replies that could not be read, even when asked again: {name} 1." for name in lost]
+    assert [line for line in shown.splitlines() if "could not be read" in line] == said
 
 
 async def test_samples_of_one_prompt_are_each_kept(tmp_path: Path) -> None:

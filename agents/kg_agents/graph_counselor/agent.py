@@ -172,6 +172,8 @@ class GraphCounselor:
             judgement = await run.talk.ask(task, read_judgement, self._judge_llm)
         except FailedReply as failure:
             judgement = Judgement("unreadable", str(failure))
+        if self._settings.judge_unreadable == "yes" and judgement.verdict != "missing":
+            judgement = replace(judgement, verdict="yes")
         run.amend(replace(attempt, judgement=judgement))
         self._on_step(ShownStep(len(attempt.steps), judgement.explanation, "Judge", judgement.verdict))
 

@@ -45,6 +45,8 @@ class CounselorSettings:
         examples_folder: A folder with examples of good replies, as `graph_counselor-step.md`; those shipped by default.
         definition_file: A file with the definition of the graph; what the graph says of itself by default.
         structured: Whether replies are asked for as JSON, where the service can enforce it; not in the paper.
+        judge_unreadable: What becomes of a judgement that cannot be read: it does not confirm; or, with `yes`, it does,
+            and so does `[no]`, as in the released code.
         stop: A text before which replies end; none by default.
         model_seed: What the model's dice begin with, where its service lets that be set.
         limits: What the whole run may use.
@@ -67,6 +69,7 @@ class CounselorSettings:
     examples_folder: OwnFolder = ""
     definition_file: OwnFile = ""
     structured: bool = True
+    judge_unreadable: Literal["no", "yes"] = "no"
     stop: str = ""
     model_seed: int | None = None
     limits: Limits = field(default_factory=lambda: Limits(tokens=600_000, seconds=900.0))

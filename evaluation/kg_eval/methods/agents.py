@@ -5,7 +5,6 @@ from functools import partial
 
 from kg_agents.answers import AgentAnswer
 from kg_agents.checking import checked
-from kg_agents.dialogue import Dialogue
 from kg_agents.experience import learned_from
 from kg_agents.graph_counselor import CounselorSettings, GraphCounselor
 from kg_agents.oda import ODA, OdaSettings
@@ -21,7 +20,7 @@ class OdaMethod:
 
     async def answer(self, asked: Asked, means: Means) -> MethodAnswer:
         """See `Method`."""
-        talk = Dialogue(means.llm, self.settings.limits)
+        talk = means.talk(self.settings.limits)
         agent = ODA(means.llm, means.graph, settings=self.settings, graph_name=asked.graph_name)
         found = await agent.answer(asked.question, asked.ids, talk=talk)
         held = await talk.within(partial(checked, found, means.graph, self.settings.closed_book))
@@ -36,7 +35,7 @@ class CounselorMethod:
 
     async def answer(self, asked: Asked, means: Means) -> MethodAnswer:
         """See `Method`."""
-        talk = Dialogue(means.llm, self.settings.limits)
+        talk = means.talk(self.settings.limits)
         agent = GraphCounselor(
             means.llm,
             means.graph,
@@ -58,7 +57,7 @@ class ToolsMethod:
 
     async def answer(self, asked: Asked, means: Means) -> MethodAnswer:
         """See `Method`."""
-        talk = Dialogue(means.llm, self.settings.limits)
+        talk = means.talk(self.settings.limits)
         found = await ToolsAgent(means.llm, means.tools, settings=self.settings).answer(
             asked.question, asked.ids, talk=talk
         )

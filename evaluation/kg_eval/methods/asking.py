@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from kg_agents.dialogue import Dialogue, Limits
+from kg_agents.dialogue import Dialogue
 from kg_eval.methods.method import Asked, Means, MethodAnswer, answer_of, reply_to, task
 from kg_eval.metrics.values import fold
 from kg_prompts.evaluation import QuestionPrompt
@@ -49,7 +49,7 @@ class Direct:
 
     async def answer(self, asked: Asked, means: Means) -> MethodAnswer:
         """See `Method`."""
-        return answer_of(await _reply(asked, Dialogue(means.llm, Limits()), self.settings, thinking=False))
+        return answer_of(await _reply(asked, means.talk(), self.settings, thinking=False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class ChainOfThought:
 
     async def answer(self, asked: Asked, means: Means) -> MethodAnswer:
         """See `Method`."""
-        return answer_of(await _reply(asked, Dialogue(means.llm, Limits()), self.settings, thinking=True))
+        return answer_of(await _reply(asked, means.talk(), self.settings, thinking=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class SelfConsistency:
 
     async def answer(self, asked: Asked, means: Means) -> MethodAnswer:
         """See `Method`."""
-        talk = Dialogue(means.llm, Limits())
+        talk = means.talk()
         replies = [await _reply(asked, talk, self.settings, thinking=True) for _ in range(self.settings.samples)]
         answers = [answer_of(reply) for reply in replies]
         votes = Counter(_vote(answer) for answer in answers)

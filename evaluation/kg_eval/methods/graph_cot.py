@@ -5,10 +5,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kg_agents.answers import Answer
-from kg_agents.dialogue import Dialogue, Limits
 from kg_agents.graph_values import Composed, Labels, Triple
 from kg_agents.grounding import stated
-from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.texts import clipped, tokens_in
 from kg_agents.tool_calls import ToolRefusal
 from kg_eval.methods.method import Asked, Means, MethodAnswer, reply_to, task
@@ -86,7 +84,7 @@ class GraphCot:
 
     async def answer(self, asked: Asked, means: Means) -> MethodAnswer:
         """See `Method`."""
-        talk, pad = Dialogue(means.llm, Limits()), _Pad()
+        talk, pad = means.talk(), _Pad()
         definition = await means.graph.schema(max_tokens=self.settings.definition_tokens)
         for step in range(1, self.settings.steps + 1):
             for part in ("Thought", "Action"):
@@ -98,7 +96,7 @@ class GraphCot:
                 pad.lines.append(f"{part} {step}: {line}")
             if (finish := _FINISH.fullmatch(line)) is not None:
                 return self._finished(finish[1], asked, pad)
-            observed = await self._observe(line, means.graph, pad)
+            observed = await self._observe(line, means, pad)
             shown = clipped(" ".join(observed.split()), self.settings.observation_characters)
             pad.lines.append(f"Observation {step}: {shown}")
         return _unfinished("steps", f"No answer within {self.settings.steps} steps.")
@@ -112,13 +110,14 @@ class GraphCot:
             part=part,
         )
 
-    async def _observe(self, line: str, graph: KnowledgeGraph, pad: _Pad) -> str:
+    async def _observe(self, line: str, means: Means, pad: _Pad) -> str:
         """Perform an action; what the graph refuses is observed in its own words."""
         if (action := _ACTION.fullmatch(line)) is None:
+            means.unreadable["action"] += 1
             return _INVALID
         written = f"{action[1].capitalize()}[{action[2]}]"
         try:
-            composed = await graph.compose(written)
+            composed = await means.graph.compose(written)
         except ToolRefusal as refusal:
             return str(refusal)
         pad.read(written, composed)

@@ -1,12 +1,13 @@
 """What every method is given, and what it gives back."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from kg_agents.answers import Answer, Status
-from kg_agents.dialogue import Dialogue, Task, fitting
+from kg_agents.dialogue import Dialogue, Limits, Task, fitting
 from kg_agents.experience import Learned
 from kg_agents.graph_values import Labels, Triple
 from kg_agents.grounding import stated
@@ -43,6 +44,7 @@ class Means:
         judge: Another model that judges, where there is one.
         reflector: Another model that reflects, where there is one.
         seed: What dice begin with.
+        unreadable: How many replies could not be read, even when asked again, by what they were for.
     """
 
     llm: Llm
@@ -50,6 +52,11 @@ class Means:
     judge: Llm | None = None
     reflector: Llm | None = None
     seed: int = 0
+    unreadable: Counter[str] = field(default_factory=Counter[str])
+
+    def talk(self, limits: Limits | None = None) -> Dialogue:
+        """Return a new dialogue with the model."""
+        return Dialogue(self.llm, limits or Limits(), unreadable=self.unreadable)
 
     @property
     def graph(self) -> KnowledgeGraph:

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
-from kg_agents.dialogue import Dialogue, Limits
 from kg_agents.graph_values import Labels, Triple, plain_value
 from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.texts import tokens_in
@@ -58,7 +57,7 @@ class GraphRag:
         found = await self._context(starts, means.graph)
         prompt = ContextPrompt(question=asked.question, context="\n".join(found.lines))
         request = task(prompt, "answer", self.settings.reply_tokens, self.settings.temperature)
-        reply = await reply_to(Dialogue(means.llm, Limits()), request)
+        reply = await reply_to(means.talk(), request)
         return answer_of(reply, found.facts, starts, found.labels)
 
     async def _retrieved(self, asked: Asked, graph: KnowledgeGraph) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kg_agents.dialogue import Dialogue, FailedReply, Limits, Unreadable
+from kg_agents.dialogue import Dialogue, FailedReply, Unreadable
 from kg_agents.graph_values import Labels, Triple, plain_value
 from kg_agents.knowledge import KnowledgeGraph
 from kg_eval.methods.asking import ChainOfThought, DirectSettings
@@ -91,7 +91,7 @@ class ThinkOnGraph:
     async def answer(self, asked: Asked, means: Means) -> MethodAnswer:
         """See `Method`."""
         dice = random.Random(means.seed)  # noqa: S311 - a draw is no secret
-        search = _Search(asked.question, means.graph, Dialogue(means.llm, Limits()), dice, asked.ids)
+        search = _Search(asked.question, means.graph, means.talk(), dice, asked.ids)
         search.labels = Labels(dict(asked.entities))
         frontier = [Reached(entity) for entity in asked.ids]
         for _ in range(self.settings.depth):

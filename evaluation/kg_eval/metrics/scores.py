@@ -104,6 +104,7 @@ MEASURES: Final[Mapping[str, Measure]] = {
     "tool calls": _asked(lambda outcome: outcome.tool_calls),
     "prompt tokens": _asked(lambda outcome: outcome.usage.prompt_tokens),
     "reply tokens": _asked(lambda outcome: outcome.usage.completion_tokens),
+    "unreadable replies": _asked(lambda outcome: sum(outcome.unreadable.values())),
     "seconds": _asked(lambda outcome: outcome.seconds),
     "cost": _asked(lambda outcome: outcome.usage.cost),
 }

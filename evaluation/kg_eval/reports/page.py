@@ -71,6 +71,7 @@ def _facts(outcome: Outcome) -> list[tuple[str, str]]:
         ("Worked out", "; ".join(step for each in outcome.answers for step in each.computed)),
         ("The model says by itself", "; ".join(outcome.model_answer)),
         ("End", " ".join((outcome.status, outcome.stop_reason, outcome.skipped or outcome.explanation))),
+        ("Unreadable replies", ", ".join(f"{purpose} {count}" for purpose, count in outcome.unreadable.items())),
         ("Missing entities", ", ".join(outcome.missing_topics)),
         (
             "Used",

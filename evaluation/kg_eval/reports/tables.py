@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -148,6 +149,9 @@ def _remarks(runs: Sequence[Done], metric: str) -> Iterable[str]:
             yield f"{each.name}: the paper's figure is that of {paper.model} ({paper.table})."
         if metric == "judge" and found.unreadable:
             yield f"{each.name}: {found.unreadable} verdicts could not be read; none of them counts as right."
+        if lost := sum((Counter(outcome.unreadable) for outcome in each.outcomes), Counter[str]()):
+            named = ", ".join(f"{purpose} {count}" for purpose, count in lost.most_common())
+            yield f"{each.name}: replies that could not be read, even when asked again: {named}."
         if found.skipped:
             yield f"{each.name}: {found.skipped} questions skipped, as the graph has none of their entities."
         if found.missing_topics:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Final
 
-from kg_agents.dialogue import Dialogue, Limits
 from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.linking import link_by_model
 from kg_eval.methods.method import Means
@@ -35,7 +34,7 @@ async def linked(record: Record, linking: LinkingName, means: Means) -> Linked:
         return Linked()
     if linking == "gold":
         return await _given(record, means.graph)
-    found = await link_by_model(means.graph, record.question, Dialogue(means.llm, Limits()))
+    found = await link_by_model(means.graph, record.question, means.talk())
     return Linked(tuple((each.entity.id, each.entity.label) for each in found.linked))
 
 

@@ -161,7 +161,13 @@ class _Questions:
         except ToolError as error:
             outcome = Outcome(record, stop_reason="graph", explanation=str(error))
         took = time.monotonic() - began + account.earlier_s
-        return replace(outcome, usage=account.usage, tool_calls=account.tool_calls, seconds=round(took, 3))
+        return replace(
+            outcome,
+            usage=account.usage,
+            tool_calls=account.tool_calls,
+            seconds=round(took, 3),
+            unreadable=dict(means.unreadable),
+        )
 
     def _means(self, number: int, journal: Journal, account: Account) -> Means:
         def kept(llm: Llm | None) -> Llm | None:
