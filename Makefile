@@ -25,7 +25,7 @@ test: lint ## run lint, types and tests; engines and hardening run the slow ones
 coverage: $(STAMPS)/dev ## run the same tests and print the lines that none of them reaches (at least 95 % covered)
 	@$(PYTEST) $(QUICK) --cov --cov-report=term
 
-engines: $(STAMPS)/dev ## test over real SPARQL engines (Virtuoso: tools/install_engines.sh)
+engines: $(STAMPS)/dev ## test over real SPARQL engines (Virtuoso, Fuseki: tools/install_engines.sh)
 	@echo "Testing over engines …"
 	@$(PYTEST) tests/engines
 

@@ -16,7 +16,7 @@ from kg_adapters.sparql.options import DialectName, EndpointOptions, TextSearch
 SAMPLE_GRAPH = "http://example.org/graph/sample"
 ENGINE_S = 120.0
 
-EngineName: TypeAlias = Choice["oxigraph", "virtuoso"]
+EngineName: TypeAlias = Choice["oxigraph", "virtuoso", "fuseki"]
 ENGINES: tuple[EngineName, ...] = ("oxigraph", "virtuoso")
 
 _NUMBERS = count(1)

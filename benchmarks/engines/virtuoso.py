@@ -1,22 +1,19 @@
 """A Virtuoso of our own: on free ports of loopback, with little memory, in a folder that goes away with it."""
 
 import shutil
-import socket
 import subprocess
-import threading
-from collections import deque
-from collections.abc import Generator, Iterable
-from contextlib import ExitStack, contextmanager
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
+
+from benchmarks.engines.starting import EngineError, started
 
 PROGRAM: Final = "virtuoso-t"
 MISSING: Final = f"Virtuoso is not installed (no {PROGRAM} on the PATH): run tools/install_engines.sh"
 _SHELL: Final = "isql-vt"
-_ATTEMPTS: Final = 5
 _PATIENCE_S: Final = 120.0
-_STOP_S: Final = 20.0
 _READY: Final = "Server online"
 _LOADED: Final = "loaded.nt"
 # How its loader calls a file of one statement a line.
@@ -57,10 +54,6 @@ KeepAliveTimeout = 60
 [SPARQL]
 ResultSetMaxRows = 100000
 """
-
-
-class EngineError(RuntimeError):
-    """The engine did not start, or refused what was to be loaded; the message holds what it said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,57 +115,11 @@ def running_virtuoso(folder: Path) -> Generator[Virtuoso]:
     Raises:
         EngineError: It does not start.
     """
-    said: list[str] = []
-    with ExitStack() as stack:
-        for _ in range(_ATTEMPTS):
-            sql, http = free_ports(2)
-            (folder / "virtuoso.ini").write_text(_SETTINGS.format(sql=sql, http=http), encoding="utf-8")
-            process = stack.enter_context(_process(folder))
-            said = _wait_until_ready(process)
-            if process.poll() is None:
-                yield Virtuoso(f"http://127.0.0.1:{http}/sparql", f"127.0.0.1:{sql}", folder)
-                return
-        raise EngineError("Virtuoso did not start: " + "".join(said))
 
+    def command(ports: Sequence[int]) -> Sequence[str]:
+        settings = _SETTINGS.format(sql=ports[0], http=ports[1])
+        (folder / "virtuoso.ini").write_text(settings, encoding="utf-8")
+        return [PROGRAM, "+configfile", "virtuoso.ini", "+foreground"]
 
-def free_ports(number: int) -> list[int]:
-    """Return ports of loopback that nobody listened on a moment ago."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(number)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-
-
-@contextmanager
-def _process(folder: Path) -> Generator["subprocess.Popen[str]"]:
-    # Where the system can, it ends the server with us, however we end.
-    guard = ["setpriv", "--pdeathsig", "TERM"] if shutil.which("setpriv") else []
-    command = [*guard, PROGRAM, "+configfile", "virtuoso.ini", "+foreground"]
-    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:  # noqa: S603 - the engine
-        try:
-            yield process
-        finally:
-            process.terminate()
-            try:
-                process.wait(_STOP_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-
-
-def _wait_until_ready(process: "subprocess.Popen[str]") -> list[str]:
-    """Return what the server says until it is ready, or has ended."""
-    assert process.stderr is not None
-    said: list[str] = []
-    for line in process.stderr:
-        said.append(line)
-        if _READY in line:
-            # A pipe that nobody reads fills up, and then the server would wait for ever.
-            threading.Thread(target=_drain, args=(process.stderr,), daemon=True).start()
-            return said
-    process.wait()
-    return said
-
-
-def _drain(lines: IO[str] | Iterable[str]) -> None:
-    deque(lines, maxlen=0)
+    with started(folder, 2, command, _READY) as (sql, http):
+        yield Virtuoso(f"http://127.0.0.1:{http}/sparql", f"127.0.0.1:{sql}", folder)

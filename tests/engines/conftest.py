@@ -6,7 +6,7 @@ from contextlib import aclosing
 from pathlib import Path
 
 import pytest
-from benchmarks.engines.virtuoso import MISSING, is_installed, running_virtuoso
+from benchmarks.engines import fuseki, virtuoso
 
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.sparql_store import statements
@@ -39,12 +39,24 @@ def oxigraph_engine(oxigraph: OxigraphEndpoint) -> Engine:
 @pytest.fixture(scope="session")
 def virtuoso_engine(tmp_path_factory: pytest.TempPathFactory, sample_triples: bytes) -> Iterator[Engine]:
     """Virtuoso, set as such, with its full-text index."""
-    if not is_installed():
-        pytest.fail(MISSING) if os.environ.get("CI") else pytest.skip(MISSING)
-    with running_virtuoso(tmp_path_factory.mktemp("virtuoso")) as virtuoso:
-        virtuoso.load(SAMPLE_GRAPH, sample_triples)
-        virtuoso.index_texts()
-        yield Engine("virtuoso", virtuoso, "virtuoso", "virtuoso")
+    _need(virtuoso.is_installed(), virtuoso.MISSING)
+    with virtuoso.running_virtuoso(tmp_path_factory.mktemp("virtuoso")) as running:
+        running.load(SAMPLE_GRAPH, sample_triples)
+        running.index_texts()
+        yield Engine("virtuoso", running, "virtuoso", "virtuoso")
+
+
+@pytest.fixture(scope="session")
+def fuseki_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """Fuseki, set as such, with its full-text index, and without any graph: it would read the sample for too long."""
+    _need(fuseki.is_installed(), fuseki.MISSING)
+    with fuseki.running_fuseki(tmp_path_factory.mktemp("fuseki")) as running:
+        yield Engine("fuseki", running, "fuseki", "lucene")
+
+
+def _need(installed: bool, missing: str) -> None:
+    if not installed:
+        pytest.fail(missing) if os.environ.get("CI") else pytest.skip(missing)
 
 
 @pytest.fixture(params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in ENGINES])

@@ -36,3 +36,12 @@ class TestSparqlAdapterOverVirtuoso(EngineContract):
 
     @pytest.mark.skip(reason="Virtuoso writes years before the common era with three digits")
     async def test_the_profile_of_a_class_counts_its_instances_and_what_they_have(self) -> None: ...
+
+
+@pytest.mark.xdist_group("fuseki")
+class TestSparqlAdapterOverFuseki(EngineContract):
+    stable_blank_nodes = False
+
+    @pytest.fixture(autouse=True)
+    def _engine(self, fuseki_engine: Engine, tmp_path: Path) -> None:
+        self.engine, self.cache = fuseki_engine, tmp_path

@@ -140,3 +140,13 @@ def test_what_is_no_query_that_reads_is_refused(text: str) -> None:
 def test_half_a_character_is_refused_by_its_position() -> None:
     with pytest.raises(InvalidRequest, match=r"half of a character .* at position 8"):
         query_form('SELECT "\ud800" {}')
+
+
+@pytest.mark.parametrize("dialect", ["standard", "virtuoso", "qlever"])
+def test_a_lucene_index_needs_the_engine_that_says_how_it_is_asked(dialect: str) -> None:
+    told = {"url": URL, "text_search": "lucene"}
+    with pytest.raises(ValidationError, match="set fuseki or graphdb"):
+        EndpointOptions.model_validate({**told, "dialect": dialect})
+    with pytest.raises(ValidationError, match="set fuseki or graphdb"):
+        EndpointOptions.model_validate(told)
+    assert EndpointOptions.model_validate({**told, "dialect": "graphdb"}).dialect == "graphdb"

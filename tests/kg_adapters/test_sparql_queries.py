@@ -192,6 +192,11 @@ def test_the_time_limit_of_an_engine_lies_a_little_below_that_of_its_caller() ->
     assert DIALECTS["graphdb"].parameters(0.2) == {"timeout": "1"}
 
 
+def test_no_engine_is_asked_for_more_time_than_it_grants() -> None:
+    assert dict(DIALECTS["qlever"].parameters(33.0)) == {"timeout": "30s"}
+    assert dict(DIALECTS["qlever"].parameters(60.0)) == {}
+
+
 def test_names_are_cleaned_and_odd_ones_are_not_looked_for() -> None:
     names = Queries.of(PLAIN, Vocabulary()).names
     assert cleaned("  two\n\x00 words\ud800 ") == "two words"

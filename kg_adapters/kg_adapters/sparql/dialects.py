@@ -44,6 +44,8 @@ class Dialect:
         nests_sets: Whether differences, steps that are repeated and lists of nothing are answered rightly wherever they
             stand in a query.
         time_limit: The parameter by which a query is given up, with `{ms}` or `{s}` for its value.
+        longest_limit_s: The longest time, in seconds, that may be asked for; None for any. More is left to the engine,
+            which has a limit of its own.
     """
 
     name: DialectName = "standard"
@@ -53,6 +55,7 @@ class Dialect:
     digit_booleans: bool = False
     nests_sets: bool = True
     time_limit: tuple[str, str] | None = None
+    longest_limit_s: float | None = None
 
     def parameters(self, timeout_s: float) -> Mapping[str, str]:
         """Return the parameters that make the engine give up a little before its caller does."""
@@ -60,6 +63,8 @@ class Dialect:
             return {}
         name, form = self.time_limit
         seconds = timeout_s * _SERVER_SHARE
+        if self.longest_limit_s is not None and seconds > self.longest_limit_s:
+            return {}
         return {name: form.format(ms=max(1, round(seconds * 1000)), s=max(1, round(seconds)))}
 
 
@@ -76,7 +81,8 @@ DIALECTS: Final[Mapping[DialectName, Dialect]] = MappingProxyType(
                 time_limit=("timeout", "{ms}"),
             ),
             Dialect("blazegraph", merges_graphs=False, time_limit=("timeout", "{s}")),
-            Dialect("qlever", merges_graphs=False, time_limit=("timeout", "{s}s")),
+            # A server with the limit that it has by itself refuses queries that ask for more.
+            Dialect("qlever", merges_graphs=False, time_limit=("timeout", "{s}s"), longest_limit_s=30.0),
             Dialect("graphdb", time_limit=("timeout", "{s}")),
             Dialect("fuseki", time_limit=("timeout", "{s}")),
         )

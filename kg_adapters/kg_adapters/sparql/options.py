@@ -8,7 +8,7 @@ from typing import Annotated, Final, TypeAlias
 from typing import Literal as Choice
 from urllib.parse import SplitResult, urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationInfo
 
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.terms import Iri
@@ -27,6 +27,7 @@ _OWN_HEADERS: Final = frozenset(
     {"accept", "accept-encoding", "authorization", "connection", "content-length", "content-type", "host"}
     | {"transfer-encoding", "user-agent"}
 )
+_LUCENE: Final = frozenset({"fuseki", "graphdb"})
 _OWN_PARAMETERS: Final = frozenset({"query", "update"})
 
 
@@ -94,6 +95,12 @@ def _parameters(parameters: Mapping[str, str]) -> Mapping[str, str]:
     if taken := sorted(_OWN_PARAMETERS & parameters.keys()):
         raise ValueError(f"the parameter {taken[0]} is the query itself")
     return parameters
+
+
+def _dialect(name: DialectName, info: ValidationInfo) -> DialectName:
+    if info.data.get("text_search") == "lucene" and name not in _LUCENE:
+        raise ValueError("the full-text index lucene is asked in another way by each engine: set fuseki or graphdb")
+    return name
 
 
 class _Settings(BaseModel):
@@ -177,7 +184,7 @@ class EndpointOptions(_Settings):
     headers: Annotated[Mapping[str, SecretStr], AfterValidator(_headers)] = Field(default_factory=dict[str, SecretStr])
     parameters: Annotated[Mapping[str, str], AfterValidator(_parameters)] = Field(default_factory=dict[str, str])
     text_search: TextSearch = "none"
-    dialect: DialectName = "standard"
+    dialect: Annotated[DialectName, AfterValidator(_dialect)] = Field(default="standard", validate_default=True)
     ca_file: Path | None = None
     use_environment_proxies: bool = False
     redactor: Redactor = Redactor()
