@@ -31,6 +31,10 @@ async def test_a_model_that_asks_for_what_a_question_needs_is_right_and_says_whe
         connect_tools(build_server(graph, settings)) as tools,
     ):
         found = await play(tools, World(), questions, Question("", agent=agent))
+        denied = await play(
+            tools, World(), [each for each in read_questions() if each.id == "q46"], Question("", agent=agent)
+        )
+    assert [(each.text, each.source) for each in denied[0].answer.answers] == [("false", "computed")]
     assert len(found) == 19
     assert sum(each.right for each in found) >= 18, [each.asked.id for each in found if not each.right]
     assert all(answer.source in {"graph", "computed"} for each in found for answer in each.answer.answers)

@@ -109,7 +109,8 @@ class Found:
     """What a call found: triples, facts that end in a value, and the text that says so.
 
     `held` is what nodes without a name hold, such as the role and the years of a career entry; `totals` says how many
-    facts there are of a relation, by whether it leads to what was asked about.
+    facts there are of a relation, by whether it leads to what was asked about; `whole` says whether
+    nothing is left out.
     """
 
     triples: tuple[Triple, ...]
@@ -118,6 +119,7 @@ class Found:
     values: tuple[Triple, ...] = ()
     held: tuple[Triple, ...] = ()
     totals: Mapping[tuple[str, bool], int] = field(default_factory=dict[tuple[str, bool], int])
+    whole: bool = True
 
     @property
     def facts(self) -> tuple[Triple, ...]:
@@ -168,7 +170,7 @@ class Named:
 class Remembered:
     """What a memory holds: its handle, its facts with the number of their path, what was refused, and the text.
 
-    The cursor leads to what follows; it is empty where nothing does.
+    The cursor leads to what follows; it is empty where nothing does. Unverified are those that the graph does not hold.
     """
 
     memory: str
@@ -177,6 +179,7 @@ class Remembered:
     labels: Labels
     text: str
     cursor: str = ""
+    unverified: frozenset[Triple] = frozenset()
 
     def joined(self, following: "Remembered") -> "Remembered":
         """Return this page and the one that follows it as one."""

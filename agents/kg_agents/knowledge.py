@@ -126,7 +126,7 @@ class KnowledgeGraph:
         edges, values, held = (tuple(map(triple_of, rows)) for rows in (answer.triples, answer.values, answer.held))
         totals = {(each, False): count for each, count in answer.outgoing.items()}
         totals |= {(each, True): count for each, count in answer.incoming.items()}
-        return Found(edges, labels_of(answer), call.text, values, held, totals)
+        return Found(edges, labels_of(answer), call.text, values, held, totals, answer.status != "truncated")
 
     async def paths(
         self,

@@ -87,8 +87,15 @@ def remembered_of(call: ToolCall, memory: str) -> Remembered:
     """Return what a memory tool says of a memory."""
     answer = read(FactsAnswer, call)
     facts = tuple((int(row[0]), triple_of(row[1:])) for row in answer.facts if len(row) > ROW and row[0].isdecimal())
+    unverified = frozenset(triple_of(row[1:]) for row in answer.facts if row[-1:] == ["unverified"])
     return Remembered(
-        answer.memory or memory, facts, tuple(answer.refused), labels_of(answer), call.text, answer.cursor or ""
+        answer.memory or memory,
+        facts,
+        tuple(answer.refused),
+        labels_of(answer),
+        call.text,
+        answer.cursor or "",
+        unverified,
     )
 
 

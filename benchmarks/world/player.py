@@ -20,6 +20,7 @@ _NODE: Final = re.compile(r"^(?P<label>.+) \((?P<id>[\w.-]*:[\w.-]+)\)(?:: (?P<v
 _ONLY: Final = re.compile(r"^(?P<label>.+?) \((?P<id>[\w.-]*:[\w.-]+)\)(?:: (?P<value>\S+))?\.(?:\s|$)")
 _COUNT: Final = re.compile(r"(?:^|: |= )(?P<number>[\d,]+(?:\.\d+)?)\.?(?:\s|$)")
 _NO_ENTITY: Final = "No entity matches"
+_NOTHING: Final = ("0 nodes", "0 values")
 _REFUSALS: Final = (_NO_ENTITY, "No relation of this graph")
 _VALUED: Final = ("Feature[", "Sum[", "Mean[", "Min[", "Max[", "Share[")
 _NUMBERED: Final = ("Count[", "Degree[", *_VALUED[1:])
@@ -82,6 +83,8 @@ def cited(texts: Sequence[str]) -> dict[str, object]:
 def read_result(expression: str, result: str) -> Iterator[str]:
     """Yield what the lines of a result name, or its number."""
     head, *lines = result.removeprefix("[1] ").splitlines()
+    if head.startswith(_NOTHING):
+        return
     if expression.startswith(_NUMBERED) and (found := _COUNT.search(head)):
         yield found["number"]
         return

@@ -1,6 +1,7 @@
 """What a model concludes from a memory, and where its answers come from."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -14,8 +15,8 @@ from kg_agents.grounding import BY_MODEL
 from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.llm import Usage
 from kg_agents.oda.conclusions import Cited, Conclusion, grounded, read_conclusion
-from kg_agents.tool_calls import ToolCall, ToolError
-from oda_runs import story
+from kg_agents.tool_calls import Toolbox, ToolCall, ToolError, ToolOffer
+from oda_runs import story, story_tools
 from story_graphs import PREFIXES, TOKYO
 
 FACTS: Final[tuple[Triple, ...]] = (
@@ -137,6 +138,41 @@ async def test_evidence_that_nobody_can_check_says_so() -> None:
     right = answering(Answer("Shinjuku", "graph", (CAPITAL,)))
     found = await checked(right, KnowledgeGraph(Away()), "apart")
     assert (found.answers, found.explanation) == (right.answers, f"{UNCHECKED}: memory-append: 2 arguments")
+
+
+@dataclass
+class Hasty:
+    """Tools of a server that takes nothing more into a memory."""
+
+    tools: Toolbox
+
+    async def offer(self) -> ToolOffer:
+        return await self.tools.offer()
+
+    async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
+        if tool == "memory-append":
+            return ToolCall(tool, arguments, "You have begun 600 memories.", {}, failed=True)
+        return await self.tools.call(tool, arguments)
+
+
+async def test_a_memory_that_takes_nothing_refutes_nothing(tmp_path: Path) -> None:
+    members = "\n".join(f"wd:Q1490 wdt:P527 wd:Q{number} ." for number in range(1_000, 1_300))
+    known, made_up = (answering(Answer("x", "graph", (fact,))) for fact in (CAPITAL, MADE_UP))
+    last = answering(Answer("x", "graph", (("Q1490", "P527", "Q1299"),)))
+    absent = answering(Answer("x", "graph", (("Q1490", "P527", "Q17"),)))
+    async with story_tools(tmp_path, f"{TOKYO}{members}") as tools:
+        hasty, graph = KnowledgeGraph(Hasty(tools)), KnowledgeGraph(tools)
+        assert await checked(known, hasty, "apart") == known
+        assert (await checked(made_up, hasty, "apart")).model_answer == ("x",)
+        untold = await checked(last, hasty, "apart")
+        assert (await checked(last, graph, "apart"), await checked(absent, graph, "never")) == (
+            last,
+            replace(
+                absent, answers=(), status="not_in_graph", explanation="The graph does not hold all that was read."
+            ),
+        )
+    said = f"{UNCHECKED}: this is so for 1 of 1 facts. You have begun 600 memories."
+    assert (untold.answers, untold.status, untold.explanation) == (last.answers, "answered", said)
 
 
 async def test_a_fact_that_is_stored_the_other_way_round_holds(tmp_path: Path) -> None:
