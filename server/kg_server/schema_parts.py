@@ -1,13 +1,12 @@
 """The classes, relations and features of a definition one by one: a line for each, the most frequent first."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
-from kg_adapters.terms import Node, Triple
 from kg_server.budget import fitting
-from kg_server.names import MAX_LABEL, Names, terms_of
+from kg_server.lines import Line, Over, Piece
 from kg_server.results import Status
 
 SHARES: Final = {"classes": 0.25, "relations": 0.55, "features": 0.12}
@@ -33,50 +32,30 @@ def foremost(part: Part, max_tokens: int) -> Part:
     return Part(part.classes[:most], part.relations[:most], part.features[:most])
 
 
-def terms_of_part(part: Part) -> Iterable[Node]:
-    """Yield everything that the lines name."""
-    for summary in part.classes:
-        yield summary.iri
-        if summary.example is not None:
-            yield summary.example
-    for relation in part.relations:
-        yield relation.iri
-        if relation.example is not None:
-            yield from terms_of([relation.example])
-    yield from (feature.iri for feature in part.features)
+def lines_of_part(part: Part) -> Mapping[str, Sequence[Line]]:
+    """Return a line for every class, relation and feature, by kind."""
+    return {
+        "features": [_line("feature", Over(each.iri), each.statements, each.example) for each in part.features],
+        "classes": [_line("class", each.iri, each.instances, each.example) for each in part.classes],
+        "relations": [
+            _line("relation", Over(each.iri), each.triples, *((one.head, " -> ", one.tail) if one else ()))
+            for each, one in ((each, each.example) for each in part.relations)
+        ],
+    }
 
 
-def fitting_part(part: Part, names: Names, max_tokens: int) -> tuple[Part, list[str]]:
+def fitting_part(part: Part, lines: Mapping[str, Sequence[str]], max_tokens: int) -> tuple[Part, list[str]]:
     """Return what fits into a budget, and its lines."""
-    first = foremost(part, max_tokens)
-    classes = [_class_line(each, names) for each in first.classes]
-    relations = [_relation_line(each, names) for each in first.relations]
-    features = [_feature_line(each, names) for each in first.features]
-    counts = [
-        fitting(lines, int(max_tokens * SHARES[kind]))
-        for kind, lines in (("classes", classes), ("relations", relations), ("features", features))
-    ]
-    shown = Part(part.classes[: counts[0]], part.relations[: counts[1]], part.features[: counts[2]])
-    return shown, [*features[: counts[2]], *classes[: counts[0]], *relations[: counts[1]]]
+    counts = {kind: fitting(of, int(max_tokens * SHARES[kind])) for kind, of in lines.items()}
+    shown = Part(
+        part.classes[: counts["classes"]], part.relations[: counts["relations"]], part.features[: counts["features"]]
+    )
+    return shown, [line for kind, of in lines.items() for line in of[: counts[kind]]]
 
 
-def _class_line(summary: ClassSummary, names: Names) -> str:
-    example = f", e.g. {names.entity(summary.example)}" if summary.example is not None else ""
-    return f"class | {names.entity(summary.iri)} | {summary.instances}{example}"
-
-
-def _relation_line(summary: RelationSummary, names: Names) -> str:
-    example = f", e.g. {_example(summary.example, names)}" if summary.example is not None else ""
-    return f"relation | {names.relation(summary.iri)} | {summary.triples}{example}"
-
-
-def _example(triple: Triple, names: Names) -> str:
-    return f"{names.entity(triple.head)} -> {names.entity(triple.tail)}"
-
-
-def _feature_line(summary: FeatureSummary, names: Names) -> str:
-    example = f", e.g. {names.literal(summary.example, MAX_LABEL)}" if summary.example is not None else ""
-    return f"feature | {names.relation(summary.iri)} | {summary.statements}{example}"
+def _line(kind: str, what: Piece, count: Count, *example: Piece | None) -> Line:
+    pieces = [piece for piece in example if piece is not None]
+    return Line((f"{kind} | ", what, " | ", count, *((", e.g. ", *pieces) if pieces else ())), ())
 
 
 def status_of(part: Part, shown: Part) -> Status:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from rapidfuzz import fuzz
 
@@ -13,13 +14,14 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node
 from kg_boundary.shown import in_quotes, shown
 from kg_server.budget import fitting
+from kg_server.lines import terms_of_lines
 from kg_server.meaning import Meaning
 from kg_server.names import MAX_LABEL, Names, names_of
 from kg_server.near_definitions import near_classes, near_relations
 from kg_server.resolve import is_word
 from kg_server.results import Answer, SchemaResult, Status, fitted
 from kg_server.schema_definition import Definition, outside_facts
-from kg_server.schema_parts import Part, fitting_part, foremost, sizes_of, status_of, terms_of_part
+from kg_server.schema_parts import Part, fitting_part, foremost, lines_of_part, sizes_of, status_of
 from kg_server.schema_profile import (
     MOST_IN_A_LINE,
     class_lines,
@@ -72,11 +74,13 @@ async def _listed(
     graph: KGAdapter, schema: GraphSchema, part: Part, about: str | None, kinds: str, max_tokens: int
 ) -> Answer:
     """Return an answer with a line for every class, relation and feature."""
-    names = await names_of(graph, terms_of_part(foremost(part, max_tokens)))
+    told = lines_of_part(foremost(part, max_tokens))
+    names = await names_of(graph, terms_of_lines(chain.from_iterable(told.values())))
+    written = {kind: [line.shown(names, MAX_LABEL) for line in of] for kind, of in told.items()}
 
     def build(tokens: int) -> Answer:
         prefixes = _prefixes(schema, int(tokens * PREFIX_SHARE)) if about is None else {}
-        shown, lines = fitting_part(part, names, tokens)
+        shown, lines = fitting_part(part, written, tokens)
         summary = _summary(graph.name, schema, about, part, shown)
         result = _result(schema, shown, f"{summary} {kinds}".rstrip(), names, status_of(part, shown), prefixes)
         return Answer(result, (*([_prefix_line(prefixes, schema)] if prefixes else []), *lines))
