@@ -2,9 +2,14 @@
 
 from pathlib import Path
 
+import httpx2
 import pytest
 
-from remote_graphs import Engine
+from kg_adapters.labels import Vocabulary
+from kg_adapters.sparql.dialects import DIALECTS
+from kg_adapters.sparql.queries import Queries
+from query_shapes import every_query
+from remote_graphs import ENGINE_S, Engine
 
 # In the process in which the contract is kept over it.
 pytestmark = [pytest.mark.xdist_group("engines"), pytest.mark.xdist_group("fuseki")]
@@ -39,3 +44,11 @@ async def test_a_name_is_found_by_the_full_text_index(
     async with fuseki_engine.opened(names, tmp_path) as graph:
         found = await graph.search(text, limit=5)
     assert first is None or str(found[0].entity).endswith(f"/{first}"), found
+
+
+def test_every_query_is_answered(fuseki_engine: Engine) -> None:
+    graph = fuseki_engine.load_new("")
+    for query in every_query(Queries.of(DIALECTS["fuseki"], Vocabulary())):
+        asked = {"query": query, "default-graph-uri": graph}
+        reply = httpx2.post(fuseki_engine.running.url, data=asked, timeout=ENGINE_S, trust_env=False)
+        assert reply.status_code == 200, f"{query}: {reply.text}"

@@ -1,6 +1,5 @@
 """Queries are built from terms alone, hold whatever text there is, and are plain SPARQL 1.1."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pyoxigraph
@@ -10,31 +9,18 @@ from hypothesis import strategies as st
 
 from kg_adapters.errors import InvalidRequest, Unsupported
 from kg_adapters.labels import Vocabulary
-from kg_adapters.sparql.dialects import DIALECTS, Dialect
+from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.options import DialectName, TextSearch
 from kg_adapters.sparql.queries import Queries, writing
-from kg_adapters.sparql.queries.descriptions import APART
 from kg_adapters.sparql.queries.groups import Fill, Group, Scope, Span
 from kg_adapters.sparql.queries.naming import TextChoice
 from kg_adapters.sparql.queries.spelling import cleaned
-from kg_adapters.sparql_tree import read_query
-from kg_adapters.terms import RDF_LANG_STRING, Attribute, BlankNode, Iri, Literal, Triple
+from kg_adapters.terms import RDF_LANG_STRING, BlankNode, Iri, Literal
 from kg_adapters.testing import iri, typed
+from query_shapes import HOSTILE
 
 PLAIN = DIALECTS["standard"]
 VIRTUOSO = DIALECTS["virtuoso"]
-HOSTILE = (
-    '" } } UNION { ?s ?p ?o } #',
-    "back\\slash",
-    "two\nlines\r\tand a tab",
-    "'''",
-    '"""',
-    "水星 ☿ 🪐",
-    "\\u0022",
-    "?x $y",
-)
-INDEXES: tuple[TextSearch, ...] = ("virtuoso", "lucene", "qlever", "blazegraph")
-VALUES = (typed("1.5", "decimal"), typed("no number", "integer"), Literal("\x07"), Literal("x", RDF_LANG_STRING, "en"))
 LABEL = Vocabulary().labels[0]
 LANGUAGES = st.sampled_from([None, "en", "en-GB", "EN", "de", "mul", "fr", "ja", "eng"])
 TEXTS = st.lists(st.tuples(st.sampled_from(["a", "b", "B", "ä", "z 1"]), LANGUAGES), min_size=1, max_size=6)
@@ -44,49 +30,6 @@ def read_back(term: str) -> object:
     solutions = pyoxigraph.Store().query(f"SELECT ?x {{ VALUES ?x {{ {term} }} }}")
     assert isinstance(solutions, pyoxigraph.QuerySolutions)
     return next(iter(solutions))["x"]
-
-
-def every_query(dialect: Dialect, vocabulary: Vocabulary) -> Iterator[str]:
-    queries = Queries.of(dialect, vocabulary, edge_namespace="http://example.org/")
-    entities = [iri("a"), iri("東京")]
-    spans = (
-        Span(iri("a"), Group(False, iri("r")), 0, 5),
-        Span(iri("東京"), Group(True, iri("r")), 7, 9),
-        Span(iri("a"), Group(False, iri("r"), literal=True), 2, 5),
-    )
-    named = frozenset({iri("r"), iri("s")})
-    scopes = (Scope("both"), Scope("in", named), Scope("out", frozenset()))
-    for scope in (*scopes, Scope("both", values=True), Scope("out", named, values=True)):
-        for fill, labelled in ((Fill(), False), (Fill(5, 100, 50), True), (Fill(spans=spans), True)):
-            yield queries.edges.around(entities, scope, fill, labelled=labelled)
-        yield queries.edges.degrees(entities, scope)
-        yield queries.edges.spans(spans, scope, labelled=True)
-    yield queries.descriptions.labels(entities)
-    yield queries.descriptions.describe(entities, 10)
-    for asked in (entities, [iri(f"a{number}") for number in range(APART + 1)]):
-        yield queries.descriptions.features(asked, None, 5, 100)
-        yield queries.descriptions.features(asked, [iri("r"), iri("s")], 5, 100)
-    yield queries.edges.stated(
-        [Triple(iri("a"), iri("r"), iri("b")), *(Attribute(iri("a"), iri("r"), each) for each in VALUES)]
-    )
-    for text, kind in ((" ".join(HOSTILE), iri("Town")), ("plain words", None)):
-        yield from filter(None, (queries.names.exact(text, kind, 5),))
-        yield from filter(None, (queries.names.scan(text, kind, scanned=9, limit=5),))
-        for index in INDEXES:
-            yield from filter(None, (queries.names.indexed(text, kind, index, 5),))
-    for sampled in (None, 1_000):
-        yield queries.survey.classes(sampled, 5)
-        yield queries.survey.relations(sampled, 5)
-        yield queries.survey.features(sampled, 5)
-    yield from (queries.survey.size(), queries.survey.entities(), queries.survey.iris(10, 5))
-
-
-def test_two_parsers_read_every_query() -> None:
-    dialects = (PLAIN, replace(DIALECTS["fuseki"], merges_graphs=False, orders_hubs=False))
-    # Most are the same in both dialects, and a parser takes its time over each.
-    for query in {query for dialect in dialects for query in every_query(dialect, Vocabulary())}:
-        read_query(query)
-        pyoxigraph.Store().query(query)
 
 
 @pytest.mark.parametrize("value", HOSTILE)
