@@ -158,12 +158,12 @@ class SeedSearch:
 
     def _learn(self, around: Surroundings, edges: Longs) -> None:
         """Remember the labels of edges; those of their near ends are known since the turn before."""
-        relations: list[int] = np.unique(around.relation[edges]).tolist()
-        far: list[int] = np.unique(around.far[edges]).tolist()
-        for relation in relations:
+        relations: list[int] = around.relation[edges].tolist()
+        far: list[int] = around.far[edges].tolist()
+        for relation in set(relations):
             if (label := around.relation_labels[relation]) is not None:
                 self.labels[around.relations[relation]] = label
-        for node in far:
+        for node in set(far):
             if node < len(around.far_nodes) and (label := around.far_labels[node]) is not None:
                 self.labels[around.far_nodes[node]] = label
 
