@@ -19,12 +19,14 @@ class ChosenRelations:
         aliases: Relations to other names.
         descriptions: Relations to descriptions, the preferred first.
         types: Relations from an entity to its classes.
+        label_keys: Which features name the nodes of a `graph.json`, as `TYPE=FEATURE`.
     """
 
     labels: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     descriptions: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
+    label_keys: tuple[str, ...] = ()
 
     def joined(self, usual: Vocabulary, namespaces: Mapping[str, str]) -> Vocabulary:
         """Return a vocabulary with these relations before the usual ones.

@@ -79,6 +79,9 @@ class Settings(BaseModel):
     alias_relations: Names = Field(default=(), description="Relations to other names, before the usual ones.")
     description_relations: Names = Field(default=(), description="Relations to descriptions, before the usual ones.")
     type_relations: Names = Field(default=(), description="Relations to classes, before the usual ones.")
+    label_keys: Names = Field(
+        default=(), description="Features that name the nodes of a `graph.json`, as `opinion=plain_text`."
+    )
     prefixes: Annotated[Names, AfterValidator(_prefixes)] = Field(
         default=(), description="Short forms of IRIs of files and endpoints, as `ex=https://example.org/`."
     )

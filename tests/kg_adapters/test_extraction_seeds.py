@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kg_adapters.errors import InvalidSource
+from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.extraction.records import Unknown
 from kg_adapters.extraction.seeds import FIELDS, Mention, find_mentions, read_entities
 from kg_adapters.local.store import SourceFile
@@ -38,10 +38,34 @@ def test_a_json_line_that_cannot_be_read_is_reported(line: str) -> None:
     )
 
 
+def test_a_published_file_is_one_array_whose_objects_hold_ids_with_their_labels() -> None:
+    content = b"""[
+{"question": "Who?", "entity": "Earth", "qid_topic_entity": {"Q1": "Universe", "Q2": "Earth"}},
+
+{"topic_entity": {"m.0f8l9c": "France"}}, " Q3 ",
+{"qid_topic_entity": {"UnknownQID": "nobody"}},
+5]"""
+    mentions, wrong = find_mentions(content, FIELDS)
+    assert mentions == [Mention(2, "Q1"), Mention(2, "Q2"), Mention(4, "m.0f8l9c"), Mention(4, "Q3")]
+    assert [(each.line, each.reason) for each in wrong] == [(5, NO_IDS), (6, NO_IDS)]
+    assert [each.text for each in wrong] == ['{"qid_topic_entity": {"UnknownQID": "nobody"}}', "5"]
+
+
+@pytest.mark.parametrize("content", [b'["Q1", "Q2"]', b'\xef\xbb\xbf[ "Q1",\n"Q2" ]', b'{"Q1": "one",\n"Q2": "two"}'])
+def test_a_file_may_be_an_array_of_ids_or_an_object_of_ids_with_labels(content: bytes) -> None:
+    mentions, wrong = find_mentions(content, FIELDS)
+    assert ([each.text for each in mentions], wrong) == (["Q1", "Q2"], [])
+
+
+def test_a_broken_array_is_an_error_with_its_place() -> None:
+    with pytest.raises(InvalidRequest, match="The file of entities, line 2, column 1: Expecting ',' delimiter"):
+        find_mentions(b'["Q1"\n"Q2"]', FIELDS)
+
+
 def test_a_json_line_without_the_fields_says_how_to_name_them() -> None:
     _, wrong = find_mentions(b'{"question": "' + b"who " * 50 + b'"}', FIELDS)
     text = '{"question": "' + ("who " * 50)[:66] + "…"
-    reason = "It has none of the fields entity, entities, topic. Name the one that holds ids with --field."
+    reason = f"It has none of the fields {', '.join(FIELDS)}. Name the one that holds ids with --field."
     assert wrong == [Unknown(line=1, text=text, reason=reason)]
 
 

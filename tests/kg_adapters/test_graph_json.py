@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from kg_adapters.errors import InvalidSource
+from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.local.build import ImportOptions, build_store
 from kg_adapters.local.graph_json import read_graph_json
+from kg_adapters.local.label_keys import LabelKeys
 from kg_adapters.local.store import open_store
 from kg_adapters.terms import Iri, node_from_key
 
@@ -95,6 +96,48 @@ def test_a_node_without_a_short_text_has_no_label() -> None:
     ]
 
 
+def test_the_graphs_of_grbench_name_their_opinions_clusters_dockets_and_courts() -> None:
+    text = "In re\n  Smith,  " + "v " * 200
+    legal = {
+        "opinion_nodes": {"o": {"features": {"plain_text": text, "author": "A"}}},
+        "opinion_cluster_nodes": {"k": {"features": {"syllabus": "Held.", "slug": "held"}}},
+        "docket_nodes": {
+            "d": {"features": {"pacer_case_id": 7, "case_name": "A v. B"}},
+            "e": {"features": {"pacer_case_id": 8}},
+        },
+        "court_nodes": {"c": {"features": {"name": "SCOTUS", "full_name": "Supreme Court"}}},
+    }
+    lines = read(legal)
+    alias = "<http://www.w3.org/2004/02/skos/core#altLabel>"
+    cut = "In re Smith, " + "v " * 92 + "v…"
+    assert 195 < len(cut) <= 200
+    assert [line for line in lines if "#label>" in line or alias in line] == [
+        labelled("o", cut),
+        labelled("k", "Held."),
+        labelled("d", "A v. B"),
+        about("d", f'{alias} "7"'),
+        labelled("e", "8"),
+        labelled("c", "Supreme Court"),
+    ]
+
+
+def test_chosen_features_come_before_the_known_ones() -> None:
+    graph = {"opinion_nodes": {"o": {"features": {"plain_text": "T", "slug": "s"}}, "p": {"features": {"name": "N"}}}}
+    keys = LabelKeys(["opinion=slug", "opinion_nodes=plain_text"])
+    lines = [str(quad) for quad in read_graph_json(BytesIO(json.dumps(graph).encode()), "g.json", refuse, keys)]
+    assert [line for line in lines if "abel>" in line] == [
+        labelled("o", "s"),
+        about("o", '<http://www.w3.org/2004/02/skos/core#altLabel> "T"'),
+        labelled("p", "N"),
+    ]
+
+
+@pytest.mark.parametrize("text", ["opinion", "=plain_text", "opinion= ", ""])
+def test_a_label_key_without_type_or_feature_is_an_error(text: str) -> None:
+    with pytest.raises(InvalidRequest, match="Write it as TYPE=FEATURE: opinion=plain_text"):
+        LabelKeys([text])
+
+
 def test_numbers_and_single_ids_are_taken_as_neighbours() -> None:
     assert read({"x": {"i": {"neighbors": {"to": [1], "at": "z"}}}})[1:] == [
         about("i", f"<{RELATION}to> <{NODE}1>"),
@@ -128,9 +171,11 @@ def test_a_wrong_shape_is_an_error_that_names_the_place(content: object, message
     [
         (b'{"x": {\n"i": }', r"g\.json, line 2, column 6: Expecting value"),
         (b'{"x": "\xff"}', r"g\.json is not UTF-8 text: byte 7"),
-        (b"[" * 200_000, "nested too deeply"),
+        (b'{"x": {"i": ' + b"[" * 200_000, r"g\.json is nested too deeply"),
+        (b'{"x": {"i": {"features": {"n": "never closed', r"g\.json, line 1, column 32: Unterminated string"),
+        (b'{"x": {}}\n{}', r"g\.json, line 2, column 1: Extra data"),
         (b"", "line 1, column 1"),
-        (b'{"x": ' + b"9" * 5_000 + b"}", r"g\.json holds a whole number with more digits than can be read"),
+        (b'{"x": {"i": ' + b"9" * 5_000 + b"}}", r"g\.json holds a whole number with more digits than can be read"),
     ],
 )
 def test_broken_json_is_an_error_that_names_the_place(content: bytes, message: str) -> None:

@@ -152,7 +152,6 @@ class _Import:
         self._steps = steps
         self._states = {file.path: look(file.path) for file in found.files}
         parts = [part for file in found.files for part in parts_of(file, options.limits)]
-        # What a file is made of is read in its turn.
         self._parts = {file.path: [part for part in parts if part.path == file.path] for file in found.files}
         self._reader = SourceReader(
             skip_errors=options.skip_errors,
@@ -161,6 +160,7 @@ class _Import:
             limits=options.limits,
             languages=options.vocabulary.languages,
             id_column=options.id_column,
+            label_keys=options.chosen.label_keys,
             keep=_filter(options),
             on_wait=self._wait,
         )

@@ -8,12 +8,15 @@ a node is repeated as its `rdfs:label`.
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import IO, Final, TypeAlias
 
 import pyoxigraph as ox
 
 from kg_adapters.errors import InvalidSource
+from kg_adapters.json_stream import BrokenJson, Json, JsonStream
 from kg_adapters.labels import RDF_TYPE
+from kg_adapters.local.label_keys import LabelKeys
 from kg_adapters.prefixes import WELL_KNOWN, BareIds
 from kg_adapters.terms import XSD
 from kg_boundary.shown import in_quotes
@@ -29,12 +32,9 @@ _RELATIONS: Final = BareIds(RELATION_NAMESPACE, _ANY_TEXT)
 _TYPES: Final = BareIds(TYPE_NAMESPACE, _ANY_TEXT)
 _TYPE: Final = ox.NamedNode(RDF_TYPE.value)
 _LABEL: Final = ox.NamedNode(WELL_KNOWN["rdfs"] + "label")
+_ALIAS: Final = ox.NamedNode(WELL_KNOWN["skos"] + "altLabel")
 _JSON: Final = ox.NamedNode(WELL_KNOWN["rdf"] + "JSON")
 _BOOLEAN, _INTEGER, _DOUBLE = (ox.NamedNode(XSD + name) for name in ("boolean", "integer", "double"))
-_NAMES: Final = ("name", "title", "label")
-_LONGEST_LABEL: Final = 200
-
-Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 Problem: TypeAlias = Callable[[str, BaseException], None]
 
 
@@ -42,22 +42,35 @@ class _Misshapen(Exception):
     """A part of the file is not what the format asks for; the message names the place."""
 
 
-def read_graph_json(stream: IO[bytes], name: str, problem: Problem) -> Iterator[ox.Quad]:
-    """Yield the statements of a file.
+def read_graph_json(
+    stream: IO[bytes], name: str, problem: Problem, label_keys: LabelKeys | None = None
+) -> Iterator[ox.Quad]:
+    """Yield the statements of a file, which is read node by node.
 
     Args:
-        stream: The file's bytes; it is read as a whole.
+        stream: The file's bytes.
         name: What messages call the file.
         problem: Called for every node that cannot be read; it raises, or lets the rest be read.
+        label_keys: The features that name nodes; those of the published graphs when None.
 
     Raises:
         InvalidSource: The file is no JSON object of node types.
     """
-    for section, nodes in _object(_parsed(stream, name), name, InvalidSource).items():
+    try:
+        yield from _nodes(JsonStream(stream), name, problem, label_keys or LabelKeys())
+    except BrokenJson as error:
+        raise InvalidSource(f"{error.told(name)}. Expected JSON as Graph-CoT writes it.") from error
+
+
+def _nodes(text: JsonStream, name: str, problem: Problem, label_keys: LabelKeys) -> Iterator[ox.Quad]:
+    for section in _members(text, name):
+        if section == "@context":
+            raise InvalidSource(f"{name} looks like JSON-LD. Give it a name that ends in .jsonld.")
         place = f"{name}, {in_quotes(section)}"
-        for node, content in _object(nodes, place, InvalidSource).items():
+        for node in _members(text, place):
+            content = text.value()
             try:
-                yield from _node(section, node, content, f"{place}, node {in_quotes(node)}")
+                yield from _node(section, node, content, f"{place}, node {in_quotes(node)}", label_keys)
             except _Misshapen as error:
                 problem(f"{error}.", error)
             except UnicodeEncodeError as error:
@@ -65,58 +78,56 @@ def read_graph_json(stream: IO[bytes], name: str, problem: Problem) -> Iterator[
                     f"{place}, node {in_quotes(node)}: a text holds half of a surrogate pair, which is no character.",
                     error,
                 )
+    text.end()
 
 
-def _parsed(stream: IO[bytes], name: str) -> Json:
-    try:
-        content: Json = json.load(stream)
-    except json.JSONDecodeError as error:
-        message = (
-            f"{name}, line {error.lineno}, column {error.colno}: {error.msg}. Expected JSON as Graph-CoT writes it."
-        )
-        raise InvalidSource(message) from error
-    except UnicodeDecodeError as error:
-        raise InvalidSource(f"{name} is not UTF-8 text: byte {error.start:,} is {error.reason}.") from error
-    except ValueError as error:
-        raise InvalidSource(f"{name} holds a whole number with more digits than can be read.") from error
-    except RecursionError as error:
-        raise InvalidSource(f"{name} is nested too deeply to be a graph.") from error
-    if isinstance(content, dict) and "@context" in content:
-        raise InvalidSource(f"{name} looks like JSON-LD. Give it a name that ends in .jsonld.")
-    return content
+def _members(text: JsonStream, place: str) -> Iterator[str]:
+    if text.peek() not in {"{", ""}:
+        raise InvalidSource(f"{place}: expected an object {{…}}, found {text.shown()}")
+    return text.members()
 
 
-def _object(value: Json, place: str, error: type[Exception] = _Misshapen) -> Mapping[str, Json]:
+def _object(value: Json, place: str) -> Mapping[str, Json]:
     if not isinstance(value, dict):
-        raise error(f"{place}: expected an object {{…}}, found {_shown(value)}")
+        raise _Misshapen(f"{place}: expected an object {{…}}, found {_shown(value)}")
     return value
 
 
-def _node(section: str, node: str, content: Json, place: str) -> list[ox.Quad]:
+def _node(section: str, node: str, content: Json, place: str, label_keys: LabelKeys) -> list[ox.Quad]:
     """Return all statements of one node, so that a misshapen one leaves nothing behind."""
     parts = _object(content, place)
     features = _object(parts.get("features") or {}, f"{place}, 'features'")
     neighbors = _object(parts.get("neighbors") or {}, f"{place}, 'neighbors'")
     head = _named(_NODES, node, place)
-    kind = _named(_TYPES, section.removesuffix("_nodes"), place)
-    quads = [ox.Quad(head, _TYPE, kind)]
-    if (label := _label(features)) is not None:
-        quads.append(ox.Quad(head, _LABEL, ox.Literal(label)))
+    kind = section.removesuffix("_nodes")
+    names = label_keys.names(kind, features)
+    quads = [ox.Quad(head, _TYPE, _named(_TYPES, kind, place))]
+    quads.extend(ox.Quad(head, _LABEL, ox.Literal(_encodable(text))) for text in names[:1])
+    quads.extend(ox.Quad(head, _ALIAS, ox.Literal(_encodable(text))) for text in names[1:])
     for name, value in features.items():
         relation = _named(_RELATIONS, name, place)
         quads.extend(ox.Quad(head, relation, literal) for literal in _literals(value))
     for name, ids in neighbors.items():
         relation = _named(_RELATIONS, name, place)
-        for tail in _ids(ids, f"{place}, neighbors {in_quotes(name)}"):
-            quads.append(ox.Quad(head, relation, _named(_NODES, tail, f"{place}, neighbors {in_quotes(name)}")))  # noqa: PERF401 - reads worse as one expression
+        there = f"{place}, neighbors {in_quotes(name)}"
+        quads.extend(ox.Quad(head, relation, _named(_NODES, tail, there)) for tail in _ids(ids, there))
     return quads
 
 
 def _named(ids: BareIds, text: str, place: str) -> ox.NamedNode:
-    iri = ids.expand(text)
-    if iri is None:
+    node = (_node_of if ids is _NODES else _vocabulary_of)(ids, text)
+    if node is None:
         raise _Misshapen(f"{place}: an id or name is empty, or no text")
-    return ox.NamedNode(iri.value)
+    return node
+
+
+def _node_of(ids: BareIds, text: str) -> ox.NamedNode | None:
+    iri = ids.expand(text)
+    return None if iri is None else ox.NamedNode(iri.value)
+
+
+# A file has millions of nodes, and few types and relations.
+_vocabulary_of = lru_cache(maxsize=1_000)(_node_of)
 
 
 def _ids(value: Json, place: str) -> list[str]:
@@ -158,15 +169,6 @@ def _as_json(value: Json) -> ox.Literal:
 def _encodable(text: str) -> str:
     text.encode()
     return text
-
-
-def _label(features: Mapping[str, Json]) -> str | None:
-    """Return the text that names a node: its name or title, else something that ends so, else the first short text."""
-    texts = {name: value for name, value in features.items() if isinstance(value, str) and value.strip()}
-    for name in (*_NAMES, *(name for name in texts if name.lower().endswith(_NAMES))):
-        if name in texts:
-            return _encodable(texts[name])
-    return next((_encodable(text) for text in texts.values() if len(text) <= _LONGEST_LABEL), None)
 
 
 def _shown(value: Json) -> str:

@@ -12,6 +12,7 @@ import pyoxigraph as ox
 
 from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.local.documents import parsed_frames
+from kg_adapters.local.label_keys import LabelKeys
 from kg_adapters.local.rdf_lines import LINE_FORMATS, RdfLines
 from kg_adapters.local.read_filter import ReadFilter
 from kg_adapters.local.reading_frames import Frame, Kind, statements_of
@@ -43,8 +44,12 @@ class SourceReader:
         limits: What one file may ask for.
         languages: The languages of names, where a file has those of all.
         id_column: The column with the ids of a table's rows; guessed when None.
+        label_keys: Which features name the nodes of a `graph.json`, as `TYPE=FEATURE`.
         keep: Which statements are read; all when None.
         on_wait: Called again and again while a file is parsed and gives nothing; what it raises ends the reading.
+
+    Raises:
+        InvalidRequest: A label key is not written so.
 
     Attributes:
         skipped: How many statements, or rests of files, were left out.
@@ -63,6 +68,7 @@ class SourceReader:
         limits: ReadingLimits | None = None,
         languages: tuple[str, ...] = ("en", "mul"),
         id_column: str | None = None,
+        label_keys: tuple[str, ...] = (),
         keep: ReadFilter | None = None,
         on_wait: Callable[[], None] = lambda: None,
     ) -> None:
@@ -73,6 +79,8 @@ class SourceReader:
         self._on_wait = on_wait
         self._languages = languages
         self._id_column = id_column
+        LabelKeys(label_keys)  # says at once what is written wrongly
+        self._label_keys = label_keys
         self._keep = keep
         self._content: SourceBytes | None = None
         self._read_bytes = 0
@@ -127,7 +135,9 @@ class SourceReader:
             yield from RdfLines(source, self._problem, self._limits, wanted).read(content.stream)
 
     def _document(self, source: Source) -> Iterator[ox.Quad]:
-        order = Order(source, self._limits, self._skip_errors, self._languages, self._id_column)
+        order = Order(
+            source, self._limits, self._skip_errors, self._languages, self._id_column, label_keys=self._label_keys
+        )
         with closing(parsed_frames(order, self._on_wait)) as frames:
             for frame in frames:
                 self._read_bytes = frame.position

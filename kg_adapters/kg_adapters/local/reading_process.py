@@ -14,12 +14,14 @@ import pyoxigraph as ox
 from kg_adapters.errors import InvalidSource
 from kg_adapters.local.entity_json import EntityReader
 from kg_adapters.local.graph_json import read_graph_json
+from kg_adapters.local.kgdata import read_subgraphs
+from kg_adapters.local.label_keys import LabelKeys
 from kg_adapters.local.rdf_document import RdfDocument
 from kg_adapters.local.reading_frames import Kind
 from kg_adapters.local.reading_told import Stopped, Told
 from kg_adapters.local.schema_org import names_schema_org, with_context, with_dates
 from kg_adapters.local.source_bytes import BAD_FILE, opened
-from kg_adapters.local.sources import ENTITY_JSON, GRAPH_JSON, READ_WHOLE, TABLES, Source
+from kg_adapters.local.sources import ENTITY_JSON, GRAPH_JSON, KGDATA, READ_WHOLE, TABLES, Source
 from kg_adapters.local.table_plan import TABLE_PREFIXES
 from kg_adapters.local.tables import TableReader
 from kg_adapters.local.watched_text import WatchedText
@@ -43,6 +45,7 @@ class Order:
         salvage: Whether to go on behind what cannot be read.
         languages: The languages of names, where a file has those of all.
         id_column: The column with the ids of a table's rows; guessed when None.
+        label_keys: Which features name the nodes of a `graph.json`, as `TYPE=FEATURE`.
     """
 
     source: Source
@@ -50,6 +53,7 @@ class Order:
     salvage: bool
     languages: tuple[str, ...] = ("en", "mul")
     id_column: str | None = None
+    label_keys: tuple[str, ...] = ()
 
     def arguments(self) -> tuple[str, ...]:
         """Return the command line of this module."""
@@ -62,8 +66,9 @@ class Order:
         """Read the command line of this module."""
         told = json.loads(rest)
         source = Source(Path(path), name, **{key: told.pop(key) for key in _OF_SOURCE})
-        limits, languages = ReadingLimits(**told.pop("limits")), tuple(told.pop("languages"))
-        return cls(source, limits, languages=languages, **told)
+        limits = ReadingLimits(**told.pop("limits"))
+        languages, label_keys = (tuple(told.pop(key)) for key in ("languages", "label_keys"))
+        return cls(source, limits, languages=languages, label_keys=label_keys, **told)
 
 
 def tell(order: Order, told: Told) -> None:
@@ -99,7 +104,7 @@ def _tell_content(order: Order, told: Told) -> dict[str, str]:
     except BAD_FILE as error:
         told.problem(f"{source.path} cannot be read to its end: {error}.", error)
     if document is None:
-        return TABLE_PREFIXES if source.ending in TABLES else {}
+        return TABLE_PREFIXES if source.ending in {KGDATA, *TABLES} else {}
     return document.prefixes
 
 
@@ -107,7 +112,9 @@ def _whole(order: Order, text: WatchedText, told: Told) -> Iterator[ox.Quad]:
     """Return the statements of a file that is no RDF."""
     source, limits = order.source, order.limits
     if source.ending == GRAPH_JSON:
-        return read_graph_json(text, str(source.path), told.problem)
+        return read_graph_json(text, str(source.path), told.problem, LabelKeys(order.label_keys))
+    if source.ending == KGDATA:
+        return read_subgraphs(text, str(source.path), told.problem, told.note)
     if source.ending == ENTITY_JSON:
         return EntityReader(str(source.path), told.problem, order.languages, limits).read(text)
     table = TableReader(source.path, source.name, told.problem, told.note, limits, order.id_column)

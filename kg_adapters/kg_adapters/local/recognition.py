@@ -9,7 +9,7 @@ from typing import Final
 
 from kg_adapters.errors import InvalidSource
 from kg_adapters.local.source_bytes import BAD_FILE, open_regular, opened
-from kg_adapters.local.sources import ENTITY_JSON, FORMATS, GRAPH_JSON, Source, expected_endings
+from kg_adapters.local.sources import ENTITY_JSON, FORMATS, GRAPH_JSON, KGDATA, Source, expected_endings
 from kg_adapters.reading_limits import ReadingLimits, Refused
 from kg_boundary.shown import in_quotes, listed
 
@@ -30,6 +30,7 @@ _JSON: Final = re.compile(rb'\s*(?:\{\s*(?:"|\})|\[\s*(?:[{\["\]0-9-]))')
 _JSON_LD: Final = re.compile(rb'"@(?:context|graph|id|type)"\s*:')
 _ENTITIES: Final = re.compile(rb'"(?:type"\s*:\s*"(?:item|property|lexeme)|entities"\s*:\s*\{\s*"[QPL]\d)')
 _GRAPH_JSON: Final = re.compile(rb'"(?:features|neighbors)"\s*:|^\s*\{\s*(?:"\w+_nodes"|\})')
+_TOPIC: Final = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[\s*[\[\]]')
 _TERM: Final = rb'(?:<[^<>"{}|^`\\\x00-\x20]*>|_:[^\s]+)'
 _LITERAL: Final = rb'"(?:[^"\\\n]|\\.)*"(?:@[A-Za-z0-9-]+|\^\^<[^<>\s]*>)?'
 _LINE: Final = re.compile(
@@ -150,6 +151,8 @@ def _json(text: bytes) -> str | None:
         return ENTITY_JSON
     if _JSON_LD.search(text) is not None:
         return ".jsonld"
+    if _TOPIC.match(text) is not None:
+        return KGDATA
     return GRAPH_JSON if _GRAPH_JSON.search(text) is not None else None
 
 

@@ -25,10 +25,12 @@ RDF_FORMATS: Final = {
 GRAPH_JSON: Final = ".json"
 ENTITY_JSON: Final = ".wikidata"
 """Wikidata's entities; no file is called so, its content tells it."""
+KGDATA: Final = ".kgdata"
+"""Triples by topic; no file is called so, its content tells it."""
 TABLES: Final = frozenset({".csv", ".tsv"})
 FORMATS: Final = frozenset({*RDF_FORMATS, GRAPH_JSON, *TABLES})
 """Endings that tell what a file holds, or about what."""
-READ_WHOLE: Final = frozenset({GRAPH_JSON, ENTITY_JSON, *TABLES})
+READ_WHOLE: Final = frozenset({GRAPH_JSON, ENTITY_JSON, KGDATA, *TABLES})
 """What is no RDF."""
 PACKINGS: Final = (".gz", ".bz2", ".xz", ".zst", ".zip")
 _FOLLOW: Final = "kg-sextant import --follow-links"

@@ -18,21 +18,19 @@ import pyoxigraph as ox
 
 from kg_adapters.errors import InvalidSource
 from kg_adapters.labels import RDF_TYPE
+from kg_adapters.local.edge_list import Edge, EdgeList
 from kg_adapters.local.rdf_lines import Problem
 from kg_adapters.local.table_plan import (
     CLASS,
     TablePlan,
-    entity_of,
     guessed_id,
     label_of,
-    literal_of,
     named_id,
     plain_header,
-    relation_of,
 )
-from kg_adapters.local.table_values import TEXT, Kind, is_address, kind_of
+from kg_adapters.local.table_values import TEXT, kind_of
 from kg_adapters.reading_limits import ReadingLimits
-from kg_boundary.shown import counted, in_quotes, listed
+from kg_boundary.shown import counted, in_quotes
 
 _TYPE: Final = ox.NamedNode(RDF_TYPE.value)
 _HEADS: Final = frozenset({"head", "subject", "source", "from", "start", "h", "s", "src", "startid", "entity1"})
@@ -129,29 +127,16 @@ class TableReader:
                 yield _Row(row.line, (row.cells + [""] * width)[:width])
 
     def _edges(self, rows: Sequence[_Row], at: "_Edges") -> Iterator[ox.Quad]:
-        whole = list(self._whole(rows, at.width))
-        heads = {row.cells[at.head] for row in whole}
-        by_relation: dict[str, list[str]] = {}
-        for row in whole:
-            by_relation.setdefault(at.name_of(row, self._stem), []).append(row.cells[at.tail])
-        kinds = {name: _value_kind(name, tails, heads) for name, tails in by_relation.items()}
-        named: set[str] = set()
-        for row in whole:
-            head, tail, relation = row.cells[at.head], row.cells[at.tail], at.name_of(row, self._stem)
-            if not (head and tail and relation):
-                self._problem(f"{self._path}, line {row.line:,}: an edge needs a head and a tail.", ValueError())
-                continue
-            kind, leads = kinds[relation], relation_of(relation)
-            ends = [(head, entity_of(head)), (relation, leads)]
-            if kind is None:
-                ends.append((tail, entity_of(tail)))
-                yield ox.Quad(entity_of(head), leads, entity_of(tail))
+        edges: list[Edge] = []
+        for row in self._whole(rows, at.width):
+            head, tail = row.cells[at.head], row.cells[at.tail]
+            if head and tail:
+                edges.append((head, at.name_of(row, self._stem), tail))
             else:
-                yield ox.Quad(entity_of(head), leads, literal_of(tail, kind))
-            yield from (label_of(node, text) for text, node in ends if not is_address(text) and text not in named)
-            named.update(text for text, _ in ends)
-        told = listed((f"{name} ({'edges' if kind is None else kind.name})" for name, kind in kinds.items()), ", ")
-        self._note(f"{self._path}: {counted(len(whole), 'edge')}, one in each row. Relations: {told or 'none'}.")
+                self._problem(f"{self._path}, line {row.line:,}: an edge needs a head and a tail.", ValueError())
+        read = EdgeList(edges)
+        yield from read.statements()
+        self._note(f"{self._path}: {counted(len(edges), 'edge')}, one in each row. {read.told}")
 
     def _entities(self, header: _Row, rows: Iterator[_Row]) -> Iterator[ox.Quad]:
         names = _headers(header.cells)
@@ -224,12 +209,6 @@ def _edge_columns(rows: Sequence[_Row]) -> _Edges | None:
     relations = [row.cells[1] for row in rows]
     repeats = len(set(relations)) * 2 <= len(relations) and relations[0] in relations[1:]
     return _Edges(0, 1, 2, 3, 0) if repeats and kind_of("", relations) == TEXT else None
-
-
-def _value_kind(name: str, tails: Sequence[str], heads: set[str]) -> Kind | None:
-    """Return the kind of values that a relation has, or None where it leads to entities."""
-    kind = kind_of(name, tails)
-    return None if kind == TEXT or kind.datatype.endswith("anyURI") or not heads.isdisjoint(tails) else kind
 
 
 def _headers(cells: Sequence[str]) -> list[str]:

@@ -134,6 +134,7 @@ def chosen_relations_of(settings: Settings) -> ChosenRelations:
         aliases=settings.alias_relations,
         descriptions=settings.description_relations,
         types=settings.type_relations,
+        label_keys=settings.label_keys,
     )
 
 

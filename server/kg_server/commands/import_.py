@@ -50,6 +50,10 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
     type_: Annotated[
         list[str] | None, typer.Option("--type", metavar="RELATION", help="A relation to classes.")
     ] = None,
+    label_key: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TYPE=FEATURE", help="What names a type of nodes of a graph.json; repeatable."),
+    ] = None,
     relations: Annotated[
         str | None, typer.Option(help="Keep only these relations, and names in --languages: P31,P279.")
     ] = None,
@@ -70,6 +74,7 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
             alias_relations=_several(alias),
             description_relations=_several(description),
             type_relations=_several(type_),
+            label_keys=_several(label_key),
             prefixes=_several(prefix),
         )
         .settings

@@ -28,7 +28,9 @@ WAITING: Final = Progress("waiting", 0, 0, 0)
 
 def subgraph(
     context: typer.Context,
-    entities: Annotated[Path, typer.Option("--entities", metavar="FILE", help="Ids, one a line, or JSON lines.")],
+    entities: Annotated[
+        Path, typer.Option("--entities", metavar="FILE", help="Ids, one on each line, or JSON with them.")
+    ],
     out: Annotated[Path, typer.Option("--out", metavar="STORE", help="The store to build or replace.")],
     hops: Annotated[int, typer.Option(min=1, max=10, help="How many edges to go from them.")] = 3,
     graph: Annotated[str | None, typer.Option(help="`sample`, RDF files, a store, or an endpoint's URL.")] = None,

@@ -65,8 +65,8 @@ def test_hubs_left_outs_and_wrong_lines_are_said(cli: CommandLine, tmp_path: Pat
         "  line 2, 'Tokyo': 'Tokyo' is not an id. Expected a bare id as results show it, a prefixed name "
         "(wd:…, wdt:…, p:…, rdfs:…), or a full IRI (<http://…>). Retrieve finds the id of a name.",
         "  line 3, 'Q2': The graph has no such entity.",
-        '  line 4, \'{"id": "Q16"}\': It has none of the fields entity, entities, topic. '
-        "Name the one that holds ids with --field.",
+        '  line 4, \'{"id": "Q16"}\': It has none of the fields entity, entities, topic, topic_entity, '
+        "qid_topic_entity. Name the one that holds ids with --field.",
     ]
 
 
