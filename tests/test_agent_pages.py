@@ -102,7 +102,7 @@ asyncio.run(main())
     assert (run.stdout, run.returncode) == ("KnowledgeGraph\n", 0), run.stderr
 
 
-def test_a_notebook_whose_outputs_are_stale_is_shown_and_written_anew(tmp_path: Path) -> None:
+def test_a_notebook_whose_outputs_are_stale_is_written_anew(tmp_path: Path) -> None:
     for part in ("docs/examples", "tools"):
         shutil.copytree(ROOT / part, tmp_path / part)
     (tmp_path / "README.md").touch()
@@ -110,7 +110,5 @@ def test_a_notebook_whose_outputs_are_stale_is_shown_and_written_anew(tmp_path: 
     fresh = (ROOT / "docs" / "agents.ipynb").read_text(encoding="utf-8")
     assert [cell["cell_type"] for cell in json.loads(fresh)["cells"]].count("code") >= 5
     notebook.write_text(fresh.replace('"Answer: Frankfurt\\n"', '"Answer: Weimar\\n"'), encoding="utf-8")
-    stale = python("tools/update_docs.py", "--check", folder=tmp_path)
-    assert (stale.returncode, '-      "Answer: Weimar\\n",' in stale.stdout) == (1, True)
     assert python("tools/update_docs.py", folder=tmp_path).stdout == "docs/agents.ipynb is written anew.\n"
     assert notebook.read_text(encoding="utf-8") == fresh

@@ -143,16 +143,27 @@ def test_python_in_a_page_runs(block: Block, example_folder: Path) -> None:
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
+CONFIGURED = """
+import sys
+from contextlib import suppress
+from kg_server.cli import main
+for host in sys.argv[1:]:
+    with suppress(SystemExit):
+        main(["config", host], {})
+    print(end="\\0")
+"""
+"""Prints the block of each host, with a zero behind each."""
+
+
 def test_configuration_blocks_are_those_that_config_prints(tmp_path: Path) -> None:
     hosts: tuple[Host, ...] = ("claude", "cursor", "vscode", "codex")
     printed: dict[str, object] = {}
-    for host in hosts:
-        start = f"from kg_server.cli import main; main(['config', {host!r}], {{}})"
-        text = run("-c", start, XDG_CONFIG_HOME=str(tmp_path)).stdout
+    texts = run("-c", CONFIGURED, *hosts, XDG_CONFIG_HOME=str(tmp_path)).stdout.split("\0")
+    for host, text in zip(hosts, texts[:-1], strict=True):
         command = re.search(r'"?command"?\s*[:=]\s*("[^"]*")', text)
         assert command is not None
-        text = text.replace(command[1], '"kg-sextant"')
-        printed[host] = tomllib.loads(text) if host == "codex" else json.loads(text)
+        block = text.replace(command[1], '"kg-sextant"')
+        printed[host] = tomllib.loads(block) if host == "codex" else json.loads(block)
     shown = [json.loads(block.text) for block in blocks("json")]
     toml = [tomllib.loads(block.text) for block in blocks("toml") if block.page == "README.md"]
     assert printed["cursor"] == printed["claude"]

@@ -104,7 +104,9 @@ def test_the_image_is_small_and_runs_as_an_ordinary_user() -> None:
     lines = (ROOT / "Containerfile").read_text(encoding="utf-8").splitlines()
     words = [line.split() for line in lines if line and not line.startswith(("#", " "))]
     last = words[max(place for place, line in enumerate(words) if line[0] == "FROM") :]
-    assert all(line[1].endswith("-slim") for line in words if line[0] == "FROM")
+    (base,) = (line[1] for line in words if line[0] == "ARG")
+    assert (base.startswith("BASE="), base.endswith("-slim")) == (True, True)
+    assert {line[1] for line in words if line[0] == "FROM"} == {"${BASE}"}
     (user,) = (line[1] for line in last if line[0] == "USER")
     assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", user)
     assert ["ENTRYPOINT", '["kg-sextant"]'] in last

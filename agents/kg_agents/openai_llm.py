@@ -180,7 +180,9 @@ class OpenAiLlm:
                 f"{self._where} cannot be reached: {self._quoted(error.__cause__ or error)}. Check the base URL."
             ) from error
         except (openai.APIError, ValueError) as error:
-            raise LlmError(f"{self._where} answered with something that is no reply: {self._quoted(error)}.") from error
+            raise LlmError(
+                f"{self._where} answered with something other than a reply: {self._quoted(error)}."
+            ) from error
         return await self._ask(request)
 
     async def _posted(self, body: Mapping[str, object], request: LlmRequest) -> bytes:

@@ -54,7 +54,7 @@ def compared_kind_of(given: Literal, operator: Operator) -> ComparedKind | None:
     if operator == "~":
         raise InvalidRequest(f"~ looks for a text in texts; {given.value} is a {kind}.")
     if order_of(given) is None:
-        raise InvalidRequest(f"{given.value} is no {kind}.")
+        raise InvalidRequest(f"{given.value} is not a {kind}.")
     return kind
 
 

@@ -29,6 +29,8 @@ class OpenOptions:
             that was imported before keeps those of its import.
         graphs: IRIs of the named graphs to read; everything when empty.
         progress: Told about long work before the graph is open.
+        imports: Whether files are imported that are not in the cache, or have changed since; otherwise they are
+            answered from as they were imported last, and refused where they never were.
         endpoint: How the SPARQL endpoint is reached that the graph's name is the URL of; openly, and as plain SPARQL
             1.1, when None.
         wikidata: How Wikidata is reached; without a contact when None.
@@ -44,6 +46,7 @@ class OpenOptions:
     languages: tuple[str, ...] | None = None
     graphs: tuple[str, ...] = ()
     progress: OnProgress = ignore_progress
+    imports: bool = True
     endpoint: "EndpointOptions | None" = None
     wikidata: "WikidataOptions | None" = None
     answers_kept_s: float = 600.0

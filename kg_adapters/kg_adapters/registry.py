@@ -108,7 +108,7 @@ def _factory(point: EntryPoint) -> AdapterFactory:
             f"The adapter {in_quotes(point.name)} cannot be loaded from {point.value}: {error}."
         ) from error
     if not isinstance(factory, AdapterFactory):
-        raise Unsupported(f"The adapter {in_quotes(point.name)} is broken: {point.value} is no function.")
+        raise Unsupported(f"The adapter {in_quotes(point.name)} is broken: {point.value} is not a function.")
     return factory
 
 

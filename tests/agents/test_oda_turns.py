@@ -216,7 +216,7 @@ async def test_paths_between_two_candidates_are_facts_with_numbers(tmp_path: Pat
     ("reply", "reason"),
     [
         ("Keep: 99\nAction: GetNeighbor[c1]", "there is no fact 99."),
-        ("Keep: none\nAction: GetNeighbor[c7]", "'c7' is no candidate. There are c1 to c1; or Search[name] first."),
+        ("Keep: none\nAction: GetNeighbor[c7]", "'c7' is not a candidate. There are c1 to c1; or Search[name] first."),
         ("Keep: none\nAction: Answer", "there is no answer below Answer."),
         ("Keep: none\nAction: GetPath[c1, c1]", "GetPath takes two different entities."),
         ("Keep: none\nAction: Search[]", "Search needs a name"),

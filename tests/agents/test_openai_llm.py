@@ -84,7 +84,7 @@ async def test_a_service_that_is_busy_is_asked_again(status: int) -> None:
         (Failure(500), LlmUnavailable, "status 500"),
         (Failure(400, {"error": {"message": "no such sampling"}}), LlmError, "no such sampling"),
         (Failure(400, {"error": {"message": "maximum context length is 8"}}), PromptTooLong, "takes no prompt of"),
-        (Failure(200, b"<html>"), LlmError, "is no"),
+        (Failure(200, b"<html>"), LlmError, "other than a reply"),
     ],
 )
 async def test_a_refusal_says_who_refused_and_what_to_do(failure: Failure, kind: type[LlmError], said: str) -> None:
@@ -249,7 +249,7 @@ async def test_tokens_that_no_service_can_have_counted_are_estimated(usage: obje
 )
 async def test_what_is_no_reply_at_all_is_an_error(content: bytes, said: str) -> None:
     text = await refusal(LlmError, Failure(200, content))
-    assert ("answered with something that is no reply" in text, said in text) == (True, True)
+    assert ("answered with something other than a reply" in text, said in text) == (True, True)
 
 
 async def test_an_answer_that_comes_packed_though_nobody_asked_for_it_is_unpacked_within_bounds() -> None:

@@ -177,7 +177,7 @@ OWN = '{"question": "Q?", "answers": ["a"]}\n'
         ("qald10", '[{"question": "Q?", "answer": ["a"]}]', ", line 1: answer: it must be an object."),
         ("creak", '[\n{"sentence": "S.", "label": "maybe"}]', ", line 2: label: it must be 'true' or 'false'."),
         ("t-rex", '[{"input": "Faust author", "answer": "G"}]', ", line 1: input: the text must match pattern"),
-        ("webqsp", '{"Questions": 7}', ", line 1: 'Questions' is no array."),
+        ("webqsp", '{"Questions": 7}', ", line 1: 'Questions' is not an array."),
         ("webqsp", '{"Questions": [\n{"RawQuestion": 7}]}', ", line 2: RawQuestion: it must be a text."),
         ("simplequestions", '{"question": "q"}', ", line 1: topic: it is missing."),
         ("kgdata", "[\n\n{}]", ", line 3: A row has one of the fields sentence, input, RawQuestion, question, and"),

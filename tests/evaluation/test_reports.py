@@ -218,7 +218,7 @@ def test_a_suite_is_runs_and_sweeps_of_runs(tmp_path: Path) -> None:
         ("[common]", ": runs: it is missing."),
         ("other = 1\nruns = []", ": other: there is no such field."),
         ('[[runs]]\nname = "a"\nmethod = "tog"', "run 'a': benchmark: it is missing."),
-        ('[[runs]]\nname = "a/b"', "'a/b' is no name, or that of two runs."),
+        ('[[runs]]\nname = "a/b"', "'a/b' is not a valid name, or two runs have it."),
     ],
 )
 def test_what_is_wrong_in_a_suite_is_said(tmp_path: Path, text: str, message: str) -> None:

@@ -256,7 +256,7 @@ def test_the_dump_of_wikidata_is_read_line_by_line(tmp_path: Path) -> None:
             entity(
                 P2=[{"mainsnak": {"snaktype": "value", "datavalue": {"type": "quantity", "value": {"amount": "1;"}}}}]
             ),
-            "'1;' is no amount",
+            "'1;' is not an amount",
         ),
     ],
 )

@@ -134,7 +134,7 @@ async def test_any_other_name_is_an_error_that_lists_what_is_possible(name: str,
 
 
 @pytest.mark.usefixtures("installed")
-@pytest.mark.parametrize(("name", "message"), [("missing", "cannot be loaded from"), ("number", "is no function")])
+@pytest.mark.parametrize(("name", "message"), [("missing", "cannot be loaded from"), ("number", "is not a function")])
 async def test_a_broken_adapter_is_an_error_that_names_it(name: str, message: str, options: OpenOptions) -> None:
     with pytest.raises(Unsupported, match=f"adapter '{name}' .*{message}"):
         await open_graph(f"{name}:x", options)

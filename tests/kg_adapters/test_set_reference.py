@@ -175,7 +175,7 @@ def test_what_cannot_mean_anything_is_refused_when_it_is_made() -> None:
         Aggregated(FILMS, ValueOf(path("released"), "date"), "sum")
     with pytest.raises(InvalidRequest, match="two sets"):
         SharedBy((PEOPLE,))
-    with pytest.raises(InvalidRequest, match="1977-x is no date"):
+    with pytest.raises(InvalidRequest, match="1977-x is not a date"):
         compares(TRUE_YEAR, "<", typed("1977-x", "date"))
     with pytest.raises(InvalidRequest, match="is a number"):
         compares(TRUE_YEAR, "~", typed("19", "integer"))

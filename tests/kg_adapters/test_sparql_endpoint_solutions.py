@@ -77,7 +77,7 @@ def test_a_row_with_what_is_no_term_is_left_out_and_counted(written: dict[str, o
         (document({"x": {"type": "uri"}}), "at results.bindings.0.x.value"),
         (document({"y": {"type": "uri", "value": A.value}}), "a row binds a variable that its head does not name"),
         (document(term("a", "number")), "a term of the unknown type 'number'"),
-        (document(term({}, "uri")), "the value of a term of type 'uri' is no text"),
+        (document(term({}, "uri")), "the value of a term of type 'uri' is not a text"),
     ],
 )
 def test_a_document_of_another_shape_is_refused_with_the_place(written: object, problem: str) -> None:

@@ -104,7 +104,7 @@ def test_a_cut_off_file_is_named_with_its_sizes(store: Path) -> None:
 def test_a_file_of_the_right_size_that_is_no_array_is_an_error(store: Path) -> None:
     path = store / "index" / "out.neighbors.npy"
     path.write_bytes(b"x" * path.stat().st_size)
-    with pytest.raises(InvalidSource, match=rf"is damaged: index/out\.neighbors\.npy is no array\. {AGAIN}"):
+    with pytest.raises(InvalidSource, match=rf"is damaged: index/out\.neighbors\.npy is not an array\. {AGAIN}"):
         open_store(store)
 
 

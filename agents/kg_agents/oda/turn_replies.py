@@ -186,7 +186,7 @@ def _strange(written: str, offer: Offer) -> Unreadable:
     if named:
         return Unreadable(f"{written.strip()!r} may be {' or '.join(named)}. Write the number or the id.")
     most = f"c1 to c{len(offer.candidates)}" if offer.candidates else "none"
-    return Unreadable(f"{written.strip()!r} is no candidate. There are {most}; or Search[name] first.")
+    return Unreadable(f"{written.strip()!r} is not a candidate. There are {most}; or Search[name] first.")
 
 
 def _name(written: str) -> ActionName:

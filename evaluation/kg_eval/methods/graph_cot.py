@@ -20,7 +20,7 @@ _ACTION: Final = re.compile(
 _FINISH: Final = re.compile(r"(?:Action\s*\d*\s*:\s*)?Finish\[(.*)\]\.?", re.IGNORECASE | re.DOTALL)
 _LED: Final = re.compile(r"^(?:Thought|Action)\s*\d*\s*:\s*", re.IGNORECASE)
 _INVALID: Final = (
-    "This is no valid action. Valid are Retrieve[keyword], Feature[node, feature], Degree[node, relation], "
+    "This is not a valid action. Valid are Retrieve[keyword], Feature[node, feature], Degree[node, relation], "
     "Neighbor[node, relation] and Finish[answer]; one at a time, not inside another."
 )
 _ROW: Final = 5

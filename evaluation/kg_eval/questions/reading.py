@@ -155,7 +155,7 @@ class _Scanner:
         """Read the array that is a member of the only object."""
         found = re.search(rf'"{re.escape(member)}"\s*:\s*(?=\[)', self._text)
         if found is None:
-            raise self._wrong(f"{member!r} is no array")
+            raise self._wrong(f"{member!r} is not an array")
         self._at, self._counted, self._line = found.end(), 0, 1
         yield from self._elements()
 
@@ -200,4 +200,4 @@ class _Scanner:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no value of JSON")
+    raise ValueError(f"{name} is not a JSON value")

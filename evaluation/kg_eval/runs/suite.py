@@ -59,7 +59,7 @@ def read_suite(path: Path, defaults: Mapping[str, object]) -> dict[str, RunPlan]
     for each in suite.runs:
         for name, fields in _combined(each, {**defaults, **suite.common}):
             if name in plans or not name or name != Path(name).name:
-                raise InvalidPlan(f"The suite {path}: {name!r} is no name, or that of two runs.")
+                raise InvalidPlan(f"The suite {path}: {name!r} is not a valid name, or two runs have it.")
             plans[name] = _plan(path, name, fields)
     return plans
 

@@ -172,7 +172,7 @@ def _smallest(files: Iterable[SealedFile], room: int) -> Iterable[str]:
 def _array(path: str, content: mmap.mmap | bytes, kind: type[Number], dimensions: int) -> npt.NDArray[Number]:
     head = _HEADER.match(content[:_LONGEST_HEADER])
     if head is None or head.end() != 10 + int.from_bytes(head["length"], "little"):
-        raise Damage(f"{path} is no array")
+        raise Damage(f"{path} is not an array")
     shape = tuple(int(part) for part in head["shape"].split(b",") if part.strip())
     found = np.dtype(kind)
     if head["kind"].decode() != found.str or len(shape) != dimensions:

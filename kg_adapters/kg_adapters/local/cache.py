@@ -69,6 +69,18 @@ def cached_store(
     return store
 
 
+def earlier_store(paths: Sequence[Path], cache_folder: Path, options: ImportOptions) -> Path:
+    """Return the store of these files as they were when they were imported last; nothing is imported or written.
+
+    Raises:
+        InvalidSource: They were never imported like this.
+    """
+    store = cache_folder.absolute() / _key(paths, options)
+    if _opens(store) is None:
+        raise InvalidSource(f"{paths[0]} has not been imported yet.")
+    return store
+
+
 def sample_file(name: str) -> str:
     """Return the name of the archive that holds one of the graphs that are shipped with the package."""
     return f"{name.replace(':', '-')}.zip"

@@ -123,9 +123,7 @@ class EntityReader:
         except _Misshapen as error:
             self._problem(f"{self._name}, {place}: {error}.", error)
         except UnicodeEncodeError as error:
-            self._problem(
-                f"{self._name}, {place}: a text holds half of a surrogate pair, which is no character.", error
-            )
+            self._problem(f"{self._name}, {place}: a text holds half of a surrogate pair, not a character.", error)
         else:
             yield from found
 
@@ -225,7 +223,7 @@ def _time(parts: Mapping[str, Json]) -> ox.Literal | None:
 def _quantity(parts: Mapping[str, Json]) -> ox.Literal:
     amount, unit = _string(parts.get("amount")), _string(parts.get("unit") or _NO_UNIT).rpartition("/")[2]
     if _AMOUNT.fullmatch(amount) is None:
-        raise _Misshapen(f"{in_quotes(amount)} is no amount")
+        raise _Misshapen(f"{in_quotes(amount)} is not an amount")
     if unit in _UNITS:
         return ox.Literal(amount.removeprefix("+"), datatype=ox.NamedNode("http://qudt.org/vocab/unit/" + _UNITS[unit]))
     if unit not in {_NO_UNIT, "Q199"}:

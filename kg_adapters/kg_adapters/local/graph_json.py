@@ -75,7 +75,7 @@ def _nodes(text: JsonStream, name: str, problem: Problem, label_keys: LabelKeys)
                 problem(f"{error}.", error)
             except UnicodeEncodeError as error:
                 problem(
-                    f"{place}, node {in_quotes(node)}: a text holds half of a surrogate pair, which is no character.",
+                    f"{place}, node {in_quotes(node)}: a text holds half of a surrogate pair, not a character.",
                     error,
                 )
     text.end()

@@ -28,7 +28,7 @@ def _open(name: str, options: OpenOptions) -> KGAdapter:
 
 def _folder(name: str, options: OpenOptions) -> Path:
     from kg_adapters.local.build import ImportOptions  # noqa: PLC0415 - see above
-    from kg_adapters.local.cache import cached_store, sample_store  # noqa: PLC0415 - see above
+    from kg_adapters.local.cache import cached_store, earlier_store, sample_store  # noqa: PLC0415 - see above
     from kg_adapters.local.store import is_store  # noqa: PLC0415 - see above
     from kg_adapters.local.swap import recover  # noqa: PLC0415 - see above
 
@@ -44,4 +44,6 @@ def _folder(name: str, options: OpenOptions) -> Path:
     )
     if options.languages is not None:
         chosen = replace(chosen, vocabulary=replace(chosen.vocabulary, languages=options.languages))
+    if not options.imports:
+        return earlier_store([path], options.cache_folder, chosen)
     return cached_store([path], options.cache_folder, chosen, options.progress)

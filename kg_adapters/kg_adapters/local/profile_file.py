@@ -164,7 +164,7 @@ class _Reader:
     def _iri(self, number: int) -> Iri:
         term = self._terms[number]
         if not isinstance(term, Iri):
-            raise InvalidRequest(f"{term} is no relation.")
+            raise InvalidRequest(f"{term} is not a relation.")
         return term
 
     def _class(self, row: _Class) -> ClassProfile:

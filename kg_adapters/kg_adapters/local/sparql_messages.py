@@ -96,4 +96,4 @@ def _term(term: WireTerm) -> Term | None:
         case [str(value), str(datatype), language]:
             return Literal(value, Iri(datatype), language)
         case _:
-            raise BackendError(f"A SPARQL worker answered {term!r}, which is no term. Report this as a bug.")
+            raise BackendError(f"A SPARQL worker answered {term!r}, which is not an RDF term. Report this as a bug.")

@@ -181,9 +181,9 @@ class _Terms:
         """
         kind, value = binding.type, binding.value
         if kind == "triple":
-            raise InvalidRequest("A quoted triple is no term here.")
+            raise InvalidRequest("A quoted triple cannot be an entity or a value here.")
         if not isinstance(value, str):
-            raise UnreadableAnswer(f"the value of a term of type {in_quotes(kind, 40)} is no text")
+            raise UnreadableAnswer(f"the value of a term of type {in_quotes(kind, 40)} is not a text")
         match kind:
             case "uri":
                 return self._node(value)
@@ -201,7 +201,7 @@ class _Terms:
 
     def _literal(self, value: str, datatype: str | None, language: str | None) -> Literal:
         if _HALF_A_CHARACTER.search(value) is not None:
-            raise InvalidRequest("A lone surrogate is no character.")
+            raise InvalidRequest("Half of a surrogate pair is not a character.")
         if language:
             if _LANGUAGE.fullmatch(language) is None:
                 raise InvalidRequest(f"{in_quotes(language)} is not a language tag.")

@@ -97,4 +97,4 @@ def _from_engine(term: pyoxigraph.NamedNode | pyoxigraph.BlankNode | pyoxigraph.
         case pyoxigraph.Literal():
             return Literal(term.value, Iri(term.datatype.value), term.language)
         case pyoxigraph.Triple():
-            raise InvalidRequest("A quoted triple is no term here.")
+            raise InvalidRequest("A quoted triple cannot be an entity or a value here.")

@@ -119,15 +119,15 @@ def _shell(context: typer.Context) -> str:
 
 @asynccontextmanager
 async def _asked(context: typer.Context) -> "AsyncGenerator[tuple[KGAdapter, list[Tool]]]":
-    """Open the graph that the command names so far, and a server of it."""
+    """Open the graph that the command names so far, as far as it was imported, and a server of it."""
     from mcp import Client
 
     from kg_server.app import build_server
-    from kg_server.commands.graphs import opened
+    from kg_server.commands.graphs import opened_if_imported
 
     # The words before the command have not been carried out, and so `--config` is not known.
     called = context.find_object(Invocation) or Invocation({})
     graph = context.params.get("graph")
     settings = called.load(graph=graph if isinstance(graph, str) else None).settings
-    async with opened(settings) as opened_graph, Client(build_server(opened_graph, settings)) as client:
+    async with opened_if_imported(settings) as opened_graph, Client(build_server(opened_graph, settings)) as client:
         yield opened_graph, (await client.list_tools()).tools

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from kg_adapters.chosen_relations import ChosenRelations, chosen_prefixes
-from kg_adapters.errors import KGError
+from kg_adapters.errors import InvalidSource, KGError
 from kg_adapters.progress import OnProgress
 from kg_adapters.protocol import KGAdapter, SupportsLearning
 from kg_adapters.reading_limits import ReadingLimits
@@ -36,6 +36,28 @@ async def opened(settings: Settings) -> AsyncGenerator[KGAdapter]:
     """
     with shown_progress() as progress:
         graph = await _open(settings, progress)
+    try:
+        yield graph
+    finally:
+        await graph.aclose()
+
+
+@asynccontextmanager
+async def opened_if_imported(settings: Settings) -> AsyncGenerator[KGAdapter]:
+    """Open the graph like `opened`, but never import files: those that never were answer no question about the graph.
+
+    Raises:
+        KGError: There is no such graph, or it cannot be opened.
+    """
+    from kg_adapters.local.pending import PendingAdapter
+
+    graph: KGAdapter
+    try:
+        graph = await _open(settings, imports=False)
+    except InvalidSource:
+        if not _is_path(settings.graph):
+            raise
+        graph = PendingAdapter(Path(settings.graph))
     try:
         yield graph
     finally:
@@ -138,7 +160,7 @@ def chosen_relations_of(settings: Settings) -> ChosenRelations:
     )
 
 
-async def _open(settings: Settings, *told: OnProgress) -> KGAdapter:
+async def _open(settings: Settings, *told: OnProgress, imports: bool = True) -> KGAdapter:
     from kg_adapters.local.sparql_pool import SparqlLimits
 
     progress = StoppableProgress(*told)
@@ -147,6 +169,7 @@ async def _open(settings: Settings, *told: OnProgress) -> KGAdapter:
         cache_folder=settings.cache_folder,
         languages=settings.languages,
         progress=progress,
+        imports=imports,
         endpoint=endpoint_of(settings),
         wikidata=wikidata_of(settings),
         answers_kept_s=settings.endpoint_answers_kept_s,

@@ -67,7 +67,7 @@ def kept_by_literal(of: SetExpression, way: Way, operator: Operator, given: Lite
     """
     kind, order, shown = compared_as(kind_of(given.datatype)), order_of(given), in_quotes(given.value, MAX_LABEL)
     if kind is not None and order is None:
-        raise Unfit(f"{shown} is no {kind} that can be compared with.")
+        raise Unfit(f"{shown} is not a {kind} that values can be compared with.")
     if not way.to_values:
         if kind != "number" or order is None or not order.is_integer():
             raise Unfit(f"{way.name} leads to nodes, not to values: compare it with a whole number, not with {shown}.")

@@ -119,6 +119,30 @@ def test_a_shell_completes_tools_arguments_and_entities(
     assert [line.partition("\t")[0] for line in run.out.splitlines()][: len(expected)] == expected
 
 
+def test_completion_imports_no_file_and_offers_what_was_imported_before(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    graph = write_graph(tmp_path)
+
+    def offered(*words: str) -> list[str]:
+        environ = {"COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1), COMPLETING: "complete_bash"}
+        for name, value in environ.items():
+            monkeypatch.setenv(name, value)
+        run = cli.run(**environ, KG_SEXTANT_GRAPH=str(graph), KG_SEXTANT_CACHE_FOLDER=str(cli.cache))
+        for name in environ:
+            monkeypatch.delenv(name)
+        return run.out.splitlines()
+
+    entity = ("kg-sextant", "call", "Feature", "entity", "=", "Jap")
+    assert offered("kg-sextant", "call", "GetN") == ["GetNeighbor"]
+    assert offered("kg-sextant", "call", "Feature", "") == ["entity=", "feature="]
+    assert offered(*entity) == []
+    cli.run("call", "Degree", "entity=Q17", "--graph", str(graph))
+    assert offered(*entity) == ["Japan"]
+    graph.write_text(graph.read_text(encoding="utf-8") + "# more\n", encoding="utf-8")
+    assert offered(*entity) == ["Japan"]
+
+
 ANSWERS: list[tuple[dict[str, object], str]] = [
     ({"truth": True, "variables": [], "rows": []}, "answer\ntrue"),
     (
