@@ -1,6 +1,7 @@
 """One question of each kind about the bundled world is put to every agent."""
 
 from contextlib import aclosing
+from pathlib import Path
 from statistics import median
 
 import pytest
@@ -36,6 +37,11 @@ async def test_a_model_that_asks_for_what_a_question_needs_is_right_and_says_whe
         )
     assert [(each.text, each.source) for each in denied[0].answer.answers] == [("false", "computed")]
     assert len(found) == 19
+    page = (Path(__file__).parents[1] / "docs" / "agents.md").read_text(encoding="utf-8")
+    shown = next(each for each in found if each.asked.id == ("q01" if agent == "tools" else "q08"))
+    assert shown.asked.question in page or agent == "tools"
+    assert [step.action for step in shown.answer.steps if step.action not in page] == []
+    assert [text for text in shown.answer.texts if text not in page] == []
     assert sum(each.right for each in found) >= 18, [each.asked.id for each in found if not each.right]
     assert all(answer.source in {"graph", "computed"} for each in found for answer in each.answer.answers)
     absent = {each.asked.kind: each.answer.status for each in found if not each.asked.answers}
