@@ -17,12 +17,12 @@ from kg_agents.graph_counselor import (
     Judgement,
     Step,
 )
-from kg_agents.graph_counselor.support import Read
 from kg_agents.graph_values import Labels
 from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.llm import Completion, LlmRequest, Usage
 from kg_agents.replay import Replay
 from kg_agents.scripted_llm import ScriptedLlm
+from kg_agents.support import Read
 from kg_agents.trace import RunLine, Trace
 from kg_agents.traced import TracedLlm, TracedTools
 

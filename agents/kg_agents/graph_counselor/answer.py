@@ -11,7 +11,7 @@ from kg_agents.graph_counselor.attempts import Attempt
 from kg_agents.graph_counselor.run import Run
 from kg_agents.graph_counselor.scratchpad import Step
 from kg_agents.graph_counselor.settings import CounselorSettings
-from kg_agents.graph_counselor.support import sources
+from kg_agents.support import sources
 
 REJECTED: Final = "No attempt was judged to be right; this is the last answer."
 

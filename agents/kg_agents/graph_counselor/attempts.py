@@ -6,8 +6,8 @@ from typing import TypeAlias
 
 from kg_agents.graph_counselor.actions import NOT_IN_GRAPH
 from kg_agents.graph_counselor.scratchpad import Step
-from kg_agents.graph_counselor.support import Read
 from kg_agents.graph_counselor.verdicts import Judgement
+from kg_agents.support import Read
 
 End: TypeAlias = Choice["finished", "steps", "unreadable", "stopped"]
 """How an attempt ended: with an answer, at the limit of steps, with replies that could not be read, or with the run."""

@@ -10,9 +10,9 @@ import anyio
 from kg_agents.dialogue import RunEnded
 from kg_agents.graph_counselor.actions import Query
 from kg_agents.graph_counselor.scratchpad import Step
-from kg_agents.graph_counselor.support import Read, Worked, is_worked_out
 from kg_agents.graph_values import Composed, Labels, Triple
 from kg_agents.knowledge import KnowledgeGraph
+from kg_agents.support import Read, Worked, is_worked_out
 from kg_agents.tool_calls import ToolError, ToolRefusal
 
 _NO_STATEMENT: Final = frozenset({"error", "none", "at least"})

@@ -8,9 +8,9 @@ from kg_agents.graph_counselor.actions import Finish, Query
 from kg_agents.graph_counselor.attempts import Attempt, End
 from kg_agents.graph_counselor.observations import Observation
 from kg_agents.graph_counselor.scratchpad import Step
-from kg_agents.graph_counselor.support import Read
 from kg_agents.graph_values import Labels
 from kg_agents.grounding import shown
+from kg_agents.support import Read
 from kg_agents.texts import clipped
 
 MAX_GIST: Final = 160

@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Final
 
 from kg_agents.answers import Answer
-from kg_agents.graph_counselor.support import named_in, sources
 from kg_agents.graph_values import Labels, Triple
 from kg_agents.grounding import concluded, shown
+from kg_agents.support import named_in, sources
 from kg_agents.tools.final import FinalAnswer
 from kg_agents.tools.readings import Reading
 

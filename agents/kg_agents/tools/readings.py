@@ -6,8 +6,8 @@ from typing import Final, TypeAlias
 
 from pydantic import TypeAdapter, ValidationError
 
-from kg_agents.graph_counselor.support import Read, Worked, is_worked_out
 from kg_agents.graph_values import Labels, Triple
+from kg_agents.support import Read, Worked, is_worked_out
 from kg_agents.texts import clipped
 from kg_agents.tool_answers import GROUP, ROW, group_of, triple_of
 from kg_agents.tool_calls import ToolCall, UnreadableAnswer

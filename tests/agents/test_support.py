@@ -19,10 +19,10 @@ from kg_agents.graph_counselor.scratchpad import (
     shortenings,
     written,
 )
-from kg_agents.graph_counselor.support import Read, Worked, is_worked_out, sources
 from kg_agents.graph_values import Labels
 from kg_agents.grounding import BY_MODEL, MAX_FACTS
 from kg_agents.knowledge import KnowledgeGraph
+from kg_agents.support import Read, Worked, is_worked_out, sources
 
 LABELS = Labels({"Q1": "Goethe", "Q2": "Lili Schönemann", "Q3": "Offenbach am Main", "Q4": "Faust", "Q5": "Hesse"})
 PARTNER, BORN = ("Q1", "P451", "Q2"), ("Q2", "P19", "Q3")
