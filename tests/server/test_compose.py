@@ -191,7 +191,7 @@ async def test_a_hub_is_walked_whole_however_far_an_expression_goes(hub: LocalAd
 @pytest.mark.parametrize("max_tokens", [300, 1_000, 2_000])
 async def test_both_forms_stay_within_the_budget(sample: LocalAdapter, max_tokens: int) -> None:
     expression = "Neighbor[Neighbor[Q30, -P27], P19], Neighbor[Q64, -P19], Retrieve[John Adams], Degree[Q1490]"
-    reply = await composed(sample, expression, Settings(max_tokens=max_tokens))
+    reply = await composed(sample, expression, Settings(max_tokens=max_tokens, timeout_s=60))
     assert token_count(reply.text) <= max_tokens
     assert token_count(json.dumps(reply.data, ensure_ascii=False, separators=(",", ":"))) <= max_tokens
     assert reply.data["status"] == "truncated"
