@@ -29,10 +29,15 @@ def _slim(schema: Mapping[str, Any], keys: tuple[str, ...]) -> Schema:
 
 
 def _without_texts(schema: Schema) -> Schema:
-    """Return a schema in which what is not said to be anything else is text."""
+    """Return a schema in which what is not said to be anything else is text, or what its description shows."""
     properties: Mapping[str, Schema] = schema["properties"]
-    plain = {name: {} if each == {"type": "string"} else each for name, each in properties.items()}
+    said = {name: each for name, each in properties.items() if each != {"type": "string"}}
+    plain = {name: {key: said[name][key] for key in _telling(said.get(name, {}))} for name in properties}
     return schema | {"properties": plain}
+
+
+def _telling(field: Schema) -> tuple[str, ...]:
+    return ("description",) if "description" in field else tuple(field)
 
 
 def _always(schema: Mapping[str, Any]) -> Schema:
@@ -52,6 +57,9 @@ def _field(field: Schema, keys: tuple[str, ...]) -> Schema:
     whole = {**alternatives[0], **field} if len(alternatives) == 1 else field
     if len(alternatives) > 1:
         whole = {**field, "type": [each["type"] for each in alternatives if "type" in each]}
+    items: Schema = whole.get("items") or {}
+    if items and "anyOf" not in items:
+        whole = {**whole, "items": _field(items, keys)}
     return {key: whole[key] for key in keys if whole.get(key) is not None and not _goes_without_saying(key, whole[key])}
 
 

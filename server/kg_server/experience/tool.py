@@ -47,7 +47,7 @@ class RecallTool:
         server.provide(self.recall, "Recall", reading(self._graph))
 
     async def recall(self, question: Asked) -> CallToolResult:
-        """Show solved questions like this one, as examples."""
+        """Show solved questions like this one."""
         found = await self._store.like(self._graph.name, question, MOST)
         return solved_answer(found, self._max_tokens).to_mcp()
 
