@@ -77,7 +77,7 @@ def tool_calls() -> Iterator[tuple[str, tuple[str, ...]]]:
         given = words is not None and any(word == "-" or word.startswith("@") for word in words)
         if words is not None and words[0] == "call" and "--graph" not in words and not given:
             yield words[1], tuple(word for word in words[2:] if "=" in word)
-        if line.startswith("inspect "):
+        if line.startswith("inspect ") and "--tool-name" in line:
             yield _inspected(shlex.split(line))
 
 

@@ -54,7 +54,7 @@ def _required(schema: Mapping[str, Any]) -> Schema:
 def _field(field: Schema, keys: tuple[str, ...]) -> Schema:
     """Return a field without its null alternative: an optional argument is left out, not null."""
     alternatives: list[Schema] = [each for each in field.get("anyOf", ()) if each.get("type") != "null"]
-    whole = {**alternatives[0], **field} if len(alternatives) == 1 else field
+    whole: Schema = {**alternatives[0], **field} if len(alternatives) == 1 else field
     if len(alternatives) > 1:
         whole = {**field, "type": [each["type"] for each in alternatives if "type" in each]}
     items: Schema = whole.get("items") or {}

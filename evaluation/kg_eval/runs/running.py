@@ -1,29 +1,27 @@
 """A run from its plan: each question once, several at a time, kept as it goes."""
 
 import time
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 import anyio
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
-from kg_agents.dialogue import FailedReply, RunEnded
-from kg_agents.experience import ExperiencedLlm, Learned, OwnQuestion, solved_before
 from kg_agents.llm import AgentError, Llm
-from kg_agents.tool_calls import Toolbox, ToolError
+from kg_agents.tool_calls import Toolbox
 from kg_boundary.private_files import private_folder, write_private
 from kg_boundary.shown import json_text
-from kg_eval.methods.catalog import FIND_ENTITIES, LEARN, NEED_ENTITIES, WITHOUT_GRAPH, method_of
-from kg_eval.methods.method import Asked, Means, Method, MethodAnswer
+from kg_eval.methods.catalog import method_of
+from kg_eval.methods.method import Means, Method
 from kg_eval.outcomes import Outcome
 from kg_eval.questions import Record, read_questions
+from kg_eval.runs.answering import FAILED, Learn, asked, check
 from kg_eval.runs.journal import Journal, OutcomeLine, read_lines
 from kg_eval.runs.kept import Account, KeptLlm, KeptTools
-from kg_eval.runs.linking import NO_TOPIC, NONE_GIVEN, Linked, golds_in, linked
 from kg_eval.runs.plan import InvalidPlan, RunPlan, drawn
 
 PLAN_FILE: Final = "run.json"
@@ -32,8 +30,6 @@ FAILURES_IN_A_ROW: Final = 5
 """After so many questions in a row that the model or the graph failed to answer, the run ends."""
 
 AT_ONCE: Final = 4
-_FAILED: Final = frozenset({"model", "graph"})
-"""Ends of a question that say nothing of the method: it is asked again when the run goes on."""
 
 
 class RunFailed(AgentError):
@@ -47,10 +43,6 @@ class Models:
     llm: Llm
     judge: Llm | None = None
     reflector: Llm | None = None
-
-
-Learn: TypeAlias = Callable[[Learned], Awaitable[object]]
-"""Keeps a question that was solved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +81,7 @@ async def run(
         RunFailed: The model or the graph fails again and again.
     """
     records = drawn(read_questions(plan.benchmark, plan.data), plan.sample, plan.seed)
-    _check(plan)
+    check(plan)
     questions = _Questions(
         plan, method_of(plan.method, plan.settings), tools, models, folder, on_progress, len(records), learn
     )
@@ -141,7 +133,7 @@ class _Questions:
 
     def _take(self, outcome: Outcome, journal: Journal) -> None:
         """Keep what came of a question, unless the model or the graph failed: then it is asked again next time."""
-        if outcome.stop_reason in _FAILED and not outcome.answers:
+        if outcome.stop_reason in FAILED and not outcome.answers:
             self.failed, self.in_a_row, self.reason = self.failed + 1, self.in_a_row + 1, outcome.explanation
             return
         self.in_a_row = 0
@@ -152,22 +144,9 @@ class _Questions:
         account = Account()
         began = time.monotonic()
         means = self._means(number, journal, account)
-        try:
-            outcome = await self._answered(record, means)
-        except RunEnded as end:
-            outcome = Outcome(record, stop_reason=end.limit, explanation=str(end))
-        except FailedReply as failure:
-            outcome = Outcome(record, stop_reason="unreadable", explanation=str(failure))
-        except ToolError as error:
-            outcome = Outcome(record, stop_reason="graph", explanation=str(error))
+        outcome = await asked(record, self.plan, self.method, means, self.learn)
         took = time.monotonic() - began + account.earlier_s
-        return replace(
-            outcome,
-            usage=account.usage,
-            tool_calls=account.tool_calls,
-            seconds=round(took, 3),
-            unreadable=dict(means.unreadable),
-        )
+        return replace(outcome, usage=account.usage, tool_calls=account.tool_calls, seconds=round(took, 3))
 
     def _means(self, number: int, journal: Journal, account: Account) -> Means:
         def kept(llm: Llm | None) -> Llm | None:
@@ -181,46 +160,6 @@ class _Questions:
             kept(models.reflector),
             self.plan.seed + number,
         )
-
-    async def _answered(self, record: Record, means: Means) -> Outcome:
-        """Find the entities, then the answer.
-
-        Raises:
-            RunEnded: A limit is reached, or the model fails.
-            ToolError: The graph does not answer.
-        """
-        found = Linked()
-        if self.plan.method not in WITHOUT_GRAPH:
-            finds = self.plan.method in FIND_ENTITIES and self.plan.linking == "model"
-            found = Linked() if finds else await linked(record, self.plan.linking, means)
-            if self.plan.linking == "gold" and not found.entities:
-                if record.topics:
-                    return Outcome(record, missing_topics=found.missing, skipped=NO_TOPIC)
-                if self.plan.method in NEED_ENTITIES:
-                    return Outcome(record, skipped=NONE_GIVEN)
-        if record.edge is not None:
-            record = replace(record, golds=await golds_in(record.edge, record.golds, means.graph))
-        asked = Asked(record.question, found.entities, self.plan.graph)
-        if self.plan.learn:
-            own = OwnQuestion(means.tools, record.question)
-            means = replace(means, tools=own, llm=ExperiencedLlm(means.llm, await solved_before(own, record.question)))
-        answer = await self.method.answer(asked, means)
-        if self.plan.learn and self.learn is not None and answer.learned is not None:
-            await self.learn(answer.learned)
-        return _outcome(record, answer, found)
-
-
-def _outcome(record: Record, answer: MethodAnswer, found: Linked) -> Outcome:
-    return Outcome(
-        record,
-        answer.prediction,
-        answer.answers,
-        answer.model_answer,
-        answer.status,
-        answer.stop_reason,
-        answer.explanation,
-        missing_topics=found.missing,
-    )
 
 
 def journal_path(folder: Path, number: int) -> Path:
@@ -275,10 +214,3 @@ def _keep_plan(plan: RunPlan, folder: Path) -> None:
     if kept != plan:
         named = [name for name in RunPlan.model_fields if getattr(kept, name) != getattr(plan, name)]
         raise InvalidPlan(f"{folder} holds a run with another {', '.join(named)}. Choose another --out.")
-
-
-def _check(plan: RunPlan) -> None:
-    if plan.linking == "none" and plan.method in NEED_ENTITIES:
-        raise InvalidPlan(f"{plan.method} begins from entities. Choose --linking gold or --linking model.")
-    if plan.learn and plan.method not in LEARN:
-        raise InvalidPlan(f"{plan.method} learns nothing. Choose one of {', '.join(sorted(LEARN))} with --learn.")
