@@ -18,7 +18,7 @@ from kg_server.experience.likeness import Likened
 from kg_server.memory.sqlite_file import failures_of
 
 FORMAT: Final = 1
-BUSY_S: Final = 5.0
+BUSY_S: Final = 30.0
 MAX_SOLVED: Final = 1_000
 """How many questions are kept of one graph; the oldest give way."""
 
