@@ -16,6 +16,7 @@ from cli_runs import COMMAND, CommandLine
 from kg_adapters.errors import InvalidSource
 from kg_adapters.local.build import ImportOptions, build_store
 from kg_adapters.local.reader import SourceReader
+from kg_adapters.local.rows import line_of
 from kg_adapters.local.sources import Source
 from kg_adapters.local.store import open_store
 from kg_adapters.progress import Progress
@@ -73,7 +74,11 @@ def declaring(declaration: str) -> bytes:
 def read(folder: Path, name: str, content: bytes, limits: ReadingLimits = LIMITS) -> list[str]:
     path = folder / name
     path.write_bytes(content)
-    return [str(quad) for quad in SourceReader(limits=limits).read(Source(path, name))]
+    return [
+        line_of(row).removesuffix(" .\n")
+        for rows in SourceReader(limits=limits).read(Source(path, name))
+        for row in rows
+    ]
 
 
 def test_nested_entities_are_refused_before_they_are_expanded(tmp_path: Path) -> None:

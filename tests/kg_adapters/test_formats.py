@@ -15,6 +15,7 @@ from kg_adapters.errors import InvalidSource
 from kg_adapters.local.build import ImportOptions, ImportReport, build_store
 from kg_adapters.local.reader import SourceReader
 from kg_adapters.local.recognition import parts_of
+from kg_adapters.local.rows import line_of
 from kg_adapters.local.sources import gather_sources
 from kg_adapters.local.store import open_store
 from kg_adapters.reading_limits import ReadingLimits
@@ -38,10 +39,11 @@ def read(path: Path, limits: ReadingLimits | None = None, **options: object) -> 
     limits = limits or ReadingLimits()
     reader = SourceReader(limits=limits)
     return [
-        str(quad)
+        line_of(row).removesuffix(" .\n")
         for file in gather_sources([path]).files
         for part in parts_of(file, limits)
-        for quad in reader.read(part)
+        for rows in reader.read(part)
+        for row in rows
     ]
 
 

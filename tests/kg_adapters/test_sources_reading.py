@@ -7,6 +7,7 @@ import pytest
 
 from kg_adapters.errors import InvalidSource
 from kg_adapters.local.reader import SourceReader
+from kg_adapters.local.rows import line_of
 from kg_adapters.local.sources import gather_sources
 
 A_P_B = "<http://e/a> <http://e/p> <http://e/b>"
@@ -21,7 +22,12 @@ def write(folder: Path, name: str, content: str | bytes) -> Path:
 
 
 def read(reader: SourceReader, *paths: Path) -> list[str]:
-    return [str(quad) for source in gather_sources(paths).files for quad in reader.read(source)]
+    return [
+        line_of(row).removesuffix(" .\n")
+        for source in gather_sources(paths).files
+        for rows in reader.read(source)
+        for row in rows
+    ]
 
 
 @pytest.mark.parametrize(
@@ -293,5 +299,5 @@ def test_the_position_in_the_file_grows_while_it_is_read(tmp_path: Path) -> None
     reader = SourceReader()
     assert reader.position == 0
     positions = [reader.position for source in gather_sources([path]).files for _ in reader.read(source)]
-    assert positions == [path.stat().st_size] * 10
+    assert set(positions) == {path.stat().st_size}
     assert reader.position == path.stat().st_size

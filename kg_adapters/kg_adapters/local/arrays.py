@@ -1,8 +1,7 @@
 """From statements to the arrays of an index: everything is numbered while it arrives and sorted at the end."""
 
 from array import array
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -11,12 +10,10 @@ from kg_adapters.local.collections import Structure
 from kg_adapters.local.index import Bytes, EdgeTable, FeatureTable, GraphIndex, Ints, LinkTable, Longs, StringTable
 from kg_adapters.local.list_orders import list_orders
 from kg_adapters.local.property_names import names_of_relations
+from kg_adapters.local.rows import Row, tag_of
 from kg_adapters.local.skos_xl import plain_labels
 from kg_adapters.local.unfolding import Numbered, Orders, Texts, unfolded
 from kg_adapters.terms import XSD_STRING, Iri
-
-Feature: TypeAlias = tuple[str, str, str, str, str | None]
-"""A literal: its head's `node_key`, its relation's IRI, its text, its datatype's IRI and its language."""
 
 
 class IndexBuilder:
@@ -52,7 +49,19 @@ class IndexBuilder:
         datatypes.append(self._datatypes[datatype])
         languages.append(-1 if language is None else self._languages[language])
 
-    def add_plain_labels(self) -> list[Feature]:
+    def add_rows(self, rows: Iterable[Row]) -> None:
+        """Add statements of both kinds."""
+        nodes, relations = self._nodes, self._relations
+        heads, between, tails = self._edges
+        for head, relation, tail, datatype, language in rows:
+            if datatype is not None:
+                self.add_feature(head, relation, tail, datatype, None if language is None else tag_of(language))
+                continue
+            heads.append(nodes[head])
+            between.append(relations[relation])
+            tails.append(nodes[tail])
+
+    def add_plain_labels(self) -> list[Row]:
         """Add the labels that follow from those of SKOS-XL and of Wikidata's properties, and return them."""
         edges = tuple(_as_ints(column) for column in self._edges)
         heads, relations = (_as_ints(column) for column in self._features[:2])
@@ -70,7 +79,7 @@ class IndexBuilder:
             return []
         values, datatypes, languages = map(list, (self._values, self._datatypes, self._languages))
         _, _, value, kind, language = self._features
-        labels: list[Feature] = [
+        labels: list[Row] = [
             (
                 owner,
                 relation,
@@ -81,8 +90,7 @@ class IndexBuilder:
             for relation, owners, rows in found
             for owner, row in zip(owners, rows, strict=True)
         ]
-        for label in labels:
-            self.add_feature(*label)
+        self.add_rows(labels)
         return labels
 
     def finish(self, vocabulary: Vocabulary | None = None, *, unfold: bool = False) -> GraphIndex:

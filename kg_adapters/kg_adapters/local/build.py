@@ -1,16 +1,13 @@
 """An import: from files to a store."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
-from itertools import islice
 from pathlib import Path
-from typing import Final
 
 import numpy as np
-import pyoxigraph as ox
 
 from kg_adapters.chosen_relations import ChosenRelations
 from kg_adapters.errors import InvalidRequest, InvalidSource
@@ -21,14 +18,15 @@ from kg_adapters.local.index import GraphIndex, open_index, save_index
 from kg_adapters.local.names import bare_relations, edges_by_relation
 from kg_adapters.local.namespaces import choose_prefixes
 from kg_adapters.local.naming import Naming, naming_of
-from kg_adapters.local.numbering import add_quad, stated
 from kg_adapters.local.profile_file import write_profile
 from kg_adapters.local.read_filter import ReadFilter
 from kg_adapters.local.reader import SourceReader
 from kg_adapters.local.recognition import parts_of
+from kg_adapters.local.rows import Row
 from kg_adapters.local.schema_file import write_schema
-from kg_adapters.local.seal import file_sha256, seal_oxigraph
+from kg_adapters.local.seal import file_sha256
 from kg_adapters.local.sources import Source, Sources, gather_sources, look
+from kg_adapters.local.sparql_part import AddRows, sparql_part
 from kg_adapters.local.store import (
     FORMAT,
     INDEX_FOLDER,
@@ -44,9 +42,6 @@ from kg_adapters.local.swap import exclusively, replacing
 from kg_adapters.local.text_index import build_text_index
 from kg_adapters.progress import OnProgress, Progress, Stage, ignore_progress
 from kg_adapters.reading_limits import ReadingLimits
-
-# Oxigraph sorts what it is given at once in memory: this many quads take about 100 MB.
-_BATCH: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,30 +188,23 @@ class _Import:
     def _read(self, folder: Path) -> IndexBuilder:
         """Read every file once, for the index and for Oxigraph."""
         builder = IndexBuilder(self._vocabulary)
-        store = ox.Store(folder / OXIGRAPH_FOLDER) if self._options.sparql else None
-        for file in self._files:
-            self._steps.tell("reading")
-            for part in self._parts[file.path]:
-                self._read_part(part, builder, store)
-            self._steps.done += self._states[file.path].size
-        self._reader.check_graphs()
-        labels = builder.add_plain_labels()
-        if store is not None:
-            store.extend(map(stated, labels))
-            store.optimize()
-            store.flush()
-            del store
-            seal_oxigraph(folder / OXIGRAPH_FOLDER)
+        part = sparql_part(folder / OXIGRAPH_FOLDER) if self._options.sparql else nullcontext(_add_nowhere)
+        with part as add_for_sparql:
+            for file in self._files:
+                self._steps.tell("reading")
+                for source in self._parts[file.path]:
+                    self._read_part(source, builder, add_for_sparql)
+                self._steps.done += self._states[file.path].size
+            self._reader.check_graphs()
+            add_for_sparql(builder.add_plain_labels())
         return builder
 
-    def _read_part(self, part: Source, builder: IndexBuilder, store: ox.Store | None) -> None:
-        with closing(self._reader.read(part)) as quads:
-            for batch in _batches(quads):
-                for quad in batch:
-                    add_quad(builder, quad)
-                if store is not None:
-                    store.bulk_extend(batch)
-                self._steps.statements += len(batch)
+    def _read_part(self, part: Source, builder: IndexBuilder, add_for_sparql: AddRows) -> None:
+        with closing(self._reader.read(part)) as batches:
+            for rows in batches:
+                builder.add_rows(rows)
+                add_for_sparql(rows)
+                self._steps.statements += len(rows)
                 self._steps.tell("reading", self._reader.position)
 
     def _choose_relations(self) -> None:
@@ -254,6 +242,10 @@ class _Import:
         return SourceFile(name=file.name, size=seen.size, sha256=sha256)
 
 
+def _add_nowhere(_rows: list[Row]) -> None:
+    """Leave SPARQL for later."""
+
+
 def _filter(options: ImportOptions) -> ReadFilter | None:
     try:
         vocabulary = options.chosen.joined(options.vocabulary, options.prefixes) if options.relations else Vocabulary()
@@ -286,11 +278,6 @@ def check_target(target: Path) -> None:
         raise InvalidSource(f"{target} is neither a store nor empty. Choose another folder; nothing was changed.")
     if target.exists():
         raise InvalidSource(f"{target} is a file. Choose another name for the store's folder.")
-
-
-def _batches(quads: Iterator[ox.Quad]) -> Iterator[list[ox.Quad]]:
-    while batch := list(islice(quads, _BATCH)):
-        yield batch
 
 
 def own_version() -> str:

@@ -3,6 +3,7 @@
 import io
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import pyoxigraph as ox
@@ -24,14 +25,22 @@ _LONGEST_REASON: Final = 300
 _LITERAL: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
 
 
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Lines of a file, with the number of the first one."""
+
+    number: int
+    lines: bytes
+
+
 class RdfLines:
-    """Reads one file line by line, as it seems; in truth as many lines at once as there are without an error.
+    """Reads one file as blocks of lines, which may hold statements.
 
     Args:
         source: What the file is.
         problem: Called for every line that cannot be read.
         limits: How long a literal, and here a statement, may be.
-        wanted: What a line has to hold to be read; every line when None.
+        wanted: What a line has to hold to be read, else it is empty in its block; every line when None.
     """
 
     def __init__(
@@ -45,16 +54,14 @@ class RdfLines:
         self._longest = min(LONGEST, limits.literal_bytes)
         self._line = 1
 
-    def read(self, stream: io.BufferedReader) -> Iterator[ox.Quad]:
-        """Yield the statements."""
+    def blocks(self, stream: io.BufferedReader) -> Iterator[Block]:
+        """Yield the lines, many at once."""
         rest: list[bytes] = []
         length = 0
         while data := stream.read1(_CHUNK):
             lines, end, behind = data.rpartition(b"\n")
             if end:
-                lines = b"".join((*rest, lines))
-                yield from self._statements(lines)
-                self._line += lines.count(b"\n") + 1
+                yield from self._block(b"".join((*rest, lines)))
                 rest, length = [], 0
             rest.append(behind)
             length += len(behind)
@@ -63,36 +70,12 @@ class RdfLines:
                 rest = [_behind_the_line(stream)]
                 length = len(rest[0])
                 self._line += 1
-        yield from self._statements(b"".join(rest))
+        yield from self._block(b"".join(rest))
 
-    def _too_long(self) -> str:
-        if self._longest == LONGEST:
-            return TOO_LONG
-        return f"a statement has over {self._limits.literal_mb:,} MB; {setting('import_literal_mb')} allows more"
-
-    def _statements(self, lines: bytes) -> Iterator[ox.Quad]:
-        if self._wanted is not None and self._wanted.search(lines) is None:
-            return
-        try:
-            # The parser does not survive terms within terms within terms.
-            quads = None if b"<<" in lines else list(ox.parse(self._kept(lines), format=self._form))
-        except (SyntaxError, MemoryError):
-            quads = None
-        if quads is not None:
-            yield from quads
-            return
-        for number, line in enumerate(lines.split(b"\n"), start=self._line):
-            if self._wanted is not None and self._wanted.search(line) is None:
-                continue
-            yield from self._statement(line, number)
-
-    def _kept(self, lines: bytes) -> bytes:
-        if self._wanted is None:
-            return lines
-        return b"\n".join(line for line in lines.split(b"\n") if self._wanted.search(line) is not None)
-
-    def _statement(self, line: bytes, number: int) -> list[ox.Quad]:
+    def statements(self, line: bytes, number: int) -> list[ox.Quad]:
+        """Return the statements in a line, as a parser finds them."""
         if line.count(b"<<") > MAX_DEPTH and _LITERAL.sub(b"", line).count(b"<<") > MAX_DEPTH:
+            # The parser does not survive terms within terms within terms.
             self._problem(f"{self._path}, line {number}: {TOO_DEEP}.", RecursionError())
             return []
         try:
@@ -101,6 +84,21 @@ class RdfLines:
             place = f"line {number}, column {error.offset}"
             self._problem(f"{self._path}, {place}: {syntax_reason(error)}.", error)
             return []
+
+    def _too_long(self) -> str:
+        if self._longest == LONGEST:
+            return TOO_LONG
+        return f"a statement has over {self._limits.literal_mb:,} MB; {setting('import_literal_mb')} allows more"
+
+    def _block(self, lines: bytes) -> Iterator[Block]:
+        number = self._line
+        self._line += lines.count(b"\n") + 1
+        if self._wanted is not None:
+            if self._wanted.search(lines) is None:
+                return
+            split = lines.split(b"\n")
+            lines = b"\n".join(line if self._wanted.search(line) is not None else b"" for line in split)
+        yield Block(number, lines)
 
 
 def syntax_reason(error: SyntaxError) -> str:

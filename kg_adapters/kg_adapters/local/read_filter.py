@@ -4,10 +4,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import pyoxigraph as ox
-
 from kg_adapters.chosen_relations import read_relation
 from kg_adapters.labels import Vocabulary
+from kg_adapters.local.rows import Row, tag_of
 from kg_adapters.prefixes import WELL_KNOWN, WIKIDATA, Prefixes
 from kg_adapters.terms import Iri
 
@@ -41,12 +40,12 @@ class ReadFilter:
         iris = sorted({*self.relations, *(text.value for text in self.vocabulary.texts)})
         return re.compile(b"|".join(re.escape(f"<{iri}>".encode()) for iri in iris))
 
-    def keeps(self, quad: ox.Quad) -> bool:
+    def keeps(self, row: Row) -> bool:
         """Say whether a statement is kept."""
-        relation = quad.predicate.value
+        _, relation, _, datatype, language = row
         if relation in self.relations:
             return True
-        tail = quad.object
-        if not isinstance(tail, ox.Literal) or Iri(relation) not in self.vocabulary.texts:
+        if datatype is None or Iri(relation) not in self.vocabulary.texts:
             return False
-        return self.vocabulary.rank(tail.language) <= self.vocabulary.rank(None)
+        tag = None if language is None else tag_of(language)
+        return self.vocabulary.rank(tag) <= self.vocabulary.rank(None)

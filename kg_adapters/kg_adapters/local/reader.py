@@ -1,9 +1,8 @@
 """The statements of the files that a graph is made of."""
 
 import json
-import re
 from codecs import BOM_UTF8
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -12,23 +11,22 @@ import pyoxigraph as ox
 
 from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.local.documents import parsed_frames
+from kg_adapters.local.file_terms import ChosenGraphs, FileTerms, graph_of
 from kg_adapters.local.label_keys import LabelKeys
-from kg_adapters.local.rdf_lines import LINE_FORMATS, RdfLines
+from kg_adapters.local.plain_lines import GRAPH, NOT_PLAIN, RELATION, terms_of
+from kg_adapters.local.rdf_lines import LINE_FORMATS, Block, RdfLines
 from kg_adapters.local.read_filter import ReadFilter
-from kg_adapters.local.reading_frames import Frame, Kind, statements_of
+from kg_adapters.local.reading_frames import Frame, Kind, long_statement, parsed_statements
 from kg_adapters.local.reading_process import Order
 from kg_adapters.local.recognition import recognized
+from kg_adapters.local.rows import Row
 from kg_adapters.local.source_bytes import BAD_FILE, SourceBytes, opened
 from kg_adapters.local.sources import GRAPH_JSON, RDF_FORMATS, Source
 from kg_adapters.prefixes import is_prefix
 from kg_adapters.reading_limits import ReadingLimits, Refused
-from kg_adapters.terms import BlankNode
 
-# What the parser calls nodes without a name is random; numbers make an import repeatable.
-_NAMELESS: Final = re.compile(r"[a-f][0-9a-f]{15,31}|anon-.*", re.DOTALL)
 _KEPT_PROBLEMS: Final = 10
 _KEPT_NOTES: Final = 20
-_KEPT_GRAPHS: Final = 1_000
 
 
 class SourceReader:
@@ -73,8 +71,8 @@ class SourceReader:
         on_wait: Callable[[], None] = lambda: None,
     ) -> None:
         self._skip_errors = skip_errors
-        self._graphs = _Graphs(graphs)
-        self._terms = _Terms(several=several)
+        self._graphs = ChosenGraphs(graphs)
+        self._terms = FileTerms(several=several)
         self._limits = limits or ReadingLimits()
         self._on_wait = on_wait
         self._languages = languages
@@ -84,6 +82,7 @@ class SourceReader:
         self._keep = keep
         self._content: SourceBytes | None = None
         self._read_bytes = 0
+        self._statements = 0
         self.skipped = 0
         self.problems: list[str] = []
         self.notes: list[str] = []
@@ -95,19 +94,19 @@ class SourceReader:
         """How many bytes of the current or last file were read."""
         return self._read_bytes if self._content is None else self._content.position
 
-    def read(self, source: Source) -> Generator[ox.Quad]:
-        """Yield the statements of one file as quads of the default graph, no triple terms among them.
+    def read(self, source: Source) -> Generator[list[Row]]:
+        """Yield the statements of one file, many at once, no triple terms among them.
 
         Raises:
             InvalidSource: The file cannot be read to its end; the message names the place and what was expected.
         """
         source = source if source.form else recognized(source, self._limits)
         self._terms.start_file()
-        self._read_bytes, self._content = 0, None
+        self._read_bytes, self._content, self._statements = 0, None, 0
         self.graph_json |= source.ending == GRAPH_JSON
-        lines = RDF_FORMATS.get(source.ending) in LINE_FORMATS
         try:
-            yield from self._plain(self._lines(source) if lines else self._document(source), source)
+            lines = RDF_FORMATS.get(source.ending) in LINE_FORMATS
+            yield from self._lines(source) if lines else self._document(source)
         except Refused as error:
             self._problem(f"{source.path}, {error}.", error)
         except BAD_FILE as error:
@@ -126,27 +125,35 @@ class SourceReader:
         """
         self._graphs.check()
 
-    def _lines(self, source: Source) -> Iterator[ox.Quad]:
+    def _lines(self, source: Source) -> Iterator[list[Row]]:
+        quads = RDF_FORMATS[source.ending] == ox.RdfFormat.N_QUADS
         with opened(source, self._limits) as content:
             self._content = content
             if content.stream.peek(len(BOM_UTF8)).startswith(BOM_UTF8):
                 content.stream.read(len(BOM_UTF8))
             wanted = None if self._keep is None else self._keep.pattern
-            yield from RdfLines(source, self._problem, self._limits, wanted).read(content.stream)
+            lines = RdfLines(source, self._problem, self._limits, wanted)
+            for block in lines.blocks(content.stream):
+                if rows := list(self._rows(source, block, lines.statements, quads=quads)):
+                    yield rows
 
-    def _document(self, source: Source) -> Iterator[ox.Quad]:
+    def _document(self, source: Source) -> Iterator[list[Row]]:
         order = Order(
             source, self._limits, self._skip_errors, self._languages, self._id_column, label_keys=self._label_keys
         )
         with closing(parsed_frames(order, self._on_wait)) as frames:
             for frame in frames:
                 self._read_bytes = frame.position
-                yield from self._heard(frame)
+                if rows := list(self._heard(frame, source)):
+                    yield rows
 
-    def _heard(self, frame: Frame) -> Iterator[ox.Quad]:
+    def _heard(self, frame: Frame, source: Source) -> Iterator[Row]:
         match frame.kind:
-            case Kind.STATEMENTS | Kind.LONG_STATEMENT:
-                yield from statements_of(frame)
+            case Kind.STATEMENTS:
+                block = Block(1, frame.body)
+                yield from self._rows(source, block, lambda line, _: parsed_statements(line), quads=True)
+            case Kind.LONG_STATEMENT:
+                yield from self._judged(source, long_statement(frame))
             case Kind.PROBLEM:
                 self._problem(frame.body.decode(), Refused())
             case Kind.NOTE:
@@ -159,14 +166,36 @@ class SourceReader:
             case Kind.TICK:
                 self._on_wait()
 
-    def _plain(self, quads: Iterator[ox.Quad], source: Source) -> Iterator[ox.Quad]:
-        form = RDF_FORMATS.get(source.ending)
-        for number, quad in enumerate(quads, start=1):
+    def _rows(
+        self, source: Source, block: Block, parse: Callable[[bytes, int], Iterable[ox.Quad]], *, quads: bool
+    ) -> Iterator[Row]:
+        """Yield the statements of lines, those that are not plain as a parser finds them."""
+        lines: list[bytes] = []
+        choice = self._keep is not None or self._graphs.chosen
+        for place, terms in enumerate(terms_of(block.lines, quads=quads)):
+            if terms[RELATION]:
+                self._statements += 1
+                row = self._terms.plain_row(terms)
+                if not choice or self._wants(row, terms[GRAPH] or None):
+                    yield row
+            elif terms[NOT_PLAIN]:
+                lines = lines or block.lines.split(b"\n")
+                yield from self._judged(source, parse(lines[place], block.number + place))
+
+    def _judged(self, source: Source, quads: Iterable[ox.Quad]) -> Iterator[Row]:
+        for quad in quads:
+            self._statements += 1
             try:
-                if (self._keep is None or self._keep.keeps(quad)) and self._graphs.wants(quad.graph_name, form):
-                    yield self._terms.plain(quad)
+                graph = graph_of(quad, RDF_FORMATS.get(source.ending))
+                row = self._terms.row(quad)
             except InvalidRequest as error:
-                self._problem(f"{source.path}, statement {number:,}: {error}", error)
+                self._problem(f"{source.path}, statement {self._statements:,}: {error}", error)
+            else:
+                if self._wants(row, graph):
+                    yield row
+
+    def _wants(self, row: Row, graph: str | None) -> bool:
+        return (self._keep is None or self._keep.keeps(row)) and self._graphs.wants(graph)
 
     def _declare(self, prefixes: Mapping[str, str]) -> None:
         for prefix, namespace in prefixes.items():
@@ -184,79 +213,3 @@ class SourceReader:
         self.skipped += 1
         if len(self.problems) < _KEPT_PROBLEMS:
             self.problems.append(message)
-
-
-class _Graphs:
-    """The named graphs that were chosen, and those that were met."""
-
-    def __init__(self, chosen: Sequence[str]) -> None:
-        self._chosen = frozenset(chosen)
-        self._met: set[str] = set()
-
-    def wants(self, graph: ox.NamedNode | ox.BlankNode | ox.DefaultGraph, form: ox.RdfFormat | None) -> bool:
-        """Say whether statements of a graph are to be read.
-
-        Raises:
-            InvalidRequest: It is a formula of N3, whose statements are quoted, not stated.
-        """
-        if isinstance(graph, ox.BlankNode) and form == ox.RdfFormat.N3:
-            raise InvalidRequest("A formula in { } states no facts, so it cannot be imported.")
-        if not self._chosen:
-            return True
-        if not isinstance(graph, ox.NamedNode):
-            return False
-        if graph.value in self._chosen or len(self._met) < _KEPT_GRAPHS:
-            self._met.add(graph.value)
-        return graph.value in self._chosen
-
-    def check(self) -> None:
-        for missing in sorted(self._chosen - self._met):
-            there = ", ".join(f"<{graph}>" for graph in sorted(self._met)[:10]) or "none"
-            raise InvalidSource(f"No statement is in a graph <{missing}>. Named graphs that were read: {there}.")
-
-
-class _Terms:
-    """Makes the terms of one file those of the whole graph: its blank nodes are its own."""
-
-    def __init__(self, *, several: bool) -> None:
-        self._several = several
-        self._files = 0
-        self._nameless = 0
-        self._blank: dict[str, ox.BlankNode] = {}
-
-    def start_file(self) -> None:
-        self._files += 1
-        self._blank.clear()
-
-    def plain(self, quad: ox.Quad) -> ox.Quad:
-        """Return the statement in the default graph.
-
-        Raises:
-            InvalidRequest: It is about a triple term.
-        """
-        head, tail = quad.subject, quad.object
-        if isinstance(head, ox.Triple) or isinstance(tail, ox.Triple):
-            raise InvalidRequest("A triple stands where a node belongs (RDF 1.2 triple terms are not supported).")
-        object_ = tail if isinstance(tail, ox.Literal) else self._node(tail)
-        return ox.Quad(self._node(head), quad.predicate, object_)
-
-    def _node(self, node: ox.NamedNode | ox.BlankNode) -> ox.NamedNode | ox.BlankNode:
-        if isinstance(node, ox.NamedNode):
-            return node
-        label = node.value
-        if label not in self._blank:
-            self._blank[label] = self._renamed(label)
-        return self._blank[label]
-
-    def _renamed(self, label: str) -> ox.BlankNode:
-        if _NAMELESS.fullmatch(label) is not None or not _is_label(label):
-            label = f"anon-{self._nameless}"
-            self._nameless += 1
-        return ox.BlankNode(f"f{self._files}-{label}" if self._several else label)
-
-
-def _is_label(label: str) -> bool:
-    try:
-        return bool(BlankNode(label).label)
-    except InvalidRequest:
-        return False

@@ -86,14 +86,16 @@ def told_long_statement(quad: ox.Quad) -> bytes | None:
     return _LENGTH.pack(len(body)) + body + value
 
 
-def statements_of(frame: Frame) -> Iterator[ox.Quad]:
-    """Yield the statements of a frame."""
-    if frame.kind is Kind.STATEMENTS:
-        # Whoever wrote it has looked at the IRIs.
-        yield from ox.parse(frame.body, format=ox.RdfFormat.N_QUADS, lenient=True)
-        return
+def parsed_statements(lines: bytes) -> Iterator[ox.Quad]:
+    """Return the statements in lines of a frame."""
+    # Whoever wrote them has looked at the IRIs.
+    return ox.parse(lines, format=ox.RdfFormat.N_QUADS, lenient=True)
+
+
+def long_statement(frame: Frame) -> Iterator[ox.Quad]:
+    """Yield the one statement of a frame."""
     end = _LENGTH.size + _LENGTH.unpack_from(frame.body)[0]
-    for quad in ox.parse(frame.body[_LENGTH.size : end], format=ox.RdfFormat.N_QUADS, lenient=True):
+    for quad in parsed_statements(frame.body[_LENGTH.size : end]):
         object_ = quad.object
         if isinstance(object_, ox.Literal):
             object_ = _with_value(object_, frame.body[end:].decode())

@@ -15,6 +15,7 @@ from filelock import FileLock, Timeout
 
 from kg_adapters.errors import BackendError, BackendTimeout
 from kg_adapters.local.index import GraphIndex
+from kg_adapters.local.rows import load_lines
 from kg_adapters.local.seal import find_changed_oxigraph, find_cut_oxigraph, seal_oxigraph
 from kg_adapters.local.store import OXIGRAPH_FOLDER
 from kg_adapters.terms import XSD_STRING
@@ -90,24 +91,13 @@ def _build(target: Path, index: GraphIndex, go_on: Callable[[], None]) -> None:
         lines = statements(index)
         while chunk := list(islice(lines, _CHUNK)):
             go_on()
-            _load(store, chunk)
+            load_lines(store, chunk)
         store.flush()
         del store
         seal_oxigraph(building)
         if target.exists():
             target.rename(Path(temporary) / "damaged")
         building.rename(target)
-
-
-def _load(store: pyoxigraph.Store, lines: list[str]) -> None:
-    # bulk_load is fast and leaves the interpreter to others, but gives blank nodes new labels.
-    plain = "".join(line for line in lines if "_:" not in line)
-    store.bulk_load(plain, pyoxigraph.RdfFormat.N_TRIPLES, lenient=True)
-    labelled = "".join(line for line in lines if "_:" in line)
-    store.bulk_extend(
-        pyoxigraph.Quad(triple.subject, triple.predicate, triple.object)
-        for triple in pyoxigraph.parse(labelled, pyoxigraph.RdfFormat.N_TRIPLES, lenient=True)
-    )
 
 
 def statements(index: GraphIndex) -> Iterator[str]:
