@@ -52,13 +52,7 @@ def private_file(path: Path) -> None:
     try:
         os.close(_opened(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
     except FileExistsError:
-        # Opening and closing a file that is there would give up the locks that this process has on it. Should it be
-        # exchanged for a link in between, a file of this user is tightened, and nothing else.
-        status = path.lstat()
-        if stat.S_ISLNK(status.st_mode):
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from None
-        if os.name != "nt" and _is_loose(status):
-            path.chmod(stat.S_IMODE(status.st_mode) & ~_OTHERS)
+        _tighten_file(path)
 
 
 def private_database(path: Path) -> None:
@@ -69,8 +63,9 @@ def private_database(path: Path) -> None:
     """
     private_file(path)
     for beside in (path.with_name(path.name + ending) for ending in _BESIDE_SQLITE):
-        if beside.is_symlink() or beside.exists():
-            private_file(beside)
+        # Another process may delete it at any moment, and SQLite makes a new one with the rights of the database.
+        with suppress(FileNotFoundError):
+            _tighten_file(beside)
 
 
 def open_private(path: Path, *, new: bool = False) -> int:
@@ -111,6 +106,16 @@ def _opened(path: Path, flags: int) -> int:
     descriptor = os.open(path, flags | _NOT_THROUGH_LINKS, FILE_MODE)
     _restrict(descriptor)
     return descriptor
+
+
+def _tighten_file(path: Path) -> None:
+    # Opening and closing a file that is there would give up the locks that this process has on it. Should it be
+    # exchanged for a link in between, a file of this user is tightened, and nothing else.
+    status = path.lstat()
+    if stat.S_ISLNK(status.st_mode):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    if os.name != "nt" and _is_loose(status):
+        path.chmod(stat.S_IMODE(status.st_mode) & ~_OTHERS)
 
 
 def _tighten(folder: Path) -> None:

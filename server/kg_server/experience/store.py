@@ -113,6 +113,9 @@ class ExperienceStore:
     def _keep(self, graph: str, solved: Solved) -> None:
         private_folder(self._path.parent)
         with failures_of(self._path), self._transaction("IMMEDIATE") as connection:
+            if self._is_new(connection):
+                connection.execute(_TABLE)
+                connection.execute(f"PRAGMA user_version = {FORMAT}")
             content = json_text(solved.model_dump(mode="json"))
             connection.execute(_KEEP, (graph, solved.question, float(self._now()), content))
             connection.execute(_GIVE_WAY, (graph, self._most))
@@ -122,6 +125,8 @@ class ExperienceStore:
         if not self._path.exists():
             return ()
         with failures_of(self._path), self._transaction("DEFERRED") as connection:
+            if self._is_new(connection):
+                return ()
             rows = connection.execute("SELECT content FROM solved WHERE graph = ? ORDER BY number", (graph,)).fetchall()
         asked = Likened(question)
         known = [(Likened(each.question), each) for each in map(self._read, rows)]
@@ -139,11 +144,8 @@ class ExperienceStore:
         private_database(self._path)
         connect = sqlite3.connect(self._path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
         with closing(connect) as connection:
-            connection.execute("BEGIN IMMEDIATE" if self._is_new(connection) else f"BEGIN {kind}")
+            connection.execute(f"BEGIN {kind}")
             try:
-                if self._is_new(connection):
-                    connection.execute(_TABLE)
-                    connection.execute(f"PRAGMA user_version = {FORMAT}")
                 yield connection
                 connection.execute("COMMIT")
             finally:
@@ -151,7 +153,7 @@ class ExperienceStore:
                     connection.execute("ROLLBACK")
 
     def _is_new(self, connection: sqlite3.Connection) -> bool:
-        """Say whether a file is empty.
+        """Say whether a file is empty, within a transaction.
 
         Raises:
             InvalidSource: It is of another version, or another program's.
