@@ -188,7 +188,7 @@ def test_an_answer_that_is_none_goes_back_and_a_flood_is_cut() -> None:
     assert isinstance(read_answers(" \n "), Unreadable)
     flood = read_answers("\n".join(f"{number} {'x' * 1_000}" for number in range(1_000)))
     assert not isinstance(flood, Unreadable)
-    assert (len(flood), max(map(len, flood))) == (50, 300)
+    assert (len(flood), max(map(len, flood))) == (500, 300)
 
 
 def test_made_up_facts_are_sentences() -> None:

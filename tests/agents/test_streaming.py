@@ -161,7 +161,7 @@ async def test_a_stream_without_end_is_left_at_the_deadline() -> None:
 async def test_an_error_amid_a_stream_is_the_error_of_the_service() -> None:
     failed = event(json.dumps({"error": {"message": f"Out of memory, {KEY}."}}))
     async with model(sending([delta("Ly"), failed])) as llm:
-        with pytest.raises(Exception, match=r"no reply: Out of memory, …"):
+        with pytest.raises(Exception, match=r"something other than a reply: Out of memory, …"):
             await llm.complete(Heard().request)
 
 

@@ -283,6 +283,7 @@ def test_a_summary_tells_accuracy_and_everything_beside_it() -> None:
         "tool calls": 3.0,
         "prompt tokens": 100.0,
         "reply tokens": 10.0,
+        "unreadable replies": 0.0,
         "seconds": 1.5,
         "cost": 0.5,
     }

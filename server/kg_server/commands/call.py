@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 MAIN: Final = ""
 """The key of what `@FILE` or `-` gives: the first argument that the tool needs."""
 _MOST_READ: Final = 10_000_000
+_LONGEST_PATH: Final = 1_000
 READ_AS_JSON: Final = frozenset({"integer", "number", "boolean", "array", "object"})
 
 
@@ -125,6 +126,7 @@ def parse_arguments(written: Mapping[str, str], schema: Mapping[str, object]) ->
 
 def _read_text(source: str) -> str:
     """Return the text of `@FILE`, or of standard input, without the line end behind it."""
+    shown = in_quotes(source, _LONGEST_PATH)
     try:
         if source == "-":
             text = sys.stdin.read(_MOST_READ + 1)
@@ -132,13 +134,11 @@ def _read_text(source: str) -> str:
             with Path(source[1:]).open(encoding="utf-8") as file:
                 text = file.read(_MOST_READ + 1)
     except UnicodeDecodeError as error:
-        raise InvalidRequest(f"{in_quotes(source)} is not text in UTF-8.") from error
+        raise InvalidRequest(f"{shown} is not text in UTF-8.") from error
     except OSError as error:
-        raise InvalidRequest(f"{in_quotes(source)} cannot be read: {error.strerror}.") from error
+        raise InvalidRequest(f"{shown} cannot be read: {error.strerror}.") from error
     if len(text) > _MOST_READ:
-        raise InvalidRequest(
-            f"{in_quotes(source)} is longer than {_MOST_READ:,} characters, which is too long for any tool."
-        )
+        raise InvalidRequest(f"{shown} is longer than {_MOST_READ:,} characters, which is too long for any tool.")
     return text.rstrip("\n")
 
 
