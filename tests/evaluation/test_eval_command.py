@@ -122,27 +122,6 @@ def test_a_run_that_learns_shows_what_it_solved_and_keeps_it_in_its_folder(cli: 
     assert (wrong.code, "tog learns nothing. Choose one of graph-counselor, oda, tools" in wrong.err) == (2, True)
 
 
-def test_the_subgraphs_of_kgdata_become_a_graph(cli: CommandLine, tmp_path: Path) -> None:
-    edges = [["Tokyo", "capital", "Shinjuku"], ["Tokyo", "population", 13960236], ["Tokyo", "name\tof", "E\ndo, old"]]
-    file, table, store = tmp_path / "subgraphs.json", str(tmp_path / "graph.tsv"), str(tmp_path / "store")
-    file.write_text(json.dumps({"Tokyo": edges, "Shinjuku": edges[:1]}), encoding="utf-8")
-    written = cli.run("eval", "graph", str(file), "-o", table)
-    assert (written.code, written.out.startswith("Wrote 3 triples to ")) == (0, True)
-    assert cli.run("import", table, "--to", store).code == 0
-    known = cli.run("call", "GetNeighbor", "entity=Tokyo", "--graph", store).out
-    assert [each for each in ("Shinjuku", "population", "13,960,236", "E do, old") if each not in known] == []
-    cases: list[tuple[object, str]] = [
-        ({"T": [["a", "b"]]}, "line 1: The topic 'T', triple 1: a triple is three texts or numbers."),
-        ({"T": 3}, "line 1: The topic 'T' has no list of triples."),
-        ([1], "line 1: Subgraphs are an object of topics, and this is none."),
-        ({"T": []}, "holds no triple."),
-    ]
-    for content, reason in cases:
-        file.write_text(json.dumps(content), encoding="utf-8")
-        wrong = cli.run("eval", "graph", str(file), "-o", table)
-        assert (wrong.code, reason in wrong.err) == (2, True), wrong.err
-
-
 def by_words(_: Asked) -> str:
     """Reply as a model that answers at once."""
     return ANSWER

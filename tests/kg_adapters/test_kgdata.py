@@ -46,6 +46,7 @@ def refuse(message: str, cause: BaseException) -> None:
     [
         ('{"a": [["h", "r"]]}', r"k\.json, the topic 'a', triple 1: a triple is three texts or numbers"),
         ('{"a": [["h", "r", "t"], ["h", "", "t"]]}', r"the topic 'a', triple 2: a triple is three"),
+        ('{"a": []}', r"k\.json holds no triple\."),
         ('{"a": [], "b": {"c": 1}}', r"the topic 'b' has no list of triples, but \{\"c\": 1\}"),
         ('{"a": [["h", "r", "t"]', r"k\.json, line 1, column 23: Expecting ',' delimiter\. Expected topics"),
     ],

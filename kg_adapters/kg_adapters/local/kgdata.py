@@ -31,6 +31,9 @@ def read_subgraphs(stream: IO[bytes], name: str, problem: Problem, note: Callabl
         edges = tuple(dict.fromkeys(_edges(JsonStream(stream), name, problem)))
     except BrokenJson as error:
         raise InvalidSource(f"{error.told(name)}. Expected topics, each with a list of triples.") from error
+    if not edges:
+        problem(f"{name} holds no triple.", ValueError())
+        return
     read = EdgeList(edges)
     yield from read.statements()
     note(f"{name}: {counted(len(edges), 'edge')}, each once. {read.told}")

@@ -29,7 +29,6 @@ def add_reports(app: typer.Typer) -> None:
     app.command("table")(table_of_runs)
     app.command("plot")(plot_runs)
     app.command("page")(page_of_run)
-    app.command("graph")(graph_of_subgraphs)
 
 
 def score_run(
@@ -102,22 +101,6 @@ def page_of_run(
         raise failure(error) from error
     out.write_text(page_of(run, lines, metric or ""), encoding="utf-8")
     say(f"Wrote {out}.")
-
-
-def graph_of_subgraphs(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The subgraphs of KGdata (JSON).")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The list of edges (.tsv), to import.")],
-) -> None:
-    """Write the subgraphs that KGdata has for its topics as one list of edges, which `import` takes."""
-    from kg_eval.questions import InvalidQuestions
-    from kg_eval.questions.subgraphs import edge_list, read_subgraphs
-
-    try:
-        edges = read_subgraphs(file)
-    except InvalidQuestions as error:
-        raise failure(error) from error
-    out.write_text(edge_list(edges), encoding="utf-8")
-    say(f"Wrote {len(edges):,} triples to {out}. Then: kg-sextant import {out} --to FOLDER")
 
 
 async def _judge(folder: Path, settings: Settings, redactor: Redactor) -> None:
