@@ -4,69 +4,19 @@ It knows nothing of the world. What it knows of a question is the expression tha
 out from the facts that the prompt before it shows, and where one is missing it asks for it.
 """
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
 
 from benchmarks.world.one_call import Calls
 from benchmarks.world.questions import YES_NO, Asked
 from benchmarks.world.sights import Sights
 from benchmarks.world.worked_out import Absent, Reasoner, Wanting
-from kg_agents.chat_requests import estimated_tokens
-from kg_agents.llm import Completion, LlmRequest, Usage
-from kg_agents.texts import tokens_in
 from kg_server.compose.parser import parse
-from kg_server.compose.syntax import Operand, Route, WhereCall, calls_in, entities_in
-
-_CANDIDATE: Final = re.compile(r"^(?P<number>\d+)\. (?P<label>.+?) \([\w.-]*:[\w.-]+\)", re.MULTILINE)
-_SAME: Final = 0.88
-"""From which likeness on a name is another one misspelt."""
+from kg_server.compose.syntax import Operand, Route, WhereCall, calls_in
 
 
-class Explorer:
-    """Plays the model of ODA, for questions that an expression says.
-
-    Args:
-        questions: The questions.
-        calls: What says them, by their ids.
-    """
-
-    name = "explorer"
-
-    def __init__(self, questions: Sequence[Asked], calls: Mapping[str, Calls]) -> None:
-        self._calls = {asked.question: (asked, calls[asked.id]) for asked in questions}
-
-    async def complete(self, request: LlmRequest) -> Completion:
-        """See `Llm`."""
-        prompt = next(each.content for each in request.messages if each.role == "user")
-        asked, calls = next(each for text, each in self._calls.items() if text in prompt)
-        text = _reply(request.purpose, prompt, asked, calls)
-        return Completion(text, Usage(estimated_tokens(request), tokens_in(text), calls=1))
-
-
-def _reply(purpose: str, prompt: str, asked: Asked, calls: Calls) -> str:
-    match purpose:
-        case "mentions":
-            return "\n".join(named_in(calls)) or asked.question
-        case "linking":
-            return ", ".join(chosen(named_in(calls), prompt)) or "none"
-        case _:
-            return _turn(prompt, asked, calls) if calls.compose else _answer(["Not in the graph: no way to it"])
-
-
-def named_in(calls: Calls) -> list[str]:
-    """Return the names that a question holds, as it writes them."""
-    trees = parse(calls.compose) if calls.compose else ()
-    return list(dict.fromkeys(each.text for call in trees for each in entities_in(call)))
-
-
-def chosen(names: Sequence[str], prompt: str) -> Iterator[str]:
-    """Yield the numbers of candidates that bear one of the names, or come near one."""
-    for found in _CANDIDATE.finditer(prompt):
-        label = found["label"].casefold()
-        if any(SequenceMatcher(None, name.casefold(), label).ratio() >= _SAME for name in names):
-            yield found["number"]
+def explore(_: str, prompt: str, asked: Asked, calls: Calls) -> str:
+    """Return the reply of a model of ODA to a turn."""
+    return _turn(prompt, asked, calls) if calls.compose else _answer(["Not in the graph: no way to it"])
 
 
 def _turn(prompt: str, asked: Asked, calls: Calls) -> str:

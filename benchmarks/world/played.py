@@ -3,11 +3,13 @@
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from benchmarks.world.counsel import Counsel
-from benchmarks.world.explorer import Explorer
+from benchmarks.world.by_rules import ByRules
+from benchmarks.world.counsel import counsel
+from benchmarks.world.explorer import explore
 from benchmarks.world.gold import completed
 from benchmarks.world.graph import World
 from benchmarks.world.matching import Given, is_right
@@ -24,8 +26,8 @@ GRAPH: Final = "sample:world"
 """What the graph calls itself, so that the agents get its examples."""
 PLAYERS: Final[Mapping[AgentName, Callable[[Sequence[Asked], Mapping[str, Calls]], Llm]]] = {
     "tools": Player,
-    "oda": Explorer,
-    "graph-counselor": Counsel,
+    "oda": partial(ByRules, "explorer", explore),
+    "graph-counselor": partial(ByRules, "counsel", counsel),
 }
 """Who plays the model of each agent."""
 
