@@ -185,10 +185,13 @@ class Dialogue:
         """For how long the run has been going on."""
         return self._clock() - self._began
 
-    @property
-    def prompt_tokens(self) -> int:
-        """About how long one prompt may be; less than the limit once the model has refused a shorter one."""
-        return self._room_of(self._llm)
+    def prompt_tokens(self, llm: Llm | None = None) -> int:
+        """Return about how long one prompt may be; less than the limit once the model has refused a shorter one.
+
+        Args:
+            llm: The model, where it is another one.
+        """
+        return self._room_of(llm or self._llm)
 
     async def ask(self, task: Task, read: Callable[[str], T | Unreadable], llm: Llm | None = None) -> T:
         """Return what a model's reply says; what it thinks aloud is not part of the reply.

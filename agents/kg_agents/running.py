@@ -95,7 +95,8 @@ async def run_question(
         llm: The model; without one, similarity has to do.
         trace: Where the record is kept; open.
         judge: Another model that judges, for Graph Counselor.
-        reflector: Another model that reflects, for Graph Counselor; by default the one that judges.
+        reflector: Another model that reflects, where the parameters have the agent do so; by default Graph Counselor's
+            judge, and ODA's own model.
         similarity: Compares texts, for the ablation of ODA that needs it.
         watcher: Who watches.
 
@@ -106,6 +107,7 @@ async def run_question(
     asked = replace(asked, text=whole_characters(asked.text), entities=tuple(map(whole_characters, asked.entities)))
     name: RecordedAgent = asked.agent if llm is not None else "oda-without-model"
     asked = asked if llm is not None else replace(asked, agent="oda")
+    reflector = reflector if asked.parameters.reflects else None
     trace.write(
         RunLine(
             question=asked.text,
@@ -248,7 +250,15 @@ def _agent(run: _Run, graph: KnowledgeGraph) -> Agent:
     if run.agent == "tools":
         return ToolsAgent(run.llm, run.tools, settings=asked.tools, on_step=on_step, clock=run.clock)
     if run.agent != "graph-counselor":
-        return ODA(run.llm, graph, settings=asked.oda, graph_name=asked.graph_name, on_step=on_step, clock=run.clock)
+        return ODA(
+            run.llm,
+            graph,
+            reflector=run.reflector,
+            settings=asked.oda,
+            graph_name=asked.graph_name,
+            on_step=on_step,
+            clock=run.clock,
+        )
     return GraphCounselor(
         run.llm,
         graph,

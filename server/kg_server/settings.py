@@ -223,10 +223,10 @@ class Settings(BaseModel):
     llm_prompt_price: float = Field(default=0.0, ge=0, description="What a million tokens of prompts cost.")
     llm_reply_price: float = Field(default=0.0, ge=0, description="What a million tokens of replies cost.")
     judge_llm: str | None = Field(
-        default=None, min_length=1, description="Another model of the service, to judge answers and to reflect."
+        default=None, min_length=1, description="Another model, to judge Graph Counselor's answers and to reflect."
     )
     reflector_llm: str | None = Field(
-        default=None, min_length=1, description="Another model of the service, to reflect in place of the judge."
+        default=None, min_length=1, description="Another model, to reflect: in Graph Counselor, and the paper's ODA."
     )
     agent_parameters: Annotated[tuple[str, ...], BeforeValidator(_split)] = Field(
         default=(), description="Parameters of the agent that `ask` runs, as in `hops=2,iterations=4`."

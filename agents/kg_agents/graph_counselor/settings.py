@@ -85,6 +85,11 @@ class CounselorSettings:
         return self.manner == "paper" or self.ablation is not None
 
     @property
+    def reflects(self) -> bool:
+        """Whether an attempt that failed is reflected on."""
+        return self.reflections > 0 and self.ablation != "no-reflection"
+
+    @property
     def with_sets(self) -> bool:
         """Whether there are functions that work with sets and values, beside the paper's four."""
         return self.functions == "all" or (self.functions is None and not self.as_in_paper)

@@ -37,6 +37,7 @@ class ODA:
     Args:
         llm: The model that acts, reflects and answers.
         graph: The graph, through its tools.
+        reflector: The model that reflects in the paper's manner; by default the same.
         settings: Parameters and limits.
         graph_name: What the graph calls itself; examples for it are used where there are some.
         parts: What the paper's rounds are put together from; by default what the settings ask for.
@@ -49,6 +50,7 @@ class ODA:
         llm: Llm,
         graph: KnowledgeGraph,
         *,
+        reflector: Llm | None = None,
         settings: OdaSettings | None = None,
         graph_name: str = "",
         parts: Parts | None = None,
@@ -57,7 +59,7 @@ class ODA:
     ) -> None:
         self._llm = llm
         self._settings = settings or OdaSettings()
-        self._means = Means(graph, self._settings, Wording(graph_name, self._settings.examples_folder))
+        self._means = Means(graph, self._settings, Wording(graph_name, self._settings.examples_folder), reflector)
         paper = parts is not None or self._settings.as_in_paper
         self._rounds: Rounds = (
             PaperRounds(self._means, parts or parts_of(self._means))

@@ -10,6 +10,7 @@ from kg_agents.answers import Step
 from kg_agents.dialogue import Task, Unreadable, Writer
 from kg_agents.graph_values import Found, Observed, Triple
 from kg_agents.knowledge import KnowledgeGraph
+from kg_agents.llm import Llm
 from kg_agents.oda.prompting import Wording
 from kg_agents.oda.replies import Action
 from kg_agents.oda.run import Run
@@ -25,11 +26,12 @@ OnStep: TypeAlias = Callable[[Step], None]
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """The graph, the parameters and the wording of the prompts."""
+    """The graph, the parameters, the wording of the prompts, and the model that reflects where it is another one."""
 
     graph: KnowledgeGraph
     settings: OdaSettings
     wording: Wording
+    reflector: Llm | None = None
 
     async def ask(
         self,
@@ -38,6 +40,7 @@ class Means:
         purpose: str,
         read: Callable[[str], T | Unreadable],
         form: type[BaseModel] | None = None,
+        llm: Llm | None = None,
     ) -> T:
         """Return what the model's reply says.
 
@@ -47,6 +50,7 @@ class Means:
             purpose: What for, in a word.
             read: Reads the reply.
             form: What the reply fills in, where the service can have it do so.
+            llm: The model, where it is another one.
 
         Raises:
             FailedReply: Neither the first nor the second reply could be read.
@@ -62,7 +66,7 @@ class Means:
             stop=chosen.stop,
             seed=chosen.model_seed,
         )
-        return await run.talk.ask(task, read)
+        return await run.talk.ask(task, read, llm)
 
 
 @dataclass(frozen=True, slots=True)

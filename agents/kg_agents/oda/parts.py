@@ -82,8 +82,9 @@ class SelectTriples:
         while waiting and asked < chosen.batches and (most := chosen.kept - len(selected)) > 0:
             batch = waiting.popleft()
             write = self.means.wording.reflection(run, observation, batch, most)
+            read = _reader(run, batch, most)
             try:
-                selection = await self.means.ask(run, write, "reflection", _reader(run, batch, most))
+                selection = await self.means.ask(run, write, "reflection", read, llm=self.means.reflector)
             except NoRoom:
                 if len(batch) == 1:
                     raise
@@ -101,7 +102,7 @@ class SelectTriples:
 
     def _batches(self, run: Run, observation: Observed, triples: Sequence[Triple]) -> list[list[Triple]]:
         """Split candidates into batches that fit into a prompt beside the rest of it."""
-        room = run.talk.prompt_tokens
+        room = run.talk.prompt_tokens(self.means.reflector)
         rest = tokens_in(self.means.wording.reflection(run, observation, (), self.means.settings.kept)(room))
         most = max(room - rest, room // 2)
         batches: list[list[Triple]] = []

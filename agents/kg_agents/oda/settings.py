@@ -84,3 +84,8 @@ class OdaSettings:
     def as_in_paper(self) -> bool:
         """Whether the method is the paper's."""
         return self.manner == "paper" or self.ablation is not None
+
+    @property
+    def reflects(self) -> bool:
+        """Whether a model is asked to reflect: in the paper's manner, unless something takes the place of that."""
+        return self.as_in_paper and self.ablation in {None, "no-observation"}

@@ -35,3 +35,8 @@ class ToolsSettings:
     seed: int | None = None
     closed_book: ClosedBook = "apart"
     limits: Limits = field(default_factory=lambda: Limits(prompt_tokens=24_000))
+
+    @property
+    def reflects(self) -> bool:
+        """Whether a model is asked to reflect; no reply of this agent is for that alone."""
+        return False

@@ -21,7 +21,13 @@ class OdaMethod:
     async def answer(self, asked: Asked, means: Means) -> MethodAnswer:
         """See `Method`."""
         talk = means.talk(self.settings.limits)
-        agent = ODA(means.llm, means.graph, settings=self.settings, graph_name=asked.graph_name)
+        agent = ODA(
+            means.llm,
+            means.graph,
+            reflector=means.reflector,
+            settings=self.settings,
+            graph_name=asked.graph_name,
+        )
         found = await agent.answer(asked.question, asked.ids, talk=talk)
         held = await talk.within(partial(checked, found, means.graph, self.settings.closed_book))
         return answered(held)

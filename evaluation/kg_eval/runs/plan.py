@@ -43,7 +43,7 @@ class RunPlan(BaseModel):
         method: How it is asked.
         model: The language model.
         judge: Another model that judges, for Graph Counselor.
-        reflector: Another model that reflects, for Graph Counselor.
+        reflector: Another model that reflects, for Graph Counselor, and for ODA in the manner of its paper.
         linking: Where the entities of a question come from.
         sample: How many questions are drawn; all where it is None.
         seed: The seed of all random choices.

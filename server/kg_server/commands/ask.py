@@ -23,6 +23,7 @@ from kg_server.commands.likeness import likeness
 from kg_server.commands.live_view import run_view
 from kg_server.commands.models import model_of
 from kg_server.commands.output import warn
+from kg_server.commands.questions import AgentName, by_oda, question_of, see_that_it_reflects, usual_method
 from kg_server.commands.run_view import RunView
 from kg_server.commands.solved import keep_solved
 from kg_server.settings import Settings
@@ -57,7 +58,7 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
     context: typer.Context,
     question: Annotated[str, typer.Argument(help="The question.")],
     agent: Annotated[
-        Literal["tools", "oda", "graph-counselor"] | None,
+        AgentName | None,
         typer.Option(help="The method; unless given, tools if the model can call functions, else oda."),
     ] = None,
     entities: Annotated[
@@ -82,7 +83,9 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
     ablation: Annotated[
         str | None, typer.Option(help="A part of the method to leave out: no-observation, no-planning, …")
     ] = None,
-    reflector: Annotated[str | None, typer.Option(metavar="MODEL", help="Another model, to reflect.")] = None,
+    reflector: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Another model, to reflect where the method does.")
+    ] = None,
     parameters: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method, as hops=2; may be repeated."),
@@ -109,8 +112,9 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
         raise InvalidRequest(f"{_NEEDING[agent]} needs a model. {SET_MODEL}")
     more = {"closed_book": closed_book, "ablation": ablation}
     written = (*(parameters or ()), *(f"{name}={value}" for name, value in more.items() if value is not None))
-    method = agent or _usual_method(settings, written)
-    asked = _question(settings, question, method, tuple(entities or ()), written)
+    method = agent or usual_method(settings, written)
+    asked = question_of(settings, question, method, tuple(entities or ()), written)
+    see_that_it_reflects(settings, asked, reflector)
     path = trace or _new_trace(settings.data_folder / TRACES, question)
     view = run_view(as_json=as_json, watched=not called.environ.get("CI"))
     redactor = called.secrecy.redactor
@@ -123,7 +127,7 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
             answer = anyio.run(_ask, settings, asked, server, path, view, redactor)
             if answer.stop_reason == "functions" and agent is None:
                 view.say(f"{answer.explanation} ODA takes its place; llm_tools=false spares the attempt.")
-                answer = anyio.run(_ask, settings, _by_oda(asked), server, path, view, redactor)
+                answer = anyio.run(_ask, settings, by_oda(asked), server, path, view, redactor)
     except KeyboardInterrupt:
         warn(f"Interrupted; the record until then is {visible_line(str(path))}.")
         raise
@@ -146,57 +150,6 @@ def replay(
     if not same:
         warn("The answer is not the one that was recorded.")
         raise typer.Exit(ExitCode.REFUSED)
-
-
-def _question(
-    settings: Settings,
-    text: str,
-    agent: Literal["tools", "oda", "graph-counselor"],
-    entities: tuple[str, ...],
-    flags: tuple[str, ...],
-) -> "Question":
-    """Return what is asked, with the parameters of the settings and, before them, those of the command line.
-
-    Raises:
-        InvalidRequest: A parameter is unknown, or has a wrong value.
-    """
-    from kg_agents.graph_counselor import CounselorSettings
-    from kg_agents.oda import OdaSettings
-    from kg_agents.parameters import InvalidParameter, read_parameters
-    from kg_agents.running import Question
-    from kg_agents.tools import ToolsSettings
-
-    asked = Question(text, entities, agent, learn=settings.learn)
-    written = (*settings.agent_parameters, *flags)
-    try:
-        if agent == "tools":
-            return replace(asked, tools=read_parameters(ToolsSettings, written))
-        if agent == "oda":
-            return replace(asked, oda=read_parameters(OdaSettings, written))
-        return replace(asked, counselor=read_parameters(CounselorSettings, written))
-    except InvalidParameter as error:
-        raise InvalidRequest(str(error)) from error
-
-
-def _usual_method(settings: Settings, flags: tuple[str, ...]) -> Literal["tools", "oda"]:
-    """Return the method where none is chosen: calls by the model, unless it makes none or ODA's parameters are set."""
-    from kg_agents.parameters import InvalidParameter, read_parameters
-    from kg_agents.tools import ToolsSettings
-
-    if settings.llm is None or settings.llm_tools is False:
-        return "oda"
-    try:
-        read_parameters(ToolsSettings, (*settings.agent_parameters, *flags))
-    except InvalidParameter:
-        return "oda"
-    return "tools"
-
-
-def _by_oda(asked: "Question") -> "Question":
-    """Return the same question for ODA, with the limits that it has."""
-    tools, limits = asked.tools, asked.oda.limits
-    limits = replace(limits, tokens=tools.limits.tokens, seconds=tools.limits.seconds)
-    return replace(asked, agent="oda", oda=replace(asked.oda, closed_book=tools.closed_book, limits=limits))
 
 
 async def _ask(
