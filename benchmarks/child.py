@@ -34,17 +34,18 @@ class Usage:
 
 def import_ours(source: str, target: str) -> Callable[[], object]:
     """Build a store with all its indexes."""
-    from kg_adapters.local.build import ImportOptions, build_store
+    from kg_adapters.local.build import build_store
+    from kg_adapters.local.import_options import ImportOptions
 
     return lambda: build_store([Path(source)], Path(target), ImportOptions())
 
 
 def import_cached(source: str, cache: str) -> Callable[[], object]:
     """Build the store that later runs find in a cache, or find it there."""
-    from kg_adapters.local.build import ImportOptions
-    from kg_adapters.local.cache import cached_store
+    from kg_adapters.local.cache import open_cached
+    from kg_adapters.local.import_options import ImportOptions
 
-    return lambda: cached_store([Path(source)], Path(cache), ImportOptions())
+    return lambda: open_cached([Path(source)], Path(cache), ImportOptions()).folder
 
 
 def import_oxigraph(source: str, target: str) -> Callable[[], object]:

@@ -13,8 +13,8 @@ from benchmarks.child import Usage
 from benchmarks.figures import TIMES
 from benchmarks.processes import run_job
 from benchmarks.sources import opened
-from kg_adapters.local.build import ImportOptions
-from kg_adapters.local.cache import cached_store, sample_store
+from kg_adapters.local.cache import open_cached, open_sample
+from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.index import EdgeTable, GraphIndex
 from kg_adapters.local.store import INDEX_FOLDER, open_store
 
@@ -49,20 +49,20 @@ def open_source(source: Path, cache: Path) -> Graph:
     """Return the graph of an RDF file, imported in an earlier run or now, in a process of its own that is measured."""
     before = set(cache.iterdir()) if cache.is_dir() else set[Path]()
     usage = run_job(("cache", str(source), str(cache)))
-    store = cached_store([source], cache, ImportOptions())
+    store = open_cached([source], cache, ImportOptions()).folder
     return Graph(source.name, source, store, None if store in before else usage)
 
 
 def bundled_sample(cache: Path) -> Graph:
     """Return the sample that ships with the package, written out once as N-Triples for those who read files."""
-    shipped = sample_store(cache)
+    shipped = open_sample(cache).folder
     source = cache / f"{shipped.name}.nt"
     if not source.is_file():
         unfinished = source.with_suffix(".part")
         with unfinished.open("wb") as file:
             ox.serialize(_triples(open_store(shipped).index), file, format=ox.RdfFormat.N_TRIPLES)
         unfinished.rename(source)
-    return Graph("the bundled sample", source, cached_store([source], cache, ImportOptions()))
+    return Graph("the bundled sample", source, open_cached([source], cache, ImportOptions()).folder)
 
 
 def multiplied(graph: Graph, times: int, cache: Path) -> Graph:
@@ -79,7 +79,7 @@ def multiplied(graph: Graph, times: int, cache: Path) -> Graph:
                 with opened(graph.source) as lines:
                     file.writelines(_shifted(lines, copy, last=copy == times - 1))
         unfinished.rename(source)
-    store = cached_store([source], cache, ImportOptions(sparql=False))
+    store = open_cached([source], cache, ImportOptions(sparql=False)).folder
     return Graph(f"{graph.name} {TIMES} {times}", source, store)
 
 

@@ -29,8 +29,7 @@ from benchmarks.soak_callers import Caller, Mix
 from benchmarks.soak_mix import Known, hub_pages, lasting_questions
 from benchmarks.soak_report import Tally
 from benchmarks.workload import Workload, choose_workload
-from kg_adapters.local.cache import sample_store
-from kg_adapters.local.store import open_store
+from kg_adapters.local.cache import open_sample
 
 SIZE: Final = 60
 _SETTLING_S: Final = 20.0
@@ -166,7 +165,7 @@ def main(words: Sequence[str] | None = None) -> int:
     given = parser.parse_args(words)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        work = choose_workload(open_store(sample_store(folder / "cache")).index, given.size)
+        work = choose_workload(open_sample(folder / "cache").index, given.size)
         soak = Soak(folder, work, given.clients, given.in_flight, given.seconds, given.seed)
         reports = [asyncio.run(soaked(soak)) for soaked in (soaked_over_http, soaked_over_stdio)]
     for report in reports:

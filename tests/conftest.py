@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kg_adapters.local.cache import sample_store
-from kg_adapters.local.store import LocalStore, open_store
+from kg_adapters.local.cache import open_sample
+from kg_adapters.local.store import LocalStore
 
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 IN_MEMORY = Path("/dev/shm")  # noqa: S108 - pytest makes a folder of its own in it
@@ -61,7 +61,7 @@ def sample_source() -> Path:
 @pytest.fixture(scope="session")
 def sample_files(tmp_path_factory: pytest.TempPathFactory) -> LocalStore:
     """The sample graph as it is shipped; that it is what an import makes of its source is tested with the cache."""
-    return open_store(sample_store(tmp_path_factory.mktemp("cache")))
+    return open_sample(tmp_path_factory.mktemp("cache"))
 
 
 def _shared(name: str) -> Path:

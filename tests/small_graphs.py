@@ -7,7 +7,8 @@ import pyoxigraph
 
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.arrays import IndexBuilder
-from kg_adapters.local.build import ImportOptions, build_store
+from kg_adapters.local.build import build_store
+from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.store import LocalStore, open_store
 from kg_adapters.testing import ntriples

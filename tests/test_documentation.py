@@ -19,8 +19,7 @@ from mcp.types import TextContent
 from typer.core import TyperGroup
 
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.cache import sample_store
-from kg_adapters.local.store import open_store
+from kg_adapters.local.cache import open_sample
 from kg_server.app import build_server
 from kg_server.cli import app
 from kg_server.clients import Host
@@ -63,7 +62,7 @@ PUBLIC: Final = (
 
 @pytest.fixture
 async def sample(tmp_path: Path) -> AsyncGenerator[Client]:
-    graph = LocalAdapter(open_store(sample_store(tmp_path)))
+    graph = LocalAdapter(open_sample(tmp_path))
     async with Client(build_server(graph, Settings(cache_folder=tmp_path, data_folder=tmp_path))) as client:
         yield client
     await graph.aclose()

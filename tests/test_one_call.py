@@ -12,8 +12,7 @@ from benchmarks.world.questions import Asked, read_questions
 from mcp import Client
 
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.cache import sample_store
-from kg_adapters.local.store import open_store
+from kg_adapters.local.cache import open_sample
 from kg_server.app import build_server
 from kg_server.settings import Settings
 
@@ -22,7 +21,7 @@ from kg_server.settings import Settings
 async def client(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
     cache = tmp_path_factory.getbasetemp() / "world"
     settings = Settings(cache_folder=cache, data_folder=cache / "data")
-    store = open_store(sample_store(cache, "sample:world"))
+    store = open_sample(cache, "sample:world")
     async with aclosing(LocalAdapter(store)) as graph, Client(build_server(graph, settings)) as client:
         yield client
 

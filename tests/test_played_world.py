@@ -10,8 +10,7 @@ from benchmarks.world.played import one_of_each, play
 from benchmarks.world.questions import NO_SUCH_ENTITY, NO_SUCH_FACT, read_questions
 
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.cache import sample_store
-from kg_adapters.local.store import open_store
+from kg_adapters.local.cache import open_sample
 from kg_agents.running import AgentName, Question
 from kg_agents.sessions import connect_tools
 from kg_server.app import build_server
@@ -28,7 +27,7 @@ async def test_a_model_that_asks_for_what_a_question_needs_is_right_and_says_whe
     settings = Settings(cache_folder=cache, data_folder=cache / "data")
     questions = one_of_each(read_questions())
     async with (
-        aclosing(LocalAdapter(open_store(sample_store(cache, "sample:world")))) as graph,
+        aclosing(LocalAdapter(open_sample(cache, "sample:world"))) as graph,
         connect_tools(build_server(graph, settings)) as tools,
     ):
         found = await play(tools, World(), questions, Question("", agent=agent))

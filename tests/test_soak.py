@@ -15,8 +15,7 @@ from benchmarks.soak_mix import SHARES
 from benchmarks.soak_report import Tally, Verdict
 from benchmarks.workload import choose_workload
 
-from kg_adapters.local.cache import sample_store
-from kg_adapters.local.store import open_store
+from kg_adapters.local.cache import open_sample
 
 HELD = Footprint(threads=5, files=60, megabytes=300.0, workers=1, workers_megabytes=80.0, cpu_s=3.0)
 GOOD = LoadReport(
@@ -40,7 +39,7 @@ def test_callers_who_ask_everything_at_once_get_what_they_get_alone_and_nothing_
     soaked: Callable[[Soak], Coroutine[object, object, LoadReport]], tmp_path: Path
 ) -> None:
     others = children_of(os.getpid())
-    work = choose_workload(open_store(sample_store(tmp_path / "cache")).index, 2)
+    work = choose_workload(open_sample(tmp_path / "cache").index, 2)
     asked = Soak(tmp_path, work, clients=6, in_flight=6, seconds=3.0)
 
     report = asyncio.run(soaked(asked))

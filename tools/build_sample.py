@@ -15,8 +15,9 @@ from typing import Final
 import anyio
 
 from kg_adapters.embedding import MiniLmEmbedder
-from kg_adapters.local.build import ImportOptions, build_store
+from kg_adapters.local.build import build_store
 from kg_adapters.local.cache import sample_file
+from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.meaning import build_meaning_index
 from kg_adapters.local.store import open_store
 from kg_adapters.local.vectors import build_relation_vectors

@@ -8,8 +8,7 @@ from typing import Final
 import anyio
 
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.cache import sample_store
-from kg_adapters.local.store import open_store
+from kg_adapters.local.cache import open_sample
 from kg_agents import OdaSettings, ScriptedLlm
 from kg_agents.running import Question, run_question
 from kg_agents.sessions import connect_tools
@@ -38,7 +37,7 @@ async def record() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         settings = Settings(cache_folder=Path(temporary), data_folder=Path(temporary))
         async with (
-            aclosing(LocalAdapter(open_store(sample_store(settings.cache_folder)))) as graph,
+            aclosing(LocalAdapter(open_sample(settings.cache_folder))) as graph,
             connect_tools(build_server(graph, settings)) as tools,
         ):
             with Trace(RECORD) as trace:

@@ -35,8 +35,7 @@ from benchmarks.world.questions import (
     read_questions,
 )
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.cache import sample_store
-from kg_adapters.local.store import open_store
+from kg_adapters.local.cache import open_sample
 from kg_server.app import build_server
 from kg_server.settings import Settings
 
@@ -67,7 +66,7 @@ async def measure_world(bench: Bench) -> Section:
     settings = Settings(cache_folder=bench.cache, data_folder=bench.cache / "data")
     bench.tell(f"Asking {len(questions)} questions about {WORLD} …")
     async with (
-        aclosing(LocalAdapter(open_store(sample_store(bench.cache, WORLD)))) as graph,
+        aclosing(LocalAdapter(open_sample(bench.cache, WORLD))) as graph,
         Client(build_server(graph, settings)) as client,
     ):
         found = await findings(client, world, questions)

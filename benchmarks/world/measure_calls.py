@@ -16,8 +16,7 @@ from benchmarks.world.one_call import WAYS, Outcome, outcomes, plain_outcomes
 from benchmarks.world.plain import Spent, plain_schema
 from benchmarks.world.questions import Asked, read_questions
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.cache import sample_store
-from kg_adapters.local.store import open_store
+from kg_adapters.local.cache import open_sample
 from kg_server.app import build_server
 from kg_server.settings import Settings
 
@@ -32,7 +31,7 @@ async def measure_calls_for_answers(bench: Bench) -> Section:
     world, questions = World(), read_questions()
     settings = Settings(cache_folder=bench.cache, data_folder=bench.cache / "data")
     async with (
-        aclosing(LocalAdapter(open_store(sample_store(bench.cache, WORLD)))) as graph,
+        aclosing(LocalAdapter(open_sample(bench.cache, WORLD))) as graph,
         Client(build_server(graph, settings)) as client,
     ):
         ways = {way: await outcomes(client, world, questions, way) for way in WAYS}

@@ -12,8 +12,7 @@ from benchmarks.world.measure import WORLD
 from benchmarks.world.played import Played, one_of_each, play
 from benchmarks.world.questions import read_questions
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.cache import sample_store
-from kg_adapters.local.store import open_store
+from kg_adapters.local.cache import open_sample
 from kg_agents.chat_requests import estimated_tokens
 from kg_agents.llm import LlmRequest
 from kg_agents.running import AgentName, Question
@@ -48,7 +47,7 @@ async def measure_played(bench: Bench) -> Section:
     settings = Settings(cache_folder=bench.cache, data_folder=bench.cache / "data")
     lines, notes = list[Line](), list[str]()
     async with (
-        aclosing(LocalAdapter(open_store(sample_store(bench.cache, WORLD)))) as graph,
+        aclosing(LocalAdapter(open_sample(bench.cache, WORLD))) as graph,
         connect_tools(build_server(graph, settings)) as tools,
     ):
         listed = _cost(await tools.offer())

@@ -17,8 +17,7 @@ from benchmarks.world.one_call import read_calls
 from benchmarks.world.oracle import Oracle
 from benchmarks.world.questions import QUESTIONS
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.cache import sample_store
-from kg_adapters.local.store import open_store
+from kg_adapters.local.cache import open_sample
 from kg_agents.sessions import connect_tools
 from kg_agents.tool_calls import Toolbox
 from kg_eval.metrics.scores import score
@@ -65,7 +64,7 @@ async def played(methods: Sequence[MethodName], folder: Path, sample: int | None
     cache = platformdirs.user_cache_path("kg-sextant", appauthor=False)
     settings = Settings(cache_folder=cache, data_folder=folder / "data", embedder="lexical")
     async with (
-        aclosing(LocalAdapter(open_store(sample_store(cache, WORLD)))) as graph,
+        aclosing(LocalAdapter(open_sample(cache, WORLD))) as graph,
         connect_tools(build_server(graph, settings)) as tools,
     ):
         return [await _played(method, folder / method, tools, sample, seed) for method in methods]

@@ -4,9 +4,10 @@ import re
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
-import jinja2
+if TYPE_CHECKING:
+    import jinja2
 
 _TEMPLATES: Final = files("kg_prompts") / "templates"
 # Whatever a text says, it cannot end the part of the prompt that is marked as data, nor begin another one.
@@ -46,7 +47,9 @@ def inline(text: str) -> str:
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def _environment() -> "jinja2.Environment":
+    import jinja2  # noqa: PLC0415 - a server lists its prompts without it
+
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_source),
         undefined=jinja2.StrictUndefined,

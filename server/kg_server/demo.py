@@ -18,7 +18,7 @@ from kg_server.commands.config import launch
 from kg_server.commands.failures import FailuresForPeople, only_cause
 from kg_server.commands.invocation import Invocation
 from kg_server.commands.output import escape_what_cannot_be_shown
-from kg_server.compose.answer import ComposeResult
+from kg_server.compose.result import ComposeResult
 from kg_server.memory.result import AppendedResult, MemoryResult
 from kg_server.observation.answer import ObserveResult
 from kg_server.results import CandidatesResult, NeighborsResult, PathsResult, Result

@@ -29,7 +29,6 @@ from kg_server.results import (
 from kg_server.retrieval import MAX_TEXTS, retrieval
 from kg_server.schema_view import schema_view
 from kg_server.settings import Settings
-from kg_server.sparql.answer import sparql_query
 
 MAX_QUERY: Final = 20_000
 
@@ -200,6 +199,9 @@ class _SparqlTool:
         A name may stand for any id: ?x a @"city"; @"country" @"Japan".
         Subclasses and inverses count only where the query walks them.
         """
+        # Few servers need it before their first answer.
+        from kg_server.sparql.answer import sparql_query  # noqa: PLC0415
+
         most_s = min(timeout_s, self._settings.sparql_timeout_s)
         async with reporting(context, "running the query", most_s):
             answer = await sparql_query(

@@ -10,8 +10,7 @@ from typing import Final
 import pytest
 
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.cache import sample_store
-from kg_adapters.local.store import open_store
+from kg_adapters.local.cache import open_sample
 from kg_agents.answers import AgentAnswer
 from kg_agents.graph_counselor import CounselorSettings, GraphCounselor
 from kg_agents.knowledge import KnowledgeGraph, connect
@@ -45,7 +44,7 @@ QUESTIONS: Final[Sequence[tuple[str, Sequence[Hop]]]] = (
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the sample is."""
     folder = tmp_path_factory.mktemp("costs")
-    sample_store(folder)
+    open_sample(folder)
     return folder
 
 
@@ -54,7 +53,7 @@ async def sample(cache: Path) -> AsyncGenerator[KnowledgeGraph]:
     """Serve the sample in this process."""
     settings = Settings(cache_folder=cache, data_folder=cache, embedder="lexical")
     async with (
-        aclosing(LocalAdapter(open_store(sample_store(cache)))) as adapter,
+        aclosing(LocalAdapter(open_sample(cache))) as adapter,
         connect(build_server(adapter, settings)) as graph,
     ):
         yield graph

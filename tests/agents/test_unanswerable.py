@@ -9,8 +9,7 @@ from benchmarks.world.questions import ABSENT, NO_SUCH_ENTITY, read_questions
 
 from counselors import JAPAN, counselled, step
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.cache import sample_store
-from kg_adapters.local.store import open_store
+from kg_adapters.local.cache import open_sample
 from kg_agents.knowledge import connect
 from kg_agents.linking import link_by_names
 from kg_agents.oda import OdaWithoutModel
@@ -28,7 +27,7 @@ async def test_without_a_model_no_question_of_a_world_is_answered_and_no_wrong_e
     settings = Settings(cache_folder=cache, data_folder=cache / "data", embedder="lexical")
     wrong: list[str] = []
     async with (
-        aclosing(LocalAdapter(open_store(sample_store(cache, "sample:world")))) as world,
+        aclosing(LocalAdapter(open_sample(cache, "sample:world"))) as world,
         connect(build_server(world, settings)) as graph,
     ):
         for each in asked:

@@ -10,9 +10,9 @@ import pytest
 
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.cache import sample_store
+from kg_adapters.local.cache import open_sample
 from kg_adapters.local.sparql_store import statements
-from kg_adapters.local.store import LocalStore, open_store
+from kg_adapters.local.store import LocalStore
 from kg_adapters.models import FeaturePage, NeighborPage
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.profile import ClassProfile, GraphProfile
@@ -39,7 +39,7 @@ _LOADED: dict[str, str] = {}
 
 @pytest.fixture(scope="module")
 def world_files(tmp_path_factory: pytest.TempPathFactory) -> LocalStore:
-    return open_store(sample_store(tmp_path_factory.mktemp("world"), "sample:world"))
+    return open_sample(tmp_path_factory.mktemp("world"), "sample:world")
 
 
 @pytest.fixture

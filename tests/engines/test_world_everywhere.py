@@ -34,8 +34,7 @@ from benchmarks.world.questions import (
 from mcp import Client
 
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.cache import sample_store
-from kg_adapters.local.store import open_store
+from kg_adapters.local.cache import open_sample
 from kg_adapters.protocol import KGAdapter, SupportsLearning
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_server.app import build_server
@@ -79,7 +78,7 @@ async def graph(place: tuple[str, Engine | None, str], world: World, tmp_path: P
         async with aclosing(RdflibAdapter(held)) as adapter:
             yield adapter
     else:
-        async with aclosing(LocalAdapter(open_store(sample_store(tmp_path, "sample:world")))) as local:
+        async with aclosing(LocalAdapter(open_sample(tmp_path, "sample:world"))) as local:
             yield local
 
 

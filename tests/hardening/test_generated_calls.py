@@ -17,8 +17,7 @@ from mcp.types import Tool as ListedTool
 from pydantic import TypeAdapter
 
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.cache import sample_store
-from kg_adapters.local.store import open_store
+from kg_adapters.local.cache import open_sample
 from kg_server.app import build_server
 from kg_server.budget import token_count
 from kg_server.settings import Settings
@@ -172,7 +171,7 @@ def asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
     @asynccontextmanager
     async def connected() -> AsyncGenerator[Client]:
         async with (
-            aclosing(LocalAdapter(open_store(sample_store(folder)))) as graph,
+            aclosing(LocalAdapter(open_sample(folder))) as graph,
             Client(build_server(graph, chosen)) as client,
         ):
             yield client

@@ -14,7 +14,8 @@ import pytest
 
 from cli_runs import COMMAND, CommandLine
 from kg_adapters.errors import InvalidSource
-from kg_adapters.local.build import ImportOptions, build_store
+from kg_adapters.local.build import build_store
+from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.reader import SourceReader
 from kg_adapters.local.rows import line_of
 from kg_adapters.local.sources import Source
@@ -36,7 +37,8 @@ ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="limits on memory,
 IMPORT_THAT_NAMES_ITS_CHILD = """
 import os, sys
 from pathlib import Path
-from kg_adapters.local.build import ImportOptions, build_store
+from kg_adapters.local.build import build_store
+from kg_adapters.local.import_options import ImportOptions
 
 def tell(progress):
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()

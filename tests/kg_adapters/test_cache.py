@@ -12,8 +12,9 @@ import pytest
 
 from kg_adapters.errors import InvalidSource
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.build import ImportOptions, build_store
-from kg_adapters.local.cache import cached_store, sample_file, sample_store
+from kg_adapters.local.build import build_store
+from kg_adapters.local.cache import open_cached, open_sample, sample_file
+from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import FORMAT, Counts, open_store
 from kg_adapters.local.verifying import verify_store
 from kg_adapters.progress import Progress, Stage
@@ -49,8 +50,8 @@ def source(tmp_path: Path) -> Path:
 
 def test_a_file_is_imported_once(source: Path, tmp_path: Path) -> None:
     imports = Imports()
-    first = cached_store([source], tmp_path / "cache", OPTIONS, imports)
-    assert cached_store([source], tmp_path / "cache", OPTIONS, imports) == first
+    first = open_cached([source], tmp_path / "cache", OPTIONS, imports).folder
+    assert open_cached([source], tmp_path / "cache", OPTIONS, imports).folder == first
     assert imports.count == 1
     assert first.parent == tmp_path / "cache"
     assert open_store(first).info.counts.triples == 1
@@ -59,19 +60,19 @@ def test_a_file_is_imported_once(source: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("longer", ["<http://e/b> <http://e/p> <http://e/a> .\n", ""])
 def test_a_changed_file_is_imported_again(source: Path, tmp_path: Path, longer: str) -> None:
     imports = Imports()
-    store = cached_store([source], tmp_path / "cache", OPTIONS, imports)
+    store = open_cached([source], tmp_path / "cache", OPTIONS, imports).folder
     source.write_text(EDGE.replace("/b>", "/c>") + longer, encoding="utf-8")
     os.utime(source, ns=(1, 1))
-    assert cached_store([source], tmp_path / "cache", OPTIONS, imports) == store
+    assert open_cached([source], tmp_path / "cache", OPTIONS, imports).folder == store
     assert open_store(store).index.nodes.find("http://e/c") is not None
     assert imports.count == 2
 
 
 def test_a_file_that_was_only_touched_is_not_imported_again(source: Path, tmp_path: Path) -> None:
     imports = Imports()
-    cached_store([source], tmp_path / "cache", OPTIONS, imports)
+    open_cached([source], tmp_path / "cache", OPTIONS, imports)
     os.utime(source, ns=(1, 1))
-    cached_store([source], tmp_path / "cache", OPTIONS, imports)
+    open_cached([source], tmp_path / "cache", OPTIONS, imports)
     assert imports.count == 1
 
 
@@ -79,57 +80,57 @@ def test_a_folder_is_imported_again_when_a_file_comes_or_goes(source: Path, tmp_
     imports = Imports()
     (tmp_path / "folder").mkdir()
     source.rename(tmp_path / "folder" / "1.nt")
-    cached_store([tmp_path / "folder"], tmp_path / "cache", OPTIONS, imports)
+    open_cached([tmp_path / "folder"], tmp_path / "cache", OPTIONS, imports)
     (tmp_path / "folder" / "2.nt").write_text(EDGE, encoding="utf-8")
-    store = cached_store([tmp_path / "folder"], tmp_path / "cache", OPTIONS, imports)
+    store = open_cached([tmp_path / "folder"], tmp_path / "cache", OPTIONS, imports).folder
     assert ([file.name for file in open_store(store).info.sources], imports.count) == (["1.nt", "2.nt"], 2)
 
 
 def test_other_options_make_another_store(source: Path, tmp_path: Path) -> None:
     german = ImportOptions(sparql=False, vocabulary=Vocabulary(languages=("de",)))
-    stores = {cached_store([source], tmp_path / "cache", options) for options in (OPTIONS, german)}
+    stores = {open_cached([source], tmp_path / "cache", options).folder for options in (OPTIONS, german)}
     assert len(stores) == 2
 
 
 @pytest.mark.parametrize("damage", ["store.json", "index/nodes.text.npy"])
 def test_a_damaged_store_is_imported_again(source: Path, tmp_path: Path, damage: str) -> None:
-    store = cached_store([source], tmp_path / "cache", OPTIONS)
+    store = open_cached([source], tmp_path / "cache", OPTIONS).folder
     (store / damage).unlink()
-    verify_store(cached_store([source], tmp_path / "cache", OPTIONS))
+    verify_store(open_cached([source], tmp_path / "cache", OPTIONS).folder)
 
 
 def test_what_is_no_store_makes_room_for_one(source: Path, tmp_path: Path) -> None:
-    store = cached_store([source], tmp_path / "cache", OPTIONS)
+    store = open_cached([source], tmp_path / "cache", OPTIONS).folder
     shutil.rmtree(store)
     (store / "text").mkdir(parents=True)
-    verify_store(cached_store([source], tmp_path / "cache", OPTIONS))
+    verify_store(open_cached([source], tmp_path / "cache", OPTIONS).folder)
 
 
 def test_a_store_that_is_gone_is_imported_again(source: Path, tmp_path: Path) -> None:
-    shutil.rmtree(cached_store([source], tmp_path / "cache", OPTIONS))
-    verify_store(cached_store([source], tmp_path / "cache", OPTIONS))
+    shutil.rmtree(open_cached([source], tmp_path / "cache", OPTIONS).folder)
+    verify_store(open_cached([source], tmp_path / "cache", OPTIONS).folder)
 
 
 def test_several_at_once_import_once(source: Path, tmp_path: Path) -> None:
     imports = Imports()
     with ThreadPoolExecutor(4) as pool:
-        asked = [pool.submit(cached_store, [source], tmp_path / "cache", OPTIONS, imports) for _ in range(4)]
-        stores = {one.result() for one in asked}
+        asked = [pool.submit(open_cached, [source], tmp_path / "cache", OPTIONS, imports) for _ in range(4)]
+        stores = {one.result().folder for one in asked}
     assert (len(stores), imports.count) == (1, 1)
 
 
 def test_a_cache_that_cannot_be_written_is_an_error(source: Path) -> None:
     with pytest.raises(InvalidSource, match="cannot be written to"):
-        cached_store([source], source / "cache", OPTIONS)
+        open_cached([source], source / "cache", OPTIONS)
     with pytest.raises(InvalidSource, match="cannot be written to"):
-        sample_store(source / "cache")
+        open_sample(source / "cache")
 
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_a_sample_is_unpacked_once_and_whole(name: str, tmp_path: Path) -> None:
-    store = sample_store(tmp_path, name)
+    store = open_sample(tmp_path, name).folder
     made = store.stat().st_ino
-    assert sample_store(tmp_path, name) == store
+    assert open_sample(tmp_path, name).folder == store
     assert store.stat().st_ino == made
     assert "CC0" in (store / "SOURCE.txt").read_text(encoding="utf-8")
     info = verify_store(store).info
@@ -145,20 +146,20 @@ def test_what_is_shipped_has_the_format_of_a_store_today(name: str) -> None:
 
 
 def test_a_damaged_sample_is_unpacked_again(tmp_path: Path) -> None:
-    store = sample_store(tmp_path)
+    store = open_sample(tmp_path).folder
     (store / "schema.json").unlink()
-    verify_store(sample_store(tmp_path))
+    verify_store(open_sample(tmp_path).folder)
 
 
 def test_several_at_once_unpack_one_sample(tmp_path: Path) -> None:
     with ThreadPoolExecutor(3) as pool:
-        asked = [pool.submit(sample_store, tmp_path) for _ in range(3)]
-        stores = {one.result() for one in asked}
+        asked = [pool.submit(open_sample, tmp_path) for _ in range(3)]
+        stores = {one.result().folder for one in asked}
     assert [path for path in tmp_path.iterdir() if path.is_dir()] == list(stores)
 
 
 def test_the_sample_files_is_what_an_import_of_its_source_makes(sample_source: Path, tmp_path: Path) -> None:
-    shipped = open_store(sample_store(tmp_path / "cache")).info
+    shipped = open_sample(tmp_path / "cache").info
     report = build_store([sample_source], tmp_path / "store", ImportOptions(sparql=False, name="sample"))
     fresh = open_store(report.folder).info
     assert shipped.counts == Counts(entities=15_777, relations=304, triples=149_827, features=50_363)
@@ -170,7 +171,7 @@ def test_the_sample_files_is_what_an_import_of_its_source_makes(sample_source: P
 
 
 def test_the_shipped_world_is_byte_for_byte_what_an_import_of_its_source_makes(tmp_path: Path) -> None:
-    shipped = open_store(sample_store(tmp_path / "cache", WORLD)).info
+    shipped = open_sample(tmp_path / "cache", WORLD).info
     report = build_store([WORLD_SOURCE], tmp_path / "store", ImportOptions(sparql=False, name=WORLD))
     assert open_store(report.folder).info == shipped
 
@@ -179,13 +180,15 @@ def test_a_link_is_read_by_its_own_ending_though_another_led_to_the_same_file(tm
     (tmp_path / "blob").write_text("@prefix e: <http://e/> . e:a e:p e:b .", encoding="utf-8")
     for name in ("g.ttl", "g.nt"):
         (tmp_path / name).symlink_to("blob")
-    assert open_store(cached_store([tmp_path / "g.ttl"], tmp_path / "cache", ImportOptions())).info.counts.triples == 1
+    assert open_cached([tmp_path / "g.ttl"], tmp_path / "cache", ImportOptions()).info.counts.triples == 1
     with pytest.raises(InvalidSource, match=r"blob, line 1, column 1: "):
-        cached_store([tmp_path / "g.nt"], tmp_path / "cache", ImportOptions())
+        open_cached([tmp_path / "g.nt"], tmp_path / "cache", ImportOptions())
 
 
 def test_other_limits_do_not_import_again(tmp_path: Path) -> None:
     (tmp_path / "g.ttl").write_text("<http://e/a> <http://e/p> <http://e/b> .", encoding="utf-8")
     limits = ImportOptions(limits=ReadingLimits(literal_mb=1))
-    stores = {cached_store([tmp_path / "g.ttl"], tmp_path / "cache", options) for options in (ImportOptions(), limits)}
+    stores = {
+        open_cached([tmp_path / "g.ttl"], tmp_path / "cache", options).folder for options in (ImportOptions(), limits)
+    }
     assert len(stores) == 1

@@ -12,7 +12,8 @@ import pytest
 import zstandard
 
 from kg_adapters.errors import InvalidSource
-from kg_adapters.local.build import ImportOptions, ImportReport, build_store
+from kg_adapters.local.build import ImportReport, build_store
+from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.reader import SourceReader
 from kg_adapters.local.recognition import parts_of
 from kg_adapters.local.rows import line_of

@@ -9,14 +9,13 @@ import pytest
 
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.cache import sample_store
+from kg_adapters.local.cache import open_sample
 from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.names import bare_relations
 from kg_adapters.local.profile_file import read_profile, write_profile
 from kg_adapters.local.profiling import profile_of_index
 from kg_adapters.local.seal import Damage
-from kg_adapters.local.store import open_store
 from kg_adapters.profile import (
     MAX_CLASSES,
     MAX_PROPERTIES,
@@ -194,7 +193,7 @@ def test_dates_and_numbers_are_ordered_and_other_values_are_not() -> None:
 
 
 async def test_the_profile_of_the_fictional_world_knows_lengths_inverses_and_what_no_bridge_has(tmp_path: Path) -> None:
-    graph = LocalAdapter(open_store(sample_store(tmp_path, "sample:world")))
+    graph = LocalAdapter(open_sample(tmp_path, "sample:world"))
     profile = await graph.profile()
     bridge = profile.profile_of(Iri(f"{WORLD}K64"))
     assert bridge is not None

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.cache import sample_store
+from kg_adapters.local.cache import open_sample
 from kg_adapters.local.sparql_store import statements
-from kg_adapters.local.store import LocalStore, open_store
+from kg_adapters.local.store import LocalStore
 from kg_adapters.models import EdgeDirection, NeighborPage
 from kg_adapters.profile import unknown_profile
 from kg_adapters.registry import OpenOptions
@@ -41,7 +41,7 @@ HUBS = [wd("Q30"), wd("Q5"), wd("Q17")]
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> LocalStore:
     """The shipped slice of Wikidata."""
-    return open_store(sample_store(tmp_path_factory.mktemp("cache")))
+    return open_sample(tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture(scope="module")

@@ -8,18 +8,18 @@ from typing import Final
 import pytest
 
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.cache import sample_store
-from kg_adapters.local.store import open_store
+from kg_adapters.local.cache import open_sample
 from kg_adapters.requests import NeighborRequest
 from kg_prompts import examples_for
-from kg_server.compose.answer import Limits, composition
+from kg_server.compose.answer import composition
+from kg_server.compose.result import Limits
 
 TURN: Final = "oda/turn.md"
 FACT: Final = re.compile(r"^\[[\d, -]+\] (.+) \| (.+) \| (.+?)(?: \(\d of \d shown\))?$", re.MULTILINE)
 
 
 async def test_selected_triples_and_observations_are_facts(tmp_path: Path) -> None:
-    graph = LocalAdapter(open_store(sample_store(tmp_path)))
+    graph = LocalAdapter(open_sample(tmp_path))
     reflected = examples_for("sample", "oda/reflection.md")
     for head, relation, tail in re.findall(r"(Q\d+),(P\d+),(Q\d+)", reflected):
         node, over = graph.prefixes.expand(head), graph.prefixes.expand(relation, "relation")
@@ -39,7 +39,7 @@ async def test_what_steps_and_turns_show_is_what_the_graph_holds(
     name: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     cache = tmp_path_factory.getbasetemp() / ("world" if name == "sample:world" else "sample")
-    async with aclosing(LocalAdapter(open_store(sample_store(cache, name)))) as graph:
+    async with aclosing(LocalAdapter(open_sample(cache, name))) as graph:
 
         async def answer(expression: str) -> str:
             return (await composition(graph, expression, limits=Limits(), max_tokens=2_000)).text

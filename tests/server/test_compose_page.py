@@ -8,8 +8,7 @@ import pytest
 from calls import rows
 from compositions import composed, refused
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.cache import sample_store
-from kg_adapters.local.store import open_store
+from kg_adapters.local.cache import open_sample
 from kg_server.compose.syntax import FUNCTIONS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "compose.md").read_text(encoding="utf-8")
@@ -20,7 +19,7 @@ CONCRETE = [each for each in EXAMPLES if not re.search(r"\[(?:a|node|text|class)
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> LocalAdapter:
     """The fictional world that ships in the wheel."""
-    return LocalAdapter(open_store(sample_store(tmp_path_factory.mktemp("cache"), "sample:world")))
+    return LocalAdapter(open_sample(tmp_path_factory.mktemp("cache"), "sample:world"))
 
 
 async def test_every_example_of_the_page_is_answered(world: LocalAdapter) -> None:

@@ -7,8 +7,7 @@ import rdflib
 
 from calls import call, rows
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.cache import sample_store
-from kg_adapters.local.store import open_store
+from kg_adapters.local.cache import open_sample
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_server.coverage import plural
@@ -156,7 +155,7 @@ async def test_only_what_is_stored_backwards_counts_too(opened: Callable[[str], 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> LocalAdapter:
-    return LocalAdapter(open_store(sample_store(tmp_path_factory.mktemp("cache"), "sample:world")))
+    return LocalAdapter(open_sample(tmp_path_factory.mktemp("cache"), "sample:world"))
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ import rdflib
 
 from calls import call, counts
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.cache import sample_store
-from kg_adapters.local.store import open_store
+from kg_adapters.local.cache import open_sample
 from kg_adapters.models import GraphSchema
 from kg_adapters.profile import GraphProfile
 from kg_adapters.rdflib_adapter import RdflibAdapter
@@ -97,7 +96,7 @@ async def test_a_part_of_a_definition_does_not_pass_for_the_whole(tokyo: LocalAd
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> LocalAdapter:
-    return LocalAdapter(open_store(sample_store(tmp_path_factory.mktemp("cache"), "sample:world")))
+    return LocalAdapter(open_sample(tmp_path_factory.mktemp("cache"), "sample:world"))
 
 
 async def test_the_fictional_world_is_told_by_class_in_less_than_four_thousand_characters(world: LocalAdapter) -> None:

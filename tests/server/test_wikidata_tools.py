@@ -9,9 +9,8 @@ import pytest
 from mcp import Client
 
 from calls import Reply, reply_of, rows
-from kg_adapters.local.cache import sample_store
+from kg_adapters.local.cache import open_sample
 from kg_adapters.local.sparql_store import statements
-from kg_adapters.local.store import open_store
 from kg_adapters.registry import OpenOptions
 from kg_adapters.wikidata.opening import open_wikidata
 from kg_adapters.wikidata.pace import Rates
@@ -133,7 +132,7 @@ async def test_what_is_neither_here_nor_there_is_unknown(tmp_path: Path) -> None
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> pyoxigraph.Store:
     """The shipped slice of Wikidata, in the form of the query service."""
-    return as_wikidata(statements(open_store(sample_store(tmp_path_factory.mktemp("cache"))).index))
+    return as_wikidata(statements(open_sample(tmp_path_factory.mktemp("cache")).index))
 
 
 @pytest.mark.parametrize("hops", [1, 2, 3])

@@ -1,19 +1,19 @@
 """An import: from files to a store."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
 
-from kg_adapters.chosen_relations import ChosenRelations
 from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.array_files import ArrayFiles
 from kg_adapters.local.arrays import IndexBuilder
+from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.index import GraphIndex, open_index, save_index
 from kg_adapters.local.names import bare_relations, edges_by_relation
 from kg_adapters.local.namespaces import choose_prefixes
@@ -41,39 +41,6 @@ from kg_adapters.local.store import (
 from kg_adapters.local.swap import exclusively, replacing
 from kg_adapters.local.text_index import build_text_index
 from kg_adapters.progress import OnProgress, Progress, Stage, ignore_progress
-from kg_adapters.reading_limits import ReadingLimits
-
-
-@dataclass(frozen=True, slots=True)
-class ImportOptions:
-    """How files are read and what is built from them.
-
-    Args:
-        skip_errors: Leave out what cannot be read, and count it, instead of stopping there.
-        graphs: IRIs of the named graphs to import; everything when empty.
-        sparql: Whether to build the Oxigraph store now; without it, the first SPARQL query does.
-        vocabulary: The relations and languages that labels and descriptions are chosen by.
-        chosen: Relations that come before those of the vocabulary, with the prefixes of the files.
-        prefixes: What prefixes stand for, before those of the files.
-        name: What to call the graph; the first file's name when None.
-        follow_links: Whether links in a folder are followed that lead outside of it.
-        relations: Relations to keep, as `P31`, prefixed names or IRIs, with names and descriptions in the languages of
-            the vocabulary; every statement when empty.
-        id_column: The column with the ids of a table's rows; guessed when None.
-        limits: What one file may ask for while it is read; they leave the store as it is, so no store is named by them.
-    """
-
-    skip_errors: bool = False
-    graphs: tuple[str, ...] = ()
-    sparql: bool = True
-    vocabulary: Vocabulary = field(default_factory=Vocabulary)
-    chosen: ChosenRelations = field(default_factory=ChosenRelations)
-    prefixes: Mapping[str, str] = field(default_factory=dict[str, str])
-    name: str | None = None
-    relations: tuple[str, ...] = ()
-    id_column: str | None = None
-    follow_links: bool = field(default=False, repr=False)
-    limits: ReadingLimits = field(default_factory=ReadingLimits, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

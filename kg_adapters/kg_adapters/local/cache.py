@@ -6,18 +6,17 @@ import shutil
 import zipfile
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib.resources import files
-from io import BytesIO
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kg_adapters.errors import InvalidSource
-from kg_adapters.local.build import ImportOptions, build_store
+from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.seal import file_sha256
 from kg_adapters.local.sources import Source, gather_sources, look
-from kg_adapters.local.store import FORMAT, StoreInfo, is_store, open_store
+from kg_adapters.local.store import FORMAT, LocalStore, is_store, open_store
 from kg_adapters.local.swap import exclusively, replacing
 from kg_adapters.open_options import SAMPLE
 from kg_adapters.progress import OnProgress, Progress, ignore_progress
@@ -42,10 +41,10 @@ class _Seen(BaseModel):
     files: tuple[_SeenFile, ...]
 
 
-def cached_store(
+def open_cached(
     paths: Sequence[Path], cache_folder: Path, options: ImportOptions, progress: OnProgress = ignore_progress
-) -> Path:
-    """Return a store of these files, imported now or earlier; it is imported anew when a file has changed.
+) -> LocalStore:
+    """Open a store of these files, imported now or earlier; it is imported anew when a file has changed.
 
     Safe under several processes: one imports, the others wait for it.
 
@@ -53,30 +52,32 @@ def cached_store(
         InvalidSource: A file cannot be read, or the cache folder cannot be written to.
     """
     sources = gather_sources(paths, follow_links=options.follow_links).files
-    store = cache_folder.absolute() / _key(paths, options)
-    _keep_private(store.parent)
-    if _fresh(store, sources):
-        return store
+    folder = cache_folder.absolute() / _key(paths, options)
+    _keep_private(folder.parent)
+    if (fresh := _fresh(folder, sources)) is not None:
+        return fresh
     total = sum(look(source.path).size for source in sources)
-    with exclusively(_seen_file(store), on_wait=lambda: progress(Progress("waiting", 0, total, 0))):
-        if not _fresh(store, sources):
+    with exclusively(_seen_file(folder), on_wait=lambda: progress(Progress("waiting", 0, total, 0))):
+        if _fresh(folder, sources) is None:
             seen = _look(sources)
-            if not _same_content(store, sources):
-                _clear_ruins(store)
-                build_store(paths, store, options, progress)
-            write_private(_seen_file(store), seen.model_dump_json().encode())
-    _keep_private(store)
-    return store
+            if not _same_content(folder, sources):
+                from kg_adapters.local.build import build_store  # noqa: PLC0415 - needed once for a file
+
+                _clear_ruins(folder)
+                build_store(paths, folder, options, progress)
+            write_private(_seen_file(folder), seen.model_dump_json().encode())
+    _keep_private(folder)
+    return open_store(folder)
 
 
-def earlier_store(paths: Sequence[Path], cache_folder: Path, options: ImportOptions) -> Path:
-    """Return the store of these files as they were when they were imported last; nothing is imported or written.
+def open_earlier(paths: Sequence[Path], cache_folder: Path, options: ImportOptions) -> LocalStore:
+    """Open the store of these files as they were when they were imported last; nothing is imported or written.
 
     Raises:
         InvalidSource: They were never imported like this.
     """
-    store = cache_folder.absolute() / _key(paths, options)
-    if _opens(store) is None:
+    store = _opened(cache_folder.absolute() / _key(paths, options))
+    if store is None:
         raise InvalidSource(f"{paths[0]} has not been imported yet.")
     return store
 
@@ -86,21 +87,28 @@ def sample_file(name: str) -> str:
     return f"{name.replace(':', '-')}.zip"
 
 
-def sample_store(cache_folder: Path, name: str = SAMPLE) -> Path:
-    """Return the store of a graph that is shipped with the package, one of `SAMPLES`, unpacked now or earlier.
+def open_sample(cache_folder: Path, name: str = SAMPLE) -> LocalStore:
+    """Open a graph that is shipped with the package, one of `SAMPLES`, unpacked now or earlier.
 
     Raises:
         InvalidSource: The cache folder cannot be written to.
     """
-    content = (files("kg_adapters.local") / sample_file(name)).read_bytes()
-    store = cache_folder.absolute() / f"{name.replace(':', '-')}-{hashlib.sha256(content).hexdigest()[:_KEY_LENGTH]}"
-    _keep_private(store.parent)
-    if not _opens(store):
-        with exclusively(store):
-            if not _opens(store):
-                with replacing(store) as folder, zipfile.ZipFile(BytesIO(content)) as archive:
-                    archive.extractall(folder)
-    return store
+    with as_file(files("kg_adapters.local") / sample_file(name)) as path, zipfile.ZipFile(path) as archive:
+        folder = cache_folder.absolute() / f"{name.replace(':', '-')}-{_content_key(archive)}"
+        _keep_private(folder.parent)
+        if (found := _opened(folder)) is not None:
+            return found
+        with exclusively(folder):
+            if _opened(folder) is None:
+                with replacing(folder) as unpacked:
+                    archive.extractall(unpacked)
+    return open_store(folder)
+
+
+def _content_key(archive: zipfile.ZipFile) -> str:
+    """Return a name for what an archive holds, by the checksums in its directory."""
+    held = [(member.filename, member.file_size, member.CRC) for member in archive.infolist()]
+    return hashlib.sha256(json.dumps(held).encode()).hexdigest()[:_KEY_LENGTH]
 
 
 def _keep_private(folder: Path) -> None:
@@ -130,28 +138,28 @@ def _look(sources: Sequence[Source]) -> _Seen:
     return _Seen(files=tuple(_SeenFile(path=str(path), size=at.size, modified_ns=at.modified_ns) for path, at in looks))
 
 
-def _fresh(store: Path, sources: Sequence[Source]) -> bool:
+def _fresh(folder: Path, sources: Sequence[Source]) -> LocalStore | None:
     try:
-        seen = _Seen.model_validate_json(_seen_file(store).read_bytes())
+        seen = _Seen.model_validate_json(_seen_file(folder).read_bytes())
     except (OSError, ValidationError):
-        return False
-    return seen == _look(sources) and _opens(store) is not None
+        return None
+    return _opened(folder) if seen == _look(sources) else None
 
 
-def _same_content(store: Path, sources: Sequence[Source]) -> bool:
-    info = _opens(store)
-    if info is None:
+def _same_content(folder: Path, sources: Sequence[Source]) -> bool:
+    store = _opened(folder)
+    if store is None:
         return False
-    was = [(file.name, file.size, file.sha256) for file in info.sources]
+    was = [(file.name, file.size, file.sha256) for file in store.info.sources]
     # A different size settles it without reading anything.
     if [size for _, size, _ in was] != [look(source.path).size for source in sources]:
         return False
     return was == [(source.name, look(source.path).size, file_sha256(source.path)) for source in sources]
 
 
-def _opens(store: Path) -> StoreInfo | None:
+def _opened(folder: Path) -> LocalStore | None:
     try:
-        return open_store(store).info
+        return open_store(folder)
     except InvalidSource:
         return None
 

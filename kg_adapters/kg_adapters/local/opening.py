@@ -3,11 +3,15 @@
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
 from kg_adapters.open_options import SAMPLES, OpenOptions
 from kg_adapters.protocol import KGAdapter
+
+if TYPE_CHECKING:
+    from kg_adapters.local.store import LocalStore
 
 
 async def open_local(rest: str, options: OpenOptions) -> KGAdapter:
@@ -20,30 +24,29 @@ async def open_local(rest: str, options: OpenOptions) -> KGAdapter:
 
 
 def _open(name: str, options: OpenOptions) -> KGAdapter:
-    from kg_adapters.local.reloading import ReloadingAdapter  # noqa: PLC0415 - see below
-    from kg_adapters.local.store import open_store  # noqa: PLC0415 - heavy, and importing kg_adapters stays cheap
+    from kg_adapters.local.reloading import ReloadingAdapter  # noqa: PLC0415 - heavy, and importing kg_adapters is cheap
 
-    return ReloadingAdapter(open_store(_folder(name, options)), options.sparql)
+    return ReloadingAdapter(_store(name, options), options.sparql)
 
 
-def _folder(name: str, options: OpenOptions) -> Path:
-    from kg_adapters.local.build import ImportOptions  # noqa: PLC0415 - see above
-    from kg_adapters.local.cache import cached_store, earlier_store, sample_store  # noqa: PLC0415 - see above
-    from kg_adapters.local.store import is_store  # noqa: PLC0415 - see above
+def _store(name: str, options: OpenOptions) -> "LocalStore":
+    from kg_adapters.local.cache import open_cached, open_earlier, open_sample  # noqa: PLC0415 - see above
+    from kg_adapters.local.import_options import ImportOptions  # noqa: PLC0415 - see above
+    from kg_adapters.local.store import is_store, open_store  # noqa: PLC0415 - see above
     from kg_adapters.local.swap import recover  # noqa: PLC0415 - see above
 
     if name in SAMPLES:
-        return sample_store(options.cache_folder, name)
+        return open_sample(options.cache_folder, name)
     path = Path(name)
     if not path.exists():
         recover(path)
     if is_store(path):
-        return path
+        return open_store(path)
     chosen = ImportOptions(
         graphs=options.graphs, chosen=options.chosen, prefixes=options.prefixes, limits=options.reading
     )
     if options.languages is not None:
         chosen = replace(chosen, vocabulary=replace(chosen.vocabulary, languages=options.languages))
     if not options.imports:
-        return earlier_store([path], options.cache_folder, chosen)
-    return cached_store([path], options.cache_folder, chosen, options.progress)
+        return open_earlier([path], options.cache_folder, chosen)
+    return open_cached([path], options.cache_folder, chosen, options.progress)

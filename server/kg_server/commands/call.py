@@ -17,6 +17,7 @@ from kg_server.commands.failures import ExitCode
 from kg_server.commands.invocation import invocation
 from kg_server.commands.output import say, warn
 from kg_server.commands.tables import WRITERS, Output, table_of
+from kg_server.commands.uncollected import uncollected
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
@@ -75,10 +76,13 @@ def shown(result: "CallToolResult", output: Output) -> str:
 
 
 async def _call(settings: Settings, name: str, written: Mapping[str, str]) -> "CallToolResult":
-    from mcp import Client
+    with uncollected() as begin:
+        from mcp import Client
 
-    from kg_server.app import build_server
-    from kg_server.commands.graphs import opened
+        from kg_server.app import build_server
+        from kg_server.commands.graphs import opened
+
+        begin()
 
     async with opened(settings) as graph, Client(build_server(graph, settings)) as client:
         tool = find_tool((await client.list_tools()).tools, name)

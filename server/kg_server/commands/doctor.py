@@ -228,12 +228,12 @@ def _held(info: "StoreInfo", text: str) -> Finding:
 
 def _store(settings: Settings) -> Path | None:
     """Return the folder of the store that the graph's name stands for, or None where it stands for something else."""
-    from kg_adapters.local.cache import sample_store
+    from kg_adapters.local.cache import open_sample
     from kg_adapters.local.store import is_store
     from kg_adapters.registry import SAMPLES
 
     if settings.graph in SAMPLES:
-        return sample_store(settings.cache_folder, settings.graph)
+        return open_sample(settings.cache_folder, settings.graph).folder
     return Path(settings.graph) if is_store(Path(settings.graph)) else None
 
 

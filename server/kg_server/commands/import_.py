@@ -18,7 +18,8 @@ from kg_server.commands.standard_input import standard_input
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
-    from kg_adapters.local.build import ImportOptions, ImportReport
+    from kg_adapters.local.build import ImportReport
+    from kg_adapters.local.import_options import ImportOptions
     from kg_adapters.local.naming import Naming
 
 
@@ -103,7 +104,7 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
 
 def _usual_options(settings: Settings) -> "ImportOptions":
     from kg_adapters.labels import Vocabulary
-    from kg_adapters.local.build import ImportOptions
+    from kg_adapters.local.import_options import ImportOptions
     from kg_server.commands.graphs import chosen_relations_of, reading_limits_of
 
     return ImportOptions(
@@ -165,14 +166,14 @@ def _print_naming(naming: "Naming") -> None:
 
 def _store_of(files: Sequence[Path], settings: Settings) -> Path | None:
     """Return the store that is meant where no store is to be built."""
-    from kg_adapters.local.cache import sample_store
+    from kg_adapters.local.cache import open_sample
     from kg_adapters.local.store import is_store
     from kg_adapters.registry import SAMPLES
 
     if len(files) != 1:
         return None
     if str(files[0]) in SAMPLES:
-        return sample_store(settings.cache_folder, str(files[0]))
+        return open_sample(settings.cache_folder, str(files[0])).folder
     return files[0] if is_store(files[0]) else None
 
 

@@ -14,6 +14,7 @@ from kg_boundary.shown import in_quotes
 from kg_server.commands.invocation import invocation
 from kg_server.commands.output import warn
 from kg_server.commands.unblocked import unblocked_standard_error
+from kg_server.commands.uncollected import uncollected
 from kg_server.settings import LogLevel, Settings
 
 if TYPE_CHECKING:
@@ -61,14 +62,16 @@ def serve(
 
 
 async def _serve_stdio(settings: Settings) -> None:
-    from kg_server.commands.graphs import learning, opened_or_pending
-    from kg_server.stdio import StdioLimits
+    with uncollected() as begin:
+        from kg_server.commands.graphs import learning, opened_or_pending
+        from kg_server.stdio import StdioLimits
 
-    # A host waits for the handshake, and gives up where that takes as long as an import.
-    async with opened_or_pending(settings) as graph, learning(graph):
-        limits = StdioLimits(requests=settings.stdio_max_requests, message_bytes=settings.message_max_mb * MEGABYTE)
-        server = server_of(graph, settings, await known_profile(graph))
-        await server.run_stdio_async(limits)
+        # A host waits for the handshake, and gives up where that takes as long as an import.
+        async with opened_or_pending(settings) as graph, learning(graph):
+            limits = StdioLimits(requests=settings.stdio_max_requests, message_bytes=settings.message_max_mb * MEGABYTE)
+            server = server_of(graph, settings, await known_profile(graph))
+            begin()
+            await server.run_stdio_async(limits)
 
 
 async def known_profile(graph: "KGAdapter") -> "GraphProfile | None":

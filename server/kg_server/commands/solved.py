@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from kg_adapters.protocol import KGAdapter
-from kg_server.app import experience_of
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
@@ -18,11 +17,13 @@ async def keep_solved(settings: Settings, graph: KGAdapter, learned: "Learned | 
         graph: What the evidence is compared with.
         learned: What there is to learn; None where that is nothing.
     """
-    store = experience_of(settings)
-    if store is None or learned is None:
+    if learned is None or not settings.learn:
         return False
+    from kg_server.app import experience_of
     from kg_server.experience.learning import learn
     from kg_server.experience.store import Solved
 
+    store = experience_of(settings)
+    assert store is not None  # noqa: S101 - learning is on
     solved = Solved(question=learned.question, calls=learned.calls, answers=learned.answers, evidence=learned.evidence)
     return await learn(graph, store, solved, learned.plain_facts)

@@ -1,13 +1,9 @@
 """Compose: an expression, worked out, in the form of an answer."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice, zip_longest
 from math import ceil
-from typing import Final, TypeAlias
-from typing import Literal as Choice
-
-from pydantic import Field
+from typing import Final
 
 from kg_adapters.errors import BackendTimeout, InvalidRequest
 from kg_adapters.protocol import KGAdapter
@@ -17,13 +13,12 @@ from kg_server.compose.computing import Wanted
 from kg_server.compose.lines import Note, Section, Told, part_line, query_line
 from kg_server.compose.parser import ALL, parse
 from kg_server.compose.parts import work_out_all
+from kg_server.compose.result import ComposeResult, Evidence, Limits
 from kg_server.compose.syntax import PAPER
 from kg_server.compose.telling import Worked
 from kg_server.lines import Line, fitted_lines, labels_of_entities, labels_of_relations, terms_of_lines
 from kg_server.names import Names, names_of
-from kg_server.results import Answer, Knowledge, Result, Status
-
-Evidence: TypeAlias = Choice["some", "all", "none"]
+from kg_server.results import Answer, Knowledge, Status
 
 EVIDENCE_SHARE: Final = 0.3
 """How much of it the evidence may take, unless all of it is asked for."""
@@ -40,42 +35,6 @@ LISTED_FAILURES: Final = 5
 _SHORTEST_LINE_TOKENS: Final = 3
 _SPARE: Final = 1.2
 _STEP: Final = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What one expression may cost.
-
-    Args:
-        calls: How many calls an expression may have.
-        depth: How deep they may be nested.
-        timeout_s: After how many seconds a part is given up; what is known by then is kept.
-    """
-
-    calls: int = 64
-    depth: int = 8
-    timeout_s: float = 9.0
-
-
-class ComposeResult(Result):
-    """What each part of an expression gives, and the triples that show it.
-
-    Args:
-        parts: Rows of part, expression, kind or error, size or reason.
-        results: Rows of part, the node and the relation that it is a result for, result, and `node`, `number`,
-            `at least`, `none`, `error`, or a value's datatype or language.
-        evidence: Rows of head, relation, tail.
-        labels: Of nodes.
-        relations: Labels of relations.
-        sparql: Where it is asked for, rows of part and a query that asks the same.
-    """
-
-    parts: list[list[str]]
-    results: list[list[str]] = Field(description="[part, node, relation, result, its kind]")
-    evidence: list[list[str]]
-    labels: dict[str, str]
-    relations: dict[str, str]
-    sparql: list[list[str]] | None = None
 
 
 async def composition(

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from kg_adapters.protocol import KGAdapter
 from kg_server.budget import MOST_TOKENS
-from kg_server.compose.answer import ComposeResult, Evidence, Limits, composition
+from kg_server.compose.result import ComposeResult, Evidence, Limits
 from kg_server.mcp_server import SextantServer, reading
 from kg_server.progress import reporting
 from kg_server.settings import Settings
@@ -49,6 +49,9 @@ class ComposeTool:
         Sum, Mean, Min, Max, Group, Table[a, by], Share. Nodes: ids, names ("quoted" if with , or ]), calls.
         Relations: -backwards, ~both ways, path/of/them; inverses count. `explain`: as SPARQL.
         """
+        # Few servers need it before their first answer.
+        from kg_server.compose.answer import composition  # noqa: PLC0415
+
         timeout_s = self._settings.timeout_s * _EVALUATING_SHARE
         async with reporting(context, "working out the expression", self._settings.timeout_s):
             answer = await composition(

@@ -1,0 +1,56 @@
+"""What a command loads before it does anything: no more than it needs."""
+
+import gc
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kg_server.commands.uncollected import uncollected
+
+EVERY_COMMAND = """
+import sys
+import kg_server.cli
+print(*sorted(sys.modules))
+"""
+OPENED = """
+import sys
+from pathlib import Path
+import anyio
+from kg_adapters import OpenOptions, open_graph
+
+async def first_answer():
+    graph = await open_graph(sys.argv[1], OpenOptions(cache_folder=Path(sys.argv[2])))
+    await graph.search("a", limit=1)
+    await graph.aclose()
+
+anyio.run(first_answer)
+print(*sorted(sys.modules))
+"""
+
+
+def loaded(program: str, *arguments: object) -> set[str]:
+    words = [sys.executable, "-c", program, *map(str, arguments)]
+    return set(subprocess.run(words, capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_a_command_that_asks_no_graph_loads_neither_the_protocol_nor_an_engine() -> None:
+    assert not loaded(EVERY_COMMAND) & {"mcp", "anyio", "numpy", "pyoxigraph", "tantivy", "jinja2", "rich", "openai"}
+
+
+def test_what_was_imported_once_opens_without_what_imports(tmp_path: Path) -> None:
+    (tmp_path / "g.nt").write_text("<http://e/a> <http://e/p> <http://e/b> .\n", encoding="utf-8")
+    imports = {"kg_adapters.local.build", "kg_adapters.local.reader"}
+    assert loaded(OPENED, tmp_path / "g.nt", tmp_path / "cache") >= imports
+    assert not loaded(OPENED, tmp_path / "g.nt", tmp_path / "cache") & imports
+
+
+@pytest.mark.parametrize("begins", [True, False])
+def test_the_collector_rests_until_the_work_begins(begins: bool) -> None:
+    with uncollected() as begin:
+        assert not gc.isenabled()
+        if begins:
+            begin()
+            assert gc.isenabled()
+    assert gc.isenabled()
