@@ -1,12 +1,13 @@
 """One question of each kind about the bundled world is put to every agent."""
 
+import re
 from contextlib import aclosing
 from pathlib import Path
 from statistics import median
 
 import pytest
 from benchmarks.world.graph import World
-from benchmarks.world.played import one_of_each, play
+from benchmarks.world.played import Played, one_of_each, play
 from benchmarks.world.questions import NO_SUCH_ENTITY, NO_SUCH_FACT, read_questions
 
 from kg_adapters.local.adapter import LocalAdapter
@@ -34,6 +35,10 @@ async def test_a_model_that_asks_for_what_a_question_needs_is_right_and_says_whe
         denied = await play(
             tools, World(), [each for each in read_questions() if each.id == "q46"], Question("", agent=agent)
         )
+        compared = await play(
+            tools, World(), [each for each in read_questions() if each.kind == "comparison"], Question("", agent=agent)
+        )
+    assert [each.asked.id for each in compared if not _has_both_sides(each)] == []
     assert [(each.text, each.source) for each in denied[0].answer.answers] == [("false", "computed")]
     assert len(found) == 19
     page = (Path(__file__).parents[1] / "docs" / "agents.md").read_text(encoding="utf-8")
@@ -49,3 +54,10 @@ async def test_a_model_that_asks_for_what_a_question_needs_is_right_and_says_whe
     usages = [each.answer.usage for each in found]
     assert median(usage.calls for usage in usages) <= calls
     assert median(usage.tokens for usage in usages) <= tokens
+
+
+def _has_both_sides(played: Played) -> bool:
+    """Say whether the evidence of a comparison holds what is compared of both."""
+    compared, (relation,) = set(re.findall(r"w:E\d+", played.asked.sparql)), re.findall(r"w:R\d+", played.asked.sparql)
+    (answer,) = played.answer.answers
+    return len(compared) == 2 and {head for head, over, _ in answer.facts if over == relation} == compared

@@ -18,6 +18,8 @@ _NUMBER: Final = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?")
 _UNIT: Final = re.compile(r"\s*[^\W\d]{0,12}[²³]?", re.UNICODE)
 _LED: Final = re.compile(r"^\W*(?:(?:in|at|on|by|from|the|a|an)\s+)+", re.IGNORECASE)
 _YEAR: Final = 4
+_MOST_BESIDE: Final = 20
+"""How many facts about what an answer was chosen from are given at most."""
 
 
 def stated(text: str, facts: Sequence[Triple], starts: Collection[str], labels: Labels) -> Answer | None:
@@ -32,7 +34,8 @@ def stated(text: str, facts: Sequence[Triple], starts: Collection[str], labels: 
     goals = terms_named(text, facts, labels)
     if not goals:
         return None
-    return Answer(shown(text, labels), "graph", chains(facts, goals, starts))
+    led = chains(facts, goals, starts)
+    return Answer(shown(text, labels), "graph", (*led, *other_sides(led, goals, starts, facts)))
 
 
 def concluded(text: str, facts: Sequence[Triple]) -> Answer | None:
@@ -82,6 +85,32 @@ def chains(facts: Sequence[Triple], goals: Collection[str], starts: Collection[s
     ways = _ways(facts, goals, frozenset(starts) - frozenset(goals))
     kept = ways or {fact for fact in facts if fact[0] in goals or fact[2] in goals}
     return tuple(fact for fact in dict.fromkeys(facts) if fact in kept)[:MAX_FACTS]
+
+
+def other_sides(
+    facts: Sequence[Triple], goals: Collection[str], starts: Collection[str], known: Iterable[Triple]
+) -> tuple[Triple, ...]:
+    """Return what is known of the others, where a question names several and the answer is one of these.
+
+    That is what the facts of the answer say of it: of two heights the one that is not the answer's.
+
+    Args:
+        facts: The facts that yield the answer.
+        goals: The answer, by id.
+        starts: What the question is about, by id.
+        known: All that is known.
+    """
+    others = frozenset(starts).difference(goals)
+    if not others or not frozenset(starts).intersection(goals):
+        return ()
+    said = {(relation, head in goals) for head, relation, tail in facts if head in goals or tail in goals}
+    beside = (
+        fact
+        for fact in dict.fromkeys(known)
+        for end in (True, False)
+        if (fact[1], end) in said and fact[0 if end else 2] in others
+    )
+    return tuple(fact for fact in dict.fromkeys(beside) if fact not in facts)[:_MOST_BESIDE]
 
 
 def folded(text: str) -> str:

@@ -24,11 +24,13 @@ class Worked:
         expression: The expression.
         result: A node by id, a number or a value.
         facts: The triples that were read for it.
+        by: The relation by which the result was ranked, by id; empty where it was not.
     """
 
     expression: str
     result: str
     facts: tuple[Triple, ...] = ()
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,13 @@ def _worked_out(text: str, steps: Sequence[Read], starts: Collection[str], label
     for worked in (worked for step in reversed(steps) for worked in reversed(step.worked)):
         label = labels.nodes.get(worked.result)
         if is_name_of(text, worked.result, label):
-            goals = {worked.result} if label else set[str]()
-            facts = chains(worked.facts, goals, starts) if goals else worked.facts[:MAX_FACTS]
+            facts = _behind(worked, starts) if label else worked.facts[:MAX_FACTS]
             return Answer(shown(text, labels), "computed", facts, (f"{worked.expression} = {label or worked.result}",))
     return None
+
+
+def _behind(worked: Worked, starts: Collection[str]) -> tuple[Triple, ...]:
+    """Return the chains that lead to a node that was worked out, and all values that it was ranked with."""
+    led = chains(worked.facts, {worked.result}, starts)
+    kept = {*led, *(fact for fact in worked.facts if fact[1] == worked.by)}
+    return tuple(fact for fact in dict.fromkeys(worked.facts) if fact in kept)[:MAX_FACTS]

@@ -75,6 +75,7 @@ def _features(
         status="truncated" if cut else "ok",
         summary=said,
         features=[line.cells(names) for line in shown],
+        labels=names.entity_labels((entity,)) or None,
         relations=labels_of_relations(shown, names),
         total=page.total.value,
     )

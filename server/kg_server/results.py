@@ -78,6 +78,7 @@ class FeaturesResult(Result):
     """Literal-valued attributes of one entity."""
 
     features: list[list[str]] = Field(description="[id, value, language or datatype]")
+    labels: dict[str, str] | None = None
     relations: dict[str, str]
     total: int
 

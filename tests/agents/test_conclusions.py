@@ -54,6 +54,8 @@ def test_answers_come_with_the_facts_that_they_rest_on(reply: str, conclusion: C
     ("cited", "answer"),
     [
         (Cited("Goethe", (1, 2)), Answer("Goethe", "graph", FACTS[:2])),
+        (Cited("Goethe", (1,)), Answer("Goethe", "graph", FACTS[:2])),
+        (Cited("true", (1,)), Answer("true", "computed", FACTS[:2], (f"true: {BY_MODEL}",))),
         (Cited("Q4", (4,)), Answer("Offenbach", "graph", FACTS[3:])),
         (Cited("Offenbach"), Answer("Offenbach", "graph", FACTS[2:])),
         (Cited("Offenbach", (1,)), Answer("Offenbach", "graph", FACTS[2:])),

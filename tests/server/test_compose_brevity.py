@@ -49,6 +49,19 @@ async def whole(graph: LocalAdapter, expression: str) -> Reply:
             "Max[Where[Type[film], year > 1992], year]",
             "1993. Over 1: Film 3 (e:f3) 1993.\nbecause Film 3 | e:year | 1993",
         ),
+        ("Top[Union[Film 0, Film 1], year]", "Film 1 (e:f1): 1991.\nbecause Film 0 | e:year | 1990"),
+        (
+            "Bottom[Union[Film 3, Film 0, Film 1], year, 2]",
+            "2 nodes.\nFilm 0 (e:f0): 1990\nFilm 1 (e:f1): 1991\nbecause Film 3 | e:year | 1993",
+        ),
+        (
+            "Max[Union[Film 0, Film 1], year]",
+            "1991. Over 2: Film 0 (e:f0) 1990, Film 1 (e:f1) 1991.\nbecause Film 1 | e:year | 1991",
+        ),
+        (
+            "Where[Film 1, year > Feature[Film 0, year]]",
+            "Film 1 (e:f1).\nbecause Film 1 | e:year | 1991\nbecause Film 0 | e:year | 1990",
+        ),
         (
             "Sum[Type[film], year]",
             "7,966. Over 4: Film 0 (e:f0) 1990, Film 1 (e:f1) 1991, Film 2 (e:f2) 1992, Film 3 (e:f3) 1993.",
@@ -70,6 +83,19 @@ async def whole(graph: LocalAdapter, expression: str) -> Reply:
 )
 async def test_only_what_is_new_is_told(films: LocalAdapter, expression: str, text: str) -> None:
     assert (await composed(films, expression)).text == text
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "Top[Union[Film 0, Film 1], year]",
+        "Max[Union[Film 0, Film 1], year]",
+        "Where[Film 1, year > Feature[Film 0, year]]",
+    ],
+)
+async def test_the_evidence_of_a_comparison_has_a_row_for_each_side(films: LocalAdapter, expression: str) -> None:
+    found = rows((await composed(films, expression)).data["evidence"])
+    assert sorted(found) == [["e:f0", "e:year", "1990"], ["e:f1", "e:year", "1991"]]
 
 
 async def test_of_namesakes_the_evidence_tells_which_has_what(films: LocalAdapter) -> None:

@@ -164,6 +164,8 @@ def _read(composed: Composed, query: Query) -> Read:
             worked.append(Worked(f"Degree[{node}, {relation}]", result))
         elif kind == "number" or is_worked_out(expression):
             worked.append(Worked(expression, result, evidence))
+            if node and kind not in {"number", "node"}:
+                worked.append(Worked(f"{expression}: {result}", node, evidence, relation))
         elif relation.startswith("-"):
             facts[result, relation[1:], node] = None
         elif relation:

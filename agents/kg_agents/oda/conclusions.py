@@ -8,7 +8,7 @@ from typing import Final
 from kg_agents.answers import Answer
 from kg_agents.dialogue import Unreadable
 from kg_agents.graph_values import Labels, Triple, plain_value
-from kg_agents.grounding import concluded, shown, stated
+from kg_agents.grounding import concluded, other_sides, shown, stated, terms_named
 from kg_agents.oda.replies import MAX_ANSWER, read_answers
 
 _MISSING: Final = re.compile(
@@ -86,15 +86,22 @@ def grounded(
         cited = [shown_facts[number - 1] for number in each.facts if 1 <= number <= len(shown_facts)]
         if each.text.casefold() in _ALL and (listed := _listed(cited)):
             found += (Answer(shown(plain_value(end), labels), "graph", (fact,)) for end, fact in listed.items())
-        elif stated(each.text, cited, (), labels) is not None:
-            found.append(Answer(shown(each.text, labels), "graph", tuple(cited)))
+        elif goals := terms_named(each.text, cited, labels):
+            beside = other_sides(cited, goals, starts, shown_facts)
+            found.append(Answer(shown(each.text, labels), "graph", (*cited, *beside)))
         else:
             found.append(
-                concluded(each.text, cited)
+                concluded(each.text, (*cited, *_beside(cited, starts, shown_facts)))
                 or stated(each.text, facts, starts, labels)
                 or Answer(shown(each.text, labels), "model")
             )
     return tuple(found)
+
+
+def _beside(cited: Sequence[Triple], starts: Sequence[str], known: Sequence[Triple]) -> tuple[Triple, ...]:
+    """Return what is known of others that the question names, where facts are cited for some of them."""
+    ends = {end for head, _, tail in cited for end in (head, tail)}
+    return other_sides(cited, ends.intersection(starts), starts, known)
 
 
 def _listed(facts: Sequence[Triple]) -> dict[str, Triple]:

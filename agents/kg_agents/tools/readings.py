@@ -31,6 +31,7 @@ class Reading:
         labels: What ids are called.
         denied: Whether the graph denies what was asked for.
         whole: Whether nothing of it is left out.
+        named: What it was asked about by name, with the ids that the names were read as.
         page: The cursor that it was asked with.
         next_page: The cursor that goes on behind it.
         said: What was asked, for what is worked out.
@@ -42,6 +43,7 @@ class Reading:
     denied: bool = False
     whole: bool = True
     said: str = ""
+    named: Mapping[str, str] = field(default_factory=dict[str, str])
     page: str = ""
     next_page: str = ""
 
@@ -64,6 +66,7 @@ def reading_of(call: ToolCall) -> Reading:
         call.data.get("knowledge") == "denied",
         call.data.get("status") != "truncated" and not call.data.get("cursor"),
         said,
+        _names(call, "read"),
         str(call.arguments.get("cursor") or ""),
         str(call.data.get("cursor") or ""),
     )
@@ -153,7 +156,7 @@ def _composed(call: ToolCall, said: str) -> _Stated:
             continue
         worked.append(Worked(said, result, evidence))
         if node and kind != "node":
-            worked.append(Worked(f"{said}: {result}", node, evidence))
+            worked.append(Worked(f"{said}: {result}", node, evidence, relation))
     return (*facts, *evidence), worked, listed
 
 

@@ -35,6 +35,7 @@ from kg_adapters.set_requests import (
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.sparql.explaining import as_sparql
 from kg_server.compose.around import look_around
+from kg_server.compose.compared import with_compared
 from kg_server.compose.emptied import Emptiness
 from kg_server.compose.given import AGGREGATES, BEYOND
 from kg_server.compose.left_out import left_out
@@ -58,7 +59,7 @@ from kg_server.compose.syntax import (
     TableCall,
     TotalCall,
 )
-from kg_server.compose.telling import Asked, Worked, told, told_count
+from kg_server.compose.telling import Asked, Worked, chain, told, told_count
 from kg_server.coverage import absence, thinness
 from kg_server.inverses import inverses_in_use
 from kg_server.lines import Over
@@ -114,6 +115,10 @@ async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wa
         worked = told_count(number, call, asked, computed, reader.heard)
     else:
         worked = told(number, call, asked, computed, reader.heard, graph.prefixes)
+        worked = await with_compared(graph, number, asked, worked, request)
+    if wanted.witnesses and worked.evidence:
+        with_what = (line for witness in reader.heard.compared for line in chain(number, witness))
+        worked = replace(worked, evidence=(*worked.evidence, *with_what))
     notes, knowledge = await _meant(graph, asked, computed)
     if counting or isinstance(asked.question, Aggregated):
         notes = (*await operands(graph, asked, computed, request), *notes)

@@ -1,12 +1,13 @@
 """The number, date or text that a call gives, where a condition compares with it."""
 
+from collections.abc import Sequence
 from math import isfinite
 from typing import Final
 
 from kg_adapters.algebra import Measure, SetExpression
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.set_requests import Aggregated, Function, Listed, SetRequest
+from kg_adapters.set_requests import Aggregated, Function, Listed, SetRequest, Witness
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import XSD, Iri, Literal
 from kg_server.compose.filters import Unfit
@@ -19,13 +20,13 @@ PARTLY: Final = "Not all values of this were fetched, so what to compare with is
 BEYOND: Final = "Together these numbers are more than can be computed with, 1.8e308. Min[…] and Max[…] add nothing up."
 
 
-async def value_in(graph: KGAdapter, of: SetExpression, *, or_none: bool) -> Literal | None:
-    """Return the only value of a set; of several None, where that is allowed.
+async def value_in(graph: KGAdapter, of: SetExpression, *, or_none: bool) -> tuple[Literal, Sequence[Witness]] | None:
+    """Return the only value of a set, with the facts that state it; of several None, where that is allowed.
 
     Raises:
         Unfit: It has none, or several.
     """
-    found = await compute_sets(graph, SetRequest(Listed(of), limit=2, witnesses=0))
+    found = await compute_sets(graph, SetRequest(Listed(of), limit=2, witnesses=1))
     values = [term for term in found.members if isinstance(term, Literal)]
     if or_none and (found.count.value > 1 or not found.count.exact):
         return None
@@ -35,7 +36,7 @@ async def value_in(graph: KGAdapter, of: SetExpression, *, or_none: bool) -> Lit
         raise Unfit(PARTLY)
     if not values:
         raise Unfit("This gives no value, so there is nothing to compare with.")
-    return values[0]
+    return values[0], found.witnesses
 
 
 async def number_in(graph: KGAdapter, of: SetExpression) -> Literal:

@@ -7,7 +7,7 @@ from typing import Final
 from kg_adapters.algebra import Instances, Members, SetExpression
 from kg_adapters.errors import InvalidRequest, KGError, UnknownName
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.set_requests import Listed, SetRequest
+from kg_adapters.set_requests import Listed, SetRequest, Witness
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import Node
 from kg_boundary.shown import in_quotes, shown_within
@@ -34,11 +34,13 @@ class Heard:
         notes: Remarks.
         nodes: The ids of names that are no ids.
         given: What is named, and nothing else is called so.
+        compared: The facts that state what members are compared with.
     """
 
     notes: dict[Note, None] = field(default_factory=dict[Note, None])
     nodes: dict[str, Node] = field(default_factory=dict[str, Node])
     given: set[Node] = field(default_factory=set[Node])
+    compared: list[Witness] = field(default_factory=list[Witness])
 
     def note(self, *pieces: str | Node) -> None:
         """Remember a remark."""

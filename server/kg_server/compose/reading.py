@@ -196,8 +196,12 @@ class Reader:
                 return kept_by_literal(of, way, operator, await number_in(self._graph, await self.set_of(counted)))
             case _:
                 to = await self.set_of(value)
-        given = await value_in(self._graph, to, or_none=operator in {"=", "!="}) if holds_values(to) else None
-        return kept_by_members(of, way, operator, to) if given is None else kept_by_literal(of, way, operator, given)
+        found = await value_in(self._graph, to, or_none=operator in {"=", "!="}) if holds_values(to) else None
+        if found is None:
+            return kept_by_members(of, way, operator, to)
+        given, witnesses = found
+        self.heard.compared += witnesses
+        return kept_by_literal(of, way, operator, given)
 
     async def _kept_by_nodes(self, of: SetExpression, way: Way, operator: Operator, value: Words) -> SetExpression:
         """Return the members that lead to something by name, to so many nodes, or to what another relation leads to."""

@@ -100,7 +100,7 @@ def told(number: int, call: Call, asked: Asked, computed: Computed, heard: Heard
         _size(asked, computed),
         lines,
         total,
-        tuple(line for witness in computed.witnesses for line in _chain(number, witness)),
+        tuple(line for witness in computed.witnesses for line in chain(number, witness)),
         (*heard.notes, *_remarks(asked, computed)),
         computed.count.exact and all(each.exact for each in cells),
         "unknown" if asked.kind == "numbers" and cells and not any(each.value for each in cells) else None,
@@ -111,7 +111,7 @@ def told(number: int, call: Call, asked: Asked, computed: Computed, heard: Heard
 def told_count(number: int, call: Call, asked: Asked, computed: Computed, heard: Heard) -> Worked:
     """Return what is told of a number of things; that there are none is not stated by any fact."""
     line = Told((computed.count,), (str(number), "", "", computed.count, exactness(computed.count)), "result", number)
-    evidence = tuple(each for witness in computed.witnesses for each in _chain(number, witness))
+    evidence = tuple(each for witness in computed.witnesses for each in chain(number, witness))
     notes = (*heard.notes, *_remarks(asked, computed))
     knowledge: Knowledge | None = None if computed.count.value else "unknown"
     return Worked(
@@ -254,7 +254,7 @@ def _remarks(asked: Asked, computed: Computed) -> Iterator[Note]:
         yield (f"{without} more {'has' if one else 'have'} {what} and {'is' if one else 'are'} not counted.",)
 
 
-def _chain(number: int, witness: Witness) -> Iterator[Told]:
+def chain(number: int, witness: Witness) -> Iterator[Told]:
     """Yield the facts that show a result as one line; every fact is a row."""
     if not witness.facts:
         return
