@@ -133,7 +133,8 @@ def _noun(page: NeighborPage) -> str:
 
 def _shown(query: Query, page: NeighborPage) -> str:
     if page.cursor is not None:
-        return f'; {len(page.facts)} here, sampled across relations. Next page: cursor="{page.cursor}".'
+        sampled = ", sampled across relations" if query.relation is None else ""
+        return f'; {len(page.facts)} here{sampled}. Next page: cursor="{page.cursor}".'
     if query.position is not None:
         return f"; the last {len(page.facts)} here."
     return ":" if query.relation is not None else ", all here."

@@ -100,10 +100,16 @@ async def test_a_relation_can_be_named_by_short_id_prefixed_name_or_iri(tokyo: L
     assert {reply.text for reply in replies} == {"Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)."}
 
 
+async def test_of_a_relation_that_is_named_a_page_is_no_sample(hub: LocalAdapter) -> None:
+    reply = await call(hub, "GetNeighbor", entity="<http://ex.org/land>", direction="in", relation="citizen", limit=20)
+    assert "has 5,000 incoming ex:citizen; 20 here. Next page: cursor=" in reply.text
+
+
 async def test_a_hub_is_sampled_per_relation_so_that_a_rare_relation_is_still_seen(hub: LocalAdapter) -> None:
     reply = await call(hub, "GetNeighbor", entity="<http://ex.org/land>", direction="in", limit=20)
     assert reply.data["status"] == "truncated"
     assert reply.data["total"] == 5_001
+    assert "; 20 here, sampled across relations. Next page:" in reply.text
     assert reply.data["incoming"] == {"ex:capital": 1, "ex:citizen": 5_000}
     assert "-ex:capital | ex:town" in reply.lines
 
