@@ -98,6 +98,20 @@ def test_dependencies_point_one_way() -> None:
     assert wrong == []
 
 
+def test_no_agent_knows_another() -> None:
+    agents = ("oda", "graph_counselor", "tools")
+    wrong = [
+        f"{module.name}:{line} imports {name}"
+        for module in MODULES
+        for line, name in module.imports()
+        for agent in agents
+        if module.name.startswith(f"kg_agents/{agent}/")
+        and any(name.startswith(f"kg_agents.{other}") for other in agents if other != agent)
+    ]
+    assert wrong == []
+    assert {module.path.parent.name for module in MODULES if module.package == "kg_agents"} >= set(agents)
+
+
 def test_only_the_command_line_reads_the_environment() -> None:
     wrong = [
         f"{module.name}: {ast.unparse(node)}"

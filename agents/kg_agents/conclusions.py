@@ -9,7 +9,7 @@ from kg_agents.answers import Answer
 from kg_agents.dialogue import Unreadable
 from kg_agents.graph_values import Labels, Triple, plain_value
 from kg_agents.grounding import concluded, other_sides, shown, stated, terms_named
-from kg_agents.oda.replies import MAX_ANSWER, read_answers
+from kg_agents.reply_texts import MAX_ANSWER, read_answers
 
 _MISSING: Final = re.compile(
     r"^[^\w\n]*(?:answer\W{1,4})?not in (?:the )?(?:graph|memory)\b[^\w\n]*(?P<why>[^\n]*)",

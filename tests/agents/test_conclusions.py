@@ -9,12 +9,12 @@ import pytest
 
 from kg_agents.answers import AgentAnswer, Answer, ClosedBook, outcome_of
 from kg_agents.checking import UNCHECKED, checked
+from kg_agents.conclusions import Cited, Conclusion, grounded, read_conclusion
 from kg_agents.dialogue import Unreadable
 from kg_agents.graph_values import Labels, Triple
 from kg_agents.grounding import BY_MODEL
 from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.llm import Usage
-from kg_agents.oda.conclusions import Cited, Conclusion, grounded, read_conclusion
 from kg_agents.tool_calls import Toolbox, ToolCall, ToolError, ToolOffer
 from oda_runs import story, story_tools
 from story_graphs import PREFIXES, TOKYO

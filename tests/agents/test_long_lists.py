@@ -11,12 +11,12 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store
+from kg_agents.conclusions import Cited, Conclusion, grounded
 from kg_agents.graph_counselor.actions import Finish, Query, read_action
 from kg_agents.graph_counselor.observations import perform
 from kg_agents.graph_values import Labels
 from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.llm import Completion
-from kg_agents.oda.conclusions import Cited, Conclusion, grounded
 from kg_agents.running import AgentName, Question, run_question
 from kg_agents.scripted_llm import Scripted, ScriptedLlm
 from kg_agents.sessions import connect_tools
@@ -139,7 +139,7 @@ async def test_an_answer_of_which_a_page_is_missing_is_said_to_be_in_part(
 
 
 async def test_a_list_that_is_not_there_is_sent_back(society: Toolbox, tmp_path: Path) -> None:
-    said = "Observation 7 is no whole list."
+    said = "Observation 7 is not a list, or not all of it is shown."
 
     def after_that(prompt: str) -> str:
         assert said in prompt

@@ -6,10 +6,10 @@ from kg_agents.oda.replies import (
     Action,
     Selection,
     read_action,
-    read_answers,
     read_facts,
     read_selection,
 )
+from kg_agents.reply_texts import read_answers
 
 OFFERED: dict[str, str | None] = {"Q1490": "Tokyo", "Q17": "Japan", "e:x(1)": None}
 CANDIDATES: list[Triple] = [("Q1490", "P36", "Q179645"), ("Q1490", "P1376", "Q17"), ("Q1490", "P1", '"a, b"')]

@@ -10,7 +10,7 @@ from kg_agents.answers import Step as ShownStep
 from kg_agents.dialogue import Dialogue, FailedReply, RunEnded
 from kg_agents.graph_counselor.actions import Finish, Query
 from kg_agents.graph_counselor.answer import CounselorAnswer, answer_of, shown
-from kg_agents.graph_counselor.deliberation import Deliberate, OneReply, ThreeAgents, task_of
+from kg_agents.graph_counselor.deliberation import Deliberate, OneReply, ThreeAgents, counselor_task
 from kg_agents.graph_counselor.observations import (
     Observation,
     definition_in,
@@ -167,7 +167,7 @@ class GraphCounselor:
         attempt = run.attempts[-1]
         if (claim := attempt.claim) is None:
             return
-        task = task_of(self._settings, "judge", self._wording.judgement(run, attempt, claim))
+        task = counselor_task(self._settings, "judge", self._wording.judgement(run, attempt, claim))
         try:
             judgement = await run.talk.ask(task, read_judgement, self._judge_llm)
         except FailedReply as failure:
@@ -180,7 +180,9 @@ class GraphCounselor:
     async def _reflect(self, run: Run) -> None:
         """Have the last attempt reflected on, so that the next one begins with what was learnt."""
         attempt = run.attempts[-1]
-        task = task_of(self._settings, "reflection", self._wording.reflection(run, attempt, self._settings.steps))
+        task = counselor_task(
+            self._settings, "reflection", self._wording.reflection(run, attempt, self._settings.steps)
+        )
         most = self._settings.reflection_characters
         try:
             reflection = await run.talk.ask(task, lambda reply: read_reflection(reply, most), self._reflector)

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from pydantic import BaseModel
 
+from kg_agents.asking import task_of
 from kg_agents.dialogue import Task, Unreadable, Writer
 from kg_agents.graph_counselor.actions import ALL, Action, Finish, read_action, read_single_action
 from kg_agents.graph_counselor.calls import FOUR
@@ -15,9 +16,6 @@ from kg_agents.graph_counselor.sections import Role, prose_beside, read_prose
 from kg_agents.graph_counselor.settings import CounselorSettings
 from kg_agents.graph_counselor.short_prompting import ShortWording
 from kg_agents.graph_counselor.step_forms import StepForm, step_form
-from kg_agents.schemas import schema_of
-from kg_prompts import render
-from kg_prompts.system import SystemPrompt
 
 
 class Deliberate(Protocol):
@@ -44,14 +42,14 @@ class ThreeAgents:
         if self.wording.planned:
             run.note(plan=await self._prose(run, "plan"))
         run.note(thought=await self._prose(run, "thought"))
-        task = task_of(self.settings, "action", self.wording.task("action", run))
+        task = counselor_task(self.settings, "action", self.wording.task("action", run))
         action: Action = await run.talk.ask(task, lambda reply: self._read(reply, len(run.steps)))
         run.note(action=action.written)
         return action
 
     async def _prose(self, run: Run, role: Role) -> str:
         """Have the planning agent say how to go on, or the thought agent what to find out next."""
-        task = task_of(self.settings, role, self.wording.task(role, run))
+        task = counselor_task(self.settings, role, self.wording.task(role, run))
         return await run.talk.ask(task, lambda reply: read_prose(reply, role, len(run.steps)))
 
     def _read(self, reply: str, step: int) -> Action | Unreadable:
@@ -71,7 +69,7 @@ class OneReply:
         """See `Deliberate`."""
         functions = ALL if self.settings.with_sets else FOUR
         reading = partial(_with_prose, run=run, functions=functions)
-        task = task_of(self.settings, "step", self.wording.step(run), StepForm)
+        task = counselor_task(self.settings, "step", self.wording.step(run), StepForm)
         said = await run.talk.ask(task, reading)
         run.note(plan=said.plan, thought=said.thought, action=said.written)
         return said.action
@@ -107,20 +105,15 @@ def _listing(finish: Finish, run: Run) -> Finish | Unreadable:
         return finish
     if names := run.listed(step):
         return replace(finish, answer=", ".join(names), quoted=names, all_of=step)
-    return Unreadable(f"Observation {step} is no whole list. Write the answers out, or narrow the expression first.")
-
-
-def task_of(settings: CounselorSettings, purpose: str, write: Writer, form: type[BaseModel] | None = None) -> Task:
-    """Return what a model is asked for a purpose, with what the reply fills in where the service can have it do so."""
-    most = settings.reflection_tokens if purpose == "reflection" else settings.reply_tokens
-    return Task(
-        purpose,
-        write,
-        most,
-        settings.temperature,
-        settings.top_p,
-        system="" if settings.as_in_paper else render(SystemPrompt()),
-        schema=schema_of(form) if form is not None and settings.structured else None,
-        stop=settings.stop,
-        seed=settings.model_seed,
+    return Unreadable(
+        f"Observation {step} is not a list, or not all of it is shown. Write the answers out, "
+        "or narrow the expression first."
     )
+
+
+def counselor_task(
+    settings: CounselorSettings, purpose: str, write: Writer, form: type[BaseModel] | None = None
+) -> Task:
+    """Return what a model is asked for a purpose; a reflection may be longer than other replies."""
+    most = settings.reflection_tokens if purpose == "reflection" else None
+    return task_of(settings, purpose, write, form, max_tokens=most, top_p=settings.top_p)

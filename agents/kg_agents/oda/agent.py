@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from kg_agents.answers import AgentAnswer, Step, outcome_of
+from kg_agents.conclusions import grounded, read_conclusion
 from kg_agents.dialogue import Dialogue, FailedReply, RunEnded
 from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.llm import Llm
 from kg_agents.oda.ablations import Parts, parts_of
-from kg_agents.oda.conclusions import grounded, read_conclusion
 from kg_agents.oda.means import Means, OnStep, Rounds
 from kg_agents.oda.parts import LookAhead
 from kg_agents.oda.prompting import Wording

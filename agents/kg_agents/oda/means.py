@@ -7,7 +7,8 @@ from typing import Protocol, TypeAlias, TypeVar
 from pydantic import BaseModel
 
 from kg_agents.answers import Step
-from kg_agents.dialogue import Task, Unreadable, Writer
+from kg_agents.asking import task_of
+from kg_agents.dialogue import Unreadable, Writer
 from kg_agents.graph_values import Found, Observed, Triple
 from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.llm import Llm
@@ -15,9 +16,6 @@ from kg_agents.oda.prompting import Wording
 from kg_agents.oda.replies import Action
 from kg_agents.oda.run import Run
 from kg_agents.oda.settings import OdaSettings
-from kg_agents.schemas import schema_of
-from kg_prompts import render
-from kg_prompts.system import SystemPrompt
 
 T = TypeVar("T")
 
@@ -55,18 +53,7 @@ class Means:
         Raises:
             FailedReply: Neither the first nor the second reply could be read.
         """
-        chosen = self.settings
-        task = Task(
-            purpose,
-            write,
-            chosen.reply_tokens,
-            chosen.temperature,
-            system="" if chosen.as_in_paper else render(SystemPrompt()),
-            schema=schema_of(form) if form is not None and chosen.structured else None,
-            stop=chosen.stop,
-            seed=chosen.model_seed,
-        )
-        return await run.talk.ask(task, read, llm)
+        return await run.talk.ask(task_of(self.settings, purpose, write, form), read, llm)
 
 
 @dataclass(frozen=True, slots=True)

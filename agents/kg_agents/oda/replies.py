@@ -8,11 +8,10 @@ from typing import Final, Literal, TypeAlias
 
 from kg_agents.dialogue import Unreadable
 from kg_agents.graph_values import Labels, Triple
+from kg_agents.reply_texts import BULLET, MAX_ANSWER, NUMBER, QUOTES, fields_of, listed
 
 ActionName: TypeAlias = Literal["GetNeighbor", "GetPath", "Search", "Look", "Answer"]
 
-MAX_ANSWERS: Final = 500
-MAX_ANSWER: Final = 300
 _MAX_PIECES: Final = 10
 _MAX_LINES: Final = 200
 _MAX_SHOWN: Final = 120
@@ -21,20 +20,7 @@ _NAMES: Final[Sequence[tuple[ActionName, str]]] = (
     ("GetPath", r"get[ _]?paths?|path[ _]?discovery"),
     ("Answer", r"answer"),
 )
-# On one line: a reply of many empty lines would otherwise be gone through again from each of them.
-_MARKS: Final = r"(?:[^\w\n]|_)"
-_FIELD: Final = re.compile(
-    rf"^{_MARKS}*(thought|action|entity[ _]?ids?|entities|triples|(?:the )?(?:final )?answers?|facts)"
-    rf"(?:{_MARKS}*\d+)?{_MARKS}*?:[ \t*_`]*",
-    re.IGNORECASE | re.MULTILINE,
-)
-_BULLET: Final = re.compile(r"^\s*[-*•]+\s+")
-_NUMBER: Final = re.compile(r"^\s*\(?(\d{1,3})[.)]\s+")
-_BARE_ANSWER: Final = re.compile(
-    rf"^{_MARKS}*(?:the )?(?:final )?answers?{_MARKS}*?(?:$|(?=[\[(]))", re.IGNORECASE | re.MULTILINE
-)
 _SEPARATOR: Final = re.compile(r"->|[,|\u2192]")
-_QUOTES: Final = " \t\r\n'\"`*_\u201c\u201d\u2018\u2019"
 _NONE: Final = frozenset({"", "none", "nothing", "no triples", "(none)", "n/a", "[]"})
 
 
@@ -75,7 +61,7 @@ def read_action(reply: str, offered: Mapping[str, str | None], done: Iterable[st
         offered: The ids that it may choose from, with their labels.
         done: The actions that were taken already, as text.
     """
-    fields = _fields(reply)
+    fields = fields_of(reply)
     name = _action_name(fields, reply)
     if name is None:
         known = "GetNeighbor, GetPath or Answer" if len(offered) > 1 else "GetNeighbor or Answer"
@@ -103,7 +89,7 @@ def read_selection(reply: str, candidates: Sequence[Triple], labels: Labels, mos
         labels: What their ids are called.
         most: How many it may select.
     """
-    fields = _fields(reply)
+    fields = fields_of(reply)
     thought = " ".join(fields.get("thought", "").split())
     # Without a heading, what stands in a thought may be a selection, and need not be one.
     written, loose = fields.get("triples", reply), "triples" not in fields and "thought" in fields
@@ -126,58 +112,9 @@ def read_selection(reply: str, candidates: Sequence[Triple], labels: Labels, mos
 
 def read_facts(reply: str, most: int) -> tuple[str, ...] | Unreadable:
     """Read sentences that the model believes, at most `most`: nobody says which ones there are."""
-    written = _listed(_fields(reply).get("facts", reply))
+    written = listed(fields_of(reply).get("facts", reply))
     facts = tuple(dict.fromkeys(each[:MAX_ANSWER] for each in written))[:most]
     return facts or Unreadable("it holds no fact. Write `Facts:` and below it one sentence on each line.")
-
-
-def read_answers(reply: str) -> tuple[str, ...] | Unreadable:
-    """Read a list of short answers."""
-    lines = _listed(_answer_in(reply))
-    if len(lines) == 1 and (listed := re.fullmatch(r"[\[(](.*)[\])]", lines[0])):
-        lines = [part.strip(_QUOTES) for part in listed[1].split(",")]
-    answers = tuple(dict.fromkeys(line[:MAX_ANSWER] for line in lines if line))[:MAX_ANSWERS]
-    return answers or Unreadable("it holds no answer. Write `Answer:` and below it one answer on each line.")
-
-
-def _answer_in(reply: str) -> str:
-    """Return what stands under the heading of the answer, with a colon or without one, or else under none."""
-    headings = [each for each in _FIELD.finditer(reply) if _field_name(each[1]) == "answer"]
-    headings = headings or list(_BARE_ANSWER.finditer(reply))
-    text = reply[headings[-1].end() :] if headings else reply
-    return "\n".join(line for line in text.splitlines() if not _is_thought(line))
-
-
-def _is_thought(line: str) -> bool:
-    heading = _FIELD.match(line)
-    return heading is not None and _field_name(heading[1]) == "thought"
-
-
-def _listed(text: str) -> list[str]:
-    """Return the entries of a list without their bullets, and without their numbers where it is counted through."""
-    lines = [_BULLET.sub("", line) for line in text.splitlines()]
-    lines = [line for line in lines if line.strip(_QUOTES)]
-    numbers = [_NUMBER.match(line) for line in lines]
-    if all(numbers) and numbers and numbers[0] and int(numbers[0][1]) == 1:
-        lines = [_NUMBER.sub("", line) for line in lines]
-    return [line.strip(_QUOTES) for line in lines]
-
-
-def _fields(reply: str) -> dict[str, str]:
-    """Split a reply at its headings; of a heading that comes twice the last counts."""
-    found = list(_FIELD.finditer(reply))
-    fields: dict[str, str] = {}
-    for place, heading in enumerate(found):
-        end = found[place + 1].start() if place + 1 < len(found) else len(reply)
-        fields[_field_name(heading[1])] = reply[heading.end() : end].strip()
-    return fields
-
-
-def _field_name(heading: str) -> str:
-    folded = heading.lower()
-    if folded.startswith("entit"):
-        return "entities"
-    return "answer" if "answer" in folded else folded
 
 
 def _action_name(fields: Mapping[str, str], reply: str) -> ActionName | None:
@@ -236,11 +173,11 @@ def _wrong_number(name: ActionName, named: Sequence[str], offered: Mapping[str, 
 def _triple_lines(text: str) -> Iterator[str]:
     """Yield what may be one triple each: lines, and bracketed groups inside a line."""
     for line in text.splitlines()[:_MAX_LINES]:
-        if line.strip(_QUOTES + ".[]()").lower() in _NONE:
+        if line.strip(QUOTES + ".[]()").lower() in _NONE:
             continue
         groups = re.findall(r"\(((?:[^()]|\([^()]*\))*)\)", line)
         triples = [group for group in groups if group.count(",") >= 2]
-        yield from triples or [_NUMBER.sub("", _BULLET.sub("", line))]
+        yield from triples or [NUMBER.sub("", BULLET.sub("", line))]
 
 
 def _keys(line: str) -> Iterator[tuple[str, str, str]]:
@@ -289,4 +226,4 @@ def _ways(id: str, label: str | None) -> list[str]:
 
 
 def _folded(text: str) -> str:
-    return " ".join(_SEPARATOR.sub(",", text.strip(_QUOTES + "<>")).casefold().split())
+    return " ".join(_SEPARATOR.sub(",", text.strip(QUOTES + "<>")).casefold().split())

@@ -2,9 +2,9 @@
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from kg_agents.conclusions import Cited, Conclusion
 from kg_agents.json_texts import json_object
-from kg_agents.oda.conclusions import Cited, Conclusion
-from kg_agents.oda.replies import MAX_ANSWER, MAX_ANSWERS
+from kg_agents.reply_texts import MAX_ANSWER, MAX_ANSWERS
 
 
 class AnswerForm(BaseModel):

@@ -5,8 +5,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from kg_agents.conclusions import Conclusion, read_conclusion
 from kg_agents.dialogue import Unreadable
-from kg_agents.oda.conclusions import Conclusion, read_conclusion
 from kg_agents.oda.replies import Action, ActionName
 from kg_agents.oda.turn_forms import TurnForm, turn_form
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
+from kg_agents.conclusions import grounded
 from kg_agents.dialogue import FailedReply
 from kg_agents.graph_values import Found, Labels, Observed, Triple, plain_value
-from kg_agents.oda.conclusions import grounded
 from kg_agents.oda.exploration import Exploration
 from kg_agents.oda.ledger import Bundle, Names, bundled
 from kg_agents.oda.means import Means, Observe, OnStep

@@ -4,10 +4,10 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
+from kg_agents.conclusions import read_conclusion
 from kg_agents.dialogue import Unreadable
 from kg_agents.json_texts import json_object
 from kg_agents.llm import Function
-from kg_agents.oda.conclusions import read_conclusion
 from kg_agents.schemas import schema_of
 
 MAX_ANSWERS: Final = 500
