@@ -45,9 +45,10 @@ VALUES = (
     *(typed("2.5", "decimal"), typed("1977", "gYear"), typed("1977-05-01", "date"), typed("1977-05", "gYearMonth")),
     *(typed("1977-05-01T10:00:00Z", "dateTime"), typed("Ab", "string"), typed("true", "boolean")),
     Literal("ab", Iri("http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"), "en"),
+    *(Literal("3", iri("km")), Literal("10", iri("km")), Literal("4.5", iri("mile")), Literal("far", iri("km"))),
     *(typed("12000-01-01", "date"), typed("-0044-03-15", "date")),
 )
-GIVEN = (*VALUES[:10], *VALUES[-2:], typed("b", "string"))
+GIVEN = (*VALUES[:10], *VALUES[11:13], *VALUES[-2:], typed("b", "string"))
 OPERATORS: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=")
 
 _triples = st.builds(Triple, st.sampled_from(NODES), st.sampled_from(RELATIONS), st.sampled_from(NODES))
@@ -99,7 +100,8 @@ _hops = st.one_of(
     st.builds(Hop, st.tuples(_steps, _steps), st.booleans()),
 )
 _paths: st.SearchStrategy[Path] = st.lists(_hops, min_size=1, max_size=2).map(lambda hops: Path(tuple(hops)))
-_numbers: st.SearchStrategy[Measure] = st.one_of(st.builds(ValueOf, _paths), st.builds(NumberOf, _paths))
+_quantities: st.SearchStrategy[Measure] = st.builds(ValueOf, _paths, st.just("number"), st.just(iri("km")))
+_numbers: st.SearchStrategy[Measure] = st.one_of(st.builds(ValueOf, _paths), _quantities, st.builds(NumberOf, _paths))
 _measures: st.SearchStrategy[Measure] = st.one_of(_numbers, st.builds(ValueOf, _paths, st.just("date")))
 _leaves: st.SearchStrategy[SetExpression] = st.one_of(
     st.lists(st.sampled_from((*NODES, iri("nowhere"))), max_size=3, unique=True).map(

@@ -77,15 +77,21 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class ValueOf:
-    """What a node is measured by: the values at the end of a path that are numbers, or dates.
+    """What a node is measured by: the values at the end of a path that are numbers, quantities of one unit, or dates.
 
-    Numbers of all numeric datatypes compare with each other, as 64-bit floating point numbers; dates, years, months and
-    points in time (`profile.kind_of`) compare as `value_order.order_of` says: `1977` stands before `1977-01-01`. Values
-    of another kind, or that are not what their datatype says, do not count. A node may have several values, or none.
+    Numbers of all numeric datatypes compare with each other, as 64-bit floating point numbers; quantities only with
+    those of the same `unit`, which is their datatype (`profile.is_unit`), and then only these count. Dates, years,
+    months and points in time (`profile.kind_of`) compare as `value_order.order_of` says: `1977` stands before
+    `1977-01-01`. Values of another kind, or that are not what their datatype says, do not count. A node may have
+    several values, or none.
     """
 
     path: Path
     kind: ComparedKind = "number"
+    unit: Iri | None = None
+
+    def __post_init__(self) -> None:
+        _require(self.unit is None or self.kind == "number", "Only numbers have a unit.")
 
 
 def counts_values(path: Path) -> bool:
@@ -130,9 +136,9 @@ class Meets:
 class Compares:
     """True of a node of which some value at the end of a path stands in a relation to a given one.
 
-    The kind of the given value (`profile.kind_of`) says what is compared:
+    The kind of the given value (`value_order.value_kind`) says what is compared:
 
-    - *number*: the values that are numbers, as in `ValueOf`; not with `~`.
+    - *number*: the values that are numbers, as in `ValueOf`; of a quantity those of the same unit; not with `~`.
     - *date*: the values that are dates, at the precision of the coarser of the two: year, month, day, or time (midnight
       is none). So `1977-05-01` is `=` to `1977`, `>=` to it and not `>`; `1978` is `>` `1977-05-01`. Zones of time and
       parts of a second do not count; not with `~`.

@@ -6,8 +6,8 @@ from typing import Final
 from kg_adapters.algebra import ComparedKind, Operator
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.profile import ValueKind, kind_of
-from kg_adapters.terms import Literal
-from kg_adapters.value_order import order_of
+from kg_adapters.terms import Iri, Literal
+from kg_adapters.value_order import order_of, unit_of, value_kind
 
 SIGNS: Final[dict[Operator, tuple[int, ...]]] = {
     "=": (0,),
@@ -33,12 +33,13 @@ def compares(value: Literal, operator: Operator, given: Literal) -> bool:
     kind = compared_kind_of(given, operator)
     if kind is None:
         return text_compares(value.value.lower(), operator, given.value.lower())
-    order, other = order_of_kind(value, kind), order_of_kind(given, kind)
+    unit = unit_of(given)
+    order, other = order_of_kind(value, kind, unit), order_of_kind(given, kind, unit)
     if order is None or other is None:
         return False
     if kind == "date":
-        unit = max(date_unit(order), date_unit(other))
-        order, other = order // unit, other // unit
+        part = max(date_unit(order), date_unit(other))
+        order, other = order // part, other // part
     return holds(order, operator, other)
 
 
@@ -48,7 +49,7 @@ def compared_kind_of(given: Literal, operator: Operator) -> ComparedKind | None:
     Raises:
         InvalidRequest: It is not what its datatype says, or cannot be compared like this.
     """
-    kind = compared_as(kind_of(given.datatype))
+    kind = compared_as(value_kind(given))
     if kind is None:
         return None
     if operator == "~":
@@ -67,9 +68,10 @@ def compared_as(kind: ValueKind) -> ComparedKind | None:
             return None
 
 
-def order_of_kind(value: Literal, kind: ComparedKind) -> float | None:
-    """Return what orders a value among those of a kind; None where it is none of them."""
-    return order_of(value) if kind_of(value.datatype) == kind else None
+def order_of_kind(value: Literal, kind: ComparedKind, unit: Iri | None = None) -> float | None:
+    """Return what orders a value among those of a kind, or of a unit; None where it is none of them."""
+    fits = kind_of(value.datatype) == kind if unit is None else value.datatype == unit
+    return order_of(value) if fits else None
 
 
 def text_compares(text: str, operator: Operator, given: str) -> bool:

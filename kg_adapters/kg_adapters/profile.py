@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 from typing import Literal as Choice
 
 from kg_adapters.models import EdgeDirection
-from kg_adapters.terms import XSD, XSD_STRING, Iri, Literal, Node
+from kg_adapters.terms import RDF_LANG_STRING, XSD, XSD_STRING, Iri, Literal, Node
 
 ValueKind: TypeAlias = Choice["date", "number", "boolean", "coordinates", "text"]
 MAX_CLASSES: Final = 300
@@ -28,13 +28,16 @@ _NUMBERS: Final = frozenset(
     }
 )
 _COORDINATES: Final = "http://www.opengis.net/ont/geosparql#wktLiteral"
+NO_UNITS: Final = (XSD, RDF_LANG_STRING.value.removesuffix("langString"), _COORDINATES)
+"""How the datatypes begin that are no units."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueRange:
     """The values of a property: their datatypes, the most frequent first, and the least and greatest that compare.
 
-    `unit` is what the label of the property says in its last brackets, as in `length (km)`.
+    Where no datatype of XML Schema has such values, these are quantities in the most frequent unit (`is_unit`), their
+    datatype. `unit` is what the label of the property says in its last brackets, as in `length (km)`.
     """
 
     datatypes: tuple[Iri, ...]
@@ -45,7 +48,8 @@ class ValueRange:
     @property
     def kinds(self) -> tuple[ValueKind, ...]:
         """What kinds of values these are, in the order of `VALUE_KINDS`."""
-        found = {kind_of(datatype) for datatype in self.datatypes}
+        quantities = self.least is not None and is_unit(self.least.datatype)
+        found = {"number" if quantities and is_unit(each) else kind_of(each) for each in self.datatypes}
         return tuple(kind for kind in VALUE_KINDS if kind in found)
 
 
@@ -238,7 +242,7 @@ def unknown_profile() -> GraphProfile:
 
 
 def kind_of(datatype: Iri) -> ValueKind:
-    """Return what kind of values a datatype has; `text` where it is none of those that are known."""
+    """Return what kind of values a datatype has; `text` where it is none of those that are known, as units are not."""
     if datatype.value == _COORDINATES:
         return "coordinates"
     if not datatype.value.startswith(XSD) or datatype == XSD_STRING:
@@ -251,12 +255,30 @@ def kind_of(datatype: Iri) -> ValueKind:
     return "boolean" if name == "boolean" else "text"
 
 
+def is_unit(datatype: Iri) -> bool:
+    """Say whether the values of a datatype that are written as numbers are quantities with the datatype as their unit.
+
+    That is so outside XML Schema and RDF: a quantity of 12 km is written as `"12"^^unit:KiloM`.
+    """
+    return not datatype.value.startswith(NO_UNITS)
+
+
 def compared_kind(datatypes: Iterable[Iri]) -> ValueKind | None:
     """Return the kind of values of which there is a least and a greatest one: dates or numbers, if not both."""
     found = {kind_of(datatype) for datatype in datatypes}
     if ("date" in found) == ("number" in found):
         return None
     return "date" if "date" in found else "number"
+
+
+def compared_by(datatypes: Iterable[Iri]) -> tuple[ValueKind | Iri, ...]:
+    """Return by what values of some datatypes may have a least and a greatest one: their kind, or else their units."""
+    known = tuple(datatypes)
+    kinds = {kind_of(datatype) for datatype in known} & {"date", "number"}
+    if kinds:
+        kind = compared_kind(known)
+        return () if kind is None else (kind,)
+    return tuple(filter(is_unit, known))
 
 
 def unit_in(label: str | None) -> str | None:

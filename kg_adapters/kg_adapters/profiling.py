@@ -29,12 +29,12 @@ from kg_adapters.profile import (
     ValueCount,
     ValueKind,
     ValueRange,
-    compared_kind,
+    compared_by,
     kind_of,
     unit_in,
 )
 from kg_adapters.terms import Iri, Literal, Node, Term, literal_key, node_key
-from kg_adapters.value_order import order_of
+from kg_adapters.value_order import order_of, unit_of, value_kind
 
 Statement: TypeAlias = tuple[Node, Iri, Term]
 LabelOf: TypeAlias = Callable[[Node], str | None]
@@ -102,7 +102,7 @@ class _Statements:
     def values(self, vocabulary: Vocabulary) -> tuple[ValueCount, ...]:
         """Count the values of each kind, names and descriptions left out."""
         kinds = Counter(
-            kind_of(value.datatype)
+            value_kind(value)
             for relation in self.literals.keys() - vocabulary.texts
             for values in self.literals[relation].values()
             for value in values
@@ -174,7 +174,7 @@ class _Tally:
     facts: int = 0
     targets: Counter[Node] = field(default_factory=Counter[Node])
     datatypes: Counter[Iri] = field(default_factory=Counter[Iri])
-    ends: dict[ValueKind, "_Ends"] = field(default_factory=dict[ValueKind, "_Ends"])
+    ends: dict[ValueKind | Iri, "_Ends"] = field(default_factory=dict[ValueKind | Iri, "_Ends"])
 
     def add(self, node: Node, others: Sequence[Term], members: _Members) -> None:
         self.instances += 1
@@ -198,15 +198,15 @@ class _Tally:
         if order is None:
             return
         where = node_key(node), literal_key(value)
-        ends = self.ends.setdefault(kind_of(value.datatype), _Ends())
+        ends = self.ends.setdefault(unit_of(value) or kind_of(value.datatype), _Ends())
         ends.least.append(((order, *where), value))
         ends.greatest.append(((-order, *where), value))
         ends.cut()
 
     def _range(self, label: str | None) -> ValueRange:
         datatypes = tuple(sorted(self.datatypes, key=lambda iri: (-self.datatypes[iri], iri)))
-        kind = compared_kind(datatypes)
-        ends = None if kind is None else self.ends.get(kind)
+        kinds = compared_by(datatypes)
+        ends = next((self.ends[each] for each in kinds if each in self.ends), None)
         if ends is None:
             return ValueRange(datatypes, unit=unit_in(label))
         return ValueRange(datatypes, ends.least[0][1], ends.greatest[0][1], unit_in(label))

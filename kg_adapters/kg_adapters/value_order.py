@@ -4,8 +4,8 @@ import math
 import re
 from typing import Final
 
-from kg_adapters.profile import kind_of
-from kg_adapters.terms import Literal
+from kg_adapters.profile import ValueKind, is_unit, kind_of
+from kg_adapters.terms import Iri, Literal
 
 MAX_COMPARED: Final = 32
 """The most bytes that a value may have to be compared; numbers and dates are shorter."""
@@ -18,8 +18,18 @@ _DATE: Final = re.compile(
 )
 
 
+def value_kind(value: Literal) -> ValueKind:
+    """Return what kind of value this is: that of its datatype, and `number` for a quantity (`profile.is_unit`)."""
+    return "number" if unit_of(value) is not None else kind_of(value.datatype)
+
+
+def unit_of(value: Literal) -> Iri | None:
+    """Return the unit of a quantity; None for any other value."""
+    return value.datatype if is_unit(value.datatype) and order_of(value) is not None else None
+
+
 def order_of(value: Literal) -> float | None:
-    """Return a number that orders values of the same kind; None where a value cannot be compared.
+    """Return a number that orders values of the same kind, and quantities of the same unit; None where there is none.
 
     Zones of time and parts of a second do not count.
     """
@@ -31,7 +41,7 @@ def order_of(value: Literal) -> float | None:
         case "date":
             return date_order(value.value)
         case _:
-            return None
+            return number_order(value.value) if is_unit(value.datatype) else None
 
 
 def number_order(text: str) -> float | None:

@@ -13,7 +13,7 @@ from kg_adapters.profile import unit_in
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import RDF_LANG_STRING, XSD, XSD_STRING, BlankNode, Fact, Iri, Literal, Node, Term, Triple
 from kg_boundary.shown import is_plain, shown, shown_within
-from kg_server.plain_values import plain_value, unit_of
+from kg_server.plain_values import plain_value, unit_name, unit_of
 
 _Forms: TypeAlias = tuple[str, str, str | None]
 
@@ -98,6 +98,11 @@ class Names:
     def term(self, term: Term, most: int = MAX_VALUE, *, relation: Iri | None = None) -> str:
         """Return any term as people read it; of a value, `relation` is that over which it is stated."""
         return self.value(term, most, relation=relation) if isinstance(term, Literal) else self.entity(term)
+
+    def unit(self, unit: Iri) -> str:
+        """Return what a unit is called: by its label, its usual name or its id."""
+        label = self.labels.get(unit)
+        return unit_name(unit) or shown_datatype(unit, self.prefixes) if label is None else shown_label(label)
 
     def literal(self, literal: Literal, most: int = MAX_VALUE) -> str:
         """Return a literal in quotes, shortened, with its language or datatype."""

@@ -27,7 +27,7 @@ _TIMES: Final = {
 }
 _POINT: Final = re.compile(r"POINT ?\((-?\d{1,3}(?:\.\d{1,18})?) (-?\d{1,3}(?:\.\d{1,18})?)\)", re.IGNORECASE)
 _WKT: Final = "http://www.opengis.net/ont/geosparql#wktLiteral"
-_UNITS: Final = re.compile(r"http://(?:dbpedia\.org/datatype/|qudt\.org/vocab/unit/)([A-Za-z]{1,40})")
+_UNITS: Final = re.compile(r"http://(?:dbpedia\.org/datatype/|qudt\.org/vocab/unit/)([A-Za-z][A-Za-z0-9_-]{0,39})")
 """Datatypes that are units, and how the unit is called."""
 _UNIT_ENTITIES: Final = re.compile(r"http://www\.wikidata\.org/entity/(Q[1-9]\d{0,11})")
 """Datatypes that are units of Wikidata, which have labels."""
@@ -36,6 +36,17 @@ _WORDS: Final = {
     "Q25343": "square metre",
     "Q35852": "hectare",
     "Q25267": "degree Celsius",
+    "M": "m",
+    "KiloM": "km",
+    "CentiM": "cm",
+    "MilliM": "mm",
+    "KiloGM": "kg",
+    "GM": "g",
+    "SEC": "s",
+    "MIN": "min",
+    "HR": "h",
+    "DAY": "days",
+    "YR": "years",
 }
 """What frequent ones are called where the graph does not say it."""
 _YEARS: Final = range(1000, 2101)
@@ -46,6 +57,12 @@ _MIDNIGHT: Final = re.compile(r"T00:00:00(?:\.0+)?(?:Z|\+00:00)?\Z")
 def unit_of(literal: Literal) -> Iri | None:
     """Return the entity that is the unit of a number, or None where it has none."""
     return None if _UNIT_ENTITIES.fullmatch(literal.datatype.value) is None else literal.datatype
+
+
+def unit_name(unit: Iri) -> str | None:
+    """Return what a unit is called where the graph does not say it; None for one that is not known to be a unit."""
+    known = _UNITS.fullmatch(unit.value) or _UNIT_ENTITIES.fullmatch(unit.value)
+    return None if known is None else _WORDS.get(known[1], known[1])
 
 
 def plain_value(literal: Literal, *, quantity: bool = False, unit: str | None = None) -> str | None:
@@ -68,10 +85,10 @@ def plain_value(literal: Literal, *, quantity: bool = False, unit: str | None = 
     if kind == _WKT:
         point = _POINT.fullmatch(literal.value)
         return None if point is None else f"{point[2]}, {point[1]}"
-    known = _UNITS.fullmatch(kind) or _UNIT_ENTITIES.fullmatch(kind)
+    known = unit or unit_name(literal.datatype)
     if known is not None:
         number = _number(literal)
-        return None if number is None else f"{number:,f} {unit or _WORDS.get(known[1], known[1])}"
+        return None if number is None else f"{number:,f} {known}"
     pattern = _TIMES.get(kind)
     if pattern is None or pattern.fullmatch(literal.value) is None:
         return None

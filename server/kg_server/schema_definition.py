@@ -8,9 +8,9 @@ from typing import Self
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.folding import fold
 from kg_adapters.models import Count
-from kg_adapters.profile import ClassProfile, GraphProfile, PropertyProfile, ValueRange, compared_kind
+from kg_adapters.profile import ClassProfile, GraphProfile, PropertyProfile, ValueRange, compared_by
 from kg_adapters.terms import Iri, Node
-from kg_adapters.value_order import order_of
+from kg_adapters.value_order import order_of, unit_of
 from kg_server.names import Names, shown_label
 from kg_server.schema_profile import (
     ABOUT_ITSELF,
@@ -162,7 +162,8 @@ def _merged(facts: Iterable[PropertyProfile]) -> PropertyProfile:
 def _wider_range(one: ValueRange, other: ValueRange) -> ValueRange:
     ends = [end for each in (one, other) for end in (each.least, each.greatest) if end is not None]
     ordered = sorted(ends, key=lambda end: order_of(end) or 0.0)
-    if len(ordered) < 4 or compared_kind((*one.datatypes, *other.datatypes)) is None:
+    units = {unit_of(end) for end in ends}
+    if len(ordered) < 4 or len(units) > 1 or compared_by((*one.datatypes, *other.datatypes)) == ():
         return replace(one, least=None, greatest=None)
     return replace(one, least=ordered[0], greatest=ordered[-1])
 

@@ -11,16 +11,20 @@ from kg_adapters.profile import (
     GraphProfile,
     PropertyProfile,
     ValueKind,
+    ValueRange,
+    is_unit,
 )
-from kg_adapters.terms import Iri, Literal, Node
+from kg_adapters.terms import XSD, Iri, Literal, Node
 from kg_adapters.value_order import order_of
 from kg_boundary.shown import shown_within
 from kg_server.coverage import plural
 from kg_server.names import MAX_LABEL, Names
+from kg_server.plain_values import plain_value
 
 SHOWN_TARGETS: Final = 2
 MOST_IN_A_LINE: Final = 8
 EXAMPLES: Final = 5
+MOST_UNITS: Final = 3
 MAX_ENDS: Final = 24
 """The most characters of a least or greatest value."""
 WHOLE: Final = 0.995
@@ -89,6 +93,7 @@ def terms_of_profile(known: ClassProfile, vocabulary: Vocabulary) -> Iterator[No
     for each in facts_of(known, vocabulary):
         yield each.relation
         yield from (target for target, _ in each.targets[:SHOWN_TARGETS])
+        yield from _units(each.values)
 
 
 def class_lines(known: ClassProfile, vocabulary: Vocabulary, names: Names) -> list[str]:
@@ -135,10 +140,22 @@ def end_of(each: PropertyProfile, names: Names, most: int, *, short: bool) -> st
         kinds = "/".join(values.kinds)
         return f" {kinds}" if short else f" ({kinds})"
     unit = "" if values.unit is None or short else f" {shown_within(values.unit, MAX_LABEL)}"
-    ends = (values.least, values.greatest)
-    shown = _year if "date" in values.kinds else _rounded
-    least, greatest = (shown(end) if short else _plain(end) for end in ends)
+    shown, units = (_year if "date" in values.kinds else _rounded) if short else _plain, _units(values)
+    if units:
+        shown, unit = _quantity, f" {', also '.join(map(names.unit, units[:MOST_UNITS]))}"
+    least, greatest = map(shown, (values.least, values.greatest))
     return f" {least}{'' if least == greatest else f'…{greatest}'}{unit}"
+
+
+def _units(values: ValueRange | None) -> list[Iri]:
+    """Return the units of quantities, that of the least and the greatest first."""
+    if values is None or values.least is None or not is_unit(values.least.datatype):
+        return []
+    return list(dict.fromkeys((values.least.datatype, *filter(is_unit, values.datatypes))))
+
+
+def _quantity(value: Literal) -> str:
+    return plain_value(Literal(value.value, Iri(f"{XSD}decimal")), quantity=True) or _plain(value)
 
 
 def _year(value: Literal) -> str:

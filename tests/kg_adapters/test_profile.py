@@ -80,6 +80,15 @@ def any_graph(seed: int) -> list[str]:
     graph += [f'{chance.choice(things)} v1 "{chance.choice(dates)}"^^<{XSD}date>' for _ in range(20)]
     graph += [f'{chance.choice(things)} r0 "{chance.choice(dates)}"^^<{XSD}gYear>' for _ in range(5)]
     graph += [f'{chance.choice(things)} v1 "{chance.choice(numbers)}"' for _ in range(5)]
+    units = ("km", "mile", "mile2")
+    graph += [
+        f'{chance.choice(things)} v2 "{chance.choice(numbers)}"^^<http://example.org/{chance.choice(units)}>'
+        for _ in range(14)
+    ]
+    graph += [
+        f'{chance.choice(things)} {over} "{chance.choice(numbers)}"^^<http://example.org/mile>'
+        for over in ("v0", "v3", "label")
+    ]
     return [*graph, 'r0 label "a relation (km)"', "r1 inverseOf r2", 'C1 label "class"@en']
 
 
@@ -164,6 +173,9 @@ def test_datatypes_have_kinds(datatype: Iri, kind: str) -> None:
 
 def test_the_kinds_of_a_range_are_named_once_and_in_order() -> None:
     assert ValueRange((XSD_STRING, Iri(XSD + "date"), Iri(XSD + "gYear"))).kinds == ("date", "text")
+    miles = Literal("7", iri("mile"))
+    assert ValueRange((iri("mile"), XSD_STRING, iri("km")), miles, miles).kinds == ("number", "text")
+    assert ValueRange((iri("colour"),)).kinds == ("text",)
 
 
 @pytest.mark.parametrize(
@@ -189,6 +201,7 @@ def test_dates_and_numbers_are_ordered_and_other_values_are_not() -> None:
     assert (len(known), known) == (len(dates), sorted(known))
     assert [order_of(typed(number, "decimal")) for number in ("+7", ".5", "1e3")] == [7.0, 0.5, 1000.0]
     assert order_of(Literal("7")) is None
+    assert [order_of(Literal(text, iri("mile"))) for text in ("7", "-1e3", "far")] == [7.0, -1000.0, None]
     assert [order_of(typed(text, "integer")) for text in ("seven", "1_000", "1e999", "7" * 33)] == [None] * 4
 
 

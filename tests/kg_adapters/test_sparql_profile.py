@@ -87,10 +87,13 @@ async def test_an_endpoint_that_is_too_slow_is_left_alone_for_a_while_and_nothin
     assert (await SparqlAdapter(parts).profile()).complete
 
 
+EX = "http://example.org/"
 TOWNS = (
     *(f"t{n} type {'Town' if n % 2 else 'City'}" for n in range(40)),
     "City subClassOf Town",
     *(f't{n} founded "{1000 + n}"^^<{XSD}gYear>' for n in range(0, 40, 4)),
+    *(f't{n} area "{n + 0.5}"^^<{EX}{"km2" if n % 3 else "acre"}>' for n in range(0, 40, 5)),
+    *(f't{n} height "{n}"^^<{EX}metre>' for n in range(0, 40, 8)),
     *(f"t{n} twin t{n + 1}" for n in range(30)),
     *(f"t{n + 1} twin t{n}" for n in range(25)),
     "m0 mayor t0",

@@ -72,10 +72,24 @@ QUESTIONS: dict[str, dict[str, list[str]]] = {
     },
     "entity.json": {
         "Feature[Example Peak, inception]": ["1786-08"],
-        "Feature[Mount Example, elevation above sea level]": ["2,417 M"],
+        "Feature[Mount Example, elevation above sea level]": ["2,417 m"],
         "Feature[Mount Example, area]": ["31.5 square kilometre"],
         "Feature[Mount Example, vertical depth]": ["1,200 made-up fathom"],
         "Neighbor[Mount Example, instance of]": ["mountain"],
+    },
+    "mills.json": {
+        "Feature[Upper Mill, daily output]": ["10 quire"],
+        "Max[Type[paper mill], daily output]": ["22.5 quire."],
+        "Sum[Type[paper mill], daily output]": ["39.5 quire."],
+        "Top[Type[paper mill], elevation above sea level]": ["Old Paper Mill (Q900000103): 1,405 m"],
+        "Where[Type[paper mill], daily output > 9 quire]": ["Upper Mill", "Weir Mill"],
+        "Table[Type[paper mill], length, employees]": ["Weir Mill (Q900000102) | 1.2 km | 9"],
+    },
+    "bridges-qudt.ttl": {
+        "Max[Type[bridge], length]": ["1,848 m."],
+        "Mean[Type[bridge], clearance]": ["21.4 m."],
+        "Feature[Mill Bridge, weight limit]": ["3.5 TON_Metric"],
+        "Bottom[Type[bridge], opened]": ["Mill Bridge (ex:mill): 1874"],
     },
 }
 

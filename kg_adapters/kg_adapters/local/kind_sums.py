@@ -1,6 +1,7 @@
 """The statements of an index, added up by the kind of their entities, before anything is said about classes."""
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -9,8 +10,8 @@ import numpy.typing as npt
 from kg_adapters.local.index import EdgeTable, GraphIndex, Ints, Longs
 from kg_adapters.local.members import Members
 from kg_adapters.local.sums import Extremes, Sums, first_of_each
-from kg_adapters.local.value_columns import orders_of
-from kg_adapters.profile import COMPARED, ValueKind, kind_of
+from kg_adapters.local.value_columns import Floats, orders_of
+from kg_adapters.profile import COMPARED, ValueKind, is_unit, kind_of
 from kg_adapters.terms import Iri
 
 _MOST_AT_ONCE: Final = 2_000_000
@@ -32,7 +33,9 @@ class KindSums:
         instances: How many nodes of a kind have a relation: by place.
         links: How many edges lead from a kind over a relation to a kind: by place, times `kinds`, plus the other kind.
         datatypes: How many values have a datatype: by place, times the number of datatypes, plus the datatype.
-        ranges: The least and greatest dates and numbers: by place.
+        quantities: The rows of values with a unit.
+        ranges: The least and greatest dates and numbers, and those of each unit by its number among the datatypes: by
+            place.
     """
 
     def __init__(self, index: GraphIndex, members: Members, entities: npt.NDArray[np.bool_]) -> None:
@@ -49,6 +52,7 @@ class KindSums:
         self.instances = self._instances()
         self.links = self._links()
         self.datatypes = self._datatypes()
+        self.quantities = np.zeros(0, dtype=np.int64)
         self.ranges = self._ranges()
 
     def place(self, owners: Longs, relations: Ints | Longs, side: int) -> Longs:
@@ -87,19 +91,31 @@ class KindSums:
             sums.add(places * count + features.datatypes[rows])
         return sums.result()
 
-    def _ranges(self) -> dict[ValueKind, Extremes]:
-        features, found = self._index.features, dict[ValueKind, Extremes]()
-        kinds = [kind_of(Iri(self._index.datatypes[number])) for number in range(len(self._index.datatypes))]
+    def _ranges(self) -> dict[ValueKind | int, Extremes]:
+        found = defaultdict[ValueKind | int, Extremes](Extremes)
+        datatypes = [Iri(self._index.datatypes[number]) for number in range(len(self._index.datatypes))]
         for kind in COMPARED:
-            numbers = [number for number, each in enumerate(kinds) if each == kind]
-            extremes = found[kind] = Extremes()
-            for part in parts(len(features.relations)):
-                rows = np.flatnonzero(self.told[part] & np.isin(features.datatypes[part], numbers)) + part.start
-                orders = orders_of(features.values, rows, kind)
-                rows, orders = rows[~np.isnan(orders)], orders[~np.isnan(orders)]
-                places = self.place(self._kinds[self.value_heads[rows]], features.relations[rows], 0)
-                extremes.add(places, orders, rows)
+            numbers = [number for number, each in enumerate(datatypes) if kind_of(each) == kind]
+            for rows, orders in self._ordered(numbers, kind):
+                found[kind].add(self._over(rows), orders, rows)
+        for rows, orders in self._ordered([number for number, each in enumerate(datatypes) if is_unit(each)], "number"):
+            self.quantities = np.concatenate((self.quantities, rows))
+            units = self._index.features.datatypes[rows]
+            for unit in np.unique(units).tolist():
+                of_unit = rows[units == unit]
+                found[unit].add(self._over(of_unit), orders[units == unit], of_unit)
         return found
+
+    def _ordered(self, datatypes: Sequence[int], kind: ValueKind) -> Iterator[tuple[Longs, Floats]]:
+        """Yield, in parts, the rows of values of some datatypes, and what orders them."""
+        features = self._index.features
+        for part in parts(len(features.relations)):
+            rows = np.flatnonzero(self.told[part] & np.isin(features.datatypes[part], datatypes)) + part.start
+            orders = orders_of(features.values, rows, kind)
+            yield rows[~np.isnan(orders)], orders[~np.isnan(orders)]
+
+    def _over(self, rows: Longs) -> Longs:
+        return self.place(self._kinds[self.value_heads[rows]], self._index.features.relations[rows], 0)
 
 
 def parts(length: int) -> Iterator[slice]:

@@ -4,11 +4,11 @@ Statements are first added up by the kind of their entities (the set of classes 
 are few, and only then by class.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.dictionary import Dictionary
@@ -20,7 +20,6 @@ from kg_adapters.local.pairs import inverses_of
 from kg_adapters.local.sums import Extremes, Sums
 from kg_adapters.models import EdgeDirection
 from kg_adapters.profile import (
-    COMPARED,
     MAX_PROPERTIES,
     MAX_RELATIONS,
     MAX_TARGETS,
@@ -31,7 +30,7 @@ from kg_adapters.profile import (
     ValueCount,
     ValueKind,
     ValueRange,
-    compared_kind,
+    compared_by,
     kind_of,
     unit_in,
 )
@@ -51,7 +50,7 @@ def profile_of_index(index: GraphIndex, vocabulary: Vocabulary) -> GraphProfile:
         everything=everything,
         classes=tuple(classes),
         inverses=inverses_of(index, sums.heads, sums.over),
-        values=_values(index, vocabulary, sums.told),
+        values=_values(index, vocabulary, sums),
         complete=members.complete,
     )
 
@@ -60,14 +59,15 @@ def profile_of_index(index: GraphIndex, vocabulary: Vocabulary) -> GraphProfile:
 class _ByClass:
     """What is counted of every class, relation and direction, by place as in `KindSums`, the owner being a class.
 
-    Targets and datatypes are pairs of a node or datatype and a number, the greatest first.
+    Targets and datatypes are pairs of a node or datatype and a number, the greatest first. Ranges of quantities are by
+    the number of their unit among the datatypes.
     """
 
     instances: dict[int, int]
     facts: dict[int, int]
     targets: dict[int, list[tuple[int, int]]]
     datatypes: dict[int, list[tuple[int, int]]]
-    ranges: dict[ValueKind, dict[int, tuple[int, int]]]
+    ranges: dict[ValueKind | int, dict[int, tuple[int, int]]]
 
 
 def _by_class(sums: KindSums, members: Members, index: GraphIndex) -> _ByClass:
@@ -94,7 +94,7 @@ def _by_class(sums: KindSums, members: Members, index: GraphIndex) -> _ByClass:
         dict(_pairs(facts)),
         _greatest(targets, len(index.nodes), MAX_TARGETS),
         _greatest(datatypes, len(index.datatypes), len(index.datatypes)),
-        {kind: _ends(sums.ranges[kind], classes) for kind in COMPARED},
+        {kind: _ends(extremes, classes) for kind, extremes in sums.ranges.items()},
     )
 
 
@@ -196,23 +196,26 @@ class _Writer:
         )
 
     def _range(self, place: int, label: str | None) -> ValueRange:
-        datatypes = tuple(Iri(self._index.datatypes[each]) for each, _ in self._counted.datatypes[place])
-        kind = compared_kind(datatypes)
-        ends = None if kind is None else self._counted.ranges[kind].get(place)
+        numbers = {Iri(self._index.datatypes[each]): each for each, _ in self._counted.datatypes[place]}
+        ranges = (
+            self._counted.ranges.get(numbers[by] if isinstance(by, Iri) else by, {}) for by in compared_by(numbers)
+        )
+        ends = next((found[place] for found in ranges if place in found), None)
         least, greatest = (None, None) if ends is None else (self._value(ends[0]), self._value(ends[1]))
-        return ValueRange(datatypes, least, greatest, unit_in(label))
+        return ValueRange(tuple(numbers), least, greatest, unit_in(label))
 
     def _value(self, row: int) -> Literal:
         return self._names.feature(row).value
 
 
-def _values(index: GraphIndex, vocabulary: Vocabulary, told: npt.NDArray[np.bool_]) -> tuple[ValueCount, ...]:
+def _values(index: GraphIndex, vocabulary: Vocabulary, sums: KindSums) -> tuple[ValueCount, ...]:
     """Count the values of each kind, names and descriptions left out."""
     texts = [number for iri in vocabulary.texts if (number := index.relations.find(iri.value)) is not None]
-    counted = index.features.datatypes[told & ~np.isin(index.features.relations, texts)]
+    counted = index.features.datatypes[sums.told & ~np.isin(index.features.relations, texts)]
     counts = np.bincount(counted, minlength=len(index.datatypes))
-    kinds: dict[ValueKind, int] = {}
+    kinds = Counter[ValueKind]()
     for number, count in enumerate(counts.tolist()):
-        kind = kind_of(Iri(index.datatypes[number]))
-        kinds[kind] = kinds.get(kind, 0) + count
-    return tuple(ValueCount(kind, kinds[kind]) for kind in VALUE_KINDS if kinds.get(kind))
+        kinds[kind_of(Iri(index.datatypes[number]))] += count
+    amounts = int((~np.isin(index.features.relations[sums.quantities], texts)).sum())
+    kinds.update({"number": amounts, "text": -amounts})
+    return tuple(ValueCount(kind, kinds[kind]) for kind in VALUE_KINDS if kinds[kind])

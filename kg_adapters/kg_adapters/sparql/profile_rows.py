@@ -13,7 +13,8 @@ from kg_adapters.profile import (
     ValueCount,
     ValueKind,
     ValueRange,
-    compared_kind,
+    compared_by,
+    is_unit,
     kind_of,
     unit_in,
 )
@@ -49,11 +50,12 @@ class _Property:
         if not self.values:
             return None
         datatypes = tuple(sorted(self.values, key=lambda iri: (-self.values[iri].number, iri)))
-        kind = compared_kind(datatypes)
-        compared = [values for datatype, values in self.values.items() if kind_of(datatype) == kind]
+        by = compared_by(datatypes)
+        units = [each for each in by if isinstance(each, Iri) and self.values[each].least is not None]
+        compared = [self.values[each] for each in units[:1] or datatypes if units or kind_of(each) in by]
         least = [each.least for each in compared if each.least is not None]
         greatest = [each.greatest for each in compared if each.greatest is not None]
-        if kind is None or not len(least) == len(greatest) == len(compared):
+        if not compared or not len(least) == len(greatest) == len(compared):
             return ValueRange(datatypes, unit=unit)
         return ValueRange(datatypes, min(least, key=_order), max(greatest, key=_order), unit)
 
@@ -130,7 +132,8 @@ class ProfileRows:
             for (_, relation), each in known.items():
                 counted = Counter[ValueKind]()
                 for datatype, values in each.values.items():
-                    counted[kind_of(datatype)] += values.number
+                    quantity = is_unit(datatype) and values.least is not None
+                    counted["number" if quantity else kind_of(datatype)] += values.number
                 most |= Counter({(relation, kind): number for kind, number in counted.items()})
         kinds = Counter[ValueKind]()
         for (relation, kind), number in most.items():
@@ -152,12 +155,14 @@ def _made(direction: EdgeDirection, relation: Iri, known: _Property, label: str 
 
 
 def _end(value: object, datatype: Iri) -> Literal | None:
-    """Return a least or greatest value; years are asked for as numbers."""
+    """Return a least or greatest value; years and quantities are asked for as numbers."""
     if not isinstance(value, Literal):
         return None
     if datatype == _YEAR:
         digits = value.value.removeprefix("-")
         value = Literal(f"{'-' if value.value.startswith('-') else ''}{digits:0>4}", _YEAR)
+    elif is_unit(datatype):
+        value = Literal(value.value, datatype)
     return None if order_of(value) is None else value
 
 

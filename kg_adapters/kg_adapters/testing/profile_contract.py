@@ -12,7 +12,7 @@ from kg_adapters.profile import (
     ValueCount,
     ValueRange,
 )
-from kg_adapters.terms import RDF_LANG_STRING, XSD, Iri
+from kg_adapters.terms import RDF_LANG_STRING, XSD, Iri, Literal
 from kg_adapters.testing.graphs import NAMES, iri, typed
 from kg_adapters.testing.opening import GraphOpening
 
@@ -102,6 +102,17 @@ class ProfileContract(GraphOpening):
     async def test_the_profile_counts_values_by_kind_without_names(self) -> None:
         profile = await self.profile_of(*_RIVERS, 'rhine motto "panta rhei"', 'rhine altLabel "Rhein"@de')
         assert profile.values == (ValueCount("date", 2), ValueCount("number", 2), ValueCount("text", 1))
+
+    async def test_numbers_of_other_datatypes_than_those_of_xml_schema_are_quantities(self) -> None:
+        fathom = iri("fathom")
+        depths = (f'{name} depth "{depth}"^^<{fathom}>' for name, depth in (("rhine", "9"), ("elbe", "10.5")))
+        codes = (f'{name} code "{name}"^^<{iri("code")}>' for name in ("rhine", "elbe"))
+        profile = await self.profile_of(*_RIVERS, *depths, *codes)
+        depth, code = (profile.everything.property(iri(name)) for name in ("depth", "code"))
+        assert depth is not None and code is not None  # noqa: PT018
+        assert depth.values == ValueRange((fathom,), Literal("9", fathom), Literal("10.5", fathom))
+        assert code.values == ValueRange((iri("code"),))
+        assert profile.values == (ValueCount("date", 2), ValueCount("number", 4), ValueCount("text", 2))
 
     async def test_declared_inverses_are_found_and_their_pairs_counted(self) -> None:
         profile = await self.profile_of(*_RIVERS)

@@ -172,7 +172,7 @@ class SetReference:
             number = self._number(node, by.path)
             return {None: float(number)} if number else {}
         ends = self.ends(node, by.path)
-        values = ((end, order_of_kind(end, by.kind)) for end in ends if isinstance(end, Literal))
+        values = ((end, order_of_kind(end, by.kind, by.unit)) for end in ends if isinstance(end, Literal))
         return {value: order for value, order in values if order is not None}
 
     def _number(self, node: Node, path: Path) -> int:

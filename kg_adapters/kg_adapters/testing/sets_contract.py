@@ -52,6 +52,7 @@ def _value(head: str, relation: str, text: str, datatype: str) -> Fact:
     return Attribute(iri(head), iri(relation), typed(text, datatype))
 
 
+DOLLAR: Final = iri("dollar")
 FACTS: Final[tuple[Fact, ...]] = (
     *(edge(text) for text in ("heat type film", "ran type film", "noir subClassOf film", "m type noir")),
     *(edge(text) for text in ("heat cast ann", "heat cast bob", "ran cast bob", "m cast cid", "ann spouse bob")),
@@ -60,6 +61,8 @@ FACTS: Final[tuple[Fact, ...]] = (
     *(_value("m", "length", "170", "integer"), _value("m", "length", "99", "integer")),
     *(_value("heat", "released", "1995-12-15", "date"), _value("ran", "released", "1985", "gYear")),
     *(_value("m", "released", "1995-12-14T20:15:00", "dateTime"), _value("m", "note", "Long Night", "string")),
+    *(Attribute(iri(film), iri("budget"), Literal(text, DOLLAR)) for film, text in (("heat", "12"), ("ran", "+9.5"))),
+    *(Attribute(iri("m"), iri("budget"), Literal(text, iri(unit))) for text, unit in (("9", "yen"), ("low", "dollar"))),
     *(_value("ann", "label", "Ann", "string"), _value("ann", "note", "long", "string")),
 )
 
@@ -74,6 +77,7 @@ FILMS: Final = Instances(iri("film"))
 PEOPLE: Final = Reached(FILMS, _path("cast"))
 LENGTH: Final = ValueOf(_path("length"))
 RELEASED: Final = ValueOf(_path("released"), "date")
+BUDGET: Final = ValueOf(_path("budget"), "number", DOLLAR)
 BOTH_WAYS: Final = Path((Hop((Step(iri("spouse")), Step(iri("spouse"), "in"))),))
 QUESTIONS: Final[tuple[SetQuestion, ...]] = (
     Listed(Union((FILMS, PEOPLE))),
@@ -100,6 +104,13 @@ QUESTIONS: Final[tuple[SetQuestion, ...]] = (
     Aggregated(FILMS, LENGTH, "sum"),
     Aggregated(Union((FILMS, PEOPLE)), LENGTH, "mean"),
     Aggregated(FILMS, RELEASED, "max"),
+    Aggregated(FILMS, BUDGET, "sum"),
+    Aggregated(FILMS, BUDGET, "min"),
+    Aggregated(FILMS, ValueOf(BUDGET.path), "max"),
+    Listed(Best(FILMS, BUDGET)),
+    Listed(Kept(FILMS, Compares(BUDGET.path, "<", Literal("10", DOLLAR)))),
+    Listed(Kept(FILMS, Compares(BUDGET.path, "!=", Literal("12.0", DOLLAR)))),
+    Listed(Kept(FILMS, Compares(BUDGET.path, "=", Literal("LOW", DOLLAR)))),
     Aggregated(FILMS, NumberOf(_path("cast")), "min"),
     Aggregated(PEOPLE, LENGTH, "max"),
     Grouped(PEOPLE, _path("born")),

@@ -22,9 +22,8 @@ from kg_adapters.algebra import (
 )
 from kg_adapters.comparing import compared_as
 from kg_adapters.labels import Vocabulary
-from kg_adapters.profile import kind_of
 from kg_adapters.terms import XSD, XSD_STRING, Iri, Literal
-from kg_adapters.value_order import MAX_COMPARED, order_of
+from kg_adapters.value_order import MAX_COMPARED, order_of, value_kind
 from kg_boundary.shown import in_quotes
 from kg_server.compose.relations import Way
 from kg_server.names import MAX_LABEL
@@ -65,7 +64,7 @@ def kept_by_literal(of: SetExpression, way: Way, operator: Operator, given: Lite
     Raises:
         Unfit: It cannot be compared with what is there.
     """
-    kind, order, shown = compared_as(kind_of(given.datatype)), order_of(given), in_quotes(given.value, MAX_LABEL)
+    kind, order, shown = compared_as(value_kind(given)), order_of(given), in_quotes(given.value, MAX_LABEL)
     if kind is not None and order is None:
         raise Unfit(f"{shown} is not a {kind} that values can be compared with.")
     if not way.to_values:
@@ -174,7 +173,7 @@ def _number(way: Way, text: str) -> Literal:
     if written and written.lower() != (unit or "").lower():
         there = f"is told in {in_quotes(unit, MAX_LABEL)}" if unit else "has numbers without a unit"
         raise Unfit(f"{way.name} {there}, not in {in_quotes(written, MAX_LABEL)}. Write the number alone.")
-    literal = _number_literal(found["number"])
+    literal = _number_literal(found["number"], way.unit)
     if literal is None:
         most = f"{MAX_COMPARED} characters and 1.8e308"
         raise Unfit(f"{in_quotes(text, MAX_LABEL)} is more than can be compared with: {most} at most.")
@@ -195,10 +194,10 @@ def _number_in(text: str) -> Literal | None:
     return None if found is None or found["unit"] else _number_literal(found["number"])
 
 
-def _number_literal(text: str) -> Literal | None:
+def _number_literal(text: str, unit: Iri | None = None) -> Literal | None:
     plain = text.replace(",", "").removeprefix("+")
     datatype = "double" if "e" in plain.lower() else "decimal" if "." in plain else "integer"
-    literal = Literal(plain, Iri(XSD + datatype))
+    literal = Literal(plain, unit or Iri(XSD + datatype))
     return None if order_of(literal) is None else literal
 
 

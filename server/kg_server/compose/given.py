@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Final
 
-from kg_adapters.algebra import Measure, SetExpression
+from kg_adapters.algebra import Measure, SetExpression, ValueOf
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.set_requests import Aggregated, Function, Listed, SetRequest, Witness
@@ -71,4 +71,5 @@ async def total_of(graph: KGAdapter, of: SetExpression, by: Measure, function: T
         return value
     if not isfinite(value):
         raise Unfit(BEYOND)
-    return Literal(repr(value), Iri(f"{XSD}double"))
+    unit = by.unit if isinstance(by, ValueOf) else None
+    return Literal(repr(value), unit or Iri(f"{XSD}double"))

@@ -55,6 +55,7 @@ from kg_server.compose.syntax import (
     Words,
     kind_of,
 )
+from kg_server.compose.units import in_one_unit, require_unit
 from kg_server.compose.wording import CONDITION
 from kg_server.identity import Identity
 from kg_server.names import MAX_LABEL
@@ -142,6 +143,9 @@ class Reader:
         self.heard.notes |= {(note,): None for note in self._routes.notes}
         return way
 
+    async def _in_one_unit(self, way: Way, of: SetExpression) -> Way:
+        return await in_one_unit(self._graph, self._text, way, of)
+
     def misread(self, span: Span, problem: str) -> MisreadExpression:
         """Return an error that points at a place of the expression."""
         return MisreadExpression(self._text, span.start, problem)
@@ -150,7 +154,7 @@ class Reader:
         """Return the set of `Top` or `Bottom`, and what it is measured by."""
         await self.naming.refuse_class(call.node)
         of = await self.set_of(call.node)
-        way = await self.way(call.route, of, "feature")
+        way = await self._in_one_unit(await self.way(call.route, of, "feature"), of)
         by = await self._routes.measure(way, call.function)
         return Best(of, by, call.n, lowest=call.function == "Bottom"), way
 
@@ -158,7 +162,7 @@ class Reader:
         """Return the set and the measure of a sum, mean, least or greatest."""
         await self.naming.refuse_class(node)
         of = await self.set_of(node)
-        way = await self.way(route, of, "feature")
+        way = await self._in_one_unit(await self.way(route, of, "feature"), of)
         return of, way, await self._routes.measure(way, function)
 
     async def _where(self, call: WhereCall) -> SetExpression:
@@ -176,6 +180,7 @@ class Reader:
             raise MisreadExpression(self._text, error.position, f"{error.problem} {CONDITION}") from error
         if operator is None or value is None:
             return Kept(of, Has(way.path))
+        way = await self._in_one_unit(way, of)
         try:
             if not isinstance(value, Words):
                 return await self._kept_by_call(of, way, operator, value)
@@ -190,17 +195,18 @@ class Reader:
         match value:
             case TotalCall(function, node, route):
                 among, _, by = await self.measured(node, route, function)
-                return kept_by_literal(of, way, operator, await total_of(self._graph, among, by, function))
+                given = await total_of(self._graph, among, by, function)
             case CountCall(counted):
                 await self.naming.refuse_class(counted)
-                return kept_by_literal(of, way, operator, await number_in(self._graph, await self.set_of(counted)))
+                given = await number_in(self._graph, await self.set_of(counted))
             case _:
                 to = await self.set_of(value)
-        found = await value_in(self._graph, to, or_none=operator in {"=", "!="}) if holds_values(to) else None
-        if found is None:
-            return kept_by_members(of, way, operator, to)
-        given, witnesses = found
-        self.heard.compared += witnesses
+                found = await value_in(self._graph, to, or_none=operator in {"=", "!="}) if holds_values(to) else None
+                if found is None:
+                    return kept_by_members(of, way, operator, to)
+                given, witnesses = found
+                self.heard.compared += witnesses
+        await require_unit(self._graph, self._text, way, given)
         return kept_by_literal(of, way, operator, given)
 
     async def _kept_by_nodes(self, of: SetExpression, way: Way, operator: Operator, value: Words) -> SetExpression:

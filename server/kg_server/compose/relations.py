@@ -51,6 +51,7 @@ class Way:
         to_nodes: Whether it leads to nodes.
         to_values: Whether it leads to values.
         values: What these are like, where that is known.
+        unit: The unit of its values where they are quantities, as `units.in_one_unit` finds it; `values` has its name.
         span: Where it stands in the expression.
     """
 
@@ -61,6 +62,7 @@ class Way:
     to_values: bool
     values: ValueRange | None
     span: Span
+    unit: Iri | None = None
 
     @property
     def kind(self) -> ComparedKind | None:
@@ -147,7 +149,7 @@ class Routes:
                 f"{way.name} has {' and '.join(f'{kind}s' for kind in way.values.kinds)}, and {function} needs numbers "
                 "or dates: a feature such as population, or a relation, whose neighbours are counted.",
             )
-        return ValueOf(way.path, way.kind)
+        return ValueOf(way.path, way.kind, way.unit)
 
     async def _known(self) -> tuple[GraphSchema, GraphProfile]:
         if self._schema is None or self._profile is None:

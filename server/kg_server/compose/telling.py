@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from kg_adapters.algebra import Best, Members, NumberOf, SetExpression
+from kg_adapters.algebra import Best, Members, NumberOf, SetExpression, ValueOf
 from kg_adapters.errors import KGError
 from kg_adapters.models import Count
 from kg_adapters.prefixes import Prefixes
@@ -21,11 +21,13 @@ from kg_adapters.set_requests import (
     Witness,
 )
 from kg_adapters.terms import Iri, Literal, Node, Term
+from kg_adapters.value_order import unit_of
 from kg_server.compose.lines import Note, Told, chained
 from kg_server.compose.naming import Heard
 from kg_server.compose.relations import Way
 from kg_server.compose.syntax import Call, Kind
 from kg_server.lines import Over, Piece, kind_of_value
+from kg_server.names import shown_datatype
 from kg_server.results import Knowledge
 
 _LEAST_PLAIN: Final = 0.001
@@ -140,8 +142,10 @@ class _Lines:
                     yield self._line((member,), self._source, over, member, self._kind(member))
             case Aggregated():
                 if computed.value is not None:
-                    value = computed.value if isinstance(computed.value, Literal) else plain_number(computed.value)
-                    yield self._line((value,), "", "", value, "number")
+                    value = _total(self._asked.question, computed.value)
+                    unit = unit_of(value) if isinstance(value, Literal) else None
+                    kind = "number" if unit is None else shown_datatype(unit, self._prefixes)
+                    yield self._line((value,), "", "", value, kind)
             case Grouped():
                 for group in computed.groups:
                     yield self._line((group.by, ": ", group.size), group.by, self._over, group.size, "number")
@@ -211,13 +215,22 @@ def plain_number(number: float) -> str:
     return f"{number:,.4f}".rstrip("0").removesuffix(".")
 
 
+def _total(question: Aggregated, value: float | Literal) -> str | Literal:
+    """Return a sum, mean, least or greatest value as it is told: in its unit, where it has one."""
+    if isinstance(value, Literal):
+        return value
+    shown = plain_number(value)
+    unit = question.by.unit if isinstance(question.by, ValueOf) else None
+    return shown if unit is None else Literal(shown.replace(",", ""), unit)
+
+
 def _size(asked: Asked, computed: Computed) -> Piece:
     """Return how much there is: the number itself where it is one."""
     count, question = computed.count, asked.question
     if isinstance(question, Aggregated):
         if computed.value is None:
             return "none has a value"
-        return computed.value if isinstance(computed.value, Literal) else plain_number(computed.value)
+        return _total(question, computed.value)
     if isinstance(question, Tabled) and len(computed.rows) == 1 and asked.kind in {"values", "numbers"}:
         cell = computed.rows[0].cells[0]
         return cell.count if asked.kind == "numbers" else noun(_values_of(cell).count, "value")

@@ -16,6 +16,7 @@ from kg_adapters.local.sets.walks import Ends
 from kg_adapters.local.value_columns import Floats, orders_of
 from kg_adapters.profile import ValueKind, kind_of
 from kg_adapters.terms import Iri, Literal
+from kg_adapters.value_order import unit_of
 
 Mask = npt.NDArray[np.bool_]
 
@@ -75,10 +76,10 @@ class ValueRows:
             same[of_sort] = self.literal(int(rows[of_sort[0]])) == value
         return same
 
-    def orders(self, rows: Longs, kind: ComparedKind) -> Floats:
-        """Return what orders the values in some rows; NaN where one is not of the kind, or not what it should be."""
+    def orders(self, rows: Longs, kind: ComparedKind, unit: Iri | None = None) -> Floats:
+        """Return what orders the values in some rows; NaN where one is of another kind or unit, or has no order."""
         orders = np.full(len(rows), np.nan)
-        of_kind = np.flatnonzero(self._of_kind(rows, kind))
+        of_kind = np.flatnonzero(self._of_kind(rows, kind, unit))
         orders[of_kind] = orders_of(self._table.values, rows[of_kind], kind)
         return orders
 
@@ -106,7 +107,7 @@ class ValueRows:
         """
         if isinstance(by, ValueOf):
             places, rows = self.different(ends)
-            orders = self.orders(rows, by.kind)
+            orders = self.orders(rows, by.kind, by.unit)
             told = ~np.isnan(orders)
             return places[told], orders[told], rows[told]
         sizes = self.sizes(ends, by.path, count)
@@ -133,7 +134,8 @@ class ValueRows:
             wanted = given.value.lower()
             texts = (self._dictionary.text(row).lower() for row in rows.tolist())
             return np.fromiter((text_compares(text, operator, wanted) for text in texts), np.bool_, len(rows))
-        order, orders = order_of_kind(given, kind), self.orders(rows, kind)
+        unit = unit_of(given)
+        order, orders = order_of_kind(given, kind, unit), self.orders(rows, kind, unit)
         if order is None:
             return np.zeros(len(rows), dtype=np.bool_)
         if kind == "date":
@@ -144,8 +146,11 @@ class ValueRows:
         signs = np.where(np.isnan(orders), np.nan, np.sign(apart))
         return np.isin(signs, SIGNS[operator])
 
-    def _of_kind(self, rows: Longs, kind: ComparedKind) -> Mask:
-        places = [place for place, each in enumerate(self._kinds) if each == kind]
+    def _of_kind(self, rows: Longs, kind: ComparedKind, unit: Iri | None) -> Mask:
+        if unit is None:
+            places = [place for place, each in enumerate(self._kinds) if each == kind]
+        else:
+            places = [place for place in range(len(self._datatypes)) if self._datatypes[place] == unit.value]
         return np.isin(self._table.datatypes[rows], places)
 
 

@@ -7,8 +7,10 @@ from typing import Final
 from kg_adapters.inverses import OWL_INVERSE, OWL_SYMMETRIC, WIKIDATA_INVERSE
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import EdgeDirection
+from kg_adapters.profile import NO_UNITS
 from kg_adapters.sparql.dialects import Dialect
 from kg_adapters.sparql.queries import writing
+from kg_adapters.sparql.queries.set_values import NUMBER
 from kg_adapters.sparql.queries.survey import SurveyQueries
 from kg_adapters.terms import XSD, Iri, Node
 
@@ -17,13 +19,15 @@ MAX_ROWS: Final = 10_000
 
 _STEPS: Final[dict[EdgeDirection, str]] = {"out": "?s ?p ?o .", "in": "?o ?p ?s . FILTER(!isLiteral(?s))"}
 _YEAR: Final = writing.iri(Iri(f"{XSD}gYear"))
-_INTEGER: Final = writing.iri(Iri(f"{XSD}integer"))
+_INTEGER, _DECIMAL = (writing.iri(Iri(XSD + name)) for name in ("integer", "decimal"))
 _COMPARED: Final = ", ".join(
     writing.iri(Iri(XSD + name))
     for name in ("date", "dateTime", "integer", "int", "long", "nonNegativeInteger", "decimal", "double", "float")
 )
 # Engines compare years as texts, or not at all.
-_VALUE: Final = f"IF(?d = {_YEAR}, {_INTEGER}(STR(?o)), IF(?d IN ({_COMPARED}), ?o, ?none))"
+_NO_UNIT: Final = " || ".join(f"STRSTARTS(STR(?d), {writing.text(each)})" for each in NO_UNITS)
+_QUANTITY: Final = f"IF(!({_NO_UNIT}) && REGEX(STR(?o), {writing.text(NUMBER)}), {_DECIMAL}(STR(?o)), ?none)"
+_VALUE: Final = f"IF(?d = {_YEAR}, {_INTEGER}(STR(?o)), IF(?d IN ({_COMPARED}), ?o, {_QUANTITY}))"
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ class SetWriter(PathWriter):
         """Return the pattern of the members of a set, their values and what orders these."""
         walked = f"{self.group(of, name)} {self.walked(name, by.path, value)}"
         ordered = set_values.ordered(value, by.kind, key, self.fresh)
-        return f"{walked} FILTER({set_values.is_of_kind(value, by.kind)}) {ordered} FILTER(BOUND({key}))"
+        return f"{walked} FILTER({set_values.is_of_kind(value, by.kind, by.unit)}) {ordered} FILTER(BOUND({key}))"
 
     def measured_best(self, best: Best, name: str, key: str) -> str:
         """Return the pattern that binds the best members of a set, and what each measures."""

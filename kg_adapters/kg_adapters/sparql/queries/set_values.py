@@ -8,7 +8,7 @@ from kg_adapters.algebra import ComparedKind, Operator
 from kg_adapters.comparing import SIGNS, compared_kind_of
 from kg_adapters.sparql.queries import writing
 from kg_adapters.terms import XSD, Iri, Literal
-from kg_adapters.value_order import MAX_COMPARED
+from kg_adapters.value_order import MAX_COMPARED, unit_of
 
 _DATES: Final = ", ".join(
     writing.iri(Iri(XSD + name)) for name in ("date", "dateTime", "dateTimeStamp", "gYear", "gYearMonth")
@@ -21,8 +21,15 @@ _SCALES: Final = {0: 1, 2: 1_000, 5: 100_000, 14: 100_000_000_000}
 _FOUR_DIGITS: Final = re.compile(r"\d{4}(?!\d)")
 
 
-def is_of_kind(value: str, kind: ComparedKind) -> str:
-    """Return the condition that a variable is a number, or a date."""
+NUMBER: Final = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,2})?$"
+"""How quantities are written; engines differ on exponents of more digits."""
+
+
+def is_of_kind(value: str, kind: ComparedKind, unit: Iri | None = None) -> str:
+    """Return the condition that a variable is a number, a quantity of a unit, or a date."""
+    if unit is not None:
+        short = f"STRLEN(STR({value})) <= {MAX_COMPARED}"
+        return f"DATATYPE({value}) = {writing.iri(unit)} && {short} && REGEX(STR({value}), {writing.text(NUMBER)})"
     if kind == "number":
         return f"isNumeric({value})"
     return f"DATATYPE({value}) IN ({_DATES}) && STRLEN(STR({value})) <= {MAX_COMPARED}"
@@ -53,7 +60,9 @@ def compared(value: str, operator: Operator, given: Literal, fresh: Callable[[],
     if kind is None:
         return f"FILTER({_as_text(value, operator, given)})"
     if kind == "number":
-        return f"FILTER({is_of_kind(value, kind)} && {value} {operator} {_number(given)})"
+        unit = unit_of(given)
+        number = value if unit is None else f"{_DOUBLE}(STR({value}))"
+        return f"FILTER({is_of_kind(value, kind, unit)} && {number} {operator} {_number(given)})"
     if _FOUR_DIGITS.match(given.value):
         return f"FILTER({is_of_kind(value, kind)} && {_by_text(value, operator, given.value)})"
     key, other = fresh(), fresh()
