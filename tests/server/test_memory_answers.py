@@ -84,7 +84,7 @@ async def keep(folder: Path, graph: LocalAdapter, facts: list[Fact]) -> str:
     return handle
 
 
-@pytest.mark.parametrize(("count", "length", "budget"), [(1_500, 7, 5_000), (300, 1_000, 500), (300, 1, 500)])
+@pytest.mark.parametrize(("count", "length", "budget"), [(4_000, 7, 20_000), (300, 1_000, 500), (300, 1, 500)])
 async def test_a_large_memory_is_paged_through_without_loss_or_repeat_within_the_budget(
     tokyo: LocalAdapter, tmp_path: Path, count: int, length: int, budget: int
 ) -> None:

@@ -126,7 +126,7 @@ def test_runs_of_one_question_at_once_keep_a_record_each(tmp_path: Path) -> None
     folders = {"KG_SEXTANT_DATA_FOLDER": str(tmp_path), "KG_SEXTANT_CACHE_FOLDER": str(tmp_path)}
     environ = {**os.environ, **folders, "KG_SEXTANT_EMBEDDER": "lexical"}
     words = [*COMMAND, "ask", QUESTION, "--graph", graph, "--entity", "Q1490", "--json"]
-    runs = [subprocess.Popen(words, env=environ, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    runs = [subprocess.Popen(words, env=environ, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     traces = {json.loads(run.communicate(timeout=120)[0])["trace"] for run in runs}
     assert len(traces) == len(runs)
     for trace in traces:
