@@ -8,6 +8,7 @@ from typing import Final
 from kg_agents.answers import Answer
 from kg_agents.graph_values import Labels, Triple
 from kg_agents.grounding import MAX_FACTS, chains, concluded, folded, is_name_of, shown, stated
+from kg_agents.parts_seen import PartSeen
 
 _PLAIN: Final = frozenset({"retrieve", "feature", "neighbor", "neighbour", "getneighbor", "getneighbour"})
 """Functions that look up; what any other gives is worked out."""
@@ -35,10 +36,11 @@ class Worked:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What one step read: triples in their true direction, and what was worked out."""
+    """What one step read: triples in their true direction, what was worked out, and lists of which it saw a part."""
 
     facts: tuple[Triple, ...] = ()
     worked: tuple[Worked, ...] = ()
+    parts: tuple[PartSeen, ...] = ()
 
 
 def is_worked_out(expression: str) -> bool:

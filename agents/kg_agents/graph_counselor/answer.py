@@ -11,6 +11,7 @@ from kg_agents.graph_counselor.attempts import Attempt
 from kg_agents.graph_counselor.run import Run
 from kg_agents.graph_counselor.scratchpad import Step
 from kg_agents.graph_counselor.settings import CounselorSettings
+from kg_agents.parts_seen import CUT, part_answered
 from kg_agents.support import sources
 
 REJECTED: Final = "No attempt was judged to be right; this is the last answer."
@@ -47,6 +48,9 @@ def answer_of(run: Run, settings: CounselorSettings, stop_reason: str, explanati
     ended = run.attempts[-1] if run.attempts else Attempt()
     attempt = ended if ended.not_in_graph else (_last_answered(run) if settings.earlier_answer else None) or ended
     answers = _answers(run, attempt)
+    seen = [part for step in attempt.read for part in step.parts]
+    if stop_reason == "answered" and (part := part_answered(answers, seen, run.labels)):
+        stop_reason, explanation = CUT, str(part)
     remarks = [explanation or _ENDINGS.get(stop_reason, ""), _remark(attempt)]
     found = outcome_of(answers, settings.closed_book, stop_reason, " ".join(remark for remark in remarks if remark))
     return CounselorAnswer(

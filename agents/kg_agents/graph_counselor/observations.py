@@ -12,6 +12,7 @@ from kg_agents.graph_counselor.actions import Query
 from kg_agents.graph_counselor.scratchpad import Step
 from kg_agents.graph_values import Composed, Labels, Triple
 from kg_agents.knowledge import KnowledgeGraph
+from kg_agents.parts_seen import PartSeen, size_in
 from kg_agents.support import Read, Worked, is_worked_out
 from kg_agents.tool_calls import ToolError, ToolRefusal
 
@@ -128,8 +129,13 @@ async def _performed(graph: KnowledgeGraph, query: Query, *, longer: bool = Fals
         return Observation(str(refusal))
     except ToolError as error:
         raise RunEnded("graph", str(error)) from error
-    listed = _listed(composed, query) if composed.whole else ()
-    return Observation(composed.text, _read(composed, query), Labels(composed.labels, composed.relations), listed)
+    listed, read = _listed(composed, query), _read(composed, query)
+    labels = Labels(composed.labels, composed.relations)
+    if composed.whole:
+        return Observation(composed.text, read, labels, listed)
+    total = size_in(composed.parts[0][-1]) if composed.parts and composed.parts[0] else 0
+    part = PartSeen(frozenset(listed), total)
+    return Observation(composed.text, replace(read, parts=(part,)), labels)
 
 
 def repeated(steps: Sequence[Step]) -> Observation:

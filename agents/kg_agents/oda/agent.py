@@ -17,6 +17,7 @@ from kg_agents.oda.rounds import PaperRounds
 from kg_agents.oda.run import Run
 from kg_agents.oda.settings import OdaSettings
 from kg_agents.oda.turns import Turns
+from kg_agents.parts_seen import CUT, part_answered
 
 ENDINGS: Final = {
     "iterations": "No answer was chosen within the iterations; it answers from what it has.",
@@ -88,6 +89,8 @@ class ODA:
             return self._answer_of(run, end.limit, str(end))
         except FailedReply as failure:
             return self._answer_of(run, "unreadable", f"The model's answer could not be read: {failure}")
+        if ending == "answered" and (part := part_answered(run.answers, run.parts, run.labels)):
+            return self._answer_of(run, CUT, str(part))
         if run.missing is not None and ending == "answered":
             return self._answer_of(run, "not_in_graph", run.missing)
         return self._answer_of(run, ending, ENDINGS.get(ending, ""))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kg_agents.graph_values import Labels, Triple, plain_value
+from kg_agents.parts_seen import PartSeen
 
 _NUMBER: Final = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 
@@ -96,6 +97,7 @@ class Ledger:
     """All facts that were shown, by number from 1."""
 
     facts: list[Triple] = field(default_factory=list[Triple])
+    _lists: dict[tuple[str, str, bool], PartSeen] = field(default_factory=dict[tuple[str, str, bool], PartSeen])
     _numbers: dict[Triple, int] = field(default_factory=dict[Triple, int])
 
     def lines(self, bundles: Iterable[Bundle], labels: Labels, hidden: Collection[Triple] = ()) -> list[str]:
@@ -106,11 +108,30 @@ class Ledger:
             labels: What ids are called.
             hidden: Facts that are not shown again.
         """
+        bundles = tuple(bundles)
+        for bundle in bundles:
+            self.see(bundle)
         names, without = Names(labels), {_key(fact) for fact in hidden}
         kept = (
             replace(each, facts=tuple(fact for fact in each.facts if _key(fact) not in without)) for each in bundles
         )
         return [self._line(bundle, names) for bundle in kept if bundle.facts]
+
+    @property
+    def parts(self) -> tuple[PartSeen, ...]:
+        """The lists of which a part was seen, and no more."""
+        return tuple(each for each in self._lists.values() if each.total > len(each.members))
+
+    def see(self, bundle: Bundle) -> None:
+        """Take note of how much of a list a bundle is; what is one fact alone is a list of no known side."""
+        facts = frozenset(bundle.facts)
+        sides = (key for fact in facts for key in _sides(fact))
+        shared = [key for key, count in Counter(sides).items() if count == len(facts) > 1]
+        for key in shared:
+            before = self._lists.get(key, PartSeen(frozenset()))
+            members = frozenset(head if key[2] else tail for head, _, tail in facts)
+            total = max(bundle.total, before.total)
+            self._lists[key] = PartSeen(before.members | members, total, before.facts | facts)
 
     def number(self, fact: Triple) -> int:
         """Return the number of a fact, which it has from now on."""

@@ -8,6 +8,7 @@ from kg_agents.answers import Answer, Step
 from kg_agents.dialogue import Dialogue
 from kg_agents.graph_values import Labels, Observed, Remembered, Triple
 from kg_agents.oda.replies import Action
+from kg_agents.parts_seen import PartSeen
 
 MAX_REASON: Final = 300
 """How much of the reason why an action failed the model is told."""
@@ -30,6 +31,7 @@ class Run:
         own: What the model says by itself, beside its answers.
         beliefs: Sentences that the model believes, in place of facts (section 4.2).
         passed_over: How many of the triples that were found last the model was not shown.
+        parts: The lists of which a part was seen, and no more.
     """
 
     question: str
@@ -49,6 +51,7 @@ class Run:
     beliefs: tuple[str, ...] = ()
     failures: int = 0
     passed_over: int = 0
+    parts: tuple[PartSeen, ...] = ()
 
     def learn(self, labels: Labels) -> None:
         """Remember what ids are called."""

@@ -96,6 +96,7 @@ class Turns:
         if found is not None:
             answers = grounded(found, run.facts, run.asked, run.labels, numbered=seen.ledger.facts)
             run.conclude(answers, found.missing, found.own)
+            run.parts = seen.ledger.parts
 
     async def _ask(self, seen: Exploration, *, last: bool) -> Turn:
         offer = seen.offer
@@ -192,10 +193,14 @@ class Turns:
             look = partial(self.means.graph.neighbors, end, relation=relation, limit=chosen.found)
             found = await run.talk.within(partial(look, max_tokens=chosen.action_tokens))
             run.learn(found.labels)
-            facts.update(dict.fromkeys((*found.triples, *map(_valued, found.values))))
+            own = (*found.triples, *map(_valued, found.values))
+            for bundle in bundled(own, found.totals):
+                seen.ledger.see(bundle)
+            facts.update(dict.fromkeys(own))
             said = said or found.text
         seen.show(bundled(tuple(facts)))
-        return _counting(len(facts)) if facts else f"found nothing: {' '.join(said.split())[:MAX_OUTCOME]}"
+        looked = f", of {chosen.found} of {len(ends)} entities" if len(ends) > chosen.found else ""
+        return f"{_counting(len(facts))}{looked}" if facts else f"found nothing: {' '.join(said.split())[:MAX_OUTCOME]}"
 
     async def _paths(self, seen: Exploration, action: Action) -> str:
         run, chosen, (source, target) = seen.run, self.means.settings, action.entities

@@ -8,13 +8,14 @@ from typing import Final
 from kg_agents.answers import AgentAnswer, Step, outcome_of
 from kg_agents.dialogue import WITHOUT_FUNCTIONS, Dialogue, RunEnded, Unreadable
 from kg_agents.llm import Completion, FunctionCall, Llm, Message
+from kg_agents.parts_seen import CUT, part_answered
 from kg_agents.texts import clipped, whole_characters, without_thinking
 from kg_agents.tool_calls import Toolbox, ToolCall, ToolError
 from kg_agents.tools.calls import Wanted, made, wanted
 from kg_agents.tools.final import ANSWER, FinalAnswer, read_final, read_written
 from kg_agents.tools.grounds import answers_of, labels_of, listing
 from kg_agents.tools.offered import offered
-from kg_agents.tools.readings import asked, reading_of, whole
+from kg_agents.tools.readings import asked, parts_in, reading_of, whole
 from kg_agents.tools.run import Run
 from kg_agents.tools.settings import ToolsSettings
 from kg_prompts import render
@@ -25,7 +26,7 @@ ENDINGS: Final = {
     "calls": "The limit of calls was reached; it answers from what it has.",
     "unreadable": "The model's answer could not be read.",
     "graph": "The server did not answer several calls in a row.",
-    "cut": "The list that the answer is taken from is not whole.",
+    CUT: "The list that the answer is taken from is not whole.",
 }
 NEVER_CALLED: Final = f"The model calls none of the functions that it is offered. {WITHOUT_FUNCTIONS}"
 _ENDS: Final = {"answered": "answered", "not_in_graph": "not_in_graph", "unknown_entity": "entities"}
@@ -184,15 +185,18 @@ class ToolsAgent:
     def _answer_of(self, run: Run, final: FinalAnswer, ending: str, explanation: str) -> AgentAnswer:
         closed_book = self._settings.closed_book
         answers = answers_of(final, run.readings, run.question)
-        if ending == "answered" and not whole(listing(final, run.readings)):
-            ending, explanation = "cut", ENDINGS["cut"]
+        labels = labels_of(run.readings.values())
+        if ending == "answered" and (part := part_answered(answers, parts_in(list(run.readings.values())), labels)):
+            ending, explanation = CUT, str(part)
+        elif ending == "answered" and not whole(listing(final, run.readings)):
+            ending, explanation = CUT, ENDINGS[CUT]
         found = outcome_of(answers, closed_book, ending, explanation, final.own_knowledge)
         facts = (fact for reading in run.readings.values() for fact in reading.read.facts)
         return AgentAnswer(
             question=run.question,
             answers=found.answers,
             status=found.status,
-            labels=labels_of(run.readings.values()),
+            labels=labels,
             stop_reason=ending,
             explanation=found.reason,
             steps=tuple(run.steps),

@@ -1,12 +1,13 @@
 """What the answers of tools state: triples, and what the graph worked out, as far as their form is known."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from pydantic import TypeAdapter, ValidationError
 
 from kg_agents.graph_values import Labels, Triple
+from kg_agents.parts_seen import PartSeen, size_in
 from kg_agents.support import Read, Worked, is_worked_out
 from kg_agents.texts import clipped
 from kg_agents.tool_answers import GROUP, ROW, group_of, triple_of
@@ -34,6 +35,7 @@ class Reading:
         named: What it was asked about by name, with the ids that the names were read as.
         page: The cursor that it was asked with.
         next_page: The cursor that goes on behind it.
+        total: How much there is of it, shown or not; 0 where nobody says.
         said: What was asked, for what is worked out.
     """
 
@@ -46,6 +48,7 @@ class Reading:
     named: Mapping[str, str] = field(default_factory=dict[str, str])
     page: str = ""
     next_page: str = ""
+    total: int = 0
 
 
 def reading_of(call: ToolCall) -> Reading:
@@ -69,6 +72,7 @@ def reading_of(call: ToolCall) -> Reading:
         _names(call, "read"),
         str(call.arguments.get("cursor") or ""),
         str(call.data.get("cursor") or ""),
+        _total(call),
     )
 
 
@@ -78,6 +82,17 @@ def whole(pages: Sequence[Reading]) -> bool:
     return all(each.whole or (each.next_page and each.next_page in begun) for each in pages) and (
         not begun or "" in begun
     )
+
+
+def parts_in(readings: Sequence[Reading]) -> Iterator[PartSeen]:
+    """Yield the lists of which results show a part, pages that go on one behind the other taken together."""
+    following = {each.page: each for each in readings if each.page}
+    for first in (each for each in readings if not each.page):
+        pages = [first]
+        while (page := following.get(pages[-1].next_page)) is not None and page not in pages:
+            pages.append(page)
+        if not whole(pages):
+            yield PartSeen(frozenset(end for page in pages for end in page.listed), first.total)
 
 
 def asked(call: ToolCall) -> str:
@@ -93,10 +108,11 @@ _Stated: TypeAlias = tuple[Iterable[Triple], Iterable[Worked], Iterable[str]]
 
 
 def _neighbors(call: ToolCall, said: str) -> _Stated:
-    del said
     triples = [triple_of(row) for row in (*_rows(call, "triples"), *_rows(call, "values"))]
+    total = call.data.get("total")
+    counted = (Worked(said, str(total)),) if call.arguments.get("relation") and isinstance(total, int) else ()
     near = {*_names(call, "read").values(), str(call.arguments.get("entity"))}
-    return triples, (), (head if tail in near else tail for head, _, tail in triples)
+    return triples, counted, (head if tail in near else tail for head, _, tail in triples)
 
 
 def _paths(call: ToolCall, said: str) -> _Stated:
@@ -204,6 +220,14 @@ def _names(call: ToolCall, name: str) -> dict[str, str]:
 
 def _candidates(call: ToolCall) -> dict[str, str]:
     return {row[0]: row[1] for row in _rows(call, "candidates") if len(row) > 1}
+
+
+def _total(call: ToolCall) -> int:
+    """Return how much a result says that there is."""
+    if isinstance(total := call.data.get("total"), int):
+        return total
+    parts = _rows(call, "parts")
+    return size_in(parts[0][-1]) if len(parts) == 1 and parts[0] else 0
 
 
 def _entity(call: ToolCall) -> str:
