@@ -91,13 +91,16 @@ def _worked_out(text: str, steps: Sequence[Read], starts: Collection[str], label
     for worked in (worked for step in reversed(steps) for worked in reversed(step.worked)):
         label = labels.nodes.get(worked.result)
         if is_name_of(text, worked.result, label):
-            facts = _behind(worked, starts) if label else worked.facts[:MAX_FACTS]
+            facts = _behind(worked, starts, labels) if label else worked.facts[:MAX_FACTS]
             return Answer(shown(text, labels), "computed", facts, (f"{worked.expression} = {label or worked.result}",))
     return None
 
 
-def _behind(worked: Worked, starts: Collection[str]) -> tuple[Triple, ...]:
-    """Return the chains that lead to a node that was worked out, and all values that it was ranked with."""
-    led = chains(worked.facts, {worked.result}, starts)
-    kept = {*led, *(fact for fact in worked.facts if fact[1] == worked.by)}
+def _behind(worked: Worked, starts: Collection[str], labels: Labels) -> tuple[Triple, ...]:
+    """Return the chains that lead to a node that was worked out, its values, and those that it was ranked with."""
+    kept = set(chains(worked.facts, {worked.result}, starts))
+    for fact in worked.facts:
+        head, relation, tail = fact
+        if relation == worked.by or (head == worked.result and tail not in labels.nodes):
+            kept.add(fact)
     return tuple(fact for fact in dict.fromkeys(worked.facts) if fact in kept)[:MAX_FACTS]

@@ -76,6 +76,12 @@ def test_what_an_expression_came_to_is_worked_out_from_what_it_read() -> None:
     )
 
 
+def test_the_value_that_a_condition_compares_is_behind_what_it_keeps() -> None:
+    born = ("Q2", "P569", "1758-06-23")
+    kept = Read((), (Worked("Where[…]", "Q2", (PARTNER, born, BORN)),))
+    assert source("Goethe?", "Lili Schönemann", kept).facts == (PARTNER, born)
+
+
 def test_a_number_that_nothing_gave_is_worked_out_from_the_last_facts_where_a_judge_confirms_it() -> None:
     steps = Read((WORK,)), Read((PARTNER, BORN)), Read()
     assert source("?", "49", *steps, confirmed=True) == Answer("49", "computed", (PARTNER, BORN), (f"49: {BY_MODEL}",))
