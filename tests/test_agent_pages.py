@@ -54,6 +54,12 @@ def test_lines_that_ask_a_model_get_the_answers_of_both_agents(block: Block, tmp
     assert [len([line for line in block.text.splitlines() if line]), len(service.asked)] == [5, 4]
 
 
+def test_the_page_about_the_agents_is_short_enough_to_read() -> None:
+    text = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 220
+    assert [name for name in ("reflector_llm", "judge_llm", "agent_parameters") if f"`{name}" not in text] == []
+
+
 def test_the_page_shows_every_prompt_of_the_agents_once() -> None:
     shown = re.findall(r"^<!-- prompt (\S+) -->$", page(), re.MULTILINE)
     folders = (TEMPLATES / name for name in ("oda", "graph_counselor", "tools"))
