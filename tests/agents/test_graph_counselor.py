@@ -96,6 +96,21 @@ async def test_a_rejected_attempt_is_reflected_on_and_the_next_begins_with_what_
     assert "Action 1: Finish[Kyoto]" in reflection
 
 
+async def test_the_evidence_is_what_states_the_answer_and_nothing_of_attempts_that_were_rejected() -> None:
+    other = gives("…", ["1", "Q17", "P38", "Q8146", "node"], labels={"Q8146": "yen"})
+    graph = PlayedGraph({**TOKYO, "Neighbor[Q17, currency]": other})
+    told = await counselled(
+        [*step("Neighbor[Q17, currency]"), *step("Finish[yen]"), "[no]", "Look.", *FOUND, "[yes]"], graph
+    )
+    assert told.answer.answers == (Answer("Tokyo", "graph", (("Q17", "P36", "Q1490"),)),)
+
+
+async def test_what_an_earlier_attempt_read_states_an_answer_too() -> None:
+    told = await counselled([*step(CAPITAL), *step("Finish[Kyoto]"), "[no]", "Look.", *step("Finish[Tokyo]"), "[yes]"])
+    assert told.answer.answers == (Answer("Tokyo", "graph", (("Q17", "P36", "Q1490"),)),)
+    assert told.answer.status == "answered"
+
+
 async def test_a_reflection_keeps_its_strategy_whatever_is_cut() -> None:
     strategy = "3. Improved strategy\n- Ask for the capital."
     settings = CounselorSettings(manner="paper", limits=Limits(prompt_tokens=2_000), reflections=3)

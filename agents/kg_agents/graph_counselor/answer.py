@@ -80,7 +80,13 @@ def _answers(run: Run, attempt: Attempt) -> tuple[Answer, ...]:
     parts = attempt.quoted or _parts(text, _names_in(run, attempt))
     if attempt.not_in_graph:
         return tuple(Answer(part, "model") for part in parts)
-    return sources(parts, run.topic, attempt.read, run.labels, confirmed=attempt.accepted)
+    found = sources(parts, run.topic, attempt.read, run.labels, confirmed=attempt.accepted)
+    # A new attempt is told what earlier ones read, and need not read it again.
+    read = [step for each in run.attempts for step in each.read]
+    return tuple(
+        sources([each.text], run.topic, read, run.labels, confirmed=False)[0] if each.source == "model" else each
+        for each in found
+    )
 
 
 def _remark(attempt: Attempt) -> str:

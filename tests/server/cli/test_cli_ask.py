@@ -40,6 +40,14 @@ def test_without_a_model_facts_are_shown_and_it_says_what_to_set(cli: CommandLin
     assert "1. GetNeighbor[Q5879]  2 triples" in run.err
 
 
+def test_without_a_model_the_question_when_goethe_was_born_is_not_answered_by_a_botanist(cli: CommandLine) -> None:
+    run = cli.run("ask", "When was Goethe born?", "--json")
+    report = json.loads(run.out)
+    assert (run.code, report["status"], report["answers"], report["model_answer"]) == (4, "no_model", [], [])
+    assert report["facts"]
+    assert [fact for fact in report["facts"] if "Q5879" not in fact["triple"]] == []
+
+
 def test_with_a_model_each_step_is_shown_and_then_the_answer_with_its_evidence(
     cli: CommandLine, tmp_path: Path
 ) -> None:
