@@ -51,18 +51,18 @@ class Lazy(Sequence[T_co]):
 
     def __getitem__(self, place: int | slice) -> T_co | Sequence[T_co]:
         if isinstance(place, slice):
-            return [self._item(each) for each in range(self._length)[place]]
-        return self._item(place if 0 <= place < self._length else range(self._length)[place])
-
-    def __iter__(self) -> Iterator[T_co]:
-        return map(self._item, range(self._length))
-
-    def _item(self, place: int) -> T_co:
+            return [self[each] for each in range(self._length)[place]]
         try:
+            # Looked at a thousand times in one observation.
             return self._made[place]
         except KeyError:
-            made = self._made[place] = self._make(place)
-            return made
+            place = range(self._length)[place]
+            if place not in self._made:
+                self._made[place] = self._make(place)
+            return self._made[place]
+
+    def __iter__(self) -> Iterator[T_co]:
+        return map(self.__getitem__, range(self._length))
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,3 +26,14 @@ def fitting(lines: Iterable[str], max_tokens: int) -> int:
             break
         fits += 1
     return fits
+
+
+def affordable(lines: Iterable[str], max_tokens: int) -> list[str]:
+    """Return the first lines that fit into a budget, at least one; none is made behind the first that does not."""
+    room, kept = max_tokens * BYTES_PER_TOKEN, list[str]()
+    for line in lines:
+        room -= len(line.encode()) + 1
+        if room < 0 and kept:
+            break
+        kept.append(line)
+    return kept

@@ -12,7 +12,7 @@ from kg_adapters.errors import InvalidRequest, ModelBusy, ModelUnavailable
 from kg_adapters.profile import unknown_profile
 from kg_adapters.protocol import KGAdapter, known_profile
 from kg_adapters.terms import BlankNode, Literal, Node, Term
-from kg_server.budget import token_count
+from kg_server.budget import affordable, token_count
 from kg_server.intermediates import CLOSED, said_of_held
 from kg_server.inverses import InverseOf
 from kg_server.meaning import Meaning
@@ -49,7 +49,7 @@ class ObserveResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class _Report:
-    """One observation on its way to an answer: its groups, each with its row and its line."""
+    """One observation on its way to an answer: its groups, the first of them each with its row and its line."""
 
     seeds: Sequence[Node]
     reach: Reach
@@ -63,7 +63,7 @@ class _Report:
     def answer(self, max_tokens: int) -> Answer:
         """Return what fits into a budget in either form: every relation of a seed by name, then the best lines."""
         most = len(self.groups)
-        answer = fitted(lambda shown: self._answer(shown, most), most, max_tokens)
+        answer = fitted(lambda shown: self._answer(shown, most), len(self.lines), max_tokens)
         if answer.tokens <= max_tokens:
             return answer
         return fitted(lambda named: self._answer(1, named), most, max_tokens)
@@ -192,8 +192,9 @@ async def observation(
     # A small budget shortens labels, so that a fact fits into it.
     names = with_notes(Names(graph.prefixes, labels, min(MAX_LABEL, room // 8)), seen)
     groups = written_out(seen.groups, profile.inverse_of, cut=not reach.to_the_letter)
-    rows = [_row(group, names) for group in groups]
-    report = _Report(tuple(described), reach, seen, groups, rows, lines_of(groups, names), names, ranked_by)
+    lines = affordable(lines_of(groups, names), room)
+    rows = [_row(group, names) for group in groups[: len(lines)]]
+    report = _Report(tuple(described), reach, seen, groups, rows, lines, names, ranked_by)
     answer = report.answer(room)
     if missing is None:
         return answer

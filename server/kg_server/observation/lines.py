@@ -53,10 +53,10 @@ class _Said:
         return whole
 
 
-def lines_of(groups: Sequence[Group], names: Names) -> tuple[str, ...]:
-    """Return a line for each group, in the real direction of its facts; ids stand where something is first named."""
+def lines_of(groups: Sequence[Group], names: Names) -> Iterator[str]:
+    """Yield a line for each group, in the real direction of its facts; ids stand where something is first named."""
     said = _Said(names, (term for group in groups for term in (group.near, group.relation, *group.far)))
-    return tuple(_line(group, said) for group in groups)
+    return (_line(group, said) for group in groups)
 
 
 def _line(group: Group, said: _Said) -> str:
