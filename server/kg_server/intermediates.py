@@ -40,7 +40,7 @@ class Opened:
 
     def held(self, shown: Collection[Fact]) -> tuple[Fact, ...]:
         """Return what the intermediate nodes among some facts hold, each fact once and none of those themselves."""
-        nodes = dict.fromkeys(end for fact in shown for end in _ends(fact))
+        nodes = dict.fromkeys(ends_of(shown))
         held = dict.fromkeys(chain.from_iterable(self.facts.get(node, ()) for node in nodes))
         return tuple(fact for fact in held if fact not in shown)
 
@@ -118,7 +118,9 @@ def said_of_held(node: Node, fact: Fact, names: Names) -> str:
     return f"{relation} {names.term(fact.tail, _LONGEST_VALUE, relation=fact.relation)}"
 
 
-def _ends(fact: Fact) -> Iterator[Node]:
-    yield fact.head
-    if isinstance(fact, Triple):
-        yield fact.tail
+def ends_of(facts: Iterable[Fact]) -> Iterator[Node]:
+    """Yield the nodes that facts are about or lead to, with repeats."""
+    for fact in facts:
+        yield fact.head
+        if isinstance(fact, Triple):
+            yield fact.tail

@@ -1,13 +1,14 @@
 """GetPath: how two entities are linked."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kg_adapters.embedding.lexical import lexical_scores
 from kg_adapters.models import Path, PathRequest, PathsFound
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node
-from kg_server.lines import Line, Over, Piece, fitted_lines, labels_of_entities, labels_of_relations
+from kg_server.intermediates import Opened, ends_of, with_intermediates
+from kg_server.lines import Line, Over, Piece, fitted_lines
 from kg_server.names import Names, names_of, terms_of
 from kg_server.path_search import search_paths
 from kg_server.resolve import require_entity
@@ -57,8 +58,9 @@ async def linkage(
     walked = [triple for path in found.paths for triple in path.triples]
     names = await names_of(graph, (start, end, *shown_hubs, *terms_of(walked)), max_tokens=max_tokens)
     ranked = found.paths if question is None else _by_question(found.paths, question, names)
-    lines = _lines(ranked[:limit])
-    return fitted_lines(lines, names, lambda here: _answer(request, found, here, names), max_tokens)
+    shown = ranked[:limit]
+    opened = await with_intermediates(graph, [each for path in shown for each in path.triples], names, (start, end))
+    return fitted_lines(_lines(shown), opened.names, lambda here: _answer(request, found, here, opened), max_tokens)
 
 
 def _by_question(paths: Sequence[Path], question: str, names: Names) -> Sequence[Path]:
@@ -75,26 +77,24 @@ def _wording(path: Path, names: Names) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _PathLine(Line):
-    """One path, or what both ends share over a relation; the row has `triples` for each path."""
+    """One path, or those by what both ends share over a relation."""
 
-    triples: int
-
-    def paths(self, names: Names) -> list[list[list[str]]]:
-        """Return the paths as triples of ids."""
-        cells = self.cells(names)
-        triples = [list(cells[first : first + 3]) for first in range(0, len(cells), 3)]
-        return [triples[first : first + self.triples] for first in range(0, len(triples), self.triples)]
+    paths: tuple[Path, ...]
 
 
-def _answer(request: PathRequest, found: PathsFound, here: Sequence[_PathLine], names: Names) -> Answer:
-    paths = [path for line in here for path in line.paths(names)]
+def _answer(request: PathRequest, found: PathsFound, here: Sequence[_PathLine], opened: Opened) -> Answer:
+    names = opened.names
+    paths = [[names.row(triple) for triple in path.triples] for line in here for path in line.paths]
+    walked = [triple for line in here for path in line.paths for triple in path.triples]
+    held = opened.held(walked)
     result = PathsResult(
         status=_status(found, len(paths)),
         knowledge="stated" if here else "unknown",
         summary=_summary(request, found, names) + _left_out(found, len(paths)),
         paths=paths,
-        labels=labels_of_entities(here, names),
-        relations=labels_of_relations(here, names),
+        held=[names.row(fact) for fact in held] or None,
+        labels=names.entity_labels(dict.fromkeys(ends_of((*walked, *held)))),
+        relations=names.relation_labels(dict.fromkeys(fact.relation for fact in (*walked, *held))),
         total=found.total.value,
         exhaustive=found.exhaustive,
         skipped_hubs=[names.entity_id(hub) for hub in found.skipped_hubs],
@@ -120,7 +120,7 @@ def _line(path: Path) -> _PathLine:
     for here, there, triple in zip(path.nodes, path.nodes[1:], path.triples, strict=False):
         over = Over(triple.relation)
         text += [" -[", over, "]-> ", there] if triple.head == here else [" <-[", over, "]- ", there]
-    return _PathLine(tuple(text), tuple(_cells(path)), len(path.triples))
+    return _PathLine(tuple(text), (), (path,))
 
 
 def _shared_line(paths: Sequence[Path]) -> _PathLine:
@@ -129,7 +129,7 @@ def _shared_line(paths: Sequence[Path]) -> _PathLine:
     text: list[Piece] = ["both | ", *((shared,) if shared is not None else ()), " | "]
     for number, path in enumerate(paths):
         text += [", " if number else "", path.nodes[1]]
-    return _PathLine(tuple(text), tuple(cell for path in paths for cell in _cells(path)), 2)
+    return _PathLine(tuple(text), (), tuple(paths))
 
 
 def _shared(path: Path) -> Over | None:
@@ -140,11 +140,6 @@ def _shared(path: Path) -> Over | None:
     if first.tail == last.tail == path.nodes[1]:
         return Over(first.relation)
     return Over(first.relation, backwards=True) if first.head == last.head == path.nodes[1] else None
-
-
-def _cells(path: Path) -> Iterator[Piece]:
-    for triple in path.triples:
-        yield from (triple.head, Over(triple.relation), triple.tail)
 
 
 def _status(found: PathsFound, shown: int) -> Status:

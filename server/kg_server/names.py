@@ -72,6 +72,15 @@ class Names:
         tail = self.term(fact.tail, relation=fact.relation)
         return f"{self.entity(fact.head)} | {self.relation(fact.relation)} | {tail}"
 
+    def row(self, fact: Fact) -> list[str]:
+        """Return a fact as programs read it: head, relation and tail, by ids."""
+        tail = (
+            self.value(fact.tail, relation=fact.relation)
+            if isinstance(fact.tail, Literal)
+            else self.entity_id(fact.tail)
+        )
+        return [self.entity_id(fact.head), self.relation_id(fact.relation), tail]
+
     def value(self, literal: Literal, most: int = MAX_VALUE, *, relation: Iri | None = None) -> str:
         """Return a value plainly: `1997-04-05`, `2,544`, `52.52, 13.405`, `true`, or a text in quotes.
 

@@ -3,8 +3,10 @@
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final, TypeAlias
 
+from kg_adapters.profile import kind_of
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Iri, Literal, Node, Term, Triple
@@ -67,8 +69,12 @@ async def _facts(graph: KGAdapter, nodes: Sequence[Node]) -> _Facts:
     }
 
 
-def _difference(facts: Mapping[Node, tuple[Term, ...]], group: Sequence[Node]) -> tuple[int, int, int]:
-    """Return how well a relation tells namesakes apart: distinct facts, how many have one, and how few they have."""
+def _difference(facts: Mapping[Node, tuple[Term, ...]], group: Sequence[Node]) -> tuple[int, int, bool, int]:
+    """Return how well a relation tells namesakes apart.
+
+    By distinct facts, how many have one, whether it is a date, as that of a birth, and how few they have.
+    """
     have = [facts[node] for node in group if node in facts]
+    dated = all(isinstance(each, Literal) and kind_of(each.datatype) == "date" for each in chain.from_iterable(have))
     # Having something where others have nothing is a difference as well.
-    return len(set(have)) + (len(have) < len(group)), len(have), -sum(map(len, have))
+    return len(set(have)) + (len(have) < len(group)), len(have), dated, -sum(map(len, have))

@@ -6,7 +6,7 @@ from typing import Final
 
 from kg_adapters.models import Degree, Direction, NeighborPage, RelationCount
 from kg_adapters.terms import Attribute, Fact, Iri, Node, Triple
-from kg_server.intermediates import Opened
+from kg_server.intermediates import Opened, ends_of
 from kg_server.inverses import OPPOSITE, BothWays
 from kg_server.names import Names
 from kg_server.relation_counts import ADJECTIVES, RelationTable, by_direction
@@ -67,10 +67,10 @@ def neighbor_answer(
     result = NeighborsResult(
         status="truncated" if page.truncated else "ok",
         summary=_summary(query, page, table.relations, names, incoming) + opened.said,
-        triples=[_row(each, names) for each in grouped if isinstance(each, Triple)],
-        values=[_row(each, names) for each in grouped if isinstance(each, Attribute)],
-        held=[_row(each, names) for each in held] or None,
-        labels=names.entity_labels(dict.fromkeys(_ends((*grouped, *held)))),
+        triples=[names.row(each) for each in grouped if isinstance(each, Triple)],
+        values=[names.row(each) for each in grouped if isinstance(each, Attribute)],
+        held=[names.row(each) for each in held] or None,
+        labels=names.entity_labels(dict.fromkeys(ends_of((*grouped, *held)))),
         relations=names.relation_labels(dict.fromkeys(fact.relation for fact in (*grouped, *held))),
         outgoing=names.counts(outgoing),
         incoming=names.counts(ahead),
@@ -78,18 +78,6 @@ def neighbor_answer(
         cursor=page.cursor,
     )
     return Answer(result, () if _is_only(query, page) else (*table.lines, *_lines(query, grouped, names)))
-
-
-def _row(fact: Fact, names: Names) -> list[str]:
-    tail = names.entity_id(fact.tail) if isinstance(fact, Triple) else names.value(fact.tail, relation=fact.relation)
-    return [names.entity_id(fact.head), names.relation_id(fact.relation), tail]
-
-
-def _ends(facts: Sequence[Fact]) -> Iterator[Node]:
-    for fact in facts:
-        yield fact.head
-        if isinstance(fact, Triple):
-            yield fact.tail
 
 
 def _is_only(query: Query, page: NeighborPage) -> bool:

@@ -47,9 +47,10 @@ class NeighborsResult(Result):
 
 
 class PathsResult(Result):
-    """Paths between two entities, each a list of triples in walking order."""
+    """Paths between two entities, each a list of triples in walking order; `held` is what nodes without a name hold."""
 
     paths: list[list[list[str]]] = Field(description="[head, relation, tail]")
+    held: list[list[str]] | None = None
     labels: dict[str, str]
     relations: dict[str, str]
     total: int

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Final, Self
 
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.folding import fold
@@ -23,6 +23,9 @@ from kg_server.schema_profile import (
     telling_classes,
     wider_classes,
 )
+
+MAIN_TARGET: Final = 0.8
+"""From which part of the edges on the largest class of their far ends is named alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,7 @@ class Definition:
         return mark.join(facts[: self.most]) + more
 
     def _fact(self, each: PropertyProfile, known: ClassProfile) -> str:
-        leads_to = end_of(each, self.names, 1, short=True)
+        leads_to = end_of(each, self.names, SHOWN_TARGETS if _leads_apart(each) else 1, short=True)
         return f"{self._relation(each.relation)}{_share(each, known)}{leads_to}"
 
     def _relation(self, relation: Iri) -> str:
@@ -129,6 +132,12 @@ class Definition:
         if label is None:
             return id
         return f"{shown_label(label)} {id}" if fold(label) in self.repeated else shown_label(label)
+
+
+def _leads_apart(each: PropertyProfile) -> bool:
+    """Say whether the largest class of the far ends would hide another one, of far ends that are none of its own."""
+    edges = [count for _, count in each.targets]
+    return bool(edges) and edges[0] < MAIN_TARGET * each.facts and sum(edges) <= each.facts
 
 
 def own_facts(known: ClassProfile, profile: GraphProfile, vocabulary: Vocabulary) -> list[PropertyProfile]:

@@ -92,6 +92,11 @@ async def test_two_relations_in_one_call_are_refused_with_the_way_to_write_them(
     assert "One call takes one relation: write several calls, side by side or inside Union[…, …]." in text
 
 
+async def test_a_direction_behind_a_relation_is_refused_with_the_mark_for_it(tokyo: LocalAdapter) -> None:
+    text = await refused(tokyo, "Neighbor[Q1490, capital, in]")
+    assert "A direction is a mark: capital leads away, -capital leads to it, ~capital both ways." in text
+
+
 async def test_a_feature_is_no_relation_and_a_relation_no_feature(tokyo: LocalAdapter) -> None:
     for name in ("population", "P1082"):
         text = await refused(tokyo, f"Neighbor[Q1490, {name}]")

@@ -47,6 +47,24 @@ async def test_what_both_ends_share_over_a_relation_is_one_line_and_every_path_s
     assert len({str(path) for path in found}) == 24
 
 
+async def test_a_node_without_a_name_on_a_path_is_shown_with_what_else_it_holds(
+    graph_of: Callable[[str], LocalAdapter],
+) -> None:
+    graph = graph_of(
+        "@prefix e: <http://e.org/> . @prefix r: <http://www.w3.org/2000/01/rdf-schema#> . "
+        'e:a r:label "Ann" ; e:career [ e:at e:b ; e:role e:chief ; e:from 1993 ] . e:b r:label "Bank" .'
+    )
+    reply = await call(graph, "GetPath", source="e:a", target="e:b", max_hops=2)
+    (line,) = reply.lines
+    blank = line.partition("]-> ")[2].partition(" ")[0]
+    assert line == f"Ann (e:a) -[e:career]-> {blank} [from 1993; role e:chief] -[e:at]-> Bank (e:b)"
+    held = [[blank, "e:from", "1993"], [blank, "e:role", "e:chief"]]
+    assert (paths(reply.data["paths"]), reply.data["held"]) == (
+        [[["e:a", "e:career", blank], [blank, "e:at", "e:b"]]],
+        held,
+    )
+
+
 async def test_a_question_brings_the_paths_most_like_it_to_the_front(tokyo: LocalAdapter) -> None:
     reply = await call(
         tokyo, "GetPath", source="Q179645", target="Q17", max_hops=2, limit=1, question="In what is it located?"

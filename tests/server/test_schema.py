@@ -189,3 +189,9 @@ async def test_an_rdflib_graph_is_told_by_class_too() -> None:
     reply = await call(RdflibAdapter(rdflib.Graph().parse(data=turtle)), "Schema")
     assert "of no class | e:loose 1" in reply.lines
     assert "e:Town | 2: e:mayor 50%→Person" in reply.lines
+
+
+async def test_where_a_relation_leads_to_several_classes_the_second_is_told_too(world: LocalAdapter) -> None:
+    told = (await call(world, "Schema")).text
+    assert "at organisation→sports club, company;" in told
+    assert "board member ⇄board seat 54%→person;" in told

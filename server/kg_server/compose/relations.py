@@ -38,6 +38,7 @@ from kg_server.relation_resolution import MAX_SAMPLED, NoSuchRelation, Sort, rel
 
 ALL_WAYS: Final = Path((ANY,))
 _LOOKED_AT: Final = 20
+_DIRECTIONS: Final = frozenset({"in", "out", "both", "incoming", "outgoing"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,8 +222,7 @@ class Routes:
                 return await self._called(leg, sort, sample)
             except (InvalidRequest, UnknownRelation) as error:
                 problem = error
-        one = f" One call takes one {sort}: write several calls, side by side or inside Union[…, …]."
-        advice = one if strict and "," in leg.name.text else ""
+        advice = _advice(leg.name.text, sort) if strict else ""
         raise MisreadExpression(self._text, leg.name.span.start, f"{problem}{advice}") from problem
 
     async def _called(self, leg: Leg, sort: Sort, nodes: tuple[Node, ...]) -> Iri:
@@ -256,3 +256,11 @@ class Routes:
             pages = await self._graph.features(FeatureRequest(nodes, frozenset(relations)))
             relations = list({feature.relation for page in pages.values() for feature in page.features})
         return relations[0] if len(relations) == 1 else None
+
+
+def _advice(text: str, sort: Sort) -> str:
+    """Return what to write instead of several relations in one call, or of a relation and a direction."""
+    name, comma, last = (part.strip() for part in text.rpartition(","))
+    if comma and last.casefold() in _DIRECTIONS:
+        return f" A direction is a mark: {name} leads away, -{name} leads to it, ~{name} both ways."
+    return f" One call takes one {sort}: write several calls, side by side or inside Union[…, …]." if comma else ""
