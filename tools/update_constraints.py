@@ -1,4 +1,4 @@
-"""Write constraints.txt again: every package that the project and its checks need, at the newest version that fits."""
+"""Write constraints.txt again: all packages for the project, its tasks and its checks, the newest that fit together."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ def main() -> int:
         venv.create(folder, with_pip=True)
         python = Path(folder) / "bin" / "python"
         _run(python, "install", "--quiet", "--upgrade", "pip", "hatchling")
-        _run(python, "install", "--quiet", "--no-build-isolation", "--editable", ".", "--group", "dev")
+        _run(python, "install", "--quiet", "--no-build-isolation", "--editable", ".[eval]", "--group", "dev")
         frozen = _run(python, "freeze", "--all", "--exclude-editable")
     TARGET.write_text(_pinned(frozen), encoding="utf-8")
     print(f"Pinned {len(TARGET.read_text(encoding='utf-8').splitlines())} packages in {TARGET.name}.")

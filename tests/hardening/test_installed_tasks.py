@@ -41,9 +41,8 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tasks") / "environment"
     venv.create(folder, with_pip=True)
     made = folder / "bin" / "python"
-    # What inspect_ai wants comes first, as pip takes minutes to find versions for all at once.
-    for wanted in ("inspect_ai", f"{ROOT}[eval]"):
-        subprocess.run([str(made), "-m", "pip", "install", "--quiet", wanted], check=True, timeout=280)
+    install = [str(made), "-m", "pip", "install", "--quiet", "--constraint", str(ROOT / "constraints.txt")]
+    subprocess.run([*install, f"{ROOT}[eval]"], check=True, timeout=560)
     return made
 
 
