@@ -2,7 +2,9 @@
 
 import json
 import sqlite3
+import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -22,6 +24,18 @@ from kg_server.settings import Settings
 
 QUESTION = "What is the capital of Tokyo?"
 OTHER = "What is the capital of Osaka?"
+KEEPING = """
+import sys, anyio
+from pathlib import Path
+from kg_server.experience.store import ExperienceStore, Solved
+
+async def keep(path, *topics):
+    for topic in topics:
+        solved = Solved(question=f"Which {topic} is there?", calls=(), answers=(), evidence=())
+        await ExperienceStore(Path(path)).keep("g", solved)
+
+anyio.run(keep, *sys.argv[1:])
+"""
 FACT = ("Q1490", "P36", "Q179645")
 
 
@@ -153,24 +167,51 @@ async def test_many_writers_lose_nothing(tmp_path: Path) -> None:
     [
         ("UPDATE solved SET content = '{}'", "holds something else"),
         ("PRAGMA user_version = 9", "has format 9"),
-        (None, "is damaged"),
+        ("CREATE TABLE other (a); DROP TABLE solved; PRAGMA user_version = 0", "has format 0"),
+        (b"no database" * 500, "is damaged"),
     ],
 )
 async def test_a_file_that_cannot_be_used_is_named_and_left_alone(
-    store: ExperienceStore, tmp_path: Path, spoil: str | None, reason: str
+    store: ExperienceStore, tmp_path: Path, spoil: str | bytes, reason: str
 ) -> None:
     path = tmp_path / EXPERIENCE_FILE
     await store.keep("g", solved())
-    if spoil is None:
-        path.write_bytes(b"no database" * 500)
+    if isinstance(spoil, bytes):
+        path.write_bytes(spoil)
     else:
         connection = sqlite3.connect(path, isolation_level=None)
-        connection.execute(spoil)
+        connection.executescript(spoil)
         connection.close()
     before = path.read_bytes()
     with pytest.raises(InvalidSource, match=reason):
         await store.like("g", OTHER, 3)
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("left", [0.1, 0.5, 0.9])
+async def test_a_file_that_was_cut_off_takes_nothing_more(store: ExperienceStore, tmp_path: Path, left: float) -> None:
+    path = tmp_path / EXPERIENCE_FILE
+    for number in range(40):
+        await store.keep("g", solved(f"Which {chr(ord('a') + number % 26) * (3 + number)} is there?"))
+    path.write_bytes(path.read_bytes()[: int(path.stat().st_size * left)])
+    before = path.read_bytes()
+    with pytest.raises(InvalidSource, match="is damaged"):
+        await store.keep("g", solved())
+    with pytest.raises(InvalidSource, match="is damaged"):
+        await store.like("g", OTHER, 3)
+    assert path.read_bytes() == before
+
+
+async def test_processes_that_begin_a_file_at_once_lose_nothing(tmp_path: Path) -> None:
+    path = tmp_path / EXPERIENCE_FILE
+    topics = [[f"{chr(ord('a') + number) * 4}{letter * 4}" for number in range(8)] for letter in "xyz"]
+    async with anyio.create_task_group() as tasks:
+        for some in topics:
+            tasks.start_soon(partial(anyio.run_process, [sys.executable, "-c", KEEPING, str(path), *some]))
+    found = await ExperienceStore(path).like("g", "Which one is there?", 99)
+    assert sorted(each.question for each in found) == sorted(
+        f"Which {each} is there?" for some in topics for each in some
+    )
 
 
 def test_questions_are_like_as_far_as_they_share_words_and_letters() -> None:

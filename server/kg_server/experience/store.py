@@ -156,9 +156,13 @@ class ExperienceStore:
         """Say whether a file is empty, within a transaction.
 
         Raises:
-            InvalidSource: It is of another version, or another program's.
+            InvalidSource: It is of another version, another program's, or was cut off.
         """
         version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+        page: int = connection.execute("PRAGMA page_size").fetchone()[0]
+        if self._path.stat().st_size % page:
+            # SQLite takes what is missing of the last page for zeros.
+            raise self._damaged("it is damaged: its end is missing")
         tables: int = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if version not in {0, FORMAT} or (version == 0 and tables):
             raise self._damaged(f"it has format {version}, and this version reads {FORMAT}")
