@@ -5,14 +5,17 @@ is the machinery's fault, or lies beyond what the method's actions reach.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from benchmarks.world.by_rules import ByRules
+from benchmarks.world.counsel import counsel
 from benchmarks.world.one_call import Calls
-from benchmarks.world.oracle_turns import next_function, turn, ways_of
-from benchmarks.world.player import LONG, called, cited
-from kg_agents.chat_requests import estimated_tokens
-from kg_agents.llm import Completion, FunctionCall, LlmRequest, Usage
+from benchmarks.world.player import Player
+from benchmarks.world.questions import read_questions
+from benchmarks.world.turns import turn
+from benchmarks.world.walks import next_function, ways_of
+from kg_agents.llm import Completion, Llm, LlmRequest, Usage
 from kg_agents.texts import tokens_in
 from kg_eval.methods.catalog import WITHOUT_GRAPH
 from kg_eval.metrics.values import fold
@@ -20,15 +23,14 @@ from kg_eval.questions import Gold, Record
 from kg_eval.runs.plan import MethodName
 
 UNKNOWN: Final = "unknown"
-ABSENT: Final = "Not in the graph: what is asked for"
 MOST: Final = 15
 MOST_STEPS: Final = 9
 """So many functions leave room for an answer."""
 
-YES_NO: Final = frozenset({"true", "false"})
 COMPUTED: Final = frozenset({"count", "aggregation", "yes-no", "comparison"})
 """Kinds whose answers are worked out, so that facts yield them without naming them."""
 
+_ENTITY: Final = re.compile(r"\bw:E\d+\b")
 _RELATION: Final = re.compile(r"\bw:R\d+\b")
 _NAME: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _NUMBERED: Final = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
@@ -38,13 +40,11 @@ _ABSENT: Final = re.compile(r'LCASE\(STR\(\?l\)\) = "([^"]+)"')
 _TYPE: Final = re.compile(r"Type\[([^\[\]]*)\]")
 _OBSERVATION: Final = re.compile(r"Observation \d+:(.*?)(?=\n(?:Thought|Plan|Action) \d+|</data>|\Z)", re.DOTALL)
 _NOTHING: Final = "(nothing)"
-_STEPS: Final = "Steps so far:"
-_OWN: Final = re.compile(r"(?:\d+\. )?(?:Plan|Thought|Action)\b")
 _DATA: Final = re.compile(r"<data>\n(.*?)\n</data>", re.DOTALL)
 
 
 class Oracle:
-    """Plays one method.
+    """Plays one method; `tools` and `graph-counselor` by rules, which read answers from what is shown.
 
     Args:
         method: The method.
@@ -58,24 +58,27 @@ class Oracle:
         self._method = method
         self._records = sorted(records, key=lambda record: -len(record.question))
         self._calls = calls
+        asked = read_questions()
+        self._agents: dict[tuple[str, str], Llm] = {("tools", "tools"): Player(asked, calls)}
+        counselor = ByRules("counsel", counsel, asked, calls)
+        self._agents |= {("graph-counselor", each): counselor for each in ("step", "judge")}
 
     async def complete(self, request: LlmRequest) -> Completion:
         """See `Llm`."""
+        if (agent := self._agents.get((self._method, request.purpose))) is not None:
+            return await agent.complete(request)
         prompt = "\n".join(message.content for message in request.messages)
-        record = next(each for each in self._records if each.question in prompt)
-        if self._method == "tools":
-            call = self._call(request, record)
-            usage = Usage(estimated_tokens(request), tokens_in(call.name + call.arguments), calls=1)
-            return Completion("", usage, "tool_calls", (call,))
+        # Examples that stand before the question may hold others.
+        record = max(self._records, key=lambda each: prompt.rfind(each.question))
         text = self._reply(request.purpose, prompt, record)
         return Completion(text, Usage(tokens_in(prompt), tokens_in(text), calls=1))
 
-    def _reply(self, purpose: str, prompt: str, record: Record) -> str:  # noqa: C901, PLR0911 - one for each kind of prompt
+    def _reply(self, purpose: str, prompt: str, record: Record) -> str:  # noqa: PLR0911 - one for each kind of prompt
         match self._method, purpose:
             case _, "mentions":
                 return "\n".join(self._mentions(record))
-            case "graph-counselor", _:
-                return self._counsel(purpose, prompt, record)
+            case _, "linking":
+                return ", ".join(_linked(prompt, record))
             case "graph-cot", _:
                 return self._one_function(purpose, prompt, record)
             case "oda", "turn":
@@ -88,36 +91,15 @@ class Oracle:
                 return _answer(prompt, record)
             case method, _ if method in WITHOUT_GRAPH:
                 return f"{{{UNKNOWN}}}"
-            case _, "relations":
-                wanted = set(_RELATION.findall(record.sparql))
-                return _scored(prompt, "Its relations", lambda line: bool(wanted & {*_RELATION.findall(line)}))
-            case _, "entities":
-                return _scored(prompt, "Reached", lambda line: any(_names(gold, line) for gold in record.golds))
-            case _, "enough":
-                return "Yes" if _shown(_found(prompt, record), record) else "No"
             case _:
-                return " ".join(f"{{{text}}}" for text in _shown(_found(prompt, record), record) or [UNKNOWN])
-
-    def _call(self, request: LlmRequest, record: Record) -> FunctionCall:
-        """Make the call that answers the question, then answer with what its result shows."""
-        results = [message.content for message in request.messages if message.role == "tool"]
-        calls = self._calls[record.id]
-        if not results:
-            return (
-                called("Sparql", query=calls.sparql)
-                if calls.compose is None
-                else called("Compose", expression=calls.compose)
-            )
-        found = _shown(results[-1], record)
-        if len(found) >= LONG:
-            return called("answer", all_of=1)
-        return called("answer", **(cited(found) if found else {"outcome": "not_in_graph", "reason": ABSENT}))
+                ways = [way for way in ways_of(self._calls[record.id]) if not way.aside]
+                return _searched(purpose, prompt, record, ways[-1].plain if ways else "")
 
     def _turn(self, prompt: str, record: Record) -> str:
         """Go the next step of the query, or answer."""
         computed = record.kind in COMPUTED and not any(gold.id for gold in record.golds)
         ways = ways_of(self._calls[record.id])
-        return turn(prompt, ways, len(record.golds), lambda text: _shown(text, record), computed=computed)
+        return turn(prompt, ways, len(record.golds), lambda text: shown(text, record), computed=computed)
 
     def _mentions(self, record: Record) -> list[str]:
         """Name what the question is about, as the call names it."""
@@ -125,43 +107,61 @@ class Oracle:
         named = _NAME.findall(expression.replace('@"', '"') if record.answerable else expression)
         return named[:5] or _TYPE.findall(expression) or _ABSENT.findall(record.sparql) or [record.question]
 
-    def _counsel(self, purpose: str, prompt: str, record: Record) -> str:
-        """Call the expression that answers the question, then finish with what it showed."""
-        if purpose == "judge":
-            return "The steps support it.\n[yes]"
-        if purpose not in {"step", "action"}:
-            return "I look the answer up in the graph by one compound function, and finish with what it shows."
-        expression = self._calls[record.id].compose
-        seen = _observed(prompt)
-        if not seen and expression is not None:
-            action = expression
-        else:
-            action = "Finish[" + (", ".join(f'"{text}"' for text in _shown(seen, record)) or ABSENT) + "]"
-        return action if purpose == "action" else f"Plan: one call\nThought: It gives the answer.\nAction: {action}"
-
     def _one_function(self, purpose: str, prompt: str, record: Record) -> str:
-        """Call the expression where it is one function, or go its steps; finish once the answers were shown."""
+        """Go the steps of the call, one function after the other; finish once the answers were shown."""
         if purpose == "thought":
             return "I look for the answer."
-        calls = self._calls[record.id]
-        seen = _observations(prompt)
-        single = calls.compose if calls.compose is not None and calls.compose.count("[") == 1 else None
-        found = _shown("\n".join(seen), record)
+        seen = _OBSERVATION.findall(prompt.rpartition("Question:")[2])
+        given = _DATA.findall(prompt)[-2]
+        found = shown("\n".join(seen), record)
         over = record.kind not in COMPUTED and 0 < len(record.golds) == len(found)
-        action = None if over or len(seen) >= MOST_STEPS else single or next_function(ways_of(calls), seen)
-        if action is None or (single and seen):
-            return f"Finish[{', '.join(found or [UNKNOWN])}]"
-        return action
+        ways = () if over or len(seen) >= MOST_STEPS else ways_of(self._calls[record.id])
+        return next_function(ways, given, seen) or f"Finish[{', '.join(found or [UNKNOWN])}]"
 
     def _explore(self, prompt: str, record: Record) -> str:
         """Explore the candidates one after the other, until the memory holds the answer."""
         parts = _DATA.findall(prompt)
         memory, candidates, history = parts[-4], parts[-3], parts[-1]
         left = [each for each in _CANDIDATE.findall(candidates) if each not in history]
-        found = record.kind not in COMPUTED and _shown(memory, record)
+        found = record.kind not in COMPUTED and shown(memory, record)
         if found or not left:
             return "Thought: The memory holds what there is.\nAction: Answer"
         return f"Thought: I look around it.\nAction: GetNeighbor\nEntity_id: {left[0]}"
+
+
+def _linked(prompt: str, record: Record) -> list[str]:
+    """Return the numbers of the candidates that the query is about, or of all where it names none of them."""
+    ids, lines = {*_ENTITY.findall(record.sparql)}, _NUMBERED.findall(prompt)
+    return [number for number, line in lines if ids & {*_ENTITY.findall(line)}] or [number for number, _ in lines]
+
+
+def _searched(purpose: str, prompt: str, record: Record, last: str) -> str:
+    """Play methods that search along relations of the query, or answer from a text; the last relation counts most."""
+    if purpose == "relations":
+        wanted, about = (
+            set(_RELATION.findall(record.sparql)),
+            prompt.partition("Entity:")[2].partition("Its relations")[0],
+        )
+        sure = 1.0 if {*_ENTITY.findall(about)} & {*_ENTITY.findall(record.sparql)} else 0.9
+        lines = _NUMBERED.findall(prompt.partition("Its relations")[2])
+        scores = {
+            number: sure if f"{line} ".startswith((f"{last} (", f"inverse of {last} (")) else sure * 0.9
+            for number, line in lines
+            if wanted & {*_RELATION.findall(line)}
+        }
+        return _scores(scores or dict.fromkeys((number for number, _ in lines), 0.5))
+    if purpose == "entities":
+        lines = _NUMBERED.findall(prompt.partition("Reached")[2])
+        right = [number for number, line in lines if any(_names(gold, line) for gold in record.golds)]
+        return _scores(dict.fromkeys(right, 1.0) or dict.fromkeys((number for number, _ in lines), 0.9))
+    found = shown(_found(prompt, record), record)
+    if purpose == "enough":
+        return "Yes" if found else "No"
+    return " ".join(f"{{{text}}}" for text in found or [UNKNOWN])
+
+
+def _scores(scores: Mapping[str, float]) -> str:
+    return "\n".join(f"{number}: {score:.2g}" for number, score in scores.items())
 
 
 def _select(prompt: str, record: Record) -> str:
@@ -177,7 +177,7 @@ def _select(prompt: str, record: Record) -> str:
 def _answer(prompt: str, record: Record) -> str:
     """Answer with what the memory shows."""
     memory = _DATA.findall(prompt)[-2]
-    return "\n".join(("Answer:", *(_shown(memory, record) or ["Not in the graph: what is asked for."])))
+    return "\n".join(("Answer:", *(shown(memory, record) or ["Not in the graph: what is asked for."])))
 
 
 def _found(prompt: str, record: Record) -> str:
@@ -185,13 +185,13 @@ def _found(prompt: str, record: Record) -> str:
     return "\n".join(each for each in _DATA.findall(prompt) if each not in {_NOTHING, record.question})
 
 
-def _shown(prompt: str, record: Record) -> list[str]:
+def shown(prompt: str, record: Record) -> list[str]:
     """Return the right answers that a prompt shows; what is worked out needs to be shown something, and no name."""
     if record.kind in COMPUTED and prompt.strip() and not any(gold.id for gold in record.golds):
         return [gold.text for gold in record.golds]
     question = fold(record.question)
-    shown = fold(prompt).replace(question, " ")
-    return [gold.text for gold in record.golds if any(_in(name, shown) for name in (*gold.names, gold.id) if name)]
+    folded = fold(prompt).replace(question, " ")
+    return [gold.text for gold in record.golds if any(_in(name, folded) for name in (*gold.names, gold.id) if name)]
 
 
 def _names(gold: Gold, line: str) -> bool:
@@ -200,25 +200,3 @@ def _names(gold: Gold, line: str) -> bool:
 
 def _in(name: str, folded: str) -> bool:
     return fold(name) in folded or fold(name) in folded.replace(",", "")
-
-
-def _scored(prompt: str, part: str, wanted: Callable[[str], bool]) -> str:
-    """Score the numbered lines of a part of the prompt: those that are wanted, or all alike where none is."""
-    lines = _NUMBERED.findall(prompt.partition(part)[2])
-    chosen = [number for number, line in lines if wanted(line)] or [number for number, _ in lines]
-    return "\n".join(f"{number}: {1 if len(chosen) == 1 else 0.9}" for number in chosen)
-
-
-def _observed(prompt: str) -> str:
-    """Return the observations of a scratchpad that are the method's own, after the question."""
-    last = prompt.rpartition("Question:")[2]
-    if _STEPS in last:
-        steps = _DATA.findall(last.partition(_STEPS)[2])[0]
-        lines = [line for line in steps.splitlines() if not _OWN.match(line)]
-        return "" if lines == [_NOTHING] else "\n".join(lines)
-    return "\n".join(_observations(prompt))
-
-
-def _observations(prompt: str) -> list[str]:
-    """Return the numbered observations after the question."""
-    return _OBSERVATION.findall(prompt.rpartition("Question:")[2])

@@ -18,6 +18,7 @@ LONG: Final = 8
 """From how many answers on a list is named as a whole."""
 _NODE: Final = re.compile(r"^(?P<label>.+) \((?P<id>[\w.-]*:[\w.-]+)\)(?:: (?P<value>.+))?$")
 _ONLY: Final = re.compile(r"^(?P<label>.+?) \((?P<id>[\w.-]*:[\w.-]+)\)(?:: (?P<value>\S+))?\.(?:\s|$)")
+_UNNAMED: Final = re.compile(r"^_:\w+: (?P<value>\S+?)\.?(?:\s|$)")
 _COUNT: Final = re.compile(r"(?:^|: |= )(?P<number>[\d,]+(?:\.\d+)?)\.?(?:\s|$)")
 _NO_ENTITY: Final = "No entity matches"
 _NOTHING: Final = ("0 nodes", "0 values")
@@ -87,6 +88,9 @@ def read_result(expression: str, result: str) -> Iterator[str]:
         return
     if expression.startswith(_NUMBERED) and (found := _COUNT.search(head)):
         yield found["number"]
+        return
+    if expression.startswith(_VALUED) and (found := _UNNAMED.match(head)):
+        yield found["value"]
         return
     # A single result stands in the first line.
     for node in filter(None, (_ONLY.match(head), *map(_NODE.match, lines))):
