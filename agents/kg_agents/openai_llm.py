@@ -44,7 +44,7 @@ _ADVICE: Final = {
     401: "Check the API key.",
     403: "Check what the API key allows.",
     404: "Check the model's name and the base URL.",
-    429: "It is asked too much, or the account is used up: wait, or look at the account.",
+    429: "Too many requests, or no credit left: wait, or check the account.",
 }
 
 

@@ -33,24 +33,24 @@ def read_cursor(cursor: str, numbers: int, question: object, graph: str) -> Posi
     position = () if parts is None else tuple(map(int, parts[3].split("-")))
     if parts is None or len(position) != numbers:
         raise InvalidRequest(
-            "This cursor is damaged. Copy it unchanged from the answer that gave it, or leave it out to start anew."
+            "This cursor is damaged. Copy it unchanged from the answer that gave it, or leave it out to start again."
         )
     if parts[1] != _seal(graph):
         raise InvalidRequest(
-            "This cursor goes with another graph, or with this one as it was before it was imported anew. "
-            "Leave it out to start anew in the graph as it is now."
+            "This cursor goes with another graph, or with this one as it was before it was imported again. "
+            "Leave it out to start again in the graph as it is now."
         )
     if parts[2] != _seal(question):
         raise InvalidRequest(
             "This cursor belongs to another question. Repeat the call that gave it with the same arguments "
-            "(limit and max_tokens may differ), or leave it out to start anew."
+            "(limit and max_tokens may differ), or leave it out to start again."
         )
     return position
 
 
 def past_the_end() -> InvalidRequest:
     """Return the error for a position where the answer has nothing more."""
-    return InvalidRequest("This cursor points behind the end: the graph has changed. Leave it out to start anew.")
+    return InvalidRequest("This cursor points past the end: the graph has changed. Leave it out to start again.")
 
 
 def _seal(sealed: object) -> str:

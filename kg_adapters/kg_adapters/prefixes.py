@@ -134,7 +134,7 @@ class Prefixes:
         given = in_quotes(text)
         if text.strip().startswith("_:") and position == "entity" and not self.blank_nodes:
             return (
-                f"{given} is a blank node, which this graph names anew in every answer: it cannot be asked about. "
+                f"{given} is a blank node, which this graph renames in every answer: it cannot be asked about. "
                 "Ask about the entity beside it, or write a Sparql query that goes through it."
             )
         forms = ["a bare id as results show it"] if self._bare(position) is not None else []

@@ -85,7 +85,7 @@ class ClassProfile:
         iri: The class; None where all entities of the graph are meant.
         label: Its label.
         instances: How many it has, those of its subclasses included.
-        direct: How many of them are said to be of this very class.
+        direct: How many of them are stated to be of this class itself.
         broader: The classes that it is said to be a subclass of, by id.
         properties: Outgoing before incoming, what most instances have first, then by IRI.
         complete: Whether all properties are listed.

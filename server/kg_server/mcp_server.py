@@ -231,7 +231,9 @@ def _readable(name: str, error: ToolError) -> ToolError:
     if isinstance(cause, KGError):
         return ToolError(visible_lines(str(cause)))
     logger.error("Tool %r failed unexpectedly", name, exc_info=cause)
-    return ToolError(f"{name} failed for a reason of its own, which is in the server's log. Other calls still work.")
+    return ToolError(
+        f"{name} failed because of an internal error, which is in the server's log. Other calls still work."
+    )
 
 
 def _unknown(kind: str, name: str, known: Mapping[str, object]) -> str:

@@ -53,7 +53,7 @@ def read_message(text: bytes) -> JSONRPCMessage:
     try:
         return jsonrpc_message_adapter.validate_python(found, by_name=False)
     except ValidationError as error:
-        raise _invalid(_id_in(found), "it has the members of no request, notification or response") from error
+        raise _invalid(_id_in(found), "it is not a request, a notification or a response") from error
 
 
 def refusal(request: RequestId | None, code: int, message: str) -> JSONRPCError:
@@ -69,7 +69,7 @@ def _object(text: bytes) -> _Object:
     except (ValueError, RecursionError) as error:
         raise NotAMessage(refusal(_id_of(text), PARSE_ERROR, f"Parse error: {error}")) from error
     if isinstance(found, list):
-        raise _invalid(None, "it is a list; batches are not taken, send one message at a time")
+        raise _invalid(None, "it is a list; batches are not supported; send one message at a time")
     if not isinstance(found, dict):
         raise _invalid(None, "it is not an object")
     return _OBJECT.validate_python(found)
@@ -80,7 +80,7 @@ def _each_key_once(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {twice[:40]!r} stands twice in one object")
+        raise ValueError(f"the key {twice[:40]!r} occurs twice in one object")
     return found
 
 

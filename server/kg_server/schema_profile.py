@@ -50,14 +50,14 @@ def kinds_of_facts(profile: GraphProfile) -> str:
     there = {each.kind: each.values for each in profile.values}
     if profile.sampled:
         kinds = ", ".join(_KINDS[kind] for kind in VALUE_KINDS if kind in there)
-        return f"Literals beside names, in a sample: {kinds}." if kinds else ""
+        return f"Literals besides names, in a sample: {kinds}." if kinds else ""
     if not profile.everything.instances:
         return ""
     if not there:
         return "Literals are names and descriptions only: no dates, no numbers."
     counted = [_counted(there[kind], _KINDS[kind]) for kind in VALUE_KINDS if kind in there]
     missing = [f"no {_KINDS[kind]}" for kind in ("date", "number") if kind not in there]
-    return f"Literals beside names: {', '.join((*counted, *missing))}."
+    return f"Literals besides names: {', '.join((*counted, *missing))}."
 
 
 def facts_with_examples(profile: GraphProfile, vocabulary: Vocabulary) -> str:
@@ -67,7 +67,7 @@ def facts_with_examples(profile: GraphProfile, vocabulary: Vocabulary) -> str:
     having = [each for owner in known for each in facts_of(owner, vocabulary) if each.values is not None]
     labels = [shown_within(each.label, MAX_LABEL) for each in having if each.label is not None]
     examples = ", ".join(list(dict.fromkeys(labels))[:EXAMPLES])
-    return kinds.replace("beside names", f"beside names, such as {examples}", 1) if examples else kinds
+    return kinds.replace("besides names", f"besides names, such as {examples}", 1) if examples else kinds
 
 
 def _counted(values: int, kind: str) -> str:
@@ -80,7 +80,7 @@ def telling_classes(profile: GraphProfile) -> list[ClassProfile]:
 
 
 def facts_of(known: ClassProfile, vocabulary: Vocabulary) -> list[PropertyProfile]:
-    """Return what a class is known by beside names and types, outgoing first."""
+    """Return what a class is known by besides names and types, outgoing first."""
     silent = vocabulary.texts | vocabulary.unwalked
     return [each for each in known.properties if each.relation not in silent]
 
@@ -105,7 +105,9 @@ def class_summary(known: ClassProfile, names: Names) -> str:
     """Return the sentence that sums up a class."""
     owner = "" if known.iri is None else names.entity(known.iri)
     wider = f", a subclass of {', '.join(names.entity(each) for each in known.broader)}" if known.broader else ""
-    of_its_own = "" if known.direct == known.instances else f", {known.direct:,} of them said to be of this very class"
+    of_its_own = (
+        "" if known.direct == known.instances else f", {known.direct:,} of them stated to be of this class itself"
+    )
     looked = "" if known.looked_at is None else f" Counted over {known.looked_at:,} of them."
     size = Count(known.instances, exact=not known.at_least)
     return f"{owner}{wider}: {size} {plural(label_of(known))}{of_its_own}.{looked}"

@@ -98,12 +98,12 @@ class Settings(BaseModel):
         default=1_000, ge=1, le=100_000, description="The most rows that `Sparql` may ask for."
     )
     sparql_workers: int | None = Field(
-        default=None, ge=1, le=64, description="Queries that run at once over local files; none: 2 to 4, by processors."
+        default=None, ge=1, le=64, description="Queries at once over local files; unset: 2 to 4, by processors."
     )
     sparql_worker_mb: int | None = Field(
         default=None,
         ge=256,
-        description="Megabytes that each of them may take; none: half of the memory in all, up to 4,295.",
+        description="Megabytes that each of them may take; unset: half of the memory in all, up to 4,295.",
     )
     sparql_max_waiting: int = Field(
         default=64, ge=1, le=10_000, description="How many queries may wait for their turn before others are refused."
@@ -112,7 +112,7 @@ class Settings(BaseModel):
         default="standard", description="The engine behind a SPARQL endpoint; `standard` suits all."
     )
     endpoint_text_search: Literal["none", "virtuoso", "lucene", "qlever", "blazegraph"] = Field(
-        default="none", description="The full-text index that it has; without one, names are matched within bounds."
+        default="none", description="The full-text index that it has; without one, only some labels are searched."
     )
     endpoint_default_graphs: Annotated[tuple[str, ...], BeforeValidator(_split)] = Field(
         default=(), description="IRIs of the graphs to read; unless given, the endpoint chooses."
@@ -167,7 +167,7 @@ class Settings(BaseModel):
     import_memory_mb: int | None = Field(
         default=None,
         ge=64,
-        description="The most memory that parsing a file takes; none: a quarter of the machine's, at most 2,048.",
+        description="The most memory that parsing a file takes; unset: a quarter of the machine's, at most 2,048.",
     )
     import_stall_s: float = Field(
         default=60.0, gt=0, description="Seconds without progress after which parsing a file is stopped."
@@ -176,10 +176,10 @@ class Settings(BaseModel):
         default=64, ge=1, le=1_024, description="The most megabytes of one literal or IRI in a file."
     )
     import_inflate_ratio: int = Field(
-        default=100, ge=1, description="How many times its size a `.gz` may inflate to; 10 MB are always allowed."
+        default=100, ge=1, description="How many times its size a `.gz` may decompress to; 10 MB are always allowed."
     )
     import_inflate_mb: int = Field(
-        default=32_768, ge=1, description="The most megabytes that one `.gz` may inflate to."
+        default=32_768, ge=1, description="The most megabytes that one `.gz` may decompress to."
     )
     hub_degree: int = Field(default=1_000, ge=2, description="Paths avoid nodes with more neighbours than this.")
     max_expansions: int = Field(default=2_000_000, ge=1, description="How many edges one path search may look at.")
@@ -192,18 +192,18 @@ class Settings(BaseModel):
     )
     embedding_dimensions: int = Field(default=1_536, ge=1, le=16_384, description="The length of the model's vectors.")
     embedding_base_url: BaseUrl = Field(
-        default="https://api.openai.com/v1", min_length=1, description="Where its service is."
+        default="https://api.openai.com/v1", min_length=1, description="The URL of its service."
     )
     embedding_api_key: SecretStr | None = Field(default=None, description="The key of its service, if it needs one.")
     embedding_format: Literal["float", "base64"] = Field(
         default="float", description="How its service sends vectors; some know only `float`."
     )
     embedding_timeout_s: float = Field(
-        default=5.0, gt=0, le=600, description="Seconds that it may take in a tool call; then letters stand in for it."
+        default=5.0, gt=0, le=600, description="Its seconds in a tool call; then texts are compared by letters."
     )
     embedding_price: float = Field(default=0.0, ge=0, description="What a million tokens of it cost, for the log.")
     llm: str | None = Field(
-        default=None, min_length=1, description="The model that `ask` answers with; none: no model."
+        default=None, min_length=1, description="The model that `ask` answers with; unset: no model."
     )
     llm_base_url: BaseUrl = Field(
         default="https://api.openai.com/v1",
@@ -215,10 +215,10 @@ class Settings(BaseModel):
     llm_context_tokens: int | None = Field(
         default=None,
         ge=1_000,
-        description="The most tokens that it takes, prompt and reply together; none: its service knows.",
+        description="The most tokens that it takes, prompt and reply together; unset: its service knows.",
     )
     llm_tools: bool | None = Field(
-        default=None, description="Whether it can call functions, as the agent `tools` needs; none: `ask` finds out."
+        default=None, description="Whether it can call functions, as the agent `tools` needs; unset: `ask` finds out."
     )
     llm_prompt_price: float = Field(default=0.0, ge=0, description="What a million tokens of prompts cost.")
     llm_reply_price: float = Field(default=0.0, ge=0, description="What a million tokens of replies cost.")

@@ -80,7 +80,7 @@ async def test_a_service_that_is_busy_is_asked_again(status: int) -> None:
         (Failure(401), LlmUnavailable, "status 401"),
         (Failure(401), LlmUnavailable, "Check the API key."),
         (Failure(404), LlmUnavailable, "Check the model's name and the base URL."),
-        (Failure(429), LlmUnavailable, "It is asked too much"),
+        (Failure(429), LlmUnavailable, "Too many requests"),
         (Failure(500), LlmUnavailable, "status 500"),
         (Failure(400, {"error": {"message": "no such sampling"}}), LlmError, "no such sampling"),
         (Failure(400, {"error": {"message": "maximum context length is 8"}}), PromptTooLong, "takes no prompt of"),

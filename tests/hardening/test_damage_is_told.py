@@ -73,7 +73,7 @@ READERS: Mapping[str, frozenset[str]] = {
     "oxigraph/": frozenset({"sparql", "sparql labels"}),
     "index/": frozenset(CALLS) - {"sparql", "sparql labels"},
 }
-INTERNAL = "for a reason of its own"
+INTERNAL = "because of an internal error"
 MODEL = "recording-1"
 NOTHING = np.zeros(0, dtype=np.int32)
 
@@ -163,7 +163,7 @@ async def everything(folder: Path, settings: Settings, calls: Collection[str]) -
 
 def wrong(found: Mapping[str, tuple[bool, str]], right: Mapping[str, tuple[bool, str]]) -> list[str]:
     """Return what is neither right nor says that the store is damaged."""
-    told = ("is damaged", "was built by", "was imported anew or removed")
+    told = ("is damaged", "was built by", "was imported again or removed")
     return [
         f"{name}: {text}"
         for name, (is_error, text) in found.items()

@@ -28,7 +28,7 @@ HANGS_S: Final = 60
 MAX_TOKENS: Final = 2_000
 ABOVE_BUDGET: Final = 400
 """Tokens that a summary may add to the lines of an answer."""
-OURS: Final = ("failed for a reason of its own", "-32603:", "0:")
+OURS: Final = ("failed because of an internal error", "-32603:", "0:")
 """How an answer begins, or what it holds, where the server failed and not the caller."""
 CHOICES: Final = TypeAdapter(list[object])
 TYPES: Final = TypeAdapter[list[str] | str | None](list[str] | str | None)

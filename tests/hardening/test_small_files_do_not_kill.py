@@ -27,7 +27,7 @@ RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 EDGE = b"<http://e/a> <http://e/p> <http://e/b> .\n"
 HEAD = b"<http://e/a> <http://e/p> "
 DEEP = "it is nested more than 256 deep"
-ENTITY = "only those are taken that stand for a text of at most 256 bytes within the file"
+ENTITY = "only those are accepted that stand for a text of at most 256 bytes within the file"
 # Over stdio, a server that takes more than a moment to refuse stays to say so.
 SERVE = ["serve", "--http", "127.0.0.1:0"]
 RUBBISH = random.Random(7).randbytes(100_000)  # noqa: S311 - any will do
@@ -99,7 +99,7 @@ def test_nested_entities_are_refused_before_they_are_expanded(tmp_path: Path) ->
         ('<!ENTITY b "&#60;e:p/>">', ENTITY),
         (f'<!ENTITY b "{"x" * 257}">', ENTITY),
         # The parser that is asked for triples takes this for a declaration.
-        ('<!-- <!ENTITY b "&a;&a;"> -->', "its DTD speaks of entities outside of declarations"),
+        ('<!-- <!ENTITY b "&a;&a;"> -->', "its DTD mentions entities outside of declarations"),
     ],
 )
 def test_an_entity_that_is_more_than_a_short_text_is_refused(tmp_path: Path, declaration: str, reason: str) -> None:
@@ -115,7 +115,7 @@ def test_an_entity_that_is_more_than_a_short_text_is_refused(tmp_path: Path, dec
     ],
 )
 def test_a_dtd_that_cannot_be_followed_is_refused(tmp_path: Path, content: bytes) -> None:
-    with pytest.raises(InvalidSource, match="nothing says what the DTD declares"):
+    with pytest.raises(InvalidSource, match="what the DTD declares is unknown"):
         read(tmp_path, "g.rdf", content)
 
 
@@ -194,7 +194,9 @@ def test_what_inflates_out_of_proportion_is_refused(tmp_path: Path, name: str) -
     content = gzip.compress((b" " if name == "g.json.gz" else b"#" + b" " * 998 + b"\n") * 12_000)
     if name == "g.json.gz":
         content = gzip.compress(b" " * 12_000_000)
-    message = rf"{name}, byte [\d,]+: the file inflates to over 100 times its size.*the setting import_inflate_ratio \("
+    message = (
+        rf"{name}, byte [\d,]+: the file decompresses to over 100 times its size.*the setting import_inflate_ratio \("
+    )
     with pytest.raises(InvalidSource, match=message):
         read(tmp_path, name, content)
     if name == "g.nt.gz":
@@ -203,7 +205,7 @@ def test_what_inflates_out_of_proportion_is_refused(tmp_path: Path, name: str) -
 
 def test_what_inflates_to_too_much_in_all_is_refused(tmp_path: Path) -> None:
     content = gzip.compress("".join(f"# {number}\n" for number in range(150_000)).encode())
-    message = r"g\.nt\.gz, byte [\d,]+: the file inflates to over 1 MB.*the setting import_inflate_mb \("
+    message = r"g\.nt\.gz, byte [\d,]+: the file decompresses to over 1 MB.*the setting import_inflate_mb \("
     with pytest.raises(InvalidSource, match=message):
         read(tmp_path, "g.nt.gz", content, ReadingLimits(inflate_mb=1))
 
@@ -229,7 +231,7 @@ def test_a_file_that_takes_too_much_memory_is_refused_and_the_setting_is_named(
 
 
 def test_parsing_that_does_not_get_ahead_is_ended_and_the_setting_is_named(tmp_path: Path) -> None:
-    message = r"g\.rdf, byte [\d,]+: reading was ended since it did not get ahead for 1 s; the setting"
+    message = r"g\.rdf, byte [\d,]+: reading was stopped because it made no progress for 1 s; the setting"
     with pytest.raises(InvalidSource, match=message):
         read(tmp_path, "g.rdf", attributes(300_000), ReadingLimits(stall_s=1))
 

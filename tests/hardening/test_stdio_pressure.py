@@ -53,7 +53,7 @@ def test_a_client_that_does_not_read_the_log_gets_its_answers(tmp_path: Path) ->
         spoken.say(CALL)
         assert "has 1 distinct neighbour" in str(spoken.hear())
         log = spoken.process.communicate()[1]
-    assert b"pieces of the log were dropped here, since nobody read it." in log
+    assert b"parts of the log were dropped here, because nothing read it." in log
     assert spoken.process.returncode == 0
 
 

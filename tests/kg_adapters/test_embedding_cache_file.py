@@ -13,7 +13,7 @@ import pytest
 from embedders import RecordingEmbedder, caching, rounded
 from kg_adapters.embedding import CachedEmbedder
 
-WARNING = "Vectors are kept in memory alone"
+WARNING = "Vectors are kept in memory only"
 
 
 async def test_the_file_keeps_the_newest(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ async def test_a_busy_service_is_asked_again() -> None:
         (400, "Something is wrong."),
         (401, "Check the API key."),
         (404, "Check the model's name and the base URL."),
-        (429, "wait, or look at the account."),
+        (429, "wait, or check the account."),
         (500, "Something is wrong."),
     ],
 )
@@ -132,8 +132,8 @@ def vectors(*data: object) -> Script:
 @pytest.mark.parametrize(
     ("script", "reason"),
     [
-        (reply(b"<html>"), "the answer has another form."),
-        (reply({"error": "none"}), "the answer has another form."),
+        (reply(b"<html>"), "the answer has an unexpected form."),
+        (reply({"error": "none"}), "the answer has an unexpected form."),
         (vectors(), "there are 0 vectors for 1 texts."),
         (vectors({"index": 1, "embedding": [1, 2]}), "there are 1 vectors for 1 texts."),
         (vectors({"index": 0, "embedding": [1, 2, 3]}), "a vector has 3 dimensions, and 2 were set."),
@@ -228,8 +228,8 @@ async def test_an_answer_is_read_within_bounds_however_it_is_packed(status: int)
             await model.aclose()
         return str(caught.value)
 
-    assert "is not read: it has more than 1,016,384 bytes" in await said(packed(b"0" * 5_000_000))
-    assert "is not read: it comes packed as br, which was not asked for" in await said(packed(b"", "br"))
+    assert "cannot be read: it has more than 1,016,384 bytes" in await said(packed(b"0" * 5_000_000))
+    assert "cannot be read: it comes packed as br, which was not asked for" in await said(packed(b"", "br"))
 
 
 async def test_a_packed_answer_is_unpacked() -> None:

@@ -31,7 +31,7 @@ async def test_a_cursor_does_not_outlive_its_graph(tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     graph, changed = adapter(tmp_path, *HUB), adapter(tmp_path / "new", *HUB, "person0000 citizenOf atlantis")
     cursor = (await graph.neighbors(NeighborRequest((iri("japan"),), direction="in", limit=3)))[iri("japan")].cursor
-    with pytest.raises(InvalidRequest, match="as it was before it was imported anew"):
+    with pytest.raises(InvalidRequest, match="as it was before it was imported again"):
         await changed.neighbors(NeighborRequest((iri("japan"),), direction="in", limit=3, cursor=cursor))
 
 
@@ -41,7 +41,7 @@ async def test_a_cursor_that_points_nowhere_is_refused(tmp_path: Path, position:
     cursor = (await graph.neighbors(NeighborRequest((iri("japan"),), direction="in", limit=3)))[iri("japan")].cursor
     assert cursor is not None
     forged = re.sub(r"\d+-\d+$", position, cursor)
-    with pytest.raises(InvalidRequest, match="points behind the end"):
+    with pytest.raises(InvalidRequest, match="points past the end"):
         await graph.neighbors(NeighborRequest((iri("japan"),), direction="in", limit=3, cursor=forged))
 
 
@@ -106,7 +106,7 @@ async def test_a_store_that_was_replaced_is_not_mixed_with_the_index_of_the_old_
         graph.schema,
         lambda: graph.select("ASK { ?s ?p ?o }", timeout_s=10, max_rows=1),
     ):
-        with pytest.raises(GraphReplaced, match=r"was imported anew or removed .* Ask again"):
+        with pytest.raises(GraphReplaced, match=r"was imported again or removed .* Ask again"):
             await ask()
     assert await graph.labels([iri("earth")]) == {iri("earth"): "Earth"}
 

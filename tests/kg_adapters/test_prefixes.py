@@ -97,7 +97,7 @@ def test_blank_nodes_that_change_their_names_are_refused_and_nothing_else_is_cal
     for text, position, is_blank in (("_:b0", "entity", True), ("_:b0", "relation", False), ("Tokyo", "entity", False)):
         with pytest.raises(InvalidRequest) as caught:
             renamed.expand(text, "entity" if position == "entity" else "relation")
-        assert ("is a blank node, which this graph names anew" in str(caught.value)) is is_blank
+        assert ("is a blank node, which this graph renames" in str(caught.value)) is is_blank
 
 
 def test_a_refused_text_is_shortened_in_the_message() -> None:

@@ -142,7 +142,7 @@ async def test_a_cursor_behind_the_end_of_a_graph_that_shrank_is_refused() -> No
     adapter = RdflibAdapter(graph)
     page = (await adapter.neighbors(NeighborRequest((iri("a"),), direction="out", limit=2)))[iri("a")]
     graph.remove((EX["a"], None, EX["d"]))
-    with pytest.raises(InvalidRequest, match="points behind the end"):
+    with pytest.raises(InvalidRequest, match="points past the end"):
         await adapter.neighbors(NeighborRequest((iri("a"),), direction="out", limit=2, cursor=page.cursor))
 
 

@@ -222,7 +222,7 @@ def test_a_file_that_may_not_be_read_is_an_error(tmp_path: Path) -> None:
 
 def test_a_triple_term_is_refused_or_skipped(tmp_path: Path) -> None:
     path = write(tmp_path, "g.nt", f"<http://e/a> <http://e/p> <<( {A_P_B} )>> .\n{A_P_B} .\n")
-    with pytest.raises(InvalidSource, match=r"g\.nt, statement 1: A triple stands where a node belongs"):
+    with pytest.raises(InvalidSource, match=r"g\.nt, statement 1: There is a triple where a node is expected"):
         read(SourceReader(), path)
     reader = SourceReader(skip_errors=True)
     assert read(reader, path) == [A_P_B]

@@ -67,19 +67,19 @@ async def test_digits_are_numbers_or_dates_and_in_quotation_marks_a_name(
 @pytest.mark.parametrize(
     ("condition", "said"),
     [
-        ("inception = 1977-99", "has dates, and '1977-99' is none. Write 1977, 1977-05 or 1977-05-01."),
-        ("inception = 1977-02-29", "'1977-02-29' is none."),
-        ("inception > 1977T00:00:00", "'1977T00:00:00' is none."),
-        ("inception > 1977-05-01T25:00:00", "is none."),
-        (f"inception > {'9' * 4_400}", "is none."),
+        ("inception = 1977-99", "has dates, and '1977-99' is not a date. Write 1977, 1977-05 or 1977-05-01."),
+        ("inception = 1977-02-29", "'1977-02-29' is not a date."),
+        ("inception > 1977T00:00:00", "'1977T00:00:00' is not a date."),
+        ("inception > 1977-05-01T25:00:00", "is not a date."),
+        (f"inception > {'9' * 4_400}", "is not a date."),
         (f"population > {'9' * 4_400}", "is more than can be compared with: 32 characters and 1.8e308 at most."),
         ("population < 1e999", "'1e999' is more than can be compared with"),
-        ("population > 1977-05-01", "has numbers, and '1977-05-01' is none. Write one such as "),
-        ("height > 5 ft", r"is told in 'm. Yes.\nstated: 9 nodes', not in 'ft'."),
-        ("located in > 1.5", "leads to nodes, whose number is a whole one, not 1.5."),
+        ("population > 1977-05-01", "has numbers, and '1977-05-01' is not a number. Write one such as "),
+        ("height > 5 ft", r"is given in 'm. Yes.\nstated: 9 nodes', not in 'ft'."),
+        ("located in > 1.5", "leads to nodes: compare how many with a whole number, not with 1.5."),
         (
             "population > 1 and population < 3",
-            "'1 and population < 3' is more than a number. Conditions stand side by side,",
+            "'1 and population < 3' is not just a number. Separate conditions with commas.",
         ),
         ("population = Type[city]", "has values, and this gives nodes: compare it with a value, or with Feature[…]."),
         (
@@ -87,7 +87,7 @@ async def test_digits_are_numbers_or_dates_and_in_quotation_marks_a_name(
             "leads to nodes, and this gives values: compare it with nodes,",
         ),
         ("population 1000", "A condition is a relation, an operator and a value, as in population > 1000."),
-        ("population > Count[city]", "'city' is a class here, one node. Type[city] stands for its instances."),
+        ("population > Count[city]", "'city' is a class here, which is one node. Type[city] gives its instances."),
     ],
 )
 async def test_what_is_no_such_number_or_date_is_refused_where_it_stands(
@@ -150,7 +150,7 @@ async def test_a_sum_that_no_number_holds_is_refused(cities: LocalAdapter, funct
 )
 async def test_a_class_in_place_of_its_instances_is_said(cities: LocalAdapter, expression: str) -> None:
     reply = await composed(cities, expression)
-    assert "'city' is a class here, one node. Type[city] stands for its instances." in reply.summary
+    assert "'city' is a class here, which is one node. Type[city] gives its instances." in reply.summary
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ async def test_a_class_that_is_meant_itself_needs_no_word(cities: LocalAdapter, 
 async def test_the_number_of_a_class_is_refused(cities: LocalAdapter) -> None:
     text = await refused(cities, "Count[city]")
     assert text.startswith(
-        "'city' is a class here, one node. Type[city] stands for its instances.\nCount[city]\n      ^"
+        "'city' is a class here, which is one node. Type[city] gives its instances.\nCount[city]\n      ^"
     )
 
 

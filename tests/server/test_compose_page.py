@@ -54,12 +54,15 @@ async def test_a_relation_that_is_stored_backwards_is_walked_all_the_same(world:
 @pytest.mark.parametrize(
     ("expression", "said"),
     [
-        ("Sum[town, population]", "'town' is a class here, one node. Type[town] stands for its instances."),
+        ("Sum[town, population]", "'town' is a class here, which is one node. Type[town] gives its instances."),
         ("Sum[Type[film], premiere]", "Dates have no sum and no mean; Min and Max give the first and the last."),
         ("Top[Type[town], rdfs:label]", "and Top needs numbers or dates"),
-        ("Where[Type[film], premiere > soon]", "has dates, and 'soon' is none. Write 1977, 1977-05 or 1977-05-01."),
-        ("Where[Type[bridge], length > 2 km]", "is told in 'm', not in 'km'. Write the number alone."),
-        ("Where[Type[bridge], length > long]", "has numbers, and 'long' is none."),
+        (
+            "Where[Type[film], premiere > soon]",
+            "has dates, and 'soon' is not a date. Write 1977, 1977-05 or 1977-05-01.",
+        ),
+        ("Where[Type[bridge], length > 2 km]", "is given in 'm', not in 'km'. Write the number without a unit."),
+        ("Where[Type[bridge], length > long]", "has numbers, and 'long' is not a number."),
         ("Where[Type[bridge], length ~ 2]", "~ looks for a text in texts, and length (m) (w:R140) has numbers."),
         ("Where[Type[town], rdfs:label > A]", "has texts, which > cannot compare."),
         ("Where[Type[company], industry > optics]", "leads to nodes, which > cannot compare."),

@@ -170,8 +170,8 @@ def test_the_ids_of_a_tree_are_found() -> None:
         ("Retrieve[x] and more", "Expected a comma and another call, or the end.", "and more"),
         ("Retrieve[x], ", "Expected a call here", ""),
         ("Retrieve[a]]", "This bracket closes nothing.", "]"),
-        ("Retrieve", "Expected [ and the arguments behind Retrieve.", "Retrieve"),
-        ("Retrieve(Tokyo)", "The arguments of Retrieve stand in square brackets.", "Retrieve(Tokyo)"),
+        ("Retrieve", "Expected [ and the arguments after Retrieve.", "Retrieve"),
+        ("Retrieve(Tokyo)", "The arguments of Retrieve go in square brackets.", "Retrieve(Tokyo)"),
         ("Retrive[x]", "There is no function 'Retrive'. Did you mean Retrieve?", "Retrive[x]"),
         (
             "Intersection[Q1, Q2]",
@@ -208,7 +208,7 @@ def test_the_ids_of_a_tree_are_found() -> None:
             ", z]",
         ),
         ("Where[Type[x]]", "Where takes a set and conditions, as in Where[", "]"),
-        ("Where[Type[x], y >]", "Expected a value, a name or a set behind >.", "]"),
+        ("Where[Type[x], y >]", "Expected a value, a name or a set after >.", "]"),
         ("Where[Type[x], y = Group[Q1, z]]", "Where compares with nodes, values or one number", "Group[Q1, z]]"),
         (
             "Where[Type[x], = 3]",

@@ -87,7 +87,7 @@ async def test_what_is_compared_with_quantities_has_their_unit(tmp_path: Path) -
         f"Where[{MILL}, daily output ~ 1]",
     )
     assert told == [
-        "daily output (P2000) is told in 'quire', not in 'km'. Write the number alone.",
+        "daily output (P2000) is given in 'quire', not in 'km'. Write the number without a unit.",
         f"daily output (P2000) has the unit quire, and what it is compared with has the unit m; {different}",
         f"employees (P1128) has no unit, and what it is compared with has the unit quire; {different}",
         f"daily output (P2000) has the unit quire, and what it is compared with has no unit; {different}",

@@ -257,8 +257,8 @@ async def test_a_text_that_several_values_have_is_refused_with_all_of_them(
         graph_of(VALUES), [["Q1", "P1", '"pareil"']], limits=LIMITS, allow_unverified=allow_unverified
     )
     assert [str(each) for each in checked.refused] == [
-        'triple 1 (Q1 | P1 | "pareil"): several values have this text. Write the one that is meant whole: "pareil"@de '
-        'or "pareil"@fr.'
+        'triple 1 (Q1 | P1 | "pareil"): several values have this text. Write the one that is meant in full: '
+        '"pareil"@de or "pareil"@fr.'
     ]
 
 

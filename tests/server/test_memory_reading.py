@@ -106,7 +106,7 @@ def test_a_tail_that_is_no_id_may_be_a_value_as_people_write_it(written: str, li
         tail = read_triple(triple, WIKIDATA).tail
         assert isinstance(tail, Value)
         assert (tail.literal, tail.quoted) == (literal, False)
-        assert tail.refusal.endswith('A literal tail stands in quotes, "like this".')
+        assert tail.refusal.endswith('Put a literal tail in quotes, "like this".')
 
 
 def test_a_tail_that_is_an_id_may_be_a_value_too() -> None:
@@ -122,7 +122,7 @@ def test_a_tail_that_is_an_id_may_be_a_value_too() -> None:
         (["Tokyo", "P36", "Q17"], "'Tokyo' is not an id.*Retrieve finds the id"),
         (["Q1490", "capital", "Q17"], "'capital' is not an id"),
         (["Q1490", "_:b0", "Q17"], "'_:b0' is not an id"),
-        ("Q1490 | P570 | 18 | 32", "'18 | 32' is not an id.* A literal tail stands in quotes"),
+        ("Q1490 | P570 | 18 | 32", "'18 | 32' is not an id.* Put a literal tail in quotes"),
         (["Q1490", "P36", '"open'], "its tail is not a literal"),
         (["Q1490", "P36", '"x"^^date'], "'date' is not an id"),
         (["Q1490", "P36", '"x"^^_:b'], "datatype of its tail is a blank node"),

@@ -131,7 +131,7 @@ async def test_a_memory_of_another_graph_is_refused_by_name_and_left_alone(
         (HUGE, "it has 1,000,000 characters where 9,000 are allowed."),
         (["Q1490", "P36", "Marunouchi"], "'Marunouchi' is not an id."),
         (["Q1490", "P36", "13960236"], "the graph does not have it."),
-        (["Q1490", "P36", "A name"], 'A literal tail stands in quotes, "like this".'),
+        (["Q1490", "P36", "A name"], 'Put a literal tail in quotes, "like this".'),
         (["Q1490", "P36"], "it has 2 parts."),
         (["x"] * 100_000, "it has 100,000 parts."),
         ("'; DROP TABLE facts; --", "it is not a triple."),

@@ -88,7 +88,7 @@ async def test_a_bug_is_hidden_from_the_model_and_logged(tokyo: LocalAdapter, ca
     reply = await call(Crashing(tokyo), "Degree", entity="Q1490")
     assert reply.is_error
     assert reply.text == (
-        "Degree failed for a reason of its own, which is in the server's log. Other calls still work."
+        "Degree failed because of an internal error, which is in the server's log. Other calls still work."
     )
     assert "KeyError" in caplog.text
 

@@ -102,7 +102,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> LocalAdapter:
 async def test_the_fictional_world_is_told_by_class_in_less_than_four_thousand_characters(world: LocalAdapter) -> None:
     reply = await call(world, "Schema")
     assert len(reply.text) < 3_600
-    assert "Literals beside names: 9,936 dates, 6,521 numbers, 1,291 booleans." in reply.summary
+    assert "Literals besides names: 9,936 dates, 6,521 numbers, 1,291 booleans." in reply.summary
     assert reply.data["status"] == "ok"
     assert "law | 128: enacted on 1950…2023; in force boolean; sponsor→person; amendment of 38%→law" in reply.lines
     assert "region 32; " in reply.text
@@ -141,7 +141,7 @@ async def test_a_class_of_which_some_were_looked_at_says_so(world: LocalAdapter)
     part = replace(film, looked_at=100, at_least=True, properties=film.properties[:1])
     sampled = replace(whole, classes=(part,), sampled=True, complete=False)
     reply = await call(Known(world, sampled), "Schema")
-    assert "Literals beside names, in a sample: dates, numbers, booleans." in reply.summary
+    assert "Literals besides names, in a sample: dates, numbers, booleans." in reply.summary
     assert any(line.startswith("film | at least 260, 100 looked at") for line in reply.lines)
     reply = await call(Known(world, sampled), "Schema", about="film")
     assert reply.summary.endswith(": at least 260 films. Counted over 100 of them.")

@@ -45,12 +45,12 @@ async def test_values_print_plainly_and_relations_by_their_own_ids(films: LocalA
 
 LABELLED = {
     f"SELECT ?f ?fLabel ?y {{ ?f e:year ?y {SERVICE} }} ORDER BY ?y": (
-        "The label service is not needed: ids come with their labels. ?fLabel stands beside the id in ?f. "
+        "The label service is not needed: ids come with their labels. ?fLabel is shown beside the id in ?f. "
         "2 rows, all here.",
         ["?f | ?y", "Amber Engine (e:f1) | 1977", "Bright Tower (e:f2) | 1980"],
     ),
     "SELECT ?dLabel (COUNT(?f) AS ?n) { ?f e:by ?d } GROUP BY ?d ?dLabel ORDER BY ?d": (
-        "?dLabel stands beside the id in ?d. 2 rows, all here.",
+        "?dLabel is shown beside the id in ?d. 2 rows, all here.",
         ["?d | ?n", "Ann Hornby (e:ann) | 2", "Bob Lee (e:bob) | 1"],
     ),
     'SELECT ?fLabel { ?f e:year ?y FILTER(CONTAINS(?fLabel, "Tower")) }': (
@@ -98,7 +98,7 @@ NOT_COMPUTED = "It can be computed of none: a variable has no value there, or va
 NOTHING = {
     "SELECT ?x { e:ann e:award ?y . ?y e:year ?x }": (
         "unknown",
-        "What stands before it has matches, and so has ?y e:year ?x by itself, but not together.",
+        "The part before it has matches, and so has ?y e:year ?x by itself, but not together.",
     ),
     'SELECT ?x { @"Oscar" @"award" ?x }': (
         "unknown",
@@ -106,7 +106,7 @@ NOTHING = {
     ),
     'SELECT ?x { ?x a @"film" . ?x @"directed by" e:bob . ?x e:title "Dark Tower" }': (
         "unknown",
-        'What stands before it has matches; ?x e:title "Dark Tower" leaves none.',
+        'The part before it has matches; ?x e:title "Dark Tower" leaves none.',
     ),
     "SELECT ?x { e:f3 e:by ?x }": (
         "unknown",
@@ -118,7 +118,7 @@ NOTHING = {
     ),
     "SELECT ?f { ?f e:year ?y FILTER(?y > 1990) }": (
         "denied",
-        "What stands before it has matches; FILTER(?y > 1990) leaves none.",
+        "The part before it has matches; FILTER(?y > 1990) leaves none.",
     ),
     'SELECT ?f { ?f rdfs:label "Amber Engine" }': (
         "unknown",
@@ -131,7 +131,7 @@ NOTHING = {
     ),
     'SELECT ?f { ?f rdfs:label ?l ; e:year ?y FILTER(CONTAINS(?l, "Amber Enigne")) }': (
         "unnamed",
-        'What stands before it has matches; FILTER(CONTAINS(?l, "Amber Enigne")) leaves none. '
+        'The part before it has matches; FILTER(CONTAINS(?l, "Amber Enigne")) leaves none. '
         "Nothing is named 'Amber Enigne', but Amber Engine (e:f1) is.",
     ),
     'SELECT ?f { ?f rdfs:label "Bright Storm"@en }': (
@@ -146,19 +146,19 @@ NOTHING = {
     "SELECT ?f { ?f e:year ?y } LIMIT 0": ("unknown", "Its patterns have matches, but LIMIT 0 asks for no rows."),
     "SELECT ?f { ?f e:year ?y } ORDER BY ?f VALUES ?y { 1999 2000 }": (
         "unknown",
-        "What stands before it has matches; VALUES ?y { 1999 2000 } leaves none.",
+        "The part before it has matches; VALUES ?y { 1999 2000 } leaves none.",
     ),
     "SELECT ?f { ?f e:year ?y FILTER EXISTS { ?f e:award ?l } }": (
         "unknown",
-        "What stands before it has matches; FILTER EXISTS { ?f e:award ?l } leaves none.",
+        "The part before it has matches; FILTER EXISTS { ?f e:award ?l } leaves none.",
     ),
     "SELECT ?f { ?f e:year ?y FILTER NOT EXISTS { ?f a e:Film } }": (
         "denied",
-        "What stands before it has matches; FILTER NOT EXISTS { ?f a e:Film } leaves none.",
+        "The part before it has matches; FILTER NOT EXISTS { ?f a e:Film } leaves none.",
     ),
     "SELECT ?f { ?f e:on ?d FILTER(?yaer > 1900) }": (
         "unknown",
-        f"What stands before it has matches; FILTER(?yaer > 1900) leaves none. {NOT_COMPUTED}",
+        f"The part before it has matches; FILTER(?yaer > 1900) leaves none. {NOT_COMPUTED}",
     ),
     "SELECT ?f { ?f e:on ?d OPTIONAL { ?f e:award ?l } FILTER(?l > 1 && ?d > '1900-01-01'^^xsd:date) }": (
         "unknown",
@@ -166,7 +166,7 @@ NOTHING = {
     ),
     "SELECT ?f { ?f e:on ?d FILTER(?d < 1990) }": (
         "unknown",
-        f"What stands before it has matches; FILTER(?d < 1990) leaves none. {NOT_COMPUTED}",
+        f"The part before it has matches; FILTER(?d < 1990) leaves none. {NOT_COMPUTED}",
     ),
     "SELECT (COUNT(?f) AS ?n) { ?f e:by e:oscar }": ("unknown", "Nothing matches ?f e:by e:oscar."),
     "SELECT ?x { { ?x e:by e:oscar } UNION { e:oscar e:by ?x } OPTIONAL { ?x e:year ?y } }": (

@@ -163,7 +163,7 @@ async def test_namesakes_are_taken_wherever_they_stand(world: LocalAdapter) -> N
 async def test_where_one_id_alone_can_stand_namesakes_are_refused(world: LocalAdapter) -> None:
     said = await refusal(world, "Sparql", query='SELECT ?x { BIND(@"Ann Lee" AS ?x) }')
     assert said.splitlines()[0] == (
-        "'Ann Lee' names 2 things here: e:p1; e:p2. Only one id can stand here: give that of the one that is meant."
+        "'Ann Lee' names 2 things here: e:p1; e:p2. Only one id is allowed here: write that of the one you mean."
     )
     assert said.splitlines()[2] == " " * 17 + "^"
 
@@ -198,7 +198,7 @@ async def test_a_class_or_relation_in_other_words_stops_the_query_with_those_nea
 
 async def test_a_name_where_no_id_can_stand_is_refused(world: LocalAdapter) -> None:
     for query in ('PREFIX a: @"b" ASK {}', 'SELECT ?x { ?x ?y "1"^^@"b" }'):
-        assert "A name cannot stand here" in await refusal(world, "Sparql", query=query)
+        assert "A name is not allowed here" in await refusal(world, "Sparql", query=query)
     many = " ".join(f'@"{number}"' for number in range(51))
     assert "at most 50 names" in await refusal(world, "Sparql", query=f"SELECT * {{ VALUES ?x {{ {many} }} }}")
 

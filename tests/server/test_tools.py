@@ -164,7 +164,7 @@ async def test_hostile_text_gets_an_answer_or_a_clear_refusal(tokyo: LocalAdapte
     ):
         reply = await call(tokyo, tool, **{argument: text})
         assert "Traceback" not in reply.text
-        assert "a reason of its own" not in reply.text
+        assert "because of an internal error" not in reply.text
 
 
 async def test_the_whole_tool_list_is_small_and_every_read_says_so(tokyo: LocalAdapter) -> None:
@@ -207,7 +207,7 @@ async def test_the_instructions_name_the_tool_for_each_kind_of_question_and_the_
     tokyo: LocalAdapter, sample: LocalAdapter
 ) -> None:
     for graph, profile, told in (
-        (tokyo, await tokyo.profile(), "Literals beside names, such as population: 1 number, no dates."),
+        (tokyo, await tokyo.profile(), "Literals besides names, such as population: 1 number, no dates."),
         (sample, await sample.profile(), "Literals are names and descriptions only: no dates, no numbers."),
         (sample, None, "Schema tells which kinds of facts it has."),
     ):

@@ -72,7 +72,7 @@ SAID: Mapping[str, tuple[str, Mapping[str, object], str]] = {
         "Sparql",
         {"query": 'SELECT ?x ?xLabel { @"Edo" @"country" ?x SERVICE wikibase:label { bd:serviceParam a "en" } }'},
         "'Edo' is an alias of Tokyo (Q1490). The label service is not needed: ids come with their labels. "
-        "?xLabel stands beside the id in ?x. 1 row, all here.\n?x\nJapan (Q17)",
+        "?xLabel is shown beside the id in ?x. 1 row, all here.\n?x\nJapan (Q17)",
     ),
     "no rows, and why": (
         "Sparql",

@@ -144,7 +144,7 @@ class CachedEmbedder:
         return self._file
 
     def _give_up_file(self, error: Exception) -> None:
-        _log.warning("Vectors are kept in memory alone: %s cannot be used (%s). It may be deleted.", self._path, error)
+        _log.warning("Vectors are kept in memory only: %s cannot be used (%s). It may be deleted.", self._path, error)
         self._close_file()
 
     def _close_file(self) -> None:

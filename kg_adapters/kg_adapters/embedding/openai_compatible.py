@@ -34,7 +34,7 @@ _ADVICE: Final = {
     401: "Check the API key.",
     403: "Check what the API key allows.",
     404: "Check the model's name and the base URL.",
-    429: "It is asked too much, or the account is used up: wait, or look at the account.",
+    429: "Too many requests, or no credit left: wait, or check the account.",
 }
 
 
@@ -169,7 +169,7 @@ class OpenAiEmbedder:
             case APITimeoutError():
                 return BackendTimeout(f"{self._service} did not answer within {self._timeout_s:g} s.")
             case APIConnectionError(__cause__=UnreadableBody() as cause) | (UnreadableBody() as cause):
-                return BackendError(f"{self._service} gave an answer that is not read: {self._brief(str(cause))}.")
+                return BackendError(f"{self._service} gave an answer that cannot be read: {self._brief(str(cause))}.")
             case APIConnectionError():
                 return BackendUnavailable(f"{self._service} cannot be reached. Check the base URL.")
             case APIStatusError():
@@ -249,4 +249,4 @@ def _said(body: object) -> str:
 
 
 def _reason(error: ValueError) -> str:
-    return "the answer has another form." if isinstance(error, ValidationError) else str(error)
+    return "the answer has an unexpected form." if isinstance(error, ValidationError) else str(error)

@@ -56,8 +56,8 @@ class Journal:
         """
         if strange := self._files(ours=False):
             raise InvalidRequest(
-                f"{self.folder} is where answers are kept, and holds {strange[0].name}, which is of no extraction. "
-                "Move it away, or choose another --out."
+                f"{self.folder} is for the answers of an extraction, and holds {strange[0].name}, which is not part of "
+                "one. Move it away, or choose another --out."
             )
         self.clear()
         self._write(_PLAN, plan)

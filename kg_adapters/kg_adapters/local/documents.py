@@ -61,8 +61,8 @@ def parsed_frames(
                 raise ReadingEnded(f"byte {position:,}: {_reason(process.wait(), order)}")
             if waited_s > order.limits.stall_s:
                 raise ReadingEnded(
-                    f"byte {position:,}: reading was ended since it did not get ahead for {order.limits.stall_s:g} s; "
-                    f"{setting('import_stall_s')} allows more"
+                    f"byte {position:,}: reading was stopped because it made no progress for {order.limits.stall_s:g} "
+                    f"s; {setting('import_stall_s')} allows more"
                 )
 
 
@@ -127,4 +127,4 @@ def _reason(code: int, order: Order) -> str:
             f"reading it takes more memory than {order.limits.memory:,} MB; {setting('import_memory_mb')} allows more"
         )
     name = f"signal {-code}" if code < 0 else f"code {code}"
-    return f"the parser broke down over it (the process ended with {name}); it may be nested too deeply, or damaged"
+    return f"the parser crashed (the process ended with {name}); it may be nested too deeply, or damaged"

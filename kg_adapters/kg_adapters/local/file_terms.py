@@ -72,7 +72,7 @@ class FileTerms:
         """
         head, tail = quad.subject, quad.object
         if isinstance(head, ox.Triple) or isinstance(tail, ox.Triple):
-            raise InvalidRequest("A triple stands where a node belongs (RDF 1.2 triple terms are not supported).")
+            raise InvalidRequest("There is a triple where a node is expected (RDF 1.2 triple terms are not supported).")
         key = self._node(head)
         return row_of(key, quad.predicate.value, tail if isinstance(tail, ox.Literal) else self._node(tail))
 

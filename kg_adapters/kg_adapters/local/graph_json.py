@@ -117,7 +117,7 @@ def _node(section: str, node: str, content: Json, place: str, label_keys: LabelK
 def _named(ids: BareIds, text: str, place: str) -> ox.NamedNode:
     node = (_node_of if ids is _NODES else _vocabulary_of)(ids, text)
     if node is None:
-        raise _Misshapen(f"{place}: an id or name is empty, or no text")
+        raise _Misshapen(f"{place}: an id or name is empty, or not text")
     return node
 
 

@@ -63,7 +63,7 @@ def check_names(kind: str, table: NameTable, bearers: int, features: int) -> Non
     _strings(start, table.names)
     _starts(f"{start}.starts.npy", table.starts, len(table.names), count)
     # A name of nobody's may only be the empty one, which is the first.
-    _require(bool((np.diff(table.starts)[1:] > 0).all()), f"{start}.starts.npy", "has a name of nobody's")
+    _require(bool((np.diff(table.starts)[1:] > 0).all()), f"{start}.starts.npy", "has a name that no entity bears")
     _ids(f"{start}.bearers.npy", table.bearers, count, 0, bearers)
     _ids(f"{start}.rows.npy", table.rows, count, -1, features)
     _ids(f"{start}.aliases.npy", table.aliases, count, 0, 2)
@@ -138,7 +138,7 @@ def _starts(path: str, starts: Longs, rows: int, end: int) -> None:
 def _ids(path: str, ids: Ints | Longs | Bytes, count: int, least: int, end: int) -> None:
     _require(len(ids) == count, path, "has another length")
     if count:
-        _require(least <= int(ids.min()) and int(ids.max()) < end, path, "holds a number that stands for nothing")
+        _require(least <= int(ids.min()) and int(ids.max()) < end, path, "holds a number that refers to nothing")
 
 
 def _rising(path: str, values: Ints, starts: Longs) -> None:

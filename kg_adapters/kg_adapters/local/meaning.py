@@ -80,7 +80,7 @@ class MeaningIndex:
         if not len(rows) == len(scales) == len(nodes) or not np.isfinite(scales).all():
             raise Damage(f"{place}{_SCALES} does not go with {_MATRIX} and {_NODES}")
         if int(nodes.min(initial=0)) < 0 or int(nodes.max(initial=-1)) >= len(index.nodes):
-            raise Damage(f"{place}{_NODES} holds a number that stands for nothing")
+            raise Damage(f"{place}{_NODES} holds a number that refers to nothing")
         nearest = _open_links(vector_folder(store_folder, fingerprint), rows) if linked else None
         return cls(rows, scales, nodes, nearest, opened)
 

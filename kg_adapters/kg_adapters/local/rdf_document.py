@@ -92,7 +92,7 @@ class RdfDocument:
         reason = syntax_reason(error)
         if "LoadDocumentCallback" in reason:
             reason = (
-                "its context is somewhere on the web, where an import never looks (only that of schema.org is known); "
+                "its context is on the web, which an import never reads (only that of schema.org is built in); "
                 "write the context into the file"
             )
         self._problem(f"{self._source.path}, {place}: {reason}.", error)

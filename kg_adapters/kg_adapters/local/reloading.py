@@ -116,11 +116,11 @@ class ReloadingAdapter(ForwardingAdapter):
         except InvalidSource as error:
             self._refused = stamp
             _log.warning(
-                "The store %s goes on as it was before, as what is there now cannot be used: %s", self._folder, error
+                "The store %s keeps answering as before, because the new one cannot be used: %s", self._folder, error
             )
             return
         old, self._current = self._current, _Opened(store, self._sparql)
-        _log.warning("The store %s was imported anew, and is answered from as it is now.", self._folder)
+        _log.warning("The store %s was imported again; answers come from the new one.", self._folder)
         await self._close_if_unused(old)
 
     async def _close_if_unused(self, opened: _Opened) -> None:

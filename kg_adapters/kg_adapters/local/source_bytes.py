@@ -116,7 +116,7 @@ class _Inflating(io.RawIOBase):
 
     def _refuse(self, limit: str, name: str) -> None:
         raise Refused(
-            f"byte {self._raw_file.tell():,}: the file inflates to {limit}; if it is what it should be, "
+            f"byte {self._raw_file.tell():,}: the file decompresses to {limit}; if that is expected, "
             f"{setting(name)} allows more"
         )
 

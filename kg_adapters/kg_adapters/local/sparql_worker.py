@@ -99,7 +99,7 @@ class SparqlWorker:
     def _blame_damage(self, error: Exception) -> ProblemLine:
         return _blame_engine(
             f"The part of the store that answers SPARQL is damaged: {str(error)[:400]}. "
-            f"Delete the folder {self._folder}: the next query has it made anew."
+            f"Delete the folder {self._folder}: the next query builds it again."
         )
 
 

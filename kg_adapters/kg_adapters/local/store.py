@@ -123,7 +123,7 @@ class LocalStore:
         """
         if store_stamp(self.folder) != self.stamp:
             raise GraphReplaced(
-                f"The store {self.folder} was imported anew or removed after it was opened here. "
+                f"The store {self.folder} was imported again or removed after it was opened here. "
                 "Ask again; if that does not help, start the server again."
             )
 

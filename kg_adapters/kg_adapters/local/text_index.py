@@ -123,7 +123,7 @@ class TextIndex:
             wanted = _CANDIDATES if accept is None else _FILTERED_CANDIDATES
             similar = self._fuzzy.find(folded, max(wanted, min(2 * limit, _MAX_CANDIDATES)))
             if max(similar, default=0) >= max(len(self._nodes.names), 1):
-                raise Damage(f"{FOLDER}/{_FUZZY} holds a name that stands for nothing")
+                raise Damage(f"{FOLDER}/{_FUZZY} holds a name that refers to nothing")
             search.take_similar(folded, similar)
         return [self._hit(*found) for found in search.found]
 

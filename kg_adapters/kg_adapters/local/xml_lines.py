@@ -108,10 +108,10 @@ class _CheckedXml:
         if not piece:
             self._parser = None
         if self.in_prolog and self._fed > _LONGEST_PROLOG:
-            self._refuse(f"over {_LONGEST_PROLOG:,} bytes stand before the first element, and no more is read")
+            self._refuse(f"over {_LONGEST_PROLOG:,} bytes come before the first element, and no more is read")
         if self._fed - self._tag_at > self._limits.literal_bytes:
             most = f"{self._limits.literal_mb:,} MB"
-            self._refuse(f"over {most} stand between two tags; {setting('import_literal_mb')} allows more")
+            self._refuse(f"over {most} are between two tags; {setting('import_literal_mb')} allows more")
 
     def entity(self, name: str, parameter: int, value: str | None, *_: str | None) -> None:
         """Take note of a declared entity, which has to be a short text."""
@@ -119,7 +119,7 @@ class _CheckedXml:
         if value is None or parameter or len(value.encode()) > _LONGEST_ENTITY or any(char in value for char in "&%<"):
             shown = name if name.isprintable() and len(name) <= 40 else "…"
             self._refuse(
-                f"its DTD declares the entity {shown!r}, and only those are taken that stand for a text of at most "
+                f"its DTD declares the entity {shown!r}, and only those are accepted that stand for a text of at most "
                 f"{_LONGEST_ENTITY} bytes within the file, without other entities or tags"
             )
 
@@ -131,7 +131,7 @@ class _CheckedXml:
         if self._prolog is not None:
             if self._prolog[: self._byte].count(_DECLARATION) != self._declared:
                 # The other parser takes for a declaration what stands in a comment of the DTD.
-                self._refuse("its DTD speaks of entities outside of declarations")
+                self._refuse("its DTD mentions entities outside of declarations")
             self._prolog = None
         self._tag_at = self._byte
 
@@ -146,7 +146,7 @@ class _CheckedXml:
 
     def _look_for_declarations(self, text: bytes) -> None:
         if _DOCTYPE.search(text):
-            self._refuse("it has a DTD and is not well-formed XML, so nothing says what the DTD declares")
+            self._refuse("it has a DTD and is not well-formed XML, so what the DTD declares is unknown")
 
     def _refuse(self, reason: str) -> None:
         raise Refused(f"line {self._line + 1}: {reason}")

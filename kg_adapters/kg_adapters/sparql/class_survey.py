@@ -17,7 +17,7 @@ class SurveyedClass:
     Args:
         iri: Its IRI.
         below: The classes at or below it that instances are said to be of.
-        direct: How many are said to be of this very class.
+        direct: How many are stated to be of this class itself.
         instances: How many instances it has.
         at_least: Whether it may have more.
         broader: The classes that it is said to be a subclass of.

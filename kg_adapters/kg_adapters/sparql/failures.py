@@ -33,11 +33,11 @@ _QUERY_IS_WRONG: Final = frozenset({400, 413, 414, 422})
 _MAY_PASS: Final = frozenset({429, 502, 503, 504})
 _ADVICE: Final = {
     401: "Check the authentication in its settings.",
-    403: "It allows this client too little: check the authentication and the user agent in its settings.",
+    403: "It does not permit this client to: check the authentication and the user agent in its settings.",
     404: "There is no {service} at this path: check the URL.",
     405: "Check that the URL is that of the {service}.",
-    406: "It cannot answer in JSON, and only what answers in JSON works here.",
-    407: "The proxy wants to know who asks: check the proxy's URL.",
+    406: "It cannot answer in JSON, which is required here.",
+    407: "The proxy requires authentication: check the proxy's URL.",
     429: "Ask again later, and less often.",
     500: "Ask for less, or again later; if every query fails, its owner can find the reason in its log.",
     501: "It does not support this query.",

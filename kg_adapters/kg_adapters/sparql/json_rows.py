@@ -104,7 +104,7 @@ class JsonRows:
             return True
         if self._after == "value":
             if mark != ",":
-                raise UnreadableAnswer(f"it is not a JSON object: {mark!r} stands where a comma should")
+                raise UnreadableAnswer(f"it is not a JSON object: {mark!r} where a comma should be")
             self._at, self._after = self._at + 1, "comma"
             return True
         return self._place != "rows" and self._member()

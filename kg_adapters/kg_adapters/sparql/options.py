@@ -87,7 +87,7 @@ def _headers(headers: Mapping[str, SecretStr]) -> Mapping[str, SecretStr]:
         if _HEADER_NAME.fullmatch(name) is None or _HEADER_VALUE.fullmatch(value.get_secret_value()) is None:
             raise ValueError(f"the header {in_quotes(name)} cannot be sent")
         if name.lower() in _OWN_HEADERS:
-            raise ValueError(f"the header {name} cannot be set here; it has a setting of its own or none")
+            raise ValueError(f"the header {name} cannot be set here; use its own setting, if there is one")
     return headers
 
 

@@ -64,8 +64,8 @@ class EndpointSearch:
         looked_through = f"the first {self.scanned:,} labels"
         if self.index != "none":
             return (
-                "Found by exact label, by the endpoint's full-text index, where one word may be misspelled, and where "
-                f"that finds nothing alike by letters shared with {looked_through}."
+                "Found by exact label, by the endpoint's full-text index, where one word may be misspelled, and, "
+                f"where that finds nothing, by letters shared with {looked_through}."
             )
         return (
             f"Found by exact label, and by letters shared with {looked_through}, since this endpoint has no full-text "

@@ -37,8 +37,8 @@ class WikidataSearch:
     def note(self) -> str:
         """See `NameSearch`."""
         return (
-            "Found by Wikidata's own search: labels and aliases that begin like the text, and where none is the same, "
-            "those with its words, each with one typing error at most, behind its first letters."
+            "Found by Wikidata's own search: labels and aliases that begin with the text, and, where none is equal to "
+            "it, those with its words, each with one typing error at most, after its first two letters."
         )
 
     async def search(self, text: str, *, limit: int, type: Node | None) -> Sequence[Candidate]:

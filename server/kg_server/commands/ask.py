@@ -40,7 +40,7 @@ SET_MODEL: Final = (
     "For a model set llm (--model or KG_SEXTANT_LLM) and llm_api_key (OPENAI_API_KEY), or llm_base_url (--base-url) "
     "for one of your own."
 )
-NO_MODEL: Final = f"No model is set, so that nothing is answered. {SET_MODEL}"
+NO_MODEL: Final = f"No model is set, so there is no answer. {SET_MODEL}"
 _NEEDING: Final[Mapping[str | None, str]] = {"tools": "The agent tools", "graph-counselor": "Graph Counselor"}
 """What the methods are called that need a model."""
 ENDS: Final[Mapping[str, ExitCode]] = {
@@ -126,7 +126,7 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
         with view:
             answer = anyio.run(_ask, settings, asked, server, path, view, redactor)
             if answer.stop_reason == "functions" and agent is None:
-                view.say(f"{answer.explanation} ODA takes its place; llm_tools=false spares the attempt.")
+                view.say(f"{answer.explanation} ODA is used instead; llm_tools=false skips the attempt.")
                 answer = anyio.run(_ask, settings, by_oda(asked), server, path, view, redactor)
     except KeyboardInterrupt:
         warn(f"Interrupted; the record until then is {visible_line(str(path))}.")

@@ -159,7 +159,9 @@ async def _comparing(settings: Settings) -> Finding:
     try:
         await (guarded(embedder, settings) if isinstance(embedder, OpenAiEmbedder) else embedder).embed(["capital"])
     except KGError as error:
-        return Finding("fail", f"The embedder {settings.embedder} fails: {error} Until then letters stand in for it.")
+        return Finding(
+            "fail", f"The embedder {settings.embedder} fails: {error} Until then texts are compared by letters."
+        )
     finally:
         if isinstance(embedder, OpenAiEmbedder):
             await embedder.aclose()

@@ -103,5 +103,5 @@ def _authentication(settings: Settings) -> "Authentication | None":
     if user is None and password is None:
         return None
     if user is None or password is None:
-        raise InvalidRequest("endpoint_user and endpoint_password go together: set both, or none.")
+        raise InvalidRequest("endpoint_user and endpoint_password go together: set both or neither.")
     return (DigestAuthentication if settings.endpoint_digest else BasicAuthentication)(user=user, password=password)

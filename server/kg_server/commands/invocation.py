@@ -80,7 +80,7 @@ def with_folders_that_can_be_written(loaded: LoadedSettings) -> LoadedSettings:
         return loaded
     place = Path(tempfile.mkdtemp(prefix="kg-sextant-"))
     warn(
-        f"{' and '.join(map(str, folders.values()))} cannot be written, so that {place} is used, which does not last. "
+        f"{' and '.join(map(str, folders.values()))} cannot be written; {place} is used instead, which is temporary. "
         f"Set {' and '.join(folders)} to folders that can be written."
     )
     temporary = {name: place / name for name in folders}

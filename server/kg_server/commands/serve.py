@@ -165,20 +165,22 @@ def parse_address(text: str) -> tuple[str | None, int | None]:
     if (not colon and not text.isdecimal()) or text.endswith("]"):
         host, port = text, ""
     if (port and not port.isdecimal()) or not text:
-        raise InvalidRequest(f"--http takes HOST:PORT, as in 127.0.0.1:8000; {in_quotes(text)} is something else.")
+        raise InvalidRequest(f"--http takes HOST:PORT, as in 127.0.0.1:8000; {in_quotes(text)} is not that.")
     return host.strip("[]") or None, int(port) if port else None
 
 
 def _listen(host: str, port: int) -> socket.socket:
     if not _is_loopback(host):
         raise InvalidRequest(
-            f"HTTP is served on this machine only, and {in_quotes(host)} may be reached from others. Use 127.0.0.1."
+            f"HTTP is served on this machine only, and {in_quotes(host)} may be reachable from others. Use 127.0.0.1."
         )
     try:
         listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
         reason = os.strerror(error.errno or 0)
-        raise InvalidRequest(f"Cannot listen on {host} port {port}: {reason}. Choose another; 0 is any.") from error
+        raise InvalidRequest(
+            f"Cannot listen on {host} port {port}: {reason}. Choose another port, or 0 for any."
+        ) from error
     # Without it each answer waits some 40 ms for the client's acknowledgement of its headers.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener

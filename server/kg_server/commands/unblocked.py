@@ -86,7 +86,7 @@ class UnblockedStream(TextIOBase):
                 return self._texts.popleft()
             if not self._dropped:
                 return ""
-            told = f"{self._dropped:,} pieces of the log were dropped here, since nobody read it.\n"
+            told = f"{self._dropped:,} parts of the log were dropped here, because nothing read it.\n"
             self._dropped = 0
             self._held += len(told)
             return told

@@ -72,7 +72,7 @@ def kept_by_literal(of: SetExpression, way: Way, operator: Operator, given: Lite
             raise Unfit(f"{way.name} leads to nodes, not to values: compare it with a whole number, not with {shown}.")
         return kept_by_count(of, way, operator, order)
     if way.kind is not None and kind != way.kind:
-        raise Unfit(f"{way.name} has {way.kind}s, and {shown} is none.")
+        raise Unfit(f"{way.name} has {way.kind}s, and {shown} is not a {way.kind}.")
     if kind is None and operator in ORDERING:
         raise Unfit(f"{shown} is a text, which {operator} cannot compare. Use =, != or ~, which looks inside texts.")
     if kind is not None and operator == "~":
@@ -109,7 +109,7 @@ def kept_by_count(of: SetExpression, way: Way, operator: Operator, number: float
         Unfit: It is no whole number.
     """
     if not number.is_integer():
-        raise Unfit(f"{way.name} leads to nodes, whose number is a whole one, not {number:g}.")
+        raise Unfit(f"{way.name} leads to nodes: compare how many with a whole number, not with {number:g}.")
     # No node has so many neighbours, so that a larger number says the same; engines compute with 64 bits.
     return Kept(of, Numbers(way.path, operator, int(max(-_MOST_NODES, min(_MOST_NODES, number)))))
 
@@ -166,13 +166,15 @@ def _number(way: Way, text: str) -> Literal:
     found = _NUMBER.fullmatch(text)
     if found is None:
         example = way.values.greatest.value if way.values is not None and way.values.greatest is not None else "1000"
-        raise Unfit(f"{way.name} has numbers, and {in_quotes(text, MAX_LABEL)} is none. Write one such as {example}.")
+        raise Unfit(
+            f"{way.name} has numbers, and {in_quotes(text, MAX_LABEL)} is not a number. Write one such as {example}."
+        )
     unit, written = None if way.values is None else way.values.unit, found["unit"].strip()
     if _MORE.search(written):
-        raise Unfit(f"{in_quotes(text, MAX_LABEL)} is more than a number. Conditions stand side by side, with commas.")
+        raise Unfit(f"{in_quotes(text, MAX_LABEL)} is not just a number. Separate conditions with commas.")
     if written and written.lower() != (unit or "").lower():
-        there = f"is told in {in_quotes(unit, MAX_LABEL)}" if unit else "has numbers without a unit"
-        raise Unfit(f"{way.name} {there}, not in {in_quotes(written, MAX_LABEL)}. Write the number alone.")
+        there = f"is given in {in_quotes(unit, MAX_LABEL)}" if unit else "has numbers without a unit"
+        raise Unfit(f"{way.name} {there}, not in {in_quotes(written, MAX_LABEL)}. Write the number without a unit.")
     literal = _number_literal(found["number"], way.unit)
     if literal is None:
         most = f"{MAX_COMPARED} characters and 1.8e308"
@@ -184,7 +186,7 @@ def _date(way: Way, text: str) -> Literal:
     literal = _date_literal(text)
     if literal is None:
         raise Unfit(
-            f"{way.name} has dates, and {in_quotes(text, MAX_LABEL)} is none. Write 1977, 1977-05 or 1977-05-01."
+            f"{way.name} has dates, and {in_quotes(text, MAX_LABEL)} is not a date. Write 1977, 1977-05 or 1977-05-01."
         )
     return literal
 

@@ -158,7 +158,7 @@ class Naming:
         if all(profile.profile_of(node) is None for node in nodes):
             return ""
         instances = f"Type[{shown_within(text, MAX_LABEL)}]"
-        return f"{in_quotes(text, MAX_LABEL)} is a class here, one node. {instances} stands for its instances."
+        return f"{in_quotes(text, MAX_LABEL)} is a class here, which is one node. {instances} gives its instances."
 
     async def _any(self, of: SetExpression) -> bool:
         found = await compute_sets(self._graph, SetRequest(Listed(of), limit=0, witnesses=0))

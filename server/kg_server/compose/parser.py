@@ -123,7 +123,7 @@ class _Parser(ArgumentReader):
             raise self._misread(
                 self._at,
                 "This bracket closes nothing. Expected a comma and another call, or the end. "
-                "A text that holds an unbalanced bracket stands in quotation marks.",
+                "Put a text with an unbalanced bracket in quotation marks.",
             )
         if self._next():
             raise self._misread(self._at, "Expected a comma and another call, or the end.")
@@ -222,7 +222,7 @@ class _Parser(ArgumentReader):
                 raise self._misread(value.span.start, problem)
             return Clause(route, operator, value)
         if not mark or mark in ID_ENDS:
-            raise self._misread(self._at, f"Expected a value, a name or a set behind {operator}.")
+            raise self._misread(self._at, f"Expected a value, a name or a set after {operator}.")
         found = self._number_with_commas() or self._argument(bracket, "Where", ID_ENDS)
         is_quoted = self._text[found.start] in QUOTES
         return Clause(route, operator, Words(found.text, self._passed(found), is_quoted))

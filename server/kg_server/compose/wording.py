@@ -43,16 +43,16 @@ def second(function: Function) -> str:
 
 def unclosed(function: Function) -> str:
     """Return what is said of a call without its closing bracket."""
-    return f"This bracket of {function} is never closed. Expected {CLOSE} behind its last argument."
+    return f"This bracket of {function} is never closed. Expected {CLOSE} after its last argument."
 
 
 def no_call(name: str, following: str) -> str:
     """Return what is said where a call is expected and a name stands that opens none."""
     function = FUNCTIONS.get(name.lower())
     if function is not None and following == "(":
-        return f"The arguments of {function} stand in square brackets. Expected {OPEN} behind the name."
+        return f"The arguments of {function} go in square brackets. Expected {OPEN} after the name."
     if function is not None:
-        return f"Expected {OPEN} and the arguments behind {function}."
+        return f"Expected {OPEN} and the arguments after {function}."
     if name.lower() in _QUERIES:
         return f"This is not an expression: the tool Sparql takes queries. Expected a call here, such as {_SHAPES}."
     return f"Expected a call here, such as {_SHAPES}."

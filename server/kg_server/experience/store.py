@@ -171,5 +171,5 @@ class ExperienceStore:
     def _damaged(self, reason: str) -> InvalidSource:
         return InvalidSource(
             f"The file of solved questions {self._path.name} cannot be used: {reason}. Nothing was deleted. Move it "
-            "out of the data folder to begin anew."
+            "out of the data folder to start again."
         )

@@ -164,7 +164,7 @@ def _find_value(look: _Look, number: int, value: Value, page: FeaturePage, graph
         look.tails[number] = alike[0]
     elif alike:
         shown = " or ".join(shown_literal(literal, prefixes) for literal in alike[:3])
-        look.unclear[number] = f"several values have this text. Write the one that is meant whole: {shown}."
+        look.unclear[number] = f"several values have this text. Write the one that is meant in full: {shown}."
     elif len(page.features) < page.total.value:
         look.unchecked[number] = _TOO_MANY_VALUES
 

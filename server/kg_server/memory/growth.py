@@ -72,7 +72,7 @@ def _take_end(connection: Connection, memory: MemoryRow, node: Node) -> tuple[in
 
 def _damaged(memory: MemoryRow, what: str) -> InvalidSource:
     return InvalidSource(
-        f"Nothing was kept: {what} of this memory (number {memory.number} in the memory file) is damaged, that is, not "
-        "what was written. memory-read shows what is whole; append that, and these triples, without a handle to begin "
+        f"Nothing was kept: {what} of this memory (number {memory.number} in the memory file) is damaged: it is not "
+        "what was written. memory-read shows what is intact; append that, and these triples, without a handle to begin "
         "another memory."
     )

@@ -183,7 +183,7 @@ def read_tail(text: str, prefixes: Prefixes, *, plain: bool = True) -> tuple[Men
     try:
         return _mentions(text, prefixes, "entity"), _plain(text)
     except InvalidRequest as error:
-        refusal = f'{error} A literal tail stands in quotes, "like this".'
+        refusal = f'{error} Put a literal tail in quotes, "like this".'
         value = _plain(text, refusal) if plain else None
         if value is None:
             raise InvalidRequest(refusal) from error

@@ -197,7 +197,7 @@ def damaged(path: Path, reason: str) -> InvalidSource:
     """Return the error for a file that is damaged as a whole."""
     return InvalidSource(
         f"The memory file {path.name} is damaged ({reason}). Nothing was deleted. Stop the servers that use it and "
-        f"move it out of the data folder together with {path.name}-wal to begin anew; `sqlite3 {path.name} .recover` "
+        f"move it out of the data folder together with {path.name}-wal to start again; `sqlite3 {path.name} .recover` "
         "saves what can be read."
     )
 

@@ -22,7 +22,7 @@ Floats: TypeAlias = npt.NDArray[np.float32]
 
 AWAY: Final = "the embedding service does not answer now; kg-sextant doctor says why"
 """What is said where letters stand in for a service, in words that can stand in brackets."""
-BUSY: Final = "the embedding model is busy now; the same question a little later compares meanings"
+BUSY: Final = "the embedding model is busy now; ask again a little later to compare meanings"
 """What is said where they stand in because others have the model."""
 _THREADED: Final = 4_000
 """From how many far ends on it is worth a thread to add up vectors."""
@@ -126,7 +126,7 @@ class HurriedScorer:
             scores = await self._scorer.score(asked, around, edges)
         self._left_s -= anyio.current_time() - began
         if scores is None:
-            raise ModelBusy("The embedding model does not come to an end in time. Ask again in a moment.")
+            raise ModelBusy("The embedding model did not answer in time. Ask again in a moment.")
         return scores
 
 

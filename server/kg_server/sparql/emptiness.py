@@ -122,8 +122,8 @@ class _Search:
         if not before:
             return f"Nothing matches {shown}."
         if element.kind not in {"filter", "values"} and await self._holds([element]):
-            return f"What stands before it has matches, and so has {shown} by itself, but not together."
-        return f"What stands before it has matches; {shown} leaves none."
+            return f"The part before it has matches, and so has {shown} by itself, but not together."
+        return f"The part before it has matches; {shown} leaves none."
 
     async def _meaning(self, element: Element, before: Sequence[Element]) -> tuple[Knowledge, str]:
         """Return what it means that a part leaves nothing: a condition says no of what its opposite holds of."""

@@ -132,7 +132,7 @@ def _without(outline: Outline, uses: list[int], of: str, edits: Edits) -> str:
             for at in set(here).intersection(uses):
                 edits.instead[at] = "" if there else f"?{of}"
                 there = True
-    return f"?{of}{_SUFFIX} stands beside the id in ?{of}."
+    return f"?{of}{_SUFFIX} is shown beside the id in ?{of}."
 
 
 def _label(vocabulary: Vocabulary, subject: str, variable: str) -> str:

@@ -30,7 +30,7 @@ MAX_NAMES: Final = 50
 """How many names one query may hold."""
 
 _SHOWN_ERRORS: Final = 3
-_ONE_ONLY: Final = "Only one id can stand here: give that of the one that is meant."
+_ONE_ONLY: Final = "Only one id is allowed here: write that of the one you mean."
 
 Sort: TypeAlias = Choice["entity", "class", "relation"]
 
@@ -91,7 +91,7 @@ def _check_places(query: str, outline: Outline) -> None:
     placed = {place.token for place in outline.places}
     for number, token in enumerate(outline.tokens):
         if token.kind == "name" and number not in placed:
-            raise MisreadExpression(query, token.at, "A name cannot stand here, where no id of the graph can.")
+            raise MisreadExpression(query, token.at, "A name is not allowed here, where no id of the graph is.")
     if len(placed) > MAX_NAMES:
         raise InvalidRequest(f"A query holds at most {MAX_NAMES} names; this one has {len(placed)}. Split it.")
 

@@ -90,5 +90,5 @@ def _check_name(query: str, before: Token | None, token: Token) -> None:
         raise MisreadExpression(
             query,
             token.at,
-            'A name cannot stand behind a text. The tag of a language has no quotation marks: "Tokyo"@en.',
+            'A name cannot follow a text. The tag of a language has no quotation marks: "Tokyo"@en.',
         )

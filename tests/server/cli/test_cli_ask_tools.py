@@ -77,7 +77,7 @@ def test_a_model_that_makes_no_call_is_asked_by_oda(cli: CommandLine, graph: str
         run = cli.run("ask", QUESTION, *options, service.url)
     assert (run.code, len(service.asked)) == (5, 3)
     assert "calls none of the functions" in run.err
-    assert "llm_tools=false spares the attempt" in run.err
+    assert "llm_tools=false skips the attempt" in run.err
 
 
 def test_a_setting_says_that_a_model_calls_no_functions(cli: CommandLine, graph: str) -> None:

@@ -185,7 +185,7 @@ def test_a_folder_that_holds_something_else_is_left_as_it_is(cli: CommandLine, t
     strange.write_text("precious", encoding="utf-8")
     graph, store = str(write_graph(tmp_path)), str(tmp_path / "store")
     run = cli.run("subgraph", "--graph", graph, "--entities", ids(tmp_path, "Q1490"), "--out", store, *more)
-    assert (run.code, "holds thesis.txt, which is of no extraction. Move it away" in run.err) == (2, True)
+    assert (run.code, "holds thesis.txt, which is not part of one. Move it away" in run.err) == (2, True)
     assert strange.read_text(encoding="utf-8") == "precious"
 
 

@@ -62,7 +62,7 @@ def test_an_unwritable_home_is_no_reason_to_stop(
     (tmp_path / "config.toml").write_text("", encoding="utf-8")
     run = cli.run("call", "Degree", "entity=Q17", "--graph", str(write_graph(tmp_path)))
     assert (run.code, run.out.splitlines()[0][:11]) == (0, "Japan (Q17)")
-    assert "cannot be written, so that" in run.err
+    assert "cannot be written; " in run.err
     assert "Set cache_folder and data_folder to folders that can be written." in run.err
 
 

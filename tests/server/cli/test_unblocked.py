@@ -36,7 +36,7 @@ def test_what_nobody_reads_is_dropped_and_counted() -> None:
         reader.join()
     text, _, told = received[0].rpartition("x")
     assert MAX_HELD / 2 < len(text) < MAX_HELD * 2
-    assert told.endswith(" pieces of the log were dropped here, since nobody read it.\n")
+    assert told.endswith(" parts of the log were dropped here, because nothing read it.\n")
 
 
 def test_the_end_does_not_wait_for_a_reader_that_never_comes() -> None:
