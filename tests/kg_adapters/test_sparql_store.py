@@ -122,3 +122,10 @@ async def test_the_sample_has_as_many_statements_in_both_parts(tmp_path: Path, s
     index = sample_files.index
     folder = await ensure_sparql_store(tmp_path, index)
     assert len(pyoxigraph.Store.read_only(str(folder))) == sum(1 for _ in statements(index)) == 200_190
+
+
+async def test_a_text_that_no_parser_takes_as_a_line_can_be_asked_for(tmp_path: Path) -> None:
+    builder, text = IndexBuilder(Vocabulary()), "x" * (17 << 20)
+    builder.add_feature("http://x/a", "http://x/text", text, XSD_STRING.value, None)
+    folder = await ensure_sparql_store(tmp_path, builder.finish())
+    assert quads(folder) == {("<http://x/a>", "<http://x/text>", f'"{text}"')}

@@ -10,19 +10,17 @@ from pathlib import Path
 from typing import Final
 
 import anyio.to_thread
-import pyoxigraph
 from filelock import FileLock, Timeout
 
 from kg_adapters.errors import BackendError, BackendTimeout
 from kg_adapters.local.index import GraphIndex
-from kg_adapters.local.rows import load_lines
-from kg_adapters.local.seal import find_changed_oxigraph, find_cut_oxigraph, seal_oxigraph
+from kg_adapters.local.rows import Row, line_of
+from kg_adapters.local.seal import find_changed_oxigraph, find_cut_oxigraph
+from kg_adapters.local.sparql_part import sparql_part
 from kg_adapters.local.store import OXIGRAPH_FOLDER
-from kg_adapters.terms import XSD_STRING
 
 MAX_BUILD_S: Final = 600.0
 _CHUNK: Final = 50_000
-_ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
 
 
 async def ensure_sparql_store(
@@ -87,14 +85,11 @@ def _build(target: Path, index: GraphIndex, go_on: Callable[[], None]) -> None:
         shutil.rmtree(left_over)
     with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as temporary:
         building = Path(temporary) / OXIGRAPH_FOLDER
-        store = pyoxigraph.Store(building)
-        lines = statements(index)
-        while chunk := list(islice(lines, _CHUNK)):
-            go_on()
-            load_lines(store, chunk)
-        store.flush()
-        del store
-        seal_oxigraph(building)
+        rows = _rows(index)
+        with sparql_part(building) as add:
+            while chunk := list(islice(rows, _CHUNK)):
+                go_on()
+                add(chunk)
         if target.exists():
             target.rename(Path(temporary) / "damaged")
         building.rename(target)
@@ -102,34 +97,29 @@ def _build(target: Path, index: GraphIndex, go_on: Callable[[], None]) -> None:
 
 def statements(index: GraphIndex) -> Iterator[str]:
     """Yield all that an index says, as lines of N-Triples."""
-    nodes = [
-        key if key.startswith("_:") else f"<{key}>" for key in map(index.nodes.__getitem__, range(len(index.nodes)))
-    ]
-    relations = [f"<{index.relations[number]}>" for number in range(len(index.relations))]
+    return map(line_of, _rows(index))
+
+
+def _rows(index: GraphIndex) -> Iterator[Row]:
+    nodes = list(map(index.nodes.__getitem__, range(len(index.nodes))))
+    relations = list(map(index.relations.__getitem__, range(len(index.relations))))
     yield from _edges(index, nodes, relations)
     yield from _features(index, nodes, relations)
 
 
-def _edges(index: GraphIndex, nodes: list[str], relations: list[str]) -> Iterator[str]:
+def _edges(index: GraphIndex, nodes: list[str], relations: list[str]) -> Iterator[Row]:
     table = index.out
     for number, node in enumerate(nodes):
         for group in range(table.groups[number], table.groups[number + 1]):
-            start = f"{node} {relations[table.relations[group]]} "
+            relation = relations[table.relations[group]]
             for tail in table.neighbors[table.starts[group] : table.starts[group + 1]].tolist():
-                yield f"{start}{nodes[tail]} .\n"
+                yield node, relation, nodes[tail], None, None
 
 
-def _features(index: GraphIndex, nodes: list[str], relations: list[str]) -> Iterator[str]:
+def _features(index: GraphIndex, nodes: list[str], relations: list[str]) -> Iterator[Row]:
     table = index.features
     for number, node in enumerate(nodes):
         for row in range(table.starts[number], table.starts[number + 1]):
-            value = table.values[row].translate(_ESCAPES)
-            yield f'{node} {relations[table.relations[row]]} "{value}"{_suffix(index, row)} .\n'
-
-
-def _suffix(index: GraphIndex, row: int) -> str:
-    language = int(index.features.languages[row])
-    if language >= 0:
-        return f"@{index.languages[language]}"
-    datatype = index.datatypes[int(index.features.datatypes[row])]
-    return "" if datatype == XSD_STRING.value else f"^^<{datatype}>"
+            language, datatype = int(table.languages[row]), index.datatypes[int(table.datatypes[row])]
+            tag = index.languages[language] if language >= 0 else None
+            yield node, relations[table.relations[row]], table.values[row], datatype, tag

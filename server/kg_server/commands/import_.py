@@ -32,6 +32,9 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
     skip_errors: Annotated[
         bool, typer.Option("--skip-errors", help="Leave out statements that cannot be read.")
     ] = False,
+    no_sparql: Annotated[
+        bool, typer.Option("--no-sparql", help="Leave what Sparql needs to the first query that asks for it.")
+    ] = False,
     graph_names: Annotated[
         list[str] | None, typer.Option("--graph-name", metavar="IRI", help="Only this named graph; may be repeated.")
     ] = None,
@@ -90,6 +93,7 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
     options = replace(
         _usual_options(settings),
         skip_errors=skip_errors,
+        sparql=not no_sparql,
         graphs=tuple(graph_names or ()),
         relations=tuple(part.strip() for part in (relations or "").split(",") if part.strip()),
         id_column=id_column,

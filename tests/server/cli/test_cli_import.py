@@ -41,6 +41,16 @@ def test_an_imported_store_answers_under_its_own_name(cli: CommandLine, tmp_path
     assert "islands" in (store / "store.json").read_text(encoding="utf-8")
 
 
+def test_an_import_may_leave_what_sparql_needs_to_the_first_query(cli: CommandLine, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    assert cli.run("import", str(write_graph(tmp_path)), "--to", str(store), "--no-sparql").code == 0
+    assert not (store / "oxigraph").exists()
+    query = "query=SELECT (COUNT(*) AS ?n) { ?s ?p ?o }"
+    run = cli.run("call", "Sparql", query, "--graph", str(store))
+    assert (run.code, (store / "oxigraph").is_dir()) == (0, True)
+    assert "7" in run.out
+
+
 def test_a_syntax_error_ends_with_1_and_its_place(cli: CommandLine, tmp_path: Path) -> None:
     broken = tmp_path / "broken.nt"
     broken.write_text("<http://a> <http://b> <http://c> .\n<http://a> <http://b> .\n", encoding="utf-8")
