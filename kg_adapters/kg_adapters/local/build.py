@@ -6,6 +6,7 @@ from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -41,6 +42,11 @@ from kg_adapters.local.store import (
 from kg_adapters.local.swap import exclusively, replacing
 from kg_adapters.local.text_index import build_text_index
 from kg_adapters.progress import OnProgress, Progress, Stage, ignore_progress
+
+LATER_LISTS: Final = (
+    "SPARQL's part will be made of what the other tools see, with lists unfolded; import without --no-sparql to query "
+    "them as they are written."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +144,8 @@ class _Import:
         write_profile(folder, index, self._vocabulary)
         self._steps.tell("saving")
         write_store_info(folder, self._info(folder, index, counts))
-        naming = naming_of(index)
-        return ImportReport(
-            folder, counts, self._reader.skipped, tuple(self._reader.problems), naming, tuple(self._reader.notes)
-        )
+        notes = (*self._reader.notes, *([] if self._options.sparql or not len(index.lists.groups) else [LATER_LISTS]))
+        return ImportReport(folder, counts, self._reader.skipped, tuple(self._reader.problems), naming_of(index), notes)
 
     def _write_index(self, folder: Path) -> Counts:
         builder = self._read(folder)

@@ -111,7 +111,7 @@ def _edges(index: GraphIndex, nodes: list[str], relations: list[str]) -> Iterato
     table = index.out
     for number, node in enumerate(nodes):
         for group in range(table.groups[number], table.groups[number + 1]):
-            relation = relations[table.relations[group]]
+            relation = relations[int(table.relations[group])]
             for tail in table.neighbors[table.starts[group] : table.starts[group + 1]].tolist():
                 yield node, relation, nodes[tail], None, None
 
