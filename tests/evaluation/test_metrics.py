@@ -191,6 +191,23 @@ def outcome(
     )
 
 
+@pytest.mark.parametrize(
+    ("prediction", "right"),
+    [
+        ("Weimar", 1.0),
+        ("So it is {weimar}.", 1.0),
+        ("Weimar, Jena", 1.0),
+        ("{Weimar, Jena}", 1.0),
+        ("Weimar is one", 0.0),
+        ("{Weimar, Erfurt}", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_exact_is_the_whole_text_or_what_stands_in_braces(prediction: str, right: float) -> None:
+    record = Record("1", "Which towns?", (Gold("Weimar"), Gold("Jena")))
+    assert score(Outcome(record, prediction, status="answered"), "exact") == right
+
+
 async def test_a_judge_sees_question_prediction_and_what_is_right() -> None:
     llm = ScriptedLlm(["Yes", "Perhaps"])
     assert [await judge(outcome("1", "A"), llm), await judge(outcome("2", "b"), llm)] == ["yes", "unreadable"]

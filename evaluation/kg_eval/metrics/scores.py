@@ -63,11 +63,16 @@ def published_tog_em(outcomes: Iterable[Outcome]) -> dict[str, float]:
 
 
 def _exact(outcome: Outcome) -> bool:
-    return any(fold(outcome.prediction) == fold(name) for gold in outcome.record.golds for name in gold.names)
+    names = (name for gold in outcome.record.golds for name in gold.names)
+    return fold(tog_em.in_braces(outcome.prediction)) in {*map(fold, names), fold(_joined(outcome))}
 
 
 def _rouge(outcome: Outcome) -> float:
-    return rouge_l(tog_em.in_braces(outcome.prediction), ", ".join(each.text for each in outcome.record.golds))
+    return rouge_l(tog_em.in_braces(outcome.prediction), _joined(outcome))
+
+
+def _joined(outcome: Outcome) -> str:
+    return ", ".join(each.text for each in outcome.record.golds)
 
 
 _SCORES: Final[Mapping[MetricName, Callable[[Outcome], float]]] = {
