@@ -116,6 +116,8 @@ def test_runs_that_differ_in_one_number_are_a_line() -> None:
     assert re.findall(r"<title>hops (\S+): ([\d.]+) ", svg) == [("1", "0.00"), ("2", "50.00"), ("3", "100.00")]
     assert 'points="60.0,350.0 320.0,200.0 580.0,50.0"' in svg
     assert "<title>qald10, oda, gpt-4, manner=paper: tog-em over hops, entities given</title>" in svg
+    wider = sweeps_of([run_of("oda", "right", settings=(f"hops={n}", f"model={'m' * 80}")) for n in (1, 2)])
+    assert [re.findall(r'svg" width="(\d+)"', each) for each in (svg, *wider.values())] == [["620"], ["1260"]]
     assert sweeps_of(runs[:1]) == sweeps_of([runs[0], runs[0]]) == sweeps_of([runs[0], runs[3]]) == {}
 
 

@@ -13,6 +13,8 @@ _WIDTH: Final = 520
 _TOP: Final = 50
 _HEIGHT: Final = 300
 _COLOR: Final = "#2b6cb0"
+_LETTER: Final = 9
+"""How wide a letter of the title is at most, on average."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ def line_as_svg(title: str, parameter: str, points: Sequence[Point]) -> str:
     def x(at: float) -> float:
         return _LEFT + _WIDTH * (at - least) / (most - least)
 
-    size = f'width="{_LEFT + _WIDTH + 40}" height="{bottom + 60}"'
+    size = f'width="{max(_LEFT + _WIDTH + 40, _LETTER * len(title))}" height="{bottom + 60}"'
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="13">',
         f"<title>{escape(title)}</title>",
