@@ -106,6 +106,27 @@ def test_wrong_use_is_said_in_a_sentence(cli: CommandLine, tmp_path: Path) -> No
     assert (bad.code, "bad.jsonl, line 1: question: it is missing." in bad.err) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "kept"),
+    [
+        (("--method", "tog", "--reflector", "r"), 2, None),
+        (("--method", "oda", "--reflector", "r"), 2, None),
+        (("--method", "oda", "--set", "manner=paper", "--reflector", "r", "--sample", "1"), 0, "r"),
+        (("--method", "direct"), 0, ""),
+    ],
+)
+def test_a_model_that_reflects_is_taken_where_a_method_asks_it(
+    cli: CommandLine, tmp_path: Path, words: tuple[str, ...], code: int, kept: str | None
+) -> None:
+    graph, data = str(write_story(tmp_path, TOKYO)), str(questions(tmp_path, 1))
+    out = tmp_path / "out"
+    with serving_model(*[ANSWER] * 20) as service:
+        common = ("--benchmark", "jsonl", "--data", data, "--graph", graph, "--model", "m", "--base-url", service.url)
+        run = cli.run("eval", "run", *common, *words, "--out", str(out), KG_SEXTANT_REFLECTOR_LLM="r")
+    assert (run.code, "asks no model to reflect. graph-counselor does" in run.err) == (code, code == 2)
+    assert kept is None or json.loads((out / "run.json").read_text(encoding="utf-8"))["reflector"] == kept
+
+
 def test_a_run_that_learns_shows_what_it_solved_and_keeps_it_in_its_folder(cli: CommandLine, tmp_path: Path) -> None:
     asked = ["What is the capital of Tokyo?", "Which place is Tokyo's capital city?", "What is the capital of Tokyo??"]
     data = write_rows(tmp_path, "jsonl", [{"question": each, "answers": ["Shinjuku"]} for each in asked])

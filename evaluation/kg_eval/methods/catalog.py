@@ -49,6 +49,11 @@ def method_of(name: MethodName, written: Sequence[str]) -> Method:
     return _METHODS[name](written)
 
 
+def reflects(method: Method) -> bool:
+    """Say whether a method asks a model to reflect, which may be another one."""
+    return isinstance(method, OdaMethod | CounselorMethod) and method.settings.reflects
+
+
 def _parameters(kind: type[A], written: Sequence[str]) -> A:
     try:
         return read_parameters(kind, written)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 NO_LIMIT: Final = 10**9
 LEARNED: Final = "learned"
+WHO_REFLECTS: Final = "graph-counselor does, with reflections above 0, and oda with --set manner=paper."
 
 evaluate = typer.Typer(help="Run benchmarks on your own model and graph.", no_args_is_help=True)
 add_reports(evaluate)
@@ -79,6 +80,10 @@ def run_benchmark(  # noqa: PLR0913, PLR0917 - one argument for each option
         settings=tuple(parameters or ()),
         learn=learn,
     )
+    if plan.reflector and not _reflects(plan):
+        if reflector is not None:
+            raise InvalidRequest(f"--reflector {reflector!r}: {method} asks no model to reflect. {WHO_REFLECTS}")
+        plan = plan.model_copy(update={"reflector": ""})
     import anyio
 
     failed = anyio.run(_run, settings, plan, out, at_once, called.secrecy.redactor)
@@ -98,6 +103,16 @@ def _plan(**fields: object) -> "RunPlan":
         first = error.errors(include_url=False)[0]
         flag, problem = str(first["loc"][0]), in_plain_words(first["msg"])
         raise InvalidRequest(f"--{flag} {fields[flag]!r}: {problem}.") from error
+
+
+def _reflects(plan: "RunPlan") -> bool:
+    from kg_agents.llm import AgentError
+    from kg_eval.methods.catalog import method_of, reflects
+
+    try:
+        return reflects(method_of(plan.method, plan.settings))
+    except AgentError as error:
+        raise failure(error) from error
 
 
 @evaluate.command("suite")
