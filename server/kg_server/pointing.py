@@ -17,12 +17,14 @@ class MisreadExpression(InvalidRequest):
         text: The expression or query.
         position: The index of the character that is at fault; the length of the text stands for its end.
         problem: What is wrong, and what was expected, in full sentences.
+        named: What of the text the problem quotes: where it stands there once, nothing points at it as well.
     """
 
-    def __init__(self, text: str, position: int, problem: str) -> None:
+    def __init__(self, text: str, position: int, problem: str, named: str = "") -> None:
         self.position = position
         self.problem = problem
-        super().__init__(f"{problem}\n{pointed(text, position)}")
+        plain = named and text.count(named) == 1
+        super().__init__(problem if plain else f"{problem}\n{pointed(text, position)}")
 
 
 def pointed(text: str, position: int) -> str:

@@ -164,10 +164,9 @@ async def test_an_unknown_name_at_a_node_with_nothing_or_with_much_says_so(
     tokyo: LocalAdapter, sample: LocalAdapter
 ) -> None:
     assert "instance of (wdt:P31) has no relations." in await refused(tokyo, "Neighbor[wdt:P31, colour]")
-    assert " and 8 more.\nNeighbor" in await refused(sample, "Neighbor[Q1490, zzzz]")
-    assert (await refused(tokyo, "Neighbor[Minus[Q17, Q17], zzzz]")).startswith(
-        "No relation of this graph is called 'zzzz'.\nNeighbor"
-    )
+    assert (await refused(sample, "Neighbor[Q1490, zzzz]")).endswith(" and 8 more.")
+    nothing = await refused(tokyo, "Neighbor[Minus[Q17, Q17], zzzz]")
+    assert nothing == "No relation of this graph is called 'zzzz'."
 
 
 async def test_what_starts_from_nothing_gives_nothing(star: WithoutSets) -> None:

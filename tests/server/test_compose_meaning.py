@@ -110,7 +110,7 @@ async def test_a_class_is_read_in_the_plural_and_with_a_slip(cities: LocalAdapte
 async def test_what_names_no_class_is_refused_with_the_way_to_all(cities: LocalAdapter) -> None:
     text = await refused(cities, "Type[flower]")
     assert text.startswith("No entity matches 'flower'. ")
-    assert "Schema lists the classes.\nType[flower]\n     ^" in text
+    assert text.endswith(" Schema lists the classes.")
     assert "is not a class here: it has no instances. Schema" in await refused(cities, "Type[Turm]")
 
 

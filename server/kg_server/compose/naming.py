@@ -75,7 +75,7 @@ class Naming:
         found = self._identities[words.text]
         if not found.named:
             problem = f"{await self._refusal(found, is_id=is_id)}{await self._longer(words)}"
-            raise MisreadExpression(self._text, words.span.start, problem)
+            raise MisreadExpression(self._text, words.span.start, problem, words.text)
         if len(found.nodes) == 1:
             self.heard.given.update(found.nodes)
         if found.match == "close" or found.named[0].matched_by != "id":
@@ -114,7 +114,7 @@ class Naming:
         try:
             found = await class_named(self._graph, owner.text)
         except UnknownName as error:
-            raise MisreadExpression(self._text, owner.span.start, f"{error} {_CLASSES}") from error
+            raise MisreadExpression(self._text, owner.span.start, f"{error} {_CLASSES}", owner.text) from error
         except KGError as error:
             raise MisreadExpression(self._text, owner.span.start, str(error)) from error
         if found.how:

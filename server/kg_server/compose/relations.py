@@ -223,7 +223,7 @@ class Routes:
             except (InvalidRequest, UnknownRelation) as error:
                 problem = error
         advice = _advice(leg.name.text, sort) if strict else ""
-        raise MisreadExpression(self._text, leg.name.span.start, f"{problem}{advice}") from problem
+        raise MisreadExpression(self._text, leg.name.span.start, f"{problem}{advice}", leg.name.text) from problem
 
     async def _called(self, leg: Leg, sort: Sort, nodes: tuple[Node, ...]) -> Iri:
         direction: EdgeDirection = "in" if leg.mark == "-" else "out"
