@@ -21,7 +21,7 @@ QUESTION = "What is the capital of Japan?"
 OTHER = "What is the capital of France?"
 CALLS: Mapping[str, tuple[Mapping[str, object], Mapping[str, object]]] = {
     "Retrieve": ({"text": "Tokyo"}, {"text": "Paris"}),
-    "Retrieve, a name with a slip": ({"text": "Tokoy"}, {"text": "Pariss"}),
+    "Retrieve, a misspelled name": ({"text": "Tokoy"}, {"text": "Pariss"}),
     "GetNeighbor": ({"entity": "Q1490"}, {"entity": "Q90"}),
     "GetNeighbor, a hub": ({"entity": "Q30", "direction": "in"}, {"entity": "Q183", "direction": "in"}),
     "Feature": ({"entity": "Q1490"}, {"entity": "Q90"}),
