@@ -60,9 +60,10 @@ def _has_pip() -> bool:
 
 
 def _steps(*, dev: bool) -> "list[list[str]]":
-    # The pip of an old Python knows no dependency groups, and a build in isolation would not be pinned.
-    project = ["--no-build-isolation", "--editable", "."]
-    return [["--upgrade", "pip", "hatchling"], [*project, "--group", "dev"] if dev else project]
+    # The pip of an old Python knows no dependency groups, and a build in isolation would not be pinned. A check comes as
+    # source alone, and the setuptools of an old Python makes no wheel of it.
+    builders, project = ["--upgrade", "pip", "hatchling"], ["--no-build-isolation", "--editable", "."]
+    return [[*builders, "setuptools"], [*project, "--group", "dev"]] if dev else [builders, project]
 
 
 def _create() -> bool:

@@ -16,7 +16,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
         python = Path(folder) / "bin" / "python"
-        _run(python, "install", "--quiet", "--upgrade", "pip", "hatchling")
+        _run(python, "install", "--quiet", "--upgrade", "pip", "hatchling", "setuptools")
         _run(python, "install", "--quiet", "--no-build-isolation", "--editable", ".[eval]", "--group", "dev")
         frozen = _run(python, "freeze", "--all", "--exclude-editable")
     TARGET.write_text(_pinned(frozen), encoding="utf-8")
@@ -29,7 +29,7 @@ def _pinned(frozen: str) -> str:
     lines: list[str] = []
     for line in frozen.splitlines():
         name, _, version = line.partition(" @ ")[0].partition("==")
-        if version and not name.startswith("#") and name != "setuptools":
+        if version and not name.startswith("#"):
             lines.append(f"{name}=={version}")
     return "".join(f"{line}\n" for line in sorted(lines, key=str.lower))
 
