@@ -60,8 +60,8 @@ def _has_pip() -> bool:
 
 
 def _steps(*, dev: bool) -> "list[list[str]]":
-    # The pip of an old Python knows no dependency groups, and a build in isolation would not be pinned. A check comes as
-    # source alone, and the setuptools of an old Python makes no wheel of it.
+    # The pip of an old Python knows no dependency groups, and a build in isolation would not be pinned. One of the
+    # checks comes as source alone, and the setuptools of an old Python makes no wheel of it.
     builders, project = ["--upgrade", "pip", "hatchling"], ["--no-build-isolation", "--editable", "."]
     return [[*builders, "setuptools"], [*project, "--group", "dev"]] if dev else [builders, project]
 

@@ -42,7 +42,11 @@ class StringTable:
 
     def find(self, key: str) -> int | None:
         """Return the index of a string in a table sorted by code point, or None."""
-        wanted = key.encode()
+        place = self.lower_bound(key.encode())
+        return place if place < len(self) and self[place] == key else None
+
+    def lower_bound(self, wanted: bytes) -> int:
+        """Return how many strings of a sorted table come before one, given in UTF-8."""
         low, high = 0, len(self)
         while low < high:
             middle = (low + high) // 2
@@ -50,7 +54,7 @@ class StringTable:
                 low = middle + 1
             else:
                 high = middle
-        return low if low < len(self) and self[low] == key else None
+        return low
 
 
 @dataclass(frozen=True, slots=True)
