@@ -15,6 +15,7 @@ import numpy as np
 
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.folding import fold
+from kg_adapters.local.growing import Storage
 from kg_adapters.local.index import GraphIndex, Longs
 from kg_adapters.local.names import bare_relations, name_nodes
 from kg_adapters.protocol import KGAdapter
@@ -71,7 +72,7 @@ class _Names:
         self._dice = dice
         self._labels = _bearers(index, Vocabulary().labels)
         self._aliases = _bearers(index, Vocabulary().aliases)
-        table = name_nodes(index, Vocabulary()).names
+        table = name_nodes(index, Vocabulary(), Storage()).names
         self._taken = frozenset(table[number] for number in range(len(table)))
         self._called: defaultdict[str, frozenset[Node]] = defaultdict(frozenset)
         for name, bearers in (*self._labels.items(), *self._aliases.items()):

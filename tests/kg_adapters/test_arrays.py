@@ -2,17 +2,26 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
+from itertools import zip_longest
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kg_adapters.errors import InvalidSource
 from kg_adapters.labels import RDF_TYPE, Vocabulary
 from kg_adapters.local.array_files import ArrayFiles
 from kg_adapters.local.arrays import IndexBuilder
-from kg_adapters.local.index import EdgeTable, GraphIndex, LinkTable, StringTable, open_index, save_index
+from kg_adapters.local.collections import RDF
+from kg_adapters.local.growing import GrowingArray, Room, Storage
+from kg_adapters.local.index import EdgeTable, GraphIndex, LinkTable, StringTable, open_index
+from kg_adapters.local.rows import Row
+from kg_adapters.local.sorted_texts import merge_tables
 from kg_adapters.terms import Iri, Literal
 
 Edge: TypeAlias = tuple[str, str, str]
@@ -38,13 +47,15 @@ FEATURES = st.lists(
 )
 
 
-def build(edges: Iterable[Edge], features: Iterable[Feature] = ()) -> GraphIndex:
-    builder = IndexBuilder(Vocabulary())
+def build(
+    edges: Iterable[Edge], features: Iterable[Feature] = (), storage: Storage | None = None, *, unfold: bool = False
+) -> GraphIndex:
+    builder = IndexBuilder(Vocabulary(), storage)
     for edge in edges:
         builder.add_edge(*edge)
     for feature in features:
         builder.add_feature(*feature)
-    return builder.finish()
+    return builder.finish(unfold=unfold)
 
 
 def texts(table: StringTable) -> list[str]:
@@ -160,21 +171,110 @@ def test_the_ids_are_32_bit_and_the_positions_64_bit_numbers() -> None:
     assert {array.dtype for array in positions} == {np.dtype(np.int64)}
 
 
-def saved(folder: Path, index: GraphIndex) -> GraphIndex:
+def saved(folder: Path, edges: Iterable[Edge], features: Iterable[Feature]) -> GraphIndex:
     (folder / "index").mkdir()
-    save_index(index, folder / "index")
+    build(edges, features, Storage(folder / "index"))
     return open_index(ArrayFiles(folder, "index"))
 
 
 def test_an_index_of_nothing_can_be_saved_and_opened(tmp_path: Path) -> None:
-    index = saved(tmp_path, build([]))
+    index = saved(tmp_path, [], [])
     assert (len(index.nodes), len(index.relations), len(index.out.neighbors), len(index.labels)) == (0, 0, 0, 0)
     assert index.nodes.find("http://e/a") is None
 
 
 def test_an_opened_index_says_what_was_saved(tmp_path: Path) -> None:
-    built = build([("http://e/a", "http://e/r", "http://e/b")], [("http://e/a", LABEL, "A", STRING, "en")])
-    opened = saved(tmp_path, built)
+    edges, features = [("http://e/a", "http://e/r", "http://e/b")], [("http://e/a", LABEL, "A", STRING, "en")]
+    opened = saved(tmp_path, edges, features)
     assert edges_of(opened, opened.into) == [("http://e/b", "http://e/r", "http://e/a")]
     assert features_of(opened) == [("http://e/a", LABEL, "A", STRING, "en")]
     assert opened.labels.tolist() == [0, -1]
+
+
+def arrays_of(table: object) -> dict[str, list[object]]:
+    """All arrays of an index or of a table in it, by name."""
+    found: dict[str, list[object]] = {}
+    for item in fields(table) if is_dataclass(table) else ():
+        value = getattr(table, item.name)
+        inner = {"": value.tolist()} if isinstance(value, np.ndarray) else arrays_of(value)
+        found.update({f"{item.name}.{name}": numbers for name, numbers in inner.items()})
+    return found
+
+
+LISTED = st.lists(
+    st.tuples(
+        st.sampled_from(["_:l0", "_:l1", "_:l2", "http://e/a"]),
+        st.sampled_from([f"{RDF}first", f"{RDF}rest", f"{RDF}_1", "http://e/r"]),
+        st.sampled_from(["_:l0", "_:l1", "_:l2", f"{RDF}nil", "http://e/a", "http://e/b"]),
+    ),
+    max_size=12,
+)
+NUMBERED = st.lists(
+    st.tuples(
+        st.sampled_from(["_:l0", "_:l1", "_:l2"]),
+        st.just(f"{RDF}first"),
+        st.sampled_from(["1", "2.5"]),
+        st.just("http://www.w3.org/2001/XMLSchema#decimal"),
+        st.none(),
+    ),
+    max_size=3,
+)
+
+
+@settings(derandomize=True, deadline=None)
+@given(EDGES, FEATURES, LISTED, NUMBERED, st.integers(1, 5), st.integers(1, 9))
+def test_with_little_room_the_index_is_the_same(
+    edges: list[Edge],
+    features: list[Feature],
+    listed: list[Edge],
+    numbered: list[Feature],
+    most_texts: int,
+    most_rows: int,
+) -> None:
+    said = build([*edges, *listed], [*features, *numbered], unfold=True)
+    with TemporaryDirectory() as folder, TemporaryDirectory() as scratch:
+        storage = Storage(Path(folder), Path(scratch), Room(most_texts, most_rows, merged_bytes=300))
+        builder = IndexBuilder(Vocabulary(), storage)
+        # A feature after every edge, so that runs end in the middle of both.
+        for edge, feature in zip_longest([*edges, *listed], [*features, *numbered]):
+            rows: list[Row] = [] if edge is None else [(edge[0], edge[1], edge[2], None, None)]
+            builder.add_rows(rows if feature is None else [*rows, feature])
+        built = arrays_of(builder.finish(unfold=True))
+        assert built == arrays_of(said)
+
+
+SORTED = st.lists(st.lists(st.text("ab\ue000\U0001f600", max_size=4), unique=True).map(sorted), min_size=1, max_size=4)
+
+
+def table_of(lines: Iterable[str]) -> StringTable:
+    strings = Storage().passing_strings()
+    strings.extend([line.encode() for line in lines])
+    return strings.finish()
+
+
+@settings(derandomize=True, deadline=None)
+@given(SORTED, st.integers(1, 3_000))
+def test_merged_tables_hold_each_text_once_and_say_where(tables: list[list[str]], most_bytes: int) -> None:
+    strings = Storage().passing_strings()
+    places = merge_tables([table_of(each) for each in tables], strings, most_bytes)
+    merged = texts(strings.finish())
+    assert merged == sorted({text for each in tables for text in each})
+    assert [[merged[place] for place in own] for own in places] == tables
+
+
+@pytest.mark.parametrize("length", [0, 1, 99_999])
+def test_an_array_that_grew_in_a_file_is_as_numpy_writes_it(tmp_path: Path, length: int) -> None:
+    numbers = np.arange(length, dtype=np.int64)
+    grown = GrowingArray(np.int64, tmp_path / "grown.npy")
+    for piece in np.array_split(numbers, 3):
+        grown.append(piece)
+    assert grown.finish().tolist() == numbers.tolist()
+    np.save(tmp_path / "saved.npy", numbers)
+    assert (tmp_path / "grown.npy").read_bytes() == (tmp_path / "saved.npy").read_bytes()
+
+
+def test_more_texts_than_can_be_numbered_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kg_adapters.local.sorted_texts._MOST_TEXTS", 2)
+    tables = [table_of(each) for each in (["a", "b"], ["c"])]
+    with pytest.raises(InvalidSource, match="more than 2 different names or texts"):
+        merge_tables(tables, Storage().passing_strings(), 100)

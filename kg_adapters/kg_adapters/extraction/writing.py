@@ -13,7 +13,8 @@ from kg_adapters.extraction.walking import Walked
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.arrays import IndexBuilder
 from kg_adapters.local.build import counts_of, own_version
-from kg_adapters.local.index import GraphIndex, save_index
+from kg_adapters.local.growing import Storage
+from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.neighborhood import Neighborhood
 from kg_adapters.local.profile_file import write_profile
 from kg_adapters.local.schema_file import write_schema
@@ -67,7 +68,7 @@ def write_store(collected: Collected, target: Path, tell: OnExtraction) -> Writt
     """
     try:
         with replacing(target) as folder:
-            return _Writing(collected, tell).write(folder, target.name)
+            return _Writing(collected, folder, tell).write(target.name)
     except OSError as error:
         raise InvalidSource(
             f"{target} cannot be written: {error.strerror or error}. Make sure that its disk has room, then run the "
@@ -78,23 +79,23 @@ def write_store(collected: Collected, target: Path, tell: OnExtraction) -> Writt
 class _Writing:
     """The building of one store."""
 
-    def __init__(self, collected: Collected, tell: OnExtraction) -> None:
+    def __init__(self, collected: Collected, folder: Path, tell: OnExtraction) -> None:
         self._collected = collected
         self._vocabulary = collected.plan.vocabulary
-        self._builder = IndexBuilder(self._vocabulary)
+        self._folder = folder
+        (folder / INDEX_FOLDER).mkdir()
+        self._builder = IndexBuilder(self._vocabulary, Storage(folder / INDEX_FOLDER))
         self._tell = tell
         self._names: defaultdict[str, defaultdict[Iri, list[Literal]]] = defaultdict(lambda: defaultdict(list))
         self._values_left_out = Count(0)
 
-    def write(self, folder: Path, name: str) -> Written:
-        """Write everything into an empty folder."""
+    def write(self, name: str) -> Written:
+        """Write everything into the folder, which is empty."""
         self._step("indexing")
         self._add_triples()
         self._add_values()
         self._add_texts()
-        index = self._builder.finish()
-        (folder / INDEX_FOLDER).mkdir()
-        save_index(index, folder / INDEX_FOLDER)
+        index, folder = self._builder.finish(), self._folder
         self._step("searching")
         build_text_index(folder, index, self._vocabulary)
         write_schema(folder, index, self._vocabulary)

@@ -1,6 +1,7 @@
 """An import: from files to a store."""
 
 import os
+import tempfile
 from collections.abc import Sequence
 from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, replace
@@ -14,8 +15,9 @@ from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.array_files import ArrayFiles
 from kg_adapters.local.arrays import IndexBuilder
+from kg_adapters.local.growing import Storage
 from kg_adapters.local.import_options import ImportOptions
-from kg_adapters.local.index import GraphIndex, open_index, save_index
+from kg_adapters.local.index import GraphIndex, open_index
 from kg_adapters.local.names import bare_relations, edges_by_relation
 from kg_adapters.local.namespaces import choose_prefixes
 from kg_adapters.local.naming import Naming, naming_of
@@ -148,17 +150,17 @@ class _Import:
         return ImportReport(folder, counts, self._reader.skipped, tuple(self._reader.problems), naming_of(index), notes)
 
     def _write_index(self, folder: Path) -> Counts:
-        builder = self._read(folder)
-        self._steps.tell("indexing")
-        self._choose_relations()
-        index = builder.finish(self._vocabulary, unfold=True)
-        (folder / INDEX_FOLDER).mkdir()
-        save_index(index, folder / INDEX_FOLDER)
-        return counts_of(index)
+        arrays = folder / INDEX_FOLDER
+        arrays.mkdir()
+        with tempfile.TemporaryDirectory(prefix="scratch-", dir=folder) as scratch:
+            builder = IndexBuilder(self._vocabulary, Storage(arrays, Path(scratch)))
+            self._read(folder, builder)
+            self._steps.tell("indexing")
+            self._choose_relations()
+            return counts_of(builder.finish(self._vocabulary, unfold=True))
 
-    def _read(self, folder: Path) -> IndexBuilder:
+    def _read(self, folder: Path, builder: IndexBuilder) -> None:
         """Read every file once, for the index and for Oxigraph."""
-        builder = IndexBuilder(self._vocabulary)
         part = sparql_part(folder / OXIGRAPH_FOLDER) if self._options.sparql else nullcontext(_add_nowhere)
         with part as add_for_sparql:
             for file in self._files:
@@ -168,7 +170,6 @@ class _Import:
                 self._steps.done += self._states[file.path].size
             self._reader.check_graphs()
             add_for_sparql(builder.add_plain_labels())
-        return builder
 
     def _read_part(self, part: Source, builder: IndexBuilder, add_for_sparql: AddRows) -> None:
         with closing(self._reader.read(part)) as batches:

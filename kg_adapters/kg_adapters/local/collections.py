@@ -5,13 +5,13 @@ blank node with `rdf:_1`, `rdf:_2` and so on. Nothing else may be said of them b
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 import numpy as np
 
-from kg_adapters.local.index import Ints
+from kg_adapters.local.index import Ints, StringTable
 
 RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _MEMBER: Final = re.compile(re.escape(RDF) + "_([1-9][0-9]{0,8})")
@@ -43,15 +43,21 @@ class Structure:
     places: Mapping[int, int]
 
     @classmethod
-    def of(cls, nodes: Mapping[str, int], relations: Mapping[str, int]) -> "Structure | None":
-        """Return the structure of a graph, or None where it can hold neither lists nor containers."""
+    def of(cls, find_node: Callable[[str], int | None], relations: Mapping[str, int]) -> "Structure | None":
+        """Return the structure of a graph, or None where it can hold neither lists nor containers.
+
+        Args:
+            find_node: Returns the number of a node, or None.
+            relations: The number of each relation.
+        """
         found = ((number, _MEMBER.fullmatch(relation)) for relation, number in relations.items())
         places = {number: int(match[1]) for number, match in found if match is not None}
         first, rest, kind = (relations.get(RDF + name, _NOWHERE) for name in ("first", "rest", "type"))
         if rest == _NOWHERE and not places:
             return None
-        kinds = np.array([nodes[each] for each in _KINDS if each in nodes], dtype=np.int32)
-        return cls(first, rest, nodes.get(RDF + "nil", _NOWHERE), kind, kinds, places)
+        kinds = [node for each in _KINDS if (node := find_node(each)) is not None]
+        nil = find_node(RDF + "nil")
+        return cls(first, rest, _NOWHERE if nil is None else nil, kind, np.array(kinds, dtype=np.int32), places)
 
     @property
     def relations(self) -> Ints:
@@ -134,7 +140,7 @@ class IllFormed(Exception):
 
 
 def find_collections(
-    structure: Structure, keys: Sequence[str], edges: tuple[Ints, Ints, Ints], features: tuple[Ints, Ints]
+    structure: Structure, keys: StringTable, edges: tuple[Ints, Ints, Ints], features: tuple[Ints, Ints]
 ) -> Collections:
     """Return the cells and containers of a graph.
 
@@ -147,10 +153,10 @@ def find_collections(
     heads, relations, tails = edges
     parts, literal_parts = np.isin(relations, structure.relations), np.isin(features[1], structure.relations)
     typed = (relations == structure.type) & np.isin(tails, structure.kinds)
-    candidates = np.union1d(heads[parts], features[0][literal_parts])
-    others = (heads[~parts & ~typed], features[0][~literal_parts])
-    candidates = np.setdiff1d(candidates, np.concatenate(others))
-    numbers: list[int] = candidates.tolist()
+    candidates = np.zeros(len(keys), dtype=np.bool_)
+    candidates[heads[parts]] = candidates[features[0][literal_parts]] = True
+    candidates[heads[~parts & ~typed]] = candidates[features[0][~literal_parts]] = False
+    numbers: list[int] = np.flatnonzero(candidates).tolist()
     known = {node: _Node() for node in numbers if keys[node].startswith("_:")}
     for row in np.flatnonzero(parts).tolist():
         _take(known, structure, int(heads[row]), int(relations[row]), int(tails[row]))

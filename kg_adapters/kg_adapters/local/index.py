@@ -5,9 +5,7 @@ comparing ids compares names. Every table is in compressed sparse row form: what
 between `starts[i]` and `starts[i + 1]`. Array lengths: n nodes, m relations, e edges, f features.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
-from pathlib import Path
+from dataclasses import dataclass, is_dataclass
 from typing import Final, TypeAlias, TypeVar, get_type_hints
 
 import numpy as np
@@ -170,30 +168,14 @@ def stored_relation(index: GraphIndex, number: int) -> Iri:
         raise Damage(f"index/relations.text.npy holds a name that no relation can have ({error})") from error
 
 
-def save_index(index: GraphIndex, folder: Path) -> None:
-    """Write every array to a file of its own, `out.neighbors.npy` and so on, into an existing folder."""
-    for name, array in _arrays(index, ""):
-        np.save(folder / f"{name}.npy", array, allow_pickle=False)
-
-
 def open_index(files: ArrayFiles) -> GraphIndex:
-    """Open an index that `save_index` wrote.
+    """Open an index that was written into files called by its fields, `out.neighbors.npy` and so on.
 
     Raises:
         OSError: A file is missing.
         Damage: A file is not what it should be.
     """
     return _open(GraphIndex, files, "")
-
-
-def _arrays(table: object, prefix: str) -> Iterator[tuple[str, npt.NDArray[np.generic]]]:
-    assert is_dataclass(table)  # noqa: S101 - tells the type checkers what the callers guarantee
-    for item in fields(table):
-        value: object = getattr(table, item.name)
-        if isinstance(value, np.ndarray):
-            yield f"{prefix}{item.name}", value
-        else:
-            yield from _arrays(value, f"{prefix}{item.name}.")
 
 
 def _open(kind: type[T], files: ArrayFiles, prefix: str) -> T:

@@ -2,14 +2,16 @@
 
 import numpy as np
 
+from kg_adapters.local.growing import Storage
 from kg_adapters.local.index import EdgeTable, Ints, ListTable
 from kg_adapters.local.unfolding import Orders
 
 
-def list_orders(out: EdgeTable, orders: Orders, node_ranks: Ints, relation_ranks: Ints) -> ListTable:
-    """Return the table.
+def list_orders(storage: Storage, out: EdgeTable, orders: Orders, node_ranks: Ints, relation_ranks: Ints) -> ListTable:
+    """Write the table.
 
     Args:
+        storage: Where it goes.
         out: The edges that it is about.
         orders: The members by head and relation, all of them numbers.
         node_ranks: The node id of each number.
@@ -22,9 +24,9 @@ def list_orders(out: EdgeTable, orders: Orders, node_ranks: Ints, relation_ranks
     permutations = [_permutation(out, group, members) for group, members in placed]
     lengths = np.array([len(each) for each in permutations], dtype=np.int64)
     return ListTable(
-        groups=np.array([group for group, _ in placed], dtype=np.int64),
-        starts=np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(lengths))),
-        places=np.concatenate((np.zeros(0, dtype=np.int32), *permutations)),
+        groups=storage.whole("lists.groups", np.array([group for group, _ in placed], dtype=np.int64)),
+        starts=storage.whole("lists.starts", np.append(0, np.cumsum(lengths)).astype(np.int64)),
+        places=storage.whole("lists.places", np.concatenate((np.zeros(0, dtype=np.int32), *permutations))),
     )
 
 

@@ -1,9 +1,9 @@
 """The table of names: every folded label and alias, sorted, with those who bear it."""
 
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import islice
+from typing import Final
 from urllib.parse import unquote
 
 import numpy as np
@@ -12,8 +12,12 @@ import numpy.typing as npt
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.array_files import ArrayFiles
 from kg_adapters.local.folding import fold
+from kg_adapters.local.growing import GrowingStrings, Storage
 from kg_adapters.local.index import Bytes, GraphIndex, Ints, Longs, StringTable
+from kg_adapters.local.sorted_texts import SortedTexts
 from kg_adapters.terms import BlankNode, Iri, node_from_key
+
+_AT_ONCE: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +52,8 @@ class _Entries:
     aliases: Bytes
 
 
-def name_nodes(index: GraphIndex, vocabulary: Vocabulary) -> NameTable:
-    """Return the names of all entities; relations that no edge is about are left out.
+def name_nodes(index: GraphIndex, vocabulary: Vocabulary, storage: Storage) -> NameTable:
+    """Write the names of all entities; relations that no edge is about are left out.
 
     An IRI without label and alias is found by its local part, as this is what people are shown.
     """
@@ -65,11 +69,11 @@ def name_nodes(index: GraphIndex, vocabulary: Vocabulary) -> NameTable:
         np.concatenate((rows, np.full(len(unnamed), -1, dtype=np.int64))),
         np.concatenate((aliases, np.zeros(len(unnamed), dtype=np.uint8))),
     )
-    return _table(entries, np.diff(index.links.starts))
+    return _table(storage, "nodes", entries, np.diff(index.links.starts))
 
 
-def name_relations(index: GraphIndex, vocabulary: Vocabulary) -> NameTable:
-    """Return the names of all relations: labels, aliases, and the local part as one more alias."""
+def name_relations(index: GraphIndex, vocabulary: Vocabulary, storage: Storage) -> NameTable:
+    """Write the names of all relations: labels, aliases, and the local part as one more alias."""
     rows, owners, aliases = _name_rows(index, vocabulary)
     relation_of = np.full(len(index.nodes), -1, dtype=np.int32)
     said = np.flatnonzero(index.relation_nodes >= 0)
@@ -83,7 +87,7 @@ def name_relations(index: GraphIndex, vocabulary: Vocabulary) -> NameTable:
         np.concatenate((rows[kept], np.full(len(every), -1, dtype=np.int64))),
         np.concatenate((aliases[kept], np.ones(len(every), dtype=np.uint8))),
     )
-    return _table(entries, edges_by_relation(index))
+    return _table(storage, "relations", entries, edges_by_relation(index))
 
 
 def bare_relations(index: GraphIndex) -> npt.NDArray[np.bool_]:
@@ -105,22 +109,8 @@ def uses_of_relations(index: GraphIndex) -> Longs:
     return edges_by_relation(index) + np.bincount(index.features.relations, minlength=len(index.relations))
 
 
-def save_names(table: NameTable, folder: Path, kind: str) -> None:
-    """Write a table to files that begin with `kind`."""
-    arrays: dict[str, npt.NDArray[np.generic]] = {
-        "offsets": table.names.offsets,
-        "text": table.names.text,
-        "starts": table.starts,
-        "bearers": table.bearers,
-        "rows": table.rows,
-        "aliases": table.aliases,
-    }
-    for name, values in arrays.items():
-        np.save(folder / f"{kind}.{name}.npy", values, allow_pickle=False)
-
-
 def open_names(files: ArrayFiles, kind: str) -> NameTable:
-    """Open a table that `save_names` wrote.
+    """Open a table of `nodes` or `relations`.
 
     Raises:
         OSError: A file is missing.
@@ -135,13 +125,15 @@ def open_names(files: ArrayFiles, kind: str) -> NameTable:
     )
 
 
-def written(table: StringTable, rows: Longs) -> Iterator[str]:
-    """Yield many strings of a table, faster than one by one."""
+def written(table: StringTable, rows: Longs | None = None) -> Iterator[str]:
+    """Yield many strings of a table, faster than one by one; all of them where no rows are given."""
     view = table.text.data
-    starts: list[int] = table.offsets[rows].tolist()
-    ends: list[int] = table.offsets[rows + 1].tolist()
-    for start, end in zip(starts, ends, strict=True):
-        yield str(view[start:end], "utf-8")
+    for first in range(0, len(table if rows is None else rows), _AT_ONCE):
+        some = np.arange(first, min(first + _AT_ONCE, len(table))) if rows is None else rows[first : first + _AT_ONCE]
+        starts: list[int] = table.offsets[some].tolist()
+        ends: list[int] = table.offsets[some + 1].tolist()
+        for start, end in zip(starts, ends, strict=True):
+            yield str(view[start:end], "utf-8")
 
 
 def local_name(key: str) -> str:
@@ -171,15 +163,10 @@ def _chain(*parts: Iterable[str]) -> Iterator[str]:
         yield from part
 
 
-def _table(entries: _Entries, weights: Longs) -> NameTable:
-    numbers: dict[str, int] = {}
-    column = array("i", (numbers.setdefault(fold(text), len(numbers)) for text in entries.texts))
-    names = sorted(numbers)
-    ranks = np.empty(len(names), dtype=np.int32)
-    ranks[[numbers[name] for name in names]] = np.arange(len(names), dtype=np.int32)
-    name = ranks[np.frombuffer(column, dtype=np.intc)]
+def _table(storage: Storage, kind: str, entries: _Entries, weights: Longs) -> NameTable:
+    names, name = _numbered(storage, storage.strings(kind), entries.texts)
     # An empty name can be sorted first only; nobody can ask for it.
-    kept = np.flatnonzero(name > 0) if names[:1] == [""] else np.arange(len(name))
+    kept = np.flatnonzero(name > 0) if len(names) and names[0] == "" else np.arange(len(name))
     name = name[kept]
     bearer, row, alias = entries.bearers[kept], entries.rows[kept], entries.aliases[kept]
     order = np.lexsort((row, alias, bearer, name))
@@ -188,10 +175,23 @@ def _table(entries: _Entries, weights: Longs) -> NameTable:
     order = order[fresh]
     order = order[np.lexsort((bearer[order], -weights[bearer[order]], alias[order], name[order]))]
     starts = np.searchsorted(name[order], np.arange(len(names) + 1)).astype(np.int64)
-    return NameTable(_strings(names), starts, bearer[order], row[order], alias[order])
+    return NameTable(
+        names,
+        starts=storage.whole(f"{kind}.starts", starts),
+        bearers=storage.whole(f"{kind}.bearers", bearer[order]),
+        rows=storage.whole(f"{kind}.rows", row[order]),
+        aliases=storage.whole(f"{kind}.aliases", alias[order]),
+    )
 
 
-def _strings(texts: Sequence[str]) -> StringTable:
-    offsets = np.zeros(len(texts) + 1, dtype=np.int64)
-    offsets[1:] = np.cumsum(np.fromiter((len(text.encode()) for text in texts), dtype=np.int64, count=len(texts)))
-    return StringTable(offsets, np.frombuffer("".join(texts).encode(), dtype=np.uint8))
+def _numbered(storage: Storage, strings: GrowingStrings, texts: Iterable[str]) -> tuple[StringTable, Ints]:
+    """Write the folded texts, sorted and distinct, and return the place of each there."""
+    runs: list[Ints] = []
+    known, ahead = SortedTexts(storage), iter(texts)
+    while not runs or len(runs[-1]):
+        numbers = known.numbers
+        column = np.fromiter((numbers[fold(text)] for text in islice(ahead, storage.room.texts)), dtype=np.int32)
+        runs.append(known.end_run()[column])
+    names, places = known.merged(strings)
+    columns = (run if new is None else new[run] for run, new in zip(runs, places, strict=True))
+    return names, np.concatenate((np.zeros(0, dtype=np.int32), *columns))

@@ -1,6 +1,6 @@
 """Names of Wikidata's relations, which its files give to the properties: what `wd:P31` is called, `wdt:P31` is too."""
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Final
 
 import numpy as np
@@ -12,7 +12,7 @@ _DIRECT: Final = "http://www.wikidata.org/prop/direct/"
 
 
 def names_of_relations(
-    nodes: Mapping[str, int],
+    find_node: Callable[[str], int | None],
     relations: Mapping[str, int],
     feature_heads: Ints,
     feature_relations: Ints,
@@ -21,7 +21,7 @@ def names_of_relations(
     """Yield which relations are called by which literals of their properties.
 
     Args:
-        nodes: The number of each node.
+        find_node: Returns the number of a node, or None.
         relations: The number of each relation.
         feature_heads: Whom the literals belong to; shape [f].
         feature_relations: Their relations; shape [f].
@@ -31,7 +31,8 @@ def names_of_relations(
         The relation of Wikidata, the relation that names or describes it, and the rows of the literals.
     """
     direct = [relation for relation in relations if relation.startswith(_DIRECT)]
-    owners = {nodes[entity]: each for each in direct if (entity := _ENTITY + each.removeprefix(_DIRECT)) in nodes}
+    found = ((find_node(_ENTITY + each.removeprefix(_DIRECT)), each) for each in direct)
+    owners = {node: each for node, each in found if node is not None}
     if not owners:
         return
     rows = np.flatnonzero(np.isin(feature_heads, np.fromiter(owners, np.int32, len(owners))))

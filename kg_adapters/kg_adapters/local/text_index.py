@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 import numpy as np
@@ -13,6 +14,7 @@ from kg_adapters.likeness import LEAST, Floats, likeness
 from kg_adapters.local.array_files import ArrayFiles
 from kg_adapters.local.folding import bare_words, fold
 from kg_adapters.local.fuzzy import FuzzyNames, build_fuzzy_names
+from kg_adapters.local.growing import Storage
 from kg_adapters.local.index import GraphIndex, Longs, StringTable
 from kg_adapters.local.index_check import check_names
 from kg_adapters.local.names import (
@@ -21,7 +23,6 @@ from kg_adapters.local.names import (
     name_nodes,
     name_relations,
     open_names,
-    save_names,
     uses_of_relations,
     written,
 )
@@ -58,10 +59,11 @@ def build_text_index(folder: Path, index: GraphIndex, vocabulary: Vocabulary) ->
     """Write the text index of a graph into a new folder `text` of its store."""
     target = folder / FOLDER
     (target / _FUZZY).mkdir(parents=True)
-    nodes = name_nodes(index, vocabulary)
-    save_names(nodes, target, "nodes")
-    save_names(name_relations(index, vocabulary), target, "relations")
-    build_fuzzy_names(written(nodes.names, np.arange(len(nodes.names))), target / _FUZZY)
+    with TemporaryDirectory(prefix="scratch-", dir=folder) as scratch:
+        storage = Storage(target, Path(scratch))
+        nodes = name_nodes(index, vocabulary, storage)
+        name_relations(index, vocabulary, storage)
+    build_fuzzy_names(written(nodes.names), target / _FUZZY)
 
 
 class TextIndex:

@@ -1,14 +1,15 @@
 """Lists and containers unfolded: what leads to one leads to its members instead, in one hop."""
 
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 import numpy as np
 
 from kg_adapters.local.collections import Collections, IllFormed, Item, Structure, find_collections
-from kg_adapters.local.index import Ints, Longs
+from kg_adapters.local.index import Ints, Longs, StringTable
+from kg_adapters.local.statements import Numbered
 from kg_adapters.terms import XSD
 
 _MOST_NEW: Final = 4
@@ -21,19 +22,6 @@ Orders: TypeAlias = Mapping[tuple[int, int], Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Numbered:
-    """Statements by numbers, in any order.
-
-    Args:
-        edges: Heads, relations and tails; shape [e] each.
-        features: Heads, relations, values, datatypes and languages of literals; shape [f] each.
-    """
-
-    edges: tuple[Ints, Ints, Ints]
-    features: tuple[Ints, Ints, Ints, Ints, Ints]
-
-
-@dataclass(frozen=True, slots=True)
 class Texts:
     """What numbers stand for.
 
@@ -41,13 +29,26 @@ class Texts:
         nodes: Each `node_key`.
         values: The texts of literals.
         datatypes: The IRIs of their datatypes.
-        add_text: Numbers a new plain text: its value and its datatype.
     """
 
-    nodes: Sequence[str]
-    values: Sequence[str]
+    nodes: StringTable
+    values: StringTable
     datatypes: Sequence[str]
-    add_text: Callable[[str], tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Unfolded:
+    """Statements with members in the place of lists.
+
+    Args:
+        said: The statements, but for those that follow.
+        texts: Heads, relations and plain texts that came of lists of numbers.
+        orders: The order of the members.
+    """
+
+    said: Numbered
+    texts: Sequence[tuple[int, int, str]]
+    orders: Orders
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,7 @@ class _New:
 
     edges: tuple["array[int]", ...] = field(default_factory=lambda: tuple(array("i") for _ in range(3)))
     features: tuple["array[int]", ...] = field(default_factory=lambda: tuple(array("i") for _ in range(5)))
+    texts: list[tuple[int, int, str]] = field(default_factory=list[tuple[int, int, str]])
     orders: dict[tuple[int, int], dict[int, None]] = field(default_factory=dict[tuple[int, int], dict[int, None]])
 
     def add(self, columns: tuple["array[int]", ...], *row: int) -> None:
@@ -78,15 +80,15 @@ class _New:
             column.append(number)
 
 
-def unfolded(statements: Numbered, structure: Structure, texts: Texts) -> tuple[Numbered, Orders]:
-    """Return the statements with members in the place of lists, and the order of the members.
+def unfolded(statements: Numbered, structure: Structure, texts: Texts) -> Unfolded:
+    """Return the statements with members in the place of lists.
 
     A list that is ill-formed, holds itself, or is shared so often that unfolding it would multiply the graph stays as
     it is. Numbers alone stay one text, since places and shapes are written like this.
     """
     found = find_collections(structure, texts.nodes, statements.edges, statements.features[:2])
     if not (found.cells or found.containers):
-        return statements, {}
+        return Unfolded(statements, [], {})
     return _Unfolding(statements, structure, texts, found).run()
 
 
@@ -103,7 +105,7 @@ class _Unfolding:
         self._replaced = array("q")
         self._gone: set[int] = set()
 
-    def run(self) -> tuple[Numbered, Orders]:
+    def run(self) -> Unfolded:
         heads, relations, tails = self._statements.edges
         inside = np.isin(heads, self._found.nodes)
         structural = np.isin(relations, np.array([self._structure.first, self._structure.rest]))
@@ -114,7 +116,7 @@ class _Unfolding:
                 self._unfold(rows)
         self._keep_what_is_led_to()
         orders = {group: list(members) for group, members in self._new.orders.items() if len(members) > 1}
-        return self._joined(), orders
+        return Unfolded(self._joined(), self._new.texts, orders)
 
     def _unfold(self, rows: Longs) -> None:
         heads, relations, tails = self._statements.edges
@@ -133,7 +135,7 @@ class _Unfolding:
     def _say(self, head: int, relation: int, flat: _Flat) -> None:
         new, features = self._new, self._statements.features
         if flat.text is not None:
-            new.add(new.features, head, relation, *self._texts.add_text(flat.text), -1)
+            new.texts.append((head, relation, flat.text))
             return
         for item in flat.items:
             if item < 0:

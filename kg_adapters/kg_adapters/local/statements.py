@@ -1,0 +1,172 @@
+"""Statements by numbers, collected in bounded memory: in runs with numbers of their own, which become one."""
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from kg_adapters.local.growing import Storage
+from kg_adapters.local.index import Ints, StringTable
+from kg_adapters.local.rows import Row, tag_of
+from kg_adapters.local.sorted_texts import Numbers, SortedTexts
+
+_STATEMENTS_A_TEXT: Final = 8
+_CHARACTERS_A_TEXT: Final = 100
+_PIECE: Final = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """Statements by numbers, in any order.
+
+    Args:
+        edges: Heads, relations and tails; shape [e] each.
+        features: Heads, relations, values, datatypes and languages of literals; shape [f] each.
+    """
+
+    edges: tuple[Ints, Ints, Ints]
+    features: tuple[Ints, Ints, Ints, Ints, Ints]
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """All statements.
+
+    Args:
+        nodes: Each `node_key`, sorted.
+        values: The texts of literals, sorted.
+        said: The statements; nodes and values by their places in these tables, the rest in order of appearance.
+    """
+
+    nodes: StringTable
+    values: StringTable
+    said: Numbered
+
+
+class Statements:
+    """Collects statements.
+
+    Args:
+        storage: Where runs are kept; they end when there is no more room for texts.
+
+    Attributes:
+        relations: The number of each relation.
+        datatypes: The number of each datatype.
+        languages: The number of each language; -1 is none.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._nodes = SortedTexts(storage)
+        self._values = SortedTexts(storage)
+        self.relations = Numbers()
+        self.datatypes = Numbers()
+        self.languages = Numbers()
+        self._runs: list[Numbered] = []
+        self._begin()
+
+    def add_edge(self, head: str, relation: str, tail: str) -> None:
+        """Add a triple between two nodes, given as `node_key`s and the relation's IRI."""
+        heads, relations, tails = self._edges
+        heads.append(self._nodes.numbers[head])
+        relations.append(self.relations[relation])
+        tails.append(self._nodes.numbers[tail])
+
+    def add_feature(self, head: str, relation: str, value: str, datatype: str, language: str | None) -> None:
+        """Add a statement about a literal: the head's `node_key`, then IRIs and texts as they are."""
+        heads, relations, values, datatypes, languages = self._features
+        heads.append(self._nodes.numbers[head])
+        relations.append(self.relations[relation])
+        values.append(self._values.numbers[value])
+        datatypes.append(self.datatypes[datatype])
+        languages.append(-1 if language is None else self.languages[language])
+        self._characters += len(value)
+
+    def add_rows(self, rows: Iterable[Row]) -> None:
+        """Add statements of both kinds."""
+        nodes, relations = self._nodes.numbers, self.relations
+        heads, between, tails = self._edges
+        for head, relation, tail, datatype, language in rows:
+            if datatype is not None:
+                self.add_feature(head, relation, tail, datatype, None if language is None else tag_of(language))
+                continue
+            heads.append(nodes[head])
+            between.append(relations[relation])
+            tails.append(nodes[tail])
+        if self._storage.bounded and self._full():
+            self._end_run()
+
+    def collected(self) -> Collected:
+        """Return everything that was added, as one run."""
+        if len(self._edges[0]) or len(self._features[0]) or not self._runs:
+            self._end_run()
+        nodes, node_places = self._nodes.merged()
+        values, value_places = self._values.merged()
+        if len(self._runs) > 1:
+            self._runs = [self._joined(node_places, value_places)]
+        return Collected(nodes, values, self._runs[0])
+
+    def replace(self, said: Numbered) -> None:
+        """Put other statements with the same numbers in the place of what `collected` returned."""
+        self._runs = [said]
+
+    def _begin(self) -> None:
+        self._edges = tuple(array("i") for _ in range(3))
+        self._features = tuple(array("i") for _ in range(5))
+        self._characters = 0
+
+    def _full(self) -> bool:
+        texts = len(self._nodes.numbers) + len(self._values.numbers)
+        statements = len(self._edges[0]) + len(self._features[0])
+        used = max(texts, statements // _STATEMENTS_A_TEXT, self._characters // _CHARACTERS_A_TEXT)
+        return used >= self._storage.room.texts
+
+    def _end_run(self) -> None:
+        nodes, values = self._nodes.end_run(), self._values.end_run()
+        edges, features = (tuple(map(_as_ints, columns)) for columns in (self._edges, self._features))
+        places = (nodes, None, nodes, nodes, None, values, None, None)
+        columns = [
+            self._kept([_placed(column, ranks)]) for column, ranks in zip((*edges, *features), places, strict=True)
+        ]
+        self._runs.append(_numbered(columns))
+        self._begin()
+
+    def _joined(self, nodes: Sequence[Ints | None], values: Sequence[Ints | None]) -> Numbered:
+        """Return the statements of all runs, given the new places of their nodes and values."""
+        runs = [(*run.edges, *run.features) for run in self._runs]
+        none: list[Ints | None] = [None] * len(runs)
+        places = (nodes, none, nodes, nodes, none, values, none, none)
+        columns = [
+            self._kept(
+                _placed(piece, new) for run, new in zip(runs, ranks, strict=True) for piece in pieces_of(run[number])
+            )
+            for number, ranks in enumerate(places)
+        ]
+        return _numbered(columns)
+
+    def _kept(self, pieces: Iterable[Ints]) -> Ints:
+        column = self._storage.passing(np.int32)
+        for piece in pieces:
+            column.append(piece)
+        return column.finish()
+
+
+def pieces_of(column: Ints) -> Iterator[Ints]:
+    """Yield a column in pieces that fit into memory."""
+    for first in range(0, len(column), _PIECE):
+        yield column[first : first + _PIECE]
+
+
+def _placed(column: Ints, places: Ints | None) -> Ints:
+    return column if places is None else places[column]
+
+
+def _numbered(columns: Sequence[Ints]) -> Numbered:
+    head, relation, tail, owner, about, value, datatype, language = columns
+    return Numbered((head, relation, tail), (owner, about, value, datatype, language))
+
+
+def _as_ints(column: "array[int]") -> Ints:
+    return np.frombuffer(column, dtype=np.intc).astype(np.int32, copy=False)
