@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from kg_adapters.local.cache import open_sample
 from kg_adapters.local.store import LocalStore
@@ -21,11 +22,13 @@ OBJECTS = 100_000
 
 
 def pytest_configure() -> None:
-    """Keep what tests write in memory, and look for garbage less often.
+    """Keep what tests write in memory, look for garbage less often, and let examples take the time they take.
 
     An import writes 79 files through to the disk, and waits for that several times longer than it works. A `TMPDIR`
     that somebody chose stays.
     """
+    settings.register_profile("no deadline", deadline=None)
+    settings.load_profile("no deadline")
     gc.set_threshold(OBJECTS, 20, 20)
     if "TMPDIR" not in os.environ and os.access(IN_MEMORY, os.W_OK) and shutil.disk_usage(IN_MEMORY).free > ROOM:
         os.environ["TMPDIR"] = str(IN_MEMORY)

@@ -253,7 +253,7 @@ def test_nodes_without_a_name_are_the_same_in_every_import(tmp_path: Path) -> No
 def test_equal_labels_in_two_files_are_two_nodes(tmp_path: Path) -> None:
     one = write(tmp_path, "1.nt", "_:x <http://e/p> _:x .")
     two = write(tmp_path, "2.nt", "_:x <http://e/p> _:x .")
-    assert read(SourceReader(several=True), one, two) == ["_:f1-x <http://e/p> _:f1-x", "_:f2-x <http://e/p> _:f2-x"]
+    assert read(SourceReader(first_file=1), one, two) == ["_:f1-x <http://e/p> _:f1-x", "_:f2-x <http://e/p> _:f2-x"]
 
 
 def test_a_label_that_ids_cannot_hold_is_numbered(tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ def test_a_chosen_graph_that_is_not_there_is_an_error_that_lists_those_that_are(
 def test_prefixes_are_collected_and_the_first_declaration_counts(tmp_path: Path) -> None:
     one = write(tmp_path, "1.ttl", "@prefix e: <http://e/> . @prefix : <http://empty/> .")
     two = write(tmp_path, "2.ttl", "@prefix e: <http://other/> . @prefix f: <http://f/> .")
-    reader = SourceReader(several=True)
+    reader = SourceReader(first_file=1)
     read(reader, one, two)
     assert reader.prefixes == {"e": "http://e/", "": "http://empty/", "f": "http://f/"}
 

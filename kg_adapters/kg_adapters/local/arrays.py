@@ -10,6 +10,7 @@ from kg_adapters.local.collections import Structure
 from kg_adapters.local.growing import Storage
 from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.index_writer import IndexWriter
+from kg_adapters.local.list_orders import kept_orders
 from kg_adapters.local.property_names import names_of_relations
 from kg_adapters.local.rows import Row
 from kg_adapters.local.skos_xl import plain_labels
@@ -30,6 +31,12 @@ class IndexBuilder:
         self._vocabulary = vocabulary
         self._storage = storage or Storage()
         self._statements = Statements(self._storage)
+        self._base: GraphIndex | None = None
+
+    def add_index(self, index: GraphIndex) -> None:
+        """Add everything that an index says, with the order of its lists, before anything else."""
+        self._statements.add_index(index)
+        self._base = index
 
     def add_edge(self, head: str, relation: str, tail: str) -> None:
         """Add a triple between two nodes, given as `node_key`s and the relation's IRI."""
@@ -85,6 +92,9 @@ class IndexBuilder:
         """
         orders: Orders = self._unfold() if unfold else {}
         statements = self._statements
+        if self._base is not None:
+            kept = kept_orders(self._base, statements.collected().nodes.find, statements.relations)
+            orders = {**kept, **{key: [*dict.fromkeys([*kept.get(key, ()), *new])] for key, new in orders.items()}}
         vocabularies = (statements.relations, statements.datatypes, statements.languages)
         return IndexWriter(self._storage, statements.collected(), *vocabularies).write(
             vocabulary or self._vocabulary, orders

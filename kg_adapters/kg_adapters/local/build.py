@@ -43,12 +43,14 @@ from kg_adapters.local.store import (
 )
 from kg_adapters.local.swap import exclusively, replacing
 from kg_adapters.local.text_index import build_text_index
+from kg_adapters.local.updating import Base
 from kg_adapters.progress import OnProgress, Progress, Stage, ignore_progress
 
 LATER_LISTS: Final = (
     "SPARQL's part will be made of what the other tools see, with lists unfolded; import without --no-sparql to query "
     "them as they are written."
 )
+VECTORS_GONE: Final = "The store had vectors, which were computed for what it held. Compute them anew with --embed."
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +75,26 @@ class ImportReport:
 
 
 def build_store(
-    sources: Sequence[Path], target: Path, options: ImportOptions, progress: OnProgress = ignore_progress
+    sources: Sequence[Path],
+    target: Path,
+    options: ImportOptions,
+    progress: OnProgress = ignore_progress,
+    *,
+    update: bool = False,
 ) -> ImportReport:
     """Import files into the store `target`, which is replaced as a whole at the end or left as it was.
 
+    Args:
+        sources: Files and folders.
+        target: Where the store is to be.
+        options: How they are read. An update keeps the store's name, languages and relations to names, with those that
+            are chosen before them.
+        progress: Called with what is done.
+        update: Whether to add the files to what the store holds, which is not read from its files again.
+
     Raises:
-        InvalidSource: A file cannot be read, `target` is something else than a store or an empty folder, or there is no
-            room for the store.
+        InvalidSource: A file cannot be read, `target` is something else than a store or an empty folder, there is no
+            room for the store, or there is none to be updated.
     """
     found = gather_sources(sources, follow_links=options.follow_links)
     # What a link stands for is replaced, not the link.
@@ -88,9 +103,10 @@ def build_store(
     steps = _Steps(progress, sum(look(file.path).size for file in found.files))
     with exclusively(target, on_wait=lambda: steps.tell("waiting")):
         check_target(target)
+        base = Base(target) if update else None
         try:
             with replacing(target) as folder:
-                report = _Import(found, options, steps).build(folder)
+                report = _Import(found, options, steps, base).build(folder)
                 steps.tell("saving")
         except OSError as error:
             raise InvalidSource(
@@ -116,7 +132,9 @@ class _Steps:
 class _Import:
     """One import into an empty folder."""
 
-    def __init__(self, found: Sources, options: ImportOptions, steps: _Steps) -> None:
+    def __init__(self, found: Sources, options: ImportOptions, steps: _Steps, base: Base | None) -> None:
+        self._base = base
+        self._vocabulary = base.info.vocabulary if base else options.vocabulary
         self._files = found.files
         self._options = options
         self._steps = steps
@@ -126,16 +144,15 @@ class _Import:
         self._reader = SourceReader(
             skip_errors=options.skip_errors,
             graphs=options.graphs,
-            several=len(parts) > 1,
+            first_file=base.first_file if base else (1 if len(parts) > 1 else None),
             limits=options.limits,
-            languages=options.vocabulary.languages,
+            languages=self._vocabulary.languages,
             id_column=options.id_column,
             label_keys=options.chosen.label_keys,
             keep=_filter(options),
             on_wait=self._wait,
         )
         self._reader.leave_out(found.outside)
-        self._vocabulary = options.vocabulary
 
     def build(self, folder: Path) -> ImportReport:
         counts = self._write_index(folder)
@@ -147,6 +164,8 @@ class _Import:
         self._steps.tell("saving")
         write_store_info(folder, self._info(folder, index, counts))
         notes = (*self._reader.notes, *([] if self._options.sparql or not len(index.lists.groups) else [LATER_LISTS]))
+        if self._base is not None and self._base.has_vectors:
+            notes = (*notes, VECTORS_GONE)
         return ImportReport(folder, counts, self._reader.skipped, tuple(self._reader.problems), naming_of(index), notes)
 
     def _write_index(self, folder: Path) -> Counts:
@@ -154,6 +173,8 @@ class _Import:
         arrays.mkdir()
         with tempfile.TemporaryDirectory(prefix="scratch-", dir=folder) as scratch:
             builder = IndexBuilder(self._vocabulary, Storage(arrays, Path(scratch)))
+            if self._base is not None:
+                builder.add_index(self._base.store.index)
             self._read(folder, builder)
             self._steps.tell("indexing")
             self._choose_relations()
@@ -161,7 +182,7 @@ class _Import:
 
     def _read(self, folder: Path, builder: IndexBuilder) -> None:
         """Read every file once, for the index and for Oxigraph."""
-        part = sparql_part(folder / OXIGRAPH_FOLDER) if self._options.sparql else nullcontext(_add_nowhere)
+        part = sparql_part(folder / OXIGRAPH_FOLDER) if self._starts_sparql(folder) else nullcontext(_add_nowhere)
         with part as add_for_sparql:
             for file in self._files:
                 self._steps.tell("reading")
@@ -170,6 +191,13 @@ class _Import:
                 self._steps.done += self._states[file.path].size
             self._reader.check_graphs()
             add_for_sparql(builder.add_plain_labels())
+
+    def _starts_sparql(self, folder: Path) -> bool:
+        """Say whether SPARQL's part is built now; that of an updated store goes on from the one that it has."""
+        if self._base is None or not self._options.sparql:
+            return self._options.sparql
+        # Where it has none, the whole of it is made when it is asked for.
+        return self._base.copy_sparql(folder)
 
     def _read_part(self, part: Source, builder: IndexBuilder, add_for_sparql: AddRows) -> None:
         with closing(self._reader.read(part)) as batches:
@@ -180,7 +208,7 @@ class _Import:
                 self._steps.tell("reading", self._reader.position)
 
     def _choose_relations(self) -> None:
-        namespaces = {**self._reader.prefixes, **self._options.prefixes}
+        namespaces = {**(self._base.prefixes if self._base else {}), **self._reader.prefixes, **self._options.prefixes}
         try:
             self._vocabulary = self._options.chosen.joined(self._vocabulary, namespaces)
         except InvalidRequest as error:
@@ -190,16 +218,18 @@ class _Import:
         self._steps.tell("reading", self._reader.position)
 
     def _info(self, folder: Path, index: GraphIndex, counts: Counts) -> StoreInfo:
+        base, options, reader = self._base, self._options, self._reader
+        declared = {**options.prefixes, **(base.prefixes if base else {}), **reader.prefixes}
+        graph_json = reader.graph_json or (base is not None and base.graph_json)
+        own_name = base.info.name if base else Path(self._files[0].name).name.partition(".")[0]
         return StoreInfo(
             format=FORMAT,
-            name=self._options.name or Path(self._files[0].name).name.partition(".")[0],
+            name=options.name or own_name,
             created_by=own_version(),
-            sources=tuple(self._fingerprint(file) for file in self._files),
-            skipped=self._reader.skipped,
+            sources=(*(base.info.sources if base else ()), *map(self._fingerprint, self._files)),
+            skipped=reader.skipped + (base.info.skipped if base else 0),
             counts=counts,
-            prefixes=choose_prefixes(
-                index, {**self._options.prefixes, **self._reader.prefixes}, graph_json=self._reader.graph_json
-            ),
+            prefixes=choose_prefixes(index, declared, graph_json=graph_json),
             vocabulary=self._vocabulary,
             files=stored_files(folder),
         )

@@ -7,12 +7,14 @@ from typing import Final
 import pyoxigraph as ox
 
 from kg_adapters.errors import InvalidRequest, InvalidSource
+from kg_adapters.local.index import StringTable
 from kg_adapters.local.plain_lines import Terms, unescaped
 from kg_adapters.local.rows import Row, row_of
 from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, BlankNode
 
 # What the parser calls nodes without a name is random; numbers make an import repeatable.
 _NAMELESS: Final = re.compile(r"[a-f][0-9a-f]{15,31}|anon-.*", re.DOTALL)
+_NUMBERED: Final = "_:f"
 _KEPT_GRAPHS: Final = 1_000
 
 
@@ -50,18 +52,22 @@ class ChosenGraphs:
 
 
 class FileTerms:
-    """Makes the terms of one file those of the whole graph: its blank nodes are its own."""
+    """Makes the terms of one file those of the whole graph: its blank nodes are its own.
 
-    def __init__(self, *, several: bool) -> None:
-        self._several = several
-        self._files = 0
+    Args:
+        first_file: The number that labels of the first file's blank nodes begin with; None where there is one file.
+    """
+
+    def __init__(self, *, first_file: int | None) -> None:
+        self._numbered = first_file is not None
+        self._file = (first_file or 0) - 1
         self._nameless = 0
         self._blank: dict[str, str] = {}
         self._kinds: dict[str, tuple[str, str | None]] = {"": (XSD_STRING.value, None)}
 
     def start_file(self) -> None:
         """Forget the blank nodes of the file before."""
-        self._files += 1
+        self._file += 1
         self._blank.clear()
 
     def row(self, quad: ox.Quad) -> Row:
@@ -100,7 +106,19 @@ class FileTerms:
         if _NAMELESS.fullmatch(label) is not None or not _is_label(label):
             label = f"anon-{self._nameless}"
             self._nameless += 1
-        return f"_:f{self._files}-{label}" if self._several else f"_:{label}"
+        return f"{_NUMBERED}{self._file}-{label}" if self._numbered else f"_:{label}"
+
+
+def file_number_after(nodes: StringTable) -> int:
+    """Return the least number above those that labels of blank nodes in a sorted table begin with."""
+    number, place = 0, nodes.lower_bound(_NUMBERED.encode())
+    while place < len(nodes) and nodes[place].startswith(_NUMBERED):
+        digits, _, _ = nodes[place].removeprefix(_NUMBERED).partition("-")
+        if digits.isdecimal():
+            number = max(number, int(digits))
+        # What begins alike comes at once.
+        place = max(place + 1, nodes.lower_bound(f"{_NUMBERED}{digits}.".encode()))
+    return number + 1
 
 
 def graph_of(quad: ox.Quad, form: ox.RdfFormat | None) -> str | None:

@@ -68,6 +68,10 @@ class EdgeTable:
     starts: Longs
     neighbors: Ints
 
+    def owners(self) -> Ints:
+        """Return the node that owns each group."""
+        return np.repeat(np.arange(len(self.groups) - 1, dtype=np.int32), np.diff(self.groups))
+
 
 @dataclass(frozen=True, slots=True)
 class ListTable:

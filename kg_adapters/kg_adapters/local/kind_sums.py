@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from kg_adapters.local.index import EdgeTable, GraphIndex, Ints, Longs
+from kg_adapters.local.index import GraphIndex, Ints, Longs
 from kg_adapters.local.members import Members
 from kg_adapters.local.sums import Extremes, Sums, first_of_each
 from kg_adapters.local.value_columns import Floats, orders_of
@@ -43,7 +43,7 @@ class KindSums:
         self._kinds = members.kinds
         self.relations = max(1, len(index.relations))
         self.kinds = len(members.direct.starts) - 1
-        owners = _owners(index.out)
+        owners = index.out.owners()
         self.heads: Ints = np.repeat(owners, np.diff(index.out.starts))
         self.over: Ints = np.repeat(index.out.relations, np.diff(index.out.starts))
         nodes = np.arange(len(index.nodes), dtype=np.int32)
@@ -61,7 +61,7 @@ class KindSums:
 
     def _instances(self) -> tuple[Longs, Longs]:
         index, sums = self._index, Sums()
-        edges, values = _owners(index.out), self.value_heads
+        edges, values = index.out.owners(), self.value_heads
         for part in parts(len(index.nodes)):
             near = slice(*np.searchsorted(edges, (part.start, part.stop)))
             own = slice(*np.searchsorted(values, (part.start, part.stop)))
@@ -71,7 +71,7 @@ class KindSums:
             pairs = np.sort(heads * self.relations + over, kind="stable")
             found, relations = np.divmod(pairs[first_of_each(pairs)], self.relations)
             sums.add(self.place(self._kinds[found], relations, 0))
-        tails = _owners(index.into)
+        tails = index.into.owners()
         for part in parts(len(tails)):
             sums.add(self.place(self._kinds[tails[part]], index.into.relations[part], 1))
         return sums.result()
@@ -122,7 +122,3 @@ def parts(length: int) -> Iterator[slice]:
     """Yield slices of an array of this length that are small enough to work on."""
     for first in range(0, length, _MOST_AT_ONCE):
         yield slice(first, min(length, first + _MOST_AT_ONCE))
-
-
-def _owners(table: EdgeTable) -> Ints:
-    return np.repeat(np.arange(len(table.groups) - 1, dtype=np.int32), np.diff(table.groups))

@@ -1,9 +1,11 @@
 """The order of neighbours that came of lists, as a table of the index."""
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 
 from kg_adapters.local.growing import Storage
-from kg_adapters.local.index import EdgeTable, Ints, ListTable
+from kg_adapters.local.index import EdgeTable, GraphIndex, Ints, ListTable
 from kg_adapters.local.unfolding import Orders
 
 
@@ -28,6 +30,27 @@ def list_orders(storage: Storage, out: EdgeTable, orders: Orders, node_ranks: In
         starts=storage.whole("lists.starts", np.append(0, np.cumsum(lengths)).astype(np.int64)),
         places=storage.whole("lists.places", np.concatenate((np.zeros(0, dtype=np.int32), *permutations))),
     )
+
+
+def kept_orders(
+    index: GraphIndex, find_node: Callable[[str], int | None], relations: Mapping[str, int]
+) -> dict[tuple[int, int], list[int]]:
+    """Return the order of lists in an index by other numbers.
+
+    Args:
+        index: Where they are.
+        find_node: Returns the number of a node there is.
+        relations: The number of each relation.
+    """
+    out, lists, owners = index.out, index.lists, index.out.owners()
+    found: dict[tuple[int, int], list[int]] = {}
+    for place, group in enumerate(lists.groups.tolist()):
+        order = lists.places[lists.starts[place] : lists.starts[place + 1]]
+        members = out.neighbors[out.starts[group] : out.starts[group + 1]][order]
+        nodes = [find_node(index.nodes[number]) for number in (int(owners[group]), *members.tolist())]
+        head, *tails = (node for node in nodes if node is not None)
+        found[head, relations[index.relations[int(out.relations[group])]]] = tails
+    return found
 
 
 def _group(out: EdgeTable, node: int, relation: int) -> int:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Final
 from urllib.parse import unquote
 
@@ -12,9 +11,9 @@ import numpy.typing as npt
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.array_files import ArrayFiles
 from kg_adapters.local.folding import fold
-from kg_adapters.local.growing import GrowingStrings, Storage
+from kg_adapters.local.growing import Storage
 from kg_adapters.local.index import Bytes, GraphIndex, Ints, Longs, StringTable
-from kg_adapters.local.sorted_texts import SortedTexts
+from kg_adapters.local.sorted_texts import sorted_and_placed
 from kg_adapters.terms import BlankNode, Iri, node_from_key
 
 _AT_ONCE: Final = 100_000
@@ -164,7 +163,7 @@ def _chain(*parts: Iterable[str]) -> Iterator[str]:
 
 
 def _table(storage: Storage, kind: str, entries: _Entries, weights: Longs) -> NameTable:
-    names, name = _numbered(storage, storage.strings(kind), entries.texts)
+    names, name = sorted_and_placed(storage, map(fold, entries.texts), storage.strings(kind))
     # An empty name can be sorted first only; nobody can ask for it.
     kept = np.flatnonzero(name > 0) if len(names) and names[0] == "" else np.arange(len(name))
     name = name[kept]
@@ -182,16 +181,3 @@ def _table(storage: Storage, kind: str, entries: _Entries, weights: Longs) -> Na
         rows=storage.whole(f"{kind}.rows", row[order]),
         aliases=storage.whole(f"{kind}.aliases", alias[order]),
     )
-
-
-def _numbered(storage: Storage, strings: GrowingStrings, texts: Iterable[str]) -> tuple[StringTable, Ints]:
-    """Write the folded texts, sorted and distinct, and return the place of each there."""
-    runs: list[Ints] = []
-    known, ahead = SortedTexts(storage), iter(texts)
-    while not runs or len(runs[-1]):
-        numbers = known.numbers
-        column = np.fromiter((numbers[fold(text)] for text in islice(ahead, storage.room.texts)), dtype=np.int32)
-        runs.append(known.end_run()[column])
-    names, places = known.merged(strings)
-    columns = (run if new is None else new[run] for run, new in zip(runs, places, strict=True))
-    return names, np.concatenate((np.zeros(0, dtype=np.int32), *columns))

@@ -30,6 +30,11 @@ def choose_prefixes(index: GraphIndex, declared: Mapping[str, str], *, graph_jso
     return Prefixes(namespaces, BareIds(NODE_NAMESPACE, _PLAIN), BareIds(RELATION_NAMESPACE, _PLAIN))
 
 
+def is_graph_json(prefixes: Prefixes) -> bool:
+    """Say whether ids are taken as a `graph.json` spells them."""
+    return prefixes.entities is not None and prefixes.entities.namespace == NODE_NAMESPACE
+
+
 class _Iris(Sequence[str]):
     """The keys of all nodes, relations and datatypes of an index, sorted and distinct; `iter` leaves out blank nodes.
 

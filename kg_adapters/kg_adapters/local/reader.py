@@ -38,7 +38,7 @@ class SourceReader:
     Args:
         skip_errors: Count what cannot be read and go on, instead of raising.
         graphs: IRIs of the named graphs to read; all of them, and the default graph, when empty.
-        several: Whether more than one file will be read; then blank node labels get the file's number.
+        first_file: The number of the first file, which labels of blank nodes get; None where one file is the graph.
         limits: What one file may ask for.
         languages: The languages of names, where a file has those of all.
         id_column: The column with the ids of a table's rows; guessed when None.
@@ -62,7 +62,7 @@ class SourceReader:
         *,
         skip_errors: bool = False,
         graphs: Sequence[str] = (),
-        several: bool = False,
+        first_file: int | None = None,
         limits: ReadingLimits | None = None,
         languages: tuple[str, ...] = ("en", "mul"),
         id_column: str | None = None,
@@ -72,7 +72,7 @@ class SourceReader:
     ) -> None:
         self._skip_errors = skip_errors
         self._graphs = ChosenGraphs(graphs)
-        self._terms = FileTerms(several=several)
+        self._terms = FileTerms(first_file=first_file)
         self._limits = limits or ReadingLimits()
         self._on_wait = on_wait
         self._languages = languages

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.index import EdgeTable, GraphIndex, Ints, Longs
+from kg_adapters.local.index import GraphIndex, Ints, Longs
 from kg_adapters.local.names import bare_relations, edges_by_relation
 from kg_adapters.local.seal import Damage
 from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
@@ -127,7 +127,7 @@ class _Counts:
         into, instances = self._index.into, dict[int, Ints]()
         ids = [self._index.relations.find(iri.value) for iri in types]
         groups = np.flatnonzero(np.isin(into.relations, [number for number in ids if number is not None]))
-        for group, owner in zip(groups.tolist(), _owners(into)[groups].tolist(), strict=True):
+        for group, owner in zip(groups.tolist(), into.owners()[groups].tolist(), strict=True):
             found = into.neighbors[into.starts[group] : into.starts[group + 1]]
             instances[owner] = np.union1d(instances[owner], found) if owner in instances else found
         order = sorted(instances, key=lambda owner: (-len(instances[owner]), owner))
@@ -144,7 +144,7 @@ class _Counts:
     def relations(self, chosen: Sequence[tuple[int, int]]) -> list[_Relation]:
         """Return relations with their number of triples, given as pairs of id and number."""
         out = self._index.out
-        owners = _owners(out)
+        owners = out.owners()
         best = self._best_rows(out.relations, owners)
         rows: list[_Relation] = []
         for relation, count in chosen:
@@ -199,10 +199,6 @@ class _Counts:
             datatype=self._index.datatypes[int(table.datatypes[row])],
             language=None if language < 0 else self._index.languages[language],
         )
-
-
-def _owners(table: EdgeTable) -> Ints:
-    return np.repeat(np.arange(len(table.groups) - 1, dtype=np.int32), np.diff(table.groups))
 
 
 def _largest(counts: Longs) -> list[tuple[int, int]]:

@@ -1,7 +1,7 @@
 """Numbering any number of texts by their order, in bounded memory: sorted in runs, which are merged at the end."""
 
-from collections.abc import Iterator, Sequence
-from itertools import chain, pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice, pairwise
 from typing import Final
 
 import numpy as np
@@ -56,6 +56,10 @@ class SortedTexts:
         self._runs.append(strings.finish())
         return ranks
 
+    def add_run(self, table: StringTable) -> None:
+        """Take a table, sorted and distinct, for a run that has ended."""
+        self._runs.append(table)
+
     def merged(self, strings: GrowingStrings | None = None) -> tuple[StringTable, list[Ints | None]]:
         """Make one run of those that have ended.
 
@@ -75,6 +79,27 @@ class SortedTexts:
         places = merge_tables(self._runs, strings, self._storage.room.merged_bytes)
         self._runs = [strings.finish()]
         return self._runs[0], list(places)
+
+
+def sorted_and_placed(
+    storage: Storage, texts: Iterable[str], strings: GrowingStrings | None = None
+) -> tuple[StringTable, Ints]:
+    """Return texts sorted and distinct, and the place of each there.
+
+    Args:
+        storage: What is needed on the way to it.
+        texts: Any number of them.
+        strings: Where they go when they are sorted; None to have them among what is needed on the way.
+    """
+    runs: list[Ints] = []
+    known, ahead = SortedTexts(storage), iter(texts)
+    while not runs or len(runs[-1]):
+        numbers = known.numbers
+        column = np.fromiter(map(numbers.__getitem__, islice(ahead, storage.room.texts)), dtype=np.int32)
+        runs.append(known.end_run()[column])
+    table, places = known.merged(strings)
+    columns = (run if new is None else new[run] for run, new in zip(runs, places, strict=True))
+    return table, np.concatenate((np.zeros(0, dtype=np.int32), *columns))
 
 
 def copied_table(table: StringTable, strings: GrowingStrings) -> StringTable:

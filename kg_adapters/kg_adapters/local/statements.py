@@ -8,9 +8,10 @@ from typing import Final
 import numpy as np
 
 from kg_adapters.local.growing import Storage
-from kg_adapters.local.index import Ints, StringTable
+from kg_adapters.local.index import EdgeTable, GraphIndex, Ints, StringTable
+from kg_adapters.local.names import written
 from kg_adapters.local.rows import Row, tag_of
-from kg_adapters.local.sorted_texts import Numbers, SortedTexts
+from kg_adapters.local.sorted_texts import Numbers, SortedTexts, sorted_and_placed
 
 _STATEMENTS_A_TEXT: Final = 8
 _CHARACTERS_A_TEXT: Final = 100
@@ -98,6 +99,28 @@ class Statements:
         if self._storage.bounded and self._full():
             self._end_run()
 
+    def add_index(self, index: GraphIndex) -> None:
+        """Add everything that an index says, before anything else."""
+        relations = self._places(self.relations, index.relations)
+        datatypes = self._places(self.datatypes, index.datatypes)
+        # One more place at the end serves the language -1, which is none.
+        languages = np.append(self._places(self.languages, index.languages), np.int32(-1))
+        values, value_places = sorted_and_placed(self._storage, written(index.features.values))
+        self._nodes.add_run(index.nodes)
+        self._values.add_run(values)
+        out, features = index.out, index.features
+        nodes = np.arange(len(index.nodes), dtype=np.int32)
+        columns = [
+            *(self._kept(pieces) for pieces in (_spread(out.owners(), out), _spread(relations[out.relations], out))),
+            out.neighbors,
+            np.repeat(nodes, np.diff(features.starts)),
+            relations[features.relations],
+            value_places,
+            datatypes[features.datatypes],
+            languages[features.languages],
+        ]
+        self._runs.append(_numbered(columns))
+
     def collected(self) -> Collected:
         """Return everything that was added, as one run."""
         if len(self._edges[0]) or len(self._features[0]) or not self._runs:
@@ -111,6 +134,10 @@ class Statements:
     def replace(self, said: Numbered) -> None:
         """Put other statements with the same numbers in the place of what `collected` returned."""
         self._runs = [said]
+
+    @staticmethod
+    def _places(numbers: Numbers, texts: StringTable) -> Ints:
+        return np.array([numbers[text] for text in written(texts)], dtype=np.int32)
 
     def _begin(self) -> None:
         self._edges = tuple(array("i") for _ in range(3))
@@ -151,6 +178,13 @@ class Statements:
         for piece in pieces:
             column.append(piece)
         return column.finish()
+
+
+def _spread(of_groups: Ints, table: EdgeTable) -> Iterator[Ints]:
+    """Yield in pieces what each edge has of its group."""
+    for first in range(0, len(of_groups), _PIECE):
+        sizes = np.diff(table.starts[first : first + _PIECE + 1])
+        yield np.repeat(of_groups[first : first + _PIECE], sizes)
 
 
 def pieces_of(column: Ints) -> Iterator[Ints]:

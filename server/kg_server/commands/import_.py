@@ -2,7 +2,8 @@
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,13 +15,14 @@ from kg_boundary.shown import counted, in_quotes, visible_line
 from kg_server.commands.invocation import invocation
 from kg_server.commands.output import say
 from kg_server.commands.progress import shown_progress
-from kg_server.commands.standard_input import standard_input
+from kg_server.commands.standard_input import STANDARD_INPUT, standard_input
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
     from kg_adapters.local.build import ImportReport
     from kg_adapters.local.import_options import ImportOptions
     from kg_adapters.local.naming import Naming
+    from kg_server.commands.watching import Watch
 
 
 def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
@@ -65,6 +67,12 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
     prefix: Annotated[
         list[str] | None, typer.Option(metavar="PREFIX=IRI", help="A short form: ex=https://example.org/; repeatable.")
     ] = None,
+    update: Annotated[
+        bool, typer.Option("--update", help="Add the files to what the store holds, without reading that again.")
+    ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Then go on: import what is added to FILE… or changes there.")
+    ] = False,
     embed: Annotated[
         bool, typer.Option("--embed", help="Compute vectors too; if FILE is a store or a sample, only those.")
     ] = False,
@@ -100,10 +108,62 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
         name=name,
         follow_links=follow_links,
     )
-    _build(files, to, options)
-    if embed:
-        _compute_vectors(to, settings)
-    _print_end(to, settings)
+    watched = _watched(files, follow_links=follow_links) if watch else None
+    work = _Work(to, options, settings, embed=embed)
+    work.do(files, update=update)
+    if watched is not None:
+        work.go_on(watched, files, update=update)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """Imports into one store.
+
+    Args:
+        to: The store.
+        options: How files are read.
+        settings: Those of the command.
+        embed: Whether vectors are computed too.
+    """
+
+    to: Path
+    options: "ImportOptions"
+    settings: Settings
+    embed: bool
+
+    def do(self, files: Sequence[Path], *, update: bool) -> None:
+        """Import files, and say what the store holds then."""
+        _build(files, self.to, self.options, update=update)
+        if self.embed:
+            _compute_vectors(self.to, self.settings)
+        _print_end(self.to, self.settings)
+
+    def go_on(self, watched: "Watch", files: Sequence[Path], *, update: bool) -> None:
+        """Import what changes until somebody interrupts it.
+
+        Args:
+            watched: Says what changes.
+            files: All files.
+            update: Whether the store holds more than these, so that they cannot all be imported anew.
+        """
+        say(f"Watching {', '.join(map(str, files))} for changes; Ctrl+C ends it.")
+        with suppress(KeyboardInterrupt):
+            for change in watched.changes():
+                try:
+                    if change.replaced and not update:
+                        self.do(files, update=False)
+                    elif change.fresh:
+                        self.do(change.fresh, update=True)
+                except InvalidSource as error:
+                    say(f"{error}\nThe store is as it was before. Watching goes on.")
+
+
+def _watched(files: Sequence[Path], *, follow_links: bool) -> "Watch":
+    from kg_server.commands.watching import Watch
+
+    if STANDARD_INPUT in files:
+        raise InvalidRequest("Standard input cannot be watched. Name files or folders.")
+    return Watch(files, follow_links=follow_links)
 
 
 def _usual_options(settings: Settings) -> "ImportOptions":
@@ -119,12 +179,12 @@ def _usual_options(settings: Settings) -> "ImportOptions":
     )
 
 
-def _build(files: Sequence[Path], to: Path, options: "ImportOptions") -> None:
+def _build(files: Sequence[Path], to: Path, options: "ImportOptions", *, update: bool) -> None:
     from kg_adapters.local.build import build_store
 
     with standard_input(files, options.limits) as given, shown_progress() as progress:
         try:
-            report = build_store(given.files, to, options, progress)
+            report = build_store(given.files, to, options, progress, update=update)
         except (InvalidRequest, InvalidSource) as error:
             raise type(error)(given.told(str(error))) from error
     problems, notes = (tuple(map(given.told, texts)) for texts in (report.problems, report.notes))
