@@ -125,6 +125,11 @@ class ArrayFiles:
             if mapped.size() < size:
                 raise Damage(f"{path} was cut off to {mapped.size():,} bytes while it was open")
 
+    def let_go(self) -> None:
+        """Give back the memory that mapped files take because they were read; they are read again where needed."""
+        for _, mapped, _ in self._maps:
+            release(mapped)
+
     def _copy(self, path: str) -> bytes:
         content = (self._store / path).read_bytes()
         self._unchecked.append((self._seal(path), content))
@@ -152,6 +157,12 @@ class ArrayFiles:
         if sealed is None:
             raise Damage(f"{path} is not among the files that were sealed")
         return sealed
+
+
+def release(mapped: mmap.mmap) -> None:
+    """Give back the memory of a mapped file, which the system keeps as long as it has room."""
+    if hasattr(mmap, "MADV_DONTNEED"):
+        mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def _close(files: list[tuple[SealedFile, int | bytes]]) -> None:

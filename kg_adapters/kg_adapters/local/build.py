@@ -156,11 +156,12 @@ class _Import:
 
     def build(self, folder: Path) -> ImportReport:
         counts = self._write_index(folder)
-        index = open_index(ArrayFiles(folder, INDEX_FOLDER))
+        files = ArrayFiles(folder, INDEX_FOLDER)
+        index = open_index(files)
         self._steps.tell("searching")
-        build_text_index(folder, index, self._vocabulary)
-        write_schema(folder, index, self._vocabulary)
-        write_profile(folder, index, self._vocabulary)
+        for write in (build_text_index, write_schema, write_profile):
+            write(folder, index, self._vocabulary)
+            files.let_go()
         self._steps.tell("saving")
         write_store_info(folder, self._info(folder, index, counts))
         notes = (*self._reader.notes, *([] if self._options.sparql or not len(index.lists.groups) else [LATER_LISTS]))

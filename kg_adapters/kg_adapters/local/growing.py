@@ -1,5 +1,6 @@
 """Arrays and tables of strings that are written piece by piece, into memory or into files, and read when whole."""
 
+import mmap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import BinaryIO, Final, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from kg_adapters.local.array_files import release
 from kg_adapters.local.index import StringTable
 
 Number = TypeVar("Number", bound=np.generic)
@@ -22,11 +24,13 @@ class GrowingArray(Generic[Number]):
     Args:
         kind: The type of its numbers.
         path: The file that it is written to, as `np.save` would; None to keep it in memory.
+        maps: Takes the file as it is mapped when it is whole.
     """
 
-    def __init__(self, kind: type[Number], path: Path | None) -> None:
+    def __init__(self, kind: type[Number], path: Path | None, maps: list[mmap.mmap] | None = None) -> None:
         self._kind = kind
         self._path = path
+        self._maps = maps
         self._pieces: list[npt.NDArray[Number]] = []
         self._file: BinaryIO | None = None
         self._length = 0
@@ -57,7 +61,11 @@ class GrowingArray(Generic[Number]):
             np.lib.format.write_array_header_1_0(file, form)
         if not self._length:
             return np.zeros(0, dtype=self._kind)
-        return np.memmap(self._path, self._kind, "r", _HEADER_BYTES, (self._length,)).view(np.ndarray)
+        with self._path.open("rb") as file:
+            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        if self._maps is not None:
+            self._maps.append(content)
+        return np.frombuffer(content, dtype=self._kind, offset=_HEADER_BYTES)
 
 
 class GrowingStrings:
@@ -117,6 +125,7 @@ class Storage:
         self._scratch = scratch
         self.room = room or Room()
         self._made = 0
+        self._maps: list[mmap.mmap] = []
 
     @property
     def bounded(self) -> bool:
@@ -125,13 +134,18 @@ class Storage:
 
     def array(self, name: str, kind: type[Number]) -> GrowingArray[Number]:
         """Begin an array of the index, as `out.neighbors`."""
-        return GrowingArray(kind, None if self._folder is None else self._folder / f"{name}.npy")
+        return GrowingArray(kind, None if self._folder is None else self._folder / f"{name}.npy", self._maps)
 
     def whole(self, name: str, numbers: npt.NDArray[Number]) -> npt.NDArray[Number]:
         """Write an array of the index that is there already."""
         array = self.array(name, numbers.dtype.type)
         array.append(numbers)
         return array.finish()
+
+    def let_go(self) -> None:
+        """Give back the memory that whole arrays take because they were read; they are read again where needed."""
+        for content in self._maps:
+            release(content)
 
     def strings(self, name: str) -> GrowingStrings:
         """Begin a table of strings of the index, as `features.values`."""
@@ -140,7 +154,7 @@ class Storage:
     def passing(self, kind: type[Number]) -> GrowingArray[Number]:
         """Begin an array that is needed on the way."""
         self._made += 1
-        return GrowingArray(kind, None if self._scratch is None else self._scratch / f"{self._made}.npy")
+        return GrowingArray(kind, None if self._scratch is None else self._scratch / f"{self._made}.npy", self._maps)
 
     def passing_strings(self) -> GrowingStrings:
         """Begin a table of strings that is needed on the way."""

@@ -52,6 +52,7 @@ class _Sorted:
     """Rows with up to two keys, sorted range by range: an owner and what follows it, as one number each."""
 
     def __init__(self, storage: Storage, ranges: Ranges, size: int, columns: int) -> None:
+        self._storage = storage
         self._ranges = ranges
         self._size = size
         self._parts = [tuple(storage.passing(np.int64) for _ in range(columns)) for _ in range(len(ranges))]
@@ -85,6 +86,7 @@ class _Sorted:
                 kept = first_of_each(lead)
             owners, key = np.divmod(lead[kept], self._size)
             yield first, last, [owners, key, *(column[kept] for column in rest)]
+            self._storage.let_go()
 
     def _take(self, number: int, owners: Ints, keys: Sequence[Longs]) -> None:
         lead = (owners - self._ranges.bounds[number]) * self._size + keys[0]
@@ -177,6 +179,7 @@ def write_links(storage: Storage, name: str, out: EdgeTable, into: EdgeTable, le
         starts.append(np.bincount(owners, minlength=last - first))
         neighbors.append(others)
         edges.append(np.diff(np.append(firsts, len(keys))))
+        storage.let_go()
     return LinkTable(starts.finish(), neighbors.finish(), edges.finish())
 
 

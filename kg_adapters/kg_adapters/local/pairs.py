@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from kg_adapters.inverses import (
     OWL_INVERSE,
@@ -47,11 +48,10 @@ def inverses_of(index: GraphIndex, heads: Ints, relations: Ints) -> tuple[Invers
 def _shared(heads: Ints, relations: Ints, tails: Ints, count: int) -> tuple[Sums, Sums, Sums]:
     """Count the pairs of every relation, those of two relations backwards, and those of two in one direction."""
     stored, back, along = Sums(), Sums(), Sums()
-    apart = heads != tails
     parts = max(1, -(-len(heads) // _MOST_AT_ONCE))
+    of_parts = _parts(heads, tails, parts)
     for part in range(parts):
-        # A pair and the same pair backwards come into the same part.
-        rows = np.flatnonzero(apart & ((heads ^ tails) % parts == part))
+        rows = np.flatnonzero(of_parts == part)
         one, two, over = (column[rows].astype(np.int64) for column in (heads, tails, relations))
         stored.add(over)
         size = int(max(one.max(initial=0), two.max(initial=0))) + 1
@@ -62,6 +62,15 @@ def _shared(heads: Ints, relations: Ints, tails: Ints, count: int) -> tuple[Sums
         back.add(key[~same])
         along.add(key[same & (over[first] != over[second])])
     return stored, back, along
+
+
+def _parts(heads: Ints, tails: Ints, parts: int) -> npt.NDArray[np.int16]:
+    """Return a part for each edge: the same for one pair and for the pair backwards, and -1 where both are one node."""
+    found = np.empty(len(heads), dtype=np.int16)
+    for first in range(0, len(heads), _MOST_AT_ONCE):
+        one, two = heads[first : first + _MOST_AT_ONCE], tails[first : first + _MOST_AT_ONCE]
+        found[first : first + _MOST_AT_ONCE] = np.where(one == two, -1, (one ^ two) % parts)
+    return found
 
 
 def _meetings(together: Longs) -> tuple[Longs, Longs]:

@@ -177,6 +177,7 @@ class Statements:
         column = self._storage.passing(np.int32)
         for piece in pieces:
             column.append(piece)
+        self._storage.let_go()
         return column.finish()
 
 
