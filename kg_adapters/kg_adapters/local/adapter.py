@@ -3,7 +3,7 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, islice
 from typing import Final
 
@@ -26,6 +26,7 @@ from kg_adapters.local.store_names import StoreNames
 from kg_adapters.local.store_vectors import StoreVectors
 from kg_adapters.local.surroundings import RelationAliases, surroundings_in_index
 from kg_adapters.local.vectors import LabelVectors
+from kg_adapters.local.written_lists import read_lists
 from kg_adapters.models import (
     Candidate,
     Count,
@@ -207,7 +208,8 @@ class LocalAdapter:
     async def select(self, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:
         # A store may come without its SPARQL part; making it once is not what the deadline of a query is for.
         self.store.require_current()
-        await ensure_sparql_store(self.store.folder, self._index, sizes_only=self._sparql_known)
+        lists = partial(read_lists, self.store)
+        await ensure_sparql_store(self.store.folder, self._index, lists=lists, sizes_only=self._sparql_known)
         self._sparql_known = True
         answer = await self.sparql.select(query, timeout_s=timeout_s, max_rows=max_rows)
         self.store.require_current()

@@ -4,6 +4,10 @@ Where there is a folder for what is needed on the way, memory holds what there i
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
 
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.collections import Structure
@@ -14,8 +18,9 @@ from kg_adapters.local.list_orders import kept_orders
 from kg_adapters.local.property_names import names_of_relations
 from kg_adapters.local.rows import Row
 from kg_adapters.local.skos_xl import plain_labels
-from kg_adapters.local.statements import Statements
+from kg_adapters.local.statements import Collected, Numbered, Statements
 from kg_adapters.local.unfolding import Orders, Texts, unfolded
+from kg_adapters.local.written_lists import WrittenLists, unfolded_lists
 from kg_adapters.terms import XSD_STRING
 
 
@@ -25,6 +30,9 @@ class IndexBuilder:
     Args:
         vocabulary: Chooses labels and descriptions, and says which relations path search may leave out.
         storage: Where the arrays go; in memory when None.
+
+    Attributes:
+        lists: What the index says otherwise than it was written, when it is finished.
     """
 
     def __init__(self, vocabulary: Vocabulary, storage: Storage | None = None) -> None:
@@ -32,11 +40,13 @@ class IndexBuilder:
         self._storage = storage or Storage()
         self._statements = Statements(self._storage)
         self._base: GraphIndex | None = None
+        self.lists = WrittenLists()
 
-    def add_index(self, index: GraphIndex) -> None:
-        """Add everything that an index says, with the order of its lists, before anything else."""
+    def add_index(self, index: GraphIndex, lists: WrittenLists) -> None:
+        """Add everything that an index says, with its lists, before anything else."""
         self._statements.add_index(index)
         self._base = index
+        self.lists = lists
 
     def add_edge(self, head: str, relation: str, tail: str) -> None:
         """Add a triple between two nodes, given as `node_key`s and the relation's IRI."""
@@ -103,15 +113,32 @@ class IndexBuilder:
     def _unfold(self) -> Orders:
         """Put members in the place of lists, and return their order, by numbers of `collected`."""
         statements, collected = self._statements, self._statements.collected()
+        rows_of = partial(statements.rows_of, collected)
+        if self._base is not None and self.lists.unfolded:
+            stated = rows_of(_added_about(self._base, collected, {row[0] for row in self.lists.unfolded}))
+            self.lists = replace(self.lists, unfolded=self.lists.unfolded.difference(stated))
         structure = Structure.of(collected.nodes.find, statements.relations)
-        if structure is None:
+        texts = Texts(collected.nodes, collected.values, list(statements.datatypes))
+        found = None if structure is None else unfolded(collected.said, structure, texts)
+        if found is None:
             return {}
-        found = unfolded(
-            collected.said, structure, Texts(collected.nodes, collected.values, list(statements.datatypes))
-        )
-        statements.replace(found.said)
         relations = list(statements.relations)
-        for head, relation, text in found.texts:
-            statements.add_feature(collected.nodes[head], relations[relation], text, XSD_STRING.value, None)
-        # Nodes keep their numbers: nothing was added that was not there.
+        said: list[Row] = [
+            (collected.nodes[head], relations[relation], text, XSD_STRING.value, None)
+            for head, relation, text in found.texts
+        ]
+        self.lists = self.lists.joined(unfolded_lists(collected.said, found, said, rows_of))
+        statements.replace(found.joined(collected.said))
+        # Nodes keep their numbers: nothing is added that was not there.
+        statements.add_rows(said)
         return found.orders
+
+
+def _added_about(base: GraphIndex, collected: Collected, heads: Iterable[str]) -> Numbered:
+    """Return what was said of some nodes beyond what an index says that was added first."""
+    numbers = (collected.nodes.find(head) for head in heads)
+    said = collected.said
+    edges, features = said.about(np.array([number for number in numbers if number is not None], dtype=np.int32))
+    edges[: len(base.out.neighbors)] = False
+    features[: len(base.features.relations)] = False
+    return said.chosen(edges, features)

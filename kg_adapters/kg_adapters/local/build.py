@@ -46,10 +46,6 @@ from kg_adapters.local.text_index import build_text_index
 from kg_adapters.local.updating import Base
 from kg_adapters.progress import OnProgress, Progress, Stage, ignore_progress
 
-LATER_LISTS: Final = (
-    "SPARQL's part will be made of what the other tools see, with lists unfolded; import without --no-sparql to query "
-    "them as they are written."
-)
 VECTORS_GONE: Final = "The store had vectors, which were computed for what it held. Compute them anew with --embed."
 
 
@@ -164,9 +160,8 @@ class _Import:
             files.let_go()
         self._steps.tell("saving")
         write_store_info(folder, self._info(folder, index, counts))
-        notes = (*self._reader.notes, *([] if self._options.sparql or not len(index.lists.groups) else [LATER_LISTS]))
-        if self._base is not None and self._base.has_vectors:
-            notes = (*notes, VECTORS_GONE)
+        gone = [VECTORS_GONE] if self._base is not None and self._base.has_vectors else []
+        notes = (*self._reader.notes, *gone)
         return ImportReport(folder, counts, self._reader.skipped, tuple(self._reader.problems), naming_of(index), notes)
 
     def _write_index(self, folder: Path) -> Counts:
@@ -175,11 +170,13 @@ class _Import:
         with tempfile.TemporaryDirectory(prefix="scratch-", dir=folder) as scratch:
             builder = IndexBuilder(self._vocabulary, Storage(arrays, Path(scratch)))
             if self._base is not None:
-                builder.add_index(self._base.store.index)
+                builder.add_index(self._base.store.index, self._base.lists)
             self._read(folder, builder)
             self._steps.tell("indexing")
             self._choose_relations()
-            return counts_of(builder.finish(self._vocabulary, unfold=True))
+            counts = counts_of(builder.finish(self._vocabulary, unfold=True))
+            builder.lists.save(folder)
+            return counts
 
     def _read(self, folder: Path, builder: IndexBuilder) -> None:
         """Read every file once, for the index and for Oxigraph."""

@@ -4,7 +4,8 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -14,17 +15,25 @@ from filelock import FileLock, Timeout
 
 from kg_adapters.errors import BackendError, BackendTimeout
 from kg_adapters.local.index import GraphIndex
+from kg_adapters.local.names import written
 from kg_adapters.local.rows import Row, line_of
 from kg_adapters.local.seal import find_changed_oxigraph, find_cut_oxigraph
 from kg_adapters.local.sparql_part import sparql_part
 from kg_adapters.local.store import OXIGRAPH_FOLDER
+from kg_adapters.local.written_lists import WrittenLists
 
 MAX_BUILD_S: Final = 600.0
 _CHUNK: Final = 50_000
+_MOST_KEPT: Final = 1_000_000
 
 
 async def ensure_sparql_store(
-    folder: Path, index: GraphIndex, *, timeout_s: float = MAX_BUILD_S, sizes_only: bool = False
+    folder: Path,
+    index: GraphIndex,
+    *,
+    lists: Callable[[], WrittenLists] = WrittenLists,
+    timeout_s: float = MAX_BUILD_S,
+    sizes_only: bool = False,
 ) -> Path:
     """Return a store's Oxigraph folder, built first where it is missing, has lost something or has other content.
 
@@ -34,6 +43,7 @@ async def ensure_sparql_store(
     Args:
         folder: The store.
         index: All that the graph says.
+        lists: Returns what was written otherwise.
         timeout_s: The most seconds that building, or waiting for another process to build, may take.
         sizes_only: Whether to look at the sizes of files alone, because their content was looked at before.
 
@@ -55,7 +65,9 @@ async def ensure_sparql_store(
             )
 
     try:
-        await anyio.to_thread.run_sync(_build_once, target, index, timeout_s, go_on, abandon_on_cancel=True)
+        await anyio.to_thread.run_sync(
+            _build_once, target, partial(_written, index, lists), timeout_s, go_on, abandon_on_cancel=True
+        )
     finally:
         given_up.set()
     return target
@@ -65,11 +77,11 @@ def _is_intact(target: Path) -> bool:
     return find_changed_oxigraph(target, small_only=True) is None
 
 
-def _build_once(target: Path, index: GraphIndex, timeout_s: float, go_on: Callable[[], None]) -> None:
+def _build_once(target: Path, rows: Callable[[], Iterator[Row]], timeout_s: float, go_on: Callable[[], None]) -> None:
     try:
         with FileLock(target.with_name(f"{target.name}.lock"), timeout=timeout_s):
             if not _is_intact(target):
-                _build(target, index, go_on)
+                _build(target, rows(), go_on)
     except Timeout as error:
         raise BackendTimeout("Another process is still preparing this graph for SPARQL. Ask again later.") from error
     except OSError as error:
@@ -79,13 +91,12 @@ def _build_once(target: Path, index: GraphIndex, timeout_s: float, go_on: Callab
         ) from error
 
 
-def _build(target: Path, index: GraphIndex, go_on: Callable[[], None]) -> None:
+def _build(target: Path, rows: Iterator[Row], go_on: Callable[[], None]) -> None:
     for left_over in target.parent.glob(f".{target.name}-*"):
         # Whoever holds the lock is alone: these belong to builds that were killed.
         shutil.rmtree(left_over)
     with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as temporary:
         building = Path(temporary) / OXIGRAPH_FOLDER
-        rows = _rows(index)
         with sparql_part(building) as add:
             while chunk := list(islice(rows, _CHUNK)):
                 go_on()
@@ -100,26 +111,33 @@ def statements(index: GraphIndex) -> Iterator[str]:
     return map(line_of, _rows(index))
 
 
+def _written(index: GraphIndex, lists: Callable[[], WrittenLists]) -> Iterator[Row]:
+    return lists().rows(_rows(index))
+
+
 def _rows(index: GraphIndex) -> Iterator[Row]:
-    nodes = list(map(index.nodes.__getitem__, range(len(index.nodes))))
-    relations = list(map(index.relations.__getitem__, range(len(index.relations))))
-    yield from _edges(index, nodes, relations)
-    yield from _features(index, nodes, relations)
+    few = len(index.nodes) <= _MOST_KEPT
+    node: Callable[[int], str] = list(written(index.nodes)).__getitem__ if few else index.nodes.__getitem__
+    relations = list(written(index.relations))
+    yield from _edges(index, node, relations)
+    yield from _features(index, node, relations)
 
 
-def _edges(index: GraphIndex, nodes: list[str], relations: list[str]) -> Iterator[Row]:
+def _edges(index: GraphIndex, node: Callable[[int], str], relations: Sequence[str]) -> Iterator[Row]:
     table = index.out
-    for number, node in enumerate(nodes):
+    for number in range(len(index.nodes)):
+        head = node(number)
         for group in range(table.groups[number], table.groups[number + 1]):
             relation = relations[int(table.relations[group])]
             for tail in table.neighbors[table.starts[group] : table.starts[group + 1]].tolist():
-                yield node, relation, nodes[tail], None, None
+                yield head, relation, node(tail), None, None
 
 
-def _features(index: GraphIndex, nodes: list[str], relations: list[str]) -> Iterator[Row]:
+def _features(index: GraphIndex, node: Callable[[int], str], relations: Sequence[str]) -> Iterator[Row]:
     table = index.features
-    for number, node in enumerate(nodes):
+    for number in range(len(index.nodes)):
+        head = node(number)
         for row in range(table.starts[number], table.starts[number + 1]):
             language, datatype = int(table.languages[row]), index.datatypes[int(table.datatypes[row])]
             tag = index.languages[language] if language >= 0 else None
-            yield node, relations[table.relations[row]], table.values[row], datatype, tag
+            yield head, relations[int(table.relations[row])], table.values[row], datatype, tag

@@ -3,9 +3,10 @@
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from kg_adapters.local.growing import Storage
 from kg_adapters.local.index import EdgeTable, GraphIndex, Ints, StringTable
@@ -16,6 +17,9 @@ from kg_adapters.local.sorted_texts import Numbers, SortedTexts, sorted_and_plac
 _STATEMENTS_A_TEXT: Final = 8
 _CHARACTERS_A_TEXT: Final = 100
 _PIECE: Final = 2_000_000
+
+
+Chosen: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,16 @@ class Numbered:
 
     edges: tuple[Ints, Ints, Ints]
     features: tuple[Ints, Ints, Ints, Ints, Ints]
+
+    def about(self, heads: Ints) -> tuple[Chosen, Chosen]:
+        """Return which edges and features are about some nodes; shapes [e] and [f]."""
+        return np.isin(self.edges[0], heads), np.isin(self.features[0], heads)
+
+    def chosen(self, edges: Chosen, features: Chosen) -> "Numbered":
+        """Return some of the statements."""
+        head, relation, tail = (column[edges] for column in self.edges)
+        owner, about, value, datatype, language = (column[features] for column in self.features)
+        return Numbered((head, relation, tail), (owner, about, value, datatype, language))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +152,16 @@ class Statements:
     @staticmethod
     def _places(numbers: Numbers, texts: StringTable) -> Ints:
         return np.array([numbers[text] for text in written(texts)], dtype=np.int32)
+
+    def rows_of(self, collected: Collected, said: Numbered) -> Iterator[Row]:
+        """Yield statements by the numbers of what was collected as rows."""
+        nodes, values = collected.nodes, collected.values
+        relations, datatypes, languages = list(self.relations), list(self.datatypes), list(self.languages)
+        for head, relation, tail in zip(*said.edges, strict=True):
+            yield nodes[int(head)], relations[relation], nodes[int(tail)], None, None
+        for head, relation, value, kind, language in zip(*said.features, strict=True):
+            tag = None if int(language) < 0 else languages[int(language)]
+            yield nodes[int(head)], relations[relation], values[int(value)], datatypes[kind], tag
 
     def _begin(self) -> None:
         self._edges = tuple(array("i") for _ in range(3))

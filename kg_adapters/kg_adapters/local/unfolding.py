@@ -9,7 +9,7 @@ import numpy as np
 
 from kg_adapters.local.collections import Collections, IllFormed, Item, Structure, find_collections
 from kg_adapters.local.index import Ints, Longs, StringTable
-from kg_adapters.local.statements import Numbered
+from kg_adapters.local.statements import Chosen, Numbered
 from kg_adapters.terms import XSD
 
 _MOST_NEW: Final = 4
@@ -41,14 +41,24 @@ class Unfolded:
     """Statements with members in the place of lists.
 
     Args:
-        said: The statements, but for those that follow.
+        edges: Which of the edges there were are still said; shape [e].
+        features: The same for literals; shape [f].
+        new: What is said in the place of others, but for the texts.
         texts: Heads, relations and plain texts that came of lists of numbers.
         orders: The order of the members.
     """
 
-    said: Numbered
+    edges: Chosen
+    features: Chosen
+    new: Numbered
     texts: Sequence[tuple[int, int, str]]
     orders: Orders
+
+    def joined(self, statements: Numbered) -> Numbered:
+        """Return what is said of the statements there were, and what is new."""
+        head, relation, tail = _appended(statements.edges, self.edges, self.new.edges)
+        owner, about, value, datatype, language = _appended(statements.features, self.features, self.new.features)
+        return Numbered((head, relation, tail), (owner, about, value, datatype, language))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,20 +85,27 @@ class _New:
     texts: list[tuple[int, int, str]] = field(default_factory=list[tuple[int, int, str]])
     orders: dict[tuple[int, int], dict[int, None]] = field(default_factory=dict[tuple[int, int], dict[int, None]])
 
+    def numbered(self) -> Numbered:
+        """Return all but the texts."""
+        columns = (*self.edges, *self.features)
+        head, relation, tail, *rest = (np.frombuffer(each, dtype=np.intc).astype(np.int32) for each in columns)
+        owner, about, value, datatype, language = rest
+        return Numbered((head, relation, tail), (owner, about, value, datatype, language))
+
     def add(self, columns: tuple["array[int]", ...], *row: int) -> None:
         for column, number in zip(columns, row, strict=True):
             column.append(number)
 
 
-def unfolded(statements: Numbered, structure: Structure, texts: Texts) -> Unfolded:
-    """Return the statements with members in the place of lists.
+def unfolded(statements: Numbered, structure: Structure, texts: Texts) -> Unfolded | None:
+    """Return the statements with members in the place of lists, or None where there are no lists.
 
     A list that is ill-formed, holds itself, or is shared so often that unfolding it would multiply the graph stays as
     it is. Numbers alone stay one text, since places and shapes are written like this.
     """
     found = find_collections(structure, texts.nodes, statements.edges, statements.features[:2])
     if not (found.cells or found.containers):
-        return Unfolded(statements, [], {})
+        return None
     return _Unfolding(statements, structure, texts, found).run()
 
 
@@ -116,7 +133,11 @@ class _Unfolding:
                 self._unfold(rows)
         self._keep_what_is_led_to()
         orders = {group: list(members) for group, members in self._new.orders.items() if len(members) > 1}
-        return Unfolded(self._joined(), self._new.texts, orders)
+        gone = np.array(sorted(self._gone), dtype=np.int32)
+        kept = ~np.isin(heads, gone)
+        kept[np.frombuffer(self._replaced, dtype=np.int64)] = False
+        stated = ~np.isin(self._statements.features[0], gone)
+        return Unfolded(kept, stated, self._new.numbered(), self._new.texts, orders)
 
     def _unfold(self, rows: Longs) -> None:
         heads, relations, tails = self._statements.edges
@@ -195,22 +216,10 @@ class _Unfolding:
                 self._gone.remove(node)
                 waiting.extend(self._found.below(node))
 
-    def _joined(self) -> Numbered:
-        edges, features = self._statements.edges, self._statements.features
-        gone = np.array(sorted(self._gone), dtype=np.int32)
-        kept = ~np.isin(edges[0], gone)
-        kept[np.frombuffer(self._replaced, dtype=np.int64)] = False
-        stated = ~np.isin(features[0], gone)
-        head, relation, tail = _appended(edges, kept, self._new.edges)
-        owner, about, value, datatype, language = _appended(features, stated, self._new.features)
-        return Numbered((head, relation, tail), (owner, about, value, datatype, language))
 
-
-def _appended(
-    columns: Sequence[Ints], kept: "np.typing.NDArray[np.bool_]", new: Sequence["array[int]"]
-) -> Iterator[Ints]:
+def _appended(columns: Sequence[Ints], kept: Chosen, new: Sequence[Ints]) -> Iterator[Ints]:
     for column, more in zip(columns, new, strict=True):
-        yield np.concatenate((column[kept], np.frombuffer(more, dtype=np.intc).astype(np.int32)))
+        yield np.concatenate((column[kept], more))
 
 
 def _text_of(spelled: Sequence[str]) -> str | None:

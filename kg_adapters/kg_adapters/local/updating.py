@@ -7,10 +7,11 @@ from pathlib import Path
 from kg_adapters.errors import InvalidSource
 from kg_adapters.local.file_terms import file_number_after
 from kg_adapters.local.namespaces import is_graph_json
-from kg_adapters.local.seal import SEAL_FILE, find_changed_oxigraph
+from kg_adapters.local.seal import SEAL_FILE, Damage, find_changed_oxigraph
 from kg_adapters.local.store import OXIGRAPH_FOLDER, LocalStore, StoreInfo, is_store, open_store
 from kg_adapters.local.vectors import FOLDER as VECTORS_FOLDER
 from kg_adapters.local.verifying import verify_index
+from kg_adapters.local.written_lists import read_lists
 
 
 class Base:
@@ -21,6 +22,7 @@ class Base:
 
     Attributes:
         store: The same, open.
+        lists: What its index says otherwise than it was written.
         first_file: The number that labels of the next file's blank nodes begin with.
 
     Raises:
@@ -32,6 +34,10 @@ class Base:
             raise InvalidSource(f"There is no store {target} to be updated. Build it first: leave out --update.")
         self.store: LocalStore = open_store(target)
         verify_index(self.store)
+        try:
+            self.lists = read_lists(self.store)
+        except Damage as problem:
+            raise self.store.damaged(problem) from problem
         self.first_file = file_number_after(self.store.index.nodes)
 
     @property

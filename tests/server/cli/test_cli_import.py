@@ -51,16 +51,6 @@ def test_an_import_may_leave_what_sparql_needs_to_the_first_query(cli: CommandLi
     assert "7" in run.out
 
 
-def test_where_sparql_comes_later_an_import_says_that_lists_are_unfolded_for_it_too(
-    cli: CommandLine, tmp_path: Path
-) -> None:
-    listed = tmp_path / "list.ttl"
-    listed.write_text("@prefix e: <http://e/> . e:a e:holds ( e:b e:c ) .", encoding="utf-8")
-    words = ["import", str(listed), "--to", str(tmp_path / "store")]
-    assert "lists unfolded" not in cli.run(*words).out
-    assert "lists unfolded; import without --no-sparql" in cli.run(*words, "--no-sparql").out
-
-
 def test_a_syntax_error_ends_with_1_and_its_place(cli: CommandLine, tmp_path: Path) -> None:
     broken = tmp_path / "broken.nt"
     broken.write_text("<http://a> <http://b> <http://c> .\n<http://a> <http://b> .\n", encoding="utf-8")
