@@ -36,6 +36,8 @@ class OpenOptions:
         wikidata: How Wikidata is reached; without a contact when None.
         answers_kept_s: How many seconds the answers of a remote graph are remembered; 0 for not at all.
         sparql: How much of the machine SPARQL over files on it may take; what suits the machine when None.
+        prepares_sparql: Whether what SPARQL over files needs is made beside the answering of everything else, where a
+            store came without it; files are imported without it then. Otherwise the first query waits for it.
         reading: What a file may ask for while it is read.
         chosen: Relations that name, describe and type entities, before the usual ones; of files and endpoints. A store
             that was imported before keeps those of its import.
@@ -51,6 +53,7 @@ class OpenOptions:
     wikidata: "WikidataOptions | None" = None
     answers_kept_s: float = 600.0
     sparql: "SparqlLimits | None" = None
+    prepares_sparql: bool = False
     reading: ReadingLimits = field(default_factory=ReadingLimits)
     chosen: ChosenRelations = field(default_factory=ChosenRelations)
     prefixes: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -1,6 +1,7 @@
 """The adapter over a store on this machine."""
 # ruff: noqa: D102 - what an adapter's methods do is documented on the protocol
 
+import time
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property, partial
@@ -19,6 +20,7 @@ from kg_adapters.local.intact import intact, telling
 from kg_adapters.local.neighborhood import START, Edge, Neighborhood, Position, has_edge
 from kg_adapters.local.path_search import find_paths_in_index
 from kg_adapters.local.sets.answers import LocalSets
+from kg_adapters.local.sparql_making import FEWEST_STATEMENTS, SparqlMaking
 from kg_adapters.local.sparql_pool import SparqlLimits, SparqlPool
 from kg_adapters.local.sparql_store import ensure_sparql_store
 from kg_adapters.local.store import LocalStore
@@ -52,6 +54,7 @@ from kg_adapters.surroundings import Surroundings
 from kg_adapters.terms import Attribute, Fact, Iri, Node, Triple
 
 _MAX_TYPES: Final = 100
+_LEAST_S: Final = 1.0
 
 
 class LocalAdapter:
@@ -60,13 +63,15 @@ class LocalAdapter:
     Args:
         store: An open store; it may be shared by any number of adapters.
         sparql: How much of the machine SPARQL queries may take; what suits the machine when None.
+        prepares: Whether a process makes what SPARQL needs where a large store came without it, before anybody asks.
 
     Attributes:
         store: The same.
         sparql: What answers SPARQL.
+        making: What makes ready for that, if anything.
     """
 
-    def __init__(self, store: LocalStore, sparql: SparqlLimits | None = None) -> None:
+    def __init__(self, store: LocalStore, sparql: SparqlLimits | None = None, *, prepares: bool = False) -> None:
         self.store = store
         self._index = store.index
         self._dictionary = Dictionary(store.index)
@@ -78,6 +83,9 @@ class LocalAdapter:
         self._sets = LocalSets(store.index, self._dictionary, self.vocabulary)
         self.sparql = SparqlPool(store.folder, store.info.prefixes, sparql)
         self._sparql_known = False
+        counts = store.info.counts
+        large = counts.triples + counts.features >= FEWEST_STATEMENTS
+        self.making = SparqlMaking(store) if prepares and large else None
 
     @cached_property
     def _types(self) -> frozenset[int]:
@@ -206,8 +214,12 @@ class LocalAdapter:
 
     @intact
     async def select(self, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:
-        # A store may come without its SPARQL part; making it once is not what the deadline of a query is for.
+        # A store may come without its SPARQL part; making it here, once, is not what the deadline of a query is for.
         self.store.require_current()
+        begun = time.monotonic()
+        if self.making is not None and not self._sparql_known:
+            await self.making.ready(timeout_s)
+            timeout_s = max(timeout_s - (time.monotonic() - begun), _LEAST_S)
         lists = partial(read_lists, self.store)
         await ensure_sparql_store(self.store.folder, self._index, lists=lists, sizes_only=self._sparql_known)
         self._sparql_known = True
@@ -216,6 +228,8 @@ class LocalAdapter:
         return answer
 
     async def aclose(self) -> None:
+        if self.making is not None:
+            self.making.close()
         await self.sparql.aclose()
 
     def _ids(self, relations: Collection[Iri]) -> frozenset[int]:

@@ -15,7 +15,8 @@ class ImportOptions:
     Args:
         skip_errors: Leave out what cannot be read, and count it, instead of stopping there.
         graphs: IRIs of the named graphs to import; everything when empty.
-        sparql: Whether to build the Oxigraph store now; without it, the first SPARQL query does.
+        sparql: Whether to build the Oxigraph store now; without it, the first SPARQL query does. It leaves the rest of
+            the store as it is, so no store is named by it.
         vocabulary: The relations and languages that labels and descriptions are chosen by.
         chosen: Relations that come before those of the vocabulary, with the prefixes of the files.
         prefixes: What prefixes stand for, before those of the files.
@@ -29,7 +30,7 @@ class ImportOptions:
 
     skip_errors: bool = False
     graphs: tuple[str, ...] = ()
-    sparql: bool = True
+    sparql: bool = field(default=True, repr=False)
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     chosen: ChosenRelations = field(default_factory=ChosenRelations)
     prefixes: Mapping[str, str] = field(default_factory=dict[str, str])

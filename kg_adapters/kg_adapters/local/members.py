@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.index import GraphIndex, Longs
+from kg_adapters.local.index import GraphIndex, Ints, Longs
 from kg_adapters.local.sums import first_of_each
 from kg_adapters.profile import MAX_CLASSES
 from kg_adapters.terms import Iri
@@ -19,14 +19,14 @@ class Rows:
     """Lists of numbers one behind the other: list `i` is `members[starts[i]:starts[i + 1]]`."""
 
     starts: Longs
-    members: Longs
+    members: Longs | Ints
 
     def expanded(self, lists: Longs) -> tuple[Longs, Longs]:
         """Return the members of many lists, and for each the place in `lists` that it belongs to."""
         sizes = self.starts[lists + 1] - self.starts[lists]
         places = np.repeat(np.arange(len(lists)), sizes)
         inside = np.arange(len(places)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        return self.members[self.starts[lists][places] + inside], places
+        return self.members[self.starts[lists][places] + inside].astype(np.int64), places
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def _pairs(index: GraphIndex, relations: Iterable[Iri]) -> tuple[Longs, Longs]:
     out = index.out
     numbers = [number for iri in relations if (number := index.relations.find(iri.value)) is not None]
     groups = np.flatnonzero(np.isin(out.relations, numbers))
-    edges, places = Rows(out.starts, out.neighbors.astype(np.int64)).expanded(groups)
+    edges, places = Rows(out.starts, out.neighbors).expanded(groups)
     heads = np.searchsorted(out.groups, groups[places], side="right") - 1
     pairs = np.sort(heads * len(index.nodes) + edges)
     found, tails = np.divmod(pairs[first_of_each(pairs)], max(len(index.nodes), 1))

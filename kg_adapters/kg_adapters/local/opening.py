@@ -26,7 +26,7 @@ async def open_local(rest: str, options: OpenOptions) -> KGAdapter:
 def _open(name: str, options: OpenOptions) -> KGAdapter:
     from kg_adapters.local.reloading import ReloadingAdapter  # noqa: PLC0415 - heavy, and importing kg_adapters is cheap
 
-    return ReloadingAdapter(_store(name, options), options.sparql)
+    return ReloadingAdapter(_store(name, options), options.sparql, prepares=options.prepares_sparql)
 
 
 def _store(name: str, options: OpenOptions) -> "LocalStore":
@@ -43,7 +43,11 @@ def _store(name: str, options: OpenOptions) -> "LocalStore":
     if is_store(path):
         return open_store(path)
     chosen = ImportOptions(
-        graphs=options.graphs, chosen=options.chosen, prefixes=options.prefixes, limits=options.reading
+        sparql=not options.prepares_sparql,
+        graphs=options.graphs,
+        chosen=options.chosen,
+        prefixes=options.prefixes,
+        limits=options.reading,
     )
     if options.languages is not None:
         chosen = replace(chosen, vocabulary=replace(chosen.vocabulary, languages=options.languages))

@@ -31,7 +31,7 @@ def inverses_of(index: GraphIndex, heads: Ints, relations: Ints) -> tuple[Invers
         relations: The relation of every edge.
     """
     known = [stored_relation(index, number) for number in range(len(index.relations))]
-    edges = set(np.unique(relations).tolist())
+    edges = set(np.flatnonzero(np.bincount(relations)).tolist())
     declared = [pair for pair in _declared(index) if all(index.relations.find(iri.value) in edges for iri in pair)]
     stored, back, along = _shared(heads, relations, index.out.neighbors, len(known))
     count = len(known)

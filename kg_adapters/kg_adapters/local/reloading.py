@@ -29,8 +29,8 @@ _log = logging.getLogger(__name__)
 class _Opened:
     """One state of the graph, and how many snapshots of it are in use."""
 
-    def __init__(self, store: LocalStore, sparql: SparqlLimits | None) -> None:
-        self.graph = LocalAdapter(store, sparql)
+    def __init__(self, store: LocalStore, sparql: SparqlLimits | None, *, prepares: bool) -> None:
+        self.graph = LocalAdapter(store, sparql, prepares=prepares)
         self.stamp = store.stamp
         self.users = 0
 
@@ -45,12 +45,14 @@ class ReloadingAdapter(ForwardingAdapter):
     Args:
         store: The store as it was opened.
         sparql: How many queries run and wait, and with how much memory.
+        prepares: Whether what SPARQL needs is made before anybody asks, as by `LocalAdapter`.
     """
 
-    def __init__(self, store: LocalStore, sparql: SparqlLimits | None = None) -> None:
+    def __init__(self, store: LocalStore, sparql: SparqlLimits | None = None, *, prepares: bool = False) -> None:
         self._sparql = sparql
+        self._prepares = prepares
         self._folder = store.folder
-        self._current = _Opened(store, sparql)
+        self._current = _Opened(store, sparql, prepares=prepares)
         self._refused: Stamp | None = None
         self._opening = anyio.Lock()
 
@@ -119,7 +121,7 @@ class ReloadingAdapter(ForwardingAdapter):
                 "The store %s keeps answering as before, because the new one cannot be used: %s", self._folder, error
             )
             return
-        old, self._current = self._current, _Opened(store, self._sparql)
+        old, self._current = self._current, _Opened(store, self._sparql, prepares=self._prepares)
         _log.warning("The store %s was imported again; answers come from the new one.", self._folder)
         await self._close_if_unused(old)
 

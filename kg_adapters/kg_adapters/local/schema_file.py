@@ -10,8 +10,10 @@ from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.index import GraphIndex, Ints, Longs
+from kg_adapters.local.kind_sums import parts
 from kg_adapters.local.names import bare_relations, edges_by_relation
 from kg_adapters.local.seal import Damage
+from kg_adapters.local.sums import Extremes
 from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.terms import Iri, Literal, Triple, node_from_key
@@ -177,9 +179,12 @@ class _Counts:
         ]
 
     def _best_rows(self, relations: Ints, owners: Ints) -> dict[int, int]:
-        order = np.lexsort((owners, -self._degrees[owners], relations))
-        found, firsts = np.unique(relations[order], return_index=True)
-        return dict(zip(found.tolist(), order[firsts].tolist(), strict=True))
+        found = Extremes()
+        for part in parts(len(relations)):
+            rows: Longs = np.arange(part.start, part.stop, dtype=np.int64)
+            found.add(relations[part].astype(np.int64), self._degrees[owners[part]].astype(np.float64), rows)
+        keys, _, best = found.result()
+        return dict(zip(keys.tolist(), best.tolist(), strict=True))
 
     def _best(self, nodes: Ints) -> int:
         return int(nodes[np.argmax(self._degrees[nodes[:_MAX_LOOKED_AT]])])

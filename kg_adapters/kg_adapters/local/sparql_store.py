@@ -52,12 +52,12 @@ async def ensure_sparql_store(
         BackendError: The store's folder cannot be written.
     """
     target = folder / OXIGRAPH_FOLDER
-    if find_cut_oxigraph(target) is None and (sizes_only or await anyio.to_thread.run_sync(_is_intact, target)):
+    if find_cut_oxigraph(target) is None and (sizes_only or await anyio.to_thread.run_sync(is_intact, target)):
         return target
     given_up = threading.Event()
     end = time.monotonic() + timeout_s
 
-    def go_on() -> None:
+    def go_on(_done: int) -> None:
         if given_up.is_set() or time.monotonic() > end:
             raise BackendTimeout(
                 f"Preparing the graph for SPARQL took more than {timeout_s:g} s. Ask again, or import the graph with "
@@ -65,22 +65,36 @@ async def ensure_sparql_store(
             )
 
     try:
-        await anyio.to_thread.run_sync(
-            _build_once, target, partial(_written, index, lists), timeout_s, go_on, abandon_on_cancel=True
-        )
+        rows = partial(written_rows, index, lists)
+        await anyio.to_thread.run_sync(make_sparql_store, target, rows, timeout_s, go_on, abandon_on_cancel=True)
     finally:
         given_up.set()
     return target
 
 
-def _is_intact(target: Path) -> bool:
+def is_intact(target: Path) -> bool:
+    """Say whether an Oxigraph folder is there, whole and as it was made; reads small files alone."""
     return find_changed_oxigraph(target, small_only=True) is None
 
 
-def _build_once(target: Path, rows: Callable[[], Iterator[Row]], timeout_s: float, go_on: Callable[[], None]) -> None:
+def make_sparql_store(
+    target: Path, rows: Callable[[], Iterator[Row]], timeout_s: float, go_on: Callable[[int], None]
+) -> None:
+    """Make an Oxigraph folder, unless another process makes it meanwhile.
+
+    Args:
+        target: Where.
+        rows: Returns what it is to hold.
+        timeout_s: The most seconds to wait for another process.
+        go_on: Called with the number of statements that were added, again and again; what it raises ends the work.
+
+    Raises:
+        BackendTimeout: Another process took too long.
+        BackendError: The folder around it cannot be written.
+    """
     try:
         with FileLock(target.with_name(f"{target.name}.lock"), timeout=timeout_s):
-            if not _is_intact(target):
+            if not is_intact(target):
                 _build(target, rows(), go_on)
     except Timeout as error:
         raise BackendTimeout("Another process is still preparing this graph for SPARQL. Ask again later.") from error
@@ -91,16 +105,19 @@ def _build_once(target: Path, rows: Callable[[], Iterator[Row]], timeout_s: floa
         ) from error
 
 
-def _build(target: Path, rows: Iterator[Row], go_on: Callable[[], None]) -> None:
+def _build(target: Path, rows: Iterator[Row], go_on: Callable[[int], None]) -> None:
     for left_over in target.parent.glob(f".{target.name}-*"):
         # Whoever holds the lock is alone: these belong to builds that were killed.
         shutil.rmtree(left_over)
     with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as temporary:
         building = Path(temporary) / OXIGRAPH_FOLDER
+        done = 0
         with sparql_part(building) as add:
             while chunk := list(islice(rows, _CHUNK)):
-                go_on()
+                go_on(done)
                 add(chunk)
+                done += len(chunk)
+        go_on(done)
         if target.exists():
             target.rename(Path(temporary) / "damaged")
         building.rename(target)
@@ -111,7 +128,8 @@ def statements(index: GraphIndex) -> Iterator[str]:
     return map(line_of, _rows(index))
 
 
-def _written(index: GraphIndex, lists: Callable[[], WrittenLists]) -> Iterator[Row]:
+def written_rows(index: GraphIndex, lists: Callable[[], WrittenLists]) -> Iterator[Row]:
+    """Yield all that was written, given what an index says and what was written otherwise."""
     return lists().rows(_rows(index))
 
 

@@ -28,14 +28,18 @@ PATIENCE_S: Final = 2.0
 
 
 @asynccontextmanager
-async def opened(settings: Settings) -> AsyncGenerator[KGAdapter]:
+async def opened(settings: Settings, *, serves: bool = False) -> AsyncGenerator[KGAdapter]:
     """Open the graph that the settings name, showing progress if it has to be imported first, and close it at the end.
+
+    Args:
+        settings: They name the graph.
+        serves: Whether it stays open for long, so that what SPARQL needs is made ready before anybody asks.
 
     Raises:
         KGError: There is no such graph, or it cannot be opened.
     """
     with shown_progress() as progress:
-        graph = await _open(settings, progress)
+        graph = await _open(settings, progress, serves=serves)
     try:
         yield graph
     finally:
@@ -76,7 +80,7 @@ async def opened_or_pending(settings: Settings, patience_s: float = PATIENCE_S) 
         KGError: There is no such graph, or it cannot be opened, perhaps as the only member of a group.
     """
     if not _is_path(settings.graph):
-        async with opened(settings) as graph:
+        async with opened(settings, serves=True) as graph:
             yield graph
         return
     from kg_adapters.local.pending import PendingAdapter
@@ -122,7 +126,7 @@ async def _open_behind(pending: "PendingAdapter", settings: Settings) -> None:
     from kg_adapters.local.reloading import ReloadingAdapter
 
     try:
-        graph = await _open(settings, PlainProgress(), pending.note)
+        graph = await _open(settings, PlainProgress(), pending.note, serves=True)
     except KGError as error:
         pending.fail(error)
     else:
@@ -160,7 +164,7 @@ def chosen_relations_of(settings: Settings) -> ChosenRelations:
     )
 
 
-async def _open(settings: Settings, *told: OnProgress, imports: bool = True) -> KGAdapter:
+async def _open(settings: Settings, *told: OnProgress, imports: bool = True, serves: bool = False) -> KGAdapter:
     from kg_adapters.local.sparql_pool import SparqlLimits
 
     progress = StoppableProgress(*told)
@@ -178,6 +182,7 @@ async def _open(settings: Settings, *told: OnProgress, imports: bool = True) -> 
             worker_bytes=None if worker_mb is None else worker_mb * 1_000_000,
             max_waiting=settings.sparql_max_waiting,
         ),
+        prepares_sparql=serves,
         reading=reading_limits_of(settings),
         chosen=chosen_relations_of(settings),
         prefixes=chosen_prefixes(settings.prefixes),

@@ -35,7 +35,7 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
         bool, typer.Option("--skip-errors", help="Leave out statements that cannot be read.")
     ] = False,
     no_sparql: Annotated[
-        bool, typer.Option("--no-sparql", help="Leave what Sparql needs to the first query that asks for it.")
+        bool, typer.Option("--no-sparql", help="Leave what Sparql needs to the server, or to the first query.")
     ] = False,
     graph_names: Annotated[
         list[str] | None, typer.Option("--graph-name", metavar="IRI", help="Only this named graph; may be repeated.")

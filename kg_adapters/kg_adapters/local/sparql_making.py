@@ -1,0 +1,144 @@
+"""A store's part for SPARQL, made by a process of its own while everything else is answered already."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import anyio
+import anyio.to_thread
+
+from kg_adapters.errors import BackendError, BackendUnavailable
+from kg_adapters.local.sparql_maker import DONE, FAILED
+from kg_adapters.local.sparql_store import is_intact
+from kg_adapters.local.store import OXIGRAPH_FOLDER, LocalStore
+from kg_boundary.child_environment import child_environment
+
+FEWEST_STATEMENTS: Final = 100_000
+"""Fewer are made ready by the first query itself, in half a second."""
+DELAY_S: Final = 3.0
+"""How long a server has been there before the process starts: many are asked one thing and end."""
+_MAKER: Final = "kg_adapters.local.sparql_maker"
+_LOOK_S: Final = 0.05
+_ROUNDED_S: Final = 90
+
+
+class _Run:
+    """One process, and what it has told."""
+
+    def __init__(self, folder: Path) -> None:
+        command = [sys.executable, "-P", "-m", _MAKER, str(folder), str(os.getpid())]
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(  # noqa: S603 - a module of ours
+            command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=child_environment()
+        )
+        self.begun = time.monotonic()
+        self.done = 0
+        self.outcome: str | None = None
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        last = ""
+        with self.process as process:
+            assert process.stdout is not None  # noqa: S101 - tells the type checkers what Popen was told
+            for line in process.stdout:
+                last = line.strip()
+                if last.isdecimal():
+                    self.done = int(last)
+        told = last == DONE or last.startswith(FAILED)
+        self.outcome = last if told else f"{FAILED}The process that makes the graph ready for SPARQL ended. Ask again."
+
+
+class SparqlMaking:
+    """Makes one store's part for SPARQL where it is missing, once it is begun.
+
+    Args:
+        store: An open store.
+        delay_s: After how many seconds it begins by itself.
+    """
+
+    def __init__(self, store: LocalStore, delay_s: float = DELAY_S) -> None:
+        self._store = store
+        self._target = store.folder / OXIGRAPH_FOLDER
+        self._total = store.info.counts.triples + store.info.counts.features
+        self._lock = threading.Lock()
+        self._run: _Run | None = None
+        self._closed = False
+        self._timer = threading.Timer(delay_s, self._begin_unless_there)
+        self._timer.daemon = True
+        self._timer.start()
+
+    @property
+    def process(self) -> "subprocess.Popen[str] | None":
+        """The process that makes it, or has made it."""
+        return None if self._run is None else self._run.process
+
+    @property
+    def done(self) -> int:
+        """How many statements were added."""
+        return 0 if self._run is None else self._run.done
+
+    async def ready(self, timeout_s: float) -> None:
+        """Wait until the part is there, if that will be in time; begin it where it has not begun.
+
+        Raises:
+            BackendUnavailable: It is not there in time; the message says how far it is.
+            BackendError: It could not be made, or this is closed.
+        """
+        if await anyio.to_thread.run_sync(is_intact, self._target):
+            return
+        run, end = self._begin(), time.monotonic() + timeout_s
+        while run.outcome is None:
+            left = self._seconds_left(run)
+            if time.monotonic() + (left or 0) > end:
+                raise BackendUnavailable(self._extent(run, left))
+            await anyio.sleep(_LOOK_S)
+        if run.outcome != DONE:
+            raise BackendError(run.outcome.removeprefix(FAILED))
+
+    def close(self) -> None:
+        """End the process, in the middle of its work if need be; the next one clears up behind it."""
+        self._timer.cancel()
+        with self._lock:
+            self._closed = True
+        if self._run is not None:
+            self._run.process.kill()
+            self._run.process.wait()
+
+    def _begin_unless_there(self) -> None:
+        # Closed meanwhile, or no process to be had: whoever asks is told.
+        with suppress(BackendError):
+            if not is_intact(self._target):
+                self._begin()
+
+    def _begin(self) -> _Run:
+        """Return the run that is under way; one that has ended made nothing that is there still."""
+        with self._lock:
+            if self._closed:
+                raise BackendError("This graph is closed. Open it again.")
+            if self._run is None or self._run.outcome is not None:
+                try:
+                    self._run = _Run(self._store.folder)
+                except OSError as error:
+                    raise BackendError(
+                        f"No process could be started for SPARQL: {error}. Free some memory, then ask again."
+                    ) from error
+            return self._run
+
+    def _seconds_left(self, run: _Run) -> float | None:
+        """Return how many seconds the rest will take if it goes on as it did; None where nobody can say."""
+        if not 0 < run.done < self._total:
+            return None
+        return (time.monotonic() - run.begun) * (self._total - run.done) / run.done
+
+    def _extent(self, run: _Run, left: float | None) -> str:
+        share = f"{run.done:,} of {self._total:,} statements" if run.done else f"{self._total:,} statements"
+        when = "Ask again in a while."
+        if left is not None:
+            about = f"{left / 60:.0f} minutes" if left > _ROUNDED_S else f"{max(5, 5 * round(left / 5))} seconds"
+            when = f"Ask again in about {about}."
+        return f"The graph is still being made ready for SPARQL: {share}. The other tools answer already. {when}"

@@ -1,0 +1,145 @@
+"""What SPARQL needs of a large store is made by a process beside the answering of everything else."""
+
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from kg_adapters.errors import BackendError, BackendUnavailable
+from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.local.build import build_store
+from kg_adapters.local.import_options import ImportOptions
+from kg_adapters.local.reloading import ReloadingAdapter
+from kg_adapters.local.sparql_making import SparqlMaking
+from kg_adapters.local.store import OXIGRAPH_FOLDER, LocalStore, open_store
+from kg_adapters.terms import Iri
+
+STATEMENTS = 150_000
+COUNT = "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }"
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows stops no process")
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("large") / "large.nt"
+    path.write_text("".join(f"<http://e/{n}> <http://e/p> <http://e/{n + 1}> .\n" for n in range(STATEMENTS)))
+    return path
+
+
+@pytest.fixture
+def store(source: Path, tmp_path: Path) -> LocalStore:
+    return open_store(build_store([source], tmp_path / "store", ImportOptions(sparql=False)).folder)
+
+
+@asynccontextmanager
+async def served(store: LocalStore) -> AsyncGenerator[tuple[LocalAdapter, SparqlMaking]]:
+    graph = LocalAdapter(store, prepares=True)
+    assert graph.making is not None
+    try:
+        yield graph, graph.making
+    finally:
+        await graph.aclose()
+
+
+async def count(graph: LocalAdapter | ReloadingAdapter, timeout_s: float = 60) -> str:
+    answer = await graph.select(COUNT, timeout_s=timeout_s, max_rows=1)
+    return str(answer.rows[0][0])
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    with anyio.fail_after(60):
+        while not condition():  # noqa: ASYNC110 - what another process does sets no event
+            await anyio.sleep(0.01)
+
+
+async def test_a_query_that_comes_first_waits_for_the_process_and_is_answered(store: LocalStore) -> None:
+    async with served(store) as (graph, making):
+        assert str(STATEMENTS) in await count(graph)
+        assert (store.folder / OXIGRAPH_FOLDER).is_dir()
+        assert making.done == STATEMENTS
+
+
+async def test_it_is_made_before_anybody_asks(store: LocalStore) -> None:
+    making = SparqlMaking(store, delay_s=0)
+    await until((store.folder / OXIGRAPH_FOLDER).is_dir)
+    await making.ready(60)
+    making.close()
+    assert making.process is not None
+    assert making.process.returncode is not None
+
+
+async def test_a_query_that_cannot_wait_so_long_is_told_how_far_it_is_and_other_questions_are_answered(
+    store: LocalStore,
+) -> None:
+    async with served(store) as (graph, making), anyio.create_task_group() as tasks:
+        tasks.start_soon(count, graph)
+        await until(lambda: 0 < making.done < STATEMENTS)
+        assert making.process is not None
+        os.kill(making.process.pid, signal.SIGSTOP)
+        try:
+            with pytest.raises(BackendUnavailable) as told:
+                await graph.select(COUNT, timeout_s=0.01, max_rows=1)
+            assert await graph.describe([Iri("http://e/7")])
+        finally:
+            os.kill(making.process.pid, signal.SIGCONT)
+        assert "is still being made ready for SPARQL: " in str(told.value)
+        assert f"of {STATEMENTS:,} statements. The other tools answer already. Ask again in " in str(told.value)
+    assert (store.folder / OXIGRAPH_FOLDER).is_dir()
+
+
+async def test_who_closes_the_graph_ends_the_process_and_the_next_one_begins_anew(store: LocalStore) -> None:
+    async with served(store) as (graph, making), anyio.create_task_group() as tasks:
+        tasks.start_soon(_fails, graph)
+        await until(lambda: making.done > 0)
+        process = making.process
+        assert process is not None
+        await graph.aclose()
+        assert process.returncode == -signal.SIGKILL
+    assert not (store.folder / OXIGRAPH_FOLDER).exists()
+    async with served(store) as (again, _):
+        assert str(STATEMENTS) in await count(again)
+    assert [path.name for path in store.folder.iterdir() if path.name.startswith(".oxigraph-")] == []
+
+
+async def _fails(graph: LocalAdapter) -> None:
+    with pytest.raises(BackendError):
+        await count(graph)
+
+
+async def test_a_process_that_cannot_make_it_says_why_and_is_tried_again(store: LocalStore) -> None:
+    in_the_way = store.folder / "oxigraph.lock"
+    in_the_way.mkdir()
+    async with served(store) as (graph, _):
+        with pytest.raises(BackendError, match=r"it cannot be made in .*store: Is a directory"):
+            await count(graph)
+        in_the_way.rmdir()
+        assert str(STATEMENTS) in await count(graph)
+
+
+async def test_a_store_that_is_replaced_is_made_ready_anew(store: LocalStore, source: Path, tmp_path: Path) -> None:
+    graph = ReloadingAdapter(store, prepares=True)
+    try:
+        assert str(STATEMENTS) in await count(graph)
+        more = tmp_path / "more.nt"
+        more.write_text("<http://e/new> <http://e/p> <http://e/7> .\n", encoding="utf-8")
+        build_store([source, more], store.folder, ImportOptions(sparql=False))
+        assert str(STATEMENTS + 1) in await count(graph)
+    finally:
+        await graph.aclose()
+
+
+async def test_few_statements_are_made_ready_by_the_query_itself(tmp_path: Path) -> None:
+    (tmp_path / "g.nt").write_text("<http://e/a> <http://e/p> <http://e/b> .\n", encoding="utf-8")
+    small = build_store([tmp_path / "g.nt"], tmp_path / "store", ImportOptions(sparql=False)).folder
+    graph = LocalAdapter(open_store(small), prepares=True)
+    assert graph.making is None
+    try:
+        assert "1" in await count(graph)
+    finally:
+        await graph.aclose()
