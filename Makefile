@@ -7,7 +7,7 @@ QUICK := --ignore=tests/engines --ignore=tests/hardening
 # Many tests start programs, which would compile the sources anew each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-eval test coverage engines hardening installed lint format conformance fuzz bench bundle docs sample constraints clean
+.PHONY: help demo demo-eval test coverage engines hardening installed lint format conformance fuzz bench scale bundle docs sample constraints clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
@@ -55,6 +55,9 @@ fuzz: $(STAMPS)/dev ## make 10,000 generated calls, where make hardening makes f
 
 bench: $(STAMPS)/dev ## measure against the targets, beside peers (needs ../shared/data)
 	@$(BIN)/python -m benchmarks
+
+scale: $(STAMPS)/dev ## measure graphs of 1, 5 and 20 million statements, beside peers (needs ../shared/data)
+	@$(BIN)/python -m benchmarks --only scale
 
 bundle: $(STAMPS)/dev ## write the bundle for desktop assistants, dist/kg-sextant.mcpb
 	@$(BIN)/python tools/build_bundle.py

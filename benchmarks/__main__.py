@@ -29,8 +29,8 @@ from benchmarks.observe import measure_observe
 from benchmarks.one_hop import measure_one_hop
 from benchmarks.paths import measure_paths
 from benchmarks.remote import measure_remote
-from benchmarks.scaling import measure_scaling
 from benchmarks.sets import measure_sets
+from benchmarks.sizes import LARGE, SIZES, measure_sizes
 from benchmarks.table import print_section, print_verdict
 from benchmarks.world.measure import measure_world
 from benchmarks.world.measure_calls import measure_calls_for_answers
@@ -69,7 +69,7 @@ class Options:
     quick: bool
     fresh: bool
     with_peers: bool
-    scale: int
+    sizes: tuple[int, ...]
     size: int | None
     repeats: int | None
     source: Path
@@ -101,8 +101,8 @@ def main(words: Sequence[str] | None = None) -> None:
 async def _measure(bench: Bench, options: Options, console: Console) -> list[Section]:
     sections: list[Section] = []
     wanted: dict[str, Measure] = {name: SECTIONS[name] for name in options.sections}
-    if options.scale > 1:
-        wanted["scale"] = lambda bench: measure_scaling(bench, options.scale)
+    if options.sizes:
+        wanted["scale"] = lambda bench: measure_sizes(bench, options.sizes, options.results / "scale.svg")
     started, worked = perf_counter(), _processor_s()
     for measure in wanted.values():
         section = await measure(bench)
@@ -149,7 +149,7 @@ def _options(words: Sequence[str] | None) -> Options:
     parser.add_argument("--quick", action="store_true", help="the bundled sample and few repeats")
     parser.add_argument("--fresh", action="store_true", help="import anew what was imported by an earlier run")
     parser.add_argument("--no-peers", action="store_true", help="leave out the other libraries")
-    parser.add_argument("--scale", type=int, default=1, metavar="N", help="also measure N joined copies (slow)")
+    parser.add_argument("--large", action="store_true", help=f"with scale: {LARGE} joined copies too (an hour)")
     parser.add_argument("--size", type=int, metavar="N", help="questions of each kind (200)")
     parser.add_argument("--repeats", type=int, metavar="N", help="how often a process is started (3)")
     parser.add_argument("--graph", type=Path, default=BENCHMARK_GRAPH, help="the N-Triples file to measure")
@@ -164,11 +164,17 @@ def _options(words: Sequence[str] | None) -> Options:
         with_peers=not given.no_peers,
         size=given.size,
         repeats=given.repeats,
-        scale=10 if "scale" in only and given.scale == 1 else given.scale,
+        sizes=_sizes(quick=given.quick, large=given.large) if "scale" in only else (),
         source=given.graph,
         store=given.store,
         results=given.results,
     )
+
+
+def _sizes(*, quick: bool, large: bool) -> tuple[int, ...]:
+    if quick:
+        return SIZES[:2]
+    return (*SIZES, LARGE) if large else SIZES
 
 
 def _cache() -> Path:

@@ -35,7 +35,7 @@ async def measure_observe(bench: Bench) -> Section:
     await build_label_vectors(bench.store.folder, bench.store.index, model, max_labels=_MOST_LABELS)
     vectors = await bench.adapter.label_vectors(model.fingerprint)
     assert vectors is not None
-    cases = _questions(bench)
+    cases = questions_of(bench)
     lines = [
         await _cold(bench, model, vectors, cases[:_MOST_COLD]),
         await _warm(bench.adapter, model, vectors, cases),
@@ -108,7 +108,7 @@ async def _observe(adapter: LocalAdapter, scorer: Scorer, case: Asked) -> object
     )
 
 
-def _questions(bench: Bench) -> list[Asked]:
+def questions_of(bench: Bench) -> list[Asked]:
     """Return real questions about entities of the graph, or made-up ones where there are none."""
     if QUESTIONS.is_file():
         known = bench.store.index.nodes

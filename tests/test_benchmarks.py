@@ -1,11 +1,17 @@
 """The benchmark runs from end to end and judges figures rightly."""
 
+import asyncio
+import io
 import json
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 from benchmarks.__main__ import main
+from benchmarks.bench import Bench
 from benchmarks.figures import Base, Figure, Line, Peer, Section, Target, line_of
+from benchmarks.graphs import open_source
+from benchmarks.sizes import measure_sizes
 from benchmarks.table import amount, print_section, print_verdict
 from benchmarks.timing import Timings, differing, race
 from rich.console import Console
@@ -187,3 +193,26 @@ def _star(points: int) -> str:
             lines.append(f"{head} <http://ex.org/near> <http://ex.org/centre{centre}> .")
             lines.append(f'{head} <http://www.w3.org/2000/01/rdf-schema#label> "{name}"@en .')
     return "\n".join(lines) + "\n"
+
+
+def test_graphs_of_growing_size_are_measured_and_drawn(tmp_path: Path) -> None:
+    source = tmp_path / "star.nt"
+    star = _star(60).replace("http://e.org/", "http://www.wikidata.org/entity/Q")
+    source.write_text(star, encoding="utf-8")
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    console = Console(file=io.StringIO())
+    bench = Bench(open_source(source, cache), cache=cache, console=console, size=4, repeats=1, with_peers=False)
+
+    section = asyncio.run(measure_sizes(bench, (1, 2), tmp_path / "results" / "scale.svg"))
+
+    first, second = (len(star.splitlines()) / 1e6 * times for times in (1, 2))
+    assert [line.what for line in section.lines if line.what.endswith(": import")] == [
+        f"{first:.1f} M: import",
+        f"{second:.1f} M: import",
+    ]
+    assert {line.base.ratio > 0 for line in section.lines if line.base is not None} == {True}
+    drawn = ET.fromstring((tmp_path / "results" / "scale.svg").read_text(encoding="utf-8"))  # noqa: S314 - our own
+    titles = [each.text for each in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"import, seconds", "look-up, ms", "paths, ms", "ours"} <= set(titles)
+    assert len(list(drawn.iter("{http://www.w3.org/2000/svg}circle"))) >= 8

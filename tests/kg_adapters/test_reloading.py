@@ -41,7 +41,7 @@ async def truth(graph: ReloadingAdapter) -> bool | None:
 
 async def processes(graph: LocalGraph) -> Sequence[Process]:
     assert isinstance(graph, LocalAdapter)
-    return graph.sparql.workers.processes
+    return graph.sparql.pool.workers.processes
 
 
 async def everything(graph: ReloadingAdapter) -> set[str]:

@@ -40,9 +40,9 @@ def store(source: Path, tmp_path: Path) -> LocalStore:
 @asynccontextmanager
 async def served(store: LocalStore) -> AsyncGenerator[tuple[LocalAdapter, SparqlMaking]]:
     graph = LocalAdapter(store, prepares=True)
-    assert graph.making is not None
+    assert graph.sparql.making is not None
     try:
-        yield graph, graph.making
+        yield graph, graph.sparql.making
     finally:
         await graph.aclose()
 
@@ -138,7 +138,7 @@ async def test_few_statements_are_made_ready_by_the_query_itself(tmp_path: Path)
     (tmp_path / "g.nt").write_text("<http://e/a> <http://e/p> <http://e/b> .\n", encoding="utf-8")
     small = build_store([tmp_path / "g.nt"], tmp_path / "store", ImportOptions(sparql=False)).folder
     graph = LocalAdapter(open_store(small), prepares=True)
-    assert graph.making is None
+    assert graph.sparql.making is None
     try:
         assert "1" in await count(graph)
     finally:

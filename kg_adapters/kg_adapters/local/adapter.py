@@ -1,10 +1,9 @@
 """The adapter over a store on this machine."""
 # ruff: noqa: D102 - what an adapter's methods do is documented on the protocol
 
-import time
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain, islice
 from typing import Final
 
@@ -20,15 +19,13 @@ from kg_adapters.local.intact import intact, telling
 from kg_adapters.local.neighborhood import START, Edge, Neighborhood, Position, has_edge
 from kg_adapters.local.path_search import find_paths_in_index
 from kg_adapters.local.sets.answers import LocalSets
-from kg_adapters.local.sparql_making import FEWEST_STATEMENTS, SparqlMaking
-from kg_adapters.local.sparql_pool import SparqlLimits, SparqlPool
-from kg_adapters.local.sparql_store import ensure_sparql_store
+from kg_adapters.local.sparql_pool import SparqlLimits
 from kg_adapters.local.store import LocalStore
 from kg_adapters.local.store_names import StoreNames
+from kg_adapters.local.store_sparql import StoreSparql
 from kg_adapters.local.store_vectors import StoreVectors
 from kg_adapters.local.surroundings import RelationAliases, surroundings_in_index
 from kg_adapters.local.vectors import LabelVectors
-from kg_adapters.local.written_lists import read_lists
 from kg_adapters.models import (
     Candidate,
     Count,
@@ -54,7 +51,6 @@ from kg_adapters.surroundings import Surroundings
 from kg_adapters.terms import Attribute, Fact, Iri, Node, Triple
 
 _MAX_TYPES: Final = 100
-_LEAST_S: Final = 1.0
 
 
 class LocalAdapter:
@@ -68,7 +64,6 @@ class LocalAdapter:
     Attributes:
         store: The same.
         sparql: What answers SPARQL.
-        making: What makes ready for that, if anything.
     """
 
     def __init__(self, store: LocalStore, sparql: SparqlLimits | None = None, *, prepares: bool = False) -> None:
@@ -81,11 +76,7 @@ class LocalAdapter:
         self._names = StoreNames(store)
         self._vectors = StoreVectors(store)
         self._sets = LocalSets(store.index, self._dictionary, self.vocabulary)
-        self.sparql = SparqlPool(store.folder, store.info.prefixes, sparql)
-        self._sparql_known = False
-        counts = store.info.counts
-        large = counts.triples + counts.features >= FEWEST_STATEMENTS
-        self.making = SparqlMaking(store) if prepares and large else None
+        self.sparql = StoreSparql(store, sparql, prepares=prepares)
 
     @cached_property
     def _types(self) -> frozenset[int]:
@@ -214,22 +205,9 @@ class LocalAdapter:
 
     @intact
     async def select(self, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:
-        # A store may come without its SPARQL part; making it here, once, is not what the deadline of a query is for.
-        self.store.require_current()
-        begun = time.monotonic()
-        if self.making is not None and not self._sparql_known:
-            await self.making.ready(timeout_s)
-            timeout_s = max(timeout_s - (time.monotonic() - begun), _LEAST_S)
-        lists = partial(read_lists, self.store)
-        await ensure_sparql_store(self.store.folder, self._index, lists=lists, sizes_only=self._sparql_known)
-        self._sparql_known = True
-        answer = await self.sparql.select(query, timeout_s=timeout_s, max_rows=max_rows)
-        self.store.require_current()
-        return answer
+        return await self.sparql.select(query, timeout_s=timeout_s, max_rows=max_rows)
 
     async def aclose(self) -> None:
-        if self.making is not None:
-            self.making.close()
         await self.sparql.aclose()
 
     def _ids(self, relations: Collection[Iri]) -> frozenset[int]:
