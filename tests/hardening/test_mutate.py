@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[1] / "tools" / "mutate.py"
+SCRIPT = Path(__file__).parents[2] / "tools" / "mutate.py"
 MODULE = '''"""Depth."""
 
 
