@@ -91,7 +91,7 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
         )
         .settings
     )
-    store = _store_of(files, settings) if embed and to is None else None
+    store = _store_of(files, settings) if embed and to is None and not (update or watch) else None
     if store is not None:
         _compute_vectors(store, settings)
         say(f"{files[0]}: the vectors are complete.")
@@ -111,6 +111,7 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
     watched = _watched(files, follow_links=follow_links) if watch else None
     work = _Work(to, options, settings, embed=embed)
     work.do(files, update=update)
+    _print_end(to, settings)
     if watched is not None:
         work.go_on(watched, files, update=update)
 
@@ -132,11 +133,10 @@ class _Work:
     embed: bool
 
     def do(self, files: Sequence[Path], *, update: bool) -> None:
-        """Import files, and say what the store holds then."""
+        """Import files, and say how much the store holds then."""
         _build(files, self.to, self.options, update=update)
         if self.embed:
             _compute_vectors(self.to, self.settings)
-        _print_end(self.to, self.settings)
 
     def go_on(self, watched: "Watch", files: Sequence[Path], *, update: bool) -> None:
         """Import what changes until somebody interrupts it.
