@@ -10,6 +10,8 @@ from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
 
+import pytest
+
 from cli_runs import COMMAND, CommandLine, write_graph
 from kg_adapters.local.store import open_store
 from kg_server.commands.watching import Change, Watch
@@ -97,6 +99,7 @@ def entities(store: Path) -> int:
     return open_store(store).info.counts.entities if (store / "store.json").is_file() else 0
 
 
+@pytest.mark.usefixtures("heard_interrupts")
 def test_a_watched_folder_is_imported_as_it_changes_until_an_interrupt(tmp_path: Path) -> None:
     folder, store = tmp_path / "files", tmp_path / "store"
     folder.mkdir()
