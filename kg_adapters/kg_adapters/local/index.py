@@ -5,7 +5,9 @@ comparing ids compares names. Every table is in compressed sparse row form: what
 between `starts[i]` and `starts[i + 1]`. Array lengths: n nodes, m relations, e edges, f features.
 """
 
+from bisect import bisect_right
 from dataclasses import dataclass, is_dataclass
+from functools import cached_property
 from typing import Final, TypeAlias, TypeVar, get_type_hints
 
 import numpy as np
@@ -22,10 +24,12 @@ Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 T = TypeVar("T")
 
+_APART: Final = 64
+
 _NUMBERS: Final[dict[object, type[np.generic]]] = {Ints: np.int32, Longs: np.int64, Bytes: np.uint8}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StringTable:
     """Strings one behind the other in UTF-8; `offsets` has one entry more than there are strings."""
 
@@ -39,9 +43,33 @@ class StringTable:
         return self.text[self.offsets[index] : self.offsets[index + 1]].tobytes().decode()
 
     def find(self, key: str) -> int | None:
-        """Return the index of a string in a table sorted by code point, or None."""
-        place = self.lower_bound(key.encode())
-        return place if place < len(self) and self[place] == key else None
+        """Return the index of a string in a table sorted by code point, or None.
+
+        It reads one place of the table, where bisecting all of a large one that is mapped would touch dozens of pages.
+        """
+        wanted = key.encode()
+        first = (bisect_right(self._kept, wanted) - 1) * _APART
+        if first < 0:
+            return None
+        offsets: list[int] = self.offsets[first : first + _APART + 1].tolist()
+        start = offsets[0]
+        text = self.text[start : offsets[-1]].tobytes()
+        low, high = 0, len(offsets) - 1
+        while low < high:
+            middle = (low + high) // 2
+            if text[offsets[middle] - start : offsets[middle + 1] - start] < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        found = low < len(offsets) - 1 and text[offsets[low] - start : offsets[low + 1] - start] == wanted
+        return first + low if found else None
+
+    @cached_property
+    def _kept(self) -> list[bytes]:
+        """One in so many strings, in memory."""
+        starts: list[int] = self.offsets[:-1:_APART].tolist()
+        ends: list[int] = self.offsets[1::_APART].tolist()
+        return [self.text[start:end].tobytes() for start, end in zip(starts, ends, strict=True)]
 
     def lower_bound(self, wanted: bytes) -> int:
         """Return how many strings of a sorted table come before one, given in UTF-8."""

@@ -1,8 +1,8 @@
 """What must hold of the numbers in a store, whatever its graph: what breaks it cannot be answered from."""
 
 import codecs
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,8 @@ from kg_adapters.local.index import (
 )
 from kg_adapters.local.names import NameTable
 from kg_adapters.local.seal import Damage
+
+Number = TypeVar("Number", bound=np.generic)
 
 _AT_ONCE: Final = 1 << 20
 
@@ -63,7 +65,7 @@ def check_names(kind: str, table: NameTable, bearers: int, features: int) -> Non
     _strings(start, table.names)
     _starts(f"{start}.starts.npy", table.starts, len(table.names), count)
     # A name of nobody's may only be the empty one, which is the first.
-    _require(bool((np.diff(table.starts)[1:] > 0).all()), f"{start}.starts.npy", "has a name that no entity bears")
+    _require(_ascends(table.starts[1:], np.less), f"{start}.starts.npy", "has a name that no entity bears")
     _ids(f"{start}.bearers.npy", table.bearers, count, 0, bearers)
     _ids(f"{start}.rows.npy", table.rows, count, -1, features)
     _ids(f"{start}.aliases.npy", table.aliases, count, 0, 2)
@@ -73,9 +75,10 @@ def _strings(start: str, table: StringTable) -> None:
     path = f"{start}.offsets.npy"
     _require(len(table.offsets) > 0, path, "is empty")
     _starts(path, table.offsets, len(table.offsets) - 1, len(table.text))
-    firsts = table.offsets[:-1][table.offsets[:-1] < len(table.text)]
-    # A byte inside a character has the bits 10 in front.
-    _require(bool(((table.text[firsts] & 0xC0) != 0x80).all()), path, "points into the middle of a character")
+    for starts in _parts(table.offsets[:-1]):
+        # A byte inside a character has the bits 10 in front.
+        firsts = table.text[starts[starts < len(table.text)]]
+        _require(bool(((firsts & 0xC0) != 0x80).all()), path, "points into the middle of a character")
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         for part in _parts(table.text):
@@ -91,7 +94,7 @@ def _edges(start: str, table: EdgeTable, nodes: int, relations: int) -> None:
     _ids(f"{start}.relations.npy", table.relations, groups, 0, relations)
     _rising(f"{start}.relations.npy", table.relations, table.groups)
     _starts(f"{start}.starts.npy", table.starts, groups, len(table.neighbors))
-    _require(bool((np.diff(table.starts) > 0).all()), f"{start}.starts.npy", "has a group of nothing")
+    _require(_ascends(table.starts, np.less), f"{start}.starts.npy", "has a group of nothing")
     _ids(f"{start}.neighbors.npy", table.neighbors, len(table.neighbors), 0, nodes)
     _rising(f"{start}.neighbors.npy", table.neighbors, table.starts)
 
@@ -132,7 +135,7 @@ def _features(start: str, index: GraphIndex, nodes: int, relations: int) -> None
 def _starts(path: str, starts: Longs, rows: int, end: int) -> None:
     _require(len(starts) == rows + 1, path, "has another length")
     _require(int(starts[0]) == 0 and int(starts[-1]) == end, path, "does not begin and end where it should")
-    _require(bool((starts[1:] >= starts[:-1]).all()), path, "does not ascend")
+    _require(_ascends(starts, np.less_equal), path, "does not ascend")
 
 
 def _ids(path: str, ids: Ints | Longs | Bytes, count: int, least: int, end: int) -> None:
@@ -143,15 +146,23 @@ def _ids(path: str, ids: Ints | Longs | Bytes, count: int, least: int, end: int)
 
 def _rising(path: str, values: Ints, starts: Longs) -> None:
     """Require that the values of each row are sorted and distinct."""
-    rising = values[1:] > values[:-1]
-    firsts = starts[(starts > 0) & (starts < len(values))]
-    rising[firsts - 1] = True
-    _require(bool(rising.all()), path, "is not sorted")
+    for first in range(0, len(values) - 1, _AT_ONCE):
+        part = values[first : first + _AT_ONCE + 1]
+        rising = part[1:] > part[:-1]
+        begin, end = np.searchsorted(starts, (first + 1, first + len(part)))
+        rising[starts[begin:end] - first - 1] = True
+        _require(bool(rising.all()), path, "is not sorted")
 
 
-def _parts(text: Bytes) -> Iterator[npt.NDArray[np.uint8]]:
-    for first in range(0, len(text), _AT_ONCE):
-        yield text[first : first + _AT_ONCE]
+def _ascends(numbers: Longs, in_order: Callable[[Longs, Longs], npt.NDArray[np.bool_]]) -> bool:
+    """Say whether each number and the next one are in order; a part overlaps the next one by a number."""
+    parts = (numbers[first : first + _AT_ONCE + 1] for first in range(0, max(0, len(numbers) - 1), _AT_ONCE))
+    return all(bool(in_order(part[:-1], part[1:]).all()) for part in parts)
+
+
+def _parts(numbers: npt.NDArray[Number]) -> Iterator[npt.NDArray[Number]]:
+    for first in range(0, len(numbers), _AT_ONCE):
+        yield numbers[first : first + _AT_ONCE]
 
 
 def _require(claim: bool, path: str, problem: str) -> None:

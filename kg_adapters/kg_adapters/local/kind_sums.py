@@ -14,7 +14,7 @@ from kg_adapters.local.value_columns import Floats, orders_of
 from kg_adapters.profile import COMPARED, ValueKind, is_unit, kind_of
 from kg_adapters.terms import Iri
 
-_MOST_AT_ONCE: Final = 2_000_000
+_MOST_AT_ONCE: Final = 1_000_000
 
 
 class KindSums:
@@ -43,8 +43,7 @@ class KindSums:
         self._kinds = members.kinds
         self.relations = max(1, len(index.relations))
         self.kinds = len(members.direct.starts) - 1
-        owners = index.out.owners()
-        self.heads: Ints = np.repeat(owners, np.diff(index.out.starts))
+        self.heads: Ints = np.repeat(index.out.owners(), np.diff(index.out.starts))
         self.over: Ints = np.repeat(index.out.relations, np.diff(index.out.starts))
         nodes = np.arange(len(index.nodes), dtype=np.int32)
         self.value_heads: Ints = np.repeat(nodes, np.diff(index.features.starts))

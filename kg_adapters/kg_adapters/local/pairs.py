@@ -19,7 +19,7 @@ from kg_adapters.local.sums import Sums, first_of_each
 from kg_adapters.profile import InverseRelations
 from kg_adapters.terms import Iri
 
-_MOST_AT_ONCE: Final = 4_000_000
+_MOST_AT_ONCE: Final = 2_000_000
 
 
 def inverses_of(index: GraphIndex, heads: Ints, relations: Ints) -> tuple[InverseRelations, ...]:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from kg_adapters.local.index import Longs
 
-_MOST_PENDING: Final = 4_000_000
+_MOST_PENDING: Final = 2_000_000
 
 
 class Sums:
