@@ -1,13 +1,16 @@
 """What SPARQL needs of a large store is made by a process beside the answering of everything else."""
 
 import os
+import shutil
 import signal
 import sys
+import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from kg_adapters.errors import BackendError, BackendUnavailable
@@ -110,6 +113,59 @@ async def test_who_closes_the_graph_ends_the_process_and_the_next_one_begins_ane
 async def _fails(graph: LocalAdapter) -> None:
     with pytest.raises(BackendError):
         await count(graph)
+
+
+async def test_a_query_does_not_wait_longer_where_the_part_is_lost_while_the_graph_is_open(store: LocalStore) -> None:
+    async with served(store) as (graph, _):
+        assert str(STATEMENTS) in await count(graph)
+        shutil.rmtree(store.folder / OXIGRAPH_FOLDER)
+        with pytest.raises(BackendUnavailable, match="is still being made ready for SPARQL: "):
+            await graph.select(COUNT, timeout_s=0.01, max_rows=1)
+        assert str(STATEMENTS) in await count(graph)
+
+
+async def test_of_two_graphs_on_one_store_one_makes_it_and_the_other_says_so(store: LocalStore) -> None:
+    async with served(store) as (one, making), served(store) as (other, waiting), anyio.create_task_group() as tasks:
+        tasks.start_soon(count, one)
+        await until(lambda: making.done > 0)
+        assert making.process is not None
+        os.kill(making.process.pid, signal.SIGSTOP)
+        try:
+            tasks.start_soon(count, other)
+            await until(lambda: waiting.waits)
+            with pytest.raises(BackendUnavailable, match="being made ready for SPARQL, by another process: "):
+                await other.select(COUNT, timeout_s=0.01, max_rows=1)
+        finally:
+            os.kill(making.process.pid, signal.SIGCONT)
+    assert (making.done, waiting.done) == (STATEMENTS, 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no process ends with a thread")
+async def test_the_process_goes_on_when_the_thread_ends_that_asked_for_it(store: LocalStore) -> None:
+    async with served(store) as (_, making):
+
+        async def ask_in_vain() -> None:
+            with pytest.raises(BackendUnavailable):
+                await making.ready(0.01)
+            await until(lambda: making.done > 0)
+
+        asker = threading.Thread(target=anyio.run, args=(ask_in_vain,))
+        asker.start()
+        await anyio.to_thread.run_sync(asker.join)
+        first = making.process
+        await making.ready(60)
+        assert making.process is first
+
+
+async def test_how_far_it_is_counts_lists_as_they_were_written(tmp_path: Path) -> None:
+    members = " ".join(f"ex:{n}" for n in range(50_000))
+    source = tmp_path / "list.ttl"
+    source.write_text(f"@prefix ex: <http://e/> . ex:a ex:p ({members}) .", encoding="utf-8")
+    folder = build_store([source], tmp_path / "store", ImportOptions(sparql=False)).folder
+    making = SparqlMaking(open_store(folder))
+    await making.ready(60)
+    making.close()
+    assert making.done == making.total == 100_001
 
 
 async def test_a_process_that_cannot_make_it_says_why_and_is_tried_again(store: LocalStore) -> None:

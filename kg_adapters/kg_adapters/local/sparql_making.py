@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -13,7 +14,7 @@ import anyio
 import anyio.to_thread
 
 from kg_adapters.errors import BackendError, BackendUnavailable
-from kg_adapters.local.sparql_maker import DONE, FAILED
+from kg_adapters.local.sparql_maker import DONE, FAILED, WAITING
 from kg_adapters.local.sparql_store import is_intact
 from kg_adapters.local.store import OXIGRAPH_FOLDER, LocalStore
 from kg_boundary.child_environment import child_environment
@@ -28,29 +29,47 @@ _ROUNDED_S: Final = 90
 
 
 class _Run:
-    """One process, and what it has told."""
+    """One process, and what it has told.
 
-    def __init__(self, folder: Path) -> None:
+    Raises:
+        OSError: It could not be started.
+    """
+
+    def __init__(self, folder: Path, total: int) -> None:
+        self.begun = time.monotonic()
+        self.done, self.total = 0, total
+        self.waits = False
+        self.outcome: str | None = None
+        started: Future[subprocess.Popen[str]] = Future()
+        threading.Thread(target=self._run, args=(folder, started), daemon=True).start()
+        self.process = started.result()
+
+    def _run(self, folder: Path, started: "Future[subprocess.Popen[str]]") -> None:
+        # On Linux, what ends with its parent ends with the thread that started it, so that thread stays.
         command = [sys.executable, "-P", "-m", _MAKER, str(folder), str(os.getpid())]
         pipe = subprocess.PIPE
-        self.process = subprocess.Popen(  # noqa: S603 - a module of ours
-            command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=child_environment()
-        )
-        self.begun = time.monotonic()
-        self.done = 0
-        self.outcome: str | None = None
-        threading.Thread(target=self._listen, daemon=True).start()
-
-    def _listen(self) -> None:
+        try:
+            process = subprocess.Popen(  # noqa: S603 - a module of ours
+                command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=child_environment()
+            )
+        except OSError as error:
+            started.set_exception(error)
+            return
+        started.set_result(process)
         last = ""
-        with self.process as process:
+        with process:
             assert process.stdout is not None  # noqa: S101 - tells the type checkers what Popen was told
             for line in process.stdout:
                 last = line.strip()
-                if last.isdecimal():
-                    self.done = int(last)
+                self._hear(last)
         told = last == DONE or last.startswith(FAILED)
         self.outcome = last if told else f"{FAILED}The process that makes the graph ready for SPARQL ended. Ask again."
+
+    def _hear(self, line: str) -> None:
+        self.waits = line == WAITING
+        done, _, total = line.partition(" ")
+        if done.isdecimal() and total.isdecimal():
+            self.done, self.total = int(done), int(total)
 
 
 class SparqlMaking:
@@ -82,22 +101,34 @@ class SparqlMaking:
         """How many statements were added."""
         return 0 if self._run is None else self._run.done
 
+    @property
+    def total(self) -> int:
+        """How many there are, as far as that is known."""
+        return self._total if self._run is None else self._run.total
+
+    @property
+    def waits(self) -> bool:
+        """Whether another process makes it."""
+        return self._run is not None and self._run.waits
+
     async def ready(self, timeout_s: float) -> None:
         """Wait until the part is there, if that will be in time; begin it where it has not begun.
 
         Raises:
             BackendUnavailable: It is not there in time; the message says how far it is.
             BackendError: It could not be made, or this is closed.
+            GraphReplaced: The folder holds another store by now.
         """
         if await anyio.to_thread.run_sync(is_intact, self._target):
             return
         run, end = self._begin(), time.monotonic() + timeout_s
         while run.outcome is None:
-            left = self._seconds_left(run)
+            left = _seconds_left(run)
             if time.monotonic() + (left or 0) > end:
-                raise BackendUnavailable(self._extent(run, left))
+                raise BackendUnavailable(_extent(run, left))
             await anyio.sleep(_LOOK_S)
         if run.outcome != DONE:
+            self._store.require_current()
             raise BackendError(run.outcome.removeprefix(FAILED))
 
     def close(self) -> None:
@@ -110,8 +141,8 @@ class SparqlMaking:
             self._run.process.wait()
 
     def _begin_unless_there(self) -> None:
-        # Closed meanwhile, or no process to be had: whoever asks is told.
-        with suppress(BackendError):
+        # Closed meanwhile, no process to be had, or a disk that cannot be read: whoever asks is told.
+        with suppress(BackendError, OSError):
             if not is_intact(self._target):
                 self._begin()
 
@@ -122,23 +153,26 @@ class SparqlMaking:
                 raise BackendError("This graph is closed. Open it again.")
             if self._run is None or self._run.outcome is not None:
                 try:
-                    self._run = _Run(self._store.folder)
+                    self._run = _Run(self._store.folder, self._total)
                 except OSError as error:
                     raise BackendError(
                         f"No process could be started for SPARQL: {error}. Free some memory, then ask again."
                     ) from error
             return self._run
 
-    def _seconds_left(self, run: _Run) -> float | None:
-        """Return how many seconds the rest will take if it goes on as it did; None where nobody can say."""
-        if not 0 < run.done < self._total:
-            return None
-        return (time.monotonic() - run.begun) * (self._total - run.done) / run.done
 
-    def _extent(self, run: _Run, left: float | None) -> str:
-        share = f"{run.done:,} of {self._total:,} statements" if run.done else f"{self._total:,} statements"
-        when = "Ask again in a while."
-        if left is not None:
-            about = f"{left / 60:.0f} minutes" if left > _ROUNDED_S else f"{max(5, 5 * round(left / 5))} seconds"
-            when = f"Ask again in about {about}."
-        return f"The graph is still being made ready for SPARQL: {share}. The other tools answer already. {when}"
+def _seconds_left(run: _Run) -> float | None:
+    """Return how many seconds the rest will take if it goes on as it did; None where nobody can say."""
+    if not 0 < run.done < run.total:
+        return None
+    return (time.monotonic() - run.begun) * (run.total - run.done) / run.done
+
+
+def _extent(run: _Run, left: float | None) -> str:
+    share = f"{run.done:,} of {run.total:,} statements" if run.done else f"{run.total:,} statements"
+    by = ", by another process" if run.waits else ""
+    when = "Ask again in a while."
+    if left is not None:
+        about = f"{left / 60:.0f} minutes" if left > _ROUNDED_S else f"{max(5, 5 * round(left / 5))} seconds"
+        when = f"Ask again in about {about}."
+    return f"The graph is still being made ready for SPARQL{by}: {share}. The other tools answer already. {when}"

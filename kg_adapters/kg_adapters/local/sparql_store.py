@@ -4,7 +4,8 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -52,7 +53,7 @@ async def ensure_sparql_store(
         BackendError: The store's folder cannot be written.
     """
     target = folder / OXIGRAPH_FOLDER
-    if find_cut_oxigraph(target) is None and (sizes_only or await anyio.to_thread.run_sync(is_intact, target)):
+    if is_uncut(target) and (sizes_only or await anyio.to_thread.run_sync(is_intact, target)):
         return target
     given_up = threading.Event()
     end = time.monotonic() + timeout_s
@@ -72,13 +73,22 @@ async def ensure_sparql_store(
     return target
 
 
+def is_uncut(target: Path) -> bool:
+    """Say whether an Oxigraph folder is there with all files in their sizes; reads no content."""
+    return find_cut_oxigraph(target) is None
+
+
 def is_intact(target: Path) -> bool:
     """Say whether an Oxigraph folder is there, whole and as it was made; reads small files alone."""
     return find_changed_oxigraph(target, small_only=True) is None
 
 
 def make_sparql_store(
-    target: Path, rows: Callable[[], Iterator[Row]], timeout_s: float, go_on: Callable[[int], None]
+    target: Path,
+    rows: Callable[[], Iterator[Row]],
+    timeout_s: float,
+    go_on: Callable[[int], None],
+    on_wait: Callable[[], None] = lambda: None,
 ) -> None:
     """Make an Oxigraph folder, unless another process makes it meanwhile.
 
@@ -87,13 +97,14 @@ def make_sparql_store(
         rows: Returns what it is to hold.
         timeout_s: The most seconds to wait for another process.
         go_on: Called with the number of statements that were added, again and again; what it raises ends the work.
+        on_wait: Called before waiting for another process.
 
     Raises:
         BackendTimeout: Another process took too long.
         BackendError: The folder around it cannot be written.
     """
     try:
-        with FileLock(target.with_name(f"{target.name}.lock"), timeout=timeout_s):
+        with _alone(target.with_name(f"{target.name}.lock"), timeout_s, on_wait):
             if not is_intact(target):
                 _build(target, rows(), go_on)
     except Timeout as error:
@@ -103,6 +114,22 @@ def make_sparql_store(
             f"The graph has no SPARQL part yet, and it cannot be made in {target.parent}: {error.strerror or error}. "
             "Make the folder writable, or import the graph again with kg-sextant import."
         ) from error
+
+
+@contextmanager
+def _alone(file: Path, timeout_s: float, on_wait: Callable[[], None]) -> Generator[None]:
+    lock = FileLock(file)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        # Where no file can be made, the lock would be waited for without end.
+        file.stat()
+        on_wait()
+        lock.acquire(timeout=timeout_s)
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _build(target: Path, rows: Iterator[Row], go_on: Callable[[int], None]) -> None:

@@ -6,8 +6,8 @@ from typing import Final
 
 from kg_adapters.local.sparql_making import FEWEST_STATEMENTS, SparqlMaking
 from kg_adapters.local.sparql_pool import SparqlLimits, SparqlPool
-from kg_adapters.local.sparql_store import ensure_sparql_store
-from kg_adapters.local.store import LocalStore
+from kg_adapters.local.sparql_store import ensure_sparql_store, is_uncut
+from kg_adapters.local.store import OXIGRAPH_FOLDER, LocalStore
 from kg_adapters.local.written_lists import read_lists
 from kg_adapters.models import SparqlAnswer
 
@@ -49,7 +49,7 @@ class StoreSparql:
         """
         self._store.require_current()
         begun = time.monotonic()
-        if self.making is not None and not self._known:
+        if self.making is not None and not (self._known and is_uncut(self._store.folder / OXIGRAPH_FOLDER)):
             await self.making.ready(timeout_s)
             timeout_s = max(timeout_s - (time.monotonic() - begun), _LEAST_S)
         lists = partial(read_lists, self._store)
