@@ -98,7 +98,7 @@ async def _serve_http(settings: Settings) -> None:
     from kg_server.commands.graphs import learning, opened
 
     listener = _listen(settings.http_host, settings.http_port)
-    async with opened(settings) as graph, learning(graph):
+    async with opened(settings, serves=True) as graph, learning(graph):
         server = build_server(graph, settings, await known_profile(graph))
         await _listen_to_http(server, listener, settings)
 
