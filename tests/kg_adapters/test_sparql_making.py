@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from kg_adapters.errors import BackendError, BackendUnavailable
+from kg_adapters.errors import BackendError, BackendUnavailable, GraphReplaced
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.build import build_store
 from kg_adapters.local.import_options import ImportOptions
@@ -188,6 +188,23 @@ async def test_a_store_that_is_replaced_is_made_ready_anew(store: LocalStore, so
         assert str(STATEMENTS + 1) in await count(graph)
     finally:
         await graph.aclose()
+
+
+async def test_a_query_that_waits_while_the_store_is_replaced_is_told_so(store: LocalStore, source: Path) -> None:
+    async def ask(graph: LocalAdapter) -> None:
+        with pytest.raises(GraphReplaced):
+            await count(graph)
+
+    async with served(store) as (graph, making), anyio.create_task_group() as tasks:
+        tasks.start_soon(ask, graph)
+        await until(lambda: making.done > 0)
+        assert making.process is not None
+        os.kill(making.process.pid, signal.SIGSTOP)
+        try:
+            build_store([source], store.folder, ImportOptions(sparql=False))
+        finally:
+            os.kill(making.process.pid, signal.SIGCONT)
+    assert [path.name for path in store.folder.iterdir() if "oxigraph" in path.name] == []
 
 
 async def test_few_statements_are_made_ready_by_the_query_itself(tmp_path: Path) -> None:
