@@ -36,7 +36,7 @@ def as_svg(title: str, below: str, panels: Sequence[Panel]) -> str:
     names = list(dict.fromkeys(name for panel in panels for name in panel.lines))
     colors = {name: _COLORS[place % len(_COLORS)] for place, name in enumerate(names)}
     rows = math.ceil(len(panels) / _ACROSS)
-    size = f'width="{_ACROSS * _WIDTH}" height="{_HEAD + rows * _HEIGHT}"'
+    size = f'width="{_ACROSS * _WIDTH + _RIGHT}" height="{_HEAD + rows * _HEIGHT}"'
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="11">',
         f"<title>{escape(title)}</title>",

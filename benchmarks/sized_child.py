@@ -162,25 +162,30 @@ async def _kglite(source: Path) -> tuple[float, dict[str, float]]:
     return perf_counter() - started, {}
 
 
+def _peer(library: str) -> Callable[[Path], PeerGraph]:
+    if library == "networkx":
+        from benchmarks.peers.networkx_graph import NetworkxPeer
+
+        return NetworkxPeer
+    if library == "rdflib":
+        from benchmarks.peers.rdflib_graph import RdflibPeer
+
+        return RdflibPeer
+    from benchmarks.peers.oxigraph import OxigraphPeer
+
+    return OxigraphPeer
+
+
 def main(library: str, graph: str, questions: str) -> None:
     """Ask one library, and print what it took."""
-    from benchmarks.peers.networkx_graph import NetworkxPeer
-    from benchmarks.peers.oxigraph import OxigraphPeer
-    from benchmarks.peers.rdflib_graph import RdflibPeer
-
     asked, source = QUESTIONS.validate_json(Path(questions).read_bytes()), Path(graph)
-    peers: dict[str, Callable[[Path], PeerGraph]] = {
-        "Oxigraph": OxigraphPeer,
-        "rdflib": RdflibPeer,
-        "networkx": NetworkxPeer,
-    }
     started = process_time()
     if library == "ours":
         load_s, medians = asyncio.run(_ours(source, asked))
     elif library == "KGLite":
         load_s, medians = asyncio.run(_kglite(source))
     else:
-        load_s, medians = asyncio.run(_theirs(peers[library], source, asked))
+        load_s, medians = asyncio.run(_theirs(_peer(library), source, asked))
     took = process_time() - started
     print(json.dumps(asdict(Answered(load_s, took, memory("VmHWM"), memory("RssAnon"), medians))))
 

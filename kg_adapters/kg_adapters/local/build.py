@@ -155,9 +155,12 @@ class _Import:
         files = ArrayFiles(folder, INDEX_FOLDER)
         index = open_index(files)
         self._steps.tell("searching")
-        for write in (build_text_index, write_schema, write_profile):
-            write(folder, index, self._vocabulary)
-            files.let_go()
+        build_text_index(folder, index, self._vocabulary)
+        files.let_go()
+        write_schema(folder, index, self._vocabulary)
+        files.let_go()
+        write_profile(folder, index, self._vocabulary, files.let_go)
+        files.let_go()
         self._steps.tell("saving")
         write_store_info(folder, self._info(folder, index, counts))
         gone = [VECTORS_GONE] if self._base is not None and self._base.has_vectors else []

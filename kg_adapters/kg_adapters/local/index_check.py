@@ -23,7 +23,7 @@ from kg_adapters.local.seal import Damage
 
 Number = TypeVar("Number", bound=np.generic)
 
-_AT_ONCE: Final = 1 << 20
+_AT_ONCE: Final = 1 << 18
 
 
 def check_index(index: GraphIndex) -> None:

@@ -2,19 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from kg_adapters.local.index import GraphIndex, Ints, Longs
 from kg_adapters.local.members import Members
-from kg_adapters.local.sums import Extremes, Sums, first_of_each
+from kg_adapters.local.sums import Extremes, Sums, first_of_each, parts
 from kg_adapters.local.value_columns import Floats, orders_of
 from kg_adapters.profile import COMPARED, ValueKind, is_unit, kind_of
 from kg_adapters.terms import Iri
-
-_MOST_AT_ONCE: Final = 1_000_000
 
 
 class KindSums:
@@ -115,9 +112,3 @@ class KindSums:
 
     def _over(self, rows: Longs) -> Longs:
         return self.place(self._kinds[self.value_heads[rows]], self._index.features.relations[rows], 0)
-
-
-def parts(length: int) -> Iterator[slice]:
-    """Yield slices of an array of this length that are small enough to work on."""
-    for first in range(0, length, _MOST_AT_ONCE):
-        yield slice(first, min(length, first + _MOST_AT_ONCE))

@@ -14,6 +14,7 @@ from kg_adapters.local.folding import fold
 from kg_adapters.local.growing import Storage
 from kg_adapters.local.index import Bytes, GraphIndex, Ints, Longs, StringTable
 from kg_adapters.local.sorted_texts import sorted_and_placed
+from kg_adapters.local.sums import parts
 from kg_adapters.terms import BlankNode, Iri, node_from_key
 
 _AT_ONCE: Final = 100_000
@@ -99,8 +100,11 @@ def bare_relations(index: GraphIndex) -> npt.NDArray[np.bool_]:
 
 def edges_by_relation(index: GraphIndex) -> Longs:
     """Return the number of triples of each relation; shape [m]."""
-    counts = np.bincount(index.out.relations, np.diff(index.out.starts), minlength=len(index.relations))
-    return counts.astype(np.int64)
+    out, counts = index.out, np.zeros(len(index.relations), dtype=np.int64)
+    for part in parts(len(out.relations)):
+        sizes = np.diff(out.starts[part.start : part.stop + 1])
+        counts += np.bincount(out.relations[part], sizes, minlength=len(counts)).astype(np.int64)
+    return counts
 
 
 def uses_of_relations(index: GraphIndex) -> Longs:

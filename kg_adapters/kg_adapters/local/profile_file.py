@@ -3,6 +3,7 @@
 A term stands in it once and is numbered; what belongs to a class is written as rows of numbers.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -59,9 +60,11 @@ class _ProfileFile(_Row):
     sampled: bool = False
 
 
-def write_profile(folder: Path, index: GraphIndex, vocabulary: Vocabulary) -> None:
-    """Count what the classes of a graph are known by and write it into its store's folder."""
-    (folder / FILE).write_text(profile_text(profile_of_index(index, vocabulary)), encoding="utf-8")
+def write_profile(
+    folder: Path, index: GraphIndex, vocabulary: Vocabulary, let_go: Callable[[], None] = lambda: None
+) -> None:
+    """Count what the classes of a graph are known by, as `profile_of_index` does, and write it into its store."""
+    (folder / FILE).write_text(profile_text(profile_of_index(index, vocabulary, let_go)), encoding="utf-8")
 
 
 def profile_text(profile: GraphProfile) -> str:

@@ -5,6 +5,7 @@ are few, and only then by class.
 """
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,11 +14,11 @@ import numpy as np
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.index import GraphIndex, Longs
-from kg_adapters.local.kind_sums import KindSums, parts
+from kg_adapters.local.kind_sums import KindSums
 from kg_adapters.local.members import Members, members_of
 from kg_adapters.local.names import bare_relations
 from kg_adapters.local.pairs import inverses_of
-from kg_adapters.local.sums import Extremes, Sums
+from kg_adapters.local.sums import Extremes, Sums, parts
 from kg_adapters.models import EdgeDirection
 from kg_adapters.profile import (
     MAX_PROPERTIES,
@@ -39,13 +40,24 @@ from kg_adapters.terms import Iri, Literal
 _SIDES: Final[tuple[EdgeDirection, ...]] = ("out", "in")
 
 
-def profile_of_index(index: GraphIndex, vocabulary: Vocabulary) -> GraphProfile:
-    """Return the profile of a graph on this machine."""
+def profile_of_index(
+    index: GraphIndex, vocabulary: Vocabulary, let_go: Callable[[], None] = lambda: None
+) -> GraphProfile:
+    """Return the profile of a graph on this machine.
+
+    Args:
+        index: The graph.
+        vocabulary: What types its entities.
+        let_go: Called when what was read of the index is not needed for a while.
+    """
     entities = ~bare_relations(index)
     members = members_of(index, vocabulary, entities)
+    let_go()
     sums = KindSums(index, members, entities)
+    let_go()
     writer = _Writer(index, members, sums.relations, _by_class(sums, members, index))
     everything, *classes = (writer.known(owner) for owner in range(len(members.classes) + 1))
+    let_go()
     return GraphProfile(
         everything=everything,
         classes=tuple(classes),

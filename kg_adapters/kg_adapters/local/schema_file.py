@@ -10,10 +10,9 @@ from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.index import GraphIndex, Ints, Longs
-from kg_adapters.local.kind_sums import parts
 from kg_adapters.local.names import bare_relations, edges_by_relation
 from kg_adapters.local.seal import Damage
-from kg_adapters.local.sums import Extremes
+from kg_adapters.local.sums import Extremes, parts
 from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.terms import Iri, Literal, Triple, node_from_key

@@ -1,5 +1,6 @@
 """Sums by key over arrays that come in parts, in memory for the keys alone."""
 
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -8,6 +9,13 @@ import numpy.typing as npt
 from kg_adapters.local.index import Longs
 
 _MOST_PENDING: Final = 2_000_000
+_MOST_AT_ONCE: Final = 1_000_000
+
+
+def parts(length: int) -> Iterator[slice]:
+    """Yield slices of an array of this length that are small enough to work on."""
+    for first in range(0, length, _MOST_AT_ONCE):
+        yield slice(first, min(length, first + _MOST_AT_ONCE))
 
 
 class Sums:
