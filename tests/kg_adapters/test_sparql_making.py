@@ -50,13 +50,13 @@ async def served(store: LocalStore) -> AsyncGenerator[tuple[LocalAdapter, Sparql
         await graph.aclose()
 
 
-async def count(graph: LocalAdapter | ReloadingAdapter, timeout_s: float = 60) -> str:
+async def count(graph: LocalAdapter | ReloadingAdapter, timeout_s: float = 900) -> str:
     answer = await graph.select(COUNT, timeout_s=timeout_s, max_rows=1)
     return str(answer.rows[0][0])
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    with anyio.fail_after(60):
+    with anyio.fail_after(900):
         while not condition():  # noqa: ASYNC110 - what another process does sets no event
             await anyio.sleep(0.01)
 
@@ -71,7 +71,7 @@ async def test_a_query_that_comes_first_waits_for_the_process_and_is_answered(st
 async def test_it_is_made_before_anybody_asks(store: LocalStore) -> None:
     making = SparqlMaking(store, delay_s=0)
     await until((store.folder / OXIGRAPH_FOLDER).is_dir)
-    await making.ready(60)
+    await making.ready(900)
     making.close()
     assert making.process is not None
     assert making.process.returncode is not None
@@ -153,7 +153,7 @@ async def test_the_process_goes_on_when_the_thread_ends_that_asked_for_it(store:
         asker.start()
         await anyio.to_thread.run_sync(asker.join)
         first = making.process
-        await making.ready(60)
+        await making.ready(900)
         assert making.process is first
 
 
@@ -163,7 +163,7 @@ async def test_how_far_it_is_counts_lists_as_they_were_written(tmp_path: Path) -
     source.write_text(f"@prefix ex: <http://e/> . ex:a ex:p ({members}) .", encoding="utf-8")
     folder = build_store([source], tmp_path / "store", ImportOptions(sparql=False)).folder
     making = SparqlMaking(open_store(folder))
-    await making.ready(60)
+    await making.ready(900)
     making.close()
     assert making.done == making.total == 100_001
 

@@ -92,7 +92,7 @@ async def test_sparql_sees_the_old_and_the_new(tmp_path: Path) -> None:
     graph = LocalAdapter(updated(tmp_path, OLD, NEW))
     try:
         answer = await graph.select(
-            "SELECT ?who { ?who a <http://example.org/Person> } ORDER BY ?who", timeout_s=60, max_rows=9
+            "SELECT ?who { ?who a <http://example.org/Person> } ORDER BY ?who", timeout_s=900, max_rows=9
         )
     finally:
         await graph.aclose()
@@ -107,7 +107,7 @@ async def test_where_there_was_no_part_for_sparql_it_is_made_when_asked_for(tmp_
     assert not (tmp_path / "store" / OXIGRAPH_FOLDER).exists()
     graph = LocalAdapter(open_store(tmp_path / "store"))
     try:
-        answer = await graph.select("ASK { ?new ?knows <http://example.org/ann> }", timeout_s=60, max_rows=9)
+        answer = await graph.select("ASK { ?new ?knows <http://example.org/ann> }", timeout_s=900, max_rows=9)
     finally:
         await graph.aclose()
     assert answer.truth is True

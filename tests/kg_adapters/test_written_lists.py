@@ -38,7 +38,7 @@ async def said(folder: Path) -> set[str]:
     """Ask for everything, which makes the part that answers SPARQL where there is none, and return what that holds."""
     graph = LocalAdapter(open_store(folder))
     try:
-        await graph.select(ASKED, timeout_s=60, max_rows=1)
+        await graph.select(ASKED, timeout_s=900, max_rows=1)
     finally:
         await graph.aclose()
     return set(map(str, ox.Store.read_only(str(folder / OXIGRAPH_FOLDER))))

@@ -121,6 +121,6 @@ def test_a_watched_folder_is_imported_as_it_changes_until_an_interrupt(tmp_path:
             graph.unlink()
             until(lambda: entities(store) == 1, process)
             process.send_signal(signal.SIGINT)
-            assert process.wait(60) == 0
+            assert process.wait(900) == 0
         finally:
             process.kill()
