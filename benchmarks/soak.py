@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Final
@@ -30,6 +31,8 @@ from benchmarks.soak_mix import Known, hub_pages, lasting_questions
 from benchmarks.soak_report import Tally
 from benchmarks.workload import Workload, choose_workload
 from kg_adapters.local.cache import open_sample
+from kg_adapters.local.sparql_store import ensure_sparql_store
+from kg_adapters.local.written_lists import read_lists
 
 SIZE: Final = 60
 _SETTLING_S: Final = 20.0
@@ -64,8 +67,15 @@ class Soak:
         return {f"KG_SEXTANT_{name}_FOLDER": str(self.folder / name.lower()) for name in ("CACHE", "DATA")}
 
 
+async def _make_ready(soak: Soak) -> None:
+    """Make what SPARQL needs, about which a server would say at first that it is still being made."""
+    store = open_sample(soak.folder / "cache")
+    await ensure_sparql_store(store.folder, store.index, lists=partial(read_lists, store))
+
+
 async def soaked_over_http(soak: Soak) -> LoadReport:
     """Ask with a client for each caller."""
+    await _make_ready(soak)
     with running(*ours("sample"), "--http", "127.0.0.1:0", environ=soak.environ) as server:
         async with Client(server.url) as alone:
             known = await answered_alone(alone, soak.work)
@@ -79,6 +89,7 @@ async def soaked_over_http(soak: Soak) -> LoadReport:
 
 async def soaked_over_stdio(soak: Soak) -> LoadReport:
     """Ask with all callers in one session."""
+    await _make_ready(soak)
     others = children_of(os.getpid())
     async with over_stdio(ours("sample"), soak.environ) as client:
         (process,) = (number for number in children_of(os.getpid()) if number not in others)
