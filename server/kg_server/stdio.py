@@ -10,16 +10,15 @@ from types import TracebackType
 from typing import BinaryIO, Final, Self
 
 import anyio
-from anyio import to_thread
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp.types import INVALID_REQUEST, JSONRPCError, JSONRPCRequest, JSONRPCResponse, RequestId
 
 from kg_server.messages import LISTEN, NotAMessage, read_message, refusal
+from kg_server.wire import Lines, Output
 
 STDIN: Final = 0
 STDOUT: Final = 1
 STDERR: Final = 2
-_SKIPPED_AT_ONCE: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +89,8 @@ class Answers:
     """
 
     def __init__(self, stream: BinaryIO, turns: Turns) -> None:
-        self._stream = stream
+        self._output = Output(stream)
         self._turns = turns
-        self._one_at_a_time = anyio.Lock()
 
     async def send(self, item: SessionMessage, /) -> None:
         """Write a message.
@@ -103,8 +101,7 @@ class Answers:
         message = item.message
         line = message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
         try:
-            async with self._one_at_a_time:
-                await to_thread.run_sync(self._write, line)
+            await self._output.write(line)
         except OSError as error:
             raise anyio.BrokenResourceError from error
         finally:
@@ -122,24 +119,19 @@ class Answers:
     ) -> None:
         await self.aclose()
 
-    def _write(self, line: bytes) -> None:
-        rest = memoryview(line)
-        while rest:
-            rest = rest[self._stream.write(rest) :]
-
 
 class Messages:
     """Reads messages, one a line; what is none is answered with an error, so that no client waits for ever.
 
     Args:
-        stream: Where they come from.
+        stream: Where they come from, unbuffered.
         answers: Where the errors go.
         turns: What bounds the requests that are answered at once.
         limits: What bounds a line.
     """
 
     def __init__(self, stream: BinaryIO, answers: Answers, turns: Turns, limits: StdioLimits) -> None:
-        self._stream = stream
+        self._lines = Lines(stream, limits.message_bytes)
         self._answers = answers
         self._turns = turns
         self._max_bytes = limits.message_bytes
@@ -151,7 +143,7 @@ class Messages:
             anyio.EndOfStream: There is none, and those before are answered.
         """
         while True:
-            line = await to_thread.run_sync(self._line)
+            line = await self._lines.next()
             if not line:
                 await self._turns.all_ended()
                 raise anyio.EndOfStream
@@ -196,14 +188,6 @@ class Messages:
     ) -> None:
         await self.aclose()
 
-    def _line(self) -> bytes:
-        """Read a line, and of one that is too long no more than shows it."""
-        line = self._stream.readline(self._max_bytes + 1)
-        rest = line
-        while len(line) > self._max_bytes and rest and not rest.endswith(b"\n"):
-            rest = self._stream.readline(_SKIPPED_AT_ONCE)
-        return line
-
 
 @contextmanager
 def standard_streams() -> Generator[tuple[BinaryIO, BinaryIO]]:
@@ -219,8 +203,11 @@ def standard_streams() -> Generator[tuple[BinaryIO, BinaryIO]]:
     os.dup2(STDERR, STDOUT)
     os.close(nothing)
     try:
-        # A thread may still wait for standard input when this ends, so that nothing is closed under it.
-        yield os.fdopen(copies[0], "rb", closefd=False), os.fdopen(copies[1], "wb", buffering=0, closefd=False)
+        # A thread may still wait for one of them when this ends, so that nothing is closed under it.
+        yield (
+            os.fdopen(copies[0], "rb", buffering=0, closefd=False),
+            os.fdopen(copies[1], "wb", buffering=0, closefd=False),
+        )
     finally:
         os.dup2(copies[0], STDIN)
         os.dup2(copies[1], STDOUT)
