@@ -6,7 +6,7 @@ the graph does not mention are left out of a mapping; they are never an error he
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import (
@@ -25,8 +25,10 @@ from kg_adapters.models import (
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.profile import GraphProfile, unknown_profile
 from kg_adapters.requests import FeatureRequest, NeighborRequest
-from kg_adapters.set_requests import Computed, SetRequest
 from kg_adapters.terms import Fact, Iri, Node
+
+if TYPE_CHECKING:
+    from kg_adapters.set_requests import Computed, SetRequest
 
 
 @runtime_checkable
@@ -195,7 +197,7 @@ class SupportsSparql(Protocol):
 class SupportsSets(Protocol):
     """A graph that works out expressions over sets by itself, exactly and in as few requests as it can."""
 
-    async def compute(self, request: SetRequest) -> Computed:
+    async def compute(self, request: "SetRequest") -> "Computed":
         """Return what is asked about sets, as `kg_adapters.algebra` and `kg_adapters.set_requests` define it.
 
         Raises:

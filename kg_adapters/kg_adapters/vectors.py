@@ -1,22 +1,24 @@
 """Vectors that a graph keeps: those of its labels, and of what its entities are."""
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from kg_adapters.embedding.protocol import Vectors
 from kg_adapters.models import Candidate
 from kg_adapters.surroundings import Ints
 from kg_adapters.terms import Node
+
+if TYPE_CHECKING:
+    from kg_adapters.embedding.protocol import Vectors
 
 
 class LabelVectors(Protocol):
     """The vectors of a store's labels by one model; ids are those of `StoreIds`."""
 
-    def nodes(self, numbers: Ints, /) -> Vectors:
+    def nodes(self, numbers: Ints, /) -> "Vectors":
         """Return the rows of nodes by their ids, zeros for what has none; shape [ids, dimensions]."""
         ...
 
-    def relations(self, numbers: Ints, /) -> Vectors:
+    def relations(self, numbers: Ints, /) -> "Vectors":
         """Return the rows of relations by their ids; shape [ids, dimensions]."""
         ...
 
@@ -30,7 +32,7 @@ class SupportsVectors(Protocol):
         ...
 
     async def search_vectors(
-        self, vector: Vectors, *, fingerprint: str, limit: int, type: Node | None = None
+        self, vector: "Vectors", *, fingerprint: str, limit: int, type: Node | None = None
     ) -> Sequence[Candidate]:
         """Return the entities whose label, description and types mean what a vector means, best first.
 

@@ -100,8 +100,9 @@ def test_arrays_and_single_statements_give_the_same_profile(seed: int) -> None:
 
 def test_a_profile_is_read_as_it_was_written(tmp_path: Path) -> None:
     index = index_of(any_graph(3))
-    write_profile(tmp_path, index, Vocabulary())
-    assert read_profile((tmp_path / "profile.json").read_bytes()) == profile_of_index(index, Vocabulary())
+    profile = profile_of_index(index, Vocabulary())
+    write_profile(tmp_path, profile)
+    assert read_profile((tmp_path / "profile.json").read_bytes()) == profile
 
 
 @pytest.mark.parametrize("text", [b"", b"{}", b"[]", b"\xff\xfe"])
@@ -111,7 +112,7 @@ def test_a_damaged_profile_is_told(text: bytes) -> None:
 
 
 def test_a_profile_that_names_no_term_is_damaged(tmp_path: Path) -> None:
-    write_profile(tmp_path, index_of(["a knows b"]), Vocabulary())
+    write_profile(tmp_path, profile_of_index(index_of(["a knows b"]), Vocabulary()))
     text = (tmp_path / "profile.json").read_bytes()
     changed = text.replace(b'"terms":["http://example.org/knows"]', b'"terms":[]')
     assert changed != text

@@ -17,7 +17,8 @@ from kg_adapters.local.growing import Storage
 from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.neighborhood import Neighborhood
 from kg_adapters.local.profile_file import write_profile
-from kg_adapters.local.schema_file import write_schema
+from kg_adapters.local.profiling import profile_of_index
+from kg_adapters.local.schema_counting import write_schema
 from kg_adapters.local.store import FORMAT, INDEX_FOLDER, Counts, StoreInfo, stored_files, write_store_info
 from kg_adapters.local.swap import replacing
 from kg_adapters.local.text_index import build_text_index
@@ -99,7 +100,7 @@ class _Writing:
         self._step("searching")
         build_text_index(folder, index, self._vocabulary)
         write_schema(folder, index, self._vocabulary)
-        write_profile(folder, index, self._vocabulary)
+        write_profile(folder, profile_of_index(index, self._vocabulary))
         self._step("saving")
         plan, counts = self._collected.plan, counts_of(index)
         info = StoreInfo(

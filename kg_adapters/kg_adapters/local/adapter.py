@@ -3,29 +3,24 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio.to_thread
 
 from kg_adapters.cursors import past_the_end, read_cursor, write_cursor
-from kg_adapters.embedding.protocol import Vectors
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.definition import StoreDefinition
-from kg_adapters.local.degrees import count_neighbors
+from kg_adapters.local.degrees import degree_in_index
 from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.intact import intact, telling
-from kg_adapters.local.neighborhood import START, Edge, Neighborhood, Position, has_edge
-from kg_adapters.local.path_search import find_paths_in_index
-from kg_adapters.local.sets.answers import LocalSets
+from kg_adapters.local.neighborhood import START, Edge, Neighborhood, Position, has_edge, is_in_groups
 from kg_adapters.local.sparql_pool import SparqlLimits
 from kg_adapters.local.store import LocalStore
 from kg_adapters.local.store_names import StoreNames
 from kg_adapters.local.store_sparql import StoreSparql
 from kg_adapters.local.store_vectors import StoreVectors
-from kg_adapters.local.surroundings import RelationAliases, surroundings_in_index
-from kg_adapters.local.vectors import LabelVectors
 from kg_adapters.models import (
     Candidate,
     Count,
@@ -38,7 +33,6 @@ from kg_adapters.models import (
     PathRequest,
     PathsFound,
     RelationCandidate,
-    RelationCount,
     Role,
     SparqlAnswer,
 )
@@ -46,9 +40,15 @@ from kg_adapters.paging import question_about
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.profile import GraphProfile
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
-from kg_adapters.set_requests import Computed, SetRequest
-from kg_adapters.surroundings import Surroundings
 from kg_adapters.terms import Attribute, Fact, Iri, Node, Triple
+
+if TYPE_CHECKING:
+    from kg_adapters.embedding.protocol import Vectors
+    from kg_adapters.local.sets.answers import LocalSets
+    from kg_adapters.local.surroundings import RelationAliases
+    from kg_adapters.local.vectors import LabelVectors
+    from kg_adapters.set_requests import Computed, SetRequest
+    from kg_adapters.surroundings import Surroundings
 
 _MAX_TYPES: Final = 100
 
@@ -70,21 +70,31 @@ class LocalAdapter:
         self.store = store
         self._index = store.index
         self._dictionary = Dictionary(store.index)
-        self._aliases = RelationAliases(store.index, self._dictionary, store.info.vocabulary)
         self._content = store.content
         self._definition = StoreDefinition(store)
         self._names = StoreNames(store)
         self._vectors = StoreVectors(store)
-        self._sets = LocalSets(store.index, self._dictionary, self.vocabulary)
         self.sparql = StoreSparql(store, sparql, prepares=prepares)
 
     @cached_property
+    def _aliases(self) -> "RelationAliases":
+        from kg_adapters.local.surroundings import RelationAliases
+
+        return RelationAliases(self._index, self._dictionary, self.vocabulary)
+
+    @cached_property
+    def _sets(self) -> "LocalSets":
+        from kg_adapters.local.sets.answers import LocalSets
+
+        return LocalSets(self._index, self._dictionary, self.vocabulary)
+
+    @cached_property
     def _types(self) -> frozenset[int]:
-        return self._ids(self.vocabulary.types)
+        return self._dictionary.relation_ids(self.vocabulary.types)
 
     @cached_property
     def _texts(self) -> frozenset[int]:
-        return self._ids(self.vocabulary.texts)
+        return self._dictionary.relation_ids(self.vocabulary.texts)
 
     @property
     def name(self) -> str:
@@ -123,7 +133,7 @@ class LocalAdapter:
         if request.cursor is not None:
             rank, place = read_cursor(request.cursor, 2, question_about(request.entities[0], request), self._content)
             start = (rank, place)
-        wanted = None if request.relations is None else self._ids(request.relations)
+        wanted = None if request.relations is None else self._dictionary.relation_ids(request.relations)
         pages: dict[Node, NeighborPage] = {}
         for node in nodes:
             number = self._dictionary.node_id(node)
@@ -140,9 +150,13 @@ class LocalAdapter:
     async def degrees(
         self, entities: Sequence[Node], *, direction: Direction = "both", relations: Collection[Iri] | None = None
     ) -> Mapping[Node, Degree]:
-        wanted = None if relations is None else self._ids(relations)
+        wanted = None if relations is None else self._dictionary.relation_ids(relations)
         numbers = ((node, self._dictionary.node_id(node)) for node in dict.fromkeys(entities))
-        return {node: self._degree(number, direction, wanted) for node, number in numbers if number is not None}
+        return {
+            node: degree_in_index(self._index, self._dictionary, number, direction, wanted)
+            for node, number in numbers
+            if number is not None
+        }
 
     @intact
     async def contains(self, facts: Collection[Fact]) -> frozenset[Fact]:
@@ -150,7 +164,7 @@ class LocalAdapter:
 
     @intact
     async def features(self, request: FeatureRequest) -> Mapping[Node, FeaturePage]:
-        wanted = None if request.relations is None else sorted(self._ids(request.relations))
+        wanted = None if request.relations is None else sorted(self._dictionary.relation_ids(request.relations))
         pages: dict[Node, FeaturePage] = {}
         for node in dict.fromkeys(request.entities):
             number = self._dictionary.node_id(node)
@@ -170,17 +184,19 @@ class LocalAdapter:
         return await anyio.to_thread.run_sync(self._names.relations, text, limit)
 
     @intact
-    async def surroundings(self, request: SurroundingsRequest) -> Surroundings:
+    async def surroundings(self, request: SurroundingsRequest) -> "Surroundings":
+        from kg_adapters.local.surroundings import surroundings_in_index
+
         told = telling(self.store)
         return surroundings_in_index(self._index, self._dictionary, request, self._texts, self._aliases, told)
 
     @intact
-    async def label_vectors(self, fingerprint: str) -> LabelVectors | None:
+    async def label_vectors(self, fingerprint: str) -> "LabelVectors | None":
         return await anyio.to_thread.run_sync(self._vectors.labels, fingerprint)
 
     @intact
     async def search_vectors(
-        self, vector: Vectors, *, fingerprint: str, limit: int, type: Node | None = None
+        self, vector: "Vectors", *, fingerprint: str, limit: int, type: Node | None = None
     ) -> Sequence[Candidate]:
         accept = None if type is None else self._instances(type)
         found = await anyio.to_thread.run_sync(self._vectors.nearest, vector, fingerprint, limit, accept)
@@ -196,11 +212,13 @@ class LocalAdapter:
 
     @intact
     async def paths(self, request: PathRequest) -> PathsFound:
+        from kg_adapters.local.path_search import find_paths_in_index
+
         about = self._index, request, self.vocabulary.unwalked
         return await anyio.to_thread.run_sync(find_paths_in_index, *about, abandon_on_cancel=True)
 
     @intact
-    async def compute(self, request: SetRequest) -> Computed:
+    async def compute(self, request: "SetRequest") -> "Computed":
         return await anyio.to_thread.run_sync(self._sets.compute, request, abandon_on_cancel=True)
 
     @intact
@@ -209,10 +227,6 @@ class LocalAdapter:
 
     async def aclose(self) -> None:
         await self.sparql.aclose()
-
-    def _ids(self, relations: Collection[Iri]) -> frozenset[int]:
-        found = (self._dictionary.relation_id(relation) for relation in relations)
-        return frozenset(number for number in found if number is not None)
 
     def _description(self, term: Node) -> Description | None:
         number = self._dictionary.node_id(term)
@@ -268,22 +282,11 @@ class LocalAdapter:
         neighbor = self._dictionary.node(edge.neighbor)
         return Triple(node, relation, neighbor) if edge.outgoing else Triple(neighbor, relation, node)
 
-    def _degree(self, number: int, direction: Direction, relations: Collection[int] | None) -> Degree:
-        named, groups = self._dictionary.relation, Neighborhood(self._index, number, direction, relations).groups
-        found = ((named(each.relation), each.outgoing, Count(each.length)) for each in groups)
-        counts = (RelationCount(relation, "out" if out else "in", count) for relation, out, count in found)
-        return Degree(Count(count_neighbors(self._index, number, direction, relations)), tuple(counts))
-
     def _instances(self, type: Node) -> Callable[[int], bool]:
         """Return what says whether a node is an instance of a type."""
-        number, into = self._dictionary.node_id(type), self._index.into
+        number = self._dictionary.node_id(type)
         groups = [] if number is None else Neighborhood(self._index, number, "in", self._types).groups
-
-        def accept(node: int) -> bool:
-            places = ((bisect_left(into.neighbors, node, group.start, group.end), group.end) for group in groups)
-            return any(place < end and into.neighbors[place] == node for place, end in places)
-
-        return accept
+        return partial(is_in_groups, self._index.into, groups)
 
     def _search(self, text: str, limit: int, accept: Callable[[int], bool] | None) -> list[Candidate]:
         return [hit.candidate(self._dictionary.node(hit.bearer)) for hit in self._names.entities(text, limit, accept)]

@@ -22,11 +22,12 @@ from kg_adapters.local.names import bare_relations, edges_by_relation
 from kg_adapters.local.namespaces import choose_prefixes
 from kg_adapters.local.naming import Naming, naming_of
 from kg_adapters.local.profile_file import write_profile
+from kg_adapters.local.profiling import profile_of_index
 from kg_adapters.local.read_filter import ReadFilter
 from kg_adapters.local.reader import SourceReader
 from kg_adapters.local.recognition import parts_of
 from kg_adapters.local.rows import Row
-from kg_adapters.local.schema_file import write_schema
+from kg_adapters.local.schema_counting import write_schema
 from kg_adapters.local.seal import file_sha256
 from kg_adapters.local.sources import Source, Sources, gather_sources, look
 from kg_adapters.local.sparql_part import AddRows, sparql_part
@@ -159,7 +160,7 @@ class _Import:
         files.let_go()
         write_schema(folder, index, self._vocabulary)
         files.let_go()
-        write_profile(folder, index, self._vocabulary, files.let_go)
+        write_profile(folder, profile_of_index(index, self._vocabulary, files.let_go))
         files.let_go()
         self._steps.tell("saving")
         write_store_info(folder, self._info(folder, index, counts))

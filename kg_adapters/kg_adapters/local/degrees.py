@@ -4,9 +4,22 @@ from collections.abc import Collection
 
 import numpy as np
 
+from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.index import EdgeTable, GraphIndex, Ints
 from kg_adapters.local.neighborhood import Neighborhood
-from kg_adapters.models import Direction
+from kg_adapters.models import Count, Degree, Direction, RelationCount
+
+
+def degree_in_index(
+    index: GraphIndex, dictionary: Dictionary, node: int, direction: Direction, relations: Collection[int] | None
+) -> Degree:
+    """Return the number of distinct neighbours of a node, in all and by relation."""
+    found = Neighborhood(index, node, direction, relations).groups
+    counts = (
+        RelationCount(dictionary.relation(each.relation), "out" if each.outgoing else "in", Count(each.length))
+        for each in found
+    )
+    return Degree(Count(count_neighbors(index, node, direction, relations)), tuple(counts))
 
 
 def count_neighbors(

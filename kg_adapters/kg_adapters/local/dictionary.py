@@ -1,5 +1,6 @@
 """From ids to terms and back, with what was seen lately kept in memory."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from kg_adapters.errors import InvalidRequest
@@ -64,6 +65,11 @@ class Dictionary:
     def relation_id(self, relation: Node) -> int | None:
         """Return the id of a relation, or None where no statement of the graph has it."""
         return self._index.relations.find(relation.value) if isinstance(relation, Iri) else None
+
+    def relation_ids(self, relations: Iterable[Node]) -> frozenset[int]:
+        """Return the ids of relations; those that no statement has are left out."""
+        found = (self.relation_id(relation) for relation in relations)
+        return frozenset(number for number in found if number is not None)
 
     def label(self, number: int) -> str | None:
         """Return the label of the node with this id, or None."""

@@ -3,9 +3,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from kg_adapters.embedding.protocol import Vectors
 from kg_adapters.models import (
     Candidate,
     Degree,
@@ -22,10 +21,13 @@ from kg_adapters.models import (
 from kg_adapters.profile import GraphProfile
 from kg_adapters.protocol import KGAdapter, SupportsPaths, SupportsSets, SupportsSparql
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
-from kg_adapters.set_requests import Computed, SetRequest
 from kg_adapters.surroundings import SupportsSurroundings, Surroundings
 from kg_adapters.terms import Fact, Iri, Node
 from kg_adapters.vectors import LabelVectors, SupportsVectors
+
+if TYPE_CHECKING:
+    from kg_adapters.embedding.protocol import Vectors
+    from kg_adapters.set_requests import Computed, SetRequest
 
 T = TypeVar("T")
 
@@ -80,7 +82,7 @@ class ForwardingAdapter(ABC):
         return await self.ask(lambda graph: graph.label_vectors(fingerprint))
 
     async def search_vectors(
-        self, vector: Vectors, *, fingerprint: str, limit: int, type: Node | None = None
+        self, vector: "Vectors", *, fingerprint: str, limit: int, type: Node | None = None
     ) -> Sequence[Candidate]:
         return await self.ask(
             lambda graph: graph.search_vectors(vector, fingerprint=fingerprint, limit=limit, type=type)
@@ -95,7 +97,7 @@ class ForwardingAdapter(ABC):
     async def paths(self, request: PathRequest) -> PathsFound:
         return await self.ask(lambda graph: graph.paths(request))
 
-    async def compute(self, request: SetRequest) -> Computed:
+    async def compute(self, request: "SetRequest") -> "Computed":
         return await self.ask(lambda graph: graph.compute(request))
 
     async def select(self, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:

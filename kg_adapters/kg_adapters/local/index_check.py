@@ -2,7 +2,7 @@
 
 import codecs
 from collections.abc import Callable, Iterator
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,10 @@ from kg_adapters.local.index import (
     Longs,
     StringTable,
 )
-from kg_adapters.local.names import NameTable
 from kg_adapters.local.seal import Damage
+
+if TYPE_CHECKING:
+    from kg_adapters.local.names import NameTable
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -49,7 +51,7 @@ def check_index(index: GraphIndex) -> None:
         _ids(f"index/{name}.npy", rows, nodes, -1, features)
 
 
-def check_names(kind: str, table: NameTable, bearers: int, features: int) -> None:
+def check_names(kind: str, table: "NameTable", bearers: int, features: int) -> None:
     """Make sure that every offset and id of a table of names points at something.
 
     Args:

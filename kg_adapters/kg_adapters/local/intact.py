@@ -3,13 +3,15 @@
 import time
 from collections.abc import Awaitable, Callable
 from functools import update_wrapper
-from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
 import anyio.to_thread
 
 from kg_adapters.local.seal import Damage
 from kg_adapters.local.store import LocalStore
-from kg_adapters.local.surroundings import Telling
+
+if TYPE_CHECKING:
+    from kg_adapters.local.surroundings import Telling
 
 _ONE_LOOK_S: Final = 0.001
 
@@ -41,7 +43,7 @@ def intact(method: M) -> M:
     return _checked(method)  # type: ignore[arg-type, return-value]  # pyright: ignore[reportArgumentType, reportReturnType]
 
 
-def telling(store: LocalStore) -> Telling:
+def telling(store: LocalStore) -> "Telling":
     """Return what makes a look-up in a store, which comes after the answer, say that the store is damaged."""
     looked_s = float("-inf")
 

@@ -1,7 +1,7 @@
 """One entity's edges as groups, and the pages that take them in turns."""
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import pairwise
 from typing import Final, NamedTuple, TypeAlias
 
@@ -140,6 +140,12 @@ def has_edge(table: EdgeTable, node: int, relation: int, neighbor: int) -> bool:
     start, end = int(table.starts[group]), int(table.starts[group + 1])
     place = bisect_left(table.neighbors, neighbor, start, end)
     return place < end and bool(table.neighbors[place] == neighbor)
+
+
+def is_in_groups(table: EdgeTable, groups: Iterable[Group], node: int) -> bool:
+    """Say whether a node is a neighbour in one of some groups of a table."""
+    places = ((bisect_left(table.neighbors, node, group.start, group.end), group.end) for group in groups)
+    return any(place < end and table.neighbors[place] == node for place, end in places)
 
 
 def _groups(

@@ -3,16 +3,12 @@
 A term stands in it once and is numbered; what belongs to a class is written as rows of numbers.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kg_adapters.errors import InvalidRequest
-from kg_adapters.labels import Vocabulary
-from kg_adapters.local.index import GraphIndex
-from kg_adapters.local.profiling import profile_of_index
 from kg_adapters.local.seal import Damage
 from kg_adapters.models import EdgeDirection
 from kg_adapters.profile import (
@@ -60,11 +56,9 @@ class _ProfileFile(_Row):
     sampled: bool = False
 
 
-def write_profile(
-    folder: Path, index: GraphIndex, vocabulary: Vocabulary, let_go: Callable[[], None] = lambda: None
-) -> None:
-    """Count what the classes of a graph are known by, as `profile_of_index` does, and write it into its store."""
-    (folder / FILE).write_text(profile_text(profile_of_index(index, vocabulary, let_go)), encoding="utf-8")
+def write_profile(folder: Path, profile: GraphProfile) -> None:
+    """Write a profile into a store."""
+    (folder / FILE).write_text(profile_text(profile), encoding="utf-8")
 
 
 def profile_text(profile: GraphProfile) -> str:

@@ -18,7 +18,6 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.forwarding import ForwardingAdapter, LocalGraph
 from kg_adapters.local.sparql_pool import SparqlLimits
 from kg_adapters.local.store import LocalStore, Stamp, open_store, store_stamp
-from kg_adapters.local.verifying import verify_index
 from kg_adapters.prefixes import Prefixes
 
 T = TypeVar("T")
@@ -136,6 +135,8 @@ _pinned: ContextVar[tuple[ReloadingAdapter, _Opened] | None] = ContextVar("_pinn
 
 
 def _open_checked(folder: Path) -> LocalStore:
+    from kg_adapters.local.verifying import verify_index
+
     store = open_store(folder)
     verify_index(store)
     return store

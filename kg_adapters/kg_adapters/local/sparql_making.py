@@ -14,13 +14,13 @@ import anyio
 import anyio.to_thread
 
 from kg_adapters.errors import BackendError, BackendUnavailable
-from kg_adapters.local.sparql_maker import DONE, FAILED, WAITING
-from kg_adapters.local.sparql_store import is_intact
 from kg_adapters.local.store import OXIGRAPH_FOLDER, LocalStore
 from kg_boundary.child_environment import child_environment
 
-FEWEST_STATEMENTS: Final = 100_000
-"""Fewer are made ready by the first query itself, in half a second."""
+DONE: Final = "done"
+FAILED: Final = "failed "
+WAITING: Final = "waiting"
+"""What the process says."""
 DELAY_S: Final = 3.0
 """How long a server has been there before the process starts: many are asked one thing and end."""
 _MAKER: Final = "kg_adapters.local.sparql_maker"
@@ -119,7 +119,7 @@ class SparqlMaking:
             BackendError: It could not be made, or this is closed.
             GraphReplaced: The folder holds another store by now.
         """
-        if await anyio.to_thread.run_sync(is_intact, self._target):
+        if await anyio.to_thread.run_sync(_is_there, self._target):
             return
         run, end = self._begin(), time.monotonic() + timeout_s
         while run.outcome is None:
@@ -143,7 +143,7 @@ class SparqlMaking:
     def _begin_unless_there(self) -> None:
         # Closed meanwhile, no process to be had, or a disk that cannot be read: whoever asks is told.
         with suppress(BackendError, OSError):
-            if not is_intact(self._target):
+            if not _is_there(self._target):
                 self._begin()
 
     def _begin(self) -> _Run:
@@ -159,6 +159,12 @@ class SparqlMaking:
                         f"No process could be started for SPARQL: {error}. Free some memory, then ask again."
                     ) from error
             return self._run
+
+
+def _is_there(folder: Path) -> bool:
+    from kg_adapters.local.sparql_store import is_intact
+
+    return is_intact(folder)
 
 
 def _seconds_left(run: _Run) -> float | None:

@@ -2,11 +2,14 @@
 
 import threading
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from kg_adapters.local.seal import Damage
 from kg_adapters.local.store import LocalStore
-from kg_adapters.local.text_index import FOLDER, Hit, TextIndex
 from kg_adapters.models import RelationCandidate
+
+if TYPE_CHECKING:
+    from kg_adapters.local.text_index import Hit, TextIndex
 
 
 class StoreNames:
@@ -21,7 +24,7 @@ class StoreNames:
         self._opening = threading.Lock()
         self._opened: TextIndex | None = None
 
-    def entities(self, text: str, limit: int, accept: Callable[[int], bool] | None) -> list[Hit]:
+    def entities(self, text: str, limit: int, accept: Callable[[int], bool] | None) -> "list[Hit]":
         """Return the nodes that a text may name, best first, at most `limit`; only those that `accept` allows.
 
         Raises:
@@ -39,14 +42,16 @@ class StoreNames:
         """
         return self._index().relations.find(text, limit)
 
-    def _index(self) -> TextIndex:
+    def _index(self) -> "TextIndex":
         with self._opening:
             if self._opened is None:
                 self._opened = self._open()
         self._opened.require_whole()
         return self._opened
 
-    def _open(self) -> TextIndex:
+    def _open(self) -> "TextIndex":
+        from kg_adapters.local.text_index import FOLDER, TextIndex
+
         self._store.require_current()
         try:
             text = TextIndex.open(self._store.folder, self._store.index, self._store.files_of(FOLDER))

@@ -2,16 +2,19 @@
 
 import time
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from kg_adapters.local.sparql_making import FEWEST_STATEMENTS, SparqlMaking
 from kg_adapters.local.sparql_pool import SparqlLimits, SparqlPool
-from kg_adapters.local.sparql_store import ensure_sparql_store, is_uncut
 from kg_adapters.local.store import OXIGRAPH_FOLDER, LocalStore
-from kg_adapters.local.written_lists import read_lists
 from kg_adapters.models import SparqlAnswer
 
+if TYPE_CHECKING:
+    from kg_adapters.local.sparql_making import SparqlMaking
+
 _LEAST_S: Final = 1.0
+
+FEWEST_STATEMENTS: Final = 100_000
+"""Fewer are made ready by the first query itself, in half a second."""
 
 
 class StoreSparql:
@@ -33,7 +36,7 @@ class StoreSparql:
         self._known = False
         counts = store.info.counts
         large = counts.triples + counts.features >= FEWEST_STATEMENTS
-        self.making = SparqlMaking(store) if prepares and large else None
+        self.making = _making(store) if prepares and large else None
         self.pool = SparqlPool(store.folder, store.info.prefixes, limits)
 
     async def select(self, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:
@@ -47,6 +50,9 @@ class StoreSparql:
             BackendError: The part cannot be made, or the engine failed.
             GraphReplaced: The folder holds another store by now.
         """
+        from kg_adapters.local.sparql_store import ensure_sparql_store, is_uncut
+        from kg_adapters.local.written_lists import read_lists
+
         self._store.require_current()
         begun = time.monotonic()
         if self.making is not None and not (self._known and is_uncut(self._store.folder / OXIGRAPH_FOLDER)):
@@ -64,3 +70,9 @@ class StoreSparql:
         if self.making is not None:
             self.making.close()
         await self.pool.aclose()
+
+
+def _making(store: LocalStore) -> "SparqlMaking":
+    from kg_adapters.local.sparql_making import SparqlMaking
+
+    return SparqlMaking(store)

@@ -3,14 +3,16 @@
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from kg_adapters.embedding.protocol import Vectors
 from kg_adapters.local.index import GraphIndex
-from kg_adapters.local.meaning import MeaningIndex
 from kg_adapters.local.seal import Damage
 from kg_adapters.local.store import LocalStore
-from kg_adapters.local.vectors import FOLDER, LabelVectors, open_label_vectors
+
+if TYPE_CHECKING:
+    from kg_adapters.embedding.protocol import Vectors
+    from kg_adapters.local.meaning import MeaningIndex
+    from kg_adapters.local.vectors import LabelVectors
 
 T = TypeVar("T")
 
@@ -30,20 +32,22 @@ class StoreVectors:
         self._labels: dict[str, LabelVectors] = {}
         self._meanings: dict[str, MeaningIndex] = {}
 
-    def labels(self, fingerprint: str) -> LabelVectors | None:
+    def labels(self, fingerprint: str) -> "LabelVectors | None":
         """Return the vectors of labels by one model; None where there are none.
 
         Raises:
             Damage: A file of them is not what was written.
             GraphReplaced: Those of another store lie there by now.
         """
+        from kg_adapters.local.vectors import open_label_vectors
+
         known = self._labels.get(fingerprint) or self._open(fingerprint, open_label_vectors)
         if known is not None:
             self._labels[fingerprint] = known
         return known
 
     def nearest(
-        self, vector: Vectors, fingerprint: str, limit: int, accept: Callable[[int], bool] | None
+        self, vector: "Vectors", fingerprint: str, limit: int, accept: Callable[[int], bool] | None
     ) -> list[tuple[int, float]]:
         """Return the entities nearest to a vector as (node id, cosine), best first, at most `limit`.
 
@@ -57,6 +61,8 @@ class StoreVectors:
             Damage: A file of them is not what was written.
             GraphReplaced: Those of another store lie there by now.
         """
+        from kg_adapters.local.meaning import MeaningIndex
+
         known = self._meanings.get(fingerprint) or self._open(fingerprint, MeaningIndex.open)
         if known is None:
             return []
@@ -67,6 +73,8 @@ class StoreVectors:
         return list(islice((each for each in found if accept(each[0])), limit))
 
     def _open(self, fingerprint: str, opener: Callable[[Path, GraphIndex, str], T | None]) -> T | None:
+        from kg_adapters.local.vectors import FOLDER
+
         self._store.require_current()
         try:
             found = opener(self._store.folder, self._store.index, fingerprint)

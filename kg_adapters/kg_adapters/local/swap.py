@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 
-from filelock import FileLock, Timeout
-
 from kg_adapters.errors import InvalidSource
 
 
@@ -19,6 +17,9 @@ def exclusively(target: Path, on_wait: Callable[[], None] = lambda: None) -> Gen
     Raises:
         InvalidSource: The folder around `target` cannot be written to.
     """
+    # What only reads a store needs no lock.
+    from filelock import FileLock, Timeout
+
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         file = target.parent / f".{target.name}.lock"
