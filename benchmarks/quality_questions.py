@@ -14,8 +14,9 @@ from pydantic import BaseModel, ConfigDict
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.surroundings import Longs, Surroundings
 from kg_server.budget import token_count
-from kg_server.observation.answer import ObserveResult, observation
+from kg_server.observation.answer import observation
 from kg_server.observation.reach import Reach
+from kg_server.observation.result import ObserveResult
 from kg_server.observation.scoring import Floats, Scorer
 from kg_server.observation.wording import Inquiry
 

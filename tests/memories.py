@@ -42,7 +42,7 @@ def memory_server(
     """Return a server that has the memory tools and no others."""
     settings = settings or UNHURRIED
     server = SextantServer("memory", version="0", instructions="", timeout_s=settings.timeout_s)
-    MemoryTools(graph, store, limits or MemoryLimits(), settings).provide(server)
+    MemoryTools(graph, lambda: store, limits or MemoryLimits(), settings).provide(server)
     return server
 
 

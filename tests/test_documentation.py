@@ -21,7 +21,7 @@ from typer.core import TyperGroup
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
 from kg_server.app import build_server
-from kg_server.cli import app
+from kg_server.cli import application
 from kg_server.clients import Host
 from kg_server.commands.call import parse_arguments, split_arguments
 from kg_server.settings import Settings
@@ -93,7 +93,7 @@ def run(*arguments: str, folder: Path = ROOT, **environ: str) -> subprocess.Comp
 
 def commands() -> TyperGroup:
     """Return the command line's own parser."""
-    group = typer.main.get_command(app)
+    group = typer.main.get_command(application())
     assert isinstance(group, TyperGroup)
     return group
 

@@ -1,19 +1,16 @@
 """The server: one graph, its tools and its resources."""
 
 from importlib.metadata import version
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kg_adapters.profile import GraphProfile
 from kg_adapters.protocol import KGAdapter, SupportsSparql
 from kg_boundary.shown import in_quotes
 from kg_server.compose.tool import ComposeTool
-from kg_server.experience.store import ExperienceStore
-from kg_server.experience.tool import RecallTool
 from kg_server.file_names import FileNames, NamingFiles
 from kg_server.mcp_server import SextantServer
 from kg_server.meaning import Meaning
-from kg_server.memory.sqlite_store import SqliteMemoryStore
-from kg_server.memory.store import MemoryLimits
+from kg_server.memory.store import MemoryLimits, MemoryStore
 from kg_server.memory.tool import MemoryTools
 from kg_server.method_prompts import MethodPrompts
 from kg_server.observation.tool import ObserveTool
@@ -22,6 +19,9 @@ from kg_server.schema_profile import facts_with_examples
 from kg_server.settings import Settings
 from kg_server.tools import Tools
 from kg_server.withholding import WithholdingSecrets
+
+if TYPE_CHECKING:
+    from kg_server.experience.store import ExperienceStore
 
 DISTRIBUTION: Final = "kg-sextant"
 
@@ -83,14 +83,20 @@ def build_server(graph: KGAdapter, settings: Settings, profile: GraphProfile | N
     Resources(graph, meaning).provide(server)
     solved = experience_of(settings)
     if solved is not None:
+        from kg_server.experience.tool import RecallTool
+
         RecallTool(graph, solved, settings.max_tokens).provide(server)
     MethodPrompts(graph, solved).provide(server)
     return server
 
 
-def experience_of(settings: Settings) -> ExperienceStore | None:
+def experience_of(settings: Settings) -> "ExperienceStore | None":
     """Return where solved questions are kept; None unless learning is asked for."""
-    return ExperienceStore(settings.data_folder / EXPERIENCE_FILE) if settings.learn else None
+    if not settings.learn:
+        return None
+    from kg_server.experience.store import ExperienceStore
+
+    return ExperienceStore(settings.data_folder / EXPERIENCE_FILE)
 
 
 def _memory_tools(graph: KGAdapter, settings: Settings, server: SextantServer) -> MemoryTools:
@@ -106,6 +112,12 @@ def _memory_tools(graph: KGAdapter, settings: Settings, server: SextantServer) -
         memory_bytes=settings.memory_max_mb * 1_000_000,
         store_bytes=settings.memory_file_max_mb * 1_000_000,
     )
-    store = SqliteMemoryStore(settings.data_folder / MEMORY_FILE, limits)
-    server.call_at_end(store.aclose)
-    return MemoryTools(graph, store, limits, settings)
+
+    def opened() -> MemoryStore:
+        from kg_server.memory.sqlite_store import SqliteMemoryStore
+
+        store = SqliteMemoryStore(settings.data_folder / MEMORY_FILE, limits)
+        server.call_at_end(store.aclose)
+        return store
+
+    return MemoryTools(graph, opened, limits, settings)

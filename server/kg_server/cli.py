@@ -3,36 +3,34 @@
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from importlib.metadata import EntryPoint
 from importlib.metadata import version as version_of
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-from kg_server.commands.ask import ask, replay
-from kg_server.commands.call import call
-from kg_server.commands.config import config
-from kg_server.commands.doctor import doctor
-from kg_server.commands.evaluate import evaluate
 from kg_server.commands.failures import EXIT_CODES, FailuresForPeople
-from kg_server.commands.import_ import import_
 from kg_server.commands.invocation import Invocation, invocation
 from kg_server.commands.output import escape_what_cannot_be_shown
-from kg_server.commands.serve import serve
-from kg_server.commands.shell import shell
-from kg_server.commands.subgraph import subgraph
-from kg_server.commands.tools import tools
 from kg_server.settings import APP
 from kg_server.settings_loading import SECRET_VARIABLES
 
-app = typer.Typer(
-    name=APP,
-    help="Serve a knowledge graph to LLM agents over MCP.",
-    epilog=f"Exit codes: {'; '.join(f'{code} {meaning}' for code, meaning in EXIT_CODES.items())}.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+_FOLDER: Final = "kg_server.commands"
+_COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
+    "serve": ("serve:serve", "Serve a graph to MCP clients."),
+    "config": ("config:config", "Print or write your MCP client's configuration."),
+    "call": ("call:call", "Call one tool and print its answer."),
+    "tools": ("tools:tools", "List the tools, their arguments and examples."),
+    "shell": ("shell:shell", "Open a prompt for tools, Compose and SPARQL."),
+    "ask": ("ask:ask", "Answer a question with an agent and a model."),
+    "replay": ("ask:replay", "Run a question again from its record."),
+    "import": ("import_:import_", "Import files into a store that opens at once."),
+    "subgraph": ("subgraph:subgraph", "Extract what lies around entities into a store."),
+    "doctor": ("doctor:doctor", "Check the installation, settings and a graph."),
+    "eval": ("evaluate:evaluate", "Run benchmarks on your model."),
+}
+"""Where each command is, and what it does; only the one that is called is loaded."""
 
 
 def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None) -> None:
@@ -51,7 +49,41 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | No
             os.environ.pop(name, None)
     escape_what_cannot_be_shown()
     with FailuresForPeople(debug=debug, redacted=called.secrecy.message):
-        app([word for word in words if word != "--debug"], prog_name=APP, obj=called)
+        given = [word for word in words if word != "--debug"]
+        application(_command(given))(given, prog_name=APP, obj=called)
+
+
+def application(command: str | None = None) -> typer.Typer:
+    """Return the program, with one of its commands or, where there is none of this name, with all."""
+    app = typer.Typer(
+        name=APP,
+        help="Serve a knowledge graph to LLM agents over MCP.",
+        epilog=f"Exit codes: {'; '.join(f'{code} {meaning}' for code, meaning in EXIT_CODES.items())}.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    app.callback()(_globals)
+    for name in _COMMANDS if command is None or command not in _COMMANDS else (command,):
+        place, short_help = _COMMANDS[name]
+        found: object = EntryPoint(name, f"{_FOLDER}.{place}", _FOLDER).load()
+        if isinstance(found, typer.Typer):
+            app.add_typer(found, name=name, short_help=short_help)
+        else:
+            assert callable(found)  # noqa: S101 - a command is a function
+            app.command(name, short_help=short_help)(found)
+    return app
+
+
+def _command(words: Sequence[str]) -> str | None:
+    """Return the word that names a command: the first that is no option, and no option's value."""
+    rest = iter(words)
+    for word in rest:
+        if word == "--config":
+            next(rest, None)
+        elif not word.startswith("-"):
+            return word
+    return None
 
 
 def _print_version(wanted: bool) -> None:
@@ -60,8 +92,7 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def _globals(  # pyright: ignore[reportUnusedFunction] - Typer calls it
+def _globals(
     context: typer.Context,
     config_file: Annotated[Path | None, typer.Option("--config", help="A settings file (TOML).")] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks; allowed anywhere.")] = False,  # noqa: ARG001 - taken out by main, stands here for --help
@@ -72,18 +103,6 @@ def _globals(  # pyright: ignore[reportUnusedFunction] - Typer calls it
     called = invocation(context)
     context.obj = Invocation(called.environ, config_file, called.secrecy)
 
-
-app.command(short_help="Serve a graph to MCP clients.")(serve)
-app.command(short_help="Print or write your MCP client's configuration.")(config)
-app.command(short_help="Call one tool and print its answer.")(call)
-app.command(short_help="List the tools, their arguments and examples.")(tools)
-app.command(short_help="Open a prompt for tools, Compose and SPARQL.")(shell)
-app.command(short_help="Answer a question with an agent and a model.")(ask)
-app.command(short_help="Run a question again from its record.")(replay)
-app.command("import", short_help="Import files into a store that opens at once.")(import_)
-app.command(short_help="Extract what lies around entities into a store.")(subgraph)
-app.command(short_help="Check the installation, settings and a graph.")(doctor)
-app.add_typer(evaluate, name="eval", short_help="Run benchmarks on your model.")
 
 if __name__ == "__main__":
     main()

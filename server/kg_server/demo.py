@@ -20,7 +20,7 @@ from kg_server.commands.invocation import Invocation
 from kg_server.commands.output import escape_what_cannot_be_shown
 from kg_server.compose.result import ComposeResult
 from kg_server.memory.result import AppendedResult, MemoryResult
-from kg_server.observation.answer import ObserveResult
+from kg_server.observation.result import ObserveResult
 from kg_server.results import CandidatesResult, NeighborsResult, PathsResult, Result
 from kg_server.settings import APP, ENVIRONMENT_PREFIX
 

@@ -8,8 +8,7 @@ not at all. The verdict rests on a fixed number of candidates, so that it does n
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, TypeAlias
-from typing import Literal as Choice
+from typing import Final
 
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.local.folding import fold
@@ -20,8 +19,7 @@ from kg_boundary.shown import in_quotes
 from kg_server.concurrency import all_of
 from kg_server.misspelling import SMALL_WORDS, Slips, Words, apart, slips_between, words_of
 from kg_server.names import MAX_LABEL
-
-Verdict: TypeAlias = Choice["exact", "close", "loose", "none"]
+from kg_server.results import Verdict
 
 POOL: Final = 50
 """How many candidates a verdict rests on."""

@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from kg_adapters.algebra import Step
 from kg_adapters.cursors import past_the_end, read_cursor, write_cursor
 from kg_adapters.models import Count, Degree, Direction, EdgeDirection, NeighborPage, RelationCount
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Fact, Iri, Node, Triple, node_key
 from kg_server.names import Names
+
+if TYPE_CHECKING:
+    from kg_adapters.algebra import Step
 
 MAX_COMPARED: Final = 5_000
 """How many facts are looked at to tell which are stored both ways; of more, only those as asked for are shown."""
@@ -84,12 +86,14 @@ def one_way(fact: Fact, inverse_of: InverseOf) -> Fact:
     return min(fact, turned, key=lambda each: (each.relation.value, node_key(each.head)))
 
 
-def both_steps(steps: Iterable[Step], inverse_of: InverseOf) -> tuple[Step, ...]:
+def both_steps(steps: "Iterable[Step]", inverse_of: InverseOf) -> "tuple[Step, ...]":
     """Return steps, and behind them those over the inverse of their relation that lead the same way."""
     straight = tuple(steps)
     pairs = ((step, inverse_of(step.relation)) for step in straight)
     turned = (
-        Step(inverse, "in" if step.direction == "out" else "out") for step, inverse in pairs if inverse is not None
+        replace(step, relation=inverse, direction="in" if step.direction == "out" else "out")
+        for step, inverse in pairs
+        if inverse is not None
     )
     return tuple(dict.fromkeys((*straight, *turned)))
 

@@ -1,7 +1,7 @@
 """The two methods as MCP prompts, so that a host's own model can follow them with the tools."""
 
 from collections.abc import Sequence
-from typing import Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import anyio
 from mcp.shared.exceptions import MCPError
@@ -19,12 +19,11 @@ from pydantic import Field
 from kg_adapters.errors import KGError
 from kg_adapters.protocol import KGAdapter
 from kg_boundary.shown import visible_lines
-from kg_prompts import render
-from kg_prompts.methods import GraphCounselorMethod, OdaMethod
-from kg_server.experience.store import ExperienceStore
-from kg_server.experience.tool import MAX_TOKENS, MOST, solved_answer
 from kg_server.mcp_server import SextantServer
 from kg_server.names import names_of
+
+if TYPE_CHECKING:
+    from kg_server.experience.store import ExperienceStore
 
 MAX_QUESTION: Final = 2_000
 MAX_COMPLETIONS: Final = 20
@@ -42,7 +41,7 @@ class MethodPrompts:
         solved: Where solved questions are kept, which are shown as examples; None for none.
     """
 
-    def __init__(self, graph: KGAdapter, solved: ExperienceStore | None = None) -> None:
+    def __init__(self, graph: KGAdapter, solved: "ExperienceStore | None" = None) -> None:
         self._graph = graph
         self._solved = solved
 
@@ -54,6 +53,9 @@ class MethodPrompts:
 
     async def oda(self, question: Question, entities: Entities = "") -> str:
         """Answer a question in rounds: observe what bears on it, take one action, keep the triples that help."""
+        from kg_prompts import render
+        from kg_prompts.methods import OdaMethod
+
         asked = _checked(question)
         method = OdaMethod(
             question=asked,
@@ -65,6 +67,9 @@ class MethodPrompts:
 
     async def graph_counselor(self, question: Question, entities: Entities = "") -> str:
         """Answer a question in steps of plan, thought and one compound call, then judge the answer and improve it."""
+        from kg_prompts import render
+        from kg_prompts.methods import GraphCounselorMethod
+
         asked = _checked(question)
         method = GraphCounselorMethod(
             question=asked,
@@ -82,6 +87,8 @@ class MethodPrompts:
         """
         if self._solved is None:
             return ""
+        from kg_server.experience.tool import MAX_TOKENS, MOST, solved_answer
+
         try:
             found = await self._solved.like(self._graph.name, question, MOST)
         except KGError as error:

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable
 
-from rapidfuzz import fuzz, process
-
 from kg_adapters.errors import InvalidRequest, UnknownEntity
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node
@@ -56,6 +54,8 @@ async def require_entity(graph: KGAdapter, text: str) -> Node:
 
 def closest(text: str, choices: Iterable[str], *, limit: int = 3) -> list[str]:
     """Return the choices most like `text`, best first; none that is not alike."""
+    from rapidfuzz import fuzz, process
+
     found = process.extract(text, list(choices), scorer=fuzz.WRatio, limit=limit, score_cutoff=70)
     return [choice for choice, _, _ in found]
 

@@ -6,12 +6,8 @@ from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from kg_adapters.errors import InvalidRequest, KGError, UnknownEntity
 from kg_adapters.protocol import KGAdapter
 from kg_boundary.shown import visible_lines
-from kg_server.entity_arguments import read_entities
-from kg_server.features import features_of
 from kg_server.mcp_server import SextantServer
 from kg_server.meaning import Meaning
-from kg_server.neighborhood import neighborhood
-from kg_server.schema_view import schema_view
 
 MAX_TOKENS = 4_000
 
@@ -38,6 +34,8 @@ class Resources:
 
     async def schema(self) -> str:
         """Classes, relations, features and prefixes, with counts and examples."""
+        from kg_server.schema_view import schema_view
+
         try:
             answer = await schema_view(self._graph, self._meaning, about=None, max_tokens=MAX_TOKENS)
         except KGError as error:
@@ -46,6 +44,10 @@ class Resources:
 
     async def entity(self, id: str) -> str:
         """An entity's values, and the first of its triples in both directions."""
+        from kg_server.entity_arguments import read_entities
+        from kg_server.features import features_of
+        from kg_server.neighborhood import neighborhood
+
         try:
             read = await read_entities(self._graph, id)
             values = await features_of(self._graph, entity=read.ids[0], feature=None, max_tokens=MAX_TOKENS // 2)

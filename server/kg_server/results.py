@@ -9,9 +9,11 @@ from mcp.types import CallToolResult, TextContent
 from pydantic import BaseModel, ConfigDict, Field
 
 from kg_server.budget import token_count
-from kg_server.identity import Verdict
 
 Status: TypeAlias = Choice["ok", "empty", "truncated", "timeout"]
+Verdict: TypeAlias = Choice["exact", "close", "loose", "none"]
+"""How well a text names something; see `kg_server.identity`."""
+
 Knowledge: TypeAlias = Choice["stated", "denied", "unknown", "unnamed"]
 """What an answer rests on: the graph says this; the graph says no; it does not know; you meant something not in it."""
 

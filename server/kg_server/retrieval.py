@@ -13,14 +13,13 @@ from kg_adapters.terms import Node
 from kg_boundary.shown import in_quotes
 from kg_server.entity_arguments import MOST_NEAR, class_of
 from kg_server.entity_card import NO_CARD, Card, entity_card
-from kg_server.identity import POOL, Identity, Verdict, identify, judged
+from kg_server.identity import POOL, Identity, identify, judged
 from kg_server.meaning import Meaning
 from kg_server.misspelling import alike
 from kg_server.names import MAX_LABEL, Names, shown_label
 from kg_server.portraits import Portraits, portraits_of
-from kg_server.results import Answer, CandidatesResult, fitted
+from kg_server.results import Answer, CandidatesResult, Verdict, fitted
 
-MAX_TEXTS: Final = 50
 _WEAKEST_FIRST: Final[Sequence[Verdict]] = ("none", "loose", "close", "exact")
 
 

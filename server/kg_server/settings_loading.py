@@ -1,7 +1,6 @@
 """Where settings come from: flags, the environment and a file."""
 
 import difflib
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,6 +118,8 @@ def _environment_entries(environ: Mapping[str, str]) -> Iterator[_Entry]:
 def _file_entries(path: Path | None) -> Iterator[_Entry]:
     if path is None:
         return
+    import tomllib
+
     try:
         table: Mapping[str, object] = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

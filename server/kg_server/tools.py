@@ -1,4 +1,7 @@
-"""The tools: thin, typed doors to the operations. Their docstrings are what a model reads."""
+"""The tools: thin, typed doors to the operations. Their docstrings are what a model reads.
+
+What is behind a door is loaded when it is first opened, so that a server lists its tools soon.
+"""
 
 from typing import Annotated, Final, TypeAlias
 
@@ -9,13 +12,8 @@ from pydantic import Field
 from kg_adapters.models import Direction
 from kg_adapters.protocol import KGAdapter, SupportsSparql
 from kg_server.budget import MOST_TOKENS
-from kg_server.degrees import degree_of
-from kg_server.entity_arguments import read_entities
-from kg_server.features import features_of
-from kg_server.linkage import linkage
 from kg_server.mcp_server import SextantServer, reading
 from kg_server.meaning import Meaning
-from kg_server.neighborhood import neighborhood
 from kg_server.progress import reporting
 from kg_server.results import (
     CandidatesResult,
@@ -26,11 +24,11 @@ from kg_server.results import (
     SchemaResult,
     SparqlResult,
 )
-from kg_server.retrieval import MAX_TEXTS, retrieval
-from kg_server.schema_view import schema_view
 from kg_server.settings import Settings
 
 MAX_QUERY: Final = 20_000
+MAX_TEXTS: Final = 50
+"""How many texts one call of Retrieve takes."""
 
 EntityId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000, description="Id or name")]
 ClassId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000)]
@@ -84,6 +82,8 @@ class Tools:
 
         A text may also describe what it means. `type` keeps only instances of a class.
         """
+        from kg_server.retrieval import retrieval
+
         answer = await retrieval(
             self._graph, self._meaning, text=text, limit=limit, type=type, max_tokens=self._settings.max_tokens
         )
@@ -102,6 +102,9 @@ class Tools:
 
         A hub is sampled across its relations, with their counts; go on with `cursor`, or name a relation.
         """
+        from kg_server.entity_arguments import read_entities
+        from kg_server.neighborhood import neighborhood
+
         read = await read_entities(self._graph, entity)
         answer = await neighborhood(
             self._graph,
@@ -129,6 +132,9 @@ class Tools:
 
         `question` puts those most like it first. Hubs and types are walked only with avoid_hubs=false.
         """
+        from kg_server.entity_arguments import read_entities
+        from kg_server.linkage import linkage
+
         async with reporting(context, "searching paths", self._settings.timeout_s):
             read = await read_entities(self._graph, source, target)
             answer = await linkage(
@@ -148,6 +154,9 @@ class Tools:
         self, entity: EntityId, feature: FeatureId | None = None
     ) -> Annotated[CallToolResult, FeaturesResult]:
         """Show an entity's literal values, such as dates, or those of one feature."""
+        from kg_server.entity_arguments import read_entities
+        from kg_server.features import features_of
+
         read = await read_entities(self._graph, entity)
         room = read.room(self._settings.max_tokens)
         answer = await features_of(self._graph, entity=read.ids[0], feature=feature, max_tokens=room)
@@ -157,6 +166,9 @@ class Tools:
         self, entity: EntityId, relation: RelationId | None = None, direction: Direction = "both"
     ) -> Annotated[CallToolResult, DegreeResult]:
         """Count an entity's distinct neighbours, also by relation."""
+        from kg_server.degrees import degree_of
+        from kg_server.entity_arguments import read_entities
+
         read = await read_entities(self._graph, entity)
         room = read.room(self._settings.max_tokens)
         answer = await degree_of(
@@ -171,6 +183,8 @@ class Tools:
 
         `about` a class tells all of it; about another word, the relations and features like it.
         """
+        from kg_server.schema_view import schema_view
+
         budget = self._budget(max_tokens)
         return (await schema_view(self._graph, self._meaning, about=about, max_tokens=budget)).to_mcp()
 
@@ -199,8 +213,7 @@ class _SparqlTool:
         A name may stand for any id: ?x a @"city"; @"country" @"Japan".
         Subclasses and inverses count only where the query walks them.
         """
-        # Few servers need it before their first answer.
-        from kg_server.sparql.answer import sparql_query  # noqa: PLC0415
+        from kg_server.sparql.answer import sparql_query
 
         most_s = min(timeout_s, self._settings.sparql_timeout_s)
         async with reporting(context, "running the query", most_s):

@@ -20,7 +20,7 @@ from kg_adapters.errors import ModelBusy
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.surroundings import Longs, Surroundings, surroundings_of
 from kg_adapters.testing import EXAMPLE
-from kg_server.meaning import hurried, shared
+from kg_server.embedders import hurried, shared
 from kg_server.observation.answer import observation
 from kg_server.observation.reach import Reach
 from kg_server.observation.scoring import Floats, HurriedScorer, RelationFirstScorer

@@ -148,7 +148,7 @@ def _writable(folder: Path, kind: str) -> Finding:
 async def _comparing(settings: Settings) -> Finding:
     """Try what compares meanings; without it everything works, only less well."""
     from kg_adapters.embedding import OpenAiEmbedder
-    from kg_server.meaning import embedder_of, guarded
+    from kg_server.embedders import embedder_of, guarded
 
     if settings.embedder == "lexical":
         return Finding("ok", "Texts are compared by their letters, as the setting embedder says")

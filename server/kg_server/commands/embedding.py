@@ -9,7 +9,7 @@ from kg_adapters.errors import InvalidRequest, Unsupported
 from kg_adapters.local.embed import embed_store
 from kg_adapters.local.store import open_store
 from kg_adapters.progress import OnEmbedding
-from kg_server.meaning import embedder_of
+from kg_server.embedders import embedder_of
 from kg_server.settings import Settings
 
 

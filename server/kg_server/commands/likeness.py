@@ -13,7 +13,7 @@ async def likeness(settings: Settings, question: str, texts: Sequence[str]) -> S
     """
     from kg_adapters.embedding import LexicalEmbedder, OpenAiEmbedder
     from kg_adapters.embedding.protocol import products
-    from kg_server.meaning import embedder_of
+    from kg_server.embedders import embedder_of
 
     embedder = LexicalEmbedder() if settings.embedder == "lexical" else (await embedder_of(settings)).embedder
     try:

@@ -49,8 +49,7 @@ class ComposeTool:
         Sum, Mean, Min, Max, Group, Table[a, by], Share. Nodes: ids, names ("quoted" if with , or ]), calls.
         Relations: -backwards, ~both ways, path/of/them; inverses count. `explain`: as SPARQL.
         """
-        # Few servers need it before their first answer.
-        from kg_server.compose.answer import composition  # noqa: PLC0415
+        from kg_server.compose.answer import composition
 
         timeout_s = self._settings.timeout_s * _EVALUATING_SHARE
         async with reporting(context, "working out the expression", self._settings.timeout_s):

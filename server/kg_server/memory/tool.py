@@ -1,6 +1,8 @@
 """The tools and the resource that keep and show a memory."""
 
 import secrets
+from collections.abc import Callable
+from functools import cache
 from typing import Annotated, Any, Final, TypeAlias
 
 import anyio
@@ -13,9 +15,7 @@ from kg_adapters.errors import InvalidRequest, KGError
 from kg_adapters.protocol import KGAdapter
 from kg_boundary.shown import visible_lines
 from kg_server.mcp_server import SextantServer, reading
-from kg_server.memory.answer import append_answer, most_shown, read_answer, shown_refusals
 from kg_server.memory.caller import client_of
-from kg_server.memory.checking import check
 from kg_server.memory.result import AppendedResult, MemoryResult
 from kg_server.memory.store import MemoryLimits, MemoryStore
 from kg_server.settings import Settings
@@ -36,14 +36,16 @@ class MemoryTools:
 
     Args:
         graph: What triples are checked against.
-        store: Where memories are kept.
+        store: Opens what memories are kept in, when the first is asked for.
         limits: How many triples one call may bring, and how long they may be.
         settings: How long an answer may be.
     """
 
-    def __init__(self, graph: KGAdapter, store: MemoryStore, limits: MemoryLimits, settings: Settings) -> None:
+    def __init__(
+        self, graph: KGAdapter, store: Callable[[], MemoryStore], limits: MemoryLimits, settings: Settings
+    ) -> None:
         self._graph = graph
-        self._store = store
+        self._store = cache(store)
         self._limits = limits
         self._settings = settings
         # Whoever speaks to this process alone, over standard input, is one client.
@@ -81,6 +83,9 @@ class MemoryTools:
 
         One that is not in the graph is refused, or with allow_unverified marked.
         """
+        from kg_server.memory.answer import append_answer, most_shown, shown_refusals
+        from kg_server.memory.checking import check
+
         if not 1 <= len(triples) <= self._limits.triples_per_call:
             raise InvalidRequest(
                 f"One call takes 1 to {self._limits.triples_per_call} triples; these are {len(triples):,}. "
@@ -91,10 +96,10 @@ class MemoryTools:
             reasons = shown_refusals(checked.refused, self._settings.max_tokens)
             raise InvalidRequest("\n".join(("No triple was kept, and no memory changed.", *reasons)))
         if memory is None:
-            handle = await self._store.create(self._graph.name, client_of(context) or self._process)
+            handle = await self._store().create(self._graph.name, client_of(context) or self._process)
         else:
             handle = memory.strip()
-        appended = await self._store.append(
+        appended = await self._store().append(
             handle, self._graph.name, checked.facts, whole=most_shown(self._settings.max_tokens)
         )
         answer = await append_answer(
@@ -104,8 +109,10 @@ class MemoryTools:
 
     async def read(self, memory: Handle, cursor: Cursor | None = None) -> Annotated[CallToolResult, MemoryResult]:
         """Show the paths of a memory."""
+        from kg_server.memory.answer import read_answer
+
         handle = memory.strip()
-        contents = await self._store.read(handle, self._graph.name)
+        contents = await self._store().read(handle, self._graph.name)
         answer = await read_answer(
             self._graph, memory=handle, contents=contents, cursor=cursor, max_tokens=self._settings.max_tokens
         )
@@ -113,9 +120,11 @@ class MemoryTools:
 
     async def resource(self, memory: str) -> str:
         """What a memory holds: its first paths."""
+        from kg_server.memory.answer import read_answer
+
         try:
             with anyio.fail_after(self._settings.timeout_s * 0.9):
-                contents = await self._store.read(memory, self._graph.name)
+                contents = await self._store().read(memory, self._graph.name)
                 answer = await read_answer(
                     self._graph, memory=memory, contents=contents, cursor=None, max_tokens=RESOURCE_TOKENS
                 )

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import anyio
-from pydantic import Field
 
 from kg_adapters.errors import InvalidRequest, ModelBusy, ModelUnavailable
 from kg_adapters.profile import unknown_profile
@@ -22,29 +21,18 @@ from kg_server.observation.groups import Group
 from kg_server.observation.lacking import Known, Lacking, lacking
 from kg_server.observation.lines import also, counted, lines_of
 from kg_server.observation.reach import Observation, Reach, Seed
+from kg_server.observation.result import ObserveResult
 from kg_server.observation.scoring import AWAY, BUSY, Scorer, SpellingScorer
 from kg_server.observation.search import OnHop, search
 from kg_server.observation.seeds import seeds_of
 from kg_server.observation.wording import inquiry, spoken
-from kg_server.results import Answer, Result, Status, fitted
+from kg_server.results import Answer, Status, fitted
 
 _log = logging.getLogger(__name__)
 
 SHOWN_SEEDS: Final = 5
 SHOWN_HUBS: Final = 3
 LISTED_HUBS: Final = 20
-
-
-class ObserveResult(Result):
-    """What lies around entities, by relation and direction, best first; what is only counted ends with the count."""
-
-    groups: list[list[str]] = Field(description="[entity, relation, out/in, count, score, hop, far ends]")
-    labels: dict[str, str]
-    relations: dict[str, str]
-    held: list[list[str]] | None = Field(default=None, description="what nodes without a name hold")
-    found: int
-    sampled: list[str]
-    scorer: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,21 @@
 """The tool observe."""
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
 from pydantic import Field
 
 from kg_adapters.protocol import KGAdapter
-from kg_server.entity_arguments import read_entities
 from kg_server.mcp_server import SextantServer, reading
 from kg_server.meaning import Meaning
-from kg_server.observation.answer import ObserveResult, observation
-from kg_server.observation.reach import Reach
-from kg_server.observation.scoring import Scorer
+from kg_server.observation.result import ObserveResult
 from kg_server.settings import Settings
 from kg_server.tools import EntityId, Hops, Text, Tokens
+
+if TYPE_CHECKING:
+    from kg_server.observation.scoring import Scorer
 
 # What is left is for seeds and the answer.
 _SEARCHING_SHARE: Final = 0.9
@@ -35,7 +35,7 @@ class ObserveTool:
         self,
         graph: KGAdapter,
         settings: Settings,
-        scorer: Callable[[], Awaitable[Scorer]],
+        scorer: Callable[[], Awaitable["Scorer"]],
         meaning: Meaning | None = None,
     ) -> None:
         self._graph = graph
@@ -61,6 +61,10 @@ class ObserveTool:
 
         Every relation of the entities is named. Each hop keeps `top_n` triples and goes on from the best `top_percent`.
         """
+        from kg_server.entity_arguments import read_entities
+        from kg_server.observation.answer import observation
+        from kg_server.observation.reach import Reach
+
         reach = Reach(
             hops=hops,
             top_n=top_n,

@@ -17,12 +17,13 @@ from kg_adapters.terms import Iri
 from kg_boundary.shown import in_quotes
 from kg_server.concurrency import together
 from kg_server.entity_arguments import SHOWN, in_plural, naming_refusal
-from kg_server.identity import AT_ONCE, Identity, Verdict, identify
+from kg_server.identity import AT_ONCE, Identity, identify
 from kg_server.meaning import Meaning
 from kg_server.names import MAX_LABEL, Names, names_of
 from kg_server.near_definitions import near_classes, with_near_relations
 from kg_server.pointing import MisreadExpression
 from kg_server.relation_resolution import NoSuchRelation, relations_named
+from kg_server.results import Verdict
 from kg_server.sparql.syntax import Outline, Place, Span
 from kg_server.sparql.tokens import Token
 

@@ -14,6 +14,31 @@ import sys
 import kg_server.cli
 print(*sorted(sys.modules))
 """
+LISTED = """
+import sys
+from pathlib import Path
+import anyio
+from mcp import Client
+from kg_adapters import OpenOptions, open_graph
+from kg_server.app import build_server
+from kg_server.settings import Settings
+
+async def tools():
+    graph = await open_graph("sample", OpenOptions(cache_folder=Path(sys.argv[1])))
+    async with Client(build_server(graph, Settings(), await graph.profile())) as client:
+        await client.list_tools()
+        print(*sorted(sys.modules))
+    await graph.aclose()
+
+anyio.run(tools)
+"""
+NAMED = """
+import contextlib, io, sys
+import kg_server.cli
+with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
+    kg_server.cli.main(["serve", "--help"])
+print(*sorted(sys.modules))
+"""
 OPENED = """
 import sys
 from pathlib import Path
@@ -37,6 +62,28 @@ def loaded(program: str, *arguments: object) -> set[str]:
 
 def test_a_command_that_asks_no_graph_loads_neither_the_protocol_nor_an_engine() -> None:
     assert not loaded(EVERY_COMMAND) & {"mcp", "anyio", "numpy", "pyoxigraph", "tantivy", "jinja2", "rich", "openai"}
+
+
+def test_a_command_loads_no_other() -> None:
+    commands = {f"kg_server.commands.{name}" for name in ("ask", "call", "import_", "serve", "shell", "tools")}
+    assert loaded(NAMED) & commands == {"kg_server.commands.serve"}
+
+
+def test_a_server_lists_its_tools_without_what_only_their_answers_need(tmp_path: Path) -> None:
+    loaded(LISTED, tmp_path)  # unpacks the sample
+    for_answers = {
+        "filelock",
+        "rapidfuzz",
+        "tantivy",
+        "kg_adapters.algebra",
+        "kg_adapters.embedding",
+        "kg_adapters.local.path_search",
+        "kg_adapters.local.profiling",
+        "kg_server.memory.sqlite_store",
+        "kg_server.neighborhood",
+        "kg_server.observation.answer",
+    }
+    assert not loaded(LISTED, tmp_path) & for_answers
 
 
 def test_what_was_imported_once_opens_without_what_imports(tmp_path: Path) -> None:
