@@ -29,9 +29,9 @@ def relation_ids(index: GraphIndex, names: Sequence[str]) -> set[int]:
 def triples_of(index: GraphIndex, node: int, found: Sequence[Edge]) -> tuple[Triple, ...]:
     own = node_from_key(index.nodes[node])
     triples: list[Triple] = []
-    for edge in found:
-        other, relation = node_from_key(index.nodes[edge.neighbor]), index.relations[edge.relation]
-        head, tail = (own, other) if edge.outgoing else (other, own)
+    for group, neighbor in found:
+        other, relation = node_from_key(index.nodes[neighbor]), index.relations[group.relation]
+        head, tail = (own, other) if group.outgoing else (other, own)
         triples.append(Triple(head, iri(relation.removeprefix("http://example.org/")), tail))
     return tuple(triples)
 

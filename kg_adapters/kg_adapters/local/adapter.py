@@ -276,11 +276,12 @@ class LocalAdapter:
         return range(*(bisect_left(table.relations, each, *bounds) for each in (relation, relation + 1)))
 
     def _fact(self, node: Node, edge: Edge) -> Fact:
-        relation = self._dictionary.relation(edge.relation)
-        if edge.is_value:
-            return Attribute(node, relation, self._dictionary.literal(edge.neighbor))
-        neighbor = self._dictionary.node(edge.neighbor)
-        return Triple(node, relation, neighbor) if edge.outgoing else Triple(neighbor, relation, node)
+        group, number = edge
+        relation = self._dictionary.relation(group.relation)
+        if group.of_values:
+            return Attribute(node, relation, self._dictionary.literal(number))
+        neighbor = self._dictionary.node(number)
+        return Triple(node, relation, neighbor) if group.outgoing else Triple(neighbor, relation, node)
 
     def _instances(self, type: Node) -> Callable[[int], bool]:
         """Return what says whether a node is an instance of a type."""

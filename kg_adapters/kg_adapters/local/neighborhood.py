@@ -1,7 +1,7 @@
 """One entity's edges as groups, and the pages that take them in turns."""
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple, TypeAlias
 
@@ -14,15 +14,6 @@ Position: TypeAlias = tuple[int, int]
 """Where a page begins: how many of every group were taken before, and the place of the group that is next."""
 
 START: Final[Position] = (0, 0)
-
-
-class Edge(NamedTuple):
-    """An edge seen from its entity, by ids; of a value, `neighbor` is the row of the feature table."""
-
-    relation: int
-    neighbor: int
-    outgoing: bool
-    is_value: bool = False
 
 
 class Group(NamedTuple):
@@ -46,10 +37,18 @@ class Group(NamedTuple):
         """Where the next group begins in the neighbours of the table."""
         return self.start + self.length + (self.loop >= 0)
 
-    def neighbor(self, table: EdgeTable, rank: int) -> int:
-        """Return the id of the neighbour with this rank, from 0."""
-        place = self.start + rank
-        return int(table.neighbors[place + 1 if 0 <= self.loop <= place else place])
+    def neighbors(self, table: EdgeTable, first: int, end: int) -> list[int]:
+        """Return the ids of the neighbours with the ranks from `first`, from 0, to before `end`."""
+        start = self.start + first
+        ids: list[int] = table.neighbors[start : self.start + end + (self.loop >= 0)].tolist()
+        if self.loop >= 0:
+            # What stands before the entity itself moves up by none, what is behind it by one.
+            del ids[min(max(self.loop - start, 0), len(ids) - 1)]
+        return ids
+
+
+Edge: TypeAlias = tuple[Group, int]
+"""An edge or value of an entity: its group, and the id of the neighbour or the row of the feature table."""
 
 
 class Neighborhood:
@@ -99,14 +98,23 @@ class Neighborhood:
             lengths = [min(length, limit_per_relation) for length in lengths]
         rank, first = position
         edges: list[Edge] = []
+        columns: dict[int, Sequence[int]] = {}
+        begun = until = rank
         open_groups = [place for place, length in enumerate(lengths) if length > rank]
         while open_groups:
+            if rank == until:
+                # As many rounds as there will be if no group ends, and again from there where some do.
+                begun, until = rank, rank + (limit - len(edges)) // len(open_groups) + 1
+                columns = {
+                    place: self._neighbors(self.groups[place], begun, min(until, lengths[place]))
+                    for place in open_groups
+                }
             for place in open_groups:
                 if place < first:
                     continue
                 if len(edges) == limit:
                     return edges, (rank, place)
-                edges.append(self._edge(self.groups[place], rank))
+                edges.append((self.groups[place], columns[place][rank - begun]))
             rank, first = rank + 1, 0
             open_groups = [place for place in open_groups if lengths[place] > rank]
         return edges, None
@@ -122,13 +130,16 @@ class Neighborhood:
         """Say whether a limit per relation leaves edges out."""
         return limit_per_relation is not None and any(group.length > limit_per_relation for group in self.groups)
 
-    def _edge(self, group: Group, rank: int) -> Edge:
+    def _neighbors(self, group: Group, first: int, end: int) -> Sequence[int]:
+        """Return the neighbours of a group, or the rows of its values, with the ranks from `first` to before `end`."""
         if group.of_values:
-            return Edge(group.relation, group.start + rank, outgoing=True, is_value=True)
-        if group.order >= 0:
-            rank = int(self._index.lists.places[group.order + rank])
+            return range(group.start + first, group.start + end)
         table = self._index.out if group.outgoing else self._index.into
-        return Edge(group.relation, group.neighbor(table, rank), group.outgoing)
+        if group.order < 0:
+            return group.neighbors(table, first, end)
+        ranks = self._index.lists.places[group.order + first : group.order + end]
+        found: list[int] = table.neighbors[group.start + ranks].tolist()
+        return found
 
 
 def has_edge(table: EdgeTable, node: int, relation: int, neighbor: int) -> bool:
