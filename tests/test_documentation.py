@@ -45,7 +45,7 @@ NOT_OURS: Final = (
 HOME: Final = "https://github.com/kg-sextant/kg-sextant"
 PUBLIC: Final = (
     "kg_adapters",
-    "kg_adapters.local.sources",
+    "kg_adapters.local.reading.sources",
     "kg_adapters.name_index",
     "kg_agents.graph_counselor",
     "kg_agents.oda",

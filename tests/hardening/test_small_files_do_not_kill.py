@@ -16,9 +16,9 @@ from cli_runs import COMMAND, CommandLine
 from kg_adapters.errors import InvalidSource
 from kg_adapters.local.build import build_store
 from kg_adapters.local.import_options import ImportOptions
-from kg_adapters.local.reader import SourceReader
-from kg_adapters.local.rows import line_of
-from kg_adapters.local.sources import Source
+from kg_adapters.local.reading.reader import SourceReader
+from kg_adapters.local.reading.rows import line_of
+from kg_adapters.local.reading.sources import Source
 from kg_adapters.local.store import open_store
 from kg_adapters.progress import Progress
 from kg_adapters.reading_limits import ReadingLimits

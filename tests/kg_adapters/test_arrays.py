@@ -20,7 +20,7 @@ from kg_adapters.local.arrays import IndexBuilder
 from kg_adapters.local.collections import RDF
 from kg_adapters.local.growing import GrowingArray, Room, Storage
 from kg_adapters.local.index import EdgeTable, GraphIndex, LinkTable, StringTable, open_index
-from kg_adapters.local.rows import Row
+from kg_adapters.local.reading.rows import Row
 from kg_adapters.local.sorted_texts import merge_tables
 from kg_adapters.terms import Iri, Literal
 

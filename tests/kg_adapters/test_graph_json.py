@@ -8,9 +8,9 @@ import pytest
 
 from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.local.build import build_store
-from kg_adapters.local.graph_json import read_graph_json
 from kg_adapters.local.import_options import ImportOptions
-from kg_adapters.local.label_keys import LabelKeys
+from kg_adapters.local.reading.graph_json import read_graph_json
+from kg_adapters.local.reading.label_keys import LabelKeys
 from kg_adapters.local.store import open_store
 from kg_adapters.terms import Iri, node_from_key
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from kg_adapters.local.documents import ReadingEnded, parsed_frames
-from kg_adapters.local.reading_process import Order
-from kg_adapters.local.sources import Source
+from kg_adapters.local.reading.documents import ReadingEnded, parsed_frames
+from kg_adapters.local.reading.process import Order
+from kg_adapters.local.reading.sources import Source
 from kg_adapters.reading_limits import ReadingLimits
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"

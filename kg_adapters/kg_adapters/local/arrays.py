@@ -16,7 +16,7 @@ from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.index_writer import IndexWriter
 from kg_adapters.local.list_orders import kept_orders
 from kg_adapters.local.property_names import names_of_relations
-from kg_adapters.local.rows import Row
+from kg_adapters.local.reading.rows import Row
 from kg_adapters.local.skos_xl import plain_labels
 from kg_adapters.local.statements import Collected, Numbered, Statements
 from kg_adapters.local.unfolding import Orders, Texts, unfolded

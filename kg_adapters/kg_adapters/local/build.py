@@ -23,13 +23,13 @@ from kg_adapters.local.namespaces import choose_prefixes
 from kg_adapters.local.naming import Naming, naming_of
 from kg_adapters.local.profile_file import write_profile
 from kg_adapters.local.profiling import profile_of_index
-from kg_adapters.local.read_filter import ReadFilter
-from kg_adapters.local.reader import SourceReader
-from kg_adapters.local.recognition import parts_of
-from kg_adapters.local.rows import Row
+from kg_adapters.local.reading.read_filter import ReadFilter
+from kg_adapters.local.reading.reader import SourceReader
+from kg_adapters.local.reading.recognition import parts_of
+from kg_adapters.local.reading.rows import Row
+from kg_adapters.local.reading.sources import Source, Sources, gather_sources, look
 from kg_adapters.local.schema_counting import write_schema
 from kg_adapters.local.seal import file_sha256
-from kg_adapters.local.sources import Source, Sources, gather_sources, look
 from kg_adapters.local.sparql_part import AddRows, sparql_part
 from kg_adapters.local.store import (
     FORMAT,

@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kg_adapters.errors import InvalidSource
 from kg_adapters.local.import_options import ImportOptions
+from kg_adapters.local.reading.sources import Source, gather_sources, look
 from kg_adapters.local.seal import file_sha256
-from kg_adapters.local.sources import Source, gather_sources, look
 from kg_adapters.local.store import FORMAT, LocalStore, is_store, open_store
 from kg_adapters.local.swap import exclusively, replacing
 from kg_adapters.open_options import SAMPLE

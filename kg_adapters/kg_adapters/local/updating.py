@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kg_adapters.errors import InvalidSource
-from kg_adapters.local.file_terms import file_number_after
 from kg_adapters.local.namespaces import is_graph_json
+from kg_adapters.local.reading.file_terms import file_number_after
 from kg_adapters.local.seal import SEAL_FILE, Damage, find_changed_oxigraph
 from kg_adapters.local.store import OXIGRAPH_FOLDER, LocalStore, StoreInfo, is_store, open_store
 from kg_adapters.local.vectors import FOLDER as VECTORS_FOLDER

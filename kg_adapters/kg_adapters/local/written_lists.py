@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from kg_adapters.local.rows import Row
+from kg_adapters.local.reading.rows import Row
 from kg_adapters.local.seal import Damage
 from kg_adapters.local.statements import Numbered
 from kg_adapters.local.store import LocalStore

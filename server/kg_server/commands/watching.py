@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from kg_adapters.errors import InvalidSource
-from kg_adapters.local.sources import FileState, gather_sources, look
+from kg_adapters.local.reading.sources import FileState, gather_sources, look
 
 PAUSE_S: Final = 1.0
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kg_adapters.chosen_relations import read_relation
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.rows import Row, tag_of
+from kg_adapters.local.reading.rows import Row, tag_of
 from kg_adapters.prefixes import WELL_KNOWN, WIKIDATA, Prefixes
 from kg_adapters.terms import Iri
 

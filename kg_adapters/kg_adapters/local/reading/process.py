@@ -12,19 +12,19 @@ from typing import Final, Self
 import pyoxigraph as ox
 
 from kg_adapters.errors import InvalidSource
-from kg_adapters.local.entity_json import EntityReader
-from kg_adapters.local.graph_json import read_graph_json
-from kg_adapters.local.kgdata import read_subgraphs
-from kg_adapters.local.label_keys import LabelKeys
-from kg_adapters.local.rdf_document import RdfDocument
-from kg_adapters.local.reading_frames import Kind
-from kg_adapters.local.reading_told import Stopped, Told
-from kg_adapters.local.schema_org import names_schema_org, with_context, with_dates
-from kg_adapters.local.source_bytes import BAD_FILE, opened
-from kg_adapters.local.sources import ENTITY_JSON, GRAPH_JSON, KGDATA, READ_WHOLE, TABLES, Source
-from kg_adapters.local.table_plan import TABLE_PREFIXES
-from kg_adapters.local.tables import TableReader
-from kg_adapters.local.watched_text import WatchedText
+from kg_adapters.local.reading.entity_json import EntityReader
+from kg_adapters.local.reading.frames import Kind
+from kg_adapters.local.reading.graph_json import read_graph_json
+from kg_adapters.local.reading.kgdata import read_subgraphs
+from kg_adapters.local.reading.label_keys import LabelKeys
+from kg_adapters.local.reading.rdf_document import RdfDocument
+from kg_adapters.local.reading.schema_org import names_schema_org, with_context, with_dates
+from kg_adapters.local.reading.source_bytes import BAD_FILE, opened
+from kg_adapters.local.reading.sources import ENTITY_JSON, GRAPH_JSON, KGDATA, READ_WHOLE, TABLES, Source
+from kg_adapters.local.reading.table_plan import TABLE_PREFIXES
+from kg_adapters.local.reading.tables import TableReader
+from kg_adapters.local.reading.told import Stopped, Told
+from kg_adapters.local.reading.watched_text import WatchedText
 from kg_adapters.reading_limits import ReadingLimits, Refused
 from kg_adapters.worker_process import end_with_parent, limit_memory
 

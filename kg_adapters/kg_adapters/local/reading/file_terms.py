@@ -8,8 +8,8 @@ import pyoxigraph as ox
 
 from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.local.index import StringTable
-from kg_adapters.local.plain_lines import Terms, unescaped
-from kg_adapters.local.rows import Row, row_of
+from kg_adapters.local.reading.plain_lines import Terms, unescaped
+from kg_adapters.local.reading.rows import Row, row_of
 from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, BlankNode
 
 # What the parser calls nodes without a name is random; numbers make an import repeatable.

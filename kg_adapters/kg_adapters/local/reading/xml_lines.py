@@ -6,7 +6,7 @@ from collections import deque
 from typing import Final
 from xml.parsers import expat
 
-from kg_adapters.local.nesting import TOO_DEEP
+from kg_adapters.local.reading.nesting import TOO_DEEP
 from kg_adapters.reading_limits import MAX_DEPTH, ReadingLimits, Refused, setting
 
 # Names of namespaces are shorter, and with so many bytes an entity says at most 85 times what its mention does.

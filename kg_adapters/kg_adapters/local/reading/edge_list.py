@@ -5,8 +5,8 @@ from typing import TypeAlias
 
 import pyoxigraph as ox
 
-from kg_adapters.local.table_plan import entity_of, label_of, literal_of, relation_of
-from kg_adapters.local.table_values import TEXT, Kind, is_address, kind_of
+from kg_adapters.local.reading.table_plan import entity_of, label_of, literal_of, relation_of
+from kg_adapters.local.reading.table_values import TEXT, Kind, is_address, kind_of
 from kg_boundary.shown import listed
 
 Edge: TypeAlias = tuple[str, str, str]

@@ -18,9 +18,9 @@ import pyoxigraph as ox
 
 from kg_adapters.errors import InvalidSource
 from kg_adapters.labels import RDF_TYPE
-from kg_adapters.local.edge_list import Edge, EdgeList
-from kg_adapters.local.rdf_lines import Problem
-from kg_adapters.local.table_plan import (
+from kg_adapters.local.reading.edge_list import Edge, EdgeList
+from kg_adapters.local.reading.rdf_lines import Problem
+from kg_adapters.local.reading.table_plan import (
     CLASS,
     TablePlan,
     guessed_id,
@@ -28,7 +28,7 @@ from kg_adapters.local.table_plan import (
     named_id,
     plain_header,
 )
-from kg_adapters.local.table_values import TEXT, kind_of
+from kg_adapters.local.reading.table_values import TEXT, kind_of
 from kg_adapters.reading_limits import ReadingLimits
 from kg_boundary.shown import counted, in_quotes
 

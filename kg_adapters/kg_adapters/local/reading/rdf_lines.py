@@ -8,8 +8,8 @@ from typing import Final, TypeAlias
 
 import pyoxigraph as ox
 
-from kg_adapters.local.nesting import TOO_DEEP
-from kg_adapters.local.sources import RDF_FORMATS, Source
+from kg_adapters.local.reading.nesting import TOO_DEEP
+from kg_adapters.local.reading.sources import RDF_FORMATS, Source
 from kg_adapters.reading_limits import MAX_DEPTH, ReadingLimits, setting
 from kg_boundary.shown import visible_line
 

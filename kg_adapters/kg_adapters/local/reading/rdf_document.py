@@ -7,11 +7,11 @@ from typing import Final
 
 import pyoxigraph as ox
 
-from kg_adapters.local.rdf_lines import TOO_LONG, Problem, syntax_reason
-from kg_adapters.local.rdf_streams import NO_UTF_8, SalvagedText
-from kg_adapters.local.sources import RDF_FORMATS, Source
-from kg_adapters.local.watched_text import WatchedText
-from kg_adapters.local.xml_lines import XmlLines
+from kg_adapters.local.reading.rdf_lines import TOO_LONG, Problem, syntax_reason
+from kg_adapters.local.reading.rdf_streams import NO_UTF_8, SalvagedText
+from kg_adapters.local.reading.sources import RDF_FORMATS, Source
+from kg_adapters.local.reading.watched_text import WatchedText
+from kg_adapters.local.reading.xml_lines import XmlLines
 from kg_adapters.reading_limits import ReadingLimits
 
 # After a syntax error these go on behind the broken statement; in the others the rest of the file hangs on it.

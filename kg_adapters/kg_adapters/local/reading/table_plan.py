@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pyoxigraph as ox
 
-from kg_adapters.local.table_values import MISSING, TEXT, Kind, is_address, kind_of, written
+from kg_adapters.local.reading.table_values import MISSING, TEXT, Kind, is_address, kind_of, written
 from kg_adapters.prefixes import WELL_KNOWN
 from kg_boundary.shown import listed
 

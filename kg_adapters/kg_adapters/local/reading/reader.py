@@ -10,18 +10,18 @@ from typing import Final
 import pyoxigraph as ox
 
 from kg_adapters.errors import InvalidRequest, InvalidSource
-from kg_adapters.local.documents import parsed_frames
-from kg_adapters.local.file_terms import ChosenGraphs, FileTerms, graph_of
-from kg_adapters.local.label_keys import LabelKeys
-from kg_adapters.local.plain_lines import GRAPH, NOT_PLAIN, RELATION, terms_of
-from kg_adapters.local.rdf_lines import LINE_FORMATS, Block, RdfLines
-from kg_adapters.local.read_filter import ReadFilter
-from kg_adapters.local.reading_frames import Frame, Kind, long_statement, parsed_statements
-from kg_adapters.local.reading_process import Order
-from kg_adapters.local.recognition import recognized
-from kg_adapters.local.rows import Row
-from kg_adapters.local.source_bytes import BAD_FILE, SourceBytes, opened
-from kg_adapters.local.sources import GRAPH_JSON, RDF_FORMATS, Source
+from kg_adapters.local.reading.documents import parsed_frames
+from kg_adapters.local.reading.file_terms import ChosenGraphs, FileTerms, graph_of
+from kg_adapters.local.reading.frames import Frame, Kind, long_statement, parsed_statements
+from kg_adapters.local.reading.label_keys import LabelKeys
+from kg_adapters.local.reading.plain_lines import GRAPH, NOT_PLAIN, RELATION, terms_of
+from kg_adapters.local.reading.process import Order
+from kg_adapters.local.reading.rdf_lines import LINE_FORMATS, Block, RdfLines
+from kg_adapters.local.reading.read_filter import ReadFilter
+from kg_adapters.local.reading.recognition import recognized
+from kg_adapters.local.reading.rows import Row
+from kg_adapters.local.reading.source_bytes import BAD_FILE, SourceBytes, opened
+from kg_adapters.local.reading.sources import GRAPH_JSON, RDF_FORMATS, Source
 from kg_adapters.prefixes import is_prefix
 from kg_adapters.reading_limits import ReadingLimits, Refused
 

@@ -4,7 +4,7 @@ import io
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from kg_adapters.local.nesting import Nesting
+from kg_adapters.local.reading.nesting import Nesting
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

@@ -12,12 +12,12 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 from kg_adapters.errors import InvalidSource
-from kg_adapters.local.reading_frames import Frame, Kind, read_frames
-from kg_adapters.local.reading_process import OUT_OF_MEMORY, Order
+from kg_adapters.local.reading.frames import Frame, Kind, read_frames
+from kg_adapters.local.reading.process import OUT_OF_MEMORY, Order
 from kg_adapters.reading_limits import Refused, setting
 from kg_boundary.child_environment import child_environment
 
-_PROCESS: Final = "kg_adapters.local.reading_process"
+_PROCESS: Final = "kg_adapters.local.reading.process"
 _AHEAD: Final = 8
 _PATIENCE_S: Final = 0.25
 _MOMENT_S: Final = 0.001

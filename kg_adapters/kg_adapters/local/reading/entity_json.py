@@ -14,7 +14,7 @@ import pyoxigraph as ox
 
 from kg_adapters.errors import InvalidSource
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.rdf_lines import Problem
+from kg_adapters.local.reading.rdf_lines import Problem
 from kg_adapters.prefixes import WELL_KNOWN
 from kg_adapters.reading_limits import ReadingLimits, Refused, setting
 from kg_adapters.terms import XSD, Literal

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from kg_adapters.errors import InvalidSource
-from kg_adapters.local.source_bytes import BAD_FILE, open_regular, opened
-from kg_adapters.local.sources import ENTITY_JSON, FORMATS, GRAPH_JSON, KGDATA, Source, expected_endings
+from kg_adapters.local.reading.source_bytes import BAD_FILE, open_regular, opened
+from kg_adapters.local.reading.sources import ENTITY_JSON, FORMATS, GRAPH_JSON, KGDATA, Source, expected_endings
 from kg_adapters.reading_limits import ReadingLimits, Refused
 from kg_boundary.shown import in_quotes, listed
 

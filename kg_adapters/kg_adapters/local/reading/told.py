@@ -7,7 +7,7 @@ from typing import IO, Final, TypeAlias
 
 import pyoxigraph as ox
 
-from kg_adapters.local.reading_frames import (
+from kg_adapters.local.reading.frames import (
     LONGEST_STATEMENTS,
     Frame,
     Kind,
@@ -15,8 +15,8 @@ from kg_adapters.local.reading_frames import (
     told_statements,
     write_frame,
 )
-from kg_adapters.local.source_bytes import SourceBytes
-from kg_adapters.local.watched_text import WatchedText
+from kg_adapters.local.reading.source_bytes import SourceBytes
+from kg_adapters.local.reading.watched_text import WatchedText
 from kg_adapters.reading_limits import ReadingLimits, setting
 
 _Term: TypeAlias = "ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple | ox.DefaultGraph"

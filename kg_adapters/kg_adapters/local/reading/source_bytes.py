@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
-from kg_adapters.local.sources import Source
+from kg_adapters.local.reading.sources import Source
 from kg_adapters.reading_limits import ReadingLimits, Refused, setting
 
 if TYPE_CHECKING:
