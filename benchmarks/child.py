@@ -35,7 +35,7 @@ class Usage:
 
 def import_ours(source: str, target: str) -> Callable[[], object]:
     """Build a store with all its indexes."""
-    from kg_adapters.local.build import build_store
+    from kg_adapters.local.building.build import build_store
     from kg_adapters.local.import_options import ImportOptions
 
     return lambda: build_store([Path(source)], Path(target), ImportOptions())
@@ -43,7 +43,7 @@ def import_ours(source: str, target: str) -> Callable[[], object]:
 
 def import_bare(source: str, target: str) -> Callable[[], object]:
     """Build a store with all its indexes but SPARQL's."""
-    from kg_adapters.local.build import build_store
+    from kg_adapters.local.building.build import build_store
     from kg_adapters.local.import_options import ImportOptions
 
     return lambda: build_store([Path(source)], Path(target), ImportOptions(sparql=False))

@@ -30,9 +30,9 @@ from benchmarks.soak_callers import Caller, Mix
 from benchmarks.soak_mix import Known, hub_pages, lasting_questions
 from benchmarks.soak_report import Tally
 from benchmarks.workload import Workload, choose_workload
+from kg_adapters.local.building.written_lists import read_lists
 from kg_adapters.local.cache import open_sample
 from kg_adapters.local.sparql_store import ensure_sparql_store
-from kg_adapters.local.written_lists import read_lists
 
 SIZE: Final = 60
 _SETTLING_S: Final = 20.0

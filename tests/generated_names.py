@@ -14,8 +14,8 @@ from typing import Literal as Choice
 import numpy as np
 
 from kg_adapters.labels import Vocabulary
+from kg_adapters.local.building.growing import Storage
 from kg_adapters.local.folding import fold
-from kg_adapters.local.growing import Storage
 from kg_adapters.local.index import GraphIndex, Longs
 from kg_adapters.local.names import bare_relations, name_nodes
 from kg_adapters.protocol import KGAdapter

@@ -19,7 +19,7 @@ from calls import reply_of
 from embedders import RecordingEmbedder
 from kg_adapters.errors import InvalidSource
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.build import build_store
+from kg_adapters.local.building.build import build_store
 from kg_adapters.local.embed import embed_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store, read_store_info, stored_files, write_store_info

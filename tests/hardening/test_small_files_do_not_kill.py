@@ -14,7 +14,7 @@ import pytest
 
 from cli_runs import COMMAND, CommandLine
 from kg_adapters.errors import InvalidSource
-from kg_adapters.local.build import build_store
+from kg_adapters.local.building.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.reading.reader import SourceReader
 from kg_adapters.local.reading.rows import line_of
@@ -37,7 +37,7 @@ ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="limits on memory,
 IMPORT_THAT_NAMES_ITS_CHILD = """
 import os, sys
 from pathlib import Path
-from kg_adapters.local.build import build_store
+from kg_adapters.local.building.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 
 def tell(progress):

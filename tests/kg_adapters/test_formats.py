@@ -12,7 +12,7 @@ import pytest
 import zstandard
 
 from kg_adapters.errors import InvalidSource
-from kg_adapters.local.build import ImportReport, build_store
+from kg_adapters.local.building.build import ImportReport, build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.reading.reader import SourceReader
 from kg_adapters.local.reading.recognition import parts_of

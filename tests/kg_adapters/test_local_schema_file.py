@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local import schema_counting
-from kg_adapters.local.schema_counting import write_schema
+from kg_adapters.local.building import schema_counting
+from kg_adapters.local.building.schema_counting import write_schema
 from kg_adapters.local.schema_file import read_schema
 from kg_adapters.local.seal import Damage
 from kg_adapters.local.store import LocalStore

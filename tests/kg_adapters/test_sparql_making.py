@@ -15,7 +15,7 @@ import pytest
 
 from kg_adapters.errors import BackendError, BackendUnavailable, GraphReplaced
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.build import build_store
+from kg_adapters.local.building.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.reloading import ReloadingAdapter
 from kg_adapters.local.sparql_making import SparqlMaking

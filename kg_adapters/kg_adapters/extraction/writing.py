@@ -11,14 +11,14 @@ from kg_adapters.extraction.records import Cut, Look, Plan, Text, Texts, Value, 
 from kg_adapters.extraction.statements import Stated
 from kg_adapters.extraction.walking import Walked
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.arrays import IndexBuilder
-from kg_adapters.local.build import counts_of, own_version
-from kg_adapters.local.growing import Storage
+from kg_adapters.local.building.arrays import IndexBuilder
+from kg_adapters.local.building.build import counts_of, own_version
+from kg_adapters.local.building.growing import Storage
+from kg_adapters.local.building.profiling import profile_of_index
+from kg_adapters.local.building.schema_counting import write_schema
 from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.neighborhood import Neighborhood
 from kg_adapters.local.profile_file import write_profile
-from kg_adapters.local.profiling import profile_of_index
-from kg_adapters.local.schema_counting import write_schema
 from kg_adapters.local.store import FORMAT, INDEX_FOLDER, Counts, StoreInfo, stored_files, write_store_info
 from kg_adapters.local.swap import replacing
 from kg_adapters.local.text_index import build_text_index

@@ -15,13 +15,13 @@ import anyio.to_thread
 from filelock import FileLock, Timeout
 
 from kg_adapters.errors import BackendError, BackendTimeout
+from kg_adapters.local.building.written_lists import WrittenLists
 from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.names import written
 from kg_adapters.local.reading.rows import Row, line_of
 from kg_adapters.local.seal import find_changed_oxigraph, find_cut_oxigraph
 from kg_adapters.local.sparql_part import sparql_part
 from kg_adapters.local.store import OXIGRAPH_FOLDER
-from kg_adapters.local.written_lists import WrittenLists
 
 MAX_BUILD_S: Final = 600.0
 _CHUNK: Final = 50_000

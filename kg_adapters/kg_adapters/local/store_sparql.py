@@ -50,8 +50,8 @@ class StoreSparql:
             BackendError: The part cannot be made, or the engine failed.
             GraphReplaced: The folder holds another store by now.
         """
+        from kg_adapters.local.building.written_lists import read_lists
         from kg_adapters.local.sparql_store import ensure_sparql_store, is_uncut
-        from kg_adapters.local.written_lists import read_lists
 
         self._store.require_current()
         begun = time.monotonic()

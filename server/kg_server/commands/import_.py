@@ -19,9 +19,9 @@ from kg_server.commands.standard_input import STANDARD_INPUT, standard_input
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
-    from kg_adapters.local.build import ImportReport
+    from kg_adapters.local.building.build import ImportReport
+    from kg_adapters.local.building.naming import Naming
     from kg_adapters.local.import_options import ImportOptions
-    from kg_adapters.local.naming import Naming
     from kg_server.commands.watching import Watch
 
 
@@ -180,7 +180,7 @@ def _usual_options(settings: Settings) -> "ImportOptions":
 
 
 def _build(files: Sequence[Path], to: Path, options: "ImportOptions", *, update: bool) -> None:
-    from kg_adapters.local.build import build_store
+    from kg_adapters.local.building.build import build_store
 
     with standard_input(files, options.limits) as given, shown_progress() as progress:
         try:

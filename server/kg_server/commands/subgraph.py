@@ -59,7 +59,7 @@ def subgraph(
     from kg_adapters.extraction.journal import Journal
     from kg_adapters.extraction.records import Bounds, Request
     from kg_adapters.extraction.seeds import FIELDS, read_entities
-    from kg_adapters.local.build import check_target
+    from kg_adapters.local.building.build import check_target
     from kg_adapters.local.swap import exclusively
 
     content, source = read_entities(entities)

@@ -7,6 +7,7 @@ import numpy as np
 
 from kg_adapters.algebra import Hop, Members, NumberOf, Path, Reached, SetExpression, Values, holds_values
 from kg_adapters.labels import Vocabulary
+from kg_adapters.local.building.value_columns import Floats
 from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.index import GraphIndex, Longs
 from kg_adapters.local.sets.limits import MOST_PAIRS, Limits
@@ -17,7 +18,6 @@ from kg_adapters.local.sets.tables import Tables
 from kg_adapters.local.sets.values import ValueRows
 from kg_adapters.local.sets.walks import Walks
 from kg_adapters.local.sets.witnesses import Witnesses
-from kg_adapters.local.value_columns import Floats
 from kg_adapters.models import Count
 from kg_adapters.set_requests import (
     Aggregated,

@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from kg_adapters.algebra import ComparedKind, Measure, Operator, Path, ValueOf, counts_values
 from kg_adapters.comparing import DATE_UNITS, SIGNS, compared_kind_of, date_unit, order_of_kind, text_compares
+from kg_adapters.local.building.value_columns import Floats, orders_of
 from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.index import GraphIndex, Longs
 from kg_adapters.local.sets.spreading import distinct_pairs
 from kg_adapters.local.sets.walks import Ends
-from kg_adapters.local.value_columns import Floats, orders_of
 from kg_adapters.profile import ValueKind, kind_of
 from kg_adapters.terms import Iri, Literal
 from kg_adapters.value_order import unit_of

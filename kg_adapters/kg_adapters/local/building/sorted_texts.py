@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from kg_adapters.errors import InvalidSource
-from kg_adapters.local.growing import GrowingStrings, Storage
+from kg_adapters.local.building.growing import GrowingStrings, Storage
 from kg_adapters.local.index import Ints, Longs, StringTable
 
 _MOST_TEXTS: Final = np.iinfo(np.int32).max

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from kg_adapters.local.growing import Storage
+from kg_adapters.local.building.growing import Storage
+from kg_adapters.local.building.unfolding import Orders
 from kg_adapters.local.index import EdgeTable, GraphIndex, Ints, ListTable
-from kg_adapters.local.unfolding import Orders
 
 
 def list_orders(storage: Storage, out: EdgeTable, orders: Orders, node_ranks: Ints, relation_ranks: Ints) -> ListTable:

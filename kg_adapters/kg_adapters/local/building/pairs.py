@@ -14,8 +14,8 @@ from kg_adapters.inverses import (
     choose_inverses,
     relation_meant,
 )
+from kg_adapters.local.building.sums import Sums, first_of_each
 from kg_adapters.local.index import GraphIndex, Ints, Longs, stored_node, stored_relation
-from kg_adapters.local.sums import Sums, first_of_each
 from kg_adapters.profile import InverseRelations
 from kg_adapters.terms import Iri
 

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kg_adapters.labels import Vocabulary
+from kg_adapters.local.building.sums import first_of_each
 from kg_adapters.local.index import GraphIndex, Ints, Longs
-from kg_adapters.local.sums import first_of_each
 from kg_adapters.profile import MAX_CLASSES
 from kg_adapters.terms import Iri
 

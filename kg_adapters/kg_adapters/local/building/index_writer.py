@@ -7,14 +7,14 @@ import numpy as np
 import numpy.typing as npt
 
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.growing import Storage
+from kg_adapters.local.building.growing import Storage
+from kg_adapters.local.building.index_tables import Edges, FeatureWriter, write_edges, write_links
+from kg_adapters.local.building.list_orders import list_orders
+from kg_adapters.local.building.sorted_texts import copied_table, encoded, sorted_table
+from kg_adapters.local.building.statements import Collected, pieces_of
+from kg_adapters.local.building.text_choice import TextChoice
+from kg_adapters.local.building.unfolding import Orders
 from kg_adapters.local.index import FeatureTable, GraphIndex, Ints, Longs, StringTable
-from kg_adapters.local.index_tables import Edges, FeatureWriter, write_edges, write_links
-from kg_adapters.local.list_orders import list_orders
-from kg_adapters.local.sorted_texts import copied_table, encoded, sorted_table
-from kg_adapters.local.statements import Collected, pieces_of
-from kg_adapters.local.text_choice import TextChoice
-from kg_adapters.local.unfolding import Orders
 
 _COPIED: Final = 500_000
 

@@ -8,11 +8,11 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kg_adapters.local.growing import Storage
+from kg_adapters.local.building.growing import Storage
+from kg_adapters.local.building.sorted_texts import Numbers, SortedTexts, sorted_and_placed
 from kg_adapters.local.index import EdgeTable, GraphIndex, Ints, StringTable
 from kg_adapters.local.names import written
 from kg_adapters.local.reading.rows import Row, tag_of
-from kg_adapters.local.sorted_texts import Numbers, SortedTexts, sorted_and_placed
 
 _STATEMENTS_A_TEXT: Final = 8
 _CHARACTERS_A_TEXT: Final = 100

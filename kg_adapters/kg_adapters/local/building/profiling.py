@@ -12,13 +12,13 @@ from typing import Final
 import numpy as np
 
 from kg_adapters.labels import Vocabulary
+from kg_adapters.local.building.kind_sums import KindSums
+from kg_adapters.local.building.members import Members, members_of
+from kg_adapters.local.building.pairs import inverses_of
+from kg_adapters.local.building.sums import Extremes, Sums, parts
 from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.index import GraphIndex, Longs
-from kg_adapters.local.kind_sums import KindSums
-from kg_adapters.local.members import Members, members_of
 from kg_adapters.local.names import bare_relations
-from kg_adapters.local.pairs import inverses_of
-from kg_adapters.local.sums import Extremes, Sums, parts
 from kg_adapters.models import EdgeDirection
 from kg_adapters.profile import (
     MAX_PROPERTIES,

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from kg_adapters.local.building.members import Members
+from kg_adapters.local.building.sums import Extremes, Sums, first_of_each, parts
+from kg_adapters.local.building.value_columns import Floats, orders_of
 from kg_adapters.local.index import GraphIndex, Ints, Longs
-from kg_adapters.local.members import Members
-from kg_adapters.local.sums import Extremes, Sums, first_of_each, parts
-from kg_adapters.local.value_columns import Floats, orders_of
 from kg_adapters.profile import COMPARED, ValueKind, is_unit, kind_of
 from kg_adapters.terms import Iri
 

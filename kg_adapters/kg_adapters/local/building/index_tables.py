@@ -8,9 +8,9 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kg_adapters.local.growing import GrowingArray, GrowingStrings, Storage
+from kg_adapters.local.building.growing import GrowingArray, GrowingStrings, Storage
+from kg_adapters.local.building.sums import first_of_each
 from kg_adapters.local.index import EdgeTable, FeatureTable, Ints, LinkTable, Longs, StringTable
-from kg_adapters.local.sums import first_of_each
 
 Edges: TypeAlias = tuple[Ints, Ints, Ints]
 """Owners, relations and others; shape [k] each."""

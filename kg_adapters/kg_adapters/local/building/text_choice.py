@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.growing import Storage
+from kg_adapters.local.building.growing import Storage
+from kg_adapters.local.building.index_tables import FeatureRows
 from kg_adapters.local.index import Longs
-from kg_adapters.local.index_tables import FeatureRows
 
 
 class TextChoice:

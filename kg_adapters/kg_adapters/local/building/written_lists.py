@@ -10,11 +10,11 @@ from typing import Final
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
+from kg_adapters.local.building.statements import Numbered
+from kg_adapters.local.building.unfolding import Unfolded
 from kg_adapters.local.reading.rows import Row
 from kg_adapters.local.seal import Damage
-from kg_adapters.local.statements import Numbered
 from kg_adapters.local.store import LocalStore
-from kg_adapters.local.unfolding import Unfolded
 
 FILE: Final = "lists.json.gz"
 _ROWS: Final = TypeAdapter(tuple[frozenset[Row], frozenset[Row]])

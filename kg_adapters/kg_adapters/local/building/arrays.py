@@ -10,17 +10,17 @@ from functools import partial
 import numpy as np
 
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.collections import Structure
-from kg_adapters.local.growing import Storage
+from kg_adapters.local.building.collections import Structure
+from kg_adapters.local.building.growing import Storage
+from kg_adapters.local.building.index_writer import IndexWriter
+from kg_adapters.local.building.list_orders import kept_orders
+from kg_adapters.local.building.property_names import names_of_relations
+from kg_adapters.local.building.skos_xl import plain_labels
+from kg_adapters.local.building.statements import Collected, Numbered, Statements
+from kg_adapters.local.building.unfolding import Orders, Texts, unfolded
+from kg_adapters.local.building.written_lists import WrittenLists, unfolded_lists
 from kg_adapters.local.index import GraphIndex
-from kg_adapters.local.index_writer import IndexWriter
-from kg_adapters.local.list_orders import kept_orders
-from kg_adapters.local.property_names import names_of_relations
 from kg_adapters.local.reading.rows import Row
-from kg_adapters.local.skos_xl import plain_labels
-from kg_adapters.local.statements import Collected, Numbered, Statements
-from kg_adapters.local.unfolding import Orders, Texts, unfolded
-from kg_adapters.local.written_lists import WrittenLists, unfolded_lists
 from kg_adapters.terms import XSD_STRING
 
 

@@ -7,9 +7,9 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from kg_adapters.local.collections import Collections, IllFormed, Item, Structure, find_collections
+from kg_adapters.local.building.collections import Collections, IllFormed, Item, Structure, find_collections
+from kg_adapters.local.building.statements import Chosen, Numbered
 from kg_adapters.local.index import Ints, Longs, StringTable
-from kg_adapters.local.statements import Chosen, Numbered
 from kg_adapters.terms import XSD
 
 _MOST_NEW: Final = 4

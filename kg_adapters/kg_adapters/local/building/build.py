@@ -14,21 +14,22 @@ import numpy as np
 from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.array_files import ArrayFiles
-from kg_adapters.local.arrays import IndexBuilder
-from kg_adapters.local.growing import Storage
+from kg_adapters.local.building.arrays import IndexBuilder
+from kg_adapters.local.building.growing import Storage
+from kg_adapters.local.building.namespaces import choose_prefixes
+from kg_adapters.local.building.naming import Naming, naming_of
+from kg_adapters.local.building.profiling import profile_of_index
+from kg_adapters.local.building.schema_counting import write_schema
+from kg_adapters.local.building.updating import Base
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.index import GraphIndex, open_index
 from kg_adapters.local.names import bare_relations, edges_by_relation
-from kg_adapters.local.namespaces import choose_prefixes
-from kg_adapters.local.naming import Naming, naming_of
 from kg_adapters.local.profile_file import write_profile
-from kg_adapters.local.profiling import profile_of_index
 from kg_adapters.local.reading.read_filter import ReadFilter
 from kg_adapters.local.reading.reader import SourceReader
 from kg_adapters.local.reading.recognition import parts_of
 from kg_adapters.local.reading.rows import Row
 from kg_adapters.local.reading.sources import Source, Sources, gather_sources, look
-from kg_adapters.local.schema_counting import write_schema
 from kg_adapters.local.seal import file_sha256
 from kg_adapters.local.sparql_part import AddRows, sparql_part
 from kg_adapters.local.store import (
@@ -44,7 +45,6 @@ from kg_adapters.local.store import (
 )
 from kg_adapters.local.swap import exclusively, replacing
 from kg_adapters.local.text_index import build_text_index
-from kg_adapters.local.updating import Base
 from kg_adapters.progress import OnProgress, Progress, Stage, ignore_progress
 
 VECTORS_GONE: Final = "The store had vectors, which were computed for what it held. Compute them anew with --embed."

@@ -7,10 +7,10 @@ from typing import Final
 import numpy as np
 
 from kg_adapters.labels import Vocabulary
+from kg_adapters.local.building.sums import Extremes, parts
 from kg_adapters.local.index import GraphIndex, Ints, Longs
 from kg_adapters.local.names import bare_relations, edges_by_relation
 from kg_adapters.local.schema_file import FILE, ClassRow, FeatureRow, RelationRow, SchemaFile, ValueRow
-from kg_adapters.local.sums import Extremes, parts
 from kg_adapters.terms import Iri
 
 MAX_CLASSES: Final = 2_000

@@ -1,0 +1,1 @@
+"""Builds the index of a graph from its statements, in bounded memory."""
