@@ -32,7 +32,7 @@ from benchmarks.soak_report import Tally
 from benchmarks.workload import Workload, choose_workload
 from kg_adapters.local.building.written_lists import read_lists
 from kg_adapters.local.cache import open_sample
-from kg_adapters.local.sparql_store import ensure_sparql_store
+from kg_adapters.local.sparql.store import ensure_sparql_store
 
 SIZE: Final = 60
 _SETTLING_S: Final = 20.0

@@ -12,8 +12,8 @@ import pyoxigraph
 
 from kg_adapters.errors import BackendError, BackendTimeout, InvalidRequest
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.sparql_pool import SparqlPool
-from kg_adapters.local.sparql_store import ensure_sparql_store
+from kg_adapters.local.sparql.pool import SparqlPool
+from kg_adapters.local.sparql.store import ensure_sparql_store
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.sparql.adapter import Parts, SparqlAdapter
 from kg_adapters.sparql.dialects import DIALECTS, Dialect

@@ -11,7 +11,7 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.reading_limits import ReadingLimits
 
 if TYPE_CHECKING:
-    from kg_adapters.local.sparql_pool import SparqlLimits
+    from kg_adapters.local.sparql.pool import SparqlLimits
     from kg_adapters.sparql.options import EndpointOptions
     from kg_adapters.wikidata.options import WikidataOptions
 

@@ -10,8 +10,8 @@ import rdflib
 
 from kg_adapters.errors import BackendError
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.sparql_pool import SparqlLimits
-from kg_adapters.local.sparql_snapshots import SparqlSnapshots
+from kg_adapters.local.sparql.pool import SparqlLimits
+from kg_adapters.local.sparql.snapshots import SparqlSnapshots
 from kg_adapters.models import (
     Candidate,
     Count,

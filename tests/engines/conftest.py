@@ -9,7 +9,7 @@ import pytest
 from benchmarks.engines import fuseki, virtuoso
 
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.sparql_store import statements
+from kg_adapters.local.sparql.store import statements
 from kg_adapters.local.store import LocalStore
 from kg_adapters.sparql.adapter import SparqlAdapter
 from oxigraph_endpoint import OxigraphEndpoint, running_oxigraph

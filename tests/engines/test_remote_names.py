@@ -10,7 +10,7 @@ import pytest
 from generated_names import Asked, generated_names, mistaken
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.sparql_store import statements
+from kg_adapters.local.sparql.store import statements
 from kg_adapters.local.store import LocalStore
 from kg_adapters.open_options import OpenOptions
 from kg_adapters.prefixes import WIKIDATA

@@ -15,7 +15,7 @@ from kg_adapters.local.reading.plain_lines import NOT_PLAIN, terms_of
 from kg_adapters.local.reading.reader import SourceReader
 from kg_adapters.local.reading.rows import Row, line_of, quad_of, row_of
 from kg_adapters.local.reading.sources import Source
-from kg_adapters.local.sparql_part import sparql_part
+from kg_adapters.local.sparql.part import sparql_part
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"

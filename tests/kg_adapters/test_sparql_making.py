@@ -18,7 +18,7 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.building.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.reloading import ReloadingAdapter
-from kg_adapters.local.sparql_making import SparqlMaking
+from kg_adapters.local.sparql.making import SparqlMaking
 from kg_adapters.local.store import OXIGRAPH_FOLDER, LocalStore, open_store
 from kg_adapters.terms import Iri
 

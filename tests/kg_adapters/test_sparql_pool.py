@@ -10,7 +10,7 @@ import pytest
 from anyio.abc import Process
 
 from kg_adapters.errors import BackendError, BackendTimeout, InvalidRequest
-from kg_adapters.local.sparql_pool import SparqlLimits, SparqlPool
+from kg_adapters.local.sparql.pool import SparqlLimits, SparqlPool
 from kg_adapters.models import SparqlAnswer
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.protocol import SupportsSparql

@@ -11,7 +11,7 @@ from kg_adapters.errors import BackendError, BackendTimeout
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.building.arrays import IndexBuilder
 from kg_adapters.local.index import GraphIndex
-from kg_adapters.local.sparql_store import ensure_sparql_store, statements
+from kg_adapters.local.sparql.store import ensure_sparql_store, statements
 from kg_adapters.local.store import LocalStore
 from kg_adapters.terms import RDF_LANG_STRING, XSD, XSD_STRING
 from small_graphs import index_of

@@ -12,8 +12,8 @@ import pytest
 from anyio.abc import Process
 
 from kg_adapters.errors import BackendError, InvalidRequest
-from kg_adapters.local.sparql_messages import AnswerLine, Request, read_answer, reply_line
-from kg_adapters.local.sparql_worker import SparqlWorker
+from kg_adapters.local.sparql.messages import AnswerLine, Request, read_answer, reply_line
+from kg_adapters.local.sparql.worker import SparqlWorker
 from kg_adapters.models import SparqlAnswer
 from kg_adapters.terms import RDF_LANG_STRING, XSD, BlankNode, Iri, Literal
 
@@ -44,7 +44,7 @@ def worker(store: Path) -> SparqlWorker:
 
 @pytest.fixture
 async def process(store: Path) -> AsyncIterator[Process]:
-    command = [sys.executable, "-m", "kg_adapters.local.sparql_worker", str(store), str(4 << 30)]
+    command = [sys.executable, "-m", "kg_adapters.local.sparql.worker", str(store), str(4 << 30)]
     async with await anyio.open_process(command, stderr=subprocess.DEVNULL) as started:
         yield started
         if started.returncode is None:

@@ -13,7 +13,7 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.building.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.index_check import check_index
-from kg_adapters.local.sparql_store import statements
+from kg_adapters.local.sparql.store import statements
 from kg_adapters.local.store import INDEX_FOLDER, OXIGRAPH_FOLDER, LocalStore, open_store
 from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Iri, Triple

@@ -11,7 +11,7 @@ import pytest
 
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
-from kg_adapters.local.sparql_store import statements
+from kg_adapters.local.sparql.store import statements
 from kg_adapters.local.store import LocalStore
 from kg_adapters.models import EdgeDirection, NeighborPage
 from kg_adapters.profile import unknown_profile

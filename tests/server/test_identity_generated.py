@@ -6,7 +6,7 @@ from rdflib import Graph
 from generated_names import Asked, generated_names, mistaken
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.sparql_store import statements
+from kg_adapters.local.sparql.store import statements
 from kg_adapters.local.store import LocalStore
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.rdflib_adapter import RdflibAdapter

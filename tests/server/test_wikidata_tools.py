@@ -10,7 +10,7 @@ from mcp import Client
 
 from calls import Reply, reply_of, rows
 from kg_adapters.local.cache import open_sample
-from kg_adapters.local.sparql_store import statements
+from kg_adapters.local.sparql.store import statements
 from kg_adapters.registry import OpenOptions
 from kg_adapters.wikidata.opening import open_wikidata
 from kg_adapters.wikidata.pace import Rates

@@ -13,7 +13,7 @@ from kg_adapters.extraction.seeds import find_seeds
 from kg_adapters.extraction.statements import StatementReader
 from kg_adapters.extraction.walking import Walk
 from kg_adapters.extraction.writing import Collected, write_store
-from kg_adapters.local.sparql_store import ensure_sparql_store
+from kg_adapters.local.sparql.store import ensure_sparql_store
 from kg_adapters.local.store import Counts, open_store
 from kg_adapters.models import Count
 from kg_adapters.prefixes import Prefixes

@@ -16,7 +16,7 @@ from kg_adapters.local.degrees import degree_in_index
 from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.intact import intact, telling
 from kg_adapters.local.neighborhood import START, Edge, Neighborhood, Position, has_edge, is_in_groups
-from kg_adapters.local.sparql_pool import SparqlLimits
+from kg_adapters.local.sparql.pool import SparqlLimits
 from kg_adapters.local.store import LocalStore
 from kg_adapters.local.store_names import StoreNames
 from kg_adapters.local.store_sparql import StoreSparql
@@ -212,7 +212,7 @@ class LocalAdapter:
 
     @intact
     async def paths(self, request: PathRequest) -> PathsFound:
-        from kg_adapters.local.path_search import find_paths_in_index
+        from kg_adapters.local.paths.search import find_paths_in_index
 
         about = self._index, request, self.vocabulary.unwalked
         return await anyio.to_thread.run_sync(find_paths_in_index, *about, abandon_on_cancel=True)

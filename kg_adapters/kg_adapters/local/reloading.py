@@ -16,7 +16,7 @@ from kg_adapters.errors import GraphReplaced, InvalidSource
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.forwarding import ForwardingAdapter, LocalGraph
-from kg_adapters.local.sparql_pool import SparqlLimits
+from kg_adapters.local.sparql.pool import SparqlLimits
 from kg_adapters.local.store import LocalStore, Stamp, open_store, store_stamp
 from kg_adapters.prefixes import Prefixes
 

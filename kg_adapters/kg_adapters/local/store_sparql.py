@@ -4,12 +4,12 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from kg_adapters.local.sparql_pool import SparqlLimits, SparqlPool
+from kg_adapters.local.sparql.pool import SparqlLimits, SparqlPool
 from kg_adapters.local.store import OXIGRAPH_FOLDER, LocalStore
 from kg_adapters.models import SparqlAnswer
 
 if TYPE_CHECKING:
-    from kg_adapters.local.sparql_making import SparqlMaking
+    from kg_adapters.local.sparql.making import SparqlMaking
 
 _LEAST_S: Final = 1.0
 
@@ -51,7 +51,7 @@ class StoreSparql:
             GraphReplaced: The folder holds another store by now.
         """
         from kg_adapters.local.building.written_lists import read_lists
-        from kg_adapters.local.sparql_store import ensure_sparql_store, is_uncut
+        from kg_adapters.local.sparql.store import ensure_sparql_store, is_uncut
 
         self._store.require_current()
         begun = time.monotonic()
@@ -73,6 +73,6 @@ class StoreSparql:
 
 
 def _making(store: LocalStore) -> "SparqlMaking":
-    from kg_adapters.local.sparql_making import SparqlMaking
+    from kg_adapters.local.sparql.making import SparqlMaking
 
     return SparqlMaking(store)

@@ -165,7 +165,7 @@ def chosen_relations_of(settings: Settings) -> ChosenRelations:
 
 
 async def _open(settings: Settings, *told: OnProgress, imports: bool = True, serves: bool = False) -> KGAdapter:
-    from kg_adapters.local.sparql_pool import SparqlLimits
+    from kg_adapters.local.sparql.pool import SparqlLimits
 
     progress = StoppableProgress(*told)
     worker_mb = settings.sparql_worker_mb

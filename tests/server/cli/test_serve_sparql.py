@@ -13,7 +13,7 @@ from mcp.types import CallToolResult, TextContent
 
 from kg_adapters.local.building.build import build_store
 from kg_adapters.local.import_options import ImportOptions
-from kg_adapters.local.sparql_making import SparqlMaking
+from kg_adapters.local.sparql.making import SparqlMaking
 from kg_adapters.local.store import OXIGRAPH_FOLDER, open_store
 from server_processes import address_of, started
 
@@ -40,7 +40,7 @@ def _makes(process: Path, store: Path) -> bool:
         words = (process / "cmdline").read_bytes().decode().split("\0")
     except OSError:  # it has ended meanwhile
         return False
-    return "kg_adapters.local.sparql_maker" in words and str(store) in words
+    return "kg_adapters.local.sparql.maker" in words and str(store) in words
 
 
 def left_overs(store: Path) -> list[str]:

@@ -77,7 +77,7 @@ def test_a_server_lists_its_tools_without_what_only_their_answers_need(tmp_path:
         "tantivy",
         "kg_adapters.algebra",
         "kg_adapters.embedding",
-        "kg_adapters.local.path_search",
+        "kg_adapters.local.paths.search",
         "kg_adapters.local.building.profiling",
         "kg_server.memory.sqlite_store",
         "kg_server.neighborhood",

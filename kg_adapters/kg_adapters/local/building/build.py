@@ -31,7 +31,7 @@ from kg_adapters.local.reading.recognition import parts_of
 from kg_adapters.local.reading.rows import Row
 from kg_adapters.local.reading.sources import Source, Sources, gather_sources, look
 from kg_adapters.local.seal import file_sha256
-from kg_adapters.local.sparql_part import AddRows, sparql_part
+from kg_adapters.local.sparql.part import AddRows, sparql_part
 from kg_adapters.local.store import (
     FORMAT,
     INDEX_FOLDER,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest
-from kg_adapters.local.sparql_messages import Request, read_answer
+from kg_adapters.local.sparql.messages import Request, read_answer
 from kg_adapters.local.store import OXIGRAPH_FOLDER
 from kg_adapters.models import SparqlAnswer
 from kg_adapters.prefixes import WELL_KNOWN, Prefixes
@@ -19,7 +19,7 @@ MOST_WORKER_BYTES: Final = 4 << 30
 FEWEST_WORKERS, MOST_WORKERS = 2, 4
 # JSON may take six characters for one of the answer's.
 _MAX_LINE_BYTES: Final = 8 * MAX_ANSWER_BYTES
-_WORKER: Final = "kg_adapters.local.sparql_worker"
+_WORKER: Final = "kg_adapters.local.sparql.worker"
 _ENDED: Final = (
     "The process that ran the query ended before it answered, most likely for lack of memory. "
     "Make the query more selective, drop nesting, or add a LIMIT. Other queries are not affected."

@@ -20,7 +20,7 @@ from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.names import written
 from kg_adapters.local.reading.rows import Row, line_of
 from kg_adapters.local.seal import find_changed_oxigraph, find_cut_oxigraph
-from kg_adapters.local.sparql_part import sparql_part
+from kg_adapters.local.sparql.part import sparql_part
 from kg_adapters.local.store import OXIGRAPH_FOLDER
 
 MAX_BUILD_S: Final = 600.0

@@ -23,7 +23,7 @@ WAITING: Final = "waiting"
 """What the process says."""
 DELAY_S: Final = 3.0
 """How long a server has been there before the process starts: many are asked one thing and end."""
-_MAKER: Final = "kg_adapters.local.sparql_maker"
+_MAKER: Final = "kg_adapters.local.sparql.maker"
 _LOOK_S: Final = 0.05
 _ROUNDED_S: Final = 90
 
@@ -162,7 +162,7 @@ class SparqlMaking:
 
 
 def _is_there(folder: Path) -> bool:
-    from kg_adapters.local.sparql_store import is_intact
+    from kg_adapters.local.sparql.store import is_intact
 
     return is_intact(folder)
 

@@ -10,8 +10,8 @@ from typing import TypeAlias
 import numpy as np
 
 from kg_adapters.local.index import Ints, Longs
-from kg_adapters.local.path_assembly import cutoff
-from kg_adapters.local.path_frontier import Flags, Places, Steps, matches, spread
+from kg_adapters.local.paths.assembly import cutoff
+from kg_adapters.local.paths.frontier import Flags, Places, Steps, matches, spread
 
 Costs: TypeAlias = Callable[[Ints], Longs]
 

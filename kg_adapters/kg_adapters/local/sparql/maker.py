@@ -14,8 +14,8 @@ from typing import Final
 from kg_adapters.errors import KGError
 from kg_adapters.local.building.written_lists import read_lists
 from kg_adapters.local.seal import Damage
-from kg_adapters.local.sparql_making import DONE, FAILED, WAITING
-from kg_adapters.local.sparql_store import make_sparql_store, written_rows
+from kg_adapters.local.sparql.making import DONE, FAILED, WAITING
+from kg_adapters.local.sparql.store import make_sparql_store, written_rows
 from kg_adapters.local.store import OXIGRAPH_FOLDER, LocalStore, open_store
 from kg_adapters.local.verifying import verify_index
 from kg_adapters.worker_process import end_with_parent

@@ -12,8 +12,8 @@ import anyio
 
 from kg_adapters.errors import BackendError
 from kg_adapters.local.index import GraphIndex
-from kg_adapters.local.sparql_pool import SparqlLimits, SparqlPool
-from kg_adapters.local.sparql_store import ensure_sparql_store
+from kg_adapters.local.sparql.pool import SparqlLimits, SparqlPool
+from kg_adapters.local.sparql.store import ensure_sparql_store
 from kg_adapters.models import SparqlAnswer
 from kg_adapters.prefixes import Prefixes
 

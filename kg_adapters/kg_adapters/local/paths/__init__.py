@@ -1,0 +1,1 @@
+"""Paths between two nodes of an index."""

@@ -1,0 +1,1 @@
+"""SPARQL over local graphs: the part of a store for it, and the processes that answer."""
