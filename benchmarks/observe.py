@@ -11,7 +11,7 @@ from benchmarks.quality_questions import QUESTIONS, read_questions
 from benchmarks.timing import race
 from kg_adapters.embedding import CachedEmbedder, MiniLmEmbedder
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.vectors import build_label_vectors
+from kg_adapters.local.vectors.labels import build_label_vectors
 from kg_adapters.vectors import LabelVectors
 from kg_server.observation.answer import observation
 from kg_server.observation.reach import Reach

@@ -15,9 +15,9 @@ import numpy as np
 
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.building.growing import Storage
-from kg_adapters.local.folding import fold
 from kg_adapters.local.index import GraphIndex, Longs
-from kg_adapters.local.names import bare_relations, name_nodes
+from kg_adapters.local.names.folding import fold
+from kg_adapters.local.names.table import bare_relations, name_nodes
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node, node_from_key
 from kg_server.identity import Identity, identify

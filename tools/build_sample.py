@@ -18,9 +18,9 @@ from kg_adapters.embedding import MiniLmEmbedder
 from kg_adapters.local.building.build import build_store
 from kg_adapters.local.cache import sample_file
 from kg_adapters.local.import_options import ImportOptions
-from kg_adapters.local.meaning import build_meaning_index
 from kg_adapters.local.store import open_store
-from kg_adapters.local.vectors import build_relation_vectors
+from kg_adapters.local.vectors.entities import build_meaning_index
+from kg_adapters.local.vectors.labels import build_relation_vectors
 
 ROOT: Final = Path(__file__).parents[1]
 TARGET: Final = ROOT / "kg_adapters" / "kg_adapters" / "local"

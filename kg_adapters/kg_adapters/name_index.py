@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kg_adapters.likeness import LEAST, likeness
-from kg_adapters.local.folding import bare_words, fold
+from kg_adapters.local.names.folding import bare_words, fold
 from kg_adapters.models import Candidate, Match
 from kg_adapters.terms import Node, node_key
 

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from kg_adapters.local.folding import bare_words, fold
+from kg_adapters.local.names.folding import bare_words, fold
 from kg_adapters.models import Match, RelationCandidate
 from kg_adapters.terms import Iri
 

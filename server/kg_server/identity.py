@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final
 
 from kg_adapters.errors import InvalidRequest
-from kg_adapters.local.folding import fold
+from kg_adapters.local.names.folding import fold
 from kg_adapters.models import Candidate
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node

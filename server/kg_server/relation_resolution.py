@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from typing import Literal as Choice
 
 from kg_adapters.errors import InvalidRequest, UnknownRelation
-from kg_adapters.local.folding import fold
+from kg_adapters.local.names.folding import fold
 from kg_adapters.models import Direction, RelationCandidate
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.relation_index import RelationIndex, RelationName, own_name

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.folding import fold
+from kg_adapters.local.names.folding import fold
 from kg_adapters.models import Count
 from kg_adapters.profile import ClassProfile, GraphProfile, PropertyProfile, ValueRange, compared_by
 from kg_adapters.terms import Iri, Node

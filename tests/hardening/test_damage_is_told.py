@@ -20,9 +20,9 @@ from embedders import RecordingEmbedder
 from kg_adapters.errors import InvalidSource
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.building.build import build_store
-from kg_adapters.local.embed import embed_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store, read_store_info, stored_files, write_store_info
+from kg_adapters.local.vectors.embed import embed_store
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import SurroundingsRequest
 from kg_adapters.surroundings import StoreIds

@@ -11,14 +11,13 @@ import pytest
 from embedders import RecordingEmbedder
 from kg_adapters.embedding.packing import pack, unpack
 from kg_adapters.errors import BackendUnavailable
-from kg_adapters.local import matrix_file
-from kg_adapters.local.embed import EmbedOptions, embed_store
 from kg_adapters.local.index import GraphIndex
-from kg_adapters.local.matrix_file import MatrixFile
-from kg_adapters.local.meaning import MeaningIndex
 from kg_adapters.local.seal import Damage, read_seal, write_seal
 from kg_adapters.local.store import open_store
-from kg_adapters.local.vectors import (
+from kg_adapters.local.vectors import matrix_file
+from kg_adapters.local.vectors.embed import EmbedOptions, embed_store
+from kg_adapters.local.vectors.entities import MeaningIndex
+from kg_adapters.local.vectors.labels import (
     LabelVectors,
     build_label_vectors,
     build_relation_vectors,
@@ -26,6 +25,7 @@ from kg_adapters.local.vectors import (
     relation_texts,
     vector_folder,
 )
+from kg_adapters.local.vectors.matrix_file import MatrixFile
 from kg_adapters.local.verifying import verify_store
 from kg_adapters.progress import EmbeddingProgress
 from kg_adapters.testing import iri, ntriples

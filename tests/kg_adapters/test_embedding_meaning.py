@@ -14,10 +14,10 @@ from kg_adapters.embedding import MiniLmEmbedder
 from kg_adapters.errors import BackendUnavailable
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.index import GraphIndex
-from kg_adapters.local.meaning import MeaningIndex, build_meaning_index, entity_texts, pack_bytes
-from kg_adapters.local.nearest import NearestRows, link_rows
 from kg_adapters.local.seal import Damage, write_seal
-from kg_adapters.local.vectors import ENTITIES, seal_name, vector_folder
+from kg_adapters.local.vectors.entities import MeaningIndex, build_meaning_index, entity_texts, pack_bytes
+from kg_adapters.local.vectors.labels import ENTITIES, seal_name, vector_folder
+from kg_adapters.local.vectors.nearest import NearestRows, link_rows
 from kg_adapters.progress import EmbeddingProgress
 from kg_adapters.testing import iri
 from small_graphs import index_of
@@ -214,7 +214,7 @@ import anyio
 from pathlib import Path
 from embedders import RecordingEmbedder
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.meaning import MeaningIndex, build_meaning_index
+from kg_adapters.local.vectors.entities import MeaningIndex, build_meaning_index
 from small_graphs import index_of
 
 async def main():

@@ -13,7 +13,7 @@ from kg_adapters.local.building.profiling import profile_of_index
 from kg_adapters.local.cache import open_sample
 from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.index import GraphIndex
-from kg_adapters.local.names import bare_relations
+from kg_adapters.local.names.table import bare_relations
 from kg_adapters.local.profile_file import read_profile, write_profile
 from kg_adapters.local.seal import Damage
 from kg_adapters.profile import (

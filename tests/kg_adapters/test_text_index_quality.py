@@ -7,8 +7,8 @@ import pytest
 
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.index import GraphIndex
+from kg_adapters.local.names.search import TextIndex, build_text_index
 from kg_adapters.local.store import LocalStore
-from kg_adapters.local.text_index import TextIndex, build_text_index
 
 SEED = 20_240
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"

@@ -17,11 +17,11 @@ from kg_adapters.local.building.growing import Storage
 from kg_adapters.local.building.profiling import profile_of_index
 from kg_adapters.local.building.schema_counting import write_schema
 from kg_adapters.local.index import GraphIndex
+from kg_adapters.local.names.search import build_text_index
 from kg_adapters.local.neighborhood import Neighborhood
 from kg_adapters.local.profile_file import write_profile
 from kg_adapters.local.store import FORMAT, INDEX_FOLDER, Counts, StoreInfo, stored_files, write_store_info
 from kg_adapters.local.swap import replacing
-from kg_adapters.local.text_index import build_text_index
 from kg_adapters.models import Count
 from kg_adapters.progress import OnExtraction, Progress, Stage
 from kg_adapters.terms import XSD_STRING, Iri, Literal

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from kg_adapters.embedding.protocol import Vectors
     from kg_adapters.local.sets.answers import LocalSets
     from kg_adapters.local.surroundings import RelationAliases
-    from kg_adapters.local.vectors import LabelVectors
+    from kg_adapters.local.vectors.labels import LabelVectors
     from kg_adapters.set_requests import Computed, SetRequest
     from kg_adapters.surroundings import Surroundings
 

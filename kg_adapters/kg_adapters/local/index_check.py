@@ -21,7 +21,7 @@ from kg_adapters.local.index import (
 from kg_adapters.local.seal import Damage
 
 if TYPE_CHECKING:
-    from kg_adapters.local.names import NameTable
+    from kg_adapters.local.names.table import NameTable
 
 Number = TypeVar("Number", bound=np.generic)
 

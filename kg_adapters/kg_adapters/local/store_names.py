@@ -9,7 +9,7 @@ from kg_adapters.local.store import LocalStore
 from kg_adapters.models import RelationCandidate
 
 if TYPE_CHECKING:
-    from kg_adapters.local.text_index import Hit, TextIndex
+    from kg_adapters.local.names.search import Hit, TextIndex
 
 
 class StoreNames:
@@ -50,7 +50,7 @@ class StoreNames:
         return self._opened
 
     def _open(self) -> "TextIndex":
-        from kg_adapters.local.text_index import FOLDER, TextIndex
+        from kg_adapters.local.names.search import FOLDER, TextIndex
 
         self._store.require_current()
         try:

@@ -11,8 +11,8 @@ from kg_adapters.local.store import LocalStore
 
 if TYPE_CHECKING:
     from kg_adapters.embedding.protocol import Vectors
-    from kg_adapters.local.meaning import MeaningIndex
-    from kg_adapters.local.vectors import LabelVectors
+    from kg_adapters.local.vectors.entities import MeaningIndex
+    from kg_adapters.local.vectors.labels import LabelVectors
 
 T = TypeVar("T")
 
@@ -39,7 +39,7 @@ class StoreVectors:
             Damage: A file of them is not what was written.
             GraphReplaced: Those of another store lie there by now.
         """
-        from kg_adapters.local.vectors import open_label_vectors
+        from kg_adapters.local.vectors.labels import open_label_vectors
 
         known = self._labels.get(fingerprint) or self._open(fingerprint, open_label_vectors)
         if known is not None:
@@ -61,7 +61,7 @@ class StoreVectors:
             Damage: A file of them is not what was written.
             GraphReplaced: Those of another store lie there by now.
         """
-        from kg_adapters.local.meaning import MeaningIndex
+        from kg_adapters.local.vectors.entities import MeaningIndex
 
         known = self._meanings.get(fingerprint) or self._open(fingerprint, MeaningIndex.open)
         if known is None:
@@ -73,7 +73,7 @@ class StoreVectors:
         return list(islice((each for each in found if accept(each[0])), limit))
 
     def _open(self, fingerprint: str, opener: Callable[[Path, GraphIndex, str], T | None]) -> T | None:
-        from kg_adapters.local.vectors import FOLDER
+        from kg_adapters.local.vectors.labels import FOLDER
 
         self._store.require_current()
         try:

@@ -13,7 +13,7 @@ from kg_adapters.local.seal import (
     read_seal,
 )
 from kg_adapters.local.store import INDEX_FOLDER, OXIGRAPH_FOLDER, LocalStore, StoreInfo, damaged, open_store
-from kg_adapters.local.vectors import FOLDER as VECTORS_FOLDER
+from kg_adapters.local.vectors.labels import FOLDER as VECTORS_FOLDER
 
 
 @dataclass(frozen=True, slots=True)

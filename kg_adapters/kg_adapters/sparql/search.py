@@ -9,7 +9,7 @@ from rapidfuzz import fuzz, process
 
 from kg_adapters.errors import BackendTimeout
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.folding import bare_words, fold
+from kg_adapters.local.names.folding import bare_words, fold
 from kg_adapters.models import Candidate
 from kg_adapters.name_index import Name, NameIndex
 from kg_adapters.sparql.asking import Asker

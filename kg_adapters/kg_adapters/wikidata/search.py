@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kg_adapters.local.folding import fold
+from kg_adapters.local.names.folding import fold
 from kg_adapters.models import Candidate, RelationCandidate
 from kg_adapters.name_index import Name, NameIndex
 from kg_adapters.relation_index import RelationIndex, RelationName

@@ -6,8 +6,8 @@ import anyio
 
 from kg_adapters.embedding import LexicalEmbedder, OpenAiEmbedder
 from kg_adapters.errors import InvalidRequest, Unsupported
-from kg_adapters.local.embed import embed_store
 from kg_adapters.local.store import open_store
+from kg_adapters.local.vectors.embed import embed_store
 from kg_adapters.progress import OnEmbedding
 from kg_server.embedders import embedder_of
 from kg_server.settings import Settings

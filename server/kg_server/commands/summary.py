@@ -10,7 +10,7 @@ import numpy as np
 
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.index import GraphIndex, stored_node
-from kg_adapters.local.names import bare_relations
+from kg_adapters.local.names.table import bare_relations
 from kg_adapters.local.store import open_store
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import BlankNode, Node

@@ -21,7 +21,7 @@ from kg_adapters.algebra import (
 )
 from kg_adapters.comparing import compared_as
 from kg_adapters.errors import InvalidRequest, UnknownRelation
-from kg_adapters.local.folding import fold
+from kg_adapters.local.names.folding import fold
 from kg_adapters.models import EdgeDirection, GraphSchema
 from kg_adapters.profile import GraphProfile, ValueRange, compared_kind, unit_in
 from kg_adapters.protocol import KGAdapter

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from typing import Literal as Choice
 
 from kg_adapters.errors import InvalidRequest, KGError
-from kg_adapters.local.folding import fold
+from kg_adapters.local.names.folding import fold
 from kg_adapters.models import Candidate
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri

@@ -23,7 +23,8 @@ from kg_adapters.local.building.schema_counting import write_schema
 from kg_adapters.local.building.updating import Base
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.index import GraphIndex, open_index
-from kg_adapters.local.names import bare_relations, edges_by_relation
+from kg_adapters.local.names.search import build_text_index
+from kg_adapters.local.names.table import bare_relations, edges_by_relation
 from kg_adapters.local.profile_file import write_profile
 from kg_adapters.local.reading.read_filter import ReadFilter
 from kg_adapters.local.reading.reader import SourceReader
@@ -44,7 +45,6 @@ from kg_adapters.local.store import (
     write_store_info,
 )
 from kg_adapters.local.swap import exclusively, replacing
-from kg_adapters.local.text_index import build_text_index
 from kg_adapters.progress import OnProgress, Progress, Stage, ignore_progress
 
 VECTORS_GONE: Final = "The store had vectors, which were computed for what it held. Compute them anew with --embed."

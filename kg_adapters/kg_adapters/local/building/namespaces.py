@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Final, overload
 
 from kg_adapters.local.index import GraphIndex
-from kg_adapters.local.names import written
+from kg_adapters.local.names.table import written
 from kg_adapters.local.reading.graph_json import GRAPH_JSON_NAMESPACES, NODE_NAMESPACE, RELATION_NAMESPACE
 from kg_adapters.namespaces import prefixes_in_use
 from kg_adapters.prefixes import BareIds, Prefixes

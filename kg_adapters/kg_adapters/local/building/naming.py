@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from kg_adapters.local.building.skos_xl import LITERAL_FORM
 from kg_adapters.local.index import GraphIndex, Longs
-from kg_adapters.local.names import bare_relations, written
+from kg_adapters.local.names.table import bare_relations, written
 from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING
 
 _LOOKED_AT: Final = 10_000

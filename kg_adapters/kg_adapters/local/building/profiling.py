@@ -18,7 +18,7 @@ from kg_adapters.local.building.pairs import inverses_of
 from kg_adapters.local.building.sums import Extremes, Sums, parts
 from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.index import GraphIndex, Longs
-from kg_adapters.local.names import bare_relations
+from kg_adapters.local.names.table import bare_relations
 from kg_adapters.models import EdgeDirection
 from kg_adapters.profile import (
     MAX_PROPERTIES,

@@ -9,7 +9,7 @@ import numpy as np
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.building.sums import Extremes, parts
 from kg_adapters.local.index import GraphIndex, Ints, Longs
-from kg_adapters.local.names import bare_relations, edges_by_relation
+from kg_adapters.local.names.table import bare_relations, edges_by_relation
 from kg_adapters.local.schema_file import FILE, ClassRow, FeatureRow, RelationRow, SchemaFile, ValueRow
 from kg_adapters.terms import Iri
 

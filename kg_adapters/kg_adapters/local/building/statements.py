@@ -11,7 +11,7 @@ import numpy.typing as npt
 from kg_adapters.local.building.growing import Storage
 from kg_adapters.local.building.sorted_texts import Numbers, SortedTexts, sorted_and_placed
 from kg_adapters.local.index import EdgeTable, GraphIndex, Ints, StringTable
-from kg_adapters.local.names import written
+from kg_adapters.local.names.table import written
 from kg_adapters.local.reading.rows import Row, tag_of
 
 _STATEMENTS_A_TEXT: Final = 8

@@ -10,7 +10,7 @@ from kg_adapters.local.building.written_lists import read_lists
 from kg_adapters.local.reading.file_terms import file_number_after
 from kg_adapters.local.seal import SEAL_FILE, Damage, find_changed_oxigraph
 from kg_adapters.local.store import OXIGRAPH_FOLDER, LocalStore, StoreInfo, is_store, open_store
-from kg_adapters.local.vectors import FOLDER as VECTORS_FOLDER
+from kg_adapters.local.vectors.labels import FOLDER as VECTORS_FOLDER
 from kg_adapters.local.verifying import verify_index
 
 

@@ -8,7 +8,7 @@ from functools import cache
 from itertools import combinations
 from typing import Final
 
-from kg_adapters.local.folding import fold
+from kg_adapters.local.names.folding import fold
 
 WILD_FROM: Final = 4
 """How many letters a wildcard needs before it."""

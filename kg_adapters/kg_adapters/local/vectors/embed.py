@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import anyio.to_thread
 
 from kg_adapters.embedding.protocol import Embedder
-from kg_adapters.local.meaning import MAX_ENTITIES, build_meaning_index
 from kg_adapters.local.seal import Damage
 from kg_adapters.local.store import LocalStore
 from kg_adapters.local.swap import exclusively
-from kg_adapters.local.vectors import (
+from kg_adapters.local.vectors.entities import MAX_ENTITIES, build_meaning_index
+from kg_adapters.local.vectors.labels import (
     MAX_LABELS,
     build_label_vectors,
     vector_folder,

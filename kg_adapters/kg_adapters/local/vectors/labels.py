@@ -11,10 +11,10 @@ from kg_adapters.embedding.packing import PackedRows, pack, unpack
 from kg_adapters.embedding.protocol import Embedder, Vectors
 from kg_adapters.local.array_files import ArrayFiles
 from kg_adapters.local.index import GraphIndex, Ints, Longs
-from kg_adapters.local.matrix_file import MatrixFile
-from kg_adapters.local.names import bare_relations, local_name, written
+from kg_adapters.local.names.table import bare_relations, local_name, written
 from kg_adapters.local.seal import Damage, find_cut, read_seal, write_seal
 from kg_adapters.local.store import damaged
+from kg_adapters.local.vectors.matrix_file import MatrixFile
 from kg_adapters.progress import EmbeddingProgress, OnEmbedding, ignore_embedding
 
 FOLDER: Final = "vectors"

@@ -12,10 +12,8 @@ from kg_adapters.embedding.protocol import Embedder, Vectors, products
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.array_files import ArrayFiles
 from kg_adapters.local.index import GraphIndex, Ints, Longs
-from kg_adapters.local.matrix_file import MatrixFile
-from kg_adapters.local.nearest import ByteRows, NearestRows, link_rows
 from kg_adapters.local.seal import Damage, find_changed, read_seal, write_seal
-from kg_adapters.local.vectors import (
+from kg_adapters.local.vectors.labels import (
     ENTITIES,
     FOLDER,
     VectorFiles,
@@ -24,6 +22,8 @@ from kg_adapters.local.vectors import (
     seal_name,
     vector_folder,
 )
+from kg_adapters.local.vectors.matrix_file import MatrixFile
+from kg_adapters.local.vectors.nearest import ByteRows, NearestRows, link_rows
 from kg_adapters.progress import EmbeddingProgress, OnEmbedding, ignore_embedding
 
 MAX_ENTITIES: Final = 200_000

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import tantivy
 
-from kg_adapters.local.folding import bare_words
+from kg_adapters.local.names.folding import bare_words
 from kg_adapters.local.seal import file_sha256
 
 # One thread keeps the build small and its result the same every time; the heap is what it may hold in memory.

@@ -13,11 +13,11 @@ from kg_adapters.labels import Vocabulary
 from kg_adapters.likeness import LEAST, Floats, likeness
 from kg_adapters.local.array_files import ArrayFiles
 from kg_adapters.local.building.growing import Storage
-from kg_adapters.local.folding import bare_words, fold
-from kg_adapters.local.fuzzy import FuzzyNames, build_fuzzy_names
 from kg_adapters.local.index import GraphIndex, Longs, StringTable
 from kg_adapters.local.index_check import check_names
-from kg_adapters.local.names import (
+from kg_adapters.local.names.folding import bare_words, fold
+from kg_adapters.local.names.fuzzy import FuzzyNames, build_fuzzy_names
+from kg_adapters.local.names.table import (
     NameTable,
     local_name,
     name_nodes,

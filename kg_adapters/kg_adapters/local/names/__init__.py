@@ -1,0 +1,1 @@
+"""The names of a graph, and the search among them."""

@@ -1,0 +1,1 @@
+"""Vectors of a graph's labels and entities, computed ahead."""
