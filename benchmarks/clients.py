@@ -10,12 +10,13 @@ import anyio
 from mcp import Client
 
 from benchmarks.bench import Bench
-from benchmarks.figures import Base, Figure, Line, Section
+from benchmarks.figures import Base, Figure, Line, Section, Target
 from benchmarks.servers import FLOOR, Call, get_neighbor, ours, over_http, over_stdio, ping
 from benchmarks.timing import Timings
 
 CLIENTS: Final = 32
 _CALLS: Final = 10
+_RATE_TARGET: Final = (Target("ratio", 0.9, least=True),)
 
 
 async def measure_clients(bench: Bench) -> Section:
@@ -28,7 +29,7 @@ async def measure_clients(bench: Bench) -> Section:
             floors = [await stack.enter_async_context(Client(floor_url)) for _ in range(CLIENTS)]
             served_by = [await stack.enter_async_context(Client(our_url)) for _ in range(CLIENTS)]
             http = await _in_turns(bench, floors, served_by)
-    lines = (*_lines("one stdio session", *stdio), *_lines("HTTP", *http))
+    lines = (*_lines("one stdio session", *stdio, _RATE_TARGET), *_lines("HTTP", *http))
     notes = ("GetNeighbor of low-degree entities. All clients share one process, which limits the calls per second.",)
     return Section("clients", f"{CLIENTS} clients at once", lines, notes)
 
@@ -76,10 +77,10 @@ class _Bursts:
         return Figure(median(self._rates), "calls/s")
 
 
-def _lines(how: str, floor: _Bursts, own: _Bursts) -> tuple[Line, Line]:
+def _lines(how: str, floor: _Bursts, own: _Bursts, targets: tuple[Target, ...] = ()) -> tuple[Line, Line]:
     rates = Base("floor", floor.rate, own.rate.median / floor.rate.median)
     p95 = Figure(floor.timings.p95)
     return (
-        Line(f"{how}, calls", own.rate, base=rates),
+        Line(f"{how}, calls", own.rate, targets, base=rates),
         Line(f"{how}, p95 of a call", Figure(own.timings.p95), base=Base("floor", p95, own.timings.p95 / p95.median)),
     )

@@ -22,8 +22,8 @@ async def measure_import(bench: Bench) -> Section:
     times = {"Oxigraph": beside(seconds, seconds_of(theirs))} if theirs else {}
     peaks = {"Oxigraph": beside(peak, peak_of(theirs))} if theirs else {}
     lines = (
-        Line("import, all indexes and SPARQL", seconds, (Target("median", 60),), peers=times),
-        Line("import, peak memory", peak, (Target("median", 1_500),), peers=peaks),
+        Line("import, all indexes and SPARQL", seconds, (Target("median", 20),), peers=times),
+        Line("import, peak memory", peak, (Target("median", 1_000),), peers=peaks),
     )
     notes = ("Oxigraph: bulk load on disk.",)
     return Section("import", f"Import of {bench.graph.name}, fresh processes", lines, notes)
