@@ -79,6 +79,9 @@ def _command(words: Sequence[str]) -> str | None:
     """Return the word that names a command: the first that is no option, and no option's value."""
     rest = iter(words)
     for word in rest:
+        if word == "--help":
+            # It lists all commands, whatever follows.
+            return None
         if word == "--config":
             next(rest, None)
         elif not word.startswith("-"):

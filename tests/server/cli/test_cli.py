@@ -28,6 +28,16 @@ def test_help_names_every_command_and_documents_the_exit_codes(cli: CommandLine)
     assert "<bool>" not in text
 
 
+def test_help_before_a_command_names_every_other_too(cli: CommandLine) -> None:
+    assert cli.run("--help", "serve").out == cli.run("--help").out
+
+
+def test_a_misspelt_command_is_told_apart_from_an_argument_that_is_called_like_one(cli: CommandLine) -> None:
+    run = cli.run("sreve", "tools")
+    assert (run.code, run.out) == (2, "")
+    assert "No such command 'sreve'. Did you mean 'serve'?" in run.err
+
+
 @pytest.mark.parametrize("words", [("sreve",), ("call",), ("config", "emacs"), ("serve", "--port", "1")])
 def test_wrong_words_end_with_2_and_a_hint_on_standard_error(cli: CommandLine, words: tuple[str, ...]) -> None:
     run = cli.run(*words)
