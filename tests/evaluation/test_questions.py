@@ -161,13 +161,13 @@ OWN = '{"question": "Q?", "answers": ["a"]}\n'
         ("jsonl", OWN + '{"question": "Q?", "answer": ["a"]}', ", line 2: answers: it is missing."),
         ("jsonl", OWN + '\n{"question": "Q?", "answers": [], "topic": 1}', ", line 3: topic: there is no such field"),
         ("jsonl", OWN + '{"question": " ", "answers": []}', ", line 2: question: the text must have at least 1"),
-        ("jsonl", OWN + '{"question": "Q?", "answers": [NaN]}', ", line 2: This JSON cannot be used (NaN is"),
-        ("jsonl", OWN + '{"question": "Q?",\n "answers": [}', ", line 3: This is not valid JSON (Expecting value)."),
+        ("jsonl", OWN + '{"question": "Q?", "answers": [NaN]}', ", line 2, column 1: NaN is not a JSON value."),
+        ("jsonl", OWN + '{"question": "Q?",\n "answers": [}', ", line 3, column 14: Expecting value."),
         ("jsonl", OWN + "7", ", line 2: A question is an object with named fields, and this is none."),
-        ("jsonl", "[" + OWN, ", line 2: A comma or the end of the array is missing."),
-        ("jsonl", f"[\n{OWN}]\n\n{OWN}", ", line 5: Something follows the end of the array."),
-        ("jsonl", "[" * 100_000, "This JSON cannot be used ("),
-        ("jsonl", '{"question": "Q?", "answers": [' + "9" * 5_000 + "]}", "This JSON cannot be used ("),
+        ("jsonl", "[" + OWN, ", line 2, column 1: Expecting ',' delimiter."),
+        ("jsonl", f"[\n{OWN}]\n\n{OWN}", ", line 5, column 1: Extra data."),
+        ("jsonl", "[" * 100_000, " is nested too deeply."),
+        ("jsonl", '{"question": "Q?", "answers": [' + "9" * 5_000 + "]}", "more digits than can be read."),
         (
             "jsonl",
             '{"question": "Q", "answers": [], "id": "x"}\n{"question": "R", "answers": [], "id": "x"}',
@@ -177,7 +177,7 @@ OWN = '{"question": "Q?", "answers": ["a"]}\n'
         ("qald10", '[{"question": "Q?", "answer": ["a"]}]', ", line 1: answer: it must be an object."),
         ("creak", '[\n{"sentence": "S.", "label": "maybe"}]', ", line 2: label: it must be 'true' or 'false'."),
         ("t-rex", '[{"input": "Faust author", "answer": "G"}]', ", line 1: input: the text must match pattern"),
-        ("webqsp", '{"Questions": 7}', ", line 1: 'Questions' is not an array."),
+        ("webqsp", '{"Questions": 7}', ", line 1, column 15: Expecting a list."),
         ("webqsp", '{"Questions": [\n{"RawQuestion": 7}]}', ", line 2: RawQuestion: it must be a text."),
         ("simplequestions", '{"question": "q"}', ", line 1: topic: it is missing."),
         ("kgdata", "[\n\n{}]", ", line 3: A row has one of the fields sentence, input, RawQuestion, question, and"),
@@ -198,7 +198,7 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     with pytest.raises(InvalidQuestions, match=r"none\.json cannot be read: No such file"):
         read_questions("jsonl", tmp_path / "none.json")
     (tmp_path / "bytes.jsonl").write_bytes(OWN.encode() + b"\xff")
-    with pytest.raises(InvalidQuestions, match="line 2: This is not text in UTF-8"):
+    with pytest.raises(InvalidQuestions, match="is not UTF-8 text: byte 37 is"):
         read_questions("jsonl", tmp_path / "bytes.jsonl")
 
 

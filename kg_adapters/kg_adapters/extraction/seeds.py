@@ -12,10 +12,10 @@ from typing import Final
 
 from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.extraction.records import Unknown
-from kg_adapters.json_stream import BrokenJson, Json, JsonStream
 from kg_adapters.local.store import SourceFile
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node, node_key
+from kg_boundary.json_stream import BrokenJson, Json, JsonStream
 from kg_boundary.shown import in_quotes
 
 FIELDS: Final = ("entity", "entities", "topic", "topic_entity", "qid_topic_entity")

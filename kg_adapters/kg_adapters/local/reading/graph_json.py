@@ -14,11 +14,11 @@ from typing import IO, Final, TypeAlias
 import pyoxigraph as ox
 
 from kg_adapters.errors import InvalidSource
-from kg_adapters.json_stream import BrokenJson, Json, JsonStream
 from kg_adapters.labels import RDF_TYPE
 from kg_adapters.local.reading.label_keys import LabelKeys
 from kg_adapters.prefixes import WELL_KNOWN, BareIds
 from kg_adapters.terms import XSD
+from kg_boundary.json_stream import BrokenJson, Json, JsonStream
 from kg_boundary.shown import in_quotes
 
 NODE_NAMESPACE: Final = "urn:graph-json:node:"

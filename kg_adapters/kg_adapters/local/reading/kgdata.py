@@ -9,9 +9,9 @@ from typing import IO
 import pyoxigraph as ox
 
 from kg_adapters.errors import InvalidSource
-from kg_adapters.json_stream import BrokenJson, Json, JsonStream
 from kg_adapters.local.reading.edge_list import Edge, EdgeList
 from kg_adapters.local.reading.rdf_lines import Problem
+from kg_boundary.json_stream import BrokenJson, Json, JsonStream
 from kg_boundary.shown import counted, in_quotes
 
 

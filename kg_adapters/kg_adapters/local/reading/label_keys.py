@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kg_adapters.errors import InvalidRequest
-from kg_adapters.json_stream import Json
+from kg_boundary.json_stream import Json
 from kg_boundary.shown import in_quotes
 
 _KNOWN: Final[Mapping[str, tuple[str, ...]]] = {

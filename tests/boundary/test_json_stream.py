@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_adapters.json_stream import BrokenJson, Json, JsonStream
+from kg_boundary.json_stream import BrokenJson, Json, JsonStream
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8)
 values = scalars | st.lists(scalars, max_size=3) | st.dictionaries(st.text(max_size=3), scalars, max_size=3)
@@ -98,3 +98,12 @@ def test_only_what_is_walked_is_held() -> None:
     assert next(stream.items()) == 1
     assert stream.value() == {"text": "x" * 10_000}
     assert file.tell() < 3 << 20
+
+
+@pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
+def test_constants_that_are_no_json_are_refused_with_their_place_only_where_that_is_asked_for(constant: str) -> None:
+    text = f'{{"a": 1,\n "b": {constant}}}'.encode()
+    assert [key for key, _ in walked(JsonStream(BytesIO(text)))] == ["a", "b"]
+    with pytest.raises(BrokenJson) as refused:
+        walked(JsonStream(BytesIO(text), strict=True))
+    assert refused.value.told("file") == f"file, line 2, column 7: {constant} is not a JSON value"

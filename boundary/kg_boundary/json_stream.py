@@ -14,7 +14,6 @@ Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | Non
 
 _CHUNK: Final = 1 << 20
 _BLANK: Final = re.compile(r"[ \t\n\r]*")
-_DECODER: Final = json.JSONDecoder()
 # An error this near to the end of what was read may only mean that the rest is missing; no token is longer.
 _LONGEST_TOKEN: Final = 16
 _SHOWN: Final = 60
@@ -41,6 +40,10 @@ class BrokenJson(ValueError):
         return f"{name}, line {line:,}, column {column:,}: {self._reason}"
 
 
+class _NoValue(ValueError):
+    """A constant that Python's `json` reads and JSON does not have."""
+
+
 class JsonStream:
     """Walks through JSON while it is read.
 
@@ -48,10 +51,12 @@ class JsonStream:
 
     Args:
         stream: The bytes: UTF-8, or another encoding of Unicode that JSON allows.
+        strict: Whether NaN and infinities, which many programs write, are refused.
     """
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    def __init__(self, stream: IO[bytes], *, strict: bool = False) -> None:
         self._stream = stream
+        self._json = json.JSONDecoder(parse_constant=_refuse) if strict else json.JSONDecoder()
         head = stream.read(4)
         self._decoder = codecs.getincrementaldecoder(json.detect_encoding(head))("surrogatepass")
         self._bytes = 0
@@ -121,13 +126,15 @@ class JsonStream:
         value: Json
         while True:
             try:
-                value, end = _DECODER.raw_decode(self._text, self._at)
+                value, end = self._json.raw_decode(self._text, self._at)
             except json.JSONDecodeError as error:
                 whole = error.pos + _LONGEST_TOKEN < len(self._text) and not error.msg.startswith("Unterminated")
                 if whole or not self._more():
                     self._fail(error.msg, error.pos)
             except RecursionError as error:
                 raise BrokenJson("is nested too deeply") from error
+            except _NoValue as error:
+                self._fail(str(error), self._at)
             except ValueError as error:
                 raise BrokenJson("holds a whole number with more digits than can be read") from error
             else:
@@ -141,7 +148,7 @@ class JsonStream:
         """Return the beginning of what comes next, for a message."""
         self.peek()
         try:
-            text = json.dumps(_DECODER.raw_decode(self._text, self._at)[0])
+            text = json.dumps(self._json.raw_decode(self._text, self._at)[0])
         except (ValueError, RecursionError):
             text = self._text[self._at : self._at + _SHOWN + 1]
         return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
@@ -199,6 +206,10 @@ class JsonStream:
     def _fail(self, reason: str, at: int) -> NoReturn:
         lines, columns = self._before(at)
         raise BrokenJson(reason, (lines + 1, columns + 1))
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise _NoValue(f"{constant} is not a JSON value")
 
 
 def _end_of_blank(text: str, at: int) -> int:
