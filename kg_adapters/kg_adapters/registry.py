@@ -59,17 +59,13 @@ def require_graph(name: str) -> None:
 
 def _point(name: str) -> tuple[EntryPoint, str]:
     """Return the adapter that opens a graph of this name, and what it is to open."""
-    adapters = _adapters()
     scheme, rest = _read(name)
-    if scheme not in adapters:
-        raise InvalidRequest(_expected(name, adapters))
-    return adapters[scheme], rest
-
-
-def _adapters() -> Mapping[str, EntryPoint]:
-    """Return what is registered, by name; nothing is loaded for it."""
-    ours = [EntryPoint(name, value, ENTRY_POINTS) for name, value in _BUILT_IN.items()]
-    return {point.name: point for point in (*entry_points(group=ENTRY_POINTS), *ours)}
+    if scheme in _BUILT_IN:
+        return EntryPoint(scheme, _BUILT_IN[scheme], ENTRY_POINTS), rest
+    installed = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+    if scheme not in installed:
+        raise InvalidRequest(_expected(name, installed))
+    return installed[scheme], rest
 
 
 def _read(name: str) -> tuple[str, str]:
