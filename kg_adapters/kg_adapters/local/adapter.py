@@ -114,13 +114,7 @@ class LocalAdapter:
 
     @intact
     async def labels(self, terms: Collection[Node]) -> Mapping[Node, str]:
-        found: dict[Node, str] = {}
-        for term in terms:
-            number = self._dictionary.node_id(term)
-            label = None if number is None else self._dictionary.label(number)
-            if label is not None:
-                found[term] = label
-        return found
+        return self._dictionary.labels_of(terms)
 
     @intact
     async def describe(self, terms: Collection[Node]) -> Mapping[Node, Description]:

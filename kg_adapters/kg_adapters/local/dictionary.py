@@ -82,6 +82,21 @@ class Dictionary:
                 self._labels[number] = label
         return label
 
+    def labels_of(self, terms: Iterable[Node]) -> dict[Node, str]:
+        """Return the labels of nodes and relations; those without one are left out."""
+        found: dict[Node, str] = {}
+        # What was seen lately costs no call: an answer has hundreds of terms.
+        ids, labels = self._node_ids, self._labels
+        for term in terms:
+            number = ids.get(term)
+            if number is None and (number := self.node_id(term)) is None:
+                continue
+            label = labels.get(number)
+            if label is None and (label := self.label(number)) is None:
+                continue
+            found[term] = label
+        return found
+
     def description(self, number: int) -> str | None:
         """Return the description of the node with this id, or None."""
         return self._text(int(self._index.descriptions[number]))

@@ -40,6 +40,9 @@ class Group(NamedTuple):
     def neighbors(self, table: EdgeTable, first: int, end: int) -> list[int]:
         """Return the ids of the neighbours with the ranks from `first`, from 0, to before `end`."""
         start = self.start + first
+        if end - first == 1 and self.loop < 0:
+            # Most groups are no larger.
+            return [int(table.neighbors[start])]
         ids: list[int] = table.neighbors[start : self.start + end + (self.loop >= 0)].tolist()
         if self.loop >= 0:
             # What stands before the entity itself moves up by none, what is behind it by one.
