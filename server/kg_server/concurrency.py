@@ -12,15 +12,15 @@ T = TypeVar("T")
 
 async def together(jobs: Sequence[Callable[[], Awaitable[T]]], *, at_once: int) -> list[T | KGError]:
     """Run jobs side by side, at most `at_once` at a time, and return what each gives or how it failed, in order."""
+    if len(jobs) <= 1:
+        # Tasks would cost more than most of what a local graph is asked.
+        return [await _outcome(job) for job in jobs]
     results: dict[int, T | KGError] = {}
     limiter = anyio.CapacityLimiter(at_once)
 
     async def run(number: int, job: Callable[[], Awaitable[T]]) -> None:
         async with limiter:
-            try:
-                results[number] = await job()
-            except KGError as error:
-                results[number] = error
+            results[number] = await _outcome(job)
 
     async with anyio.create_task_group() as tasks:
         for number, job in enumerate(jobs):
@@ -40,3 +40,10 @@ async def all_of(jobs: Sequence[Callable[[], Awaitable[T]]], *, at_once: int) ->
             raise result
         given.append(result)
     return given
+
+
+async def _outcome(job: Callable[[], Awaitable[T]]) -> T | KGError:
+    try:
+        return await job()
+    except KGError as error:
+        return error

@@ -185,9 +185,10 @@ async def naming_refusal(graph: KGAdapter, identity: Identity) -> KGError:
 
 
 async def _ids(graph: KGAdapter, texts: Sequence[str]) -> frozenset[str]:
-    ids = [text for text in texts if _has_form_of_id(graph, text)]
-    # A remote graph would need a request to tell, which what follows makes anyway.
-    return frozenset(ids if graph.remote else await entities_of_ids(graph, ids))
+    if graph.remote:
+        # It would need a request to tell, which what follows makes anyway.
+        return frozenset(text for text in texts if _has_form_of_id(graph, text))
+    return frozenset(await entities_of_ids(graph, texts))
 
 
 def _has_form_of_id(graph: KGAdapter, text: str) -> bool:

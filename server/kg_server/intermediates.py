@@ -74,8 +74,9 @@ async def with_intermediates(graph: KGAdapter, facts: Sequence[Fact], names: Nam
 
 
 def _candidates(graph: KGAdapter, facts: Sequence[Fact], names: Names, around: frozenset[Node]) -> Iterator[Node]:
+    unwalked = graph.vocabulary.unwalked
     for fact in facts:
-        if isinstance(fact, Triple) and fact.relation not in graph.vocabulary.unwalked:
+        if isinstance(fact, Triple) and fact.relation not in unwalked:
             for near, far in ((fact.head, fact.tail), (fact.tail, fact.head)):
                 if far not in around and far not in names.labels and may_be_opened(far, labelled=near in names.labels):
                     yield far

@@ -38,9 +38,8 @@ class Names:
     max_label: int = MAX_LABEL
     language: str | None = None
     notes: Mapping[Node, str] = field(default_factory=dict[Node, str])
-    _shown: dict[tuple[Node, Position], _Forms] = field(
-        default_factory=dict[tuple[Node, Position], _Forms], init=False, repr=False, compare=False
-    )
+    _entities: dict[Node, _Forms] = field(default_factory=dict[Node, _Forms], init=False, repr=False, compare=False)
+    _relations: dict[Node, _Forms] = field(default_factory=dict[Node, _Forms], init=False, repr=False, compare=False)
 
     def entity_id(self, node: Node) -> str:
         """Return an entity's short id, as in `Q1490`."""
@@ -131,12 +130,13 @@ class Names:
 
     def _forms(self, node: Node, position: Position) -> _Forms:
         """Return a term's short id, the id with its label, and its label; an answer asks for them again and again."""
-        forms = self._shown.get((node, position))
+        shown = self._entities if position == "entity" else self._relations
+        forms = shown.get(node)
         if forms is None:
             short = self.prefixes.shorten(node, position)
             label = shown_label(self.labels[node], self.max_label) if node in self.labels else None
             named = f"{short} [{self.notes[node]}]" if node in self.notes else self._named(node, short, label)
-            forms = self._shown[node, position] = (short, named, label)
+            forms = shown[node] = (short, named, label)
         return forms
 
     def _named(self, node: Node, short: str, label: str | None) -> str:

@@ -1,6 +1,7 @@
 """How many distinct neighbours an entity has, without reading through a hub where there is another way."""
 
 from collections.abc import Collection
+from typing import Final
 
 import numpy as np
 
@@ -8,6 +9,9 @@ from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.index import EdgeTable, GraphIndex, Ints
 from kg_adapters.local.neighborhood import Neighborhood
 from kg_adapters.models import Count, Degree, Direction, RelationCount
+
+_FEW: Final = 100
+"""Up to so many neighbours are counted sooner without arrays."""
 
 
 def degree_in_index(
@@ -33,6 +37,8 @@ def count_neighbors(
         return last - first
     asked, other = (index.out, index.into) if direction == "out" else (index.into, index.out)
     mine, others = _edges(asked, node), _edges(other, node)
+    if len(mine) <= _FEW:
+        return len({*mine.tolist()} - {node})
     if len(mine) <= len(others):
         return int(np.count_nonzero(np.unique(mine) != node))
     # The larger side is all who are next to the entity, but for those whom the smaller side alone reaches.

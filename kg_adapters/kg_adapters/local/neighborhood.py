@@ -1,11 +1,8 @@
 """One entity's edges as groups, and the pages that take them in turns."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import pairwise
 from typing import Final, NamedTuple, TypeAlias
-
-import numpy as np
 
 from kg_adapters.local.index import EdgeTable, FeatureTable, GraphIndex, ListTable
 from kg_adapters.models import Direction
@@ -182,13 +179,13 @@ def _order(lists: ListTable, group: int) -> int:
 def _value_groups(
     table: FeatureTable, node: int, relations: Collection[int] | None, texts: Collection[int]
 ) -> Iterator[Group]:
-    first, last = int(table.starts[node]), int(table.starts[node + 1])
-    owned = table.relations[first:last]
-    starts: list[int] = np.flatnonzero(np.diff(owned, prepend=-1)).tolist()
-    for start, end in pairwise((*starts, len(owned))):
-        relation = int(owned[start])
+    start, last = int(table.starts[node]), int(table.starts[node + 1])
+    while start < last:
+        relation = int(table.relations[start])
+        end = bisect_right(table.relations, relation, start, last)
         if relation not in texts if relations is None else relation in relations:
-            yield Group(relation, outgoing=True, start=first + start, length=end - start, of_values=True)
+            yield Group(relation, outgoing=True, start=start, length=end - start, of_values=True)
+        start = end
 
 
 def _without_loops(table: EdgeTable, groups: list[Group], node: int, outgoing: Collection[int]) -> list[Group]:
