@@ -104,3 +104,28 @@ def test_headers_that_repeat_stay_apart(tmp_path: Path) -> None:
     assert note.partition("known by id; ")[2] == (
         "n: whole number; n 3: whole number; n 3 4: whole number; column 5: whole number."
     )
+
+
+NAMED = "http://www.w3.org/2000/01/rdf-schema#label"
+
+
+@pytest.mark.parametrize(
+    ("content", "names"),
+    [
+        ("name,born,country\nAda,1815,England\nEmmy,1882,Germany\n", ["Ada", "Emmy"]),
+        ("mathematician,country\nAda,England\nEmmy,Germany\n", ["Ada", "Emmy"]),
+        ("数学家,国家\n华罗庚,中国\n冈洁,日本\n", ["华罗庚", "冈洁"]),
+        ("id,born,country\nm1,1815,England\nm2,1882,Germany\n", ["m1", "m2"]),
+        ("id,mathematician,country\nm1,Ada,England\nm2,Emmy,Germany\n", ["Ada", "Emmy"]),
+        ("thing,mathematician\nhttp://e/ada,Ada\nhttp://e/emmy,Emmy\n", ["Ada", "Emmy"]),
+        ("iso,state\nGB,England\nDE,Germany\n", ["England", "Germany"]),
+        ("code,country,title\nm1,England,Ada\nm2,Germany,Emmy\n", ["Ada", "Emmy"]),
+        ("mathematician,born\nAda,1815\nAda,1816\nEmmy,1882\nSofia,1850\nMary,1780\n", None),
+    ],
+)
+def test_rows_are_called_by_a_column_of_names_and_by_nothing_that_is_only_said_of_them(
+    tmp_path: Path, content: str, names: list[str] | None
+) -> None:
+    said = [each for each in Told(tmp_path, content).statements if NAMED in each and ":type:" not in each]
+    found = [each.rpartition("> ")[2].strip('"') for each in said if ":relation:" not in each]
+    assert found == (["Ada", "Ada", "Emmy", "Sofia", "Mary"] if names is None else names)

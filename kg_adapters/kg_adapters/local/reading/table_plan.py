@@ -52,8 +52,9 @@ class TablePlan:
         }
         plain = {place: plain_header(names[place]) for place in others}
         self._label = next((place for name in _NAMES for place in others if plain[place] == name), None)
-        if self._label is None:
-            self._label = next((place for place in others if self._names_rows(place, columns[place])), None)
+        if self._label is None and not (key is not None and _are_names(names[key], columns[key])):
+            # Names stand first, or behind the id; further on, what is said of a row may be distinct too.
+            self._label = next((place for place in others[:1] if self._names_rows(place, columns[place])), None)
         self._description = next((place for place in others if plain[place] in _DESCRIPTIONS), None)
         self.stated = [place for place in others if place not in {self._label, self._description}]
         self.relations = {place: relation_of(names[place]) for place in self.stated}
@@ -125,6 +126,19 @@ def _leads(name: str, values: Sequence[str], ids: set[str], *, counted: bool) ->
         if all(part.strip() in ids for value in said for part in value.split(separator)):
             return separator
     return None
+
+
+def _are_names(header: str, ids: Sequence[str]) -> bool:
+    """Say whether ids are what people call the rows: words, not codes or numbers."""
+    if plain_header(header) in _IDS:
+        return False
+    return plain_header(header) in _NAMES or sum(map(_is_worded, ids)) * 2 > len(ids)
+
+
+def _is_worded(text: str) -> bool:
+    if is_address(text) or text.isupper():
+        return False
+    return any(map(str.isalpha, text)) and not any(map(str.isdigit, text))
 
 
 def plain_header(name: str) -> str:
