@@ -129,3 +129,20 @@ def test_rows_are_called_by_a_column_of_names_and_by_nothing_that_is_only_said_o
     said = [each for each in Told(tmp_path, content).statements if NAMED in each and ":type:" not in each]
     found = [each.rpartition("> ")[2].strip('"') for each in said if ":relation:" not in each]
     assert found == (["Ada", "Ada", "Emmy", "Sofia", "Mary"] if names is None else names)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("from,to,kind\na,b,near\nb,c,far\n", "Relations: near (edges), far (edges)."),
+        ("from,to,bond,since\na,b,near,1990\nb,c,far,1991\n", "Relations: near (edges), far (edges). Left out: since."),
+        ("from,to,since\na,b,1990\nb,c,1991\n", "Relations: g (edges). Left out: since."),
+        ("from,to,bond,by\na,b,near,Ann\nb,c,far,Bob\n", "Relations: g (edges). Left out: bond, by."),
+        ("from,to\na,b\n", "Relations: g (edges)."),
+    ],
+)
+def test_a_list_of_edges_takes_its_only_words_for_relations_and_tells_what_it_leaves_out(
+    tmp_path: Path, content: str, told: str
+) -> None:
+    (note,) = Told(tmp_path, content).notes
+    assert note.partition("one in each row. ")[2] == told

@@ -30,12 +30,12 @@ from kg_adapters.local.reading.table_plan import (
 )
 from kg_adapters.local.reading.table_values import TEXT, kind_of
 from kg_adapters.reading_limits import ReadingLimits
-from kg_boundary.shown import counted, in_quotes
+from kg_boundary.shown import counted, in_quotes, listed
 
 _TYPE: Final = ox.NamedNode(RDF_TYPE.value)
 _HEADS: Final = frozenset({"head", "subject", "source", "from", "start", "h", "s", "src", "startid", "entity1"})
 _RELATIONS: Final = frozenset(
-    {"relation", "predicate", "property", "edge", "relationship", "r", "p", "rel", "label", "type"}
+    {"relation", "predicate", "property", "edge", "relationship", "r", "p", "rel", "label", "type", "kind"}
 )
 _TAILS: Final = frozenset({"tail", "object", "target", "to", "end", "t", "o", "dst", "endid", "entity2", "destination"})
 _SIGNS: Final = {".tsv": "\t"}
@@ -136,7 +136,8 @@ class TableReader:
                 self._problem(f"{self._path}, line {row.line:,}: an edge needs a head and a tail.", ValueError())
         read = EdgeList(edges)
         yield from read.statements()
-        self._note(f"{self._path}: {counted(len(edges), 'edge')}, one in each row. {read.told}")
+        left = f" Left out: {listed(at.unread, ', ')}." if at.unread else ""
+        self._note(f"{self._path}: {counted(len(edges), 'edge')}, one in each row. {read.told}{left}")
 
     def _entities(self, header: _Row, rows: Iterator[_Row]) -> Iterator[ox.Quad]:
         names = _headers(header.cells)
@@ -186,13 +187,23 @@ class TableReader:
 
 @dataclass(frozen=True, slots=True)
 class _Edges:
-    """Where an edge list has what, and how many rows come before the first edge."""
+    """Where an edge list has what.
+
+    Args:
+        head: The column of the heads.
+        relation: That of the relations, if there is one.
+        tail: That of the tails.
+        width: How many columns there are.
+        header: How many rows come before the first edge.
+        unread: The headers of columns that say nothing here.
+    """
 
     head: int
     relation: int | None
     tail: int
     width: int
     header: int
+    unread: tuple[str, ...] = ()
 
     def name_of(self, row: _Row, otherwise: str) -> str:
         return otherwise if self.relation is None else row.cells[self.relation] or otherwise
@@ -202,13 +213,24 @@ def _edge_columns(rows: Sequence[_Row]) -> _Edges | None:
     names = [plain_header(name) for name in rows[0].cells]
     head, tail, relation = (_first(names, known) for known in (_HEADS, _TAILS, _RELATIONS))
     if head is not None and tail is not None:
-        return _Edges(head, relation, tail, len(names), 1)
+        others = [place for place in range(len(names)) if place not in {head, tail}]
+        if relation is None:
+            relation = _only_text(rows[1:], others, names)
+        unread = tuple(rows[0].cells[place] for place in others if place != relation)
+        return _Edges(head, relation, tail, len(names), 1, unread)
     if len(names) != 3 or len(rows) < _LEAST_ROWS or any(len(row.cells) != 3 for row in rows):
         return None
     # What a header calls the relations is none of them.
     relations = [row.cells[1] for row in rows]
     repeats = len(set(relations)) * 2 <= len(relations) and relations[0] in relations[1:]
     return _Edges(0, 1, 2, 3, 0) if repeats and kind_of("", relations) == TEXT else None
+
+
+def _only_text(rows: Sequence[_Row], places: Sequence[int], names: Sequence[str]) -> int | None:
+    """Return the one of some columns that holds words, or None where none or several do."""
+    columns = {place: [row.cells[place] for row in rows if len(row.cells) > place] for place in places}
+    found = [place for place, cells in columns.items() if any(cells) and kind_of(names[place], cells) == TEXT]
+    return found[0] if len(found) == 1 else None
 
 
 def _headers(cells: Sequence[str]) -> list[str]:
