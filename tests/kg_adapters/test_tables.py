@@ -139,6 +139,8 @@ def test_rows_are_called_by_a_column_of_names_and_by_nothing_that_is_only_said_o
         ("from,to,since\na,b,1990\nb,c,1991\n", "Relations: g (edges). Left out: since."),
         ("from,to,bond,by\na,b,near,Ann\nb,c,far,Bob\n", "Relations: g (edges). Left out: bond, by."),
         ("from,to\na,b\n", "Relations: g (edges)."),
+        ("from,to,,since\na,b,,\n", "Relations: g (edges)."),
+        ("from,to,\na,b,7\n", "Relations: g (edges). Left out: column 3."),
     ],
 )
 def test_a_list_of_edges_takes_its_only_words_for_relations_and_tells_what_it_leaves_out(

@@ -155,8 +155,7 @@ def has_edge(table: EdgeTable, node: int, relation: int, neighbor: int) -> bool:
 
 def is_in_groups(table: EdgeTable, groups: Iterable[Group], node: int) -> bool:
     """Say whether a node is a neighbour in one of some groups of a table."""
-    places = ((bisect_left(table.neighbors, node, group.start, group.end), group.end) for group in groups)
-    return any(place < end and table.neighbors[place] == node for place, end in places)
+    return any(_find(table, group, node) >= 0 for group in groups)
 
 
 def _groups(

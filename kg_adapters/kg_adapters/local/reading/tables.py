@@ -213,10 +213,12 @@ def _edge_columns(rows: Sequence[_Row]) -> _Edges | None:
     names = [plain_header(name) for name in rows[0].cells]
     head, tail, relation = (_first(names, known) for known in (_HEADS, _TAILS, _RELATIONS))
     if head is not None and tail is not None:
-        others = [place for place in range(len(names)) if place not in {head, tail}]
+        others = _filled(rows[1:], [place for place in range(len(names)) if place not in {head, tail}])
         if relation is None:
-            relation = _only_text(rows[1:], others, names)
-        unread = tuple(rows[0].cells[place] for place in others if place != relation)
+            texts = [place for place, cells in others.items() if kind_of(names[place], cells) == TEXT]
+            relation = texts[0] if len(texts) == 1 else None
+        headers = _headers(rows[0].cells)
+        unread = tuple(headers[place] for place in others if place != relation)
         return _Edges(head, relation, tail, len(names), 1, unread)
     if len(names) != 3 or len(rows) < _LEAST_ROWS or any(len(row.cells) != 3 for row in rows):
         return None
@@ -226,11 +228,10 @@ def _edge_columns(rows: Sequence[_Row]) -> _Edges | None:
     return _Edges(0, 1, 2, 3, 0) if repeats and kind_of("", relations) == TEXT else None
 
 
-def _only_text(rows: Sequence[_Row], places: Sequence[int], names: Sequence[str]) -> int | None:
-    """Return the one of some columns that holds words, or None where none or several do."""
+def _filled(rows: Sequence[_Row], places: Sequence[int]) -> dict[int, list[str]]:
+    """Return those of some columns that hold anything, each with its cells."""
     columns = {place: [row.cells[place] for row in rows if len(row.cells) > place] for place in places}
-    found = [place for place, cells in columns.items() if any(cells) and kind_of(names[place], cells) == TEXT]
-    return found[0] if len(found) == 1 else None
+    return {place: cells for place, cells in columns.items() if any(cells)}
 
 
 def _headers(cells: Sequence[str]) -> list[str]:
