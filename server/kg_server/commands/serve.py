@@ -54,7 +54,7 @@ def serve(
             http_port=port,
         )
         if http is None:
-            # The thread that waits for standard input cannot be stopped, so Ctrl-C has to end the process by itself.
+            # A thread that waits for standard input cannot be stopped, so Ctrl-C has to end the process by itself.
             signal.signal(signal.SIGINT, signal.SIG_DFL)
         import anyio
 
