@@ -29,6 +29,8 @@ def masked(text: str) -> str:
 
 def base_url_problem(url: str) -> str | None:
     """Say why a URL cannot have paths appended, in words that show nothing of it; None where it can."""
+    if not url.lower().startswith(("http://", "https://")):
+        return "it must start with http:// or https://"
     if "?" in url or "#" in url:
         return "it must end before ? or #: what follows would be sent at a wrong place; give a key as the key"
     return None

@@ -32,6 +32,10 @@ class Unpackable(UnreadableBody):
     """A body is compressed in a way that cannot be undone."""
 
 
+class RedirectRefused(UnreadableBody):
+    """A redirect leads to another origin."""
+
+
 class _Unpacker(Protocol):
     @property
     def unconsumed_tail(self) -> bytes:
@@ -103,8 +107,19 @@ async def read_body(chunks: AsyncIterable[bytes], encoding: str, *, max_bytes: i
             received += part
 
 
+def stays_in_place(asked: httpx2.URL, target: httpx2.URL) -> bool:
+    """Say whether a redirect stays on host and port, or moves the host from http to https."""
+    if asked.host != target.host or target.scheme not in {"http", "https"} or target.userinfo:
+        return False
+    if asked.scheme == target.scheme:
+        return _port(asked) == _port(target)
+    return target.scheme == "https" and _port(asked) == 80 and _port(target) == 443
+
+
 class AnswerBounds:
-    """Bounds the body of every response of a client: an event hook, told before the body is read.
+    """Bounds the body of every response of a client, and keeps its requests at their origin.
+
+    It is an event hook, which is called before the body is read and before a redirect is followed.
 
     Args:
         timeout_s: The most seconds that the body of an answer may take.
@@ -119,14 +134,34 @@ class AnswerBounds:
         """Bound the body of a response.
 
         Raises:
+            RedirectRefused: It would have the request, with all that it holds, sent to another origin.
             Unpackable: It is packed in a way that is not known.
         """
+        if response.has_redirect_location:
+            _refuse_another_origin(response)
         encoding = response.headers.get("content-encoding", "")
         _unpacker(encoding)
         if isinstance(response.stream, httpx2.AsyncByteStream):
             response.headers.pop("content-encoding", None)
             slices = body_slices(response.stream, encoding, max_bytes=self._max_bytes)
             response.stream = _BoundedBody(response, response.stream, slices, time.monotonic() + self._timeout_s)
+
+
+def _refuse_another_origin(response: httpx2.Response) -> None:
+    try:
+        target = response.request.url.join(response.headers["location"])
+    except httpx2.InvalidURL as error:
+        raise RedirectRefused("it redirects to an address that cannot be read") from error
+    if not stays_in_place(response.request.url, target):
+        place = target.netloc.decode("ascii")
+        raise RedirectRefused(
+            f"it redirects to {target.scheme}://{place}, and redirects to another origin are not followed. "
+            "If that is the service, set its URL"
+        )
+
+
+def _port(url: httpx2.URL) -> int:
+    return url.port or (443 if url.scheme == "https" else 80)
 
 
 class _BoundedBody(httpx2.AsyncByteStream):

@@ -147,6 +147,8 @@ class JsonStream:
     def shown(self) -> str:
         """Return the beginning of what comes next, for a message."""
         self.peek()
+        if len(self._text) - self._at <= _SHOWN:
+            self._more()
         try:
             text = json.dumps(self._json.raw_decode(self._text, self._at)[0])
         except (ValueError, RecursionError):

@@ -19,6 +19,7 @@ other text is left as it is, whatever its script.
 import json
 import re
 from collections.abc import Iterable
+from functools import cache
 from typing import Final
 
 # What Python takes for printable although nothing is seen of it: fillers, and what selects a form of another character.
@@ -32,6 +33,8 @@ _FORM: Final = re.compile(
 )
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U(000[0-9A-Fa-f]{5}|0010[0-9A-Fa-f]{4})|([\\|\[>\"'nrt-]))")
 _UNIT: Final = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)|.", re.DOTALL)
+_COUNTED: Final = r"\A\d[\d,]*\+?: "
+"""What a list begins with that is longer than what is shown of it."""
 _LETTERS: Final = {"\n": "n", "\r": "r", "\t": "t"}
 _MARKS: Final = {letter: mark for mark, letter in _LETTERS.items()}
 
@@ -95,6 +98,27 @@ def in_quotes(text: str, most: int = 80) -> str:
     inside = shown_within(text, most)
     mark = '"' if "'" in inside and '"' not in inside else "'"
     return f"{mark}{inside.replace(mark, chr(92) + mark)}{mark}"
+
+
+def set_apart(name: str, marks: str) -> str:
+    """Return a name that is shown already; in quotation marks where it could pass for several, or for more than a name.
+
+    Args:
+        name: The name, without an id behind it.
+        marks: What separates names in its place: of `,;:<` those that do, with a blank behind them. Without any it
+            stands alone where a list could, and only must not look like one that begins with a count.
+    """
+    if _misleading(marks).search(name) is None:
+        return name
+    # What keeps a name from looking like a literal is no part of it.
+    inside = name[1:] if name.startswith('\\"') else name
+    return '"' + inside.replace('"', '\\"') + '"'
+
+
+@cache
+def _misleading(marks: str) -> re.Pattern[str]:
+    """Return what finds in a name what could be misread beside these separators."""
+    return re.compile(rf'{_COUNTED}|["\[\]→⇄]|…(?!\Z)|%\Z|[{marks}](?: |\Z)' if marks else _COUNTED)
 
 
 def visible_line(text: str) -> str:

@@ -8,11 +8,12 @@ from typing import Generic, TypeAlias, TypeVar
 
 import anyio
 
-from kg_adapters.errors import KGError
+from kg_adapters.errors import BackendError, KGError
 from kg_adapters.partial import note_partial, watching_completeness
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+T = TypeVar("T")
 
 Question: TypeAlias = tuple[Hashable, ...]
 """What an answer is to, with what it is about at its end."""
@@ -131,11 +132,28 @@ async def each(
         return dict(await ask(()))
 
     async def load(missing: Sequence[Question]) -> Mapping[Question, Kept[V]]:
-        answers = await ask([keys[key] for key in missing])
+        asked = [keys[key] for key in missing]
+        answers = await ask(asked)
+        if not set(asked).issuperset(answers):
+            raise BackendError("The graph's adapter answered what nobody asked. Report this as a bug in it.")
         return {key: Kept(answers.get(keys[key])) for key in missing}
 
     found = await cache.get(list(keys), load)
     return {keys[key]: kept.value for key, kept in found.items() if kept.value is not None}
+
+
+def checked(answer: object, kind: type[T]) -> T:
+    """Return an answer that is of its kind, so that what an adapter does wrong is not cached.
+
+    Raises:
+        BackendError: It is not.
+    """
+    if not isinstance(answer, kind):
+        raise BackendError(
+            f"The graph's adapter answered {type(answer).__name__} instead of {kind.__name__}. "
+            "Report this as a bug in it."
+        )
+    return answer
 
 
 async def one(cache: AnswerCache[Question, V], question: Question, ask: Callable[[], Awaitable[V]]) -> V:

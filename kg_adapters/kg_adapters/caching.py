@@ -5,9 +5,9 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
-from kg_adapters.answer_cache import AnswerCache, Kept, Question, each, one
+from kg_adapters.answer_cache import AnswerCache, Kept, Question, checked, each, one
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import (
     Candidate,
@@ -38,6 +38,8 @@ from kg_adapters.set_requests import Computed, SetRequest
 from kg_adapters.surroundings import Around, SupportsSurroundings, Surroundings, parts_of, surroundings_of
 from kg_adapters.terms import Fact, Iri, Node
 from kg_adapters.vectors import SupportsVectors
+
+T = TypeVar("T")
 
 MAX_ENTRIES: Final = 20_000
 EXPIRY_S: Final = 600.0
@@ -149,18 +151,20 @@ class CachingAdapter:
 
     async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:
         async def ask() -> tuple[Candidate, ...]:
-            return tuple(await self._adapter.search(text, limit=limit, type=type))
+            found = await self._adapter.search(text, limit=limit, type=type)
+            return tuple(checked(each, Candidate) for each in found)
 
         return await one(self._found, (text, limit, type), ask)
 
     async def find_relations(self, text: str, *, limit: int) -> Sequence[RelationCandidate]:
         async def ask() -> tuple[RelationCandidate, ...]:
-            return tuple(await self._adapter.find_relations(text, limit=limit))
+            found = await self._adapter.find_relations(text, limit=limit)
+            return tuple(checked(each, RelationCandidate) for each in found)
 
         return await one(self._relations, (text, limit), ask)
 
     async def schema(self) -> GraphSchema:
-        return await one(self._schemas, (), self._adapter.schema)
+        return await one(self._schemas, (), partial(_asked, GraphSchema, self._adapter.schema))
 
     async def profile(self) -> GraphProfile:
         # An adapter that takes long to learn it knows more of it every time.
@@ -193,19 +197,24 @@ class CachingAdapter:
             )
 
 
+async def _asked(kind: type[T], ask: Callable[[], Awaitable[object]]) -> T:
+    return checked(await ask(), kind)
+
+
 async def _paths(kept: AnswerCache[Question, PathsFound], adapter: SupportsPaths, request: PathRequest) -> PathsFound:
-    return await one(kept, (request,), lambda: adapter.paths(request))
+    return await one(kept, (request,), partial(_asked, PathsFound, partial(adapter.paths, request)))
 
 
 async def _compute(kept: AnswerCache[Question, Computed], adapter: SupportsSets, request: SetRequest) -> Computed:
-    return await one(kept, (request,), lambda: adapter.compute(request))
+    return await one(kept, (request,), partial(_asked, Computed, partial(adapter.compute, request)))
 
 
 async def _select(
     kept: AnswerCache[Question, SparqlAnswer], adapter: SupportsSparql, query: str, *, timeout_s: float, max_rows: int
 ) -> SparqlAnswer:
     question = (query, timeout_s, max_rows)
-    return await one(kept, question, lambda: adapter.select(query, timeout_s=timeout_s, max_rows=max_rows))
+    ask = partial(adapter.select, query, timeout_s=timeout_s, max_rows=max_rows)
+    return await one(kept, question, partial(_asked, SparqlAnswer, ask))
 
 
 async def _surroundings(

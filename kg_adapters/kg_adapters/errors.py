@@ -7,6 +7,8 @@ KGError
 ├── UnknownRelation       no triple of the graph has this relation
 ├── Unsupported           this graph cannot do what was asked, and never will
 ├── InvalidSource         a file or store that was to be read is not what it should be
+│   ├── GraphReplaced     another graph took its place while it was asked
+│   └── StoreDamaged      a file of a store is not what the import wrote
 └── BackendError          the graph itself failed
     ├── BackendTimeout    it did not answer in time
     └── BackendUnavailable  it cannot be reached at all
@@ -102,6 +104,10 @@ class InvalidSource(KGError):
     """A file or store that was to be read is damaged, of another version or not what its name says."""
 
 
+class StoreDamaged(InvalidSource):
+    """A file of a store is not what the import wrote."""
+
+
 class GraphReplaced(InvalidSource):
     """Another graph took the place of the one that was asked, before it had said everything.
 
@@ -127,6 +133,17 @@ class ModelUnavailable(BackendUnavailable):
 
 class ModelBusy(ModelUnavailable):
     """What compares meanings has more to do than it can in time."""
+
+
+def causes(error: BaseException) -> list[BaseException]:
+    """Return an error and everything that it came from, each once: causes, contexts and members of groups."""
+    found = [error]
+    for each in found:
+        members: tuple[object, ...] = getattr(each, "exceptions", ())
+        for other in (each.__cause__, each.__context__, *members):
+            if isinstance(other, BaseException) and not any(other is known for known in found):
+                found.append(other)
+    return found
 
 
 def _unknown(kind: str, asked: str, suggestions: Sequence[str], hint: str) -> str:

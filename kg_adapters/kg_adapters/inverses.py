@@ -1,5 +1,6 @@
 """Which relations say the same in opposite directions: declared by the graph, or found by what it stores both ways."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -74,25 +75,26 @@ def _unambiguous(declared: Iterable[tuple[Iri, Iri]]) -> set[tuple[Iri, Iri]]:
 
 def _found(counts: PairCounts) -> list[tuple[Iri, Iri]]:
     """Return the pairs that are stored both ways often enough, the most certain first."""
+    rivals = defaultdict[Iri, list[Iri]](list)
+    for one, other in counts.back:
+        rivals[one].append(other)
     certain = [
         (-min(counts.share(one, other), counts.share(other, one)), one, other)
         for (one, other), both in counts.back.items()
         if one <= other
         and both >= MIN_PAIRS
         and min(counts.share(one, other), counts.share(other, one)) >= MIN_SHARE
-        and not _splits(counts, one, other)
-        and not _splits(counts, other, one)
+        and not _splits(counts, one, other, rivals[other])
+        and not _splits(counts, other, one, rivals[one])
     ]
     return [(one, other) for _, one, other in sorted(certain)]
 
 
-def _splits(counts: PairCounts, one: Iri, other: Iri) -> bool:
+def _splits(counts: PairCounts, one: Iri, other: Iri, rivals: Iterable[Iri]) -> bool:
     """Say whether a third relation covers another part of what `other` says, so that it is wider than `one`."""
-    if one == other:
-        return False
-    rivals = (rival for wide, rival in counts.back if wide == other and rival not in (one, other))
-    return any(
-        counts.share(rival, other) >= MIN_SHARE
+    return one != other and any(
+        rival not in (one, other)
+        and counts.share(rival, other) >= MIN_SHARE
         and counts.share(other, rival) >= _SPLIT
         and counts.along.get((one, rival), 0) <= _APART * counts.stored[rival]
         for rival in rivals

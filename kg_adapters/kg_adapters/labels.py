@@ -22,7 +22,7 @@ def language_tag(text: str) -> str:
         ValueError: It does not have the form of BCP 47: letters, then parts of letters and digits behind hyphens.
     """
     if _LANGUAGE_TAG.fullmatch(text) is None:
-        raise ValueError(f"{text[:40]!r} is not a language tag; write them like en, pt-BR or zh-Hans")
+        raise ValueError("a language tag must be written like en, pt-BR or zh-Hans")
     return text
 
 
@@ -109,4 +109,4 @@ class Vocabulary:
         return None
 
     def _preference(self, text: Literal) -> tuple[int, str, str]:
-        return self.rank(text.language), text.language or "", text.value
+        return self.rank(text.language), (text.language or "").lower(), text.value

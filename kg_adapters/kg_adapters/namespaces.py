@@ -8,7 +8,7 @@ from itertools import chain, count
 from typing import Final
 from urllib.parse import unquote
 
-from kg_adapters.prefixes import SCHEMES, WELL_KNOWN, WIKIDATA, Prefixes, is_prefix
+from kg_adapters.prefixes import SCHEMES, USUAL, WELL_KNOWN, WIKIDATA, Prefixes, is_prefix
 
 _MOST_MADE: Final = 20
 _FEWEST_IRIS: Final = 2
@@ -33,7 +33,8 @@ def prefixes_in_use(iris: Sequence[str], declared: Mapping[str, str]) -> Prefixe
     for prefix, namespace in chain.from_iterable(offer.items() for offer in offers):
         taken = prefix in namespaces or namespace in namespaces.values()
         usable = is_prefix(prefix) and prefix not in SCHEMES and namespace != ""
-        if usable and not taken and _occurs(iris, namespace):
+        lies = prefix in USUAL and namespace != WELL_KNOWN[prefix]
+        if usable and not lies and not taken and _occurs(iris, namespace):
             namespaces[prefix] = namespace
     namespaces |= _made(iris, namespaces)
     return Prefixes(namespaces, WIKIDATA.entities, WIKIDATA.relations) if wikidata else Prefixes(namespaces)

@@ -1,10 +1,30 @@
-"""Answers that an engine cut for lack of time: the next one may be whole, so nobody should keep them."""
+"""The deadline of the call that is under way, and answers that it cut: the next may be whole, so none is cached."""
 
+import math
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
+
+import anyio
+
+RETRY_S: Final = 10.0
+"""After how many seconds at most what failed is asked for again."""
+
+_SPARE_S: Final = 0.1
+_SPARE_SHARE: Final = 0.05
+
+
+def time_left_s(at_most_s: float) -> float:
+    """Return how many seconds a step may take: so many, or what is left of the call, less a little to answer in."""
+    left_s = anyio.current_effective_deadline() - anyio.current_time()
+    if left_s >= at_most_s + _SPARE_S:
+        return at_most_s
+    if left_s <= 0.0:  # Of what is cancelled, minus infinity.
+        return 0.0
+    left_s -= min(_SPARE_S, _SPARE_SHARE * left_s)
+    return min(at_most_s, math.floor(left_s * 100) / 100)
 
 
 @dataclass(slots=True)
@@ -13,9 +33,11 @@ class Completeness:
 
     Attributes:
         partial: Whether one of them was cut.
+        lacking: What an answer lacks for it, in full sentences.
     """
 
     partial: bool = False
+    lacking: list[str] = field(default_factory=list[str])
 
 
 _WATCHING: Final[ContextVar[tuple[Completeness, ...]]] = ContextVar("_WATCHING", default=())
@@ -32,7 +54,14 @@ def watching_completeness() -> Generator[Completeness]:
         _WATCHING.reset(token)
 
 
-def note_partial() -> None:
-    """Say that an answer is a part of what it would have been with more time."""
+def lacking() -> str:
+    """Return what the answer to the call that is under way lacks, in full sentences."""
+    return " ".join(_WATCHING.get()[0].lacking) if _WATCHING.get() else ""
+
+
+def note_partial(lacking: str = "") -> None:
+    """Record that an answer is a part of what it would have been with more time, and perhaps what it lacks."""
     for seen in _WATCHING.get():
         seen.partial = True
+        if lacking and lacking not in seen.lacking:
+            seen.lacking.append(lacking)

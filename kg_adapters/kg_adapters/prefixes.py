@@ -173,6 +173,9 @@ WELL_KNOWN: Final[Mapping[str, str]] = {
     "fb": "http://rdf.freebase.com/ns/",
 }
 
+USUAL: Final = frozenset({"owl", "rdf", "rdfs", "skos", "xsd"})
+"""Prefixes that readers know without being told, so that a graph cannot give them another meaning."""
+
 WIKIDATA: Final = Prefixes(
     namespaces={
         "wd": "http://www.wikidata.org/entity/",

@@ -15,6 +15,8 @@ MAX_PROPERTIES: Final = 400
 MAX_RELATIONS: Final = 10_000
 """The same of the whole graph."""
 MAX_TARGETS: Final = 3
+MAX_DATATYPES: Final = 100
+"""The most datatypes that are listed of one property of a class."""
 VALUE_KINDS: Final[tuple[ValueKind, ...]] = ("date", "number", "boolean", "coordinates", "text")
 COMPARED: Final[tuple[ValueKind, ...]] = ("date", "number")
 """The kinds of values that have a least and a greatest one."""
@@ -36,8 +38,9 @@ NO_UNITS: Final = (XSD, RDF_LANG_STRING.value.removesuffix("langString"), _COORD
 class ValueRange:
     """The values of a property: their datatypes, the most frequent first, and the least and greatest that compare.
 
-    Where no datatype of XML Schema has such values, these are quantities in the most frequent unit (`is_unit`), their
-    datatype. `unit` is what the label of the property says in its last brackets, as in `length (km)`.
+    At most `MAX_DATATYPES` are listed. Where no datatype of XML Schema has such values, these are quantities in the
+    most frequent unit (`is_unit`), their datatype. `unit` is what the label of the property says in its last brackets,
+    as in `length (km)`.
     """
 
     datatypes: tuple[Iri, ...]
@@ -196,6 +199,9 @@ class GraphProfile:
         values: The kinds of values, in the order of `VALUE_KINDS`; names and descriptions are none.
         complete: Whether every class with instances is listed.
         sampled: Whether inverses and values were counted over a part of the graph only.
+        approximate: Whether the graph is too dense to count everything: of entities of very many classes only the
+            rarest count as targets, of the superclasses of a class only the nearest, and pairs of entities with very
+            many relations are left out of the search for inverses.
     """
 
     everything: ClassProfile
@@ -204,6 +210,7 @@ class GraphProfile:
     values: tuple[ValueCount, ...]
     complete: bool = True
     sampled: bool = False
+    approximate: bool = False
     _classes: dict[Node | None, ClassProfile] = field(init=False, repr=False, compare=False)
     _inverses: dict[Iri, InverseRelations] = field(init=False, repr=False, compare=False)
 

@@ -173,5 +173,5 @@ def _far_end(entity: Node, fact: Fact) -> tuple[str, ...]:
     return literal_key(far) if isinstance(far, Literal) else (node_key(far),)
 
 
-def _feature_order(feature: Feature) -> tuple[Iri, str, str, Iri]:
-    return feature.relation, feature.value.value, feature.value.language or "", feature.value.datatype
+def _feature_order(feature: Feature) -> tuple[Iri, tuple[str, str, str]]:
+    return feature.relation, literal_key(feature.value)

@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 from urllib.parse import unquote
 
 from kg_adapters.labels import Vocabulary
+from kg_adapters.local.building.profiling import profile_of_index
 from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.sets.answers import LocalSets
 from kg_adapters.local.sets.gathered import index_of, sets_over
@@ -14,7 +15,6 @@ from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema,
 from kg_adapters.name_index import Name
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.profile import GraphProfile
-from kg_adapters.profiling import profile_of
 from kg_adapters.rdflib_terms import RdflibStatements, Statement
 from kg_adapters.relation_index import RelationName, own_name
 from kg_adapters.terms import Attribute, Iri, Literal, Node, Triple, node_key
@@ -83,8 +83,8 @@ class Survey:
 
     @cached_property
     def profile(self) -> GraphProfile:
-        """The profile of the graph, for which it is read once more."""
-        return profile_of(self._statements.distinct(), self._vocabulary, entities=self._entities(), label=self._label)
+        """What kinds of facts there are, counted over the index."""
+        return profile_of_index(self.index, self._vocabulary)
 
     def schema(self, prefixes: Prefixes) -> GraphSchema:
         """Return the definition of the graph."""

@@ -17,7 +17,9 @@ __all__ = [
     "WIKIDATA",
     "AdapterFactory",
     "OpenOptions",
+    "hidden_path",
     "open_graph",
+    "path_of",
     "require_graph",
 ]
 
@@ -36,7 +38,7 @@ async def open_graph(name: str, options: OpenOptions) -> KGAdapter:
     """Open the graph called `name`.
 
     It is `sample`, `sample:world`, a file, a folder, a store, the URL of a SPARQL endpoint, `wikidata`, `wikidata:URL`
-    for a mirror of it, or `SCHEME:REST` of an installed adapter.
+    for a mirror of it, or `SCHEME:REST` of an installed adapter. See `path_of` for paths that are called like graphs.
 
     Raises:
         InvalidRequest: The name is none of these.
@@ -57,12 +59,36 @@ def require_graph(name: str) -> None:
     _point(name)
 
 
+def path_of(name: str) -> Path | None:
+    """Return the path that a name stands for, or None where it stands for another graph or for nothing.
+
+    Names of graphs come before paths: `wikidata` is Wikidata, and a folder called so is `./wikidata`.
+    """
+    return None if _is_name_of_graph(name) or not _exists(name) else Path(name)
+
+
+def hidden_path(name: str) -> Path | None:
+    """Return the path that has the same name as the graph that a name stands for, or None."""
+    return Path(name) if _is_name_of_graph(name) and _exists(name) else None
+
+
+def _is_name_of_graph(name: str) -> bool:
+    scheme, colon, _ = name.partition(":")
+    if name in SAMPLES or name.startswith(URLS) or scheme == WIKIDATA:
+        return True
+    return bool(colon) if scheme in _BUILT_IN else scheme in _installed()
+
+
+def _installed() -> Mapping[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+
+
 def _point(name: str) -> tuple[EntryPoint, str]:
     """Return the adapter that opens a graph of this name, and what it is to open."""
     scheme, rest = _read(name)
     if scheme in _BUILT_IN:
         return EntryPoint(scheme, _BUILT_IN[scheme], ENTRY_POINTS), rest
-    installed = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+    installed = _installed()
     if scheme not in installed:
         raise InvalidRequest(_expected(name, installed))
     return installed[scheme], rest
@@ -70,7 +96,7 @@ def _point(name: str) -> tuple[EntryPoint, str]:
 
 def _read(name: str) -> tuple[str, str]:
     """Return the name of an adapter, and what it is to open."""
-    if name in SAMPLES or _exists(name):
+    if name in SAMPLES or path_of(name) is not None:
         return LOCAL, name
     if name.startswith(URLS):
         return SPARQL, name
@@ -87,7 +113,10 @@ def _remembering(graph: KGAdapter, kept_s: float) -> KGAdapter:
 def _exists(name: str) -> bool:
     if not 0 < len(name) <= _LONGEST_NAME or "\0" in name:
         return False
-    return Path(name).exists() or _was_moved_aside(Path(name))
+    try:
+        return Path(name).exists() or _was_moved_aside(Path(name))
+    except OSError:  # a part of it is too long
+        return False
 
 
 def _was_moved_aside(path: Path) -> bool:

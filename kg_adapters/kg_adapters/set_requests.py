@@ -206,6 +206,7 @@ class Computed:
         measured: How many members a sum, mean, least or greatest is of; they may have more values than they are.
         witnesses: The facts that show the first results: members, rows, of a group a member that is in it, of shared
             terms those of each set, of the least and the greatest a member that has it, of a sum or mean any members.
+        without_witnesses: Why there are no such facts, where the graph did not give them; empty otherwise.
     """
 
     count: Count
@@ -217,6 +218,7 @@ class Computed:
     without: Count = NONE
     measured: Count = NONE
     witnesses: tuple[Witness, ...] = ()
+    without_witnesses: str = ""
 
 
 def term_key(term: Term) -> tuple[bool, str, str, str]:

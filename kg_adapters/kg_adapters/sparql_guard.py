@@ -238,8 +238,8 @@ def _named(tree: Tree, scope: _Scope) -> tuple[Iri, ...]:
 
 
 def _absolute(base: str, reference: str) -> str:
-    # urljoin drops an empty fragment, which a namespace needs.
-    return urljoin(base, reference) + ("#" if reference.endswith("#") else "")
+    # urljoin may drop an empty fragment, which a namespace needs.
+    return urljoin(base, reference).removesuffix("#") + ("#" if reference.endswith("#") else "")
 
 
 def _iri(text: str) -> Iri | None:

@@ -70,13 +70,22 @@ XSD_STRING: Final = Iri(XSD + "string")
 RDF_LANG_STRING: Final = Iri("http://www.w3.org/1999/02/22-rdf-syntax-ns#langString")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Literal:
-    """A value: text with a datatype, and a language tag where the datatype is `rdf:langString`."""
+    """A value: text with a datatype, and a language tag where the datatype is `rdf:langString`.
+
+    Language tags are kept as written and compared without regard to case, as RDF 1.1 (section 3.3) has it.
+    """
 
     value: str
     datatype: Iri = XSD_STRING
     language: str | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return literal_key(self) == literal_key(other) if isinstance(other, Literal) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(literal_key(self))
 
     def __str__(self) -> str:
         return self.value
@@ -118,5 +127,5 @@ def node_from_key(key: str) -> Node:
 
 
 def literal_key(literal: Literal) -> tuple[str, str, str]:
-    """Return what orders literals: their text, then their language (none first), then their datatype."""
-    return literal.value, literal.language or "", literal.datatype.value
+    """Return what tells and orders literals: their text, then their language (none first), then their datatype."""
+    return literal.value, (literal.language or "").lower(), literal.datatype.value

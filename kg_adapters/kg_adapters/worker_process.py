@@ -29,13 +29,16 @@ def answer_lines(reply: Callable[[bytes], bytes]) -> None:
 
 
 def limit_memory(more_bytes: int) -> None:
-    """Let this process take only so much more address space, and leave no core file; Linux only."""
+    """Let this process take at most so much more address space, and leave no core file; Linux only."""
     if sys.platform != "linux":
         return
     import resource  # noqa: PLC0415 - Windows has none
 
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     most = pages * resource.getpagesize() + more_bytes
+    allowed = resource.getrlimit(resource.RLIMIT_AS)[1]
+    if allowed != resource.RLIM_INFINITY:
+        most = min(most, allowed)
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 

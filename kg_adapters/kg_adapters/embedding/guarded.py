@@ -7,10 +7,10 @@ import anyio
 
 from kg_adapters.embedding.protocol import Embedder, Vectors
 from kg_adapters.errors import BackendError, ModelUnavailable
+from kg_adapters.partial import RETRY_S
 from kg_adapters.sparql.breaker import CircuitBreaker
 from kg_adapters.sparql.timing import Timing
 
-PAUSE_S: Final = 30.0
 _WHO: Final = "The embedding service"
 
 
@@ -27,7 +27,7 @@ class GuardedEmbedder:
     """
 
     def __init__(
-        self, embedder: Embedder, *, timeout_s: float, pause_s: float = PAUSE_S, timing: Timing | None = None
+        self, embedder: Embedder, *, timeout_s: float, pause_s: float = RETRY_S, timing: Timing | None = None
     ) -> None:
         self._embedder = embedder
         self._timeout_s = timeout_s

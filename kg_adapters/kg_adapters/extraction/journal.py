@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.extraction.records import Answer, Plan, Request
+from kg_boundary.regular_files import read_regular
 from kg_boundary.shown import in_quotes
 
 _PLAN: Final = "plan"
@@ -111,7 +112,7 @@ class Journal:
 
     def _read(self, name: str, kind: type[R]) -> R | None:
         try:
-            return kind.model_validate_json((self.folder / f"{name}.json").read_bytes())
+            return kind.model_validate_json(read_regular(self.folder / f"{name}.json"))
         except (OSError, ValidationError):
             return None
 

@@ -16,6 +16,7 @@ from kg_adapters.local.store import SourceFile
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node, node_key
 from kg_boundary.json_stream import BrokenJson, Json, JsonStream
+from kg_boundary.regular_files import read_regular
 from kg_boundary.shown import in_quotes
 
 FIELDS: Final = ("entity", "entities", "topic", "topic_entity", "qid_topic_entity")
@@ -48,7 +49,7 @@ def read_entities(file: Path) -> tuple[bytes, SourceFile]:
         InvalidSource: It cannot be read.
     """
     try:
-        content = file.read_bytes()
+        content = read_regular(file)
     except OSError as error:
         raise InvalidSource(f"{file} cannot be read: {error.strerror or error}. It names the entities.") from error
     name = file.name.encode(errors="replace").decode()

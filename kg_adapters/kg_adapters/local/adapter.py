@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from kg_adapters.surroundings import Surroundings
 
 _MAX_TYPES: Final = 100
+_MOST_ON_LOOP: Final = 2_000
+"""The labels of more terms are read in a thread."""
 
 
 class LocalAdapter:
@@ -114,7 +116,9 @@ class LocalAdapter:
 
     @intact
     async def labels(self, terms: Collection[Node]) -> Mapping[Node, str]:
-        return self._dictionary.labels_of(terms)
+        if len(terms) <= _MOST_ON_LOOP:
+            return self._dictionary.labels_of(terms)
+        return await anyio.to_thread.run_sync(self._dictionary.labels_of, terms)
 
     @intact
     async def describe(self, terms: Collection[Node]) -> Mapping[Node, Description]:
@@ -179,6 +183,8 @@ class LocalAdapter:
 
     @intact
     async def surroundings(self, request: SurroundingsRequest) -> "Surroundings":
+        if "_aliases" not in vars(self):
+            await anyio.to_thread.run_sync(lambda: self._aliases)
         from kg_adapters.local.surroundings import surroundings_in_index
 
         told = telling(self.store)
@@ -206,14 +212,16 @@ class LocalAdapter:
 
     @intact
     async def paths(self, request: PathRequest) -> PathsFound:
-        from kg_adapters.local.paths.search import find_paths_in_index
+        def find() -> PathsFound:
+            from kg_adapters.local.paths.search import find_paths_in_index
 
-        about = self._index, request, self.vocabulary.unwalked
-        return await anyio.to_thread.run_sync(find_paths_in_index, *about, abandon_on_cancel=True)
+            return find_paths_in_index(self._index, request, self.vocabulary.unwalked)
+
+        return await anyio.to_thread.run_sync(find, abandon_on_cancel=True)
 
     @intact
     async def compute(self, request: "SetRequest") -> "Computed":
-        return await anyio.to_thread.run_sync(self._sets.compute, request, abandon_on_cancel=True)
+        return await anyio.to_thread.run_sync(lambda: self._sets.compute(request), abandon_on_cancel=True)
 
     @intact
     async def select(self, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:

@@ -1,8 +1,9 @@
 """The arrays of a store as they are opened: small ones read into memory, large ones mapped and watched.
 
 A file that is cut off while it is mapped ends the process that reads beyond its end (SIGBUS), which no Python code can
-catch. So what is small is copied, and of what is mapped the size is looked at before each use, half a microsecond a
-file. Between that look and the reading a file may still be cut off; only the copies are safe from that.
+catch. So small files are copied, and of mapped ones the size and the times of change are compared before each use, a
+microsecond a file; a file that changed is hashed again. Between that comparison and the reading a file may still
+change; only the copies are safe from that.
 """
 
 import math
@@ -12,13 +13,15 @@ import re
 import threading
 import weakref
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from kg_adapters.local.seal import Damage, SealedFile, open_handle, require_sealed
+from kg_adapters.local.seal import Damage, SealedFile, require_sealed
+from kg_boundary.regular_files import open_handle, read_regular
 
 COPIED_BYTES: Final = 32 << 20
 """How much of a folder is copied into memory, the smallest files first: reading it takes some 10 ms."""
@@ -32,6 +35,19 @@ _HEADER: Final = re.compile(
 _LONGEST_HEADER: Final = 4_096
 
 Number = TypeVar("Number", bound=np.generic)
+
+_State: TypeAlias = tuple[int, int, int]
+
+
+@dataclass(slots=True)
+class _Mapped:
+    """A mapped file: its open handle, and its size and times of change when its content was last known."""
+
+    path: str
+    handle: int
+    content: mmap.mmap
+    state: _State
+    sealed: SealedFile | None
 
 
 class ArrayFiles:
@@ -62,11 +78,11 @@ class ArrayFiles:
         if sealed is not None:
             self._sealed = {file.path: file for file in sealed if file.path.startswith(f"{folder}/")}
             self._copied = frozenset(_smallest(self._sealed.values(), copied_bytes))
-        self._maps: list[tuple[str, mmap.mmap, int]] = []
+        self._maps: list[_Mapped] = []
         self._unchecked: list[tuple[SealedFile, int | bytes]] = []
         self._checking = threading.Lock()
         self._problem: Damage | None = None
-        weakref.finalize(self, _close, self._unchecked)
+        weakref.finalize(self, _close, self._maps)
 
     @property
     def mapped(self) -> bool:
@@ -113,43 +129,55 @@ class ArrayFiles:
                 self._problem = problem
                 raise
             finally:
-                _close(self._unchecked)
+                self._unchecked.clear()
+
+    @property
+    def changed(self) -> bool:
+        """Whether a mapped file was written to since its content was last known."""
+        return any(_state(file.handle) != file.state for file in self._maps)
 
     def require_whole(self) -> None:
-        """Make sure that no mapped file was cut off since it was opened.
+        """Make sure that the mapped files still hold what they held; what was written to is hashed again.
 
         Raises:
-            Damage: One was.
+            Damage: One was cut off, or has another content.
         """
-        for path, mapped, size in self._maps:
-            if mapped.size() < size:
-                raise Damage(f"{path} was cut off to {mapped.size():,} bytes while it was open")
+        for file in self._maps:
+            state = _state(file.handle)
+            if state == file.state:
+                continue
+            if state[0] < file.state[0]:
+                raise Damage(f"{file.path} was cut off to {state[0]:,} bytes while it was open")
+            if file.sealed is not None:
+                require_sealed([(file.sealed, file.handle)])
+            file.state = state
 
     def let_go(self) -> None:
         """Give back the memory that mapped files take because they were read; they are read again where needed."""
-        for _, mapped, _ in self._maps:
-            release(mapped)
+        for file in self._maps:
+            release(file.content)
 
     def _copy(self, path: str) -> bytes:
-        content = (self._store / path).read_bytes()
-        self._unchecked.append((self._seal(path), content))
+        sealed = self._seal(path)
+        content = read_regular(self._store / path, sealed.size)
+        self._unchecked.append((sealed, content))
         return content
 
     def _map(self, path: str, most: int | None = None) -> mmap.mmap | bytes:
+        sealed = None if self._sealed is None else self._seal(path)
         handle = open_handle(self._store / path)
+        state = _state(handle)
+        if not state[0]:
+            os.close(handle)
+            self._unchecked.extend(() if sealed is None else [(sealed, b"")])
+            return b""
         try:
-            size = os.fstat(handle).st_size
-            content = mmap.mmap(handle, min(most or size, size), access=mmap.ACCESS_READ) if size else b""
-            sealed = None if self._sealed is None else self._seal(path)
+            content = mmap.mmap(handle, min(most or state[0], state[0]), access=mmap.ACCESS_READ)
         except ValueError as error:
             os.close(handle)
-            raise error if isinstance(error, Damage) else Damage(f"{path} was cut off while it was opened") from error
-        if isinstance(content, mmap.mmap):
-            self._maps.append((path, content, size))
-        if sealed is None:
-            os.close(handle)
-        else:
-            self._unchecked.append((sealed, handle))
+            raise Damage(f"{path} was cut off while it was opened") from error
+        self._maps.append(_Mapped(path, handle, content, state, sealed))
+        self._unchecked.extend(() if sealed is None else [(sealed, handle)])
         return content
 
     def _seal(self, path: str) -> SealedFile:
@@ -165,11 +193,14 @@ def release(mapped: mmap.mmap) -> None:
         mapped.madvise(mmap.MADV_DONTNEED)
 
 
-def _close(files: list[tuple[SealedFile, int | bytes]]) -> None:
+def _close(files: list[_Mapped]) -> None:
     while files:
-        _, content = files.pop()
-        if isinstance(content, int):
-            os.close(content)
+        os.close(files.pop().handle)
+
+
+def _state(handle: int) -> _State:
+    now = os.fstat(handle)
+    return now.st_size, now.st_mtime_ns, now.st_ctime_ns
 
 
 def _smallest(files: Iterable[SealedFile], room: int) -> Iterable[str]:

@@ -16,11 +16,12 @@ from kg_adapters.errors import InvalidSource
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.reading.sources import Source, gather_sources, look
 from kg_adapters.local.seal import file_sha256
-from kg_adapters.local.store import FORMAT, LocalStore, is_store, open_store
+from kg_adapters.local.store import FORMAT, STORE_FILE, LocalStore, is_store, open_store, store_stamp
 from kg_adapters.local.swap import exclusively, replacing
 from kg_adapters.open_options import SAMPLE
 from kg_adapters.progress import OnProgress, Progress, ignore_progress
 from kg_boundary.private_files import private_folder, write_private
+from kg_boundary.regular_files import read_regular
 
 _KEY_LENGTH: Final = 16
 
@@ -82,6 +83,16 @@ def open_earlier(paths: Sequence[Path], cache_folder: Path, options: ImportOptio
     return store
 
 
+def discard(store: LocalStore) -> None:
+    """Make a damaged store of the cache count as missing, so that opening its sources makes it again.
+
+    Raises:
+        OSError: The cache cannot be written to.
+    """
+    if store_stamp(store.folder) == store.stamp:
+        (store.folder / STORE_FILE).unlink(missing_ok=True)
+
+
 def sample_file(name: str) -> str:
     """Return the name of the archive that holds one of the graphs that are shipped with the package."""
     return f"{name.replace(':', '-')}.zip"
@@ -140,7 +151,7 @@ def _look(sources: Sequence[Source]) -> _Seen:
 
 def _fresh(folder: Path, sources: Sequence[Source]) -> LocalStore | None:
     try:
-        seen = _Seen.model_validate_json(_seen_file(folder).read_bytes())
+        seen = _Seen.model_validate_json(read_regular(_seen_file(folder)))
     except (OSError, ValidationError):
         return None
     return _opened(folder) if seen == _look(sources) else None

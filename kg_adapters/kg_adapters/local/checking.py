@@ -9,7 +9,7 @@ from kg_adapters.local.seal import Damage
 
 
 class IndexCheck:
-    """Compares an index with its seal, and its numbers with each other, once; later only sizes are looked at.
+    """Compares an index with its seal, and its numbers with each other, once; later only what was written to.
 
     Args:
         index: The index.
@@ -21,10 +21,15 @@ class IndexCheck:
         self._files = files
         self._running = threading.Lock()
         self._problem: Damage | None = None
-        self.done = False
+        self._done = False
+
+    @property
+    def due(self) -> bool:
+        """Whether something is to be checked before the index is used; a microsecond for each mapped file."""
+        return not self._done or self._files.changed
 
     def run(self) -> None:
-        """Check what was not checked yet; this may read all of the index, so call it in a thread.
+        """Check what was not checked yet, or was written to; this may read all of the index, so call it in a thread.
 
         Raises:
             Damage: A file is not what the import wrote, now or when this was called before.
@@ -32,20 +37,12 @@ class IndexCheck:
         with self._running:
             if self._problem is not None:
                 raise self._problem
-            if self.done:
-                return
             try:
-                self._files.check()
-                check_index(self._index)
+                if not self._done:
+                    self._files.check()
+                    check_index(self._index)
+                self._files.require_whole()
             except Damage as problem:
                 self._problem = problem
                 raise
-            self.done = True
-
-    def require_whole(self) -> None:
-        """Make sure that no file of the index was cut off since it was opened; half a microsecond for each mapped one.
-
-        Raises:
-            Damage: One was.
-        """
-        self._files.require_whole()
+            self._done = True

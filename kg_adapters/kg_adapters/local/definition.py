@@ -9,7 +9,6 @@ from kg_adapters.local.profile_file import FILE as PROFILE_FILE
 from kg_adapters.local.profile_file import read_profile
 from kg_adapters.local.schema_file import FILE as SCHEMA_FILE
 from kg_adapters.local.schema_file import read_schema
-from kg_adapters.local.seal import Damage
 from kg_adapters.local.store import LocalStore
 from kg_adapters.models import GraphSchema
 from kg_adapters.profile import GraphProfile
@@ -43,10 +42,7 @@ class StoreDefinition:
 
     async def _read(self, file: str, parse: Callable[[bytes], T]) -> T:
         def read() -> T:
-            try:
+            with self._store.reading(file):
                 return parse(self._store.read(file))
-            except (OSError, Damage) as error:
-                self._store.require_current()
-                raise error if isinstance(error, Damage) else Damage(f"{file} cannot be read") from error
 
         return await anyio.to_thread.run_sync(read)

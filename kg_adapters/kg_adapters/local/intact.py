@@ -53,7 +53,8 @@ def telling(store: LocalStore) -> "Telling":
             try:
                 # One look serves the look-ups that follow at once, hundreds in an answer.
                 if (now := time.monotonic()) - looked_s > _ONE_LOOK_S:
-                    store.check.require_whole()
+                    if store.check.due:
+                        store.check.run()
                     looked_s = now
                 return make(place)
             except Damage as problem:
@@ -68,9 +69,8 @@ def _checked(method: Callable[Concatenate[S, P], Awaitable[R]]) -> Callable[Conc
     async def answer(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
         check = self.store.check
         try:
-            if not check.done:
+            if check.due:
                 await anyio.to_thread.run_sync(check.run, abandon_on_cancel=True)
-            check.require_whole()
             return await method(self, *args, **kwargs)
         except Damage as problem:
             raise self.store.damaged(problem) from problem

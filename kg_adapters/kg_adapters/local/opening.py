@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from anyio import to_thread
 
 from kg_adapters.open_options import SAMPLES, OpenOptions
+from kg_adapters.progress import ignore_progress
 from kg_adapters.protocol import KGAdapter
 
 if TYPE_CHECKING:
@@ -26,7 +27,19 @@ async def open_local(rest: str, options: OpenOptions) -> KGAdapter:
 def _open(name: str, options: OpenOptions) -> KGAdapter:
     from kg_adapters.local.reloading import ReloadingAdapter  # noqa: PLC0415 - heavy, and importing kg_adapters is cheap
 
-    return ReloadingAdapter(_store(name, options), options.sparql, prepares=options.prepares_sparql)
+    store = _store(name, options)
+    cached = options.imports and store.folder != Path(name)
+    again = partial(_again, name, options) if cached else None
+    return ReloadingAdapter(store, options.sparql, prepares=options.prepares_sparql, again=again)
+
+
+def _again(name: str, options: OpenOptions, store: "LocalStore") -> None:
+    """Make a damaged store of the cache again from what it was made of."""
+    from kg_adapters.local.cache import discard  # noqa: PLC0415 - see above
+
+    discard(store)
+    # Whoever watched the first import has gone.
+    _store(name, replace(options, progress=ignore_progress))
 
 
 def _store(name: str, options: OpenOptions) -> "LocalStore":

@@ -54,6 +54,7 @@ class _ProfileFile(_Row):
     values: tuple[tuple[ValueKind, int], ...]
     complete: bool
     sampled: bool = False
+    approximate: bool = False
 
 
 def write_profile(folder: Path, profile: GraphProfile) -> None:
@@ -103,6 +104,7 @@ class _Writer:
             values=tuple((each.kind, each.values) for each in profile.values),
             complete=profile.complete,
             sampled=profile.sampled,
+            approximate=profile.approximate,
         )
 
     def _number(self, node: Node) -> int:
@@ -156,6 +158,7 @@ class _Reader:
             values=tuple(ValueCount(kind, values) for kind, values in file.values),
             complete=file.complete,
             sampled=file.sampled,
+            approximate=file.approximate,
         )
 
     def _iri(self, number: int) -> Iri:

@@ -2,17 +2,18 @@
 # ruff: noqa: D102 - what an adapter's methods do is documented on the protocol
 
 import logging
+import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import anyio
 import anyio.to_thread
 
-from kg_adapters.errors import GraphReplaced, InvalidSource
+from kg_adapters.errors import GraphReplaced, InvalidSource, StoreDamaged
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.forwarding import ForwardingAdapter, LocalGraph
@@ -23,6 +24,9 @@ from kg_adapters.prefixes import Prefixes
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
+
+_MAX_REPAIRS: Final = 3
+"""How often one server makes a damaged copy again: a disk that goes on failing is its owner's to mend."""
 
 
 class _Opened:
@@ -45,9 +49,20 @@ class ReloadingAdapter(ForwardingAdapter):
         store: The store as it was opened.
         sparql: How many queries run and wait, and with how much memory.
         prepares: Whether what SPARQL needs is made before anybody asks, as by `LocalAdapter`.
+        again: Makes a damaged store again in its folder, as for one in the cache; None where only its owner can.
     """
 
-    def __init__(self, store: LocalStore, sparql: SparqlLimits | None = None, *, prepares: bool = False) -> None:
+    def __init__(
+        self,
+        store: LocalStore,
+        sparql: SparqlLimits | None = None,
+        *,
+        prepares: bool = False,
+        again: Callable[[LocalStore], None] | None = None,
+    ) -> None:
+        self._again = again
+        self._repairing = threading.Lock()
+        self._repairs_left = _MAX_REPAIRS
         self._sparql = sparql
         self._prepares = prepares
         self._folder = store.folder
@@ -82,16 +97,40 @@ class ReloadingAdapter(ForwardingAdapter):
     async def ask(self, question: Callable[[LocalGraph], Awaitable[T]]) -> T:
         pinned = _pinned.get()
         if pinned is not None and pinned[0] is self:
-            return await question(pinned[1].graph)
+            return await self._answer(question)
         try:
             async with self.snapshot():
-                return await question(self._asked.graph)
+                return await self._answer(question)
         except GraphReplaced:
             async with self.snapshot(newest=True):
-                return await question(self._asked.graph)
+                return await self._answer(question)
 
     async def aclose(self) -> None:
         await self._current.graph.aclose()
+
+    async def _answer(self, question: Callable[[LocalGraph], Awaitable[T]]) -> T:
+        graph = self._asked.graph
+        try:
+            return await question(graph)
+        except StoreDamaged as damage:
+            if self._again is None:
+                raise
+            await anyio.to_thread.run_sync(self._repair, self._again, graph.store, damage, abandon_on_cancel=True)
+            raise GraphReplaced(f"{damage} It was made again: ask again.") from damage
+
+    def _repair(self, again: Callable[[LocalStore], None], store: LocalStore, damage: StoreDamaged) -> None:
+        if not self._repairs_left:
+            raise damage
+        if not self._repairing.acquire(blocking=False):
+            raise StoreDamaged(f"{damage} It is being made again now: ask again in a moment.")
+        try:
+            self._repairs_left -= 1
+            _log.warning("The copy in the cache is made again, because it is damaged: %s", damage)
+            again(store)
+        except OSError as error:
+            raise InvalidSource(f"{store.folder} is damaged and cannot be written to ({error.strerror}).") from error
+        finally:
+            self._repairing.release()
 
     @property
     def _asked(self) -> _Opened:

@@ -12,6 +12,8 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from kg_boundary.regular_files import open_handle, open_regular, read_regular
+
 SEAL_FILE: Final = "kg-sextant.json"
 BLOCK_BYTES: Final = 1 << 20
 """A file is hashed in blocks of so many bytes, so that several processors can work on it: 1.6 GB/s each by SHA-256."""
@@ -108,7 +110,7 @@ def read_seal(seal: Path) -> tuple[SealedFile, ...] | None:
         Damage: It cannot be read.
     """
     try:
-        return _Seal.model_validate_json(seal.read_bytes()).files
+        return _Seal.model_validate_json(read_regular(seal)).files
     except FileNotFoundError:
         return None
     except (OSError, ValidationError) as error:
@@ -151,18 +153,9 @@ def _find_in_oxigraph(folder: Path, find: Callable[[Path, Iterable[SealedFile]],
     return f"{SEAL_FILE} is missing" if files is None else find(folder, files)
 
 
-def open_handle(path: Path) -> int:
-    """Return the descriptor of a file that is opened for reading; whoever asks for it closes it.
-
-    Raises:
-        OSError: It cannot be opened.
-    """
-    return os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-
-
 def file_sha256(path: Path) -> str:
     """Return the SHA-256 of a file's bytes, in hexadecimal."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

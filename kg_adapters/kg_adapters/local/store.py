@@ -3,14 +3,15 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 
-from kg_adapters.errors import GraphReplaced, InvalidRequest, InvalidSource
+from kg_adapters.errors import GraphReplaced, InvalidRequest, InvalidSource, StoreDamaged
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.array_files import COPIED_BYTES, ArrayFiles
 from kg_adapters.local.checking import IndexCheck
@@ -18,6 +19,7 @@ from kg_adapters.local.index import GraphIndex, open_index
 from kg_adapters.local.seal import Damage, SealedFile, find_cut, require_sealed, sealed_files
 from kg_adapters.local.swap import recover
 from kg_adapters.prefixes import Prefixes
+from kg_boundary.regular_files import read_regular
 
 FORMAT: Final = 4
 STORE_FILE: Final = "store.json"
@@ -127,6 +129,25 @@ class LocalStore:
                 "Ask again; if that does not help, start the server again."
             )
 
+    @contextmanager
+    def reading(self, path: str) -> Generator[None]:
+        """Turn the failures of what reads a file of the folder into `Damage`, and check that it is this store's.
+
+        Raises:
+            Damage: The file cannot be read, or is not what the import wrote.
+            GraphReplaced: The folder holds another store by now.
+        """
+        self.require_current()
+        try:
+            yield
+        except Damage:
+            self.require_current()
+            raise
+        except (OSError, ValueError, EOFError) as error:
+            self.require_current()
+            raise Damage(f"{path} cannot be read ({error})") from error
+        self.require_current()
+
     def files_of(self, folder: str) -> ArrayFiles:
         """Return the sealed files of one of its folders."""
         return ArrayFiles(self.folder, folder, self.info.files, copied_bytes=self.copied_bytes)
@@ -138,14 +159,14 @@ class LocalStore:
             OSError: It cannot be read.
             Damage: It is not what the import wrote.
         """
-        content = (self.folder / path).read_bytes()
         sealed = next((file for file in self.info.files if file.path == path), None)
         if sealed is None:
             raise Damage(f"{path} is not among the files that were sealed")
+        content = read_regular(self.folder / path, sealed.size)
         require_sealed([(sealed, content)])
         return content
 
-    def damaged(self, problem: Exception) -> InvalidSource:
+    def damaged(self, problem: Exception) -> StoreDamaged:
         """Return the error that says what is wrong with the store, and what to do."""
         return damaged(self.folder, str(problem))
 
@@ -213,7 +234,7 @@ def read_store_info(folder: Path) -> StoreInfo:
     if not is_store(folder):
         raise InvalidSource(f"{folder} is not a store of kg-sextant. Build one: kg-sextant import FILE… --to {folder}")
     try:
-        text = (folder / STORE_FILE).read_bytes()
+        text = read_regular(folder / STORE_FILE)
         version = _Version.model_validate_json(text).format
         if version != FORMAT:
             age = "an older" if version < FORMAT else "a newer"
@@ -251,6 +272,6 @@ def _lasting_files(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def damaged(folder: Path, reason: str) -> InvalidSource:
+def damaged(folder: Path, reason: str) -> StoreDamaged:
     """Return the error that says what is wrong with a store, and what to do."""
-    return InvalidSource(f"The store {folder} is damaged: {reason}. {_AGAIN} {folder}")
+    return StoreDamaged(f"The store {folder} is damaged: {reason}. {_AGAIN} {folder}")

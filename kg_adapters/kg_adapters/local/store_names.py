@@ -4,7 +4,6 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kg_adapters.local.seal import Damage
 from kg_adapters.local.store import LocalStore
 from kg_adapters.models import RelationCandidate
 
@@ -52,11 +51,5 @@ class StoreNames:
     def _open(self) -> "TextIndex":
         from kg_adapters.local.names.search import FOLDER, TextIndex
 
-        self._store.require_current()
-        try:
-            text = TextIndex.open(self._store.folder, self._store.index, self._store.files_of(FOLDER))
-        except (OSError, ValueError, EOFError) as error:
-            self._store.require_current()
-            raise error if isinstance(error, Damage) else Damage(f"{FOLDER}/ cannot be read ({error})") from error
-        self._store.require_current()
-        return text
+        with self._store.reading(f"{FOLDER}/"):
+            return TextIndex.open(self._store.folder, self._store.index, self._store.files_of(FOLDER))

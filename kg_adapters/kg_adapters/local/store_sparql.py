@@ -4,6 +4,8 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+import anyio
+
 from kg_adapters.local.sparql.pool import SparqlLimits, SparqlPool
 from kg_adapters.local.store import OXIGRAPH_FOLDER, LocalStore
 from kg_adapters.models import SparqlAnswer
@@ -59,7 +61,9 @@ class StoreSparql:
             await self.making.ready(timeout_s)
             timeout_s = max(timeout_s - (time.monotonic() - begun), _LEAST_S)
         lists = partial(read_lists, self._store)
-        await ensure_sparql_store(self._store.folder, self._store.index, lists=lists, sizes_only=self._known)
+        with anyio.CancelScope(shield=True):
+            # Given up half-way, it would have to begin again with the next query.
+            await ensure_sparql_store(self._store.folder, self._store.index, lists=lists, sizes_only=self._known)
         self._known = True
         answer = await self.pool.select(query, timeout_s=timeout_s, max_rows=max_rows)
         self._store.require_current()

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from kg_adapters.local.index import GraphIndex
-from kg_adapters.local.seal import Damage
 from kg_adapters.local.store import LocalStore
 
 if TYPE_CHECKING:
@@ -75,11 +74,5 @@ class StoreVectors:
     def _open(self, fingerprint: str, opener: Callable[[Path, GraphIndex, str], T | None]) -> T | None:
         from kg_adapters.local.vectors.labels import FOLDER
 
-        self._store.require_current()
-        try:
-            found = opener(self._store.folder, self._store.index, fingerprint)
-        except (OSError, Damage) as error:
-            self._store.require_current()
-            raise error if isinstance(error, Damage) else Damage(f"{FOLDER}/ cannot be read ({error})") from error
-        self._store.require_current()
-        return found
+        with self._store.reading(f"{FOLDER}/"):
+            return opener(self._store.folder, self._store.index, fingerprint)

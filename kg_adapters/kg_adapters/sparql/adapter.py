@@ -1,6 +1,7 @@
 """The adapter over a SPARQL endpoint."""
 # ruff: noqa: D102 - what an adapter's methods do is documented on the protocol
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -8,7 +9,7 @@ from typing import Final
 
 import anyio
 
-from kg_adapters.errors import InvalidRequest, KGError, Unsupported
+from kg_adapters.errors import BackendTimeout, InvalidRequest, KGError, Unsupported
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import (
     Candidate,
@@ -21,6 +22,7 @@ from kg_adapters.models import (
     RelationCandidate,
     SparqlAnswer,
 )
+from kg_adapters.partial import RETRY_S, note_partial
 from kg_adapters.prefixes import WELL_KNOWN, Prefixes
 from kg_adapters.profile import GraphProfile
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
@@ -67,6 +69,7 @@ class Parts:
         profiled: How much is asked for the profile.
         names: What tells the labels of classes and relations for the profile; None for what the endpoint says.
         value_rows: What makes a reader for the rows about values, where they are not read as they are.
+        retry_s: After how many seconds what was not answered for the schema or profile is asked for again.
     """
 
     name: str
@@ -82,6 +85,7 @@ class Parts:
     profiled: ProfileLimits = field(default_factory=ProfileLimits)
     names: Labels | None = None
     value_rows: Callable[[], ValueRows] | None = None
+    retry_s: float = RETRY_S
 
 
 class SparqlAdapter:
@@ -109,10 +113,12 @@ class SparqlAdapter:
         limits = parts.profiled
         self._profiles = ProfileKeeper(
             Profiler(asker, queries.survey, limits.read) if limits.read else None,
-            lambda: ProfileSurvey(asker, queries.profiles, parts.names or self.labels, limits).profile(),
+            lambda: ProfileSurvey(asker, queries.profiles, parts.names or self.labels, limits),
             parts.file,
+            parts.retry_s,
         )
         self._schema: GraphSchema | None = None
+        self._survey_again = math.inf
         self._surveying = anyio.Lock()
 
     @property
@@ -187,24 +193,34 @@ class SparqlAdapter:
         async with self._surveying:
             if self._schema is None and self._parts.file is not None:
                 self._schema = self._parts.file.schema()
-            if self._schema is None:
+            if self._schema is None or anyio.current_time() >= self._survey_again:
                 surveyed = await self._surveyor.schema(self.prefixes, self.labels)
+                self._schema, self._survey_again = surveyed.schema, math.inf
                 if not surveyed.all_answered:
-                    return surveyed.schema
-                self._schema = surveyed.schema
-                if self._parts.file is not None:
+                    self._survey_again = anyio.current_time() + self._parts.retry_s
+                elif self._parts.file is not None:
                     self._parts.file.keep_schema(surveyed.schema)
+            if self._survey_again < math.inf:
+                note_partial()
             return self._schema
 
     async def select(self, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:
         if timeout_s <= 0 or max_rows < 1:
             raise InvalidRequest(f"timeout_s must be above 0 and max_rows at least 1, not {timeout_s} and {max_rows}.")
-        checked = await self._checker.check(query, max_rows=max_rows)
+        end = anyio.current_time() + timeout_s
+        try:
+            with anyio.fail_after(timeout_s):
+                checked = await self._checker.check(query, max_rows=max_rows)
+        except TimeoutError:
+            raise BackendTimeout(
+                f"The query could not be checked within {timeout_s:g} s. Ask again, or with a larger timeout_s."
+            ) from None
+        left_s = max(0.0, end - anyio.current_time())
         found = await self._parts.endpoint.query(
             checked.text,
-            timeout_s=timeout_s,
+            timeout_s=left_s,
             max_rows=max_rows,
-            parameters=self._parts.queries.dialect.parameters(timeout_s),
+            parameters=self._parts.queries.dialect.parameters(timeout_s, left_s),
         )
         found = as_meant(found, self._parts.queries.dialect)
         if found.cut and not found.rows and not found.truth:
@@ -214,10 +230,12 @@ class SparqlAdapter:
         return SparqlAnswer(checked.form, found.variables, rows, found.truncated, found.truth, checked.named)
 
     async def compute(self, request: SetRequest) -> Computed:
+        end = anyio.current_time() + request.timeout_s
         try:
             return await self._sets.compute(request)
         except Unsupported:
-            return await walked_sets(self, request)
+            left_s = max(0.0, end - anyio.current_time())
+            return await walked_sets(self, replace(request, timeout_s=left_s))
 
     async def aclose(self) -> None:
         await self._checker.aclose()

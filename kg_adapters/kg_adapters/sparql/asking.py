@@ -6,6 +6,7 @@ from itertools import count
 from typing import Final, Protocol
 
 from kg_adapters.errors import BackendTimeout
+from kg_adapters.partial import time_left_s
 from kg_adapters.sparql.dialects import Dialect
 from kg_adapters.sparql.queries.writing import is_askable
 from kg_adapters.sparql.slices import in_slices
@@ -57,7 +58,9 @@ class Asker:
             BackendError: There is no answer.
         """
         allowed_s = self.timeout_s if timeout_s is None else min(timeout_s, self.timeout_s)
-        found = await self._endpoint.query(query, timeout_s=allowed_s, parameters=self.dialect.parameters(allowed_s))
+        left_s = time_left_s(allowed_s)
+        parameters = self.dialect.parameters(allowed_s, left_s)
+        found = await self._endpoint.query(query, timeout_s=left_s, parameters=parameters)
         found = as_meant(found, self.dialect)
         if self.dialect.blank_nodes is not None:
             return found

@@ -74,6 +74,11 @@ class BoundedAsker:
         self._asker = asker
         self._asked = self._refused = 0
 
+    @property
+    def refused(self) -> bool:
+        """Whether so many queries in a row had no answer that nothing more is asked."""
+        return self._refused >= _REFUSED
+
     async def ask(self, query: str) -> Found | None:
         """Return what was found; None without an answer.
 
@@ -81,7 +86,7 @@ class BoundedAsker:
             BackendUnavailable: The endpoint cannot be reached.
             Enough: So many queries were sent as may be, or too many in a row had no answer.
         """
-        if self._asked >= self.limits.queries or self._refused >= _REFUSED:
+        if self._asked >= self.limits.queries or self.refused:
             raise Enough
         if self._asked:
             await anyio.sleep(self.limits.pause_s)

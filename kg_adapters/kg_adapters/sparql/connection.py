@@ -13,8 +13,8 @@ from kg_adapters.sparql.options import (
     DigestAuthentication,
     EndpointOptions,
 )
+from kg_boundary.regular_files import read_regular
 from kg_boundary.secrets import Redactor
-from kg_boundary.shown import in_quotes
 
 
 class _Bearer(httpx2.Auth):
@@ -84,9 +84,11 @@ def _trusted(options: EndpointOptions) -> ssl.SSLContext:
     if options.ca_file is None:
         return httpx2.create_ssl_context(trust_env=False)
     try:
+        # What has no end, or keeps its readers waiting, is refused before the library opens it.
+        read_regular(options.ca_file)
         return ssl.create_default_context(cafile=options.ca_file)
     except OSError as error:
         raise InvalidSource(
-            f"The authorities in {in_quotes(str(options.ca_file), 200)} cannot be read: {error.strerror or error}. "
+            f"The file of authorities cannot be read: {error.strerror or error}. "
             "The setting ca_file names a file of certificates in PEM."
         ) from error

@@ -57,8 +57,13 @@ class Dialect:
     time_limit: tuple[str, str] | None = None
     longest_limit_s: float | None = None
 
-    def parameters(self, timeout_s: float) -> Mapping[str, str]:
-        """Return the parameters that make the engine give up a little before its caller does."""
+    def parameters(self, timeout_s: float, left_s: float | None = None) -> Mapping[str, str]:
+        """Return the parameters that make the engine give up a little before its caller does.
+
+        They stay the same, as keys of caches need, until `left_s` is so much less than `timeout_s` that it matters.
+        """
+        if left_s is not None and left_s < timeout_s * _SERVER_SHARE:
+            timeout_s = left_s
         if self.time_limit is None:
             return {}
         name, form = self.time_limit

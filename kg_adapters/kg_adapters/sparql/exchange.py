@@ -15,7 +15,7 @@ from kg_adapters.sparql.failures import Failure, FailureTeller, Refusal
 from kg_adapters.sparql.messages import HttpReply, HttpRequest, Watching, unwatched
 from kg_adapters.sparql.options import EndpointOptions
 from kg_adapters.sparql.retries import retry_after_s
-from kg_boundary.bodies import TooLarge, Unpackable, body_slices, read_body
+from kg_boundary.bodies import TooLarge, Unpackable, body_slices, read_body, stays_in_place
 
 _MAX_TOLD_BYTES: Final = 8_000
 _REDIRECTS: Final = frozenset({301, 302, 307, 308})
@@ -169,19 +169,6 @@ def _rest(flow: Generator[httpx2.Request, httpx2.Response], response: httpx2.Res
         yield flow.send(response)
     except StopIteration:
         return
-
-
-def stays_in_place(asked: httpx2.URL, target: httpx2.URL) -> bool:
-    """Say whether a redirect stays on host and port, or moves the host from http to https."""
-    if asked.host != target.host or target.scheme not in {"http", "https"} or target.userinfo:
-        return False
-    if asked.scheme == target.scheme:
-        return _port(asked) == _port(target)
-    return target.scheme == "https" and _port(asked) == 80 and _port(target) == 443
-
-
-def _port(url: httpx2.URL) -> int:
-    return url.port or (443 if url.scheme == "https" else 80)
 
 
 async def _watched(body_parts: AsyncGenerator[bytes], reply: HttpReply, watching: Watching) -> HttpReply:

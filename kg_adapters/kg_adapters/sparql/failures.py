@@ -9,7 +9,7 @@ from typing import Final
 import httpx2
 from pydantic import TypeAdapter, ValidationError
 
-from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest, KGError
+from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest, KGError, causes
 from kg_adapters.sparql.options import ServiceName
 from kg_boundary.secrets import Redactor
 from kg_boundary.shown import clipped, in_quotes, visible_line
@@ -128,7 +128,7 @@ class FailureTeller:
 
     def broken(self, error: Exception) -> Failure:
         """Return the failure behind an error of the HTTP client."""
-        certificate = _in_chain(error, ssl.SSLError)
+        certificate = next((each for each in causes(error) if isinstance(each, ssl.SSLError)), None)
         if certificate is not None:
             return Failure(BackendUnavailable(self._mistrusted(certificate)), counts=True, cause=error)
         match error:
@@ -207,27 +207,17 @@ class FailureTeller:
         return _shortened(self._redactor.message(text), most)
 
 
-def _in_chain(error: BaseException | None, kind: type[ssl.SSLError]) -> ssl.SSLError | None:
-    while error is not None:
-        if isinstance(error, kind):
-            return error
-        error = error.__cause__ or error.__context__
-    return None
-
-
 def _hung_up(error: httpx2.TransportError) -> bool:
     """Say whether the other side ended the connection, rather than break the rules of HTTP."""
     return isinstance(error, httpx2.NetworkError) or _DISCONNECTED.search(str(error)) is not None
 
 
 def _connection_problem(error: Exception) -> str:
-    chain: BaseException | None = error
-    while chain is not None:
-        if isinstance(chain, ConnectionRefusedError):
+    for each in causes(error):
+        if isinstance(each, ConnectionRefusedError):
             return "the connection was refused"
-        if isinstance(chain, OSError) and chain.strerror:
-            return chain.strerror.lower()
-        chain = chain.__cause__ or chain.__context__
+        if isinstance(each, OSError) and each.strerror:
+            return each.strerror.lower()
     return "no connection could be made"
 
 

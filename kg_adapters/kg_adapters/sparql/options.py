@@ -11,6 +11,7 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationInfo
 
 from kg_adapters.errors import InvalidRequest
+from kg_adapters.partial import RETRY_S
 from kg_adapters.terms import Iri
 from kg_boundary.secrets import Redactor
 from kg_boundary.shown import in_quotes
@@ -72,8 +73,8 @@ def _url_problem(url: str, parts: SplitResult) -> str | None:
 def _graph(iri: str) -> str:
     try:
         return Iri(iri).value
-    except InvalidRequest as error:
-        raise ValueError(str(error)) from error
+    except InvalidRequest:
+        raise ValueError("each must be an absolute IRI such as http://example.org/graph") from None
 
 
 def _user_agent(text: str) -> str:
@@ -178,7 +179,7 @@ class EndpointOptions(_Settings):
     backoff_s: Annotated[float, Field(gt=0)] = 0.25
     max_backoff_s: Annotated[float, Field(gt=0)] = 8.0
     failures_until_pause: Annotated[int, Field(ge=1)] = 5
-    pause_s: Annotated[float, Field(gt=0)] = 15.0
+    pause_s: Annotated[float, Field(gt=0)] = RETRY_S
     max_url_length: Annotated[int, Field(ge=0)] = 2_000
     user_agent: Annotated[str, AfterValidator(_user_agent)] = f"kg-sextant/{_package_version()}"
     headers: Annotated[Mapping[str, SecretStr], AfterValidator(_headers)] = Field(default_factory=dict[str, SecretStr])

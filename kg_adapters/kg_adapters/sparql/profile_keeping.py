@@ -1,18 +1,20 @@
 """The profile of an endpoint's graph, learned once: read if it is small, or else surveyed."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
 import anyio
 
 from kg_adapters.errors import KGError
+from kg_adapters.partial import RETRY_S
 from kg_adapters.profile import GraphProfile, unknown_profile
+from kg_adapters.sparql.profile_survey import ProfileSurvey
 from kg_adapters.sparql.profiling import Profiler
 from kg_adapters.sparql.schema_file import SchemaFile
 
-AGAIN_S: Final = 600.0
-"""After how many seconds an endpoint that gave no profile is asked for it again."""
+LONGEST_PAUSE_S: Final = 600.0
+"""Pauses between surveys that fail grow up to so many seconds: each is many queries."""
 PATIENCE_S: Final = 2.0
 """How many seconds the first caller waits for what is learned behind it; the others wait for nothing."""
 
@@ -22,17 +24,24 @@ class ProfileKeeper:
 
     Args:
         reader: What reads small graphs; None where the graph is known to be large.
-        survey: What surveys large ones.
+        survey: Makes what surveys a large one; a survey that the endpoint ends is used, but repeated and not kept.
         file: Where the profile is kept; None for nowhere.
+        retry_s: After how many seconds a graph that was not read is tried again.
     """
 
     def __init__(
-        self, reader: Profiler | None, survey: Callable[[], Awaitable[GraphProfile]], file: SchemaFile | None
+        self,
+        reader: Profiler | None,
+        survey: Callable[[], ProfileSurvey],
+        file: SchemaFile | None,
+        retry_s: float = RETRY_S,
     ) -> None:
         self._reader = reader
         self._survey = survey
         self._file = file
         self._known: GraphProfile | None = None
+        self._refused = False
+        self._retry_s = retry_s
         self._large = reader is None
         self._not_before = 0.0
         self._turn = anyio.Lock()
@@ -73,19 +82,24 @@ class ProfileKeeper:
             return
         self._settled = anyio.Event()
         await self._wanted.wait()
-        while self._known is None:
+        pause_s = self._retry_s
+        while self._known is None or self._refused:
             with suppress(KGError):  # whoever asks for something else hears of it
                 await self._learn()
             self._settled.set()
-            if self._known is None:
-                await anyio.sleep(AGAIN_S)
+            if self._known is None or self._refused:
+                await anyio.sleep(pause_s)
+                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
     async def _learn(self) -> None:
         async with self._turn:
             await self._read()
-            if self._known is None and self._large:
-                surveyed = await self._survey()
-                if surveyed != unknown_profile():
+            if (self._known is None or self._refused) and self._large:
+                survey = self._survey()
+                surveyed, self._refused = await survey.profile(), survey.refused
+                if self._refused:
+                    self._known = None if surveyed == unknown_profile() else surveyed
+                elif surveyed != unknown_profile():
                     self._keep(surveyed)
 
     async def _read(self) -> None:
@@ -95,7 +109,7 @@ class ProfileKeeper:
         if self._known is not None or self._large or self._reader is None or anyio.current_time() < self._not_before:
             return
         found = await self._reader.profile()
-        self._not_before = anyio.current_time() + AGAIN_S
+        self._not_before = anyio.current_time() + self._retry_s
         self._large = found == unknown_profile()
         if found is not None and not self._large:
             self._keep(found)

@@ -43,6 +43,11 @@ class ProfileSurvey:
         self._looked: dict[Place, int | None] = {}
         self._cut: set[Place] = set()
 
+    @property
+    def refused(self) -> bool:
+        """Whether it ended since the endpoint answered nothing more."""
+        return self._asker.refused
+
     async def profile(self) -> GraphProfile:
         """Return what could be learned.
 

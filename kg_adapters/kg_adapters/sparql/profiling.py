@@ -1,7 +1,6 @@
 """The profile of an endpoint's graph, counted here from all its statements where these are few enough to be read."""
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterator
 
 import anyio
 import anyio.to_thread
@@ -14,7 +13,6 @@ from kg_adapters.sparql.asking import Asker
 from kg_adapters.sparql.queries.survey import SurveyQueries
 from kg_adapters.sparql.rows import rows
 from kg_adapters.sparql.solutions import Solutions
-from kg_adapters.terms import Iri, Literal, Node
 
 # Of the time that an answer may take: whoever asks for a profile wants something else in the first place.
 _SIZE_SHARE, _READ_SHARE = 0.25, 0.6
@@ -60,35 +58,10 @@ class Profiler:
 
 
 def _counted(answer: Solutions, vocabulary: Vocabulary) -> GraphProfile:
-    found = _Statements(answer, vocabulary)
-    return profile_of(found.all, vocabulary, entities=found.entities(), label=found.label)
+    return profile_of(_read(answer), vocabulary)
 
 
-class _Statements:
-    """The statements of a graph, each once, and what they say of names."""
-
-    def __init__(self, answer: Solutions, vocabulary: Vocabulary) -> None:
-        self.all = frozenset(_read(answer))
-        self._vocabulary = vocabulary
-        self._texts: defaultdict[Node, defaultdict[Iri, list[Literal]]] = defaultdict(lambda: defaultdict(list))
-        for head, relation, tail in self.all:
-            if isinstance(tail, Literal) and relation in vocabulary.labels:
-                self._texts[head][relation].append(tail)
-
-    def entities(self) -> frozenset[Node]:
-        """Return the nodes that count as entities: all but relations that take part in no edge."""
-        heads = {head for head, _, _ in self.all}
-        edges = [(head, tail) for head, _, tail in self.all if not isinstance(tail, Literal)]
-        joined = {end for edge in edges for end in edge}
-        return frozenset(joined | (heads - {relation for _, relation, _ in self.all}))
-
-    def label(self, node: Node) -> str | None:
-        """Return what a class or relation is called."""
-        label = self._vocabulary.label(self._texts.get(node, {}))
-        return None if label is None else label.value
-
-
-def _read(answer: Solutions) -> Iterable[Statement]:
+def _read(answer: Solutions) -> Iterator[Statement]:
     for row in rows(answer):
         head, relation, tail = row.node("s"), row.iri("p"), row.term("o")
         if head is not None and relation is not None and tail is not None:

@@ -8,6 +8,7 @@ import anyio
 import anyio.to_thread
 
 from kg_adapters.models import GraphSchema, RelationCandidate
+from kg_adapters.partial import note_partial, watching_completeness
 from kg_adapters.relation_index import RelationIndex, RelationName, own_name
 from kg_adapters.sparql.asking import Asker
 from kg_adapters.sparql.neighborhoods import BATCH
@@ -42,8 +43,9 @@ class RelationSearch:
         """Return the relations of a schema that a text may name, as `KGAdapter.find_relations` does."""
         async with self._learning:
             if schema is not self._schema:
-                self._index = RelationIndex(await self._names(schema))
-                self._schema = schema
+                with watching_completeness() as seen:
+                    self._index = RelationIndex(await self._names(schema))
+                self._schema = None if seen.partial else schema
         return await anyio.to_thread.run_sync(self._index.find, text, limit)
 
     async def learn_aliases(self, relations: Collection[Iri]) -> None:
@@ -72,6 +74,8 @@ class RelationSearch:
         vocabulary = self._queries.vocabulary
         for first in range(0, len(relations), BATCH):
             answer = await self._asker.ask(self._queries.of(relations[first : first + BATCH], MAX_ROWS))
+            if answer.cut:
+                note_partial()
             for row in rows(answer):
                 bearer, over, name = row.iri("s"), row.iri("a"), row.term("l")
                 if bearer is not None and over is not None and isinstance(name, Literal):

@@ -17,6 +17,7 @@ from kg_adapters.models import GraphSchema
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.profile import GraphProfile
 from kg_boundary.private_files import private_folder, write_private
+from kg_boundary.regular_files import read_regular
 
 FORMAT: Final = 1
 FOLDER: Final = "endpoints"
@@ -98,7 +99,7 @@ class SchemaFile:
     def profile(self) -> GraphProfile | None:
         """Return the profile, or None where none is kept that is young enough."""
         try:
-            kept = _PROFILED.validate_json(self.profile_path.read_bytes())
+            kept = _PROFILED.validate_json(read_regular(self.profile_path))
             return read_profile(kept.profile.encode()) if kept.format == FORMAT and self._is_young(kept.time) else None
         except (OSError, ValidationError, Damage):
             return None
@@ -114,7 +115,7 @@ class SchemaFile:
 
     def _read(self) -> Learned | None:
         try:
-            learned = _LEARNED.validate_json(self.path.read_bytes())
+            learned = _LEARNED.validate_json(read_regular(self.path))
         except (OSError, ValidationError, InvalidRequest):
             return None
         return learned if learned.format == FORMAT else None

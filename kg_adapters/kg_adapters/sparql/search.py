@@ -12,6 +12,7 @@ from kg_adapters.labels import Vocabulary
 from kg_adapters.local.names.folding import bare_words, fold
 from kg_adapters.models import Candidate
 from kg_adapters.name_index import Name, NameIndex
+from kg_adapters.partial import note_partial
 from kg_adapters.sparql.asking import Asker
 from kg_adapters.sparql.options import TextSearch
 from kg_adapters.sparql.queries.names import NameQueries
@@ -87,6 +88,7 @@ class EndpointSearch:
             except BackendTimeout:
                 if not candidates:
                     raise
+                note_partial()
                 return candidates
             candidates = await anyio.to_thread.run_sync(_ranked, found, text, limit)
             if _is_near(found, text):

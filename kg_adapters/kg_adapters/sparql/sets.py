@@ -3,10 +3,14 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Final
+
+import anyio
 
 from kg_adapters.algebra import Best, Step
-from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest, Unsupported
+from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest, KGError, Unsupported
 from kg_adapters.models import Count
+from kg_adapters.partial import note_partial, time_left_s
 from kg_adapters.set_bounds import grows
 from kg_adapters.set_requests import (
     Aggregated,
@@ -30,6 +34,9 @@ from kg_adapters.sparql.queries.sets import MOST_CELLS, SetQueries
 from kg_adapters.sparql.rows import Row, rows
 from kg_adapters.terms import Attribute, Fact, Iri, Literal, Term, Triple
 
+_EVIDENCE_SHARE: Final = 0.8
+"""Of the time that is left: so the answer itself still arrives in time where the evidence does not."""
+
 
 class SetReader:
     """Reads answers about sets.
@@ -47,6 +54,8 @@ class SetReader:
     async def compute(self, request: SetRequest) -> Computed:
         """Return what is asked, as `SupportsSets.compute` does: one request, or two with what shows it.
 
+        Where the second one fails or is late, the answer comes without what shows it.
+
         Raises:
             Unsupported: The engine cannot answer it, or would answer wrongly.
         """
@@ -59,15 +68,22 @@ class SetReader:
 
     async def _computed(self, request: SetRequest) -> Computed:
         # What is shown is found first, whether it is listed or not.
+        end = anyio.current_time() + request.timeout_s
         wanted = replace(request, limit=max(request.limit, request.witnesses))
         answer = await self._asker.ask(self._queries.answer(wanted), timeout_s=request.timeout_s)
         if answer.truncated and not grows(request.question):
             raise part_of_an_answer()
         computed = _Read(wanted, list(rows(answer)), exact=not answer.truncated).computed()
         if parts := self._evidence.parts(wanted, computed):
-            shown = await self._asker.ask(self._evidence.query(parts), timeout_s=request.timeout_s)
-            witnesses = tuple(_witnesses(parts, list(rows(shown)), request.witnesses))
-            computed = replace(computed, witnesses=witnesses)
+            left_s = _EVIDENCE_SHARE * time_left_s(max(0.0, end - anyio.current_time()))
+            try:
+                shown = await self._asker.ask(self._evidence.query(parts), timeout_s=left_s)
+                witnesses = tuple(_witnesses(parts, list(rows(shown)), request.witnesses))
+            except KGError as error:
+                note_partial()
+                computed = replace(computed, without_witnesses=str(error))
+            else:
+                computed = replace(computed, witnesses=witnesses)
         return _cut(computed, request.limit)
 
 

@@ -9,7 +9,7 @@ from kg_adapters.models import Count, NeighborPage
 from kg_adapters.requests import NeighborRequest, SurroundingsRequest
 from kg_adapters.surroundings import surroundings
 from kg_adapters.terms import RDF_LANG_STRING, Attribute, Fact, Iri, Literal
-from kg_adapters.testing.graphs import edge, edges, iri, typed
+from kg_adapters.testing.graphs import edge, edges, feature_page, iri, typed
 from kg_adapters.testing.opening import GraphOpening
 
 LIFE: Final = (
@@ -136,3 +136,15 @@ class ValuesContract(GraphOpening):
         async with self.opened(LIFE) as graph:
             asked: list[Fact] = [*there, *absent, edge("charles known ada")]
             assert await graph.contains(asked) == frozenset(there)
+
+    async def test_language_tags_are_compared_without_regard_to_case(self) -> None:
+        def named(value: str, language: str) -> Attribute:
+            return attribute("name", Literal(value, RDF_LANG_STRING, language), iri("oslo"))
+
+        stated = {named("Christiania", "nb-NO"), named("Kristiania", "EN")}
+        asked = [*stated, named("Christiania", "nb-no"), named("Christiania", "NB-NO"), named("Kristiania", "en")]
+        absent = [named("Christiania", "nb"), named("Kristiania", "en-GB")]
+        async with self.opened(('oslo name "Christiania"@nb-NO', 'oslo name "Kristiania"@EN')) as graph:
+            assert await graph.contains([*asked, *absent]) == stated
+            page = await feature_page(graph, iri("oslo"))
+        assert {Attribute(iri("oslo"), each.relation, each.value) for each in page.features} == stated

@@ -54,7 +54,8 @@ class IndexBuilder:
 
     def add_feature(self, head: str, relation: str, value: str, datatype: str, language: str | None) -> None:
         """Add a statement about a literal: the head's `node_key`, then IRIs and texts as they are."""
-        self._statements.add_feature(head, relation, value, datatype, language)
+        # An index has one number for each language, as Oxigraph's parser gives it: in lower case.
+        self._statements.add_feature(head, relation, value, datatype, None if language is None else language.lower())
 
     def add_rows(self, rows: Iterable[Row]) -> None:
         """Add statements of both kinds."""

@@ -1,5 +1,6 @@
 """An import: from files to a store."""
 
+import errno
 import os
 import tempfile
 from collections.abc import Sequence
@@ -91,7 +92,7 @@ def build_store(
 
     Raises:
         InvalidSource: A file cannot be read, `target` is something else than a store or an empty folder, there is no
-            room for the store, or there is none to be updated.
+            room for the store, on disk or in memory, or there is none to be updated.
     """
     found = gather_sources(sources, follow_links=options.follow_links)
     # What a link stands for is replaced, not the link.
@@ -105,7 +106,12 @@ def build_store(
             with replacing(target) as folder:
                 report = _Import(found, options, steps, base).build(folder)
                 steps.tell("saving")
-        except OSError as error:
+        except (MemoryError, OSError) as error:
+            if isinstance(error, MemoryError) or error.errno == errno.ENOMEM:
+                raise InvalidSource(
+                    f"{target} cannot be built: memory ran out after {steps.statements:,} statements, while "
+                    f"{steps.stage}. Free some, or import fewer statements; nothing was changed."
+                ) from error
             raise InvalidSource(
                 f"{target} cannot be written: {error.strerror or error}. Make sure that its disk has room and that "
                 "nothing else uses the folder, or choose another one; nothing was changed."
@@ -121,8 +127,10 @@ class _Steps:
         self._total = total
         self.done = 0
         self.statements = 0
+        self.stage: Stage = "reading"
 
     def tell(self, stage: Stage, position: int = 0) -> None:
+        self.stage = stage
         self._progress(Progress(stage, min(self.done + position, self._total), self._total, self.statements))
 
 
@@ -160,7 +168,7 @@ class _Import:
         files.let_go()
         write_schema(folder, index, self._vocabulary)
         files.let_go()
-        write_profile(folder, profile_of_index(index, self._vocabulary, files.let_go))
+        write_profile(folder, profile_of_index(index, self._vocabulary, files.let_go, self._options.limits.memory))
         files.let_go()
         self._steps.tell("saving")
         write_store_info(folder, self._info(folder, index, counts))

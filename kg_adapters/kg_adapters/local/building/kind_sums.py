@@ -1,6 +1,5 @@
 """The statements of an index, added up by the kind of their entities, before anything is said about classes."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -31,8 +30,9 @@ class KindSums:
         links: How many edges lead from a kind over a relation to a kind: by place, times `kinds`, plus the other kind.
         datatypes: How many values have a datatype: by place, times the number of datatypes, plus the datatype.
         quantities: The rows of values with a unit.
-        ranges: The least and greatest dates and numbers, and those of each unit by its number among the datatypes: by
-            place.
+        ranges: The least and greatest dates and numbers, and those of each unit: by place, times `comparisons`, plus 0
+            for dates, 1 for numbers, or 2 plus the unit's number among the datatypes.
+        comparisons: How many different numbers may be added to a place in `ranges`.
     """
 
     def __init__(self, index: GraphIndex, members: Members, entities: npt.NDArray[np.bool_]) -> None:
@@ -49,6 +49,7 @@ class KindSums:
         self.links = self._links()
         self.datatypes = self._datatypes()
         self.quantities = np.zeros(0, dtype=np.int64)
+        self.comparisons = len(COMPARED) + len(index.datatypes)
         self.ranges = self._ranges()
 
     def place(self, owners: Longs, relations: Ints | Longs, side: int) -> Longs:
@@ -87,19 +88,17 @@ class KindSums:
             sums.add(places * count + features.datatypes[rows])
         return sums.result()
 
-    def _ranges(self) -> dict[ValueKind | int, Extremes]:
-        found = defaultdict[ValueKind | int, Extremes](Extremes)
+    def _ranges(self) -> Extremes:
+        found = Extremes()
         datatypes = [Iri(self._index.datatypes[number]) for number in range(len(self._index.datatypes))]
-        for kind in COMPARED:
+        for by, kind in enumerate(COMPARED):
             numbers = [number for number, each in enumerate(datatypes) if kind_of(each) == kind]
             for rows, orders in self._ordered(numbers, kind):
-                found[kind].add(self._over(rows), orders, rows)
+                found.add(self._over(rows) * self.comparisons + by, orders, rows)
         for rows, orders in self._ordered([number for number, each in enumerate(datatypes) if is_unit(each)], "number"):
             self.quantities = np.concatenate((self.quantities, rows))
-            units = self._index.features.datatypes[rows]
-            for unit in np.unique(units).tolist():
-                of_unit = rows[units == unit]
-                found[unit].add(self._over(of_unit), orders[units == unit], of_unit)
+            units = self._index.features.datatypes[rows].astype(np.int64)
+            found.add(self._over(rows) * self.comparisons + len(COMPARED) + units, orders, rows)
         return found
 
     def _ordered(self, datatypes: Sequence[int], kind: ValueKind) -> Iterator[tuple[Longs, Floats]]:

@@ -1,12 +1,14 @@
 """Which relations of an index hold the same pairs of nodes, and which the same pairs backwards."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from kg_adapters.inverses import (
+    MIN_PAIRS,
     OWL_INVERSE,
     OWL_SYMMETRIC,
     WIKIDATA_INVERSE,
@@ -14,7 +16,8 @@ from kg_adapters.inverses import (
     choose_inverses,
     relation_meant,
 )
-from kg_adapters.local.building.sums import Sums, first_of_each
+from kg_adapters.local.building.members import Rows
+from kg_adapters.local.building.sums import Sums, first_of_each, portions
 from kg_adapters.local.index import GraphIndex, Ints, Longs, stored_node, stored_relation
 from kg_adapters.profile import InverseRelations
 from kg_adapters.terms import Iri
@@ -22,46 +25,85 @@ from kg_adapters.terms import Iri
 _MOST_AT_ONCE: Final = 2_000_000
 
 
-def inverses_of(index: GraphIndex, heads: Ints, relations: Ints) -> tuple[InverseRelations, ...]:
-    """Return the relations of an index that are each other's inverse.
+def inverses_of(
+    index: GraphIndex, heads: Ints, relations: Ints, most: int
+) -> tuple[tuple[InverseRelations, ...], bool]:
+    """Return the relations of an index that are each other's inverse, and whether all pairs of nodes were counted.
 
     Args:
         index: The graph.
         heads: The head of every edge, in the order of `index.out`.
         relations: The relation of every edge.
+        most: How often an edge is compared with another between the same nodes; where that does not do, the nodes with
+            the most edges between them are left out.
     """
-    known = [stored_relation(index, number) for number in range(len(index.relations))]
-    edges = set(np.flatnonzero(np.bincount(relations)).tolist())
-    declared = [pair for pair in _declared(index) if all(index.relations.find(iri.value) in edges for iri in pair)]
-    stored, back, along = _shared(heads, relations, index.out.neighbors, len(known))
-    count = len(known)
-    return choose_inverses(
-        PairCounts(
-            {known[key]: number for key, number in _items(stored)},
-            {(known[key // count], known[key % count]): number for key, number in _items(back)},
-            {(known[key // count], known[key % count]): number for key, number in _items(along)},
-        ),
-        declared,
-    )
+    count = max(1, len(index.relations))
+    edged = np.bincount(relations, minlength=count) > 0
+    asked = np.zeros(count, dtype=np.bool_)
+    declared: list[tuple[Iri, Iri]] = []
+    for pair in _declared(index):
+        found = (index.relations.find(iri.value) for iri in pair)
+        numbers = [number for number in found if number is not None and edged[number]]
+        if len(numbers) == len(pair):
+            declared.append(pair)
+            asked[numbers] = True
+    shared = _shared(heads, relations, index.out.neighbors, count, most)
+    keys, often = shared.back.result()
+    asked[np.concatenate(np.divmod(keys[often >= MIN_PAIRS], count))] = True
+
+    def known(sums: Sums) -> dict[tuple[Iri, Iri], int]:
+        # Of thousands of relations between the same nodes most are no candidates.
+        keys, numbers = sums.result()
+        ones, others = np.divmod(keys, count)
+        kept = asked[ones] | asked[others]
+        pairs = zip(ones[kept].tolist(), others[kept].tolist(), numbers[kept].tolist(), strict=True)
+        return {(names[one], names[other]): number for one, other, number in pairs}
+
+    names = [stored_relation(index, number) for number in range(len(index.relations))]
+    keys, often = shared.stored.result()
+    pairs = dict(zip(keys.tolist(), often.tolist(), strict=True))
+    stored = {name: pairs[number] for number, name in enumerate(names) if number in pairs}
+    return choose_inverses(PairCounts(stored, known(shared.back), known(shared.along)), declared), shared.whole
 
 
-def _shared(heads: Ints, relations: Ints, tails: Ints, count: int) -> tuple[Sums, Sums, Sums]:
-    """Count the pairs of every relation, those of two relations backwards, and those of two in one direction."""
-    stored, back, along = Sums(), Sums(), Sums()
+@dataclass(slots=True)
+class _Shared:
+    """How many pairs of nodes each relation has, two relations backwards, and two in one direction.
+
+    `whole` says whether all pairs were counted.
+    """
+
+    stored: Sums = field(default_factory=Sums)
+    back: Sums = field(default_factory=Sums)
+    along: Sums = field(default_factory=Sums)
+    whole: bool = True
+
+
+def _shared(heads: Ints, relations: Ints, tails: Ints, count: int, most: int) -> _Shared:
+    found = _Shared()
     parts = max(1, -(-len(heads) // _MOST_AT_ONCE))
     of_parts = _parts(heads, tails, parts)
     for part in range(parts):
         rows = np.flatnonzero(of_parts == part)
         one, two, over = (column[rows].astype(np.int64) for column in (heads, tails, relations))
-        stored.add(over)
         size = int(max(one.max(initial=0), two.max(initial=0))) + 1
         together = np.minimum(one, two) * size + np.maximum(one, two)
-        first, second = _meetings(together)
-        key = over[first] * count + over[second]
-        same = one[first] == one[second]
-        back.add(key[~same])
-        along.add(key[same & (over[first] != over[second])])
-    return stored, back, along
+        order = np.argsort(together, kind="stable")
+        pairs = Rows(np.append(first_of_each(together[order]), len(order)), order)
+        sizes = pairs.sizes
+        several = np.flatnonzero(sizes > 1)
+        several = several[np.argsort(sizes[several], kind="stable")]
+        fit = int(np.searchsorted(np.cumsum(sizes[several] ** 2), most // parts, side="right"))
+        chosen, left_out = several[:fit], several[fit:]
+        found.whole &= not len(left_out)
+        found.stored.add(np.delete(over, pairs.expanded(left_out)[0]))
+        for portion in portions(sizes[chosen] ** 2):
+            first, second = _meetings(pairs, chosen[portion])
+            key = over[first] * count + over[second]
+            same = one[first] == one[second]
+            found.back.add(key[~same])
+            found.along.add(key[same & (over[first] != over[second])])
+    return found
 
 
 def _parts(heads: Ints, tails: Ints, parts: int) -> npt.NDArray[np.int16]:
@@ -73,20 +115,11 @@ def _parts(heads: Ints, tails: Ints, parts: int) -> npt.NDArray[np.int16]:
     return found
 
 
-def _meetings(together: Longs) -> tuple[Longs, Longs]:
-    """Return the places of every two edges with the same number, in both orders and each with itself."""
-    order = np.argsort(together, kind="stable")
-    firsts = first_of_each(together[order])
-    sizes = np.diff(np.append(firsts, len(order)))
-    firsts, sizes = firsts[sizes > 1], sizes[sizes > 1]
-    starts, counts = np.repeat(firsts, sizes), np.repeat(sizes, sizes)
-    members = starts + _inside(sizes)
-    return order[np.repeat(members, counts)], order[np.repeat(starts, counts) + _inside(counts)]
-
-
-def _inside(sizes: Longs) -> Longs:
-    """Return 0, 1, 2 and so on for each of these sizes."""
-    return np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+def _meetings(pairs: Rows, chosen: Longs) -> tuple[Longs, Longs]:
+    """Return the places of every two edges of the same pair of nodes, in both orders and each with itself."""
+    first, places = pairs.expanded(chosen)
+    second, rows = pairs.expanded(chosen[places])
+    return first[rows], second
 
 
 def _declared(index: GraphIndex) -> Iterator[tuple[Iri, Iri]]:
@@ -106,8 +139,3 @@ def _declared(index: GraphIndex) -> Iterator[tuple[Iri, Iri]]:
             said = stored_node(index, node)
             if isinstance(said, Iri):
                 yield said, said
-
-
-def _items(sums: Sums) -> Iterator[tuple[int, int]]:
-    keys, numbers = sums.result()
-    return zip(keys.tolist(), numbers.tolist(), strict=True)

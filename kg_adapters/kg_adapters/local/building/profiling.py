@@ -1,26 +1,29 @@
-"""The profile of an index, counted over its arrays: equal to what `kg_adapters.profiling` counts one by one.
+"""The profile of an index, counted over its arrays.
 
 Statements are first added up by the kind of their entities (the set of classes that is said of them), of which there
-are few, and only then by class.
+are few, and only then class by class. What is held and run through on the way is bounded by the number of statements:
+where entities have very many classes, not everything is counted, and the profile is marked as approximate.
 """
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.building.kind_sums import KindSums
-from kg_adapters.local.building.members import Members, members_of
+from kg_adapters.local.building.members import Members, Rows, members_of
 from kg_adapters.local.building.pairs import inverses_of
-from kg_adapters.local.building.sums import Extremes, Sums, parts
+from kg_adapters.local.building.sums import PASSES, Extremes, Sums, first_of_each, most_of_each, parts, portions, summed
 from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.index import GraphIndex, Longs
 from kg_adapters.local.names.table import bare_relations
 from kg_adapters.models import EdgeDirection
 from kg_adapters.profile import (
+    COMPARED,
+    MAX_DATATYPES,
     MAX_PROPERTIES,
     MAX_RELATIONS,
     MAX_TARGETS,
@@ -35,13 +38,25 @@ from kg_adapters.profile import (
     kind_of,
     unit_in,
 )
-from kg_adapters.terms import Iri, Literal
+from kg_adapters.reading_limits import memory_of_the_machine_mb
+from kg_adapters.terms import Iri
+
+_Pairs: TypeAlias = list[tuple[int, int]]
+_Listed: TypeAlias = tuple[tuple[PropertyProfile, ...], bool]
 
 _SIDES: Final[tuple[EdgeDirection, ...]] = ("out", "in")
+_LEAST_ROWS: Final = 2_000_000
+_ROWS_OF_A_STATEMENT: Final = 4
+# A row is held with its key and number, and sorted.
+_BYTES_OF_A_ROW: Final = 100
+_MB: Final = 1_000_000
 
 
 def profile_of_index(
-    index: GraphIndex, vocabulary: Vocabulary, let_go: Callable[[], None] = lambda: None
+    index: GraphIndex,
+    vocabulary: Vocabulary,
+    let_go: Callable[[], None] = lambda: None,
+    memory_mb: int | None = None,
 ) -> GraphProfile:
     """Return the profile of a graph on this machine.
 
@@ -49,175 +64,227 @@ def profile_of_index(
         index: The graph.
         vocabulary: What types its entities.
         let_go: Called when what was read of the index is not needed for a while.
+        memory_mb: About how many megabytes of memory it may take besides the index; as reading a file when None.
     """
+    statements = len(index.out.neighbors) + len(index.features.relations)
+    memory = (memory_of_the_machine_mb() if memory_mb is None else memory_mb) * _MB
+    most = min(_LEAST_ROWS + _ROWS_OF_A_STATEMENT * statements, memory // _BYTES_OF_A_ROW)
     entities = ~bare_relations(index)
-    members = members_of(index, vocabulary, entities)
+    members = members_of(index, vocabulary, entities, most)
     let_go()
     sums = KindSums(index, members, entities)
     let_go()
-    writer = _Writer(index, members, sums.relations, _by_class(sums, members, index))
-    everything, *classes = (writer.known(owner) for owner in range(len(members.classes) + 1))
+    counts = _Counts(index, members, sums, most)
+    everything, *classes = _Writer(index, members, counts).known(most * PASSES)
     let_go()
+    inverses, all_pairs = inverses_of(index, sums.heads, sums.over, most)
     return GraphProfile(
         everything=everything,
         classes=tuple(classes),
-        inverses=inverses_of(index, sums.heads, sums.over),
+        inverses=inverses,
         values=_values(index, vocabulary, sums),
-        complete=members.complete,
+        complete=members.complete and len(classes) == len(members.classes),
+        approximate=not (members.climbed and counts.all_targets and all_pairs),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _ByClass:
-    """What is counted of every class, relation and direction, by place as in `KindSums`, the owner being a class.
+class _Table:
+    """What was counted of each kind over relations, in two directions, of some things.
 
-    Targets and datatypes are pairs of a node or datatype and a number, the greatest first. Ranges of quantities are by
-    the number of their unit among the datatypes.
+    Args:
+        counted: The places times `things` plus the thing, sorted, and the numbers. For places see `KindSums`.
+        sums: Where they come from.
+        things: How many there are.
     """
 
-    instances: dict[int, int]
-    facts: dict[int, int]
-    targets: dict[int, list[tuple[int, int]]]
-    datatypes: dict[int, list[tuple[int, int]]]
-    ranges: dict[ValueKind | int, dict[int, tuple[int, int]]]
+    def __init__(self, counted: tuple[Longs, Longs], sums: KindSums, things: int = 1) -> None:
+        keys, self.numbers = counted
+        size = sums.relations * 2 * things
+        self._rows = Rows(np.searchsorted(keys, np.arange(sums.kinds + 1) * size), keys % size)
+        self.things = things
+        self.sizes = self._rows.sizes
+
+    def rows(self, kinds: Longs, chosen: npt.NDArray[np.bool_]) -> tuple[Longs, Longs]:
+        """Return the keys of some kinds without the kind, at chosen places, and the rows where they stand."""
+        rows, _ = self._rows.places(kinds)
+        keys = self._rows.members[rows].astype(np.int64)
+        kept = chosen[keys // self.things]
+        return keys[kept], rows[kept]
+
+    def of(self, kinds: Longs, chosen: npt.NDArray[np.bool_]) -> tuple[Longs, Longs]:
+        """Return the same keys, each once, and the sums of their numbers."""
+        keys, rows = self.rows(kinds, chosen)
+        return summed(keys, self.numbers[rows])
 
 
-def _by_class(sums: KindSums, members: Members, index: GraphIndex) -> _ByClass:
-    instances, facts, targets, datatypes = Sums(), Sums(), Sums(), Sums()
-    classes = _Classes(members, sums.relations * 2)
-    for places, numbers in _in_parts(*sums.instances):
-        keys, rows = classes.places(places)
-        instances.add(keys, numbers[rows])
-    for links, numbers in _in_parts(*sums.links):
-        places, tails = np.divmod(links, sums.kinds)
-        heads, relations = np.divmod(places // 2, sums.relations)
-        for near, far in ((places, tails), (sums.place(tails, relations, 1), heads)):
-            keys, rows = classes.places(near)
-            facts.add(keys, numbers[rows])
-            direct, rows_of = members.direct.expanded(far[rows])
-            targets.add(keys[rows_of] * len(index.nodes) + direct, numbers[rows][rows_of])
-    for values, numbers in _in_parts(*sums.datatypes):
-        places, datatype = np.divmod(values, len(index.datatypes))
-        keys, rows = classes.places(places)
-        facts.add(keys, numbers[rows])
-        datatypes.add(keys * len(index.datatypes) + datatype[rows], numbers[rows])
-    return _ByClass(
-        dict(_pairs(instances)),
-        dict(_pairs(facts)),
-        _greatest(targets, len(index.nodes), MAX_TARGETS),
-        _greatest(datatypes, len(index.datatypes), len(index.datatypes)),
-        {kind: _ends(extremes, classes) for kind, extremes in sums.ranges.items()},
-    )
+class _Counts:
+    """What was counted of kinds, to be added up by class.
+
+    Args:
+        index: The graph.
+        members: The classes of its nodes.
+        sums: What was counted of its statements.
+        most: How many rows are held. Where entities have so many classes that these were more, only the rarest of each
+            are counted as targets, and `all_targets` is false.
+    """
+
+    def __init__(self, index: GraphIndex, members: Members, sums: KindSums, most: int) -> None:
+        self._sums = sums
+        nodes, datatypes = max(1, len(index.nodes)), max(1, len(index.datatypes))
+        direct = members.direct.shortened(self._classes_of_each(members, most), rank=members.stated)
+        self.all_targets = direct is members.direct
+        facts, targets = Sums(), Sums()
+        for near, far, numbers in self._links():
+            facts.add(near, numbers)
+            for part in portions(direct.sizes[far]):
+                classes, rows = direct.expanded(far[part])
+                targets.add(near[part][rows] * nodes + classes, numbers[part][rows])
+        for part in parts(len(sums.datatypes[0])):
+            facts.add(sums.datatypes[0][part] // datatypes, sums.datatypes[1][part])
+        keys, *ends = sums.ranges.result()
+        self.instances = _Table(sums.instances, sums)
+        self.facts = _Table(facts.result(), sums)
+        self.targets = _Table(targets.result(), sums, nodes)
+        self.datatypes = _Table(sums.datatypes, sums, datatypes)
+        self.ranges = _Table((keys, np.column_stack(ends)), sums, sums.comparisons)
+
+    def ends(self, kinds: Longs, chosen: npt.NDArray[np.bool_]) -> dict[int, tuple[int, int]]:
+        """Return by key of `ranges` the rows of the least and the greatest value."""
+        found = Extremes()
+        keys, rows = self.ranges.rows(kinds, chosen)
+        for numbers, lines in zip(self._sums.ranges.numbers(), self.ranges.numbers.T, strict=True):
+            found.add(keys, numbers[rows], lines[rows])
+        columns = (column.tolist() for column in found.result())
+        return {key: (least, greatest) for key, least, greatest in zip(*columns, strict=True)}
+
+    def _classes_of_each(self, members: Members, most: int) -> int:
+        """Return how many classes of an entity can be counted as targets."""
+        sums, known = self._sums, set[bytes]()
+        weights, held, passed = np.zeros((3, sums.kinds), dtype=np.int64)
+        for having in map(members.of, range(len(members.classes) + 1)):
+            # Classes that have the same instances are added up once.
+            weights += having & ((key := np.packbits(having).tobytes()) not in known)
+            known.add(key)
+        for near, far, _ in self._links():
+            held += np.bincount(far, minlength=sums.kinds)
+            passed += np.bincount(far, weights[near // (sums.relations * 2)], sums.kinds).astype(np.int64)
+        sizes = members.direct.sizes
+        return min(most_of_each(sizes, held, most), most_of_each(sizes, passed, most * PASSES))
+
+    def _links(self) -> Iterator[tuple[Longs, Longs, Longs]]:
+        """Yield, in parts, places with the kinds that edges lead to from there, and how many edges."""
+        sums = self._sums
+        for part in parts(len(sums.links[0])):
+            places, tails = np.divmod(sums.links[0][part], sums.kinds)
+            heads, relations = np.divmod(places // 2, sums.relations)
+            numbers = sums.links[1][part]
+            yield places, tails, numbers
+            yield sums.place(tails, relations, 1), heads, numbers
 
 
-class _Classes:
-    """Turns places of kinds into places of classes."""
-
-    def __init__(self, members: Members, size: int) -> None:
-        self._members = members
-        self._size = size
-
-    def places(self, places: Longs) -> tuple[Longs, Longs]:
-        """Return the places of all classes that kinds belong to, and for each the row that it comes from."""
-        kinds, rest = np.divmod(places, self._size)
-        owners, rows = self._members.owners.expanded(kinds)
-        return owners * self._size + rest[rows], rows
-
-
-def _in_parts(keys: Longs, numbers: Longs) -> list[tuple[Longs, Longs]]:
-    return [(keys[part], numbers[part]) for part in parts(len(keys))]
-
-
-def _pairs(sums: Sums) -> list[tuple[int, int]]:
-    keys, numbers = sums.result()
-    return list(zip(keys.tolist(), numbers.tolist(), strict=True))
-
-
-def _greatest(sums: Sums, size: int, most: int) -> dict[int, list[tuple[int, int]]]:
+def _greatest(counted: tuple[Longs, Longs], things: int, most: int) -> dict[int, _Pairs]:
     """Return by place the first few of what was counted there, the greatest number first, then the smallest id."""
-    keys, numbers = sums.result()
-    if not len(keys):
-        return {}
-    places, things = np.divmod(keys, size)
-    order = np.lexsort((things, -numbers, places))
-    places, things, numbers = places[order], things[order], numbers[order]
-    _, firsts, sizes = np.unique(places, return_index=True, return_counts=True)
-    chosen = np.flatnonzero(np.arange(len(places)) - np.repeat(firsts, sizes) < most)
-    found: dict[int, list[tuple[int, int]]] = {}
-    columns = (column[chosen].tolist() for column in (places, things, numbers))
+    keys, numbers = counted
+    places, found = np.divmod(keys, things)
+    order = np.lexsort((found, -numbers, places))
+    places, found, numbers = places[order], found[order], numbers[order]
+    firsts = first_of_each(places)
+    inside = np.arange(len(places)) - np.repeat(firsts, np.diff(np.append(firsts, len(places))))
+    columns = (column[inside < most].tolist() for column in (places, found, numbers))
+    by_place: dict[int, _Pairs] = {}
     for place, thing, number in zip(*columns, strict=True):
-        found.setdefault(place, []).append((thing, number))
-    return found
-
-
-def _ends(extremes: Extremes, classes: _Classes) -> dict[int, tuple[int, int]]:
-    """Return by place the rows of the least and the greatest value."""
-    found = Extremes()
-    places, *ends = extremes.result()
-    keys, rows = classes.places(places)
-    for numbers, lines in zip(extremes.numbers(), ends, strict=True):
-        found.add(keys, numbers[rows], lines[rows])
-    columns = (column.tolist() for column in found.result())
-    return {place: (least, greatest) for place, least, greatest in zip(*columns, strict=True)}
+        by_place.setdefault(place, []).append((thing, number))
+    return by_place
 
 
 class _Writer:
     """Writes what was counted as profiles."""
 
-    def __init__(self, index: GraphIndex, members: Members, relations: int, counted: _ByClass) -> None:
+    def __init__(self, index: GraphIndex, members: Members, counts: _Counts) -> None:
         self._index = index
         self._members = members
-        self._size = relations * 2
-        self._counted = counted
+        self._counts = counts
         self._names = Dictionary(index)
-        self._places: dict[int, list[int]] = {}
-        for place in counted.instances:
-            self._places.setdefault(place // self._size, []).append(place)
 
-    def known(self, owner: int) -> ClassProfile:
-        """Return the profile of a class by its place among the listed ones, 0 for the whole graph."""
+    def known(self, most: int) -> Iterator[ClassProfile]:
+        """Yield the profiles of the whole graph and of the listed classes, until so many rows were added up."""
+        members, written = self._members, dict[bytes, _Listed]()
+        sizes = self._counts.facts.sizes + self._counts.datatypes.sizes + self._counts.ranges.sizes
+        for owner in range(len(members.classes) + 1):
+            having = members.of(owner)
+            key = np.packbits(having).tobytes()
+            if not owner or key not in written:
+                kinds = np.flatnonzero(having)
+                most -= int(sizes[kinds].sum()) if owner else 0
+                if most < 0:
+                    return
+                written[key if owner else b""] = self._listed(kinds, MAX_PROPERTIES if owner else MAX_RELATIONS)
+            yield self._class(owner, *written[key if owner else b""])
+
+    def _class(self, owner: int, properties: tuple[PropertyProfile, ...], complete: bool) -> ClassProfile:
         members = self._members
-        places = sorted(self._places.get(owner, ()), key=self._order)
-        most = MAX_PROPERTIES if owner else MAX_RELATIONS
         node = members.classes[owner - 1] if owner else None
         return ClassProfile(
             iri=None if node is None else self._names.node(node),
             label=None if node is None else self._names.label(node),
             instances=int(members.sizes[owner]),
-            direct=int(members.stated[owner]),
+            direct=0 if node is None else int(members.stated[node]),
             broader=tuple(self._names.node(each) for each in members.broader[owner - 1]) if owner else (),
-            properties=tuple(self._property(place) for place in places[:most]),
-            complete=len(places) <= most,
+            properties=properties,
+            complete=complete,
+            at_least=bool(owner) and not members.climbed,
         )
 
-    def _order(self, place: int) -> tuple[int, int, int]:
-        return place % 2, -self._counted.instances[place], place
+    def _listed(self, kinds: Longs, most: int) -> _Listed:
+        """Return the properties of entities of some kinds, and whether these are all."""
+        counts, chosen = self._counts, np.ones(max(1, len(self._index.relations)) * 2, dtype=np.bool_)
+        places, instances = counts.instances.of(kinds, chosen)
+        order = np.lexsort((places, -instances, places % 2))[:most]
+        chosen[:] = False
+        chosen[places[order]] = True
+        facts = dict(zip(*(column.tolist() for column in counts.facts.of(kinds, chosen)), strict=True))
+        targets = _greatest(counts.targets.of(kinds, chosen), counts.targets.things, MAX_TARGETS)
+        datatypes = _greatest(counts.datatypes.of(kinds, chosen), counts.datatypes.things, MAX_DATATYPES)
+        ends = counts.ends(kinds, chosen)
+        return tuple(
+            self._property(place, number, facts[place], targets.get(place, []), datatypes.get(place, []), ends)
+            for place, number in zip(places[order].tolist(), instances[order].tolist(), strict=True)
+        ), len(places) <= most
 
-    def _property(self, place: int) -> PropertyProfile:
-        relation, counted = place % self._size // 2, self._counted
+    def _property(
+        self,
+        place: int,
+        instances: int,
+        facts: int,
+        targets: _Pairs,
+        datatypes: _Pairs,
+        ends: Mapping[int, tuple[int, int]],
+    ) -> PropertyProfile:
+        relation = place // 2
         node = int(self._index.relation_nodes[relation])
         label = None if node < 0 else self._names.label(node)
         return PropertyProfile(
             relation=self._names.relation(relation),
             direction=_SIDES[place % 2],
             label=label,
-            instances=counted.instances[place],
-            facts=counted.facts[place],
-            targets=tuple((self._names.node(each), number) for each, number in counted.targets.get(place, ())),
-            values=self._range(place, label) if place in counted.datatypes else None,
+            instances=instances,
+            facts=facts,
+            targets=tuple((self._names.node(each), number) for each, number in targets),
+            values=self._range(place, [each for each, _ in datatypes], ends, label) if datatypes else None,
         )
 
-    def _range(self, place: int, label: str | None) -> ValueRange:
-        numbers = {Iri(self._index.datatypes[each]): each for each, _ in self._counted.datatypes[place]}
-        ranges = (
-            self._counted.ranges.get(numbers[by] if isinstance(by, Iri) else by, {}) for by in compared_by(numbers)
+    def _range(
+        self, place: int, datatypes: Sequence[int], ends: Mapping[int, tuple[int, int]], label: str | None
+    ) -> ValueRange:
+        numbers = {Iri(self._index.datatypes[each]): each for each in datatypes}
+        keys = (
+            place * self._counts.ranges.things
+            + (len(COMPARED) + numbers[by] if isinstance(by, Iri) else COMPARED.index(by))
+            for by in compared_by(numbers)
         )
-        ends = next((found[place] for found in ranges if place in found), None)
-        least, greatest = (None, None) if ends is None else (self._value(ends[0]), self._value(ends[1]))
+        rows = next((ends[key] for key in keys if key in ends), None)
+        least, greatest = (None, None) if rows is None else (self._names.feature(row).value for row in rows)
         return ValueRange(tuple(numbers), least, greatest, unit_in(label))
-
-    def _value(self, row: int) -> Literal:
-        return self._names.feature(row).value
 
 
 def _values(index: GraphIndex, vocabulary: Vocabulary, sums: KindSums) -> tuple[ValueCount, ...]:

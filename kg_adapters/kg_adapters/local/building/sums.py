@@ -10,12 +10,37 @@ from kg_adapters.local.index import Longs
 
 _MOST_PENDING: Final = 2_000_000
 _MOST_AT_ONCE: Final = 1_000_000
+PASSES: Final = 8
+"""How many times as many rows are run through, a part at a time, as are held at once."""
 
 
 def parts(length: int) -> Iterator[slice]:
     """Yield slices of an array of this length that are small enough to work on."""
     for first in range(0, length, _MOST_AT_ONCE):
         yield slice(first, min(length, first + _MOST_AT_ONCE))
+
+
+def portions(sizes: Longs) -> Iterator[slice]:
+    """Yield slices of things of these sizes whose total is small enough to work on, or that hold one thing."""
+    ends, first = np.cumsum(sizes), 0
+    while first < len(sizes):
+        done = int(ends[first - 1]) if first else 0
+        last = max(first + 1, int(np.searchsorted(ends, done + _MOST_AT_ONCE, side="right")))
+        yield slice(first, last)
+        first = last
+
+
+def most_of_each(sizes: Longs, weights: Longs, most: int) -> int:
+    """Return the largest number `n`, at least 1, for which the sum of `min(n, size) * weight` is at most `most`."""
+    low, high = 1, max(1, int(sizes.max(initial=1)))
+    middle = high
+    while low < high:
+        if int((np.minimum(sizes, middle) * weights).sum()) <= most:
+            low = middle
+        else:
+            high = middle - 1
+        middle = (low + high + 1) // 2
+    return low
 
 
 class Sums:
@@ -27,7 +52,7 @@ class Sums:
 
     def add(self, keys: Longs, numbers: Longs | None = None) -> None:
         """Add numbers to their keys; 1 to each when None."""
-        self._parts.append(_summed(keys, numbers))
+        self._parts.append(summed(keys, numbers))
         self._pending += len(self._parts[-1][0])
         if self._pending > _MOST_PENDING:
             self._parts = [self.result()]
@@ -39,10 +64,11 @@ class Sums:
             empty = np.zeros(0, dtype=np.int64)
             return empty, empty
         keys, numbers = (np.concatenate(column) for column in zip(*self._parts, strict=True))
-        return _summed(keys, numbers)
+        return summed(keys, numbers)
 
 
-def _summed(keys: Longs, numbers: Longs | None) -> tuple[Longs, Longs]:
+def summed(keys: Longs, numbers: Longs | None) -> tuple[Longs, Longs]:
+    """Return the distinct keys, sorted, and the sums of their numbers; 1 for each when None."""
     if numbers is None:
         found = np.sort(keys)
         firsts = first_of_each(found)

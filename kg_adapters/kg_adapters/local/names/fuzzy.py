@@ -53,6 +53,8 @@ class FuzzyNames:
         return [int(value) for value in values if value is not None]
 
     def _open(self, folder: Path) -> None:
+        if not all(lock.is_file() for lock in folder.glob("*.lock")):
+            raise ValueError("a lock that is a pipe would be waited for")
         index = tantivy.Index.open(str(folder))
         # A store never changes: nothing needs to watch its files.
         index.config_reader(reload_policy="manual")

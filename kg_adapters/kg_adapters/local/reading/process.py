@@ -19,7 +19,7 @@ from kg_adapters.local.reading.kgdata import read_subgraphs
 from kg_adapters.local.reading.label_keys import LabelKeys
 from kg_adapters.local.reading.rdf_document import RdfDocument
 from kg_adapters.local.reading.schema_org import names_schema_org, with_context, with_dates
-from kg_adapters.local.reading.source_bytes import BAD_FILE, opened
+from kg_adapters.local.reading.source_bytes import BAD_FILE, opened, unreadable
 from kg_adapters.local.reading.sources import ENTITY_JSON, GRAPH_JSON, KGDATA, READ_WHOLE, TABLES, Source
 from kg_adapters.local.reading.table_plan import TABLE_PREFIXES
 from kg_adapters.local.reading.tables import TableReader
@@ -102,7 +102,7 @@ def _tell_content(order: Order, told: Told) -> dict[str, str]:
     except Refused as error:
         told.problem(f"{source.path}, {error}.", error)
     except BAD_FILE as error:
-        told.problem(f"{source.path} cannot be read to its end: {error}.", error)
+        told.problem(f"{source.path} {unreadable(error)}.", error)
     if document is None:
         return TABLE_PREFIXES if source.ending in {KGDATA, *TABLES} else {}
     return document.prefixes

@@ -20,7 +20,7 @@ from kg_adapters.local.reading.rdf_lines import LINE_FORMATS, Block, RdfLines
 from kg_adapters.local.reading.read_filter import ReadFilter
 from kg_adapters.local.reading.recognition import recognized
 from kg_adapters.local.reading.rows import Row
-from kg_adapters.local.reading.source_bytes import BAD_FILE, SourceBytes, opened
+from kg_adapters.local.reading.source_bytes import BAD_FILE, SourceBytes, opened, unreadable
 from kg_adapters.local.reading.sources import GRAPH_JSON, RDF_FORMATS, Source
 from kg_adapters.prefixes import is_prefix
 from kg_adapters.reading_limits import ReadingLimits, Refused
@@ -110,7 +110,7 @@ class SourceReader:
         except Refused as error:
             self._problem(f"{source.path}, {error}.", error)
         except BAD_FILE as error:
-            self._problem(f"{source.path} cannot be read to its end: {error}.", error)
+            self._problem(f"{source.path} {unreadable(error)}.", error)
 
     def leave_out(self, links: Sequence[Path]) -> None:
         """Count links that are not followed."""

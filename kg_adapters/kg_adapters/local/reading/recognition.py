@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Final
 
 from kg_adapters.errors import InvalidSource
-from kg_adapters.local.reading.source_bytes import BAD_FILE, open_regular, opened
+from kg_adapters.local.reading.source_bytes import BAD_FILE, opened, unreadable
 from kg_adapters.local.reading.sources import ENTITY_JSON, FORMATS, GRAPH_JSON, KGDATA, Source, expected_endings
 from kg_adapters.reading_limits import ReadingLimits, Refused
+from kg_boundary.regular_files import open_regular
 from kg_boundary.shown import in_quotes, listed
 
 _HEAD: Final = 1 << 16
@@ -53,17 +54,21 @@ def recognized(source: Source, limits: ReadingLimits) -> Source:
     """Return a file with the form of what it holds.
 
     Raises:
-        InvalidSource: Its name does not tell the form, nor does what it holds.
+        InvalidSource: Its name does not tell the form, nor does what it holds, or nothing of it can be read.
     """
+    failure: Exception | None = None
     try:
         source = replace(source, packing=source.packing or _packing(source))
         with opened(source, limits) as content:
             head = content.stream.read(_HEAD)
-    except (*BAD_FILE, Refused):
-        # Whoever reads it says what is wrong, and where.
-        head = b""
+    except (*BAD_FILE, Refused) as error:
+        # Where the name tells the form, whoever reads it says what is wrong, and where.
+        head, failure = b"", error
     known = source.ending in FORMATS
     form = _form(head, source.ending) or (source.ending if known else None)
+    if form is None and failure is not None:
+        reason = f", {failure}" if isinstance(failure, Refused) else f" {unreadable(failure)}"
+        raise InvalidSource(f"{source.path}{reason}.") from failure
     if form is None:
         ending = f"Unknown file extension: {source.ending}" if source.ending else "A file without an extension"
         place = f"{in_quotes(source.member)} in {source.path}" if source.member else source.path

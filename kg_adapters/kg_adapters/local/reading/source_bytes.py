@@ -5,7 +5,6 @@ import gzip
 import io
 import lzma
 import os
-import stat
 import zipfile
 import zlib
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from kg_adapters.local.reading.sources import Source
 from kg_adapters.reading_limits import ReadingLimits, Refused, setting
+from kg_boundary.regular_files import open_regular
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -25,6 +25,12 @@ _HARMLESS: Final = 10_000_000
 _WINDOW: Final = 1 << 27
 BAD_FILE: Final = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 """What reading a file may raise that is not whole, or not what its name says."""
+
+
+def unreadable(error: Exception) -> str:
+    """Return what follows the name of a file that cannot be read to its end, without its path."""
+    reason: str | None = getattr(error, "strerror", None)
+    return f"cannot be read to its end: {reason or error}"
 
 
 class Unpacked(Protocol):
@@ -74,19 +80,6 @@ def opened(source: Source, limits: ReadingLimits) -> Generator[SourceBytes]:
         content = SourceBytes(raw, stream)
         stack.callback(content.leave)
         yield content
-
-
-def open_regular(path: Path) -> io.BufferedReader:
-    """Open a file for reading, and nothing that would be waited for, such as a pipe.
-
-    Raises:
-        OSError: It is not there, may not be read or is no regular file.
-    """
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise OSError("it is no longer a file")
-    return io.open(handle, "rb")  # noqa: UP020 - an open handle; the caller closes it
 
 
 class _Inflating(io.RawIOBase):

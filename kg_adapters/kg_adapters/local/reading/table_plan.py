@@ -1,12 +1,14 @@
 """What becomes of the columns of a table in which each row is an entity, and the IRIs of what tables name."""
 
 import re
+from array import array
 from collections.abc import Iterator, Sequence
 from typing import Final
 from urllib.parse import quote
 
 import pyoxigraph as ox
 
+from kg_adapters.labels import RDF_TYPE
 from kg_adapters.local.reading.table_values import MISSING, TEXT, Kind, is_address, kind_of, written
 from kg_adapters.prefixes import WELL_KNOWN
 from kg_boundary.shown import listed
@@ -15,6 +17,7 @@ _BASE: Final = "urn:table:"
 ENTITY, RELATION, CLASS = (f"{_BASE}{part}:" for part in ("entity", "relation", "type"))
 TABLE_PREFIXES: Final = {"entity": ENTITY, "relation": RELATION, "type": CLASS}
 """The prefixes of a graph that came of tables."""
+_TYPE: Final = ox.NamedNode(RDF_TYPE.value)
 _LABEL: Final = ox.NamedNode(WELL_KNOWN["rdfs"] + "label")
 _COMMENT: Final = ox.NamedNode(WELL_KNOWN["rdfs"] + "comment")
 _IDS: Final = ("id", "identifier", "iri", "uri", "key", "code", "qid", "ident", "geonameid")
@@ -24,84 +27,179 @@ _REFERS: Final = re.compile(r"(?:^|[^a-z])(?:id|ids|parent|ref|manager|boss)$|Id
 _SEPARATORS: Final = (";", "|")
 _LEAST_DISTINCT: Final = 0.8
 _LONGEST_NAME: Final = 80
+_MOST_SHARED: Final = 1 << 12
+
+
+class Column:
+    """The cells of one column that are not empty.
+
+    Attributes:
+        rows: The numbers of their rows, from 0.
+        values: Their texts.
+    """
+
+    def __init__(self) -> None:
+        self.rows = array("I")
+        self.values: list[str] = []
+        self._shared: dict[str, str] = {}
+
+    def add(self, row: int, value: str) -> None:
+        """Add a cell that is not empty."""
+        # Cells that repeat share one text in memory, unless too many differ.
+        if len(self._shared) < _MOST_SHARED:
+            value = self._shared.setdefault(value, value)
+        else:
+            value = self._shared.get(value, value)
+        self.rows.append(row)
+        self.values.append(value)
+
+
+class Table:
+    """What a table holds.
+
+    Args:
+        line: The line that the first row ends in.
+        first: The cells of the first row.
+
+    Attributes:
+        names: The headers, none twice.
+        columns: The cells below each of them.
+        lines: The line that each row below the first ends in.
+        even: Whether all rows have as many cells as the first.
+    """
+
+    def __init__(self, line: int, first: list[str]) -> None:
+        self.line = line
+        self.first = first
+        self.names: list[str] = []
+        known: set[str] = set()
+        for place, cell in enumerate(first, start=1):
+            name = cell or f"column {place}"
+            self.names.append(name if name not in known else f"{name} {place}")
+            known.add(self.names[-1])
+        self.columns = [Column() for _ in first]
+        self.lines = array("Q")
+        self.even = True
+
+    def add(self, line: int, cells: Sequence[str]) -> None:
+        """Add a row; what it has beyond the last column is left out."""
+        row = len(self.lines)
+        self.lines.append(line)
+        for column, cell in zip(self.columns, cells, strict=False):
+            if cell:
+                column.add(row, cell)
+
+    def cells(self, place: int, *, first: bool = False) -> list[str]:
+        """Return the cells of a column, empty ones included, and that of the first row only where `first` says so."""
+        cells = [""] * len(self.lines)
+        for row, value in zip(self.columns[place].rows, self.columns[place].values, strict=True):
+            cells[row] = value
+        return [self.first[place], *cells] if first else cells
 
 
 class TablePlan:
     """What becomes of the columns of a table of entities.
 
     Args:
-        names: The headers.
-        columns: The values of each.
+        table: The table.
         key: The column with the ids of rows; None where rows are numbered.
         stem: What the table is called.
+
+    Attributes:
+        keys: The id of each row, empty where it has none.
     """
 
-    def __init__(self, names: Sequence[str], columns: Sequence[Sequence[str]], key: int | None, stem: str) -> None:
-        self.key = key
-        self._names = names
-        ids = set(columns[key]) - {""} if key is not None else set[str]()
-        counted = key is None or kind_of("", columns[key]).name == "whole number"
+    def __init__(self, table: Table, key: int | None, stem: str) -> None:
+        names = table.names
+        ids = [] if key is None else table.columns[key].values
+        self._table = table
+        self._stem = stem
+        self._key = key
+        self._ids = set(ids)
+        self._counted = key is None or kind_of("", ids).name == "whole number"
         # Numbers are given anew in every table; other ids say what they mean.
-        self._space = f"{_BASE}{quote(stem, safe='')}:" if counted else ENTITY
+        self._space = f"{_BASE}{quote(stem, safe='')}:" if self._counted else ENTITY
+        self._meanings: dict[int, tuple[Kind, str | None]] = {}
+        self.keys = list(map(str, range(1, len(table.lines) + 1))) if key is None else table.cells(key)
         others = [place for place in range(len(names)) if place != key]
-        self._kinds = {place: kind_of(names[place], columns[place]) for place in others}
-        self._edges = {
-            place: separator
-            for place in others
-            if (separator := _leads(names[place], columns[place], ids, counted=counted)) is not None
-        }
         plain = {place: plain_header(names[place]) for place in others}
         self._label = next((place for name in _NAMES for place in others if plain[place] == name), None)
-        if self._label is None and not (key is not None and _are_names(names[key], columns[key])):
+        if self._label is None and not (key is not None and _are_names(names[key], ids)):
             # Names stand first, or behind the id; further on, what is said of a row may be distinct too.
-            self._label = next((place for place in others[:1] if self._names_rows(place, columns[place])), None)
+            self._label = next((place for place in others[:1] if self._names_rows(place)), None)
         self._description = next((place for place in others if plain[place] in _DESCRIPTIONS), None)
-        self.stated = [place for place in others if place not in {self._label, self._description}]
-        self.relations = {place: relation_of(names[place]) for place in self.stated}
+        self._stated = [place for place in others if place not in {self._label, self._description}]
 
-    def _names_rows(self, place: int, values: Sequence[str]) -> bool:
-        said = [value for value in values if value]
-        fits = self._kinds[place] == TEXT and place not in self._edges and len(said) * 2 > len(values)
-        if not fits or len(set(said)) < _LEAST_DISTINCT * len(said):
+    def _meaning(self, place: int) -> tuple[Kind, str | None]:
+        """Return the kind of a column's values, and what separates ids of rows in it; None where it has others."""
+        if place not in self._meanings:
+            name, values = self._table.names[place], self._table.columns[place].values
+            self._meanings[place] = kind_of(name, values), _leads(name, values, self._ids, counted=self._counted)
+        return self._meanings[place]
+
+    def _names_rows(self, place: int) -> bool:
+        values = self._table.columns[place].values
+        fits = self._meaning(place) == (TEXT, None) and len(values) * 2 > len(self.keys)
+        if not fits or len(set(values)) < _LEAST_DISTINCT * len(values):
             return False
-        return sum(map(len, said)) <= _LONGEST_NAME * len(said)
+        return sum(map(len, values)) <= _LONGEST_NAME * len(values)
 
     @property
     def told(self) -> str:
         """What was guessed, in words."""
-        parts = ["numbered" if self.key is None else f"known by {self._names[self.key]}"]
+        parts = ["numbered" if self._key is None else f"known by {self._table.names[self._key]}"]
         if self._label is not None:
-            parts.append(f"named by {self._names[self._label]}")
-        kinds = ("leads to rows" if place in self._edges else self._kinds[place].name for place in self.stated)
-        told = (f"{self._names[place]}: {kind}" for place, kind in zip(self.stated, kinds, strict=True))
+            parts.append(f"named by {self._table.names[self._label]}")
+        meanings = ((self._table.names[place], *self._meaning(place)) for place in self._stated)
+        told = (f"{name}: {kind.name if leads is None else 'leads to rows'}" for name, kind, leads in meanings)
         return f"They are {listed((*parts, *told), '; ')}."
 
-    def node(self, key: str) -> ox.NamedNode:
-        """Return the entity with this id."""
+    def statements(self) -> Iterator[ox.Quad]:
+        """Yield what all rows with an id say, column by column."""
+        kind = ox.NamedNode(CLASS + quote(self._stem, safe=""))
+        yield label_of(kind, self._stem)
+        nodes = [self._node(key) if key else None for key in self.keys]
+        labels = [""] * len(nodes) if self._label is None else self._table.cells(self._label)
+        for node, key, label in zip(nodes, self.keys, labels, strict=True):
+            if node is not None:
+                yield ox.Quad(node, _TYPE, kind)
+                if label or not is_address(key):
+                    yield label_of(node, label or key)
+        if self._description is not None:
+            for node, value in self._said(nodes, self._description):
+                yield ox.Quad(node, _COMMENT, ox.Literal(value))
+        for place in self._stated:
+            relation = relation_of(self._table.names[place])
+            yield label_of(relation, self._table.names[place])
+            yield from self._values(nodes, place, relation)
+
+    def _values(self, nodes: Sequence[ox.NamedNode | None], place: int, relation: ox.NamedNode) -> Iterator[ox.Quad]:
+        """Yield the statements of a column, of which nodes[i] is the entity of row i."""
+        kind, separator = self._meaning(place)
+        if separator is not None:
+            for node, value in self._said(nodes, place):
+                ends = value.split(separator) if separator else [value]
+                yield from (ox.Quad(node, relation, self._node(end.strip())) for end in ends if end.strip())
+        else:
+            for node, value in self._said(nodes, place):
+                if kind == TEXT or value.lower() not in MISSING:
+                    yield ox.Quad(node, relation, literal_of(value, kind))
+
+    def _said(self, nodes: Sequence[ox.NamedNode | None], place: int) -> Iterator[tuple[ox.NamedNode, str]]:
+        column = self._table.columns[place]
+        for row, value in zip(column.rows, column.values, strict=True):
+            if (node := nodes[row]) is not None:
+                yield node, value
+
+    def _node(self, key: str) -> ox.NamedNode:
         return ox.NamedNode(key if is_address(key) else self._space + quote(key, safe=""))
 
-    def statements(self, node: ox.NamedNode, key: str, cells: Sequence[str]) -> Iterator[ox.Quad]:
-        """Yield what a row says, but its type."""
-        label = cells[self._label] if self._label is not None else ""
-        if label or not is_address(key):
-            yield label_of(node, label or key)
-        if self._description is not None and cells[self._description]:
-            yield ox.Quad(node, _COMMENT, ox.Literal(cells[self._description]))
-        for place in self.stated:
-            value, relation = cells[place], self.relations[place]
-            kind = self._kinds[place]
-            if place in self._edges:
-                separator = self._edges[place]
-                ends = value.split(separator) if separator else [value]
-                yield from (ox.Quad(node, relation, self.node(end.strip())) for end in ends if end.strip())
-            elif value and (kind == TEXT or value.lower() not in MISSING):
-                yield ox.Quad(node, relation, literal_of(value, kind))
 
-
-def guessed_id(names: Sequence[str], columns: Sequence[Sequence[str]]) -> int | None:
+def guessed_id(table: Table) -> int | None:
     """Return the column with ids: one that is called so, else the first whose values are all there and distinct."""
-    plain = [plain_header(name) for name in names]
-    unique = [place for place, values in enumerate(columns) if all(values) and len(set(values)) == len(values)]
+    plain = [plain_header(name) for name in table.names]
+    said = (column.values for column in table.columns)
+    unique = [place for place, values in enumerate(said) if len(table.lines) == len(values) == len(set(values))]
     for name in _IDS:
         if name in plain and plain.index(name) in unique:
             return plain.index(name)
@@ -117,7 +215,7 @@ def named_id(names: Sequence[str]) -> int | None:
 
 def _leads(name: str, values: Sequence[str], ids: set[str], *, counted: bool) -> str | None:
     """Return what separates ids of rows in a column's cells, nothing for one each; None where it has others."""
-    said = [value for value in values if value]
+    said = set(values)
     if not said or not ids or (counted and _REFERS.search(name) is None):
         return None
     if all(value in ids for value in said):

@@ -1,7 +1,7 @@
 """What kind of values a column of a table holds, guessed from all of them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from typing import Final
@@ -53,9 +53,9 @@ _KINDS: Final = (
 )
 
 
-def kind_of(header: str, values: Sequence[str]) -> Kind:
+def kind_of(header: str, values: Iterable[str]) -> Kind:
     """Return the kind that all values of a column have, blank ones left out; text where they have none in common."""
-    said = [value for value in values if value.lower() not in MISSING]
+    said = {value for value in set(values) if value.lower() not in MISSING}
     if not said:
         return TEXT
     if _SAID_IN_YEARS.search(header) is not None and all(_YEAR.fullmatch(value) for value in said):

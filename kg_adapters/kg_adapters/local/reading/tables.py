@@ -8,47 +8,33 @@ one below `urn:table:`, in which it stands percent-encoded, and a label as it wa
 import csv
 import io
 import shlex
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import IO, Final
-from urllib.parse import quote
 
 import pyoxigraph as ox
 
 from kg_adapters.errors import InvalidSource
-from kg_adapters.labels import RDF_TYPE
-from kg_adapters.local.reading.edge_list import Edge, EdgeList
+from kg_adapters.local.reading.edge_list import Edge, EdgeColumns, EdgeList, edge_columns
 from kg_adapters.local.reading.rdf_lines import Problem
 from kg_adapters.local.reading.table_plan import (
-    CLASS,
+    Column,
+    Table,
     TablePlan,
     guessed_id,
-    label_of,
     named_id,
     plain_header,
 )
-from kg_adapters.local.reading.table_values import TEXT, kind_of
-from kg_adapters.reading_limits import ReadingLimits
+from kg_adapters.reading_limits import ReadingLimits, Refused, setting
 from kg_boundary.shown import counted, in_quotes, listed
 
-_TYPE: Final = ox.NamedNode(RDF_TYPE.value)
-_HEADS: Final = frozenset({"head", "subject", "source", "from", "start", "h", "s", "src", "startid", "entity1"})
-_RELATIONS: Final = frozenset(
-    {"relation", "predicate", "property", "edge", "relationship", "r", "p", "rel", "label", "type", "kind"}
-)
-_TAILS: Final = frozenset({"tail", "object", "target", "to", "end", "t", "o", "dst", "endid", "entity2", "destination"})
 _SIGNS: Final = {".tsv": "\t"}
-_WITH_A_ROW: Final = 2
-_LEAST_ROWS: Final = 3
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """A row with the line that it ends in."""
-
-    line: int
-    cells: list[str]
+# Wider ones are matrices, of which each cell would be a relation of its own.
+_MOST_COLUMNS: Final = 25_000
+_SNIFFED: Final = 1 << 16
+_UTF_16: Final = (BOM_UTF16_LE, BOM_UTF16_BE)
 
 
 class TableReader:
@@ -84,96 +70,113 @@ class TableReader:
 
         Raises:
             InvalidSource: It is not UTF-8, or has not the column that holds the ids.
+            Refused: It has too many columns.
         """
-        text = io.TextIOWrapper(stream, "utf-8-sig", newline="")
         try:
-            rows = list(self._rows(text, ending))
+            table = self._table(io.TextIOWrapper(stream, "utf-8-sig", newline=""), ending)
         except UnicodeDecodeError as error:
-            raise InvalidSource(
-                f"{self._path} is not UTF-8 text: {error.reason}. Save it as UTF-8 (iconv -f latin1 -t utf-8)."
-            ) from error
-        if len(rows) < _WITH_A_ROW:
-            missing = "has a header and no row below it" if rows else "is empty: a table is a header and rows below it"
-            self._problem(f"{self._path} {missing}.", ValueError())
+            encoding = "utf-16" if error.object.startswith(_UTF_16) else "latin1"
+            raise self._other_encoding(error.reason, encoding) from error
+        if table is None:
+            self._problem(f"{self._path} is empty: a table is a header and rows below it.", ValueError())
             return
-        edges = None if self._id_column is not None else _edge_columns(rows)
-        if edges is not None:
-            yield from self._edges(rows[edges.header :], edges)
-        else:
-            yield from self._entities(rows[0], self._whole(rows[1:], len(rows[0].cells)))
+        if not table.lines and table.even:
+            self._problem(f"{self._path} has a header and no row below it.", ValueError())
+            return
+        edges = None if self._id_column is not None else edge_columns(table)
+        yield from self._entities(table) if edges is None else self._edges(table, edges)
 
-    def _rows(self, text: io.TextIOWrapper, ending: str) -> Iterator[_Row]:
+    def _table(self, text: io.TextIOWrapper, ending: str) -> Table | None:
+        table: Table | None = None
+        for line, cells in self._rows(text, ending):
+            if table is None:
+                if len(cells) > _MOST_COLUMNS:
+                    raise Refused(
+                        f"line {line:,}: it has {len(cells):,} columns, and at most {_MOST_COLUMNS:,} are read; a "
+                        "table with the columns head,relation,tail may hold any number of values"
+                    )
+                table = Table(line, cells)
+                continue
+            width = len(table.columns)
+            table.even = table.even and len(cells) == width
+            if any(cells[width:]):
+                place = f"{self._path}, line {line:,}"
+                self._problem(f"{place}: it has {len(cells)} cells, and the header {width}.", ValueError())
+            else:
+                table.add(line, cells)
+        return table
+
+    def _rows(self, text: io.TextIOWrapper, ending: str) -> Iterator[tuple[int, list[str]]]:
+        """Yield the cells of each row that has any, and the line that it ends in."""
         csv.field_size_limit(self._limits.literal_bytes)
-        first = text.readline(1 << 20)
-        sign = _SIGNS.get(ending) or max(",;\t|", key=lambda each: sum(map(len, csv.reader([first], delimiter=each))))
-        rows = csv.reader(_chained(first, text), delimiter=sign)
+        lines = _Lines(text)
+        if "\0" in lines.first:
+            raise self._other_encoding("it holds zero bytes", "utf-16")
+        sign = _SIGNS.get(ending) or max(
+            ",;\t|", key=lambda each: sum(map(len, csv.reader([lines.first[:_SNIFFED]], delimiter=each)))
+        )
+        rows = csv.reader(lines, delimiter=sign)
         while True:
+            start = rows.line_num + 1
             try:
                 cells = next(rows, None)
             except csv.Error as error:
-                self._problem(f"{self._path}, line {rows.line_num:,}: {error}.", error)
+                cause = f"is a quote not closed? Else {setting('import_literal_mb')} allows more"
+                self._problem(f"{self._path}, line {start:,}: {error}; {cause}.", error)
                 continue
             if cells is None:
                 return
-            if any(cell.strip() for cell in cells):
-                yield _Row(rows.line_num, [cell.strip() for cell in cells])
+            if lines.ended:
+                self._problem(f"{self._path}, line {start:,}: a quote in this row is never closed.", ValueError())
+                return
+            cells = [cell.strip() for cell in cells]
+            if any(cells):
+                yield rows.line_num, cells
 
-    def _whole(self, rows: Sequence[_Row], width: int) -> Iterator[_Row]:
-        for row in rows:
-            if len(row.cells) > width and any(row.cells[width:]):
-                place = f"{self._path}, line {row.line:,}"
-                self._problem(f"{place}: it has {len(row.cells)} cells, and the header {width}.", ValueError())
-            else:
-                yield _Row(row.line, (row.cells + [""] * width)[:width])
+    def _other_encoding(self, reason: str, encoding: str) -> InvalidSource:
+        return InvalidSource(
+            f"{self._path} is not UTF-8 text: {reason}. Save it as UTF-8 (iconv -f {encoding} -t utf-8)."
+        )
 
-    def _edges(self, rows: Sequence[_Row], at: "_Edges") -> Iterator[ox.Quad]:
+    def _edges(self, table: Table, at: EdgeColumns) -> Iterator[ox.Quad]:
         edges: list[Edge] = []
-        for row in self._whole(rows, at.width):
-            head, tail = row.cells[at.head], row.cells[at.tail]
+        lines = chain([] if at.header else [table.line], table.lines)
+        heads, tails = (table.cells(place, first=not at.header) for place in (at.head, at.tail))
+        relations = [""] * len(heads) if at.relation is None else table.cells(at.relation, first=not at.header)
+        for line, head, relation, tail in zip(lines, heads, relations, tails, strict=True):
             if head and tail:
-                edges.append((head, at.name_of(row, self._stem), tail))
+                edges.append((head, relation or self._stem, tail))
             else:
-                self._problem(f"{self._path}, line {row.line:,}: an edge needs a head and a tail.", ValueError())
+                self._problem(f"{self._path}, line {line:,}: an edge needs a head and a tail.", ValueError())
         read = EdgeList(edges)
         yield from read.statements()
         left = f" Left out: {listed(at.unread, ', ')}." if at.unread else ""
         self._note(f"{self._path}: {counted(len(edges), 'edge')}, one in each row. {read.told}{left}")
 
-    def _entities(self, header: _Row, rows: Iterator[_Row]) -> Iterator[ox.Quad]:
-        names = _headers(header.cells)
-        whole = list(rows)
-        columns = [[row.cells[place] for row in whole] for place in range(len(names))]
-        ids = self._chosen(names) if self._id_column is not None else guessed_id(names, columns)
-        self._tell_repeats(names, columns, ids, [row.line for row in whole])
-        plan = TablePlan(names, columns, ids, self._stem)
-        kind = ox.NamedNode(CLASS + quote(self._stem, safe=""))
-        yield label_of(kind, self._stem)
-        for place in plan.stated:
-            yield label_of(plan.relations[place], names[place])
-        for number, row in enumerate(whole, start=1):
-            key = str(number) if plan.key is None else row.cells[plan.key]
+    def _entities(self, table: Table) -> Iterator[ox.Quad]:
+        ids = self._chosen(table.names) if self._id_column is not None else guessed_id(table)
+        self._tell_repeats(table, ids)
+        plan = TablePlan(table, ids, self._stem)
+        for line, key in zip(table.lines, plan.keys, strict=True):
             if not key:
-                self._problem(f"{self._path}, line {row.line:,}: the id column is empty.", ValueError())
-                continue
-            node = plan.node(key)
-            yield ox.Quad(node, _TYPE, kind)
-            yield from plan.statements(node, key, row.cells)
-        self._note(f"{self._path}: {counted(len(whole), 'entity', 'entities')}, one in each row. {plan.told}")
+                self._problem(f"{self._path}, line {line:,}: the id column is empty.", ValueError())
+        yield from plan.statements()
+        count = len(table.lines)
+        self._note(f"{self._path}: {counted(count, 'entity', 'entities')}, one in each row. {plan.told}")
 
-    def _tell_repeats(
-        self, names: Sequence[str], columns: Sequence[Sequence[str]], key: int | None, lines: Sequence[int]
-    ) -> None:
+    def _tell_repeats(self, table: Table, key: int | None) -> None:
         """Say where an id stands in two rows, or in a column of ids none."""
-        place = named_id(names) if key is None else key
-        repeat = None if place is None else _repeat(columns[place])
+        place = named_id(table.names) if key is None else key
+        repeat = None if place is None else _repeat(table.columns[place])
         if place is None or repeat is None:
             return
-        first, again = (lines[row] for row in repeat)
-        said = f"{self._path}, line {again:,}: the id {in_quotes(columns[place][repeat[1]])} is in line {first:,} too"
+        value, *rows = repeat
+        first, again = (table.lines[row] for row in rows)
+        said = f"{self._path}, line {again:,}: the id {in_quotes(value)} is in line {first:,} too"
         if key is not None:
             self._note(f"{said}; rows with the same id become one entity.")
         else:
-            flag = shlex.join(["--id-column", names[place]])
+            flag = shlex.join(["--id-column", table.names[place]])
             self._note(f"{said}, so the rows are numbered. To make rows with the same id one entity: {flag}.")
 
     def _chosen(self, names: Sequence[str]) -> int:
@@ -185,76 +188,26 @@ class TableReader:
         raise InvalidSource(f"{self._path} has no column {in_quotes(wanted)}. It has {known}.")
 
 
-@dataclass(frozen=True, slots=True)
-class _Edges:
-    """Where an edge list has what.
+def _repeat(ids: Column) -> tuple[str, int, int] | None:
+    """Return the first id that is in two rows, with their numbers, or None where all ids differ."""
+    firsts: dict[str, int] = {}
+    found = ((value, firsts.setdefault(value, row), row) for row, value in zip(ids.rows, ids.values, strict=True))
+    return next((each for each in found if each[1] != each[2]), None)
 
-    Args:
-        head: The column of the heads.
-        relation: That of the relations, if there is one.
-        tail: That of the tails.
-        width: How many columns there are.
-        header: How many rows come before the first edge.
-        unread: The headers of columns that say nothing here.
+
+class _Lines:
+    """The lines of a text.
+
+    Attributes:
+        first: The first one.
+        ended: Whether more were wanted than there are, as happens within quotes that are never closed.
     """
 
-    head: int
-    relation: int | None
-    tail: int
-    width: int
-    header: int
-    unread: tuple[str, ...] = ()
+    def __init__(self, text: io.TextIOWrapper) -> None:
+        self._text = text
+        self.first = text.readline()
+        self.ended = False
 
-    def name_of(self, row: _Row, otherwise: str) -> str:
-        return otherwise if self.relation is None else row.cells[self.relation] or otherwise
-
-
-def _edge_columns(rows: Sequence[_Row]) -> _Edges | None:
-    names = [plain_header(name) for name in rows[0].cells]
-    head, tail, relation = (_first(names, known) for known in (_HEADS, _TAILS, _RELATIONS))
-    if head is not None and tail is not None:
-        others = _filled(rows[1:], [place for place in range(len(names)) if place not in {head, tail}])
-        if relation is None:
-            texts = [place for place, cells in others.items() if kind_of(names[place], cells) == TEXT]
-            relation = texts[0] if len(texts) == 1 else None
-        headers = _headers(rows[0].cells)
-        unread = tuple(headers[place] for place in others if place != relation)
-        return _Edges(head, relation, tail, len(names), 1, unread)
-    if len(names) != 3 or len(rows) < _LEAST_ROWS or any(len(row.cells) != 3 for row in rows):
-        return None
-    # What a header calls the relations is none of them.
-    relations = [row.cells[1] for row in rows]
-    repeats = len(set(relations)) * 2 <= len(relations) and relations[0] in relations[1:]
-    return _Edges(0, 1, 2, 3, 0) if repeats and kind_of("", relations) == TEXT else None
-
-
-def _filled(rows: Sequence[_Row], places: Sequence[int]) -> dict[int, list[str]]:
-    """Return those of some columns that hold anything, each with its cells."""
-    columns = {place: [row.cells[place] for row in rows if len(row.cells) > place] for place in places}
-    return {place: cells for place, cells in columns.items() if any(cells)}
-
-
-def _headers(cells: Sequence[str]) -> list[str]:
-    names: list[str] = []
-    known: set[str] = set()
-    for place, cell in enumerate(cells, start=1):
-        name = cell or f"column {place}"
-        names.append(name if name not in known else f"{name} {place}")
-        known.add(names[-1])
-    return names
-
-
-def _repeat(ids: Sequence[str]) -> tuple[int, int] | None:
-    """Return the first two rows with the same id, or None where all ids differ."""
-    firsts: dict[str, int] = {}
-    pairs = ((firsts.setdefault(each, row), row) for row, each in enumerate(ids) if each)
-    return next((pair for pair in pairs if pair[0] != pair[1]), None)
-
-
-def _chained(first: str, text: io.TextIOWrapper) -> Iterator[str]:
-    yield first
-    yield from text
-
-
-def _first(names: Sequence[str], known: frozenset[str]) -> int | None:
-    return next((place for place, name in enumerate(names) if name in known), None)
+    def __iter__(self) -> Iterator[str]:
+        yield from chain([self.first], self._text)
+        self.ended = True

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import anyio.to_thread
+
 from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest
 from kg_adapters.local.sparql.messages import Request, read_answer
 from kg_adapters.local.store import OXIGRAPH_FOLDER
@@ -19,6 +21,8 @@ MOST_WORKER_BYTES: Final = 4 << 30
 FEWEST_WORKERS, MOST_WORKERS = 2, 4
 # JSON may take six characters for one of the answer's.
 _MAX_LINE_BYTES: Final = 8 * MAX_ANSWER_BYTES
+_QUICK_BYTES: Final = 50_000
+"""Longer answers are read in a thread."""
 _WORKER: Final = "kg_adapters.local.sparql.worker"
 _ENDED: Final = (
     "The process that ran the query ended before it answered, most likely for lack of memory. "
@@ -82,7 +86,8 @@ class SparqlPool:
             raise InvalidRequest(f"timeout_s must be above 0 and max_rows at least 1, not {timeout_s} and {max_rows}.")
         request = Request(query, self._namespaces, max_rows, MAX_ANSWER_BYTES).line()
         try:
-            return read_answer(await self.workers.ask(request, timeout_s=timeout_s))
+            line = await self.workers.ask(request, timeout_s=timeout_s)
+            return read_answer(line) if len(line) < _QUICK_BYTES else await anyio.to_thread.run_sync(read_answer, line)
         except WorkerTimeout as error:
             raise BackendTimeout(self._late(timeout_s, error)) from None
         except TooManyWait as error:

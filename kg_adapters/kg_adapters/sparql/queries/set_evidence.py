@@ -10,7 +10,7 @@ from kg_adapters.set_requests import Aggregated, Computed, Grouped, Listed, SetR
 from kg_adapters.sparql.queries import writing
 from kg_adapters.sparql.queries.set_paths import Told, Walked
 from kg_adapters.sparql.queries.set_patterns import SetWriter
-from kg_adapters.terms import BlankNode, Literal, Term
+from kg_adapters.terms import BlankNode, Literal, Term, literal_key
 
 PLACE: Final = "?w"
 """The variable that says which part of the query a row is of."""
@@ -126,7 +126,8 @@ class _Parts:
     def _shown(self, writer: SetWriter, found: str, result: Term, name: str) -> Shown:
         if isinstance(result, Literal):
             # A literal in VALUES would not match one that the engine keeps in another form.
-            same = f"STR({name}) = {writing.text(result.value)} && LANG({name}) = {writing.text(result.language or '')}"
+            text, language, _ = literal_key(result)
+            same = f"STR({name}) = {writing.text(text)} && LCASE(LANG({name})) = {writing.text(language)}"
             bound = f"{found} FILTER({same})"
         else:
             bound = f"{writing.values(name[1:], [result], self.graph.dialect)} {found}"
