@@ -21,7 +21,7 @@ _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "serve": ("serve:serve", "Serve a graph to MCP clients."),
     "config": ("config:config", "Print or write your MCP client's configuration."),
     "call": ("call:call", "Call one tool and print its answer."),
-    "tools": ("tools:tools", "List the tools, their arguments and examples."),
+    "tools": ("shell:tools", "List the tools, their arguments and examples."),
     "shell": ("shell:shell", "Open a prompt for tools, Compose and SPARQL."),
     "ask": ("ask:ask", "Answer a question with an agent and a model."),
     "replay": ("ask:replay", "Run a question again from its record."),
@@ -105,7 +105,3 @@ def _globals(
 ) -> None:
     called = invocation(context)
     context.obj = Invocation(called.environ, config_file, called.secrecy)
-
-
-if __name__ == "__main__":
-    main()

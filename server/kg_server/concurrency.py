@@ -1,13 +1,32 @@
-"""Several requests at once, none of which fails for the others."""
+"""Several requests at once, none of which fails for the others, and none of which holds up the event loop."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from importlib import import_module
+from typing import Final, TypeVar
 
 import anyio
+import anyio.to_thread
 
 from kg_adapters.errors import KGError
 
 T = TypeVar("T")
+
+_QUICK: Final = 500
+"""Up to how many items are worked on at once; they take some 5 ms."""
+_LOADED: Final[set[str]] = set()
+
+
+async def off_loop(work: Callable[[], T], items: int = _QUICK + 1) -> T:
+    """Return what plain work over so many items returns; much is done in a thread, so that other calls go on."""
+    return await anyio.to_thread.run_sync(work, abandon_on_cancel=True) if items > _QUICK else work()
+
+
+async def load(*modules: str) -> None:
+    """Import modules in a thread: the first call that needs them does not hold up the others."""
+    for module in modules:
+        if module not in _LOADED:
+            await anyio.to_thread.run_sync(import_module, module)
+            _LOADED.add(module)
 
 
 async def together(jobs: Sequence[Callable[[], Awaitable[T]]], *, at_once: int) -> list[T | KGError]:

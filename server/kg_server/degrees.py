@@ -1,18 +1,67 @@
-"""Degree: how connected one entity is."""
+"""Degree: the relations of an entity with their counts, as an answer."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Final
 
 from kg_adapters.models import Count, Degree, Direction, RelationCount
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node, Triple
+from kg_server.budget import fitting
 from kg_server.coverage import absence, thinness
 from kg_server.inverses import BothWays, degree_both_ways
 from kg_server.names import Names, names_of
-from kg_server.relation_counts import ADJECTIVES, by_direction
 from kg_server.relation_resolution import Chosen, NoSuchRelation, no_such_relation, relation_of
 from kg_server.resolve import require_entity
 from kg_server.results import Answer, DegreeResult, Knowledge, fitted
+
+ADJECTIVES: Final = {"out": "outgoing", "in": "incoming", "both": "neighbouring"}
+TABLE_LINE_TOKENS: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class RelationTable:
+    """The relations that an answer counts, and the lines that show them."""
+
+    counts: tuple[RelationCount, ...]
+    lines: tuple[str, ...]
+    relations: int
+
+
+def relation_table(names: Names, counts: Sequence[RelationCount], max_tokens: int) -> RelationTable:
+    """Return a line a direction that names every relation with its count, the most frequent first.
+
+    What does not fit into the budget is summed up at the end of its line. A single relation needs no table.
+    """
+    if len(counts) < 2:
+        return RelationTable(tuple(counts), (), len(counts))
+    directions = dict.fromkeys(each.direction for each in counts)
+    share = max_tokens // len(directions)
+    lines: list[str] = []
+    shown: list[RelationCount] = []
+    for direction in directions:
+        ordered = sorted(
+            (each for each in counts if each.direction == direction),
+            key=lambda each: (-each.count.value, each.relation),
+        )
+        parts = [f"{names.relation(each.relation, ';')} {each.count};" for each in ordered]
+        fits = fitting(parts, share - TABLE_LINE_TOKENS)
+        lines.append(_table_line(ADJECTIVES[direction], parts[:fits], ordered[fits:]))
+        shown.extend(ordered[:fits])
+    return RelationTable(tuple(shown), tuple(lines), len(counts))
+
+
+def by_direction(counts: Sequence[RelationCount]) -> tuple[list[RelationCount], list[RelationCount]]:
+    """Return the outgoing and the incoming counts."""
+    return [each for each in counts if each.direction == "out"], [each for each in counts if each.direction == "in"]
+
+
+def _table_line(adjective: str, parts: Sequence[str], rest: Sequence[RelationCount]) -> str:
+    line = f"{adjective} relations: {' '.join(parts)}".rstrip(";")
+    if not rest:
+        return line
+    triples = Count(sum(each.count.value for each in rest))
+    return f"{line}; and {len(rest)} more with {triples} triples, which Degree lists"
 
 
 async def degree_of(
@@ -66,7 +115,7 @@ async def _counted(
 async def _with_itself(graph: KGAdapter, node: Node, degree: Degree) -> Degree:
     """Return a degree in which an entity that an edge leads back to is a neighbour of its own, as it is in a set."""
     loops = {Triple(node, each.relation, node) for each in degree.relations}
-    if not loops or not await graph.contains(loops):
+    if not loops or loops.isdisjoint(await graph.contains(loops)):
         return degree
     return replace(degree, neighbors=replace(degree.neighbors, value=degree.neighbors.value + 1))
 

@@ -20,7 +20,7 @@ from kg_server.commands.invocation import Invocation
 from kg_server.commands.output import escape_what_cannot_be_shown
 from kg_server.compose.result import ComposeResult
 from kg_server.memory.result import AppendedResult, MemoryResult
-from kg_server.observation.result import ObserveResult
+from kg_server.observation.tool import ObserveResult
 from kg_server.results import CandidatesResult, NeighborsResult, PathsResult, Result
 from kg_server.settings import APP, ENVIRONMENT_PREFIX
 
@@ -158,7 +158,7 @@ def main(options: Sequence[str]) -> int:
 def _server(options: Sequence[str], *, memories: str) -> StdioServerParameters:
     return StdioServerParameters(
         command=sys.executable,
-        args=["-m", "kg_server.cli", "serve", "sample", *options],
+        args=["-m", "kg_server", "serve", "sample", *options],
         env={f"{ENVIRONMENT_PREFIX}DATA_FOLDER": memories},
     )
 

@@ -124,6 +124,8 @@ def shared(embedder: Embedder, settings: Settings) -> Embedder:
     if isinstance(embedder, OpenAiEmbedder):
         return guarded(embedder, settings)
     shares = _WAITING_SHARE * settings.timeout_s, _MODEL_SHARE * settings.timeout_s
+    if settings.observe_score == "paper":  # nothing may stand in for the model
+        shares = settings.timeout_s, settings.timeout_s
     return QueuedEmbedder(embedder, wait_s=shares[0], timeout_s=shares[1])
 
 

@@ -17,9 +17,9 @@ from kg_adapters.terms import Node
 from kg_boundary.shown import in_quotes
 from kg_server.budget import token_count
 from kg_server.coverage import plural
+from kg_server.entity_cards import portraits_of
 from kg_server.identity import Identity, entities_of_ids, identify, said_of_reading
 from kg_server.names import MAX_LABEL, Names, names_of
-from kg_server.portraits import portraits_of
 from kg_server.resolve import relation_hint, require_entity
 from kg_server.results import Answer
 
@@ -174,7 +174,7 @@ async def naming_refusal(graph: KGAdapter, identity: Identity) -> KGError:
         return error
     nodes = [each.entity for each in identity.named[:SHOWN] or identity.alike[:MOST_NEAR]]
     portraits = await portraits_of(graph, nodes, [nodes] if identity.named else ())
-    shown = [", ".join(portraits.of(node)) for node in nodes]
+    shown = [", ".join(portraits.of(node, ",;:")) for node in nodes]
     if not identity.named:
         return UnknownName(identity.text, near=shown, hint="" if shown else _SEARCH)
     if len(nodes) == 1:

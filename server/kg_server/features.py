@@ -60,7 +60,7 @@ async def _feature_names(graph: KGAdapter, entity: Node) -> Sequence[str]:
     page = (await graph.features(FeatureRequest((entity,), limit=MAX_FEATURES))).get(entity, NO_FEATURES)
     relations = list(dict.fromkeys(each.relation for each in page.features))[:SHOWN_FEATURES]
     names = await names_of(graph, relations)
-    return [names.relation(each) for each in relations]
+    return [names.relation(each, ",") for each in relations]
 
 
 def _features(
@@ -68,7 +68,7 @@ def _features(
 ) -> FeaturesResult:
     cut = len(shown) < page.total.value
     if _is_only(chosen, page):
-        said = f"{_said(chosen, names)}{names.entity(entity)} | {shown[0].shown(names)}."
+        said = f"{_said(chosen, names)}{names.entity(entity)} | {shown[0].shown(names)}"
     else:
         said = _extent(entity, chosen, page, len(shown), names) + note
     return FeaturesResult(

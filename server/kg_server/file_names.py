@@ -1,15 +1,95 @@
-"""The last look at what a server refuses: it names files of this machine, and never tells where they lie."""
+"""Hide file names that a client has no business with, and withhold secrets."""
 
+import json
 import logging
 import re
-from collections.abc import Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from mcp.server.context import HandlerResult
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, TypeAdapter
 
-from kg_server.last_look import LastLook, as_json, is_refusal
+from kg_boundary.secrets import Redactor
+
+
+class LastLook(ABC):
+    """Middleware that shows answers and errors as its two methods want them."""
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Pass a message on, and look at the answer.
+
+        Raises:
+            MCPError: The error that the message is answered with.
+        """
+        try:
+            result = await call_next(ctx)
+        except MCPError as error:
+            message = self.text(error.error.message)
+            raise MCPError(code=error.error.code, message=message, data=error.error.data) from error
+        return result if result is None else self.answer(result)
+
+    @abstractmethod
+    def text(self, text: str) -> str:
+        """Return a text of an error as it is shown."""
+
+    @abstractmethod
+    def answer(self, result: BaseModel | dict[str, Any]) -> HandlerResult:
+        """Return an answer as it is shown."""
+
+
+def is_refusal(result: BaseModel | dict[str, Any]) -> bool:
+    """Say whether a tool's answer is an error."""
+    if isinstance(result, BaseModel):
+        return bool(getattr(result, "is_error", False))
+    return bool(result.get("isError"))
+
+
+def as_json(result: BaseModel | dict[str, Any]) -> dict[str, Any]:
+    """Return an answer as it is sent."""
+    return result.model_dump(by_alias=True, mode="json", exclude_none=True) if isinstance(result, BaseModel) else result
+
+
+_ANSWER: TypeAdapter[dict[str, object]] = TypeAdapter(dict[str, object])
+
+
+class WithholdingSecrets(LastLook):
+    """Takes secrets out of every answer; of refusals also those that are words.
+
+    Args:
+        redactor: Takes them out.
+    """
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+
+    def answer(self, result: BaseModel | dict[str, Any]) -> HandlerResult:
+        """Return an answer without secrets."""
+        written = json.dumps(as_json(result), ensure_ascii=False).encode(errors="replace")
+        without = _ANSWER.validate_json(self._redactor.data(written))
+        if is_refusal(result):
+            without["content"] = _in_texts(without.get("content"), self._redactor.text)
+        return without
+
+    def text(self, text: str) -> str:
+        """Return a text of an error without secrets."""
+        return self._redactor.text(text)
+
+
+def _in_texts(value: object, shown: Callable[[str], str]) -> object:
+    """Return JSON with every text in it changed."""
+    match value:
+        case str():
+            return shown(value)
+        case list():
+            return [_in_texts(each, shown) for each in TypeAdapter(list[object]).validate_python(value)]
+        case dict():
+            return {name: _in_texts(each, shown) for name, each in _ANSWER.validate_python(value).items()}
+        case _:
+            return value
+
 
 logger = logging.getLogger(__name__)
 

@@ -68,6 +68,8 @@ class LimitedConfig(uvicorn.Config):
             timeout_graceful_shutdown=SHUTDOWN_S,
         )
         self.limits = limits
+        self.taken: dict[LimitedConnection, None] = {}
+        """The connections that are served, that without a request for longest first."""
 
 
 class LimitedConnection(H11Protocol):
@@ -83,28 +85,41 @@ class LimitedConnection(H11Protocol):
         super().__init__(config, server_state, app_state, _loop)
         assert isinstance(config, LimitedConfig)  # noqa: S101 - nothing else names this class
         self._limits = config.limits
+        self._taken = config.taken
         self._headers_due = _Due(self.loop)
         self._reading_due = _Due(self.loop)
         self._answering = False
-        self._refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as in uvicorn
         """Take a client in, or tell it that there are too many."""
         super().connection_made(transport)
-        if len(self.connections) <= self._limits.connections:
+        oldest_idle = next((each for each in self._taken if each.is_idle), None)
+        if len(self._taken) >= self._limits.connections and oldest_idle is not None:
+            oldest_idle.drop()
+        if len(self._taken) < self._limits.connections:
+            self._taken[self] = None
             self._headers_due.start(self._limits.headers_s, self._too_slow)
             return
-        self._refused = True
-        if len(self.connections) > self._limits.connections + REFUSED_AT_ONCE:
+        if len(self.connections) > len(self._taken) + REFUSED_AT_ONCE:
             transport.abort()
             return
         self._say(503, INTERNAL_ERROR, f"The server has {self._limits.connections} connections, and takes no more.")
         transport.write_eof()
         self.loop.call_later(REFUSAL_S, transport.abort)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is complete or being answered, and no answer is still to be read."""
+        return not self._answering and not self.transport.get_write_buffer_size()
+
+    def drop(self) -> None:
+        """End the connection in favour of another."""
+        del self._taken[self]
+        self.transport.close()
+
     def data_received(self, data: bytes) -> None:
         """Take what arrived."""
-        if self._refused:
+        if self not in self._taken:
             return
         if not self.flow.write_paused:
             self._reading_due.stop()
@@ -123,6 +138,8 @@ class LimitedConnection(H11Protocol):
     def on_response_complete(self) -> None:
         """Go on with the next request, and do not wait for ever for a client that leaves the answer unread."""
         self._answering = False
+        if self in self._taken:
+            self._taken[self] = self._taken.pop(self)
         super().on_response_complete()
         if self.transport.get_write_buffer_size():
             self._reading_due.start(self._limits.unread_s, self.transport.abort)
@@ -141,6 +158,7 @@ class LimitedConnection(H11Protocol):
         """Forget the client."""
         self._headers_due.stop()
         self._reading_due.stop()
+        self._taken.pop(self, None)
         super().connection_lost(exc)
 
     def _too_slow(self) -> None:

@@ -1,6 +1,8 @@
-"""What one HTTP request may cost: the size of its body, the time that this takes to arrive, and a place."""
+"""What one HTTP request must be for, and may cost: the size of its body, the time that this takes, and a place."""
 
+import ipaddress
 import logging
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,6 +15,9 @@ from kg_server.messages import LISTEN, NotAMessage, read_message, refusal
 logger = logging.getLogger(__name__)
 
 MCP_PATH: Final = "/mcp"
+_AUTHORITY: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9.-]+))(?::([0-9]{1,5}))?", re.IGNORECASE)
+_NAMING: Final = (b"host", b"origin")
+_MAX_PORT: Final = 65_535
 LINGER_S: Final = 1.0
 """How long what a refused client still sends is read, so that it gets to read the refusal."""
 
@@ -85,6 +90,7 @@ class LimitedRequests:
             logger.debug("a client left before its request was complete")
 
     async def _answer(self, scope: Scope, body: "_Body", send: Send) -> None:
+        _require_loopback(scope)
         if self._requests >= self._limits.requests:
             raise _no_place(self._limits.requests, "requests")
         self._requests += 1
@@ -185,6 +191,38 @@ def _checked(scope: Scope, body: bytes) -> object:
         return read_message(body)
     except NotAMessage as error:
         raise Refused(400, error.answer) from error
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a name or address, without brackets, is this machine's own, whatever a name server says."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _require_loopback(scope: Scope) -> None:
+    """Refuse what a page in a browser sends, unless it comes from this machine: a name of its own may lead here too.
+
+    Raises:
+        Refused: `Host` or `Origin` names another host than this one.
+    """
+    hosts, origins = ([value.decode("latin-1") for key, value in scope["headers"] if key == name] for name in _NAMING)
+    if len(hosts) != 1 or not _names_loopback(hosts[0]):
+        raise Refused(
+            421, refusal(None, INVALID_REQUEST, "The Host of a request must be localhost or a loopback address.")
+        )
+    for origin in origins:
+        scheme, mark, authority = origin.partition("://")
+        if scheme.lower() != "http" or not mark or not _names_loopback(authority):
+            raise Refused(403, refusal(None, INVALID_REQUEST, "Requests of pages from other hosts are not answered."))
+
+
+def _names_loopback(authority: str) -> bool:
+    found = _AUTHORITY.fullmatch(authority)
+    return found is not None and is_loopback(found[1] or found[2]) and int(found[3] or 0) <= _MAX_PORT
 
 
 def _header(scope: Scope, name: bytes) -> bytes:

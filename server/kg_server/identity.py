@@ -17,12 +17,23 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node
 from kg_boundary.shown import in_quotes
 from kg_server.concurrency import all_of
-from kg_server.misspelling import SMALL_WORDS, Slips, Words, apart, slips_between, words_of
+from kg_server.misspelling import (
+    SMALL_WORDS,
+    Slips,
+    Words,
+    apart,
+    orders,
+    slips_between,
+    without_article,
+    words_of,
+)
 from kg_server.names import MAX_LABEL
 from kg_server.results import Verdict
 
 POOL: Final = 50
 """How many candidates a verdict rests on."""
+MOST_NAMESAKES: Final = 500
+"""How many of those that bear one name exactly are found."""
 
 AT_ONCE: Final = 8
 """How many texts are looked for at a time."""
@@ -67,7 +78,8 @@ class Identity:
         by = self.named[0]
         if self.match == "exact":
             return "an alias" if by.matched_by == "alias" else ""
-        letters = apart(words_of(self.text), words_of(by.matched_text))
+        names = [without_article(name) for name in orders(by.matched_text)]
+        letters = min(apart(without_article(text), name) for text in orders(self.text) for name in names)
         off = {0: "written otherwise", 1: "one letter off"}.get(letters, f"{letters} letters off")
         return f"{off} its alias {in_quotes(by.matched_text)}" if letters and by.matched_by == "alias" else off
 
@@ -148,19 +160,34 @@ async def _identity(graph: KGAdapter, text: str, node: Node | None, type: Node |
         return Identity(text, "exact", (Candidate(node, 1.0, "id", text),))
     folded = fold(text)
     pool = await graph.search(text, limit=POOL, type=type) if folded else ()
-    same = tuple(each for each in pool if fold(each.matched_text) == folded)
+    same = _same(pool, folded)
+    if len(same) == POOL:
+        same = _same(await graph.search(text, limit=MOST_NAMESAKES, type=type), folded)
     if same:
         return Identity(text, "exact", same, _without(pool, same))
     close = await _close(graph, text, pool)
+    if not close and (joined := text.replace(".", "")) != text and fold(joined):
+        # Words do not find `USA` by `U.S.A.`.
+        close = await _close(graph, text, await graph.search(joined, limit=POOL, type=type))
     if close:
         return Identity(text, "close", close, _without(pool, close))
     return Identity(text, judged(text, pool), near=tuple(pool))
 
 
+def _same(pool: Sequence[Candidate], folded: str) -> tuple[Candidate, ...]:
+    return tuple(each for each in pool if fold(each.matched_text) == folded)
+
+
 async def _close(graph: KGAdapter, text: str, pool: Sequence[Candidate]) -> tuple[Candidate, ...]:
     """Return those whose name a text misspells; none where another name is as near, or where it is a word of others."""
-    words = words_of(text)
-    names = {each.entity: words_of(each.matched_text) for each in pool}
+    for words in orders(text):
+        if found := await _read_closely(graph, words, pool):
+            return found
+    return ()
+
+
+async def _read_closely(graph: KGAdapter, words: Words, pool: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    names = {each.entity: min(orders(each.matched_text), key=partial(apart, words)) for each in pool}
     slips = {node: slip for node, name in names.items() if (slip := slips_between(words, name)) is not None}
     if not slips:
         return ()
@@ -168,8 +195,10 @@ async def _close(graph: KGAdapter, text: str, pool: Sequence[Candidate]) -> tupl
     meant = {names[node] for node, slip in slips.items() if slip.count == best.count}
     chosen = tuple(each for each in pool if names[each.entity] in meant)
     bearers = frozenset(each.entity for each in chosen)
-    rivals = [name for node, name in names.items() if node not in bearers and apart(words, name) <= best.count]
-    if len(meant) > 1 or rivals:
+    others = [name for node, name in names.items() if node not in bearers]
+    # Without its article, `The Dawn` may also be `SS Dawn`.
+    rivals = (apart(words, name) <= best.count or name[1:] == without_article(words) for name in others)
+    if len(meant) > 1 or (best.count and any(rivals)):
         return ()
     for word in slips[chosen[0].entity].words:
         if await _is_word(graph, word, pool, bearers):

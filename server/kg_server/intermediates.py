@@ -1,17 +1,26 @@
 """Nodes without a name that only hold facts together, such as a career entry, shown with what they hold."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import math
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
+import anyio
+
+from kg_adapters.errors import BackendError
 from kg_adapters.models import NeighborPage
+from kg_adapters.partial import note_partial, time_left_s
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import NeighborRequest
-from kg_adapters.terms import BlankNode, Fact, Iri, Node, Triple
+from kg_adapters.terms import BlankNode, Fact, Iri, Node, Term, Triple
 from kg_boundary.shown import shown_within
+from kg_server.lines import Line
 from kg_server.names import MAX_LABEL, Names, terms_of
 
+MOST_OPENED: Final = 100
+"""How many nodes of a table are shown with what they hold; no more fit into an answer."""
 MOST_HELD: Final = 12
 """The most facts that a node is shown with; an IRI that has more is no intermediate node."""
 _FEWEST_HELD: Final = 2
@@ -38,9 +47,9 @@ class Opened:
         """A sentence on the nodes that could not be opened; nothing where there are none."""
         return f" {CLOSED}" if self.closed else ""
 
-    def held(self, shown: Collection[Fact]) -> tuple[Fact, ...]:
-        """Return what the intermediate nodes among some facts hold, each fact once and none of those themselves."""
-        nodes = dict.fromkeys(ends_of(shown))
+    def held(self, nodes: Iterable[Node], shown: Collection[Fact]) -> tuple[Fact, ...]:
+        """Return what the intermediate nodes among some nodes hold, each fact once and none of those that are shown."""
+        nodes = dict.fromkeys(nodes)
         held = dict.fromkeys(chain.from_iterable(self.facts.get(node, ()) for node in nodes))
         return tuple(fact for fact in held if fact not in shown)
 
@@ -58,17 +67,66 @@ async def with_intermediates(graph: KGAdapter, facts: Sequence[Fact], names: Nam
         around: What the answer is about: such nodes are not opened.
     """
     asked = tuple(dict.fromkeys(_candidates(graph, facts, names, frozenset(around))))
+    shown = frozenset(facts)
+    return await opened(graph, asked, names, lambda _, fact: fact in shown)
+
+
+async def with_intermediates_of_rows(graph: KGAdapter, rows: Sequence[Sequence[Term | None]], names: Names) -> Opened:
+    """Return what intermediate nodes in rows hold, and names in which each is followed by what its row lacks of that.
+
+    Where the graph does not answer in time, nothing is held and the names are as they were.
+    """
+    beside: defaultdict[Node, set[Term | None]] = defaultdict(set)
+    # What an endpoint calls a blank node is its name in one answer alone.
+    kinds = Iri if graph.remote else Iri | BlankNode
+    for row in rows:
+        for term in row:
+            if isinstance(term, kinds) and term not in names.labels and may_be_opened(term, labelled=True):
+                beside[term].update(row)
+    asked = tuple(beside)[:MOST_OPENED]
+    try:
+        with anyio.fail_after(time_left_s(math.inf)):
+            return await opened(
+                graph, asked, names, lambda node, fact: (fact.head if fact.tail == node else fact.tail) in beside[node]
+            )
+    except (TimeoutError, BackendError):
+        note_partial("What nodes without a name hold is missing: it did not come in time.")
+        return Opened(names, {})
+
+
+async def opened(
+    graph: KGAdapter,
+    asked: tuple[Node, ...],
+    names: Names,
+    is_shown: Callable[[Node, Fact], bool],
+    *,
+    always: bool = False,
+) -> Opened:
+    """Return what nodes without a name hold, by one request; of IRIs only intermediate nodes, unless always.
+
+    Args:
+        graph: Where they are.
+        asked: The nodes.
+        names: The names of what is shown.
+        is_shown: Whether a fact of a node is shown anyway, and so is not part of its name.
+        always: Whether IRIs are opened that hold more or less than intermediate nodes do.
+    """
     if not asked:
         return Opened(names, {})
     pages = await graph.neighbors(NeighborRequest(asked, "both", limit=MOST_HELD, values=True))
     closed = tuple(node for node in asked if isinstance(node, BlankNode) and node not in pages)
     unwalked = graph.vocabulary.unwalked
-    held = {node: _in_order(node, pages[node], unwalked) for node in asked if _is_open(node, pages.get(node), unwalked)}
+    held = {
+        node: _in_order(node, pages[node], unwalked)
+        for node in asked
+        if (node in pages if always else _is_open(node, pages.get(node), unwalked))
+    }
     terms = {term for term in terms_of(chain.from_iterable(held.values())) if term not in names.labels}
     labels = {**names.labels, **await graph.labels(terms)} if terms else names.labels
-    inner, shown = replace(names, labels=labels), frozenset(facts)
+    inner = replace(names, labels=labels)
     notes = {
-        node: _note(node, (fact for fact in of if fact not in shown), pages[node], inner) for node, of in held.items()
+        node: _note(node, (fact for fact in of if not is_shown(node, fact)), pages[node], inner)
+        for node, of in held.items()
     }
     return Opened(replace(inner, notes={node: note for node, note in notes.items() if note}), held, closed)
 
@@ -76,10 +134,18 @@ async def with_intermediates(graph: KGAdapter, facts: Sequence[Fact], names: Nam
 def _candidates(graph: KGAdapter, facts: Sequence[Fact], names: Names, around: frozenset[Node]) -> Iterator[Node]:
     unwalked = graph.vocabulary.unwalked
     for fact in facts:
-        if isinstance(fact, Triple) and fact.relation not in unwalked:
-            for near, far in ((fact.head, fact.tail), (fact.tail, fact.head)):
+        if isinstance(fact, Triple):
+            ends = ((fact.tail, fact.head), (fact.head, fact.tail))
+            # What a class has are entries; a class is none.
+            for near, far in ends[:1] if fact.relation in unwalked else ends:
                 if far not in around and far not in names.labels and may_be_opened(far, labelled=near in names.labels):
                     yield far
+
+
+def without_label(lines: Iterable[Line], names: Names) -> tuple[Node, ...]:
+    """Return the nodes that lines show without a label, and whose ids tell nothing to who reads them."""
+    nodes = dict.fromkeys(piece for line in lines for piece in line.text if isinstance(piece, Iri | BlankNode))
+    return tuple(node for node in nodes if node not in names.labels and may_be_opened(node, labelled=True))
 
 
 def may_be_opened(node: Node, *, labelled: bool) -> bool:
@@ -113,10 +179,12 @@ def _note(node: Node, facts: Iterable[Fact], page: NeighborPage, names: Names) -
 def said_of_held(node: Node, fact: Fact, names: Names) -> str:
     """Return a fact that a node without a name holds as half a sentence: `from 1993-06-30`."""
     known = fact.relation in names.labels
-    relation = names.shown_label(fact.relation) if known else shown_within(fact.relation.local_part, MAX_LABEL)
+    relation = (
+        names.alone(fact.relation, ";", "relation") if known else shown_within(fact.relation.local_part, MAX_LABEL)
+    )
     if fact.head != node:
-        return f"{relation} of {names.entity(fact.head)}"
-    return f"{relation} {names.term(fact.tail, _LONGEST_VALUE, relation=fact.relation)}"
+        return f"{relation} of {names.entity(fact.head, ';')}"
+    return f"{relation} {names.term(fact.tail, _LONGEST_VALUE, relation=fact.relation, marks=';')}"
 
 
 def ends_of(facts: Iterable[Fact]) -> Iterator[Node]:

@@ -1,7 +1,7 @@
 """What an answer says, line by line: one description of each fact, for readers and for programs."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
 from kg_adapters.models import Count
@@ -30,10 +30,12 @@ class Line:
     """One fact of an answer: what readers see, as pieces of one line, and what programs see, as cells of one row.
 
     A text is shown as it is; a node, relation or literal by `Names`, with its label in the line and its id in the row.
+    `marks` separate names in the line, beside its columns (`set_apart`).
     """
 
     text: tuple[Piece, ...]
     row: tuple[Piece, ...]
+    marks: str | None = field(default=None, kw_only=True)
 
     @property
     def nodes(self) -> Iterator[Node]:
@@ -56,7 +58,7 @@ class Line:
         over: Iri | None = None
         for piece in self.text:
             over = piece.relation if isinstance(piece, Over) else over
-            parts.append(_shown(piece, names, max_value, over))
+            parts.append(_shown(piece, names, max_value, over, self.marks))
         return "".join(parts)
 
     def cells(self, names: Names, max_value: int = MAX_VALUE) -> list[str]:
@@ -117,19 +119,19 @@ def kind_of_value(value: Literal, prefixes: Prefixes) -> str:
     return shown(value.language or "") or ("" if plain else shown_datatype(value.datatype, prefixes))
 
 
-def _shown(piece: Piece, names: Names, max_value: int, over: Iri | None) -> str:
+def _shown(piece: Piece, names: Names, max_value: int, over: Iri | None, marks: str | None) -> str:
     match piece:
         case str():
             return piece
         case Over():
-            return f"{'-' if piece.backwards else ''}{names.relation(piece.relation)}"
+            return f"{'-' if piece.backwards else ''}{names.relation(piece.relation, marks)}"
         case Count():
             return str(piece)
         case Literal():
             # A text keeps its language: values that differ in nothing else stay apart.
             return names.plain(piece, over) or names.literal(piece, max_value)
         case _:
-            return names.entity(piece)
+            return names.entity(piece, marks)
 
 
 def _cell(piece: Piece, names: Names, max_value: int) -> str:

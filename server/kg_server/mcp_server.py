@@ -1,32 +1,120 @@
-"""An `MCPServer` whose refusals tell a model what to do next."""
+"""The MCP server: one deadline, one snapshot and clear errors for every call."""
 
 import inspect
 import json
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Any, Final, TypeAlias, TypeVar
 
 import anyio
 from mcp.server import MCPServer
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
+from mcp.server.mcpserver.exceptions import MCPServerError, ResourceError, ResourceNotFoundError, ToolError
 from mcp.shared.exceptions import MCPError
-from mcp.types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult, ToolAnnotations
+from mcp.types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult, Tool, ToolAnnotations
 from mcp.types import Tool as ListedTool
 from pydantic import AnyUrl, ValidationError
 from starlette.requests import HTTPConnection
 
 from kg_adapters.callers import calling_as
-from kg_adapters.errors import KGError
+from kg_adapters.errors import GraphReplaced, KGError, causes
+from kg_adapters.partial import watching_completeness
 from kg_adapters.protocol import KGAdapter
+from kg_adapters.snapshots import SupportsSnapshots
 from kg_boundary.shown import clipped, in_quotes, visible_line, visible_lines
 from kg_boundary.validation import in_plain_words
-from kg_server.consistency import consistently
-from kg_server.listing import listed
 from kg_server.resolve import closest
 from kg_server.stdio import Answers, Messages, StdioLimits, Turns, standard_streams
+
+_TRIES: Final = 3
+
+T = TypeVar("T")
+
+
+async def consistently(graph: KGAdapter | None, ask: Callable[[], Awaitable[T]]) -> T:
+    """Return what `ask` gives when all that it asks the graph is answered by one state of it.
+
+    Where the graph was replaced before it had said everything, `ask` is called again from the start.
+    """
+    if not isinstance(graph, SupportsSnapshots):
+        return await ask()
+    for attempt in range(1, _TRIES + 1):
+        async with graph.snapshot(newest=attempt > 1):
+            try:
+                return await ask()
+            except (KGError, MCPServerError) as error:
+                if attempt == _TRIES or not any(isinstance(each, GraphReplaced) for each in causes(error)):
+                    raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+Schema: TypeAlias = dict[str, Any]
+
+INPUT_KEYS: Final = ("type", "enum", "items", "description", "minimum", "maximum", "default")
+FAR_AWAY: Final = 1_000
+OUTPUT_KEYS: Final = ("type", "description")
+
+
+def listed(tool: Tool) -> Tool:
+    """Return a tool with schemas that say only what helps to call it and to read its answer."""
+    slim = {"input_schema": _slim(tool.input_schema, INPUT_KEYS) | _required(tool.input_schema)}
+    if tool.output_schema is not None:
+        slim["output_schema"] = _without_texts(_slim(_always(tool.output_schema), OUTPUT_KEYS))
+    return tool.model_copy(update=slim)
+
+
+def _slim(schema: Mapping[str, Any], keys: tuple[str, ...]) -> Schema:
+    properties: Mapping[str, Schema] = schema["properties"]
+    return {"type": "object", "properties": {name: _field(each, keys) for name, each in properties.items()}}
+
+
+def _without_texts(schema: Schema) -> Schema:
+    """Return a schema in which what is not said to be anything else is text, or what its description shows."""
+    properties: Mapping[str, Schema] = schema["properties"]
+    said = {name: each for name, each in properties.items() if each != {"type": "string"}}
+    plain = {name: {key: said[name][key] for key in _telling(said.get(name, {}))} for name in properties}
+    return schema | {"properties": plain}
+
+
+def _telling(field: Schema) -> tuple[str, ...]:
+    return ("description",) if "description" in field else tuple(field)
+
+
+def _always(schema: Mapping[str, Any]) -> Schema:
+    """Return a schema without what not every answer has."""
+    properties: Mapping[str, Schema] = schema["properties"]
+    kept = {name: field for name, field in properties.items() if {"type": "null"} not in field.get("anyOf", ())}
+    return {"properties": kept}
+
+
+def _required(schema: Mapping[str, Any]) -> Schema:
+    return {"required": schema["required"]} if "required" in schema else {}
+
+
+def _field(field: Schema, keys: tuple[str, ...]) -> Schema:
+    """Return a field without its null alternative: an optional argument is left out, not null."""
+    alternatives: list[Schema] = [each for each in field.get("anyOf", ()) if each.get("type") != "null"]
+    whole: Schema = {**alternatives[0], **field} if len(alternatives) == 1 else field
+    if len(alternatives) > 1:
+        whole = {**field, "type": [each["type"] for each in alternatives if "type" in each]}
+    items: Schema = whole.get("items") or {}
+    if items and "anyOf" not in items:
+        whole = {**whole, "items": _field(items, keys)}
+    return {key: whole[key] for key in keys if whole.get(key) is not None and not _goes_without_saying(key, whole[key])}
+
+
+def _goes_without_saying(key: str, value: object) -> bool:
+    """Say whether a bound is one that no caller would break who has not read it."""
+    match key, value:
+        case ("minimum", int(least)):
+            return least <= 1
+        case ("maximum", int(most)):
+            return most >= FAR_AWAY
+        case _:
+            return False
+
 
 logger = logging.getLogger(__name__)
 
@@ -124,6 +212,7 @@ class SextantServer(MCPServer[None]):
         try:
             with (
                 calling_as(_caller(context)),
+                watching_completeness(),
                 anyio.fail_after(None if name in self._unlimited else self._timeout_s),
             ):
                 return await consistently(
@@ -183,12 +272,16 @@ class SextantServer(MCPServer[None]):
                 raise MCPError(code=INVALID_PARAMS, message=f"The prompt {name} needs the argument {argument}.")
         return await super().get_prompt(name, arguments, context)
 
-    async def run_stdio_async(self, limits: StdioLimits = StdioLimits()) -> None:  # noqa: B008 - it is frozen
-        """Serve one client over standard input and output."""
+    async def run_stdio_async(
+        self,
+        limits: StdioLimits = StdioLimits(),  # noqa: B008 - it is frozen
+        at_end: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Serve one client over standard input and output; `at_end` is called when it has gone."""
         turns = Turns(limits)
         with standard_streams() as (incoming, outgoing):
             answers = Answers(outgoing, turns)
-            messages = Messages(incoming, answers, turns, limits)
+            messages = Messages(incoming, answers, turns, limits, at_end)
             server = self._lowlevel_server
             await server.run(messages, answers, server.create_initialization_options())
 

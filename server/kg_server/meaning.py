@@ -12,6 +12,7 @@ from kg_adapters.models import Candidate
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node
 from kg_adapters.vectors import SupportsVectors
+from kg_server.concurrency import load
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ class Meaning:
     async def _load(self) -> "Loaded":
         if self._loaded is None:
             # Many calls compare nothing.
+            await load("kg_server.embedders")
             from kg_server.embedders import load_embedder
 
             async with self._loading:

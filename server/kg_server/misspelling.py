@@ -1,8 +1,8 @@
 """Which slips of the pen turn one name into another, and which differences make it the name of something else.
 
 Two names may be a letter apart and mean two things: `Henry VII` and `Henry VIII`, `Apollo 11` and `Apollo 12`, `SS
-Dawn` and `TS Dawn`. So a number, an initial or a word too many or too few is never a slip, nor is another first letter,
-nor a second slip in the same word.
+Dawn` and `TS Dawn`. So a number, an initial or a word too many or too few is never a slip, unless it is an article,
+nor is another first letter, nor a second slip in the same word.
 """
 
 import re
@@ -28,6 +28,8 @@ _TWO_FROM: Final = 12
 _WORD_FROM: Final = 4
 # A letter in place of a blank changes the number of words, which only a long name survives.
 _BLANK_FROM: Final = 8
+_IN_FULL: Final = {"ft": "fort", "jr": "junior", "mt": "mount", "st": "saint"}
+_ARTICLES: Final = frozenset(("the", "der", "die", "das"))
 SMALL_WORDS: Final = frozenset(
     "a an and at au aux by da das de del der des di die do du el en et for from in la las le les lo los of on or "  # noqa: SIM905 - a list of words reads best as words
     "the to und v van vom von with y zu zum zur".split()
@@ -44,10 +46,23 @@ class Slips:
 
 
 def words_of(text: str) -> Words:
-    """Return the words of a name as they are compared: without case, accents and punctuation, `&` as `and`."""
+    """Return the words of a name as they are compared: without case, accents and punctuation, `&` as `and`, in full."""
     folded = fold(text)
     plain = folded.replace("'", "").replace(".", " " if ". " in folded else "").replace("&", " and ")
-    return tuple(_WORD.findall(plain)) or (folded,)
+    words: list[str] = _WORD.findall(plain)
+    return tuple(_IN_FULL.get(word, word) for word in words) or (folded,)
+
+
+def orders(text: str) -> tuple[Words, ...]:
+    """Return the words of a name, and of one with a comma also as people say it: `Beatles, The`, `Curie, Marie`."""
+    before, _, after = text.partition(",")
+    turned = "," not in after and words_of(text) != words_of(before)
+    return (words_of(text), words_of(f"{after} {before}")) if turned else (words_of(text),)
+
+
+def without_article(words: Words) -> Words:
+    """Return the words of a name without an article before them, of a language where it is seldom part of a name."""
+    return words[1:] if len(words) > 1 and words[0] in _ARTICLES else words
 
 
 def apart(text: Words, name: Words) -> int:
@@ -69,7 +84,8 @@ def slips_between(text: Words, name: Words) -> Slips | None:
     if "".join(text) == "".join(name):
         return Slips(0)
     if len(text) != len(name):
-        return Slips(1) if _lost_a_blank(text, name) else None
+        only_article = without_article(text) == without_article(name) and len("".join(text)) >= _ONE_FROM
+        return Slips(1) if only_article or _lost_a_blank(text, name) else None
     wrong = [(ours, theirs) for ours, theirs in zip(text, name, strict=True) if ours != theirs]
     length = len("".join(name))
     if len(wrong) > (1 if length < _TWO_FROM else 2):

@@ -3,22 +3,32 @@
 Both forms of an answer, its lines and its data, have the same texts: as `kg_boundary.shown` writes them.
 """
 
-from collections.abc import Iterable, Mapping
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+import anyio
+
+from kg_adapters.errors import BackendTimeout, InvalidRequest
 from kg_adapters.models import RelationCount
+from kg_adapters.partial import note_partial, time_left_s
 from kg_adapters.prefixes import Position, Prefixes
 from kg_adapters.profile import unit_in
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import RDF_LANG_STRING, XSD, XSD_STRING, BlankNode, Fact, Iri, Literal, Node, Term, Triple
-from kg_boundary.shown import is_plain, shown, shown_within
+from kg_boundary.shown import is_plain, set_apart, shown, shown_within
 from kg_server.plain_values import plain_value, unit_name, unit_of
 
 _Forms: TypeAlias = tuple[str, str, str | None]
 
 MAX_LABEL: Final = 120
 MAX_VALUE: Final = 400
+_WITH_ID: Final = re.compile(r".* \((.+)\)")
+_LIKE_ID: Final = re.compile(r"\S*[\d:]\S*")
+_LIKE_NUMBER: Final = re.compile(r"[-+]?\d[\d.,]*(?: .*)?|true|false")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +41,7 @@ class Names:
         max_label: How long a label may be.
         language: The language that texts are expected in, which need not be said.
         notes: What stands in brackets behind the id of an entity that has no label.
+        terms: What else is shown, by its id.
     """
 
     prefixes: Prefixes
@@ -38,8 +49,10 @@ class Names:
     max_label: int = MAX_LABEL
     language: str | None = None
     notes: Mapping[Node, str] = field(default_factory=dict[Node, str])
+    terms: Collection[Node] = ()
     _entities: dict[Node, _Forms] = field(default_factory=dict[Node, _Forms], init=False, repr=False, compare=False)
     _relations: dict[Node, _Forms] = field(default_factory=dict[Node, _Forms], init=False, repr=False, compare=False)
+    _namesakes: Counter[str] = field(default_factory=Counter[str], init=False, repr=False, compare=False)
 
     def entity_id(self, node: Node) -> str:
         """Return an entity's short id, as in `Q1490`."""
@@ -49,18 +62,31 @@ class Names:
         """Return a relation's short id, as in `P36`."""
         return self._forms(iri, "relation")[0]
 
-    def entity(self, node: Node) -> str:
-        """Return an entity as people read it, as in `Tokyo (Q1490)`."""
-        return self._forms(node, "entity")[1]
+    def entity(self, node: Node, marks: str | None = None) -> str:
+        """Return an entity as people read it, as in `Tokyo (Q1490)`; `marks` are those of a list (`set_apart`)."""
+        return self._apart(node, "entity", marks)
 
-    def relation(self, iri: Iri) -> str:
-        """Return a relation as people read it, as in `capital (P36)`."""
-        return self._forms(iri, "relation")[1]
+    def relation(self, iri: Iri, marks: str | None = None) -> str:
+        """Return a relation as people read it, as in `capital (P36)`; `marks` are those of a list (`set_apart`)."""
+        return self._apart(iri, "relation", marks)
 
-    def shown_label(self, node: Node) -> str:
-        """Return what a term is called without its id, or the id where it has no label."""
-        short, _, label = self._forms(node, "relation")
-        return short if label is None else label
+    def alone(self, node: Node, marks: str, position: Position = "entity") -> str:
+        """Return what a term is called, without its id where no other term, value or list can be meant.
+
+        A term without a label is shown by its id.
+        """
+        short, _, label = self._forms(node, position)
+        if label is None:
+            return short
+        return label if self.is_clear(label, marks, position) else self._apart(node, position, marks)
+
+    def is_clear(self, label: str, marks: str, position: Position = "entity") -> bool:
+        """Say whether a shown label means one term without its id; `marks` are those of a list (`set_apart`)."""
+        if label.startswith("\\") or _LIKE_NUMBER.fullmatch(label) or set_apart(label, marks) != label:
+            return False
+        with_id = _WITH_ID.fullmatch(label)
+        written = with_id[1] if with_id is not None else label if _LIKE_ID.fullmatch(label) is not None else None
+        return not (written is not None and self._is_id(written, position)) and self._called()[label] < 2
 
     def triple(self, triple: Triple) -> str:
         """Return a triple as one line, `Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)`."""
@@ -83,14 +109,16 @@ class Names:
     def value(self, literal: Literal, most: int = MAX_VALUE, *, relation: Iri | None = None) -> str:
         """Return a value plainly: `1997-04-05`, `2,544`, `52.52, 13.405`, `true`, or a text in quotes.
 
-        The language of a text is said where it is not the one that people expect. `relation` is that over which the
-        value is stated, where it is known.
+        A text has its language where that is not the one that people expect, and a datatype that is no text's.
+        `relation` is that over which the value is stated, where it is known.
         """
         plain = self.plain(literal, relation)
         if plain is not None:
             return plain
-        text, tag = shown_quoted(literal.value, most), literal.language
-        return text if tag is None or tag.lower().partition("-")[0] == self.language else f"{text}@{shown(tag)}"
+        tag = literal.language
+        if tag is not None and tag.lower().partition("-")[0] == self.language:
+            return shown_quoted(literal.value, most)
+        return self.literal(literal, most)
 
     def plain(self, literal: Literal, relation: Iri | None = None) -> str | None:
         """Return a value as people write it, or None for a text.
@@ -100,12 +128,12 @@ class Names:
         quantity = relation is not None and unit_in(self.labels.get(relation)) is not None
         unit = unit_of(literal)
         label = None if unit is None else self.labels.get(unit)
-        named = None if label is None else shown_label(label, self.max_label)
+        named = None if label is None else set_apart(shown_label(label, self.max_label), ",;:")
         return plain_value(literal, quantity=quantity, unit=named)
 
-    def term(self, term: Term, most: int = MAX_VALUE, *, relation: Iri | None = None) -> str:
+    def term(self, term: Term, most: int = MAX_VALUE, *, relation: Iri | None = None, marks: str | None = None) -> str:
         """Return any term as people read it; of a value, `relation` is that over which it is stated."""
-        return self.value(term, most, relation=relation) if isinstance(term, Literal) else self.entity(term)
+        return self.value(term, most, relation=relation) if isinstance(term, Literal) else self.entity(term, marks)
 
     def unit(self, unit: Iri) -> str:
         """Return what a unit is called: by its label, its usual name or its id."""
@@ -128,6 +156,27 @@ class Names:
         """Return counts by the relations' short ids."""
         return {self.relation_id(each.relation): each.count.value for each in counts}
 
+    def _apart(self, node: Node, position: Position, marks: str | None) -> str:
+        short, whole, _ = self._forms(node, position)
+        name = whole.removesuffix(f" ({short})")
+        if marks is None or name == whole:
+            return whole
+        return f"{set_apart(name, marks)} ({short})"
+
+    def _is_id(self, text: str, position: Position) -> bool:
+        try:
+            self.prefixes.expand(text, position)
+        except InvalidRequest:
+            return False
+        return True
+
+    def _called(self) -> Counter[str]:
+        """Return how many terms are shown by the same text alone."""
+        if not self._namesakes:
+            self._namesakes.update(shown_label(label, self.max_label) for label in self.labels.values())
+            self._namesakes.update(self.entity_id(term) for term in self.terms if term not in self.labels)
+        return self._namesakes
+
     def _forms(self, node: Node, position: Position) -> _Forms:
         """Return a term's short id, the id with its label, and its label; an answer asks for them again and again."""
         shown = self._entities if position == "entity" else self._relations
@@ -148,7 +197,7 @@ class Names:
 
 
 async def names_of(graph: KGAdapter, terms: Iterable[Node], *, max_tokens: int | None = None) -> Names:
-    """Return the names of everything that an answer shows, in one batch.
+    """Return the names of everything that an answer shows, in one batch; without labels where these are late.
 
     Args:
         graph: Where the labels come from.
@@ -158,7 +207,15 @@ async def names_of(graph: KGAdapter, terms: Iterable[Node], *, max_tokens: int |
     wanted = dict.fromkeys(terms)
     most = MAX_LABEL if max_tokens is None else min(MAX_LABEL, max_tokens // 8)
     language = next((tag.partition("-")[0] for tag in graph.vocabulary.languages), None)
-    return Names(graph.prefixes, await graph.labels(wanted) if wanted else {}, most, language)
+    labels: Mapping[Node, str] = {}
+    if wanted:
+        try:
+            with anyio.fail_after(time_left_s(math.inf)):
+                # What is no mapping is an error, and not a graph without labels.
+                labels = {**await graph.labels(wanted)}
+        except (TimeoutError, BackendTimeout):
+            note_partial("Labels are missing: they did not come in time.")
+    return Names(graph.prefixes, labels, most, language, terms=wanted.keys())
 
 
 def terms_of(facts: Iterable[Fact]) -> Iterable[Node]:
@@ -173,9 +230,9 @@ def terms_of(facts: Iterable[Fact]) -> Iterable[Node]:
 
 
 def shown_label(text: str, most: int = MAX_LABEL) -> str:
-    """Return a label, shortened; one that begins with a quotation mark cannot pass for a literal."""
+    """Return a label, shortened; none can pass for a literal by a quotation mark, or for a walk backwards by a `-`."""
     label = shown_within(text, most)
-    return f"\\{label}" if label.startswith('"') else label
+    return f"\\{label}" if label.startswith(('"', "-")) else label
 
 
 def shown_literal(literal: Literal, prefixes: Prefixes, most: int = MAX_VALUE) -> str:

@@ -23,8 +23,13 @@ class MisreadExpression(InvalidRequest):
     def __init__(self, text: str, position: int, problem: str, named: str = "") -> None:
         self.position = position
         self.problem = problem
+        self.named = named
         plain = named and text.count(named) == 1
         super().__init__(problem if plain else f"{problem}\n{pointed(text, position)}")
+
+    def within(self, start: int, end: int, text: str) -> str:
+        """Return the message about a stretch of the text, with the caret below its own characters."""
+        return str(MisreadExpression(text[start:end], self.position - start, self.problem, self.named))
 
 
 def pointed(text: str, position: int) -> str:

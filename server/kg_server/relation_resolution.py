@@ -12,7 +12,6 @@ from typing import Final, TypeAlias
 from typing import Literal as Choice
 
 from kg_adapters.errors import InvalidRequest, UnknownRelation
-from kg_adapters.local.names.folding import fold
 from kg_adapters.models import Direction, RelationCandidate
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.relation_index import RelationIndex, RelationName, own_name
@@ -257,7 +256,5 @@ async def _unknown(
 def _listed(relations: Sequence[Iri], names: Names, *, by_label: bool = False) -> str:
     """Return relations with their ids, or by label alone, which serves as an id where no two of them bear it."""
     more = f" and {len(relations) - _LISTED} more" if len(relations) > _LISTED else ""
-    labels = {each: names.shown_label(each) for each in relations[:_LISTED]}
-    times = Counter(map(fold, labels.values()))
-    told = (label if by_label and times[fold(label)] == 1 else names.relation(each) for each, label in labels.items())
-    return f"{', '.join(told)}{more}"
+    told = [names.alone(each, ",", "relation") if by_label else names.relation(each, ",") for each in relations]
+    return f"{', '.join(told[:_LISTED])}{more}"

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from mcp.types import CallToolResult, TextContent
 from pydantic import BaseModel, ConfigDict, Field
 
+from kg_adapters.partial import lacking
 from kg_server.budget import token_count
 
 Status: TypeAlias = Choice["ok", "empty", "truncated", "timeout"]
@@ -74,6 +75,7 @@ class CandidatesResult(Result):
     )
     missing: str | None = None
     card: list[list[str]] | None = None
+    held: list[list[str]] | None = None
     labels: dict[str, str] | None = None
 
 
@@ -113,7 +115,9 @@ class SparqlResult(Result):
 
     variables: list[str]
     rows: list[list[str]]
+    held: list[list[str]] | None = None
     labels: dict[str, str]
+    relations: dict[str, str] | None = None
     truth: bool | None = None
 
 
@@ -135,10 +139,11 @@ class Answer:
         return max(token_count(self.text), token_count(self.result.model_dump_json(exclude_none=True)))
 
     def to_mcp(self) -> CallToolResult:
-        """Return both forms as MCP carries them."""
+        """Return both forms as MCP carries them, with what the call had no time for."""
+        summary = f"{self.result.summary} {lacking()}".rstrip()
         return CallToolResult(
-            content=[TextContent(type="text", text=self.text)],
-            structured_content=self.result.model_dump(exclude_none=True),
+            content=[TextContent(type="text", text="\n".join((summary, *self.lines)))],
+            structured_content={**self.result.model_dump(exclude_none=True), "summary": summary},
         )
 
 

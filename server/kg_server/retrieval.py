@@ -11,15 +11,20 @@ from kg_adapters.models import Candidate
 from kg_adapters.protocol import KGAdapter, SupportsSearchNote
 from kg_adapters.terms import Node
 from kg_boundary.shown import in_quotes
+from kg_server.concurrency import off_loop
 from kg_server.entity_arguments import MOST_NEAR, class_of
-from kg_server.entity_card import NO_CARD, Card, entity_card
+from kg_server.entity_cards import NO_CARD, Card, Portraits, entity_card, portraits_of
 from kg_server.identity import POOL, Identity, identify, judged
+from kg_server.intermediates import with_intermediates_of_rows
 from kg_server.meaning import Meaning
 from kg_server.misspelling import alike
 from kg_server.names import MAX_LABEL, Names, shown_label
-from kg_server.portraits import Portraits, portraits_of
 from kg_server.results import Answer, CandidatesResult, Verdict, fitted
 
+_COMPARED: Final = 50
+"""With how many names each text is compared, about."""
+_MOST_SHOWN: Final = 100
+"""How many namesakes are shown, where they fit."""
 _WEAKEST_FIRST: Final[Sequence[Verdict]] = ("none", "loose", "close", "exact")
 
 
@@ -32,10 +37,19 @@ class _Asked:
     limit: int
 
     def shown(self, identity: Identity) -> Sequence[Candidate]:
-        """Return who is shown: those who bear the name, and others only where nobody does, of several texts few."""
-        if identity.named or len(self.identities) == 1:
-            return (identity.named or identity.near)[: self.limit]
+        """Return who is shown: all who bear the name, and others only where nobody does, of several texts few."""
+        if identity.named:
+            return identity.named[:_MOST_SHOWN]
+        if len(self.identities) == 1:
+            return identity.near[: self.limit]
         return identity.alike[: min(self.limit, MOST_NEAR)]
+
+    def kept(self, count: int) -> Sequence[Sequence[Candidate]]:
+        """Return of each text some of those who are shown, `count` in all: the first of each before any second."""
+        shown = [self.shown(identity) for identity in self.identities]
+        places = sorted((place, number) for number, of in enumerate(shown) for place in range(len(of)))
+        sizes = Counter(number for _, number in places[:count])
+        return [of[: sizes[number]] for number, of in enumerate(shown)]
 
 
 async def retrieval(
@@ -55,31 +69,35 @@ async def retrieval(
     identities, missing = await _with_meaning(meaning, found, kind)
     asked = _Asked(identities, kind, limit)
     told = await _portraits(graph, asked)
-    rows = [
-        _row(each, str(number), told)
-        for number, identity in enumerate(identities, start=1)
-        for each in asked.shown(identity)
-    ]
     card = await _card(graph, identities)
     note = _note(graph, identities) + (f" Names alone were compared: {missing}." if missing else "")
 
+    compared = _COMPARED * len(identities)
+    most = sum(len(asked.shown(identity)) for identity in identities)
+
     def build(count: int, card: Card) -> Answer:
-        cut = count < len(rows) or any(len(identity.named) > limit for identity in identities)
+        kept = asked.kept(count)
+        missed = any(len(of) < len(identity.named) for of, identity in zip(kept, identities, strict=True))
         result = CandidatesResult(
-            status="empty" if not rows else "truncated" if cut else "ok",
-            summary=_summary(asked, told.names) + note,
+            status="empty" if not most else "truncated" if missed or count < most else "ok",
+            summary=_summary(asked, kept, told.names) + note,
             knowledge="stated" if any(identity.named for identity in identities) else "unnamed",
             match=next(verdict for verdict in _WEAKEST_FIRST if any(each.match == verdict for each in identities)),
             matches={identity.text: identity.match for identity in identities} if len(identities) > 1 else None,
-            candidates=rows[:count],
+            candidates=[_row(each, number, told) for number, of in enumerate(kept, start=1) for each in of],
             missing=missing or None,
             card=card.rows or None,
+            held=card.held or None,
             labels=card.labels or None,
         )
-        return Answer(result, (*_lines(asked, told, count), *card.lines))
+        return Answer(result, (*_lines(asked, kept, told), *card.lines))
 
-    whole = build(len(rows), card)
-    return whole if whole.tokens <= max_tokens else fitted(lambda count: build(count, NO_CARD), len(rows), max_tokens)
+    def fit() -> Answer:
+        whole = build(most, card)
+        fits = whole.tokens <= max_tokens
+        return whole if fits else fitted(lambda count: build(count, NO_CARD), most, max_tokens)
+
+    return await off_loop(fit, compared)
 
 
 async def _card(graph: KGAdapter, identities: Sequence[Identity]) -> Card:
@@ -123,10 +141,14 @@ async def _portraits(graph: KGAdapter, asked: _Asked) -> Portraits:
     shown = {identity.text: [each.entity for each in asked.shown(identity)] for identity in asked.identities}
     namesakes = [shown[identity.text] for identity in asked.identities if identity.named]
     nodes = list(dict.fromkeys(chain.from_iterable(shown.values())))
-    return await portraits_of(graph, nodes, namesakes, () if asked.kind is None else (asked.kind,))
+    told = await portraits_of(graph, nodes, namesakes, () if asked.kind is None else (asked.kind,))
+    if len(nodes) == 1:
+        # Its card holds what it has.
+        return told
+    return replace(told, names=(await with_intermediates_of_rows(graph, [(node,) for node in nodes], told.names)).names)
 
 
-def _row(candidate: Candidate, number: str, told: Portraits) -> list[str]:
+def _row(candidate: Candidate, number: int, told: Portraits) -> list[str]:
     node = candidate.entity
     return [
         told.names.entity_id(node),
@@ -136,7 +158,7 @@ def _row(candidate: Candidate, number: str, told: Portraits) -> list[str]:
         f"{candidate.score:.2f}",
         _how(candidate),
         told.fact(node),
-        number,
+        str(number),
     ]
 
 
@@ -144,14 +166,12 @@ def _how(candidate: Candidate) -> str:
     return f"{candidate.matched_by} {in_quotes(candidate.matched_text, MAX_LABEL)}"
 
 
-def _lines(asked: _Asked, told: Portraits, count: int) -> Sequence[str]:
+def _lines(asked: _Asked, kept: Sequence[Sequence[Candidate]], told: Portraits) -> Sequence[str]:
     """Return one line for each candidate; where there are several texts, below a line on what is not simply a name."""
     lines: list[str] = []
-    for identity in asked.identities:
+    for identity, shown in zip(asked.identities, kept, strict=True):
         if len(asked.identities) > 1 and (len(identity.named) != 1 or identity.match == "close"):
-            lines.append(_verdict(identity, asked, told.names))
-        shown = asked.shown(identity)[:count]
-        count -= len(shown)
+            lines.append(_verdict(identity, shown, asked, told.names))
         lines.extend(_line(each, told) for each in shown)
     return lines
 
@@ -163,9 +183,9 @@ def _line(candidate: Candidate, told: Portraits) -> str:
     return " | ".join(parts)
 
 
-def _summary(asked: _Asked, names: Names) -> str:
+def _summary(asked: _Asked, kept: Sequence[Sequence[Candidate]], names: Names) -> str:
     if len(asked.identities) == 1:
-        return _verdict(asked.identities[0], asked, names)
+        return _verdict(asked.identities[0], kept[0], asked, names)
     counts = Counter(identity.match for identity in asked.identities)
     unnamed = counts["loose"] + counts["none"]
     exact = ["all exact"] if counts["exact"] == len(asked.identities) else []
@@ -177,11 +197,11 @@ def _summary(asked: _Asked, names: Names) -> str:
     return f"{len(asked.identities)} texts: {', '.join(filter(None, (*exact, *rest, *said)))}."
 
 
-def _verdict(identity: Identity, asked: _Asked, names: Names) -> str:
+def _verdict(identity: Identity, shown: Sequence[Candidate], asked: _Asked, names: Names) -> str:
     text = in_quotes(identity.text, MAX_LABEL)
     among = f" among {names.entity(asked.kind)}" if asked.kind is not None else ""
     several = len(identity.named) > 1
-    cut = f", {asked.limit} of them here" if len(identity.named) > asked.limit else ""
+    cut = f", {len(shown)} of them here" if len(shown) < len(identity.named) else ""
     if identity.match == "exact":
         things = f"{len(identity.named)} things{cut}" if several else "one thing"
         return f"Exact: {text} names {things}{among}."
@@ -189,7 +209,7 @@ def _verdict(identity: Identity, asked: _Asked, names: Names) -> str:
         meant = names.entity(identity.named[0].entity)
         others = f", the name of {len(identity.named)} things{cut}" if several else ""
         return f"Close: read {text} as {meant}{others}."
-    if asked.shown(identity):
+    if shown:
         return f"No entity{among} matches {text}. Near, not the same:"
     less = " without the type," if asked.kind is not None else ""
     return f"No entity{among} matches {text}. Try{less} another spelling or fewer words."

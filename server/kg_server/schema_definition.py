@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final, Self
 
 from kg_adapters.labels import Vocabulary
@@ -11,9 +12,11 @@ from kg_adapters.models import Count
 from kg_adapters.profile import ClassProfile, GraphProfile, PropertyProfile, ValueRange, compared_by
 from kg_adapters.terms import Iri, Node
 from kg_adapters.value_order import order_of, unit_of
+from kg_boundary.shown import set_apart
 from kg_server.names import Names, shown_label
 from kg_server.schema_profile import (
     ABOUT_ITSELF,
+    MARKS,
     MOST_IN_A_LINE,
     SHOWN_TARGETS,
     WHOLE,
@@ -38,6 +41,7 @@ class Definition:
         most: How many facts a line tells; where these are but the first, each class has all of its own in its line.
         own: The facts of every class that is told that no other one has.
         shared: The facts that instances of several classes have, with these.
+        with_others: The same facts by class.
         outside: The facts that only entities of no class have.
         repeated: The labels, folded, that several classes or several relations bear, which need their ids.
     """
@@ -47,6 +51,7 @@ class Definition:
     most: int
     own: Mapping[Node | None, Sequence[PropertyProfile]]
     shared: Mapping[Iri, Sequence[tuple[ClassProfile, PropertyProfile]]]
+    with_others: Mapping[Node | None, Sequence[PropertyProfile]]
     outside: Sequence[PropertyProfile]
     repeated: frozenset[str]
 
@@ -63,11 +68,14 @@ class Definition:
         for ((known, each),) in (having for having in found.values() if len(having) == 1):
             own[known.iri].append(each)
         shared = {relation: having for (relation, _), having in found.items() if len(having) > 1}
+        with_others: defaultdict[Node | None, list[PropertyProfile]] = defaultdict(list)
+        for known, each in chain.from_iterable(shared.values()):
+            with_others[known.iri].append(each)
         outside = outside_facts(profile, vocabulary)
         owners = dict.fromkeys(each.iri for each in classes if each.iri is not None)
         relations = dict.fromkeys((*(relation for relation, _ in found), *(each.relation for each in outside)))
         repeated = _repeated(names, owners) | _repeated(names, relations)
-        return cls(profile, names, most, own, shared, outside, repeated)
+        return cls(profile, names, most, own, shared, with_others, outside, repeated)
 
     def legend(self) -> str:
         """Return how the lines are read."""
@@ -78,9 +86,7 @@ class Definition:
 
     def facts_of(self, known: ClassProfile) -> list[PropertyProfile]:
         """Return what the lines tell of a class."""
-        having = [self.own.get(known.iri, ())[: self.most]]
-        having.append([each for owners in self.shared.values() for owner, each in owners if owner.iri == known.iri])
-        return [each for facts in having for each in facts]
+        return [*self.own.get(known.iri, ())[: self.most], *self.with_others.get(known.iri, ())]
 
     def lines(self, classes: Sequence[ClassProfile]) -> Iterator[str]:
         """Yield a line for every class that has facts of its own, one for the other classes, and those for facts."""
@@ -96,7 +102,7 @@ class Definition:
     def _class(self, known: ClassProfile, mark: str) -> str:
         """Return what is told of a class: its size, and the facts that only its instances have."""
         wider = wider_classes(known, self.profile)
-        above = f" < {', '.join(label_of(each) for each in wider)}" if wider else ""
+        above = f" < {', '.join(set_apart(label_of(each), MARKS) for each in wider)}" if wider else ""
         size = f"{Count(known.instances, exact=not known.at_least)}"
         looked = "" if known.looked_at is None else f", {known.looked_at:,} looked at"
         facts = self._listed([self._fact(each, known) for each in self.own.get(known.iri, ())])
@@ -106,7 +112,9 @@ class Definition:
     def _shared_lines(self) -> Iterator[str]:
         """Yield a line for every fact that instances of several classes have."""
         for relation, having in self.shared.items():
-            classes = self._listed([f"{label_of(known)}{_share(each, known)}" for known, each in having], ", ")
+            classes = self._listed(
+                [f"{set_apart(label_of(known), MARKS)}{_share(each, known)}" for known, each in having], ", "
+            )
             leads_to = end_of(_merged(each for _, each in having), self.names, SHOWN_TARGETS, short=True)
             yield f"{self._relation(relation)}{leads_to} | {classes}"
 
@@ -124,14 +132,15 @@ class Definition:
         if pair is None or (relation == pair.inverse and not pair.symmetric):
             return name
         label = self.names.labels.get(pair.inverse)
-        other = self.names.relation_id(pair.inverse) if label is None else shown_label(label)
+        other = self.names.relation_id(pair.inverse) if label is None else set_apart(shown_label(label), MARKS)
         return f"{name} ⇄" if pair.symmetric else f"{name} ⇄{other}"
 
     def _named(self, term: Node, id: str) -> str:
         label = self.names.labels.get(term)
         if label is None:
             return id
-        return f"{shown_label(label)} {id}" if fold(label) in self.repeated else shown_label(label)
+        name = set_apart(shown_label(label), MARKS)
+        return f"{name} {id}" if fold(label) in self.repeated else name
 
 
 def _leads_apart(each: PropertyProfile) -> bool:

@@ -16,7 +16,7 @@ from kg_adapters.profile import (
 )
 from kg_adapters.terms import XSD, Iri, Literal, Node
 from kg_adapters.value_order import order_of
-from kg_boundary.shown import shown_within
+from kg_boundary.shown import in_quotes, set_apart, shown_within
 from kg_server.coverage import plural
 from kg_server.names import MAX_LABEL, Names
 from kg_server.plain_values import plain_value
@@ -24,6 +24,10 @@ from kg_server.plain_values import plain_value
 SHOWN_TARGETS: Final = 2
 MOST_IN_A_LINE: Final = 8
 EXAMPLES: Final = 5
+MAX_EXAMPLE: Final = 40
+"""The most characters of a name in the instructions of the server."""
+MARKS: Final = ",;:<"
+"""What separates names in the lines of a definition."""
 MOST_UNITS: Final = 3
 MAX_ENDS: Final = 24
 """The most characters of a least or greatest value."""
@@ -45,6 +49,16 @@ _KINDS: Final[dict[ValueKind, str]] = {
 }
 
 
+def limits_of(profile: GraphProfile) -> str:
+    """Return a sentence on what was left out of a profile that is approximate, after a space; nothing otherwise."""
+    if not profile.approximate:
+        return ""
+    return (
+        " Counts are approximate: of an entity's many classes only the rarest are counted as targets, of a class's "
+        "many superclasses only the nearest, and entities linked by very many relations are left out of inverses."
+    )
+
+
 def kinds_of_facts(profile: GraphProfile) -> str:
     """Return a sentence on the kinds of values that a graph has and has not; nothing where that is not known."""
     there = {each.kind: each.values for each in profile.values}
@@ -61,11 +75,11 @@ def kinds_of_facts(profile: GraphProfile) -> str:
 
 
 def facts_with_examples(profile: GraphProfile, vocabulary: Vocabulary) -> str:
-    """Return the sentence on the kinds of values, with the features that most entities have."""
+    """Return the sentence on the kinds of values, with the features that most entities have, in quotation marks."""
     kinds = kinds_of_facts(profile)
     known = (profile.everything, *profile.classes)
     having = [each for owner in known for each in facts_of(owner, vocabulary) if each.values is not None]
-    labels = [shown_within(each.label, MAX_LABEL) for each in having if each.label is not None]
+    labels = [in_quotes(each.label, MAX_EXAMPLE) for each in having if each.label is not None]
     examples = ", ".join(list(dict.fromkeys(labels))[:EXAMPLES])
     return kinds.replace("besides names", f"besides names, such as {examples}", 1) if examples else kinds
 
@@ -104,7 +118,7 @@ def class_lines(known: ClassProfile, vocabulary: Vocabulary, names: Names) -> li
 def class_summary(known: ClassProfile, names: Names) -> str:
     """Return the sentence that sums up a class."""
     owner = "" if known.iri is None else names.entity(known.iri)
-    wider = f", a subclass of {', '.join(names.entity(each) for each in known.broader)}" if known.broader else ""
+    wider = f", a subclass of {', '.join(names.entity(each, ',:') for each in known.broader)}" if known.broader else ""
     of_its_own = (
         "" if known.direct == known.instances else f", {known.direct:,} of them stated to be of this class itself"
     )
@@ -133,8 +147,10 @@ def end_of(each: PropertyProfile, names: Names, most: int, *, short: bool) -> st
     """Return where a relation leads: to which classes, or to which values."""
     if each.targets:
         classes = [target for target, _ in each.targets[:most]]
-        targets = [names.labels.get(end, end.local_part) if short else names.entity(end) for end in classes]
-        return f"{'→' if short else ' → '}{', '.join(shown_within(end, MAX_LABEL) for end in targets)}"
+        if not short:
+            return f" → {', '.join(names.entity(end, ',') for end in classes)}"
+        labels = [shown_within(names.labels.get(end, end.local_part), MAX_LABEL) for end in classes]
+        return f"→{', '.join(set_apart(label, MARKS) for label in labels)}"
     values = each.values
     if values is None:
         return ""

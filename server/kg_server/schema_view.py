@@ -1,62 +1,147 @@
-"""Schema: the definition of the graph, or the part that a text is about."""
+"""Schema: the graph's definition, as an answer."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Final, TypeAlias
 
 from rapidfuzz import fuzz
 
+from kg_adapters.answer_cache import AnswerCache, Question, one
 from kg_adapters.errors import InvalidRequest
-from kg_adapters.models import GraphSchema
-from kg_adapters.prefixes import Position
+from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
+from kg_adapters.prefixes import USUAL, Position
 from kg_adapters.profile import ClassProfile, GraphProfile
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node
 from kg_boundary.shown import in_quotes, shown
 from kg_server.budget import fitting
-from kg_server.lines import terms_of_lines
+from kg_server.concurrency import off_loop
+from kg_server.intermediates import opened, without_label
+from kg_server.lines import Line, Over, Piece, terms_of_lines
 from kg_server.meaning import Meaning
 from kg_server.names import MAX_LABEL, Names, names_of
 from kg_server.near_definitions import near_classes, near_relations
 from kg_server.resolve import is_word
 from kg_server.results import Answer, SchemaResult, Status, fitted
 from kg_server.schema_definition import Definition, outside_facts
-from kg_server.schema_parts import Part, fitting_part, foremost, lines_of_part, sizes_of, status_of
 from kg_server.schema_profile import (
     MOST_IN_A_LINE,
     class_lines,
     class_summary,
     facts_of,
     kinds_of_facts,
+    limits_of,
     named,
     telling_classes,
     terms_of_profile,
 )
 
+SHARES: Final = {"classes": 0.25, "relations": 0.55, "features": 0.12}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The classes, relations and features that are shown."""
+
+    classes: Sequence[ClassSummary]
+    relations: Sequence[RelationSummary]
+    features: Sequence[FeatureSummary]
+
+    @property
+    def size(self) -> int:
+        """How many these are."""
+        return len(self.classes) + len(self.relations) + len(self.features)
+
+
+def foremost(part: Part, max_tokens: int) -> Part:
+    """Return what may fit at all, so that no more names are looked up than can be shown."""
+    most = max(1, max_tokens // 5)
+    return Part(part.classes[:most], part.relations[:most], part.features[:most])
+
+
+def lines_of_part(part: Part) -> Mapping[str, Sequence[Line]]:
+    """Return a line for every class, relation and feature, by kind."""
+    return {
+        "features": [_line("feature", Over(each.iri), each.statements, each.example) for each in part.features],
+        "classes": [_line("class", each.iri, each.instances, each.example) for each in part.classes],
+        "relations": [
+            _line("relation", Over(each.iri), each.triples, *((one.head, " -> ", one.tail) if one else ()))
+            for each, one in ((each, each.example) for each in part.relations)
+        ],
+    }
+
+
+def fitting_part(part: Part, lines: Mapping[str, Sequence[str]], max_tokens: int) -> tuple[Part, list[str]]:
+    """Return what fits into a budget, and its lines."""
+    counts = {kind: fitting(of, int(max_tokens * SHARES[kind])) for kind, of in lines.items()}
+    shown = Part(
+        part.classes[: counts["classes"]], part.relations[: counts["relations"]], part.features[: counts["features"]]
+    )
+    return shown, [line for kind, of in lines.items() for line in of[: counts[kind]]]
+
+
+def _line(kind: str, what: Piece, count: Count, *example: Piece | None) -> Line:
+    pieces = [piece for piece in example if piece is not None]
+    return Line((f"{kind} | ", what, " | ", count, *((", e.g. ", *pieces) if pieces else ())), ())
+
+
+def status_of(part: Part, shown: Part) -> Status:
+    """Say whether everything is shown."""
+    if part.size == 0:
+        return "empty"
+    return "ok" if shown.size >= part.size else "truncated"
+
+
+def sizes_of(part: Part, schema: GraphSchema, *, listed_only: bool = False) -> str:
+    """Return how many classes, relations and features these are, in words; `listed_only` leaves out what is not."""
+    parts = (
+        (len(part.classes), "class", "classes"),
+        (len(part.relations), "relation", "relations"),
+        (len(part.features), "feature", "features"),
+    )
+    counted = ((size, one, many) for size, one, many in parts if size or not listed_only)
+    return ", ".join(Count(size, exact=schema.complete).of(one, many) for size, one, many in counted)
+
+
+SchemaSeen: TypeAlias = tuple[GraphSchema, GraphProfile, Answer]
+SchemaCache: TypeAlias = AnswerCache[Question, SchemaSeen]
 LIKENESS = 90
 SHORTEST_PART = 3
 MOST_ALIKE = 20
 TOKENS_A_CLASS = 10
-USUAL_PREFIXES = frozenset({"owl", "rdf", "rdfs", "skos", "xsd"})
 PREFIX_SHARE = 0.25
 PREFIX_TOKENS = 300
 MOST_TOLD = 200
 """How many facts a line tells where there is room for all."""
 
 
-async def schema_view(graph: KGAdapter, meaning: Meaning, *, about: str | None, max_tokens: int) -> Answer:
+async def schema_view(
+    graph: KGAdapter, meaning: Meaning, cache: SchemaCache, *, about: str | None, max_tokens: int
+) -> Answer:
     """Answer Schema: the whole definition, the profile of the class that a text names, or what is like the text."""
     schema, profile = await graph.schema(), await graph.profile()
+
+    async def ask() -> SchemaSeen:
+        return schema, profile, await _view(graph, meaning, schema, profile, about, max_tokens)
+
+    # What is cached holds both, so that no other schema or profile can have the same id.
+    return (await one(cache, (id(schema), id(profile), about, max_tokens), ask))[-1]
+
+
+async def _view(
+    graph: KGAdapter, meaning: Meaning, schema: GraphSchema, profile: GraphProfile, about: str | None, max_tokens: int
+) -> Answer:
     if about is None:
         classes = telling_classes(profile)
         whole = Part(schema.classes, schema.relations, schema.features)
         if classes:
             return await _by_class(graph, schema, profile, classes, max_tokens)
-        return await _listed(graph, schema, whole, None, kinds_of_facts(profile), max_tokens)
+        return await _listed(graph, schema, whole, None, kinds_of_facts(profile) + limits_of(profile), max_tokens)
     node = _read(graph, about, "entity")
     owner = named(profile.classes, about) if node is None else profile.profile_of(node)
     if owner is not None and not _is_relation(schema, about):
-        return await _of_class(graph, schema, owner, max_tokens)
+        return await _of_class(graph, schema, owner, limits_of(profile), max_tokens)
     part = await _about(schema, about, graph)
     if part.size == 0 and (near := await _near(meaning, schema, about)).size:
         return _unnamed(await _listed(graph, schema, near, about, "", max_tokens), in_quotes(about, MAX_LABEL))
@@ -75,8 +160,10 @@ async def _listed(
 ) -> Answer:
     """Return an answer with a line for every class, relation and feature."""
     told = lines_of_part(foremost(part, max_tokens))
-    names = await names_of(graph, terms_of_lines(chain.from_iterable(told.values())))
-    written = {kind: [line.shown(names, MAX_LABEL) for line in of] for kind, of in told.items()}
+    lines = list(chain.from_iterable(told.values()))
+    names = await names_of(graph, terms_of_lines(lines))
+    names = (await opened(graph, without_label(lines, names), names, lambda _, __: False, always=True)).names
+    written = await off_loop(lambda: {kind: [line.shown(names, MAX_LABEL) for line in of] for kind, of in told.items()})
 
     def build(tokens: int) -> Answer:
         prefixes = _prefixes(schema, int(tokens * PREFIX_SHARE)) if about is None else {}
@@ -85,7 +172,7 @@ async def _listed(
         result = _result(schema, shown, f"{summary} {kinds}".rstrip(), names, status_of(part, shown), prefixes)
         return Answer(result, (*([_prefix_line(prefixes, schema)] if prefixes else []), *lines))
 
-    return fitted(build, max_tokens, max_tokens)
+    return await off_loop(lambda: fitted(build, max_tokens, max_tokens))
 
 
 async def _by_class(
@@ -93,13 +180,22 @@ async def _by_class(
 ) -> Answer:
     """Return an answer with a line for every class, and one for every relation that several have."""
     foremost = classes[: max(1, max_tokens // TOKENS_A_CLASS)]
-    outside = [each.relation for each in outside_facts(profile, graph.vocabulary)[:MOST_IN_A_LINE]]
-    terms = [term for each in foremost for term in terms_of_profile(each, graph.vocabulary)]
-    names = await names_of(graph, (*terms, *outside))
-    answer = _definition(graph, schema, profile, foremost, names, MOST_TOLD)(len(classes))
-    if len(foremost) == len(classes) and answer.tokens <= max_tokens:
-        return answer
-    return fitted(_definition(graph, schema, profile, foremost, names, MOST_IN_A_LINE), len(foremost), max_tokens)
+
+    def shown() -> dict[Node, None]:
+        outside = [each.relation for each in outside_facts(profile, graph.vocabulary)[:MOST_IN_A_LINE]]
+        return dict.fromkeys(
+            (*(term for each in foremost for term in terms_of_profile(each, graph.vocabulary)), *outside)
+        )
+
+    names = await names_of(graph, await off_loop(shown))
+
+    def fit() -> Answer:
+        answer = _definition(graph, schema, profile, foremost, names, MOST_TOLD)(len(classes))
+        if len(foremost) == len(classes) and answer.tokens <= max_tokens:
+            return answer
+        return fitted(_definition(graph, schema, profile, foremost, names, MOST_IN_A_LINE), len(foremost), max_tokens)
+
+    return await off_loop(fit)
 
 
 def _definition(
@@ -112,15 +208,16 @@ def _definition(
 ) -> Callable[[int], Answer]:
     """Return what makes an answer that tells of so many classes, with so many facts a line."""
     every, whole = len(telling_classes(profile)), Part(schema.classes, schema.relations, schema.features)
+    total = Count(max(every, len(schema.classes)), exact=schema.complete)
     size = f"Graph {in_quotes(graph.name)}: {_extent(schema)}, "
-    size = f"{size}{sizes_of(whole, schema)}. {kinds_of_facts(profile)}".rstrip()
+    size = f"{size}{sizes_of(whole, schema)}. {kinds_of_facts(profile)}".rstrip() + limits_of(profile)
 
     def build(shown: int) -> Answer:
         here = classes[:shown]
         told = Definition.of(profile, here, graph.vocabulary, names, most)
-        extent = "" if shown >= every else f" The largest classes are here, {shown} of {every}."
+        extent = "" if shown >= every else f" The largest classes are here, {shown} of {total}."
         prefixes = _prefixes(schema, PREFIX_TOKENS)
-        own = {prefix: name for prefix, name in prefixes.items() if prefix not in USUAL_PREFIXES}
+        own = {prefix: name for prefix, name in prefixes.items() if prefix not in USUAL}
         facts = [replace(each, properties=tuple(told.facts_of(each))) for each in here]
         part = _part_of(schema, facts, graph)
         status: Status = "ok" if shown >= every else "truncated"
@@ -130,20 +227,20 @@ def _definition(
     return build
 
 
-async def _of_class(graph: KGAdapter, schema: GraphSchema, owner: ClassProfile, max_tokens: int) -> Answer:
+async def _of_class(graph: KGAdapter, schema: GraphSchema, owner: ClassProfile, limits: str, max_tokens: int) -> Answer:
     """Return an answer with all that is known of one class."""
     names = await names_of(graph, terms_of_profile(owner, graph.vocabulary))
-    lines = class_lines(owner, graph.vocabulary, names)
+    lines = await off_loop(lambda: class_lines(owner, graph.vocabulary, names))
 
     def build(shown: int) -> Answer:
         here = facts_of(owner, graph.vocabulary)[:shown]
         cut = "" if shown >= len(lines) else f" The first {shown} of {len(lines)} relations and features are here."
         part = _part_of(schema, [replace(owner, properties=tuple(here))], graph)
         status: Status = "ok" if shown >= len(lines) else "truncated"
-        result = _result(schema, part, f"{class_summary(owner, names)}{cut}", names, status, {})
+        result = _result(schema, part, f"{class_summary(owner, names)}{limits}{cut}", names, status, {})
         return Answer(result, tuple(lines[:shown]))
 
-    return fitted(build, len(lines), max_tokens)
+    return await off_loop(lambda: fitted(build, len(lines), max_tokens))
 
 
 def _part_of(schema: GraphSchema, classes: Sequence[ClassProfile], graph: KGAdapter) -> Part:
@@ -182,11 +279,14 @@ async def _about(schema: GraphSchema, about: str, graph: KGAdapter) -> Part:
     def fits(iri: Node, label: str | None) -> bool:
         return iri in meant or any(_alike(wanted, name.casefold()) for name in _names(iri, label))
 
-    return Part(
-        [each for each in schema.classes if fits(each.iri, each.label)],
-        [each for each in schema.relations if fits(each.iri, each.label)],
-        [each for each in schema.features if fits(each.iri, each.label)],
-    )
+    def fitting() -> Part:
+        return Part(
+            [each for each in schema.classes if fits(each.iri, each.label)],
+            [each for each in schema.relations if fits(each.iri, each.label)],
+            [each for each in schema.features if fits(each.iri, each.label)],
+        )
+
+    return await off_loop(fitting)
 
 
 async def _near(meaning: Meaning, schema: GraphSchema, about: str) -> Part:

@@ -46,8 +46,8 @@ def _base_url(url: str) -> str:
 def _prefixes(texts: tuple[str, ...]) -> tuple[str, ...]:
     try:
         chosen_prefixes(texts)
-    except InvalidRequest as error:
-        raise ValueError(str(error)) from error
+    except InvalidRequest:
+        raise ValueError("each must be a prefix with its namespace, an absolute IRI") from None
     return texts
 
 
@@ -167,7 +167,8 @@ class Settings(BaseModel):
     import_memory_mb: int | None = Field(
         default=None,
         ge=64,
-        description="The most memory that parsing a file takes; unset: a quarter of the machine's, at most 2,048.",
+        description="The most memory that parsing a file takes, and about that of its profile; unset: a quarter of the "
+        "machine's, at most 2,048.",
     )
     import_stall_s: float = Field(
         default=60.0, gt=0, description="Seconds without progress after which parsing a file is stopped."
@@ -235,6 +236,10 @@ class Settings(BaseModel):
         default="relation-first",
         description="What `observe` ranks by: `relation-first`, or `paper`, which is ODA's and slow.",
     )
+    compose_retrieve: Literal["name", "nearest"] = Field(
+        default="name",
+        description="What `Retrieve` in `Compose` gives: who bears a `name`, or the one node `nearest` by embedding.",
+    )
     memory_triples_per_call: int = Field(
         default=15, ge=1, le=1_000, description="The most triples that one `memory-append` takes."
     )
@@ -283,6 +288,9 @@ class Settings(BaseModel):
     )
     message_max_mb: int = Field(
         default=4, ge=1, le=1_024, description="The most megabytes of one message that a client sends."
+    )
+    watchdog_s: float = Field(
+        default=60.0, ge=0, description="Seconds after which a server that stands still ends itself; 0: never."
     )
     log_level: Annotated[LogLevel, BeforeValidator(_lowered)] = Field(
         default="warning", description="How much is logged on standard error: debug, info, warning or error."

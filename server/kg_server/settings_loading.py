@@ -10,7 +10,8 @@ import platformdirs
 from pydantic import SecretStr, ValidationError
 
 from kg_adapters.errors import InvalidRequest
-from kg_boundary.addresses import masked
+from kg_boundary.regular_files import read_toml
+from kg_boundary.shown import shown_within
 from kg_boundary.validation import in_plain_words
 from kg_server.settings import APP, ENVIRONMENT_PREFIX, Settings
 
@@ -35,6 +36,7 @@ SECRET_VARIABLES: Final = frozenset(
 DEFAULT: Final = "the default"
 """Where a setting comes from that nobody has set."""
 
+_MAX_NAME: Final = 80
 _WORDS: Final = {
     "graph": "the graph",
     "http_host": "--http",
@@ -118,10 +120,8 @@ def _environment_entries(environ: Mapping[str, str]) -> Iterator[_Entry]:
 def _file_entries(path: Path | None) -> Iterator[_Entry]:
     if path is None:
         return
-    import tomllib
-
     try:
-        table: Mapping[str, object] = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = read_toml(path)
     except OSError as error:
         raise InvalidRequest(f"The settings file {path} cannot be read: {error.strerror}.") from error
     except ValueError as error:
@@ -135,7 +135,7 @@ def _unknown(entry: _Entry) -> str:
     known = (
         f"Did you mean {_as_written(close[0], entry)}?" if close else f"Known are {', '.join(Settings.model_fields)}."
     )
-    return f"Unknown setting: {entry.written} in {entry.origin}. {known}"
+    return f"Unknown setting: {shown_within(entry.written, _MAX_NAME)} in {entry.origin}. {known}"
 
 
 def _as_written(field: str, entry: _Entry) -> str:
@@ -145,9 +145,8 @@ def _as_written(field: str, entry: _Entry) -> str:
 
 
 def _invalid(error: ValidationError, entries: Mapping[str, _Entry]) -> str:
+    """Return what is wrong, and never the value: it may be a secret that was written at the wrong place."""
     first = error.errors(include_url=False)[0]
     entry = entries[str(first["loc"][0])]
-    field = Settings.model_fields[entry.field]
-    value = "wrong" if field.annotation == SecretStr | None else masked(repr(entry.value))
     problem = in_plain_words(first["msg"])
-    return f"{entry.written} in {entry.origin} is {value}: {problem}. {field.description}"
+    return f"{entry.written} in {entry.origin} is wrong: {problem}. {Settings.model_fields[entry.field].description}"

@@ -3,15 +3,18 @@
 What is behind a door is loaded when it is first opened, so that a server lists its tools soon.
 """
 
-from typing import Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
+import anyio
 from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
 from pydantic import Field
 
+from kg_adapters.errors import BackendTimeout
 from kg_adapters.models import Direction
 from kg_adapters.protocol import KGAdapter, SupportsSparql
 from kg_server.budget import MOST_TOKENS
+from kg_server.concurrency import load
 from kg_server.mcp_server import SextantServer, reading
 from kg_server.meaning import Meaning
 from kg_server.progress import reporting
@@ -26,7 +29,12 @@ from kg_server.results import (
 )
 from kg_server.settings import Settings
 
+if TYPE_CHECKING:
+    from kg_server.schema_view import SchemaCache
+
 MAX_QUERY: Final = 20_000
+GRACE_S: Final = 0.25
+"""How long after its deadline a query that does not end by itself is ended: what ends it has a better reason."""
 MAX_TEXTS: Final = 50
 """How many texts one call of Retrieve takes."""
 
@@ -48,9 +56,11 @@ class Tools:
         graph: Where the answers come from.
         settings: Limits and defaults.
         meaning: What finds entities by what they are.
+        schemas: Where answers of Schema are cached.
     """
 
-    def __init__(self, graph: KGAdapter, settings: Settings, meaning: Meaning) -> None:
+    def __init__(self, graph: KGAdapter, settings: Settings, meaning: Meaning, schemas: "SchemaCache") -> None:
+        self._schemas = schemas
         self._graph = graph
         self._settings = settings
         self._meaning = meaning
@@ -82,6 +92,7 @@ class Tools:
 
         A text may also describe what it means. `type` keeps only instances of a class.
         """
+        await load("kg_server.retrieval")
         from kg_server.retrieval import retrieval
 
         answer = await retrieval(
@@ -102,6 +113,7 @@ class Tools:
 
         A hub is sampled across its relations, with their counts; go on with `cursor`, or name a relation.
         """
+        await load("kg_server.entity_arguments", "kg_server.neighborhood")
         from kg_server.entity_arguments import read_entities
         from kg_server.neighborhood import neighborhood
 
@@ -132,8 +144,9 @@ class Tools:
 
         `question` puts those most like it first. Hubs and types are walked only with avoid_hubs=false.
         """
+        await load("kg_server.entity_arguments", "kg_server.path_answer")
         from kg_server.entity_arguments import read_entities
-        from kg_server.linkage import linkage
+        from kg_server.path_answer import linkage
 
         async with reporting(context, "searching paths", self._settings.timeout_s):
             read = await read_entities(self._graph, source, target)
@@ -154,6 +167,7 @@ class Tools:
         self, entity: EntityId, feature: FeatureId | None = None
     ) -> Annotated[CallToolResult, FeaturesResult]:
         """Show an entity's literal values, such as dates, or those of one feature."""
+        await load("kg_server.entity_arguments", "kg_server.features")
         from kg_server.entity_arguments import read_entities
         from kg_server.features import features_of
 
@@ -166,6 +180,7 @@ class Tools:
         self, entity: EntityId, relation: RelationId | None = None, direction: Direction = "both"
     ) -> Annotated[CallToolResult, DegreeResult]:
         """Count an entity's distinct neighbours, also by relation."""
+        await load("kg_server.entity_arguments", "kg_server.degrees")
         from kg_server.degrees import degree_of
         from kg_server.entity_arguments import read_entities
 
@@ -183,10 +198,12 @@ class Tools:
 
         `about` a class tells all of it; about another word, the relations and features like it.
         """
+        await load("kg_server.schema_view")
         from kg_server.schema_view import schema_view
 
         budget = self._budget(max_tokens)
-        return (await schema_view(self._graph, self._meaning, about=about, max_tokens=budget)).to_mcp()
+        answer = await schema_view(self._graph, self._meaning, self._schemas, about=about, max_tokens=budget)
+        return answer.to_mcp()
 
     def _budget(self, max_tokens: int | None) -> int:
         return self._settings.max_tokens if max_tokens is None else max_tokens
@@ -213,17 +230,24 @@ class _SparqlTool:
         A name may stand for any id: ?x a @"city"; @"country" @"Japan".
         Subclasses and inverses count only where the query walks them.
         """
+        await load("kg_server.sparql.answer")
         from kg_server.sparql.answer import sparql_query
 
         most_s = min(timeout_s, self._settings.sparql_timeout_s)
-        async with reporting(context, "running the query", most_s):
-            answer = await sparql_query(
-                self._graph,
-                self._sparql,
-                self._meaning,
-                query=query,
-                max_rows=min(max_rows, self._settings.sparql_max_rows),
-                timeout_s=most_s,
-                max_tokens=self._settings.max_tokens,
-            )
+        try:
+            with anyio.fail_after(most_s + GRACE_S):
+                async with reporting(context, "running the query", most_s):
+                    answer = await sparql_query(
+                        self._graph,
+                        self._sparql,
+                        self._meaning,
+                        query=query,
+                        max_rows=min(max_rows, self._settings.sparql_max_rows),
+                        timeout_s=most_s,
+                        max_tokens=self._settings.max_tokens,
+                    )
+        except TimeoutError as error:
+            raise BackendTimeout(
+                f"The query was stopped after {most_s:g} s. Make it more selective, or ask with a larger timeout_s."
+            ) from error
         return answer.to_mcp()

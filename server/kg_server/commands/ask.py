@@ -19,21 +19,27 @@ from kg_boundary.secrets import Redactor
 from kg_boundary.shown import visible_line
 from kg_server.commands.failures import ExitCode
 from kg_server.commands.invocation import invocation
-from kg_server.commands.likeness import likeness
-from kg_server.commands.live_view import run_view
 from kg_server.commands.models import model_of
 from kg_server.commands.output import warn
-from kg_server.commands.questions import AgentName, by_oda, question_of, see_that_it_reflects, usual_method
-from kg_server.commands.run_view import RunView
-from kg_server.commands.solved import keep_solved
+from kg_server.commands.questions import (
+    AgentName,
+    as_published,
+    by_oda,
+    exact,
+    keep_solved,
+    likeness,
+    question_of,
+    see_that_it_reflects,
+    usual_method,
+)
+from kg_server.commands.run_view import RunView, run_view
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
     from kg_adapters.protocol import KGAdapter
     from kg_agents.answers import AgentAnswer
-    from kg_agents.running import Question
+    from kg_agents.running import Question, Watcher
     from kg_agents.tool_calls import Toolbox
-    from kg_agents.watching import Watcher
 
 TRACES: Final = "traces"
 SET_MODEL: Final = (
@@ -116,7 +122,7 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
     asked = question_of(settings, question, method, tuple(entities or ()), written)
     see_that_it_reflects(settings, asked, reflector)
     path = trace or _new_trace(settings.data_folder / TRACES, question)
-    view = run_view(as_json=as_json, watched=not called.environ.get("CI"))
+    view = run_view(as_json=as_json)
     redactor = called.secrecy.redactor
     if settings.llm is None:
         view.say(NO_MODEL)
@@ -158,17 +164,20 @@ async def _ask(
     from kg_agents.experience import learned_from
     from kg_agents.llm import AgentError
     from kg_agents.running import run_question
+    from kg_agents.tool_calls import ExactTools
     from kg_agents.trace import Trace
 
+    in_paper = asked.agent == "oda" and asked.oda.paper_score and settings.llm is not None
+    settings = exact(settings) if in_paper else settings
     asked = replace(asked, graph_name=redactor.message(settings.graph) if server is None else "")
     names = (settings.llm, settings.judge_llm, settings.reflector_llm)
     llm, judge, reflector = (model_of(settings, name, redactor) for name in names)
     try:
         with Trace(path) as trace:
-            async with _tools(settings, server, redactor) as (tools, graph):
+            async with _tools(as_published(settings, asked.parameters), server, redactor) as (tools, graph):
                 answer = await run_question(
                     asked,
-                    tools,
+                    ExactTools(tools) if in_paper else tools,
                     llm,
                     trace,
                     judge=judge,
@@ -203,9 +212,9 @@ def secrets_of_server(server: str) -> Redactor:
 
 
 def _watcher(view: RunView) -> "Watcher":
-    from kg_agents.watching import Watcher
+    from kg_agents.running import Watcher
 
-    return Watcher(view.linked, view.begin, view.used, view.step, view.draft if view.streams else None)
+    return Watcher(view.linked, view.begin, view.used, view.step)
 
 
 @asynccontextmanager

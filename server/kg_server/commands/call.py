@@ -4,6 +4,7 @@ import difflib
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -11,13 +12,13 @@ import typer
 from pydantic import BaseModel, Field
 
 from kg_adapters.errors import InvalidRequest
+from kg_boundary.regular_files import open_regular, parsed
 from kg_boundary.shown import in_quotes, json_text
 from kg_server.commands.completion import complete_argument, complete_tool
 from kg_server.commands.failures import ExitCode
 from kg_server.commands.invocation import invocation
-from kg_server.commands.output import say, warn
+from kg_server.commands.output import say, uncollected, warn
 from kg_server.commands.tables import WRITERS, Output, table_of
-from kg_server.commands.uncollected import uncollected
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def _read_text(source: str) -> str:
         if source == "-":
             text = sys.stdin.read(_MOST_READ + 1)
         else:
-            with Path(source[1:]).open(encoding="utf-8") as file:
+            with TextIOWrapper(open_regular(Path(source[1:])), encoding="utf-8") as file:
                 text = file.read(_MOST_READ + 1)
     except UnicodeDecodeError as error:
         raise InvalidRequest(f"{shown} is not text in UTF-8.") from error
@@ -169,7 +170,7 @@ def _parse(text: str, known: _Property | None) -> object:
     if is_text or types.isdisjoint(READ_AS_JSON):
         return text
     try:
-        value: object = json.loads(text)
+        value: object = parsed(json.loads, text)
     except ValueError:
         # A list of one is what people write without brackets.
         return [text] if "array" in types and not text.lstrip().startswith("[") else text

@@ -1,25 +1,203 @@
-"""`kg-sextant config`: the entry of this server in an MCP client's configuration."""
+"""kg-sextant config and init: write what clients need, and the first settings."""
 
 import difflib
+import json
+import os
+import re
+import shutil
 import stat
 import sys
-from pathlib import Path
-from typing import Annotated
+import sysconfig
+import tomllib
+from collections.abc import Mapping
+from importlib.metadata import distribution
+from pathlib import Path, PurePath
+from typing import Annotated, Final
+from urllib.parse import unquote, urlsplit
 
 import typer
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from kg_adapters.errors import InvalidRequest
-from kg_adapters.registry import SAMPLES, require_graph
+from kg_adapters.registry import path_of, require_graph
 from kg_boundary.private_files import write_private
+from kg_boundary.regular_files import parse_toml, parsed, read_regular
 from kg_boundary.secrets import Redactor
 from kg_boundary.shown import in_quotes
-from kg_server.client_files import client_file, merged
-from kg_server.clients import Host, Launch, block_for
+from kg_server.clients import SERVER_NAME, Host, Launch, block_for
 from kg_server.commands.invocation import Invocation, invocation
 from kg_server.commands.output import say, warn
-from kg_server.commands.starting import lasting_command
-from kg_server.settings import ENVIRONMENT_PREFIX
+from kg_server.settings import APP, ENVIRONMENT_PREFIX
 from kg_server.settings_loading import SECRET_VARIABLES
+
+_INDENT: Final = re.compile(r"^[{\[]\s*?\n([ \t]+)", re.MULTILINE)
+_TABLE: Final = re.compile(r"^\s*\[")
+
+
+def client_file(host: Host, home: Path, environ: Mapping[str, str], system: str) -> Path:
+    """Return the file in which a client keeps its servers.
+
+    Args:
+        host: The client.
+        home: The user's home folder.
+        environ: The environment, which may name other folders.
+        system: `linux`, `darwin` or `win32`, as `sys.platform` has it.
+    """
+    match host:
+        case "claude":
+            return _applications(home, environ, system) / "Claude" / "claude_desktop_config.json"
+        case "cursor":
+            return home / ".cursor" / "mcp.json"
+        case "vscode":
+            return _applications(home, environ, system) / "Code" / "User" / "mcp.json"
+        case "codex":
+            return Path(environ.get("CODEX_HOME") or home / ".codex") / "config.toml"
+
+
+def merged(host: Host, launch: Launch, before: str, path: PurePath) -> str:
+    """Return the text of a client's file with this server in it, and everything else as it was.
+
+    Args:
+        host: The client.
+        launch: How it starts the server.
+        before: The text of the file now; empty where there is none.
+        path: The file, for messages.
+
+    Raises:
+        InvalidRequest: The file has another form.
+    """
+    block = block_for(host, launch).text
+    return _merged_toml(block, before, path) if host == "codex" else _merged_json(block, before, path)
+
+
+def _applications(home: Path, environ: Mapping[str, str], system: str) -> Path:
+    match system:
+        case "darwin":
+            return home / "Library" / "Application Support"
+        case "win32":
+            return Path(environ.get("APPDATA") or home / "AppData" / "Roaming")
+        case _:
+            return Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
+
+
+def _merged_json(block: str, before: str, path: PurePath) -> str:
+    ((key, added),) = _OBJECTS.validate_json(block).items()
+    try:
+        whole = _OBJECT.validate_python(parsed(json.loads, before) if before.strip() else {})
+    except ValueError as error:
+        reason = "it holds no object" if isinstance(error, ValidationError) else str(error)
+        raise InvalidRequest(f"{path} is not JSON as expected ({reason}). Nothing was written: {_BY_HAND}") from error
+    try:
+        servers = _OBJECT.validate_python(whole.get(key, {}))
+    except ValueError as error:
+        raise InvalidRequest(f"{path} has no object at {key!r}. Nothing was written: {_BY_HAND}") from error
+    whole[key] = {**servers, SERVER_NAME: added[SERVER_NAME]}
+    indent = _INDENT.search(before)
+    return json.dumps(whole, ensure_ascii=False, indent=indent[1] if indent else 2) + "\n"
+
+
+def _merged_toml(block: str, before: str, path: PurePath) -> str:
+    expected = _read_toml(before, path)
+    ours = tomllib.loads(block)["mcp_servers"]
+    kept, place = _without_our_tables(before)
+    lines = [*kept[:place], *block.splitlines(), *([""] if kept[place:] else []), *kept[place:]]
+    if place == len(kept) and kept and kept[-1].strip():
+        lines.insert(place, "")
+    after = "\n".join(lines) + "\n"
+    try:
+        expected["mcp_servers"] = {**_OBJECT.validate_python(expected.get("mcp_servers", {})), **ours}
+        same = tomllib.loads(after) == expected
+    except ValueError:
+        same = False
+    if not same:
+        raise InvalidRequest(f"{path} writes {SERVER_NAME} in another way. Nothing was written: {_BY_HAND}")
+    return after
+
+
+def _read_toml(text: str, path: PurePath) -> dict[str, object]:
+    try:
+        return parse_toml(text)
+    except ValueError as error:
+        raise InvalidRequest(f"{path} is not TOML ({error}). Nothing was written: {_BY_HAND}") from error
+
+
+def _without_our_tables(text: str) -> tuple[list[str], int]:
+    """Return the lines of other tables, and the number of the line before which ours stood, or would stand."""
+    kept: list[str] = []
+    place = None
+    ours = False
+    for line in text.splitlines():
+        if _TABLE.match(line):
+            ours = re.match(rf"\s*\[mcp_servers\.\"?{SERVER_NAME}\"?[.\]]", line) is not None
+        if not ours:
+            kept.append(line)
+        elif place is None:
+            place = len(kept)
+    return kept, len(kept) if place is None else place
+
+
+_OBJECT: Final = TypeAdapter(dict[str, object])
+_OBJECTS: Final = TypeAdapter(dict[str, dict[str, object]])
+_BY_HAND: Final = "add the block by hand, or name another file with --file."
+
+
+CACHE_NAMES: Final = frozenset({".cache", "Caches"})
+CACHE_TAG: Final = "CACHEDIR.TAG"
+
+
+class _Versioned(BaseModel):
+    vcs: str
+    commit_id: str
+
+
+class _Origin(BaseModel):
+    """What an installer notes of where a package came from, if that is no registry."""
+
+    url: str
+    vcs_info: _Versioned | None = None
+
+
+def lasting_command(environ: Mapping[str, str], prefix: Path | None = None) -> list[str]:
+    """Return the words that start this installation from anywhere, now and later.
+
+    Args:
+        environ: The environment; its `PATH` is searched where this runs from a cache.
+        prefix: The folder of the environment that holds it; that of this Python if None.
+
+    Raises:
+        InvalidRequest: It runs from a cache, and nothing here could install it again.
+    """
+    if not in_cache(Path(sys.prefix) if prefix is None else prefix):
+        script = Path(sysconfig.get_path("scripts")) / (f"{APP}.exe" if os.name == "nt" else APP)
+        return [str(script)] if script.is_file() else [sys.executable, "-m", "kg_server"]
+    path = environ.get("PATH")
+    for program, words in (("uvx", ("--from",)), ("uv", ("tool", "run", "--from")), ("pipx", ("run", "--spec"))):
+        found = shutil.which(program, path=path)
+        if found is not None:
+            return [str(Path(found).absolute()), *words, requirement(), APP]
+    raise InvalidRequest(
+        f"This {APP} runs from a cache ({sys.prefix}), which may be emptied at any time. Install it first, "
+        f"as in uv tool install {requirement()}, and run this command again."
+    )
+
+
+def in_cache(folder: Path) -> bool:
+    """Say whether a folder lies inside a cache, as the environments of `uvx` and `pipx run` do."""
+    # An environment may itself be tagged, so that backups leave it out; what counts is what it lies in.
+    return any(parent.name in CACHE_NAMES or (parent / CACHE_TAG).is_file() for parent in folder.resolve().parents)
+
+
+def requirement() -> str:
+    """Return what an installer takes to install this version of the program again."""
+    installed = distribution(APP)
+    noted = installed.read_text("direct_url.json")
+    if noted is None:
+        return f"{APP}=={installed.version}"
+    origin = _Origin.model_validate(json.loads(noted))
+    if origin.vcs_info is not None:
+        return f"{origin.vcs_info.vcs}+{origin.url}@{origin.vcs_info.commit_id}"
+    parts = urlsplit(origin.url)
+    return unquote(parts.path) if parts.scheme == "file" else origin.url
 
 
 def config(
@@ -59,7 +237,7 @@ def _write(host: Host, shown: Launch, file: Path) -> None:
     path = file.resolve()
     there = path.exists()
     try:
-        before = path.read_text(encoding="utf-8") if there else ""
+        before = read_regular(path).decode().replace("\r\n", "\n") if there else ""
     except UnicodeDecodeError as error:
         raise InvalidRequest(f"{path} is not text in UTF-8. Nothing was written.") from error
     after = merged(host, shown, before, path)
@@ -113,8 +291,8 @@ def launch(called: Invocation, graph: str) -> Launch:
     """
     command, *words = lasting_command(called.environ)
     file = ["--config", str(called.config.resolve())] if called.config is not None else []
-    graph_path = Path(graph)
-    where = str(graph_path.resolve()) if graph not in SAMPLES and graph_path.exists() else graph
+    path = path_of(graph)
+    where = graph if path is None else str(path.resolve())
     environment = {key: value for key, value in sorted(called.environ.items()) if key.startswith(ENVIRONMENT_PREFIX)}
     environment.pop(f"{ENVIRONMENT_PREFIX}GRAPH", None)
     return Launch(command, (*words, *file, "serve", where), environment)

@@ -232,11 +232,12 @@ def _store(settings: Settings) -> Path | None:
     """Return the folder of the store that the graph's name stands for, or None where it stands for something else."""
     from kg_adapters.local.cache import open_sample
     from kg_adapters.local.store import is_store
-    from kg_adapters.registry import SAMPLES
+    from kg_adapters.registry import SAMPLES, path_of
 
     if settings.graph in SAMPLES:
         return open_sample(settings.cache_folder, settings.graph).folder
-    return Path(settings.graph) if is_store(Path(settings.graph)) else None
+    path = path_of(settings.graph)
+    return path if path is not None and is_store(path) else None
 
 
 async def _answering(settings: Settings) -> Finding:

@@ -1,25 +1,168 @@
-"""`kg-sextant eval`: benchmarks on a user's own model and graph."""
+"""kg-sextant eval: benchmarks on a user's own model and graph, with tables, plots and pages."""
 
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from kg_adapters.errors import InvalidRequest
+from kg_adapters.errors import BackendError, InvalidRequest
 from kg_boundary.secrets import Redactor
+from kg_boundary.shown import visible_line
 from kg_boundary.validation import in_plain_words
 from kg_server.commands.ask import SET_MODEL
-from kg_server.commands.evaluation_reports import add_reports, failure, show
 from kg_server.commands.invocation import invocation
 from kg_server.commands.models import model_of
-from kg_server.commands.output import warn
-from kg_server.commands.solved import keep_solved
+from kg_server.commands.output import say, warn
+from kg_server.commands.questions import as_published, exact, keep_solved, likeness, score_of
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
+    from kg_eval.player import GoldSpeaker
+    from kg_eval.reports.tables import Done
     from kg_eval.runs.plan import RunPlan
     from kg_eval.runs.running import Progress
+
+Folders = Annotated[list[Path], typer.Argument(metavar="DIR…", help="Folders of runs.")]
+Metric = Annotated[
+    Literal["tog-em", "hits@1", "f1", "set", "exact", "rouge-l", "judge"] | None,
+    typer.Option(help="The metric; by default the one that the benchmark is published in."),
+]
+
+
+def add_reports(app: typer.Typer) -> None:
+    """Add the commands to those of `eval`."""
+    app.command("score")(score_run)
+    app.command("table")(table_of_runs)
+    app.command("plot")(plot_runs)
+    app.command("page")(page_of_run)
+
+
+def score_run(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run.")],
+    official: Annotated[
+        bool, typer.Option("--official", help="Also score as the published script does, quirks included.")
+    ] = False,
+    judges: Annotated[
+        list[str] | None,
+        typer.Option("--judge", metavar="MODEL", help="A model that judges each answer first; may be repeated."),
+    ] = None,
+    base_url: Annotated[str | None, typer.Option(help="The URL of its service: any OpenAI-compatible one.")] = None,
+) -> None:
+    """Score a run again, in every metric; what a judge says is kept, so that nothing is judged twice."""
+    for judge in judges or ():
+        import anyio
+
+        called = invocation(context)
+        settings = called.load(llm=judge, llm_base_url=base_url).settings
+        anyio.run(_judge, folder, settings, called.secrecy.redactor)
+    run = _done([folder], official=official)[0]
+    for name, figure in run.summary.metrics.items():
+        say(f"{name}: {100 * figure.value:.2f} ({100 * figure.low:.2f} to {100 * figure.high:.2f}), {figure.count}")
+    for name, figure in run.summary.measures.items():
+        say(f"{name}: {figure.value:.4g} ({figure.low:.4g} to {figure.high:.4g}), {figure.count}")
+
+
+def table_of_runs(
+    folders: Folders,
+    form: Annotated[Literal["text", "markdown", "csv"], typer.Option(help="How it is written.")] = "text",
+    metric: Metric = None,
+    official: Annotated[
+        bool, typer.Option("--official", help="The published script's scores, quirks included.")
+    ] = False,
+) -> None:
+    """Show runs beside each other and beside what the papers print."""
+    show(folders, metric or "", official=official, form=form)
+
+
+def plot_runs(
+    folders: Folders,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the pictures go.")],
+    metric: Metric = None,
+) -> None:
+    """Draw runs as bars with the papers' figures, and sweeps of a parameter as lines, with intervals, as SVG."""
+    from kg_boundary.private_files import private_folder
+    from kg_eval.reports.plots import plots_of, sweeps_of
+
+    private_folder(out)
+    runs = _done(folders, official=False)
+    for name, svg in {**plots_of(runs, metric or ""), **sweeps_of(runs, metric or "")}.items():
+        path = out / f"{name}.svg"
+        path.write_text(svg, encoding="utf-8")
+        say(f"Drew {path}.")
+
+
+def page_of_run(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The page (HTML).")],
+    metric: Metric = None,
+) -> None:
+    """Write a page with every question of a run, its calls, evidence and verdict, which opens from disk."""
+    from kg_agents.llm import AgentError
+    from kg_eval.reports.page import page_of
+    from kg_eval.runs.journal import read_lines
+
+    (run,) = _done([folder], official=False)
+    try:
+        lines = [read_lines(path) for path in sorted(folder.glob("questions/*.jsonl"))]
+    except AgentError as error:
+        raise failure(error) from error
+    out.write_text(page_of(run, lines, metric or ""), encoding="utf-8")
+    say(f"Wrote {out}.")
+
+
+async def _judge(folder: Path, settings: Settings, redactor: Redactor) -> None:
+    from kg_agents.dialogue import RunEnded
+    from kg_agents.llm import AgentError
+    from kg_eval.runs.journal import judge_run
+    from kg_eval.runs.running import read_outcomes
+
+    llm = model_of(settings, settings.llm, redactor)
+    assert llm is not None  # noqa: S101 - the option that is given sets it
+    try:
+        await judge_run(folder, read_outcomes(folder), llm)
+    except (AgentError, RunEnded) as error:
+        raise failure(error) from error
+    finally:
+        await llm.aclose()
+
+
+def _done(folders: list[Path], *, official: bool) -> "list[Done]":
+    from kg_agents.llm import AgentError
+    from kg_eval.reports.tables import done
+    from kg_eval.runs.journal import read_verdicts
+    from kg_eval.runs.running import read_outcomes, read_plan
+
+    try:
+        return [
+            done(folder.name, read_plan(folder), read_outcomes(folder), read_verdicts(folder), official=official)
+            for folder in map(Path.absolute, folders)
+        ]
+    except AgentError as error:
+        raise failure(error) from error
+
+
+def show(folders: list[Path], metric: str, *, official: bool, form: str = "text") -> None:
+    """Print the tables of runs."""
+    from kg_eval.metrics.summary import OFFICIAL
+    from kg_eval.reports.tables import as_csv, as_markdown, as_text, tables_of
+
+    tables = tables_of(_done(folders, official=official), OFFICIAL if official else metric)
+    written: Final = {"text": as_text, "markdown": as_markdown}
+    say(as_csv(tables) if form == "csv" else "\n\n".join(map(written[form], tables)))
+
+
+def failure(error: Exception) -> InvalidRequest | BackendError:
+    """Return what the command line says of an error of a run: wrong usage, or something that failed."""
+    from kg_eval.questions import InvalidQuestions
+    from kg_eval.runs.plan import InvalidPlan
+
+    text = visible_line(" ".join(str(error).split()))
+    return InvalidRequest(text) if isinstance(error, InvalidQuestions | InvalidPlan) else BackendError(text)
+
 
 NO_LIMIT: Final = 10**9
 LEARNED: Final = "learned"
@@ -128,7 +271,7 @@ def run_suite(
     import anyio
 
     from kg_agents.llm import AgentError
-    from kg_eval.runs.suite import read_suite
+    from kg_eval.runs.plan import read_suite
 
     called = invocation(context)
     settings = called.load(llm=model, llm_base_url=base_url).settings
@@ -148,35 +291,67 @@ def run_suite(
 async def _run(settings: Settings, plan: "RunPlan", out: Path, at_once: int, redactor: Redactor) -> int:
     from kg_agents.llm import AgentError
     from kg_agents.sessions import connect_tools
+    from kg_agents.tool_calls import ComparingTools, ExactTools
+    from kg_eval.methods.catalog import WITHOUT_GRAPH, method_of, scores_as_in_paper
     from kg_eval.runs.running import Models, run
     from kg_server.app import build_server
     from kg_server.commands.graphs import opened
 
+    player = _player_of(plan)
     llm, judge, reflector = (
         model_of(settings, name, redactor) for name in (settings.llm, settings.judge_llm, settings.reflector_llm)
     )
     assert llm is not None  # noqa: S101 - the command has seen to it
-    alone = _alone(settings, plan, out)
+    folders = ExitStack()
     try:
-        async with opened(settings) as graph, connect_tools(build_server(graph, alone)) as tools:
-            models = Models(llm, judge, reflector)
+        in_paper = scores_as_in_paper(method_of(plan.method, plan.settings))
+        settings = exact(settings) if in_paper else settings
+        kept = out / LEARNED if plan.learn else Path(folders.enter_context(TemporaryDirectory(prefix="kg-sextant-")))
+        alone = _alone(settings, plan, kept)
+        if plan.method not in WITHOUT_GRAPH:
+            plan = plan.model_copy(update=await score_of(alone))
+        async with opened(settings) as graph, connect_tools(build_server(graph, alone)) as served:
+            models = Models(player or llm, judge, reflector)
             learn = partial(keep_solved, alone, graph)
+            tools = ComparingTools(ExactTools(served) if in_paper else served, partial(likeness, alone))
             return await run(plan, out, tools, models, at_once=at_once, on_progress=_tell, learn=learn)
     except AgentError as error:
         raise failure(error) from error
     finally:
+        folders.close()
         for each in (llm, judge, reflector):
             if each is not None:
                 await each.aclose()
 
 
-def _alone(settings: Settings, plan: "RunPlan", out: Path) -> Settings:
+def _player_of(plan: "RunPlan") -> "GoldSpeaker | None":
+    """Return what speaks the gold answers where the model is called `gold` or `gold-rephrased`."""
+    from kg_agents.llm import AgentError
+    from kg_eval.player import GOLD, REPHRASED, GoldSpeaker
+    from kg_eval.questions import read_questions
+
+    if plan.model not in {GOLD, REPHRASED}:
+        return None
+    try:
+        return GoldSpeaker(read_questions(plan.benchmark, plan.data), rephrased=plan.model == REPHRASED)
+    except AgentError as error:
+        raise failure(error) from error
+
+
+def _alone(settings: Settings, plan: "RunPlan", folder: Path) -> Settings:
     """Return settings for one client that begins memories for thousands of questions, as their evidence is compared.
 
-    What a run learns stays in its folder: what others have learned would change its figures.
+    They are kept in a folder of their own: they would crowd out those of the user, whose records would change figures.
     """
-    limits: dict[str, object] = {"memory_new_per_hour": NO_LIMIT, "memory_client_share": 1.0, "learn": plan.learn}
-    return settings.model_copy(update={**limits, "data_folder": out / LEARNED} if plan.learn else limits)
+    from kg_eval.methods.agents import CounselorMethod
+    from kg_eval.methods.catalog import method_of
+
+    method = method_of(plan.method, plan.settings)
+    if isinstance(method, CounselorMethod):
+        settings = as_published(settings, method.settings)
+    limits: dict[str, object] = {"memory_new_per_hour": NO_LIMIT, "memory_client_share": 1.0}
+    limits |= {"memory_max_count": NO_LIMIT, "memory_file_max_mb": NO_LIMIT}
+    return settings.model_copy(update={**limits, "learn": plan.learn, "data_folder": folder})
 
 
 def _tell(progress: "Progress") -> None:

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -13,7 +12,7 @@ from kg_adapters.errors import InvalidSource, KGError
 from kg_adapters.progress import OnProgress
 from kg_adapters.protocol import KGAdapter, SupportsLearning
 from kg_adapters.reading_limits import ReadingLimits
-from kg_adapters.registry import OpenOptions, open_graph
+from kg_adapters.registry import OpenOptions, hidden_path, open_graph, path_of
 from kg_boundary.secrets import Redactor
 from kg_server.commands.endpoints import endpoint_of, wikidata_of
 from kg_server.commands.failures import sentence
@@ -59,9 +58,10 @@ async def opened_if_imported(settings: Settings) -> AsyncGenerator[KGAdapter]:
     try:
         graph = await _open(settings, imports=False)
     except InvalidSource:
-        if not _is_path(settings.graph):
+        path = path_of(settings.graph)
+        if path is None:
             raise
-        graph = PendingAdapter(Path(settings.graph))
+        graph = PendingAdapter(path)
     try:
         yield graph
     finally:
@@ -79,13 +79,14 @@ async def opened_or_pending(settings: Settings, patience_s: float = PATIENCE_S) 
     Raises:
         KGError: There is no such graph, or it cannot be opened, perhaps as the only member of a group.
     """
-    if not _is_path(settings.graph):
+    path = path_of(settings.graph)
+    if path is None:
         async with opened(settings, serves=True) as graph:
             yield graph
         return
     from kg_adapters.local.pending import PendingAdapter
 
-    pending = PendingAdapter(Path(settings.graph))
+    pending = PendingAdapter(path)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_open_behind, pending, settings)
         with anyio.move_on_after(patience_s) as moment:
@@ -113,13 +114,6 @@ async def learning(graph: KGAdapter) -> AsyncGenerator[None]:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
-
-
-def _is_path(graph: str) -> bool:
-    try:
-        return Path(graph).exists()
-    except OSError:  # too long a name
-        return False
 
 
 async def _open_behind(pending: "PendingAdapter", settings: Settings) -> None:
@@ -167,6 +161,8 @@ def chosen_relations_of(settings: Settings) -> ChosenRelations:
 async def _open(settings: Settings, *told: OnProgress, imports: bool = True, serves: bool = False) -> KGAdapter:
     from kg_adapters.local.sparql.pool import SparqlLimits
 
+    if (hidden := hidden_path(settings.graph)) is not None:
+        warn(f"{hidden} is the graph of that name. What is called so in this folder is ./{hidden}.")
     progress = StoppableProgress(*told)
     worker_mb = settings.sparql_worker_mb
     options = OpenOptions(

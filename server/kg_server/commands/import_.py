@@ -1,28 +1,233 @@
-"""`kg-sextant import`: from files to a store."""
+"""kg-sextant import: build a store from files, and keep it up to date."""
 
+import math
 import shlex
-from collections.abc import Sequence
-from contextlib import suppress
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
+import anyio
+import numpy as np
 import typer
 
+from kg_adapters.answer_cache import AnswerCache
 from kg_adapters.chosen_relations import chosen_prefixes
-from kg_adapters.errors import InvalidRequest, InvalidSource
+from kg_adapters.embedding import LexicalEmbedder, OpenAiEmbedder
+from kg_adapters.errors import InvalidRequest, InvalidSource, Unsupported
+from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.local.index import GraphIndex, stored_node
+from kg_adapters.local.names.table import bare_relations
+from kg_adapters.local.reading.sources import FileState, gather_sources, look
+from kg_adapters.local.store import open_store
+from kg_adapters.local.vectors.embed import embed_store
+from kg_adapters.progress import OnEmbedding
+from kg_adapters.protocol import KGAdapter
+from kg_adapters.reading_limits import ReadingLimits, setting
+from kg_adapters.terms import BlankNode, Node
 from kg_boundary.shown import counted, in_quotes, visible_line
 from kg_server.commands.invocation import invocation
 from kg_server.commands.output import say
 from kg_server.commands.progress import shown_progress
-from kg_server.commands.standard_input import STANDARD_INPUT, standard_input
+from kg_server.embedders import embedder_of
+from kg_server.identity import identify
+from kg_server.meaning import Meaning
+from kg_server.schema_view import schema_view
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
     from kg_adapters.local.building.build import ImportReport
     from kg_adapters.local.building.naming import Naming
     from kg_adapters.local.import_options import ImportOptions
-    from kg_server.commands.watching import Watch
+
+
+def embed(folder: Path, settings: Settings, progress: OnEmbedding) -> str:
+    """Compute what is missing of a store's vectors, and return in words what it cost, or nothing.
+
+    Raises:
+        InvalidRequest: The settings name no model.
+        Unsupported: The model cannot run on this machine.
+        KGError: The store or the model failed; what was computed stays.
+    """
+    if settings.embedder == "lexical":
+        raise InvalidRequest("--embed needs a model. Set embedder to minilm or openai (KG_SEXTANT_EMBEDDER).")
+    return anyio.run(_embed, folder, settings, progress)
+
+
+async def _embed(folder: Path, settings: Settings, progress: OnEmbedding) -> str:
+    available = await embedder_of(settings)
+    embedder = available.embedder
+    if isinstance(embedder, LexicalEmbedder):
+        raise Unsupported(f"{available.fallback_reason} The import itself is complete.")
+    try:
+        await embed_store(open_store(folder), embedder, progress=progress)
+        if not isinstance(embedder, OpenAiEmbedder):
+            return ""
+        usage = embedder.usage
+        return f"{usage.texts:,} texts, {usage.tokens:,} tokens, cost {usage.cost:.4f}."
+    finally:
+        if isinstance(embedder, OpenAiEmbedder):
+            await embedder.aclose()
+
+
+STANDARD_INPUT: Final = Path("-")
+_CHUNK: Final = 1 << 20
+
+
+@dataclass(frozen=True)
+class Given:
+    """What is read.
+
+    Attributes:
+        files: The files.
+        copy: The one of them that holds what came on standard input.
+    """
+
+    files: Sequence[Path]
+    copy: Path | None = None
+
+    def told(self, text: str) -> str:
+        """Return a text in which standard input goes by its own name, not by that of its copy."""
+        return text if self.copy is None else text.replace(str(self.copy), self.copy.name)
+
+
+@contextmanager
+def standard_input(files: Sequence[Path], limits: ReadingLimits) -> Generator[Given]:
+    """Give files with a copy of standard input in the place of `-`, for as long as they are read.
+
+    Raises:
+        InvalidRequest: There is more of it than may be read.
+        InvalidSource: There is nothing.
+    """
+    if STANDARD_INPUT not in files:
+        yield Given(files)
+        return
+    with tempfile.TemporaryDirectory(prefix="kg-sextant-") as folder:
+        copy = Path(folder) / "standard input"
+        with copy.open("wb") as file:
+            while chunk := sys.stdin.buffer.read(_CHUNK):
+                if file.tell() + len(chunk) > limits.inflate_bytes:
+                    raise InvalidRequest(
+                        f"Standard input has over {limits.inflate_mb:,} MB; {setting('import_inflate_mb')} allows more."
+                    )
+                file.write(chunk)
+            if not file.tell():
+                raise InvalidSource("Standard input is empty. Pipe a file into it, as in: kg-sextant import - < FILE")
+        yield Given([copy if path == STANDARD_INPUT else path for path in files], copy)
+
+
+_TOKENS: Final = 400
+_LINES: Final = 5
+_TRIED: Final = 20
+_LONGEST: Final = 80
+
+
+def summary_of(folder: Path, settings: Settings) -> list[str]:
+    """Return lines on what a store holds, the last of them with a command to try."""
+    return anyio.run(_summary, folder, settings)
+
+
+async def _summary(folder: Path, settings: Settings) -> list[str]:
+    graph = LocalAdapter(open_store(folder))
+    meaning = Meaning(graph, settings)
+    try:
+        index = graph.store.index
+        if not len(index.nodes):
+            return ["The graph is empty: the files hold no statements."]
+        answer = await schema_view(graph, meaning, AnswerCache(1, math.inf), about=None, max_tokens=_TOKENS)
+        lines = [answer.result.summary, *answer.lines[:_LINES]]
+        tool, entity = await _question(graph, index)
+        command = ["kg-sextant", "call", tool, f"entity={entity}", "--graph", str(folder)]
+        return [*map(visible_line, lines), f"Try: {shlex.join(command)}"]
+    finally:
+        await meaning.aclose()
+        await graph.aclose()
+
+
+async def _question(graph: KGAdapter, index: GraphIndex) -> tuple[str, str]:
+    """Return a tool that shows what is said of an entity, and the entity of which most is said."""
+    said = np.diff(index.features.starts) + np.diff(index.out.groups)
+    said[bare_relations(index)] = -1
+    numbers = [int(number) for number in np.argsort(-said, kind="stable")[:_TRIED]]
+    tool = "GetNeighbor" if len(index.out.neighbors) else "Feature"
+    return tool, await _called(graph, [stored_node(index, number) for number in numbers])
+
+
+async def _called(graph: KGAdapter, best: Sequence[Node]) -> str:
+    """Return how the first entity is called that has a name of its own; where none has, the first one's id."""
+    labels = await graph.labels(best)
+    for node in best:
+        if (label := labels.get(node)) is not None and await _names_one(graph, label, node):
+            return label
+    return graph.prefixes.shorten(next((node for node in best if not isinstance(node, BlankNode)), best[0]))
+
+
+async def _names_one(graph: KGAdapter, label: str, node: Node) -> bool:
+    """Say whether a label can be typed, and tools read it as this entity alone."""
+    if visible_line(label) != label or len(label) > _LONGEST:
+        return False
+    (identity,) = await identify(graph, [label])
+    return identity.match == "exact" and identity.nodes == (node,)
+
+
+PAUSE_S: Final = 1.0
+
+_Seen: TypeAlias = Mapping[Path, FileState]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What became of watched files since they were imported.
+
+    Args:
+        fresh: Files that were not there before, or have changed.
+        replaced: Whether a file that was there before has changed or is gone.
+    """
+
+    fresh: tuple[Path, ...]
+    replaced: bool
+
+
+class Watch:
+    """Watches files and folders from now on.
+
+    Args:
+        paths: Files and folders.
+        follow_links: Whether links in a folder are followed that lead outside of it.
+    """
+
+    def __init__(self, paths: Sequence[Path], *, follow_links: bool = False) -> None:
+        self._paths = paths
+        self._follow_links = follow_links
+        self._known = self._look()
+
+    def changes(self, pause: Callable[[], None] = lambda: time.sleep(PAUSE_S)) -> Iterator[Change]:
+        """Yield changes without end, each when nothing has changed any more between two looks.
+
+        Args:
+            pause: Waits between two looks.
+        """
+        before = self._known
+        while True:
+            pause()
+            now = self._look()
+            if now == before and now != self._known and now:
+                known, self._known = self._known, now
+                fresh = tuple(path for path, state in now.items() if known.get(path) != state)
+                yield Change(fresh, any(now.get(path) != state for path, state in known.items()))
+            before = now
+
+    def _look(self) -> _Seen:
+        try:
+            sources = gather_sources(self._paths, follow_links=self._follow_links).files
+            return {source.path: look(source.path) for source in sources}
+        except InvalidSource:
+            # A file that is written anew is not there for a moment.
+            return {}
 
 
 def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
@@ -159,7 +364,6 @@ class _Work:
 
 
 def _watched(files: Sequence[Path], *, follow_links: bool) -> "Watch":
-    from kg_server.commands.watching import Watch
 
     if STANDARD_INPUT in files:
         raise InvalidRequest("Standard input cannot be watched. Name files or folders.")
@@ -193,8 +397,6 @@ def _build(files: Sequence[Path], to: Path, options: "ImportOptions", *, update:
 
 def _print_end(to: Path, settings: Settings) -> None:
     """Say what the store holds, and what to do with it."""
-    from kg_server.commands.summary import summary_of
-
     for line in summary_of(to, settings):
         say(line)
     graph = f"./{to}" if str(to).startswith("-") else str(to)
@@ -242,7 +444,6 @@ def _store_of(files: Sequence[Path], settings: Settings) -> Path | None:
 
 
 def _compute_vectors(store: Path, settings: Settings) -> None:
-    from kg_server.commands.embedding import embed
 
     again = shlex.join(["kg-sextant", "import", str(store), "--embed"])
     with shown_progress() as progress:

@@ -1,12 +1,16 @@
 """What a command is told about its surroundings."""
 
+import atexit
 import logging
 import os
+import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import FrameType
 from typing import Final, TextIO
 
 import typer
@@ -79,6 +83,7 @@ def with_folders_that_can_be_written(loaded: LoadedSettings) -> LoadedSettings:
     if not folders:
         return loaded
     place = Path(tempfile.mkdtemp(prefix="kg-sextant-"))
+    _remove_at_the_end(place)
     warn(
         f"{' and '.join(map(str, folders.values()))} cannot be written; {place} is used instead, which is temporary. "
         f"Set {' and '.join(folders)} to folders that can be written."
@@ -89,6 +94,18 @@ def with_folders_that_can_be_written(loaded: LoadedSettings) -> LoadedSettings:
         settings=loaded.settings.model_copy(update=temporary),
         origins={**loaded.origins, **dict.fromkeys(folders, "what can be written")},
     )
+
+
+def _remove_at_the_end(folder: Path) -> None:
+    """Remove a folder when this process ends, also by SIGTERM, which runs nothing else that is registered."""
+
+    def end(number: int, _: FrameType | None) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
+
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    signal.signal(signal.SIGTERM, end)
 
 
 def _can_be_made(folder: Path) -> bool:

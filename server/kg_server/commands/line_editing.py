@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from kg_adapters.errors import KGError
 from kg_boundary.private_files import private_file, private_folder
+from kg_boundary.regular_files import open_regular
 from kg_server.commands.completion import ENTITIES, argument_names
 from kg_server.commands.output import warn
 
@@ -147,6 +148,7 @@ def _read_history(readline: _Readline, file: Path) -> bool:
     try:
         private_folder(file.parent)
         private_file(file)
+        open_regular(file).close()
         readline.read_history_file(str(file))
     except OSError as error:
         warn(f"The history cannot be kept in {file}: {error.strerror}.")

@@ -1,9 +1,39 @@
-"""What standard output and standard error can take, and what people may be shown there."""
+"""Output of commands, and objects that are freed without the garbage collector."""
 
+import gc
 import io
 import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 
 from kg_boundary.shown import visible_lines
+
+
+@contextmanager
+def uncollected() -> Generator[Callable[[], None]]:
+    """Keep the collector off; yield a function that ends this early, for when the work begins.
+
+    What was made until then lasts as long as the process, so that later rounds of the collector leave it out.
+    """
+    gc.disable()
+    try:
+        yield _begin
+    finally:
+        gc.enable()
+
+
+def _begin() -> None:
+    gc.freeze()
+    gc.enable()
+    collect_in_small_steps()
+
+
+def collect_in_small_steps() -> None:
+    """Let the collector stop all threads for some 20 ms at most, but for a rare round over everything.
+
+    A round over everything takes 200 ms while a large answer is made, and its objects are in no cycles.
+    """
+    gc.set_threshold(5_000, 10, 400)
 
 
 def escape_what_cannot_be_shown() -> None:

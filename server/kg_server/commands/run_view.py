@@ -1,7 +1,8 @@
-"""How people see a run of an agent: as it happens, and how it ended."""
+"""How a run is shown: as JSON, in plain lines, or live on a terminal."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from kg_boundary.shown import json_text, visible_line
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderableType
 
     from kg_agents.answers import AgentAnswer, Step
     from kg_agents.graph_values import Triple
@@ -25,13 +26,7 @@ _NO_ANSWER: Final[Mapping[str, str]] = {
 
 
 class RunView(AbstractContextManager["RunView"], Protocol):
-    """What is told of a run, from before it begins until it has ended.
-
-    Attributes:
-        streams: Whether it shows answers while they are written.
-    """
-
-    streams: bool = False
+    """Shows a run, from before it begins until it has ended."""
 
     def say(self, text: str) -> None:
         """Take note of a sentence for people."""
@@ -51,10 +46,6 @@ class RunView(AbstractContextManager["RunView"], Protocol):
 
     def step(self, step: "Step") -> None:
         """Take note of a step."""
-        ...
-
-    def draft(self, text: str) -> None:
-        """Take note of the answers that a reply gives while it is written, one on each line."""
         ...
 
     def conclude(self, answer: "AgentAnswer", trace: Path) -> None:
@@ -81,9 +72,6 @@ class JsonView(RunView):
         """See `RunView`."""
 
     def step(self, step: "Step") -> None:
-        """See `RunView`."""
-
-    def draft(self, text: str) -> None:
         """See `RunView`."""
 
     def conclude(self, answer: "AgentAnswer", trace: Path) -> None:
@@ -135,9 +123,6 @@ class PlainView(RunView):
             self._console.print(f"   {visible_line(line)}", style="dim", markup=False)
         for kept in step.kept:
             self._console.print(f"   + {visible_line(kept)}", markup=False)
-
-    def draft(self, text: str) -> None:
-        """See `RunView`."""
 
     def conclude(self, answer: "AgentAnswer", trace: Path) -> None:
         """See `RunView`."""
@@ -211,3 +196,101 @@ def _report(answer: "AgentAnswer", trace: Path) -> dict[str, object]:
 
 def _fact(fact: "Triple", answer: "AgentAnswer") -> dict[str, object]:
     return {"triple": fact, "text": answer.labels.triple(fact)}
+
+
+DOING: Final = {
+    "Retrieve": "Finding entities",
+    "observe": "Looking ahead",
+    "GetNeighbor": "Looking around an entity",
+    "GetPath": "Looking for paths",
+    "Compose": "Asking the graph",
+    "Schema": "Reading what the graph holds",
+    "memory-append": "Remembering",
+    "memory-read": "Reading the memory",
+    "tools": "Waiting for the model",
+    "mentions": "Finding the names in the question",
+    "action": "Choosing an action",
+    "linking": "Choosing among namesakes",
+    "turn": "Choosing what to keep and to do",
+    "reflection": "Reflecting",
+    "generation": "Writing down facts",
+    "answer": "Answering",
+    "plan": "Planning",
+    "thought": "Thinking",
+    "step": "Planning and choosing functions",
+    "judge": "Judging the answer",
+}
+"""What a run does while it waits for a tool, or for a model's reply of some purpose."""
+
+
+def run_view(*, as_json: bool) -> RunView:
+    """Return how a run is shown: as JSON at its end, live on a terminal, in plain lines elsewhere.
+
+    Args:
+        as_json: Whether a program reads it.
+    """
+    if as_json:
+        return JsonView()
+    from rich.console import Console
+
+    console = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
+    live = sys.stderr.isatty() and not console.is_dumb_terminal
+    return LiveView(console) if live else PlainView(console)
+
+
+class LiveView(PlainView):
+    """Prints the same lines, and below them draws what the run is waiting for, with what it has taken so far.
+
+    Args:
+        console: A terminal.
+        clock: Seconds, from any beginning.
+    """
+
+    def __init__(self, console: "Console", clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(console)
+        from rich.live import Live
+        from rich.spinner import Spinner
+
+        self._clock = clock
+        self._began = clock()
+        self._doing = ""
+        self._tokens = 0
+        self._steps = 0
+        self._spinner = Spinner("dots")
+        self._live = Live(
+            console=console,
+            get_renderable=self._status,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+            refresh_per_second=10,
+        )
+
+    def __exit__(self, *_: object) -> None:
+        """Take the drawing away."""
+        self._live.stop()
+
+    def begin(self, what: str) -> None:
+        """See `RunView`."""
+        self._doing = DOING.get(what) or f"Waiting for {visible_line(what)}"
+        # Before the first call the graph may be imported, which draws a bar of its own.
+        if not self._live.is_started:
+            self._live.start()
+        self._live.refresh()
+
+    def used(self, usage: "Usage") -> None:
+        """See `RunView`."""
+        self._tokens += usage.tokens
+        self._live.refresh()
+
+    def step(self, step: "Step") -> None:
+        """See `RunView`."""
+        self._steps += 1
+        super().step(step)
+
+    def _status(self) -> "RenderableType":
+        seconds = self._clock() - self._began
+        self._spinner.update(
+            text=f"{self._doing} … ({steps_of(self._steps)}, {self._tokens:,} tokens, {seconds:.0f} s)", style="cyan"
+        )
+        return self._spinner

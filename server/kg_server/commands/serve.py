@@ -1,33 +1,253 @@
-"""`kg-sextant serve`: the MCP server."""
+"""kg-sextant serve: the server on stdio or HTTP."""
 
-import ipaddress
+import asyncio
+import faulthandler
 import os
 import signal
 import socket
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Generator
+from contextlib import contextmanager
+from io import TextIOBase, UnsupportedOperation
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from tempfile import TemporaryFile
+from threading import Condition, Thread
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
 
+import anyio
 import typer
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp.types import INTERNAL_ERROR, CallToolResult, TextContent
 
-from kg_adapters.errors import InvalidRequest
-from kg_boundary.shown import in_quotes
+from kg_adapters.errors import InvalidRequest, KGError
+from kg_adapters.local.pending import PendingAdapter
 from kg_server.commands.invocation import invocation
-from kg_server.commands.output import warn
-from kg_server.commands.unblocked import unblocked_standard_error
-from kg_server.commands.uncollected import uncollected
+from kg_server.commands.output import collect_in_small_steps, uncollected, warn
 from kg_server.settings import LogLevel, Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from starlette.types import ASGIApp
 
     from kg_adapters.profile import GraphProfile
     from kg_adapters.protocol import KGAdapter
     from kg_server.mcp_server import SextantServer
 
-LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
+REPORTED_S: Final = 5.0
+STUCK_EXIT: Final = 70
+"""The exit code of a process that the watchdog ended: the EX_SOFTWARE of sysexits.h."""
+_FAREWELL_S: Final = 0.5
+_STANDARD_ERROR: Final = 2
+
+
+@contextmanager
+def watched(limit_s: float, *, tick_s: float = 1.0) -> Generator[None]:
+    """Report the stack when the running event loop stands still for 5 s, and end the process after `limit_s`.
+
+    A thread counts ticks rather than compare clocks, so that a process that was suspended is not taken for stuck. Code
+    that never lets go of the interpreter stops that thread too: then a timer of the system, which the thread sets back
+    at each tick, ends the process after `limit_s` of CPU time; Windows has none.
+
+    Args:
+        limit_s: Seconds; 0 watches nothing.
+        tick_s: How often the loop is asked for a sign of life.
+    """
+    if not limit_s:
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    ended, alive = threading.Event(), threading.Event()
+
+    def watch() -> None:
+        still = 0
+        while not ended.wait(tick_s):
+            still = 0 if alive.is_set() else still + 1
+            alive.clear()
+            _end_after_cpu_time(limit_s)
+            if still == round(REPORTED_S / tick_s):
+                _report(f"The server's event loop has not run for {REPORTED_S:g} s. All its threads:")
+            if still * tick_s >= limit_s:
+                _report(f"The server's event loop has not run for {limit_s:g} s. The process ends.")
+                time.sleep(_FAREWELL_S)
+                os._exit(STUCK_EXIT)
+            loop.call_soon_threadsafe(alive.set)
+
+    thread = threading.Thread(target=watch, name="watchdog", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        _end_after_cpu_time(0)
+
+
+def _end_after_cpu_time(limit_s: float) -> None:
+    """Have the system end this process after so much CPU time of all its threads, with their stacks; 0 for never."""
+    if sys.platform == "win32":
+        return
+    if limit_s:
+        faulthandler.register(signal.SIGVTALRM, file=_STANDARD_ERROR, chain=True)
+    signal.setitimer(signal.ITIMER_VIRTUAL, limit_s)
+
+
+def _report(text: str) -> None:
+    with TemporaryFile() as stacks:
+        faulthandler.dump_traceback(stacks)
+        stacks.seek(0)
+        sys.stderr.write(f"{text}\n{stacks.read().decode()}")
+    sys.stderr.flush()
+
+
+CALL_TOOL: Final = "tools/call"
+READ_RESOURCE: Final = "resources/read"
+
+
+class Waiting:
+    """Middleware that lets calls wait until the graph is open, while handshakes and lists are answered at once.
+
+    Args:
+        graph: What is being opened.
+        timeout_s: How many seconds a call waits before it is refused.
+    """
+
+    def __init__(self, graph: PendingAdapter, timeout_s: float) -> None:
+        self._graph = graph
+        self._timeout_s = timeout_s
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Pass a message on, or say why the graph is not there.
+
+        Raises:
+            MCPError: A resource was asked for, and the graph is not open.
+        """
+        if ctx.method in {CALL_TOOL, READ_RESOURCE}:
+            with anyio.move_on_after(self._timeout_s):
+                await self._graph.settled()
+            try:
+                self._graph.opened()
+            except KGError as error:
+                return _refusal(ctx.method, error)
+        return await call_next(ctx)
+
+
+def _refusal(method: str, error: KGError) -> CallToolResult:
+    if method == READ_RESOURCE:
+        raise MCPError(code=INTERNAL_ERROR, message=str(error)) from error
+    return CallToolResult(content=[TextContent(type="text", text=str(error))], is_error=True)
+
+
+MAX_HELD: Final = 1_000_000
+"""How many characters wait to be written at most; what comes on top is dropped, and counted."""
+FAREWELL_S: Final = 1.0
+"""How many seconds the end of a process waits for a reader of its last lines."""
+
+
+class UnblockedStream(TextIOBase):
+    """Takes text at once, and writes it in a thread of its own as fast as somebody reads it.
+
+    Args:
+        descriptor: Where it is written.
+        encoding: How.
+    """
+
+    def __init__(self, descriptor: int, encoding: str = "utf-8") -> None:
+        super().__init__()
+        self._descriptor = descriptor
+        self._encoding = encoding
+        self._texts: deque[str] = deque()
+        self._held = 0
+        self._dropped = 0
+        self._ending = False
+        self._changed = Condition()
+        self._thread = Thread(target=self._write_all, name="standard-error", daemon=True)
+        self._thread.start()
+
+    def write(self, text: str, /) -> int:
+        """Keep a text for writing, or drop it where too much waits already."""
+        with self._changed:
+            if self._held + len(text) > MAX_HELD:
+                self._dropped += 1
+            elif text:
+                self._texts.append(text)
+                self._held += len(text)
+                self._changed.notify()
+        return len(text)
+
+    def writable(self) -> bool:
+        """Say that it is."""
+        return True
+
+    def fileno(self) -> int:
+        """Return the descriptor behind it, which others that write to it directly want."""
+        return self._descriptor
+
+    def isatty(self) -> bool:
+        """Tell whether somebody looks on."""
+        return os.isatty(self._descriptor)
+
+    def end(self) -> bool:
+        """Write the rest, and tell whether somebody took it; nothing is written afterwards."""
+        with self._changed:
+            self._ending = True
+            self._changed.notify()
+        self._thread.join(FAREWELL_S)
+        return not self._thread.is_alive()
+
+    def _write_all(self) -> None:
+        while text := self._next():
+            rest = text.encode(self._encoding, "backslashreplace")
+            try:
+                while rest:
+                    rest = rest[os.write(self._descriptor, rest) :]
+            except OSError:
+                continue  # Its reader has gone, and the server has not.
+            finally:
+                with self._changed:
+                    self._held -= len(text)
+
+    def _next(self) -> str:
+        """Wait for a text; the empty one is the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._texts or self._dropped or self._ending)
+            if self._texts:
+                return self._texts.popleft()
+            if not self._dropped:
+                return ""
+            told = f"{self._dropped:,} parts of the log were dropped here, because nothing read it.\n"
+            self._dropped = 0
+            self._held += len(told)
+            return told
+
+
+@contextmanager
+def unblocked_standard_error() -> Generator[None]:
+    """Let nothing that is written to standard error wait for its reader."""
+    before = sys.stderr
+    try:
+        stream = UnblockedStream(before.fileno(), before.encoding)
+    except UnsupportedOperation:  # a test's
+        yield
+        return
+    sys.stderr = stream
+    try:
+        yield
+    finally:
+        if stream.end():
+            sys.stderr = before
+
+
+LEVELS: Final = f"<{'|'.join(get_args(LogLevel))}>"
 MEGABYTE: Final = 1024 * 1024
 MESSAGES_HELD: Final = 16
 """How many messages of the largest size are held at once under HTTP."""
+ENDING_S: Final = 2.0
+"""How many seconds a process may take to close files and to end its own processes, once its client has gone."""
 
 
 def serve(
@@ -38,7 +258,7 @@ def serve(
     max_tokens: Annotated[int | None, typer.Option(help="How long an answer may be by default.")] = None,
     timeout_s: Annotated[float | None, typer.Option("--timeout-s", help="Seconds that a tool call may take.")] = None,
     cache_folder: Annotated[Path | None, typer.Option(help="Where imported files are kept.")] = None,
-    log_level: Annotated[LogLevel | None, typer.Option(help="How much is logged on standard error.")] = None,
+    log_level: Annotated[str | None, typer.Option(metavar=LEVELS, help="How much is logged on standard error.")] = None,
 ) -> None:
     """Serve a graph to MCP clients, over stdio unless --http is given."""
     host, port = (None, None) if http is None else parse_address(http)
@@ -55,10 +275,16 @@ def serve(
         )
         if http is None:
             # A thread that waits for standard input cannot be stopped, so Ctrl-C has to end the process by itself.
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            signal.signal(signal.SIGINT, signal.getsignal(signal.SIGTERM))
         import anyio
 
-        anyio.run(_serve_stdio if http is None else _serve_http, loaded.settings)
+        anyio.run(_serve_watched, _serve_stdio if http is None else _serve_http, loaded.settings)
+
+
+async def _serve_watched(serving: "Callable[[Settings], Awaitable[None]]", settings: Settings) -> None:
+
+    with watched(settings.watchdog_s):
+        await serving(settings)
 
 
 async def _serve_stdio(settings: Settings) -> None:
@@ -71,7 +297,14 @@ async def _serve_stdio(settings: Settings) -> None:
             limits = StdioLimits(requests=settings.stdio_max_requests, message_bytes=settings.message_max_mb * MEGABYTE)
             server = server_of(graph, settings, await known_profile(graph))
             begin()
-            await server.run_stdio_async(limits)
+            await server.run_stdio_async(limits, _end_soon)
+
+
+def _end_soon() -> None:
+    """End this process when its client has gone, even where a thread is still at work that cannot be interrupted."""
+    ending = threading.Timer(ENDING_S, os._exit, (0,))
+    ending.daemon = True
+    ending.start()
 
 
 async def known_profile(graph: "KGAdapter") -> "GraphProfile | None":
@@ -85,7 +318,6 @@ def server_of(graph: "KGAdapter", settings: Settings, profile: "GraphProfile | N
     """Return the server of a graph that may not be open yet, and of which a profile may be known."""
     from kg_adapters.local.pending import PendingAdapter
     from kg_server.app import build_server
-    from kg_server.waiting import Waiting
 
     server = build_server(graph, settings, profile)
     if isinstance(graph, PendingAdapter):
@@ -97,6 +329,7 @@ async def _serve_http(settings: Settings) -> None:
     from kg_server.app import build_server
     from kg_server.commands.graphs import learning, opened
 
+    collect_in_small_steps()
     listener = _listen(settings.http_host, settings.http_port)
     async with opened(settings, serves=True) as graph, learning(graph):
         server = build_server(graph, settings, await known_profile(graph))
@@ -106,6 +339,7 @@ async def _serve_http(settings: Settings) -> None:
 async def _listen_to_http(server: "SextantServer", listener: socket.socket, settings: Settings) -> None:
     import asyncio
 
+    import anyio.lowlevel
     import uvicorn
 
     from kg_server.http_connections import ConnectionLimits, ExhaustionToldOnce, LimitedConfig, room_for
@@ -127,6 +361,8 @@ async def _listen_to_http(server: "SextantServer", listener: socket.socket, sett
             await super().startup(sockets)
             warn(f"Serving {settings.redactor.message(settings.graph)} at {address}")
 
+    # Ctrl-C until here ends this task now; within uvicorn's start, it would end in a traceback.
+    await anyio.lowlevel.checkpoint()
     await Announced(config).serve(sockets=[listener])
 
 
@@ -135,12 +371,8 @@ def _application(server: "SextantServer", settings: Settings) -> "ASGIApp":
 
     from kg_server.http_limits import MCP_PATH, LimitedRequests, RequestLimits
 
-    names = [f"{name}{port}" for name in LOOPBACK_NAMES for port in ("", ":*")]
-    security = TransportSecuritySettings(
-        enable_dns_rebinding_protection=True,
-        allowed_hosts=names,
-        allowed_origins=[f"http://{name}" for name in names],
-    )
+    # LimitedRequests compares Host and Origin exactly; the checks of the SDK compare their beginnings.
+    security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     most = settings.message_max_mb * MEGABYTE
     app = server.streamable_http_app(
         streamable_http_path=MCP_PATH, stateless_http=True, transport_security=security, max_request_body_size=most
@@ -165,14 +397,16 @@ def parse_address(text: str) -> tuple[str | None, int | None]:
     if (not colon and not text.isdecimal()) or text.endswith("]"):
         host, port = text, ""
     if (port and not port.isdecimal()) or not text:
-        raise InvalidRequest(f"--http takes HOST:PORT, as in 127.0.0.1:8000; {in_quotes(text)} is not that.")
+        raise InvalidRequest("--http takes HOST:PORT, as in 127.0.0.1:8000; what it was given is not that.")
     return host.strip("[]") or None, int(port) if port else None
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    if not _is_loopback(host):
+    from kg_server.http_limits import is_loopback
+
+    if not is_loopback(host):
         raise InvalidRequest(
-            f"HTTP is served on this machine only, and {in_quotes(host)} may be reachable from others. Use 127.0.0.1."
+            "HTTP is served on this machine only, and other machines may reach the host that is set. Use 127.0.0.1."
         )
     try:
         listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
@@ -184,12 +418,3 @@ def _listen(host: str, port: int) -> socket.socket:
     # Without it each answer waits some 40 ms for the client's acknowledgement of its headers.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

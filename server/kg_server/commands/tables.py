@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
@@ -12,6 +13,11 @@ Output: TypeAlias = Literal["text", "json", "csv", "tsv", "markdown"]
 Rows: TypeAlias = list[list[str]]
 
 _TRIPLE: Final = ("head", "relation", "tail")
+_NUMBER: Final = re.compile(r"[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?")
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+_MARKUP: Final = str.maketrans(
+    {**{mark: f"\\{mark}" for mark in "\\`|[]"}, "&": "&amp;", "<": "&lt;", ">": "&gt;", "\n": " "}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +143,19 @@ def _schema(answer: _Answer) -> Rows | None:
 def _separated(table: Table, delimiter: str) -> str:
     out = io.StringIO()
     writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
-    writer.writerows((table.header, *table.rows) if table.header else ())
+    rows = (table.header, *table.rows) if table.header else ()
+    writer.writerows(map(_inert, row) for row in rows)
     return out.getvalue().rstrip("\n")
+
+
+def _inert(cell: str) -> str:
+    """Return a cell that no spreadsheet computes: what begins like a formula and is no number has an apostrophe."""
+    return f"'{cell}" if cell.startswith(_FORMULA) and _NUMBER.fullmatch(cell) is None else cell
 
 
 def _markdown(table: Table) -> str:
     rows = (table.header, ("---",) * len(table.header), *table.rows)
-    lines = ["| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row) + " |" for row in rows]
+    lines = ["| " + " | ".join(cell.translate(_MARKUP) for cell in row) + " |" for row in rows]
     return "\n".join(lines) if table.header else ""
 
 

@@ -1,24 +1,157 @@
 """Compose: an expression, worked out, in the form of an answer."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import islice, zip_longest
-from math import ceil
+from math import ceil, inf
 from typing import Final
 
-from kg_adapters.errors import BackendTimeout, InvalidRequest
+import anyio
+
+from kg_adapters.errors import BackendTimeout, InvalidRequest, KGError
+from kg_adapters.partial import note_partial, time_left_s
 from kg_adapters.protocol import KGAdapter
+from kg_adapters.terms import BlankNode, Fact, Iri, Literal
+from kg_boundary.shown import clipped
 from kg_server.budget import MOST_TOKENS, fitting
-from kg_server.compose.brevity import in_brief
-from kg_server.compose.computing import Wanted
-from kg_server.compose.lines import Note, Section, Told, part_line, query_line
-from kg_server.compose.parser import ALL, parse
-from kg_server.compose.parts import work_out_all
+from kg_server.compose.computing import Wanted, work_out
+from kg_server.compose.lines import Note, Section, Told, chained, part_line, query_line
+from kg_server.compose.naming import identities_of
+from kg_server.compose.parser import ALL, parse_parts
+from kg_server.compose.reading import Reader
 from kg_server.compose.result import ComposeResult, Evidence, Limits
-from kg_server.compose.syntax import PAPER
+from kg_server.compose.syntax import PAPER, Call, CountCall, GroupCall, Refused, TotalCall, kind_of
 from kg_server.compose.telling import Worked
-from kg_server.lines import Line, fitted_lines, labels_of_entities, labels_of_relations, terms_of_lines
+from kg_server.concurrency import off_loop, together
+from kg_server.intermediates import Opened, ends_of, opened, without_label
+from kg_server.lines import Line, Piece, fitted_lines, labels_of_entities, labels_of_relations, terms_of_lines
+from kg_server.meaning import Meaning
 from kg_server.names import Names, names_of
 from kg_server.results import Answer, Knowledge, Status
+
+LISTED_GROUPS: Final = 10
+"""How many groups have a line of their own where there are many."""
+
+_FEW_MORE: Final = 2
+
+
+def in_brief(part: Worked) -> Worked:
+    """Return a part whose evidence tells only what is new, and which lists the largest groups alone."""
+    return replace(part, evidence=tuple(_evidence(part)), results=tuple(_results(part)))
+
+
+def _evidence(part: Worked) -> Iterator[Told]:
+    """Yield the evidence, without words where a number or groups rest on all members, of which it shows a few."""
+    told = _Told(part)
+    for line in part.evidence:
+        news = [] if _rests_on_all(part.call) else told.news(line.facts)
+        yield replace(line, text=chained(news) if news else ())
+
+
+def _rests_on_all(call: Call | Refused) -> bool:
+    match call:
+        case CountCall() | GroupCall() | TotalCall(function="Sum" | "Mean"):
+            return True
+        case _:
+            return False
+
+
+def _results(part: Worked) -> Iterator[Told]:
+    """Yield the results; of groups beyond the first ones only how many there are, and of which sizes."""
+    if part.kind != "groups" or part.total <= LISTED_GROUPS + _FEW_MORE:
+        yield from part.results
+        return
+    yield from part.results[:LISTED_GROUPS]
+    for place, line in enumerate(part.results[LISTED_GROUPS:]):
+        yield replace(line, text=() if place else _left(part))
+
+
+def _left(part: Worked) -> tuple[Piece, ...]:
+    largest, smallest = part.results[LISTED_GROUPS].text[-1], part.results[-1].text[-1]
+    sizes = (largest, " each") if largest == smallest else (largest, " to ", smallest)
+    return f"and {part.total - LISTED_GROUPS:,} more, of ", *sizes, "; evidence=all lists them"
+
+
+class _Told:
+    """What an answer says already.
+
+    Args:
+        part: A part of it.
+    """
+
+    def __init__(self, part: Worked) -> None:
+        rows = [row for line in part.results for row in line.rows]
+        self._given: frozenset[Piece] = frozenset(part.given)
+        self._typing = part.typing
+        self._results = frozenset(piece for row in rows for piece in row)
+        self._cells = frozenset((row[1], row[3]) for row in rows)
+        self._facts: set[Fact] = set()
+
+    def news(self, facts: Sequence[Fact]) -> list[Fact]:
+        """Return those facts that are not told yet, nor by the expression; they are told then."""
+        found = [fact for fact in facts if not self._is_told(fact)]
+        self._facts.update(found)
+        return found
+
+    def _is_told(self, fact: Fact) -> bool:
+        if fact in self._facts or (fact.head, fact.tail) in self._cells:
+            return True
+        if isinstance(fact.tail, Literal):
+            return False
+        if fact.relation in self._typing and fact.tail in self._given:
+            return True
+        known = self._given | self._results
+        return fact.head in known and fact.tail in known
+
+
+AT_ONCE = 8
+_LONGEST_REASON = 200
+
+
+async def work_out_all(
+    graph: KGAdapter, text: str, calls: Sequence[Call | Refused], wanted: Wanted, meaning: Meaning | None = None
+) -> list[Worked]:
+    """Work out calls side by side; one that is known but not explained in time comes without its explanation.
+
+    Args:
+        graph: The graph.
+        text: The text of the expression, for errors that point into it.
+        calls: The calls, and those that cannot be read.
+        wanted: How much of their answers is wanted.
+        meaning: What `Retrieve` finds the nearest node by; None where it goes by names.
+    """
+    found: dict[int, Worked] = {}
+    explained: set[int] = set()
+    reasons: dict[int, KGError] = {}
+    with anyio.move_on_after(wanted.timeout_s):
+        read = {number: call for number, call in enumerate(calls, start=1) if not isinstance(call, Refused)}
+        identities = await identities_of(graph, read.values(), meaning)
+
+        async def run(number: int, call: Call) -> None:
+            try:
+                async for worked in work_out(graph, Reader(graph, text, identities), number, call, wanted):
+                    found[number] = worked
+                explained.add(number)
+            except KGError as error:
+                reasons[number] = error
+
+        await together([partial(run, number, call) for number, call in read.items()], at_once=AT_ONCE)
+    late = BackendTimeout(f"There was no time for it within {wanted.timeout_s:g} seconds. Ask for less at once.")
+
+    def outcome(number: int, call: Call | Refused) -> Worked:
+        if isinstance(call, Refused):
+            return Worked(call, failure=call.reason)
+        failure = reasons.get(number, late)
+        if number not in found:
+            return Worked(call, kind_of(call), failure=failure)
+        if number in explained:
+            return found[number]
+        why = f"What it rests on was not found: {clipped(str(failure), _LONGEST_REASON)}"
+        return replace(found[number], notes=(*found[number].notes, (why,)))
+
+    return [outcome(number, call) for number, call in enumerate(calls, start=1)]
+
 
 EVIDENCE_SHARE: Final = 0.3
 """How much of it the evidence may take, unless all of it is asked for."""
@@ -33,6 +166,7 @@ WITNESSES: Final[dict[Evidence, int]] = {"none": 0, "some": 3, "all": MAX_EVIDEN
 _KNOWN: Final[tuple[Knowledge, ...]] = ("stated", "denied", "unknown", "unnamed")
 LISTED_FAILURES: Final = 5
 _SHORTEST_LINE_TOKENS: Final = 3
+_DESCRIBED_LINE_TOKENS: Final = 10
 _SPARE: Final = 1.2
 _STEP: Final = 500
 
@@ -46,6 +180,7 @@ async def composition(
     evidence: Evidence = "some",
     paper: bool = False,
     explain: bool = False,
+    meaning: Meaning | None = None,
 ) -> Answer:
     """Answer Compose.
 
@@ -57,23 +192,42 @@ async def composition(
         evidence: How much of the evidence is shown.
         paper: Whether there are only the functions of the paper.
         explain: Whether SPARQL that asks the same is shown.
+        meaning: What `Retrieve` finds the one nearest node by, as in the paper; by default it goes by names.
 
     Raises:
         InvalidRequest: The expression cannot be read, or no part of it can be worked out.
         KGError: There is one part, and it fails for this reason.
     """
     functions = PAPER if paper else ALL
-    calls = parse(expression, max_depth=limits.depth, max_calls=limits.calls, functions=functions)
+    calls = parse_parts(expression, max_depth=limits.depth, max_calls=limits.calls, functions=functions)
     wanted = Wanted(max_tokens // _SHORTEST_LINE_TOKENS, WITNESSES[evidence], limits.timeout_s, explain)
-    parts = await work_out_all(graph, expression, calls, wanted)
+    parts = await work_out_all(graph, expression, calls, wanted, meaning)
     if evidence != "all":
-        parts = list(map(in_brief, parts))
+        parts = await off_loop(lambda: list(map(in_brief, parts)), sum(len(part.results) for part in parts))
     if all(part.failure is not None for part in parts):
         raise _refusal(parts)
     lines = list(_lines(parts, expression, max_tokens))
     heads = [Line(note, ()) for part in parts for note in (*part.notes, (part.size,))]
-    names = await names_of(graph, terms_of_lines([*lines, *heads]))
-    return _Report(parts, expression, lines, names, evidence, max_tokens, explain=explain).answer()
+    terms = await off_loop(lambda: dict.fromkeys(terms_of_lines([*lines, *heads])), len(lines))
+    described = await _described(graph, lines, await names_of(graph, terms), max_tokens)
+    report = _Report(parts, expression, lines, described, evidence, max_tokens, explain=explain)
+    return await off_loop(report.answer, len(lines))
+
+
+async def _described(graph: KGAdapter, lines: Sequence[Told], names: Names, max_tokens: int) -> Opened:
+    """Return names in which a node of the results that has no label is followed by what it holds."""
+    results = [line for line in lines if line.section == "result"]
+    most = max_tokens // _DESCRIBED_LINE_TOKENS
+    asked = await off_loop(lambda: without_label(results, names)[:most], len(results))
+    if not asked:
+        return Opened(names, {})
+    told = await off_loop(lambda: frozenset(fact for line in results for fact in line.stated), len(results))
+    try:
+        with anyio.fail_after(time_left_s(inf)):
+            return await opened(graph, asked, names, lambda _, fact: fact in told, always=True)
+    except (TimeoutError, BackendTimeout):
+        note_partial("What nodes without a name hold is missing: it did not come in time.")
+        return Opened(names, {})
 
 
 def _refusal(parts: Sequence[Worked]) -> Exception:
@@ -109,7 +263,7 @@ class _Report:
         parts: Its parts.
         expression: Its text.
         lines: What may be said, the most important first.
-        names: The names of all that the lines name.
+        described: The names of all that the lines name, and what nodes without a label hold.
         evidence: How much of the evidence is wanted.
         max_tokens: The budget of either form of the answer.
         explain: Whether the SPARQL is.
@@ -120,7 +274,7 @@ class _Report:
         parts: Sequence[Worked],
         expression: str,
         lines: Sequence[Told],
-        names: Names,
+        described: Opened,
         evidence: Evidence,
         max_tokens: int,
         *,
@@ -129,7 +283,8 @@ class _Report:
         self._parts = parts
         self._expression = expression
         self._lines = lines
-        self._names = names
+        self._described = described
+        self._names = described.names
         self._evidence: Evidence = evidence
         self._max_tokens = max_tokens
         self._explain = explain
@@ -150,6 +305,8 @@ class _Report:
 
     def _of(self, kept: Sequence[Told]) -> Answer:
         read = {text: self._names.entity_id(node) for part in self._parts for text, node in part.read.items()}
+        nodes = dict.fromkeys(piece for line in kept for piece in line.text if isinstance(piece, Iri | BlankNode))
+        held = self._described.held(nodes, [fact for line in kept for fact in line.stated])
         result = ComposeResult(
             status=self._status(kept),
             knowledge=self._knowledge(),
@@ -158,8 +315,10 @@ class _Report:
             parts=self._rows(kept, "part") or [self._only_part()],
             results=self._rows(kept, "result"),
             evidence=self._rows(kept, "evidence"),
-            labels=labels_of_entities(kept, self._names),
-            relations=labels_of_relations(kept, self._names),
+            held=[self._names.row(fact) for fact in held] or None,
+            labels=labels_of_entities(kept, self._names) | self._names.entity_labels(ends_of(held)),
+            relations=labels_of_relations(kept, self._names)
+            | self._names.relation_labels(fact.relation for fact in held),
             sparql=self._rows(kept, "sparql") if self._explain else None,
         )
         told = (line for line in self._ordered(kept) if line.text and not self._in_summary(line))
@@ -211,7 +370,7 @@ class _Report:
             for note in dict.fromkeys(part.notes):
                 parts_of.setdefault(note, []).append(str(number))
         for note, numbers in parts_of.items():
-            told = Told(note, (), "part", 1).shown(self._names)
+            told = Told(note, (), "part", 1, marks=",").shown(self._names)
             whose = f"Part{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}: " if len(self._parts) > 1 else ""
             yield f"{whose}{told}"
 

@@ -1,6 +1,8 @@
-"""Working out one call over a graph: a question for the graph, and what is told of its answer."""
+"""Compute an expression of Compose."""
 
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import isfinite
 from typing import Final
 
@@ -12,7 +14,10 @@ from kg_adapters.algebra import (
     Members,
     NumberOf,
     Path,
+    Reached,
+    SetExpression,
     Step,
+    Union,
     ValueOf,
     Values,
     holds_values,
@@ -20,8 +25,10 @@ from kg_adapters.algebra import (
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.models import Count, EdgeDirection
 from kg_adapters.protocol import KGAdapter
+from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.set_requests import (
     Aggregated,
+    Cell,
     Column,
     Computed,
     Ends,
@@ -34,13 +41,10 @@ from kg_adapters.set_requests import (
 )
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.sparql.explaining import as_sparql
-from kg_server.compose.around import look_around
-from kg_server.compose.compared import with_compared
-from kg_server.compose.emptied import Emptiness
-from kg_server.compose.given import AGGREGATES, BEYOND
-from kg_server.compose.left_out import left_out
-from kg_server.compose.lines import Note
-from kg_server.compose.operands import operands
+from kg_adapters.terms import Literal, Node, Term
+from kg_server.compose.emptied import Emptiness, left_out
+from kg_server.compose.filters import AGGREGATES, BEYOND
+from kg_server.compose.lines import Note, Told
 from kg_server.compose.reading import Reader
 from kg_server.compose.relations import ALL_WAYS
 from kg_server.compose.syntax import (
@@ -59,11 +63,192 @@ from kg_server.compose.syntax import (
     TableCall,
     TotalCall,
 )
-from kg_server.compose.telling import Asked, Worked, chain, told, told_count
+from kg_server.compose.telling import Asked, Worked, chain, noun, told, told_count
+from kg_server.concurrency import off_loop
 from kg_server.coverage import absence, thinness
-from kg_server.inverses import inverses_in_use
-from kg_server.lines import Over
+from kg_server.inverses import inverses_in_use, one_way
+from kg_server.lines import Over, kind_of_value
 from kg_server.results import Knowledge
+
+MOST_NAMED: Final = 5
+"""Up to how many members are named."""
+
+
+async def operands(graph: KGAdapter, asked: Asked, computed: Computed, request: SetRequest) -> tuple[Note, ...]:
+    """Return what a count, sum, mean, least or greatest is of; a count of many says that itself."""
+    question = asked.question
+    if isinstance(question, Aggregated):
+        return await _measured(graph, question, computed, request)
+    if not isinstance(question, Listed) or not computed.count.exact or not 0 < computed.count.value <= MOST_NAMED:
+        return ()
+    found = await compute_sets(graph, replace(request, limit=MOST_NAMED, witnesses=0))
+    return (_listed("Namely ", [(member,) for member in found.members]),)
+
+
+async def _measured(
+    graph: KGAdapter, question: Aggregated, computed: Computed, request: SetRequest
+) -> tuple[Note, ...]:
+    number = computed.measured
+    if not number.value:
+        return ()
+    if not number.exact or number.value > MOST_NAMED:
+        return ((f"Over {noun(number, 'node')}.",),)
+    column: Column = Ends(question.by.path) if isinstance(question.by, ValueOf) else question.by
+    asked = Tabled(Kept(question.of, Has(question.by.path)), (column,))
+    found = await compute_sets(graph, replace(request, question=asked, limit=MOST_NAMED, witnesses=0))
+    return (_listed(f"Over {number}: ", [(row.node, " ", *_value(row.cells[0])) for row in found.rows]),)
+
+
+def _value(cell: Cell) -> Note:
+    """Return the values of a member, or their number where these are counted."""
+    if not cell.terms:
+        return (str(cell.count),)
+    pieces = [piece for term in cell.terms for piece in (" and ", term)]
+    return tuple(pieces[1:])
+
+
+def _listed(begin: str, items: Sequence[Note]) -> Note:
+    pieces = [piece for item in items for piece in (", ", *item)]
+    return (begin, *pieces[1:], ".")
+
+
+MOST_COMPARED: Final = 5
+"""Up to how many named entities are shown with the values by which they are compared."""
+
+
+async def with_compared(graph: KGAdapter, number: int, asked: Asked, worked: Worked, request: SetRequest) -> Worked:
+    """Return a call with evidence of what each named entity is compared by, where it compares a few.
+
+    Args:
+        graph: The graph.
+        number: Of which part, from 1.
+        asked: What was asked.
+        worked: What came of it.
+        request: How it was asked.
+    """
+    best = _best(asked.question)
+    if best is None or not request.witnesses or not 1 < len(_named(best.of)) <= MOST_COMPARED:
+        return worked
+    every = Tabled(replace(best, n=MOST_COMPARED), (Ends(best.by.path),))
+    found = await compute_sets(graph, replace(request, question=every, limit=0, witnesses=MOST_COMPARED))
+    known = {line.facts for line in worked.evidence}
+    lines = [line for witness in found.witnesses for line in chain(number, witness) if line.facts not in known]
+    if isinstance(asked.question, Aggregated):
+        # Its remark names them with their values: rows are enough.
+        lines = [replace(line, text=(), facts=()) for line in lines]
+    return replace(worked, evidence=(*worked.evidence, *lines))
+
+
+def _best(question: SetQuestion) -> Best | None:
+    """Return what a question compares by a value: the best of a set, or its greatest or least value."""
+    match question:
+        case Tabled(Best(_, ValueOf()) as best):
+            return best
+        case Aggregated(of, ValueOf() as by, ("min" | "max") as function):
+            return Best(of, by, lowest=function == "min")
+        case _:
+            return None
+
+
+def _named(of: SetExpression) -> Collection[Node]:
+    """Return the entities that a set is written out of; none where anything else is in it."""
+    match of:
+        case Members(nodes):
+            return nodes
+        case Union(sets):
+            parts = [_named(each) for each in sets]
+            return {node for part in parts for node in part} if all(parts) else ()
+        case _:
+            return ()
+
+
+MOST_NODES: Final = 50
+"""Of how many nodes all neighbours or values are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """What leads from a node to another one or to a value."""
+
+    node: Node
+    over: Over
+    end: Term
+
+
+async def look_around(
+    graph: KGAdapter, reader: Reader, number: int, call: FeatureCall | NeighborCall, most: int
+) -> Worked:
+    """Return all neighbours or values of nodes.
+
+    Raises:
+        KGError: A name stands for nothing, or the graph does not answer.
+    """
+    of, values = await reader.set_of(call.node), isinstance(call, FeatureCall)
+    nodes, every = await _nodes(graph, of)
+    stated, hidden = await (_features(graph, nodes, most) if values else _edges(graph, nodes, most))
+    size = Count(len({each.end for each in stated}), exact=not hidden and every)
+    if not size.exact and not graph.remote:
+        # The number that Count[…] gives.
+        asked = Listed(Values(of, ALL_WAYS) if values else Reached(of, ALL_WAYS))
+        size = (await compute_sets(graph, SetRequest(asked, limit=0, witnesses=0))).count
+    return Worked(
+        call,
+        "values" if values else "nodes",
+        noun(size, "value" if values else "neighbour"),
+        tuple(_lines(graph, number, stated)),
+        len(stated) + hidden,
+        notes=tuple(reader.heard.notes),
+        whole=every and size.exact,
+        read=reader.heard.nodes,
+    )
+
+
+async def _nodes(graph: KGAdapter, of: SetExpression) -> tuple[tuple[Node, ...], bool]:
+    """Return the first nodes of a set, and whether these are all."""
+    if isinstance(of, Members):
+        return of.nodes[:MOST_NODES], len(of.nodes) <= MOST_NODES
+    found = await compute_sets(graph, SetRequest(Listed(of), limit=MOST_NODES, witnesses=0))
+    nodes = tuple(term for term in found.members if not isinstance(term, Literal))
+    return nodes, found.count == Count(len(nodes))
+
+
+async def _features(graph: KGAdapter, nodes: tuple[Node, ...], most: int) -> tuple[Sequence[_Statement], int]:
+    """Return the values of nodes but for names and descriptions, and how many facts more there are."""
+    pages = await graph.features(FeatureRequest(nodes, limit=most))
+    texts = graph.vocabulary.texts
+    stated = [
+        _Statement(node, Over(each.relation), each.value)
+        for node, page in pages.items()
+        for each in page.features
+        if each.relation not in texts
+    ]
+    return stated, _hidden((page.total, len(page.features)) for page in pages.values())
+
+
+async def _edges(graph: KGAdapter, nodes: tuple[Node, ...], most: int) -> tuple[Sequence[_Statement], int]:
+    """Return what links nodes, one of two facts that say the same, and how many facts more there are."""
+    pages = await graph.neighbors(NeighborRequest(nodes, limit=most))
+    inverse_of = (await graph.profile()).inverse_of
+    stated: dict[object, _Statement] = {}
+    for node, page in pages.items():
+        for fact in page.triples:
+            backwards = fact.head != node
+            statement = _Statement(node, Over(fact.relation, backwards), fact.head if backwards else fact.tail)
+            stated.setdefault((node, one_way(fact, inverse_of)), statement)
+    return list(stated.values()), _hidden((page.total, len(page.triples)) for page in pages.values())
+
+
+def _hidden(pages: Iterable[tuple[Count, int]]) -> int:
+    """Return how many facts there are, at least, beside those that pages hold."""
+    return sum(max(total.value - held, 0 if total.exact else 1) for total, held in pages)
+
+
+def _lines(graph: KGAdapter, number: int, stated: Sequence[_Statement]) -> Iterator[Told]:
+    for each in stated:
+        kind = (kind_of_value(each.end, graph.prefixes) or "text") if isinstance(each.end, Literal) else "node"
+        text = (each.node, " | ", each.over, " | ", each.end)
+        yield Told(text, (str(number), each.node, each.over, each.end, kind), "result", number)
+
 
 MOST_IN_CELL: Final = 10
 MOST_VALUES: Final = 200
@@ -87,14 +272,15 @@ class Wanted:
     query: bool = False
 
 
-async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wanted: Wanted) -> Worked:
-    """Return what a call gives.
+async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wanted: Wanted) -> AsyncGenerator[Worked]:
+    """Yield what a call gives as soon as it is known, then again with what it means and rests on.
 
     Raises:
         KGError: A name in it stands for nothing, or the graph does not answer.
     """
     if isinstance(call, FeatureCall | NeighborCall) and call.route is None:
-        return await look_around(graph, reader, number, call, wanted.results)
+        yield await look_around(graph, reader, number, call, wanted.results)
+        return
     asked = await question_of(reader, call)
     if isinstance(asked.question, SharedBy):
         asked = replace(asked, question=replace(asked.question, inverses=await inverses_in_use(graph)))
@@ -114,25 +300,35 @@ async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wa
     if counting:
         worked = told_count(number, call, asked, computed, reader.heard)
     else:
-        worked = told(number, call, asked, computed, reader.heard, graph.prefixes)
+        size = len(computed.members) + len(computed.groups) + len(computed.rows) + len(computed.shared)
+        worked = await off_loop(partial(told, number, call, asked, computed, reader.heard, graph.prefixes), size)
+    query = as_sparql(asked.question, graph.vocabulary, graph.prefixes, only_count=counting) if wanted.query else None
+    typing = frozenset(graph.vocabulary.unwalked)
+    worked = replace(worked, given=frozenset(reader.heard.given), typing=typing, query=query)
+    yield worked
+    if not counting:
         worked = await with_compared(graph, number, asked, worked, request)
     if wanted.witnesses and worked.evidence:
         with_what = (line for witness in reader.heard.compared for line in chain(number, witness))
         worked = replace(worked, evidence=(*worked.evidence, *with_what))
+    notes, knowledge = await _explained(graph, asked, computed, request, counting=counting)
+    yield replace(worked, notes=(*worked.notes, *notes), knowledge=knowledge or worked.knowledge)
+
+
+async def _explained(
+    graph: KGAdapter, asked: Asked, computed: Computed, request: SetRequest, *, counting: bool
+) -> tuple[tuple[Note, ...], Knowledge | None]:
+    """Return what an answer means and what it is of."""
     notes, knowledge = await _meant(graph, asked, computed)
     if counting or isinstance(asked.question, Aggregated):
         notes = (*await operands(graph, asked, computed, request), *notes)
     if not notes and computed.count == Count(0):
         whole = asked.question.of if isinstance(asked.question, Listed) else asked.of
-        notes = await Emptiness(graph, wanted.timeout_s).said(whole)
-    silent = await left_out(graph, asked.of, wanted.timeout_s)
+        notes = await Emptiness(graph, request.timeout_s).said(whole)
+    silent = await left_out(graph, asked.of, request.timeout_s)
     if isinstance(asked.question, Listed) and not computed.count.value and silent.denied:
         knowledge = "denied"
-    query = as_sparql(asked.question, graph.vocabulary, graph.prefixes, only_count=counting) if wanted.query else None
-    typing = frozenset(graph.vocabulary.unwalked)
-    said = (*worked.notes, *notes, *silent.notes)
-    known = knowledge or worked.knowledge
-    return replace(worked, notes=said, knowledge=known, given=frozenset(reader.heard.given), typing=typing, query=query)
+    return (*notes, *silent.notes), knowledge
 
 
 async def question_of(reader: Reader, operand: Operand) -> Asked:

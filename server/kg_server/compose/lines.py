@@ -7,9 +7,9 @@ from typing import Final, Protocol, TypeAlias
 from typing import Literal as Choice
 
 from kg_adapters.errors import KGError
-from kg_adapters.terms import BlankNode, Fact, Iri, Literal, Node, Term, Triple
+from kg_adapters.terms import Attribute, BlankNode, Fact, Iri, Literal, Node, Term, Triple
 from kg_boundary.shown import clipped, shown, visible_line
-from kg_server.compose.syntax import Call
+from kg_server.compose.syntax import Call, Refused
 from kg_server.lines import Line, Over, Piece
 from kg_server.names import MAX_VALUE, Names
 from kg_server.pointing import MisreadExpression
@@ -39,7 +39,21 @@ class Told(Line):
 
     def shown(self, names: Names, max_value: int = MAX_VALUE) -> str:
         """Return the line for readers, values plainly; evidence names things without their ids."""
-        return "".join(_called(piece, names, max_value, with_ids=self.section != "evidence") for piece in self.text)
+        if self.section != "evidence":
+            return "".join(_called(piece, names, max_value, self.marks) for piece in self.text)
+        return "".join(_alone(piece, names, max_value) for piece in self.text)
+
+    @property
+    def stated(self) -> Iterator[Fact]:
+        """The facts that its rows state of a node and what a relation leads to."""
+        for row in self.rows:
+            match row:
+                case (_, Iri() | BlankNode() as node, Over(relation, backwards), Iri() | BlankNode() as end, *_):
+                    yield Triple(end, relation, node) if backwards else Triple(node, relation, end)
+                case (_, Iri() | BlankNode() as node, Over(relation), Literal() as value, *_):
+                    yield Attribute(node, relation, value)
+                case _:
+                    pass
 
     @property
     def nodes(self) -> Iterator[Node]:
@@ -57,7 +71,7 @@ class Sized(Protocol):
     """A call that was worked out, or was not."""
 
     @property
-    def call(self) -> Call:
+    def call(self) -> Call | Refused:
         """The call."""
         ...
 
@@ -82,8 +96,11 @@ def part_line(number: int, part: Sized, source: str) -> Told:
     expression = spelled(part.call.span.start, part.call.span.end, source)
     text = f"part {number} | {expression} | "
     if part.failure is not None:
-        reason = reason_of(part.failure)
-        return Told((f"{text}error: {reason}",), (str(number), expression, "error", reason), "part", number)
+        reason, at = reason_of(part.failure), part.call.span
+        pointer = ""
+        if isinstance(part.failure, MisreadExpression):
+            pointer = part.failure.within(at.start, at.end, source).removeprefix(part.failure.problem)
+        return Told((f"{text}error: {reason}{pointer}",), (str(number), expression, "error", reason), "part", number)
     return Told((text, part.size), (str(number), expression, part.kind, part.size), "part", number)
 
 
@@ -135,14 +152,24 @@ def _told_reason(reason: str) -> str:
     return clipped(visible_line(reason).replace(" | ", ", "), _MAX_REASON)
 
 
-def _called(piece: Piece, names: Names, max_value: int, *, with_ids: bool) -> str:
-    """Return a piece of a line; without ids only what has no other name shows its own."""
+def _called(piece: Piece, names: Names, max_value: int, marks: str | None) -> str:
     match piece:
         case Literal():
             return names.value(piece, max_value)
-        case Over(relation, backwards) if not with_ids:
-            return f"{'-' if backwards else ''}{names.shown_label(relation)}"
-        case Iri() | BlankNode() if not with_ids:
-            return names.shown_label(piece)
+        case Iri() | BlankNode():
+            return names.entity(piece, marks)
+        case Over(relation, backwards):
+            return f"{'-' if backwards else ''}{names.relation(relation, marks)}"
         case _:
-            return Line((piece,), ()).shown(names, max_value)
+            return str(piece)
+
+
+def _alone(piece: Piece, names: Names, max_value: int) -> str:
+    """Return a piece of the evidence, in which things stand without their ids where nothing else can be meant."""
+    match piece:
+        case Over(relation, backwards):
+            return f"{'-' if backwards else ''}{names.alone(relation, ';', 'relation')}"
+        case Iri() | BlankNode():
+            return names.alone(piece, ";")
+        case _:
+            return _called(piece, names, max_value, None)

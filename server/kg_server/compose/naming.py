@@ -14,7 +14,8 @@ from kg_boundary.shown import in_quotes, shown_within
 from kg_server.compose.lines import Note
 from kg_server.compose.syntax import Call, EntityRef, Operand, RetrieveCall, WhereCall, Words, calls_in, entities_in
 from kg_server.entity_arguments import class_named, naming_refusal
-from kg_server.identity import Identity, identify, said_of_reading
+from kg_server.identity import POOL, Identity, identify, said_of_reading
+from kg_server.meaning import Meaning
 from kg_server.names import MAX_LABEL
 from kg_server.pointing import MisreadExpression
 from kg_server.resolve import entity_of, unknown_entity
@@ -188,16 +189,40 @@ class Naming:
             self.heard.note(f"{quoted} names {len(found.nodes)}, and all take part: {', '.join(ids)}{more}.")
 
 
-async def identities_of(graph: KGAdapter, calls: Iterable[Call]) -> Mapping[str, Identity]:
-    """Return what all names of entities in some calls stand for, asked for together."""
+async def identities_of(
+    graph: KGAdapter, calls: Iterable[Call], meaning: Meaning | None = None
+) -> Mapping[str, Identity]:
+    """Return what all names of entities in some calls stand for, asked for together.
+
+    Args:
+        graph: The graph.
+        calls: The calls.
+        meaning: What `Retrieve` finds the nearest node by; None where it goes by names.
+    """
     texts: dict[str, None] = {}
+    retrieved: dict[str, None] = {}
     for call in calls:
         texts |= dict.fromkeys(ref.text for ref in entities_in(call))
         for each in calls_in(call):
             if isinstance(each, RetrieveCall):
-                texts[each.text.text] = None
+                (texts if meaning is None else retrieved)[each.text.text] = None
             if isinstance(each, WhereCall):
                 values = (clause.value for clause in each.clauses)
                 texts |= dict.fromkeys(value.text for value in values if isinstance(value, Words))
     found = await identify(graph, list(texts))
-    return {each.text: each for each in found}
+    nearest = {} if meaning is None else {text: await _nearest(graph, meaning, text) for text in retrieved}
+    return {each.text: each for each in found} | nearest
+
+
+async def _nearest(graph: KGAdapter, meaning: Meaning, text: str) -> Identity:
+    """Return the one node that is nearest to a text by embedding (the paper, section 2.2).
+
+    Where a graph keeps no vectors it is the nearest of those that share words or letters with the text, and where no
+    model runs the one that a search by name finds first.
+    """
+    near = (await meaning.candidates(text, limit=1, type=None)).candidates
+    if not near:
+        pool = await graph.search(text, limit=POOL)
+        near = (await meaning.nearest(text, {each.entity: each.matched_text for each in pool}, limit=1)).candidates
+        near = near or pool[:1]
+    return Identity(text, "exact" if near else "none", tuple(near))

@@ -1,54 +1,20 @@
-r"""From the text of an expression to its tree.
+"""Parse an expression of Compose."""
 
-The grammar; blanks and line breaks may stand between any two of its signs:
-
-    expression := call ("," call)*                                    side by side
-    call       := "Retrieve" "[" words "]"  |  "Type" "[" words "]"
-                | ("Feature" | "Neighbor" | "Degree") "[" node ("," route)? "]"
-                | "Count" "[" node "]"
-                | ("Union" | "Intersect" | "Minus" | "Share") "[" node ("," node)+ "]"
-                | "Where" "[" node ("," route (operator (words | node))?)+ "]"
-                | ("Top" | "Bottom") "[" node "," route ("," number)? "]"
-                | ("Sum" | "Mean" | "Min" | "Max") "[" node "," route "]"
-                | ("Group" | "Table") "[" node ("," route)+ "]"       Group takes one
-    node       := call | id | name
-    route      := leg ("/" leg)*
-    leg        := ("-" | "~")? words "+"?      "-" walks backwards, "~" both ways, "+" one or more times
-    operator   := "=" | "!=" | "<" | "<=" | ">" | ">=" | "~"              also "==", "≠", "≤" and "≥"
-
-Names of functions are read in any case; `Neighbour`, `GetNeighbor` and `GetNeighbour` are `Neighbor`. What could be
-read in two ways is read like this:
-
-1. Words that are the last argument of `Retrieve`, `Type`, `Feature`, `Neighbor` and `Degree` run to the bracket that
-   closes the call, with commas; elsewhere they end at a comma. Colons, quotation marks, line breaks and balanced
-   brackets inside belong to them; blanks at both ends do not.
-2. Words or an id may stand in quotation marks, double or single. They are quoted when the next mark of the same sort
-   that no backslash precedes ends the argument; a backslash makes the next character plain, but for `\n`, `\r`, `\t`
-   and characters by their numbers, as results show them: `\u200d`. Otherwise a mark that begins words is part of them,
-   as in `Retrieve['Allo 'Allo!]`.
-3. Words with an unbalanced bracket, or with blanks at an end that count, must be quoted. So must a relation that
-   begins with a minus sign or tilde, or holds a slash, a plus sign or an operator: `-` before the marks walks
-   backwards, `-` inside them is part of the name.
-4. An argument of angle brackets without blanks, `<…>`, is one IRI, whatever stands in it.
-5. An id ends at a comma or closing bracket outside its own brackets; one that holds a comma is quoted or in `<…>`.
-6. A name directly before an opening bracket is a call where a node is expected, and an error if no function has it.
-   Where words are expected it is text, but words that begin with a known function and a bracket must be quoted: they
-   are a call at the wrong place more often than a text.
-7. What a function gives must fit: functions start from nodes; sets have all nodes or all values; `Count` takes
-   anything. `Sum[Feature[set, x]]` is read as `Sum[set, x]`.
-"""
-
+import re
 from collections.abc import Collection
 from typing import Final
 
-from kg_server.compose.arguments import ID_ENDS, ArgumentReader
-from kg_server.compose.routes import operator_at
+from kg_server.compose.routes import operator_at, read_route
 from kg_server.compose.scanner import (
     CLOSE,
     OPEN,
     QUOTES,
+    Scanned,
+    angled,
+    end_of_part,
     name_at,
     opens_call,
+    plain,
     quoted,
     skip_blanks,
 )
@@ -65,6 +31,7 @@ from kg_server.compose.syntax import (
     GroupCall,
     NeighborCall,
     Operand,
+    Refused,
     RetrieveCall,
     Route,
     SetCall,
@@ -78,7 +45,113 @@ from kg_server.compose.syntax import (
     Words,
     kind_of,
 )
-from kg_server.compose.wording import FORMS, UNCLOSED_QUOTE, no_call, no_function, unclosed
+from kg_server.compose.wording import FORMS, UNCLOSED_QUOTE, no_call, no_function, second, unclosed
+from kg_server.pointing import MisreadExpression
+
+ID_ENDS: Final = (",", CLOSE)
+MAX_BEST: Final = 10_000
+MAX_RELATIONS: Final = 64
+_DIGITS_OF_BEST: Final = len(str(MAX_BEST))
+_THOUSANDS: Final = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?![\d,])")
+
+
+class OverLimit(MisreadExpression):
+    """An expression holds more than it may."""
+
+
+class ArgumentReader:
+    """Reads one text from left to right; `_at` is the next character.
+
+    Args:
+        text: The text.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._relations = 0
+
+    def _next(self) -> str:
+        """Return the next character that is no blank, and go to it; empty at the end."""
+        self._at = skip_blanks(self._text, self._at)
+        return self._text[self._at : self._at + 1]
+
+    def _misread(self, at: int, problem: str) -> MisreadExpression:
+        return MisreadExpression(self._text, at, problem)
+
+    def _route(self, function: Function, bracket: int, ends: tuple[str, ...], *, condition: bool = False) -> Route:
+        """Read a comma and the relations behind it."""
+        mark = self._next()
+        if mark != ",":
+            if not mark:
+                raise self._misread(bracket, unclosed(function))
+            raise self._misread(self._at, f"{FORMS[function]} Expected a comma and {second(function)}.")
+        behind = skip_blanks(self._text, self._at + 1)
+        if FUNCTIONS.get(name_at(self._text, behind).lower()) and opens_call(self._text, behind):
+            raise self._misread(
+                behind,
+                f"{function} takes no call here. Expected {second(function)}; one that looks like a "
+                "call is put in quotation marks.",
+            )
+        read = read_route(self._text, self._at + 1, ends, before_operator=condition)
+        if read.end >= len(self._text):
+            raise self._misread(bracket, unclosed(function))
+        if read.problem:
+            raise self._misread(read.end, f"{FORMS[function]} {read.problem}")
+        self._relations += len(read.route.legs)
+        if self._relations > MAX_RELATIONS:
+            raise OverLimit(self._text, behind, f"An expression names at most {MAX_RELATIONS} relations. Ask in two.")
+        self._at = read.end
+        return read.route
+
+    def _number(self, function: Function, bracket: int) -> int:
+        self._at = skip_blanks(self._text, self._at + 1)
+        found = self._argument(bracket, function, ID_ENDS)
+        number = int(found.text) if found.text.isdecimal() and len(found.text) <= _DIGITS_OF_BEST else 0
+        if not 1 <= number <= MAX_BEST:
+            raise self._misread(self._at, f"Expected how many, a whole number from 1 to {MAX_BEST:,}.")
+        self._passed(found)
+        return number
+
+    def _number_with_commas(self) -> Scanned | None:
+        """Read a number such as `1,000 m`, whose commas end nothing; None where there is none."""
+        number = _THOUSANDS.match(self._text, self._at)
+        rest = None if number is None else plain(self._text, number.end(), ID_ENDS)
+        return None if rest is None else Scanned(self._text[self._at : rest.end].strip(), self._at, rest.end)
+
+    def _words(self, function: Function, bracket: int, wanted: str) -> Words:
+        self._next()
+        if FUNCTIONS.get(name_at(self._text, self._at).lower()) and opens_call(self._text, self._at):
+            raise self._misread(
+                self._at,
+                f"{function} takes no call here. Expected {wanted}; one that looks like a call is put in "
+                "quotation marks.",
+            )
+        found = self._argument(bracket, function, (CLOSE,))
+        if not found.text.strip():
+            raise self._misread(self._at, f"{FORMS[function]} Expected {wanted} here.")
+        return Words(found.text, self._passed(found))
+
+    def _argument(self, bracket: int, function: Function, ends: tuple[str, ...]) -> Scanned:
+        for read in (quoted, angled, plain):
+            found = read(self._text, self._at, ends)
+            if found is not None:
+                return found
+        raise self._misread(bracket, unclosed(function))
+
+    def _passed(self, found: Scanned) -> Span:
+        self._at = found.end
+        return Span(found.start, found.end)
+
+    def _closed(self, function: Function, start: int, bracket: int) -> Span:
+        mark = self._next()
+        if not mark:
+            raise self._misread(bracket, unclosed(function))
+        if mark != CLOSE:
+            raise self._misread(self._at, f"{FORMS[function]} Expected {CLOSE} to close it here.")
+        self._at += 1
+        return Span(start, self._at)
+
 
 MAX_DEPTH: Final = 8
 MAX_CALLS: Final = 64
@@ -100,6 +173,30 @@ def parse(
     Raises:
         MisreadExpression: The text is no expression, or is nested too deep or too long.
     """
+    calls: list[Call] = []
+    for part in parse_parts(text, max_depth=max_depth, max_calls=max_calls, functions=functions):
+        if isinstance(part, Refused):
+            raise part.reason
+        calls.append(part)
+    return tuple(calls)
+
+
+def parse_parts(
+    text: str, *, max_depth: int = MAX_DEPTH, max_calls: int = MAX_CALLS, functions: Collection[Function] = ALL
+) -> tuple[Call | Refused, ...]:
+    """Return the calls of an expression that stand side by side, and those that cannot be read as such.
+
+    A part that cannot be read ends at the next comma outside brackets behind which a call begins.
+
+    Args:
+        text: The expression.
+        max_depth: How deep calls may be nested; a call alone has depth 1.
+        max_calls: How many calls there may be in all.
+        functions: Which functions there are: all, or those of the paper (`PAPER`).
+
+    Raises:
+        OverLimit: It is too long.
+    """
     return _Parser(text, max_depth, max_calls, functions).expression()
 
 
@@ -114,20 +211,32 @@ class _Parser(ArgumentReader):
         self._max_calls = max_calls
         self._functions = functions
 
-    def expression(self) -> tuple[Call, ...]:
-        parts = [self._call(1)]
+    def expression(self) -> tuple[Call | Refused, ...]:
+        parts = [self._part()]
         while self._next() == ",":
             self._at += 1
-            parts.append(self._call(1))
-        if self._next() == CLOSE:
-            raise self._misread(
-                self._at,
-                "This bracket closes nothing. Expected a comma and another call, or the end. "
-                "Put a text with an unbalanced bracket in quotation marks.",
-            )
-        if self._next():
-            raise self._misread(self._at, "Expected a comma and another call, or the end.")
+            parts.append(self._part())
         return tuple(parts)
+
+    def _part(self) -> Call | Refused:
+        self._next()
+        start = self._at
+        try:
+            call = self._call(1)
+            if self._next() == CLOSE:
+                raise self._misread(
+                    self._at,
+                    "This bracket closes nothing. Expected a comma and another call, or the end. "
+                    "Put a text with an unbalanced bracket in quotation marks.",
+                )
+            if self._next() not in {"", ","}:
+                raise self._misread(self._at, "Expected a comma and another call, or the end.")
+        except OverLimit:
+            raise
+        except MisreadExpression as error:
+            self._at = end_of_part(self._text, start)
+            return Refused(error, Span(start, self._at))
+        return call
 
     def _call(self, depth: int) -> Call:
         self._next()
@@ -137,9 +246,8 @@ class _Parser(ArgumentReader):
         if depth > self._max_depth:
             raise self._misread(start, f"This call is nested deeper than {self._max_depth}. Ask in two steps.")
         if self._calls > self._max_calls:
-            raise self._misread(
-                start, f"An expression has at most {self._max_calls} calls; this is one more. Ask in two."
-            )
+            problem = f"An expression has at most {self._max_calls} calls; this is one more. Ask in two."
+            raise OverLimit(self._text, start, problem)
         self._at = self._text.index(OPEN, start)
         return self._arguments(function, start, self._at, depth)
 
@@ -268,7 +376,9 @@ class _Parser(ArgumentReader):
             raise self._misread(self._at, f"{FORMS[function]} Expected an id, a name or a call here.")
         self._ids += 1
         if self._ids > MAX_IDS:
-            raise self._misread(self._at, f"An expression has at most {MAX_IDS} ids of nodes; this is one more.")
+            raise OverLimit(
+                self._text, self._at, f"An expression has at most {MAX_IDS} ids of nodes; this is one more."
+            )
         return EntityRef(found.text, self._passed(found))
 
 

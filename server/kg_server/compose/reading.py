@@ -1,10 +1,12 @@
-"""From the tree of an expression to sets of the graph: names become ids, relations become paths."""
+"""Resolve the names in an expression of Compose."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from kg_adapters.algebra import (
     Best,
+    Compares,
     Has,
     Intersect,
     Kept,
@@ -19,7 +21,13 @@ from kg_adapters.algebra import (
     Values,
     holds_values,
 )
+from kg_adapters.profile import is_unit
+from kg_adapters.profile import kind_of as datatype_kind
 from kg_adapters.protocol import KGAdapter
+from kg_adapters.set_requests import Listed, SetRequest
+from kg_adapters.set_walking import compute_sets
+from kg_adapters.terms import XSD, Iri, Literal
+from kg_adapters.value_order import unit_of, value_kind
 from kg_boundary.shown import in_quotes
 from kg_server.compose.filters import (
     Unfit,
@@ -29,9 +37,11 @@ from kg_server.compose.filters import (
     kept_by_members,
     kept_by_name,
     kept_by_value,
+    number_in,
+    total_of,
+    value_in,
     written_number,
 )
-from kg_server.compose.given import number_in, total_of, value_in
 from kg_server.compose.naming import Heard, Naming
 from kg_server.compose.relations import ALL_WAYS, Routes, Way
 from kg_server.compose.routes import route_in
@@ -55,12 +65,67 @@ from kg_server.compose.syntax import (
     Words,
     kind_of,
 )
-from kg_server.compose.units import in_one_unit, require_unit
 from kg_server.compose.wording import CONDITION
 from kg_server.identity import Identity
-from kg_server.names import MAX_LABEL
+from kg_server.names import MAX_LABEL, names_of
 from kg_server.pointing import MisreadExpression
 from kg_server.relation_resolution import Sort
+
+MOST_UNITS: Final = 20
+"""How many units are looked for, the most frequent first."""
+_BARE: Final = Iri(f"{XSD}double")
+_LEAST: Final = "-1.7e308"
+
+
+async def in_one_unit(graph: KGAdapter, text: str, way: Way, of: SetExpression) -> Way:
+    """Return a way whose values are compared, with the unit of those that the members of a set have.
+
+    Args:
+        graph: The graph.
+        text: The expression, which errors point into.
+        way: The way.
+        of: The set.
+
+    Raises:
+        MisreadExpression: They have several units.
+    """
+    datatypes = () if way.values is None else way.values.datatypes
+    units = [each for each in datatypes if is_unit(each)][:MOST_UNITS]
+    if way.values is None or not units or not way.to_values:
+        return way
+    bare = [_BARE] if "number" in {datatype_kind(each) for each in datatypes} else []
+    found = [each for each in (*units, *bare) if await _has(graph, of, way, each)]
+    if not found or found == bare:
+        return way
+    names = await names_of(graph, found)
+    shown = ["no unit" if each == _BARE else names.unit(each) for each in found]
+    if len(found) > 1:
+        problem = f"{way.name} has values in different units, which are not compared or added up: {', '.join(shown)}."
+        raise MisreadExpression(text, way.span.start, f"{problem} Table[…] shows each value with its unit.")
+    others = tuple(each for each in datatypes if not is_unit(each))
+    return replace(way, unit=found[0], values=replace(way.values, datatypes=(*others, _BARE), unit=shown[0]))
+
+
+async def require_unit(graph: KGAdapter, text: str, way: Way, given: Literal) -> None:
+    """Refuse to compare numbers at the end of a way with one in another unit.
+
+    Raises:
+        MisreadExpression: It is in another unit.
+    """
+    unit = unit_of(given)
+    if way.kind != "number" or value_kind(given) != "number" or unit == way.unit:
+        return
+    names = await names_of(graph, [each for each in (unit, way.unit) if each is not None])
+    own, other = ("no unit" if each is None else f"the unit {names.unit(each)}" for each in (way.unit, unit))
+    problem = f"{way.name} has {own}, and what it is compared with has {other}; different units are not compared."
+    raise MisreadExpression(text, way.span.start, problem)
+
+
+async def _has(graph: KGAdapter, of: SetExpression, way: Way, datatype: Iri) -> bool:
+    """Say whether a member of a set has a number of a datatype, which may be a unit."""
+    having = Kept(of, Compares(way.path, ">=", Literal(_LEAST, datatype)))
+    return (await compute_sets(graph, SetRequest(Listed(having), limit=0, witnesses=0))).count.value > 0
+
 
 _COMBINED: Final[Mapping[SetFunction, type[Union] | type[Intersect] | type[Minus]]] = {
     "Union": Union,

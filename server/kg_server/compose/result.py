@@ -33,6 +33,7 @@ class ComposeResult(Result):
         results: Rows of part, the node and the relation that it is a result for, result, and `node`, `number`,
             `at least`, `none`, `error`, or a value's datatype or language.
         evidence: Rows of head, relation, tail.
+        held: What nodes without a label hold, as rows of head, relation, tail.
         labels: Of nodes.
         relations: Labels of relations.
         sparql: Where it is asked for, rows of part and a query that asks the same.
@@ -41,6 +42,7 @@ class ComposeResult(Result):
     parts: list[list[str]]
     results: list[list[str]] = Field(description="[part, node, relation, result, its kind]")
     evidence: list[list[str]]
+    held: list[list[str]] | None = None
     labels: dict[str, str]
     relations: dict[str, str]
     sparql: list[list[str]] | None = None

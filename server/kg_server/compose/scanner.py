@@ -43,6 +43,21 @@ def opens_call(source: str, at: int) -> bool:
     return bool(name) and source.startswith(OPEN, skip_blanks(source, at + len(name)))
 
 
+def end_of_part(source: str, at: int) -> int:
+    """Return the index of the next comma outside brackets and quotation marks that a call follows, or of the end."""
+    depth = 0
+    while at < len(source):
+        argument = quoted(source, at, (",", CLOSE)) if depth and source[at] in QUOTES else None
+        if argument is not None:
+            at = argument.end
+            continue
+        depth = max(0, depth + (source[at] == OPEN) - (source[at] == CLOSE))
+        if not depth and source[at] == "," and opens_call(source, skip_blanks(source, at + 1)):
+            return at
+        at += 1
+    return at
+
+
 def quoted(source: str, at: int, ends: Collection[str]) -> Scanned | None:
     """Read a text in quotation marks, or return None where none stands that one of `ends` follows."""
     if at >= len(source) or source[at] not in QUOTES:

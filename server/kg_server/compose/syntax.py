@@ -6,6 +6,7 @@ from typing import Final, TypeAlias
 from typing import Literal as Choice
 
 from kg_adapters.algebra import Operator
+from kg_server.pointing import MisreadExpression
 
 SetFunction: TypeAlias = Choice["Union", "Intersect", "Minus"]
 WalkFunction: TypeAlias = Choice["Feature", "Neighbor", "Degree"]
@@ -215,6 +216,14 @@ Call: TypeAlias = (
     | ShareCall
 )
 Operand: TypeAlias = Call | EntityRef
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A part of an expression that cannot be read, and why."""
+
+    reason: MisreadExpression
+    span: Span
 
 
 def kind_of(operand: Operand) -> Kind:

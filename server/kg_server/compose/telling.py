@@ -22,14 +22,16 @@ from kg_adapters.set_requests import (
 )
 from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_adapters.value_order import unit_of
+from kg_boundary.shown import clipped
 from kg_server.compose.lines import Note, Told, chained
 from kg_server.compose.naming import Heard
 from kg_server.compose.relations import Way
-from kg_server.compose.syntax import Call, Kind
+from kg_server.compose.syntax import Call, Kind, Refused
 from kg_server.lines import Over, Piece, kind_of_value
 from kg_server.names import shown_datatype
 from kg_server.results import Knowledge
 
+_LONGEST_REASON: Final = 200
 _LEAST_PLAIN: Final = 0.001
 _LEAST_LONG: Final = 1e15
 """From what size on a sum or mean is told by six digits and a power of ten, as are those below the least plain one."""
@@ -75,7 +77,7 @@ class Worked:
         failure: Why it was not worked out.
     """
 
-    call: Call
+    call: Call | Refused
     kind: Kind = "nodes"
     size: Piece = ""
     results: tuple[Told, ...] = ()
@@ -148,7 +150,8 @@ class _Lines:
                     yield self._line((value,), "", "", value, kind)
             case Grouped():
                 for group in computed.groups:
-                    yield self._line((group.by, ": ", group.size), group.by, self._over, group.size, "number")
+                    text = (group.by, ": ", group.size)
+                    yield self._line(text, group.by, self._over, group.size, "number", marks=":")
             case SharedBy():
                 for shared in computed.shared:
                     over = Over(shared.step.relation, shared.step.direction == "in")
@@ -165,7 +168,7 @@ class _Lines:
             text += [" | " if place or len(row.cells) > 1 else ": ", *self._shown(cell)]
             cells += self._cells(row.node, over, cell)
         first, *more = cells
-        return Told(tuple(text), first, "result", self._number, more=tuple(more))
+        return Told(tuple(text), first, "result", self._number, more=tuple(more), marks=",:")
 
     def _shown(self, cell: Cell) -> Iterator[Piece]:
         if self._numbers:
@@ -190,8 +193,10 @@ class _Lines:
         question = self._asked.question
         return isinstance(question, Tabled) and isinstance(question.columns[0], NumberOf)
 
-    def _line(self, text: tuple[Piece, ...], node: Piece, over: Piece, result: Piece, kind: str) -> Told:
-        return Told(text, (str(self._number), node, over, result, kind), "result", self._number)
+    def _line(
+        self, text: tuple[Piece, ...], node: Piece, over: Piece, result: Piece, kind: str, *, marks: str | None = None
+    ) -> Told:
+        return Told(text, (str(self._number), node, over, result, kind), "result", self._number, marks=marks)
 
     def _kind(self, term: Term) -> str:
         return kind_of_value(term, self._prefixes) or "text" if isinstance(term, Literal) else "node"
@@ -255,6 +260,8 @@ def noun(count: Count, name: str) -> str:
 def _remarks(asked: Asked, computed: Computed) -> Iterator[Note]:
     """Yield what a number alone would hide: members that are as good as the last, several values, those left out."""
     question, number, without = asked.question, computed.count, computed.without
+    if computed.without_witnesses:
+        yield (f"Without evidence: {clipped(computed.without_witnesses, _LONGEST_REASON)}",)
     best = question.of if isinstance(question, Tabled | Listed) else None
     if isinstance(best, Best) and number.value > best.n:
         yield (f"These are {number}, since {number.value - best.n:,} more equal the last of {best.n}.",)

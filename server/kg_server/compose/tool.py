@@ -9,7 +9,9 @@ from pydantic import Field
 from kg_adapters.protocol import KGAdapter
 from kg_server.budget import MOST_TOKENS
 from kg_server.compose.result import ComposeResult, Evidence, Limits
+from kg_server.concurrency import load
 from kg_server.mcp_server import SextantServer, reading
+from kg_server.meaning import Meaning
 from kg_server.progress import reporting
 from kg_server.settings import Settings
 
@@ -24,11 +26,13 @@ class ComposeTool:
     Args:
         graph: Where the answers come from.
         settings: Limits and defaults.
+        meaning: What `Retrieve` finds the nearest node by, where the settings want that.
     """
 
-    def __init__(self, graph: KGAdapter, settings: Settings) -> None:
+    def __init__(self, graph: KGAdapter, settings: Settings, meaning: Meaning | None = None) -> None:
         self._graph = graph
         self._settings = settings
+        self._meaning = meaning if settings.compose_retrieve == "nearest" else None
 
     def provide(self, server: SextantServer) -> None:
         """Add the tool."""
@@ -49,6 +53,7 @@ class ComposeTool:
         Sum, Mean, Min, Max, Group, Table[a, by], Share. Nodes: ids, names ("quoted" if with , or ]), calls.
         Relations: -backwards, ~both ways, path/of/them; inverses count. `explain`: as SPARQL.
         """
+        await load("kg_server.compose.answer")
         from kg_server.compose.answer import composition
 
         timeout_s = self._settings.timeout_s * _EVALUATING_SHARE
@@ -60,5 +65,6 @@ class ComposeTool:
                 max_tokens=self._settings.max_tokens if max_tokens is None else max_tokens,
                 evidence=evidence,
                 explain=explain,
+                meaning=self._meaning,
             )
         return answer.to_mcp()

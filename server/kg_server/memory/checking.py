@@ -9,8 +9,7 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest
 from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_boundary.shown import clipped, shown_within, visible_line
-from kg_server.memory.explanation import Stated, reasons_for
-from kg_server.memory.naming import readings_of
+from kg_server.memory.explanation import Stated, readings_of, reasons_for
 from kg_server.memory.network import Fact
 from kg_server.memory.reading import Mention, Mentions, Reading, Value, echo
 from kg_server.memory.refusals import heavy_fact
@@ -159,7 +158,7 @@ def _find_value(look: _Look, number: int, value: Value, page: FeaturePage, graph
     prefixes = graph.prefixes
     alike = _alike(value, [feature.value for feature in page.features])
     # Answers leave out the language that is expected: where others have the same text, it is meant.
-    alike = [each for each in alike if each.language in graph.vocabulary.languages[:1]] or alike
+    alike = [each for each in alike if _kind(each)[1] in graph.vocabulary.languages[:1]] or alike
     if alike and len({plain_value(each) or shown_literal(each, prefixes) for each in alike}) == 1:
         look.tails[number] = alike[0]
     elif alike:

@@ -24,6 +24,8 @@ MAX_BARS: Final = 8
 
 _MAX_SPLITS: Final = 8
 _MAX_ECHO: Final = 80
+_NAMED: Final = re.compile(r'"((?:\\.|[^"\\])*)" \(.+\)', re.DOTALL)
+"""A label that stands in quotation marks, and its id: lists write it so where it holds a comma."""
 _LITERAL: Final = re.compile(r'"(.*)"(?:@([A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^(\S+))?', re.DOTALL)
 _BAR: Final = re.compile(r"\\.|(\|)", re.DOTALL)
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
@@ -165,7 +167,7 @@ def _read_parts(head: str, relation: str, tail: str, prefixes: Prefixes, *, plai
     for part in (head, relation, tail):
         _require_short(part, MAX_PART)
     for part, name in ((head, "head"), (relation, "relation")):
-        if part.lstrip().startswith('"'):
+        if part.lstrip().startswith('"') and _NAMED.fullmatch(part.strip()) is None:
             raise InvalidRequest(f"its {name} is a literal. Only a tail may be one; entities and relations are ids.")
     first, second = _mentions(head, prefixes, "entity"), _mentions(relation, prefixes, "relation")
     return Reading(first, second, *read_tail(tail, prefixes, plain=plain))
@@ -178,7 +180,7 @@ def read_tail(text: str, prefixes: Prefixes, *, plain: bool = True) -> tuple[Men
         InvalidRequest: It is neither an id nor a literal, nor, with `plain`, a value as people write it.
     """
     text = text.strip()
-    if text.startswith('"'):
+    if text.startswith('"') and _NAMED.fullmatch(text) is None:
         return _literal(text, prefixes), None
     try:
         return _mentions(text, prefixes, "entity"), _plain(text)
@@ -235,6 +237,8 @@ def mentions(text: str, prefixes: Prefixes, position: Position) -> Mentions:
 
 def _candidates(text: str, prefixes: Prefixes, position: Position) -> Iterator[Mention | None]:
     # An id that itself looks like a label with an id is never shown like that, so it comes last.
+    if (named := _NAMED.fullmatch(text)) is not None:
+        text = f"{named[1]}{text[named.end(1) + 1 :]}"
     end = len(text) - 1
     for _ in range(_MAX_SPLITS if text.endswith(")") else 0):
         end = text.rfind(" (", 0, end)

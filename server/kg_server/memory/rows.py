@@ -1,14 +1,52 @@
-"""Rows of the memory file: each carries a checksum, and is used only where that is right."""
+"""Rows of memories, with checksums."""
 
+import hashlib
 import sqlite3
+import struct
 from dataclasses import astuple, dataclass, replace
 from typing import Final, NamedTuple, TypeAlias
 
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.terms import Iri, Literal, Term, node_from_key, node_key
-from kg_server.memory.checksums import Column, checksum, digest_of_texts
 from kg_server.memory.network import Fact, Place
 from kg_server.memory.store import Contents, Damage, Holdings
+
+Column: TypeAlias = int | float | str | bytes | None
+
+_BYTES: Final = 8
+_DIGEST_BYTES: Final = 16
+
+
+def checksum(*columns: Column) -> bytes:
+    """Return 8 bytes over the values of a row and their kinds, in order."""
+    digest = hashlib.blake2b(digest_size=_BYTES)
+    for column in columns:
+        digest.update(_packed(column))
+    return digest.digest()
+
+
+def digest_of_texts(*texts: str) -> bytes:
+    """Return 16 bytes that stand for texts, so that a file can look them up without holding them twice."""
+    digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    for text in texts:
+        digest.update(_packed(text))
+    return digest.digest()
+
+
+def _packed(column: Column) -> bytes:
+    """Return a value so that no two rows look alike. Texts and bytes may: a file that is read as bytes has no texts."""
+    match column:
+        case None:
+            return b"n"
+        case int():
+            return b"i%d;" % column
+        case float():
+            return b"f" + struct.pack(">d", column)
+        case str():
+            return _packed(column.encode())
+        case bytes():
+            return b"b%d;" % len(column) + column
+
 
 Cells: TypeAlias = tuple[Column, ...]
 """A row as SQLite gives it: texts are bytes, and in a damaged file anything may be anything."""
@@ -219,7 +257,8 @@ def end_key(node: Term) -> bytes:
 
 def statement_of(fact: Fact) -> bytes:
     """Return what a fact is found by, whether verified or not."""
-    return digest_of_texts(*_texts(fact))
+    *texts, language = _texts(fact)
+    return digest_of_texts(*texts, language.lower())
 
 
 def _texts(fact: Fact) -> tuple[str, str, str, str, str]:

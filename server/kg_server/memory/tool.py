@@ -1,8 +1,9 @@
-"""The tools and the resource that keep and show a memory."""
+"""The tools memory-append and memory-read."""
 
 import secrets
 from collections.abc import Callable
 from functools import cache
+from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Annotated, Any, Final, TypeAlias
 
 import anyio
@@ -10,15 +11,44 @@ from mcp.server.mcpserver import Context, ResourceSecurity
 from mcp.shared.exceptions import MCPError
 from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, ToolAnnotations
 from pydantic import Field
+from starlette.requests import HTTPConnection
 
 from kg_adapters.errors import InvalidRequest, KGError
 from kg_adapters.protocol import KGAdapter
 from kg_boundary.shown import visible_lines
+from kg_server.concurrency import load
 from kg_server.mcp_server import SextantServer, reading
-from kg_server.memory.caller import client_of
 from kg_server.memory.result import AppendedResult, MemoryResult
 from kg_server.memory.store import MemoryLimits, MemoryStore
 from kg_server.settings import Settings
+
+_HOME_BITS: Final = 64
+"""The part of an IPv6 address that is given to one home or firm, which may choose the rest for each request."""
+
+
+def client_of(context: Context[None, Any]) -> str | None:
+    """Return the address that a request comes from, or None where it does not come from the network.
+
+    No header is asked, nor a session: a client could send another one each time.
+    """
+    request: object = context.request_context.request
+    if not isinstance(request, HTTPConnection):
+        return None
+    return "http" if request.client is None else client_at(request.client.host)
+
+
+def client_at(host: str) -> str:
+    """Return the name of the client at an address; all addresses of an IPv6 network of 64 bits are one client."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host
+    if not isinstance(address, IPv6Address):
+        return str(address)
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(ip_network((int(address), _HOME_BITS), strict=False))
+
 
 RESOURCE_TOKENS: Final = 4_000
 
@@ -83,6 +113,7 @@ class MemoryTools:
 
         One that is not in the graph is refused, or with allow_unverified marked.
         """
+        await load("kg_server.memory.answer", "kg_server.memory.checking", "kg_server.memory.sqlite_store")
         from kg_server.memory.answer import append_answer, most_shown, shown_refusals
         from kg_server.memory.checking import check
 
@@ -109,6 +140,7 @@ class MemoryTools:
 
     async def read(self, memory: Handle, cursor: Cursor | None = None) -> Annotated[CallToolResult, MemoryResult]:
         """Show the paths of a memory."""
+        await load("kg_server.memory.answer")
         from kg_server.memory.answer import read_answer
 
         handle = memory.strip()
@@ -120,6 +152,7 @@ class MemoryTools:
 
     async def resource(self, memory: str) -> str:
         """What a memory holds: its first paths."""
+        await load("kg_server.memory.answer")
         from kg_server.memory.answer import read_answer
 
         try:

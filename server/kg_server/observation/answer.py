@@ -1,4 +1,4 @@
-"""observe: the triples around entities that are most like a question."""
+"""observe: the facts most like a question around its entities, as an answer."""
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -7,26 +7,157 @@ from typing import Final
 
 import anyio
 
-from kg_adapters.errors import InvalidRequest, ModelBusy, ModelUnavailable
+from kg_adapters.errors import InvalidRequest, KGError, ModelBusy, ModelUnavailable, UnknownEntity
+from kg_adapters.models import Description
 from kg_adapters.profile import unknown_profile
 from kg_adapters.protocol import KGAdapter, known_profile
-from kg_adapters.terms import BlankNode, Literal, Node, Term
+from kg_adapters.terms import BlankNode, Fact, Literal, Node, Term
 from kg_server.budget import affordable, token_count
+from kg_server.concurrency import off_loop
 from kg_server.intermediates import CLOSED, said_of_held
-from kg_server.inverses import InverseOf
+from kg_server.inverses import InverseOf, no_inverse, one_way
 from kg_server.meaning import Meaning
 from kg_server.names import MAX_LABEL, Names
-from kg_server.observation.choosing import written_out
-from kg_server.observation.groups import Group
-from kg_server.observation.lacking import Known, Lacking, lacking
-from kg_server.observation.lines import also, counted, lines_of
+from kg_server.observation.groups import Group, Key
+from kg_server.observation.lines import Known, Lacking, also, counted, lacking, lines_of
 from kg_server.observation.reach import Observation, Reach, Seed
-from kg_server.observation.result import ObserveResult
 from kg_server.observation.scoring import AWAY, BUSY, Scorer, SpellingScorer
 from kg_server.observation.search import OnHop, search
-from kg_server.observation.seeds import seeds_of
+from kg_server.observation.tool import ObserveResult
 from kg_server.observation.wording import inquiry, spoken
+from kg_server.resolve import entity_of, unknown_entity
 from kg_server.results import Answer, Status, fitted
+
+EXPLAINED: Final = 3
+"""For how many unknown ids the error says what may have been meant; the others it names."""
+
+
+async def seeds_of(graph: KGAdapter, ids: Sequence[str]) -> dict[Node, Description]:
+    """Return the entities that ids stand for, each once, with what they are.
+
+    Raises:
+        InvalidRequest: Some ids are none, or of no entity of this graph: all of them are named.
+        UnknownEntity: The graph does not mention one of them.
+    """
+    refused: dict[str, KGError] = {}
+    nodes: dict[str, Node] = {}
+    for text in dict.fromkeys(ids):
+        try:
+            nodes[text] = await entity_of(graph, text)
+        except (InvalidRequest, UnknownEntity) as error:
+            refused[text] = error
+    described = await graph.describe(list(nodes.values()))
+    unknown = [text for text, node in nodes.items() if node not in described]
+    for text in unknown[:EXPLAINED]:
+        refused[text] = await unknown_entity(graph, nodes[text], text)
+    if refused:
+        raise _refusal(refused, unknown[EXPLAINED:])
+    return {node: described[node] for node in nodes.values()}
+
+
+def _refusal(explained: dict[str, KGError], others: Sequence[str]) -> KGError:
+    first, *more = explained.values()
+    if not more and not others:
+        return first
+    parts = [str(error) for error in explained.values()]
+    if others:
+        parts.append(f"Nor has it {', '.join(repr(text) for text in others)}.")
+    return InvalidRequest(f"{len(explained) + len(others)} of the entities cannot be looked around. {' '.join(parts)}")
+
+
+SHARE: Final = 0.6
+"""From what part of the best score on groups count as like the question: further down scores are flat."""
+FAR_GROUPS: Final = 10
+"""How many groups that are no seed's are written out at most."""
+NAMED: Final = (10, 4, 2)
+"""How many far ends of a seed's group are named: of the first lines, of others like the question, and of all others."""
+NAMED_AWAY: Final = (4, 2)
+"""How many of other groups: of the first lines, and of all others."""
+FIRST: Final = 3
+
+
+def written_out(found: Sequence[Group], inverse_of: InverseOf = no_inverse) -> list[Group]:
+    """Return the groups to write out, with the far ends to name, each fact once.
+
+    All groups of the seeds are among them; of the others those that are like the question, and what led to them, which
+    comes before them.
+
+    Args:
+        found: All groups, the best first.
+        inverse_of: Gives the relation that says the same backwards, or None.
+    """
+    groups = _once(found, inverse_of)
+    if not groups:
+        return []
+    least = groups[0].score * SHARE
+    away = [group for group in groups if group.hop > 1 and group.score >= least][:FAR_GROUPS]
+    leading = _leading(groups)
+    rank = {group.key: group.score for group in groups if group.hop == 1}
+    for group in sorted(away, key=lambda each: -each.hop):
+        below: Group | None = group
+        score = group.score
+        while below is not None:
+            rank[below.key] = score = max(score, rank.get(below.key, below.score))
+            below = leading.get(below.near) if below.hop > 1 else None
+    ordered = sorted((group for group in groups if group.key in rank), key=lambda each: (-rank[each.key], each.hop))
+    return _named(ordered, least, inverse_of)
+
+
+def _once(groups: Sequence[Group], inverse_of: InverseOf) -> list[Group]:
+    """Return groups of which none repeats over the inverse relation what one before it says of the same entity.
+
+    Args:
+        groups: The groups, the best first.
+        inverse_of: Gives the relation that says the same backwards, or None.
+    """
+    kept: dict[Key, Group] = {}
+    for group in groups:
+        inverse = inverse_of(group.relation)
+        other = None if inverse is None else kept.get((group.near, inverse, not group.inverse))
+        if other is None:
+            kept[group.key] = group
+            continue
+        more = tuple(far for far in group.far if far not in other.far)
+        # Of large groups only the best far ends are known: those of one may all be among the others of the other.
+        seen_whole = other.count == len(other.far)
+        if more and (seen_whole or len(more) == len(group.far) or group.count > other.count):
+            kept[group.key] = replace(group, far=more, count=group.count - len(group.far) + len(more))
+    return list(kept.values())
+
+
+def _leading(groups: Iterable[Group]) -> dict[Node, Group]:
+    """Return for each far end the group that led there first."""
+    leading: dict[Node, Group] = {}
+    for group in sorted(groups, key=lambda each: each.hop):
+        for far in group.far:
+            if not isinstance(far, Literal):
+                leading.setdefault(far, group)
+    return leading
+
+
+def _named(ordered: Sequence[Group], least: float, inverse_of: InverseOf) -> list[Group]:
+    """Return groups with the far ends to name: first those that lead on, and none whose facts all stand already."""
+    nears = {group.near for group in ordered}
+    said: set[Fact] = set()
+    named: list[Group] = []
+    for group in ordered:
+        most = _most(group, len(named) < FIRST, group.score >= least)
+        on = [far for far in group.far if far in nears]
+        far = tuple(dict.fromkeys((*on, *group.far)))[: max(most, len(on))]
+        short = replace(group, far=far)
+        facts = {one_way(fact, inverse_of) for fact in short.facts()}
+        if group.count > len(far) or not facts <= said:
+            named.append(short)
+            said |= facts
+    return named
+
+
+def _most(group: Group, first: bool, alike: bool) -> int:
+    """Return how many far ends of a group are named, if no more of them lead on."""
+    if group.hop > 1:
+        return NAMED_AWAY[0 if first else 1]
+    return NAMED[0 if first else 1 if alike else 2]
+
 
 _log = logging.getLogger(__name__)
 
@@ -58,25 +189,25 @@ class _Report:
 
     def _answer(self, shown: int, most: int) -> Answer:
         written, left = self.groups[:shown], [group for group in self.groups[shown:] if group.hop == 1][:most]
-        ends = dict.fromkeys(
-            term for group in written for term in (group.near, *group.far) if not isinstance(term, Literal)
-        )
+        ends = [term for group in written for term in (group.near, *group.far) if not isinstance(term, Literal)]
+        held = dict.fromkeys(fact for end in ends for fact in self.seen.held.get(end, ()))
+        ends += (end for fact in held for end in (fact.head, fact.tail) if not isinstance(end, Literal))
+        relations = (*(group.relation for group in (*written, *left)), *(fact.relation for fact in held))
         result = ObserveResult(
             status=self._status(shown),
             summary=self._summary(shown),
             groups=[*self.rows[:shown], *(_counted_row(each, self.names) for each in left)],
             labels=self.names.entity_labels(dict.fromkeys((*ends, *(group.near for group in left)))),
-            relations=self.names.relation_labels(dict.fromkeys(group.relation for group in (*written, *left))),
+            relations=self.names.relation_labels(dict.fromkeys(relations)),
             found=len(self.seen.found),
-            held=self._held(ends),
+            held=self._held(held),
             sampled=[self.names.entity_id(hub) for hub in self.seen.sampled[:LISTED_HUBS]],
             scorer=self.scorer,
         )
         return Answer(result, (*self.lines[:shown], *also(left, self.names)))
 
-    def _held(self, ends: Iterable[Node]) -> list[list[str]] | None:
+    def _held(self, facts: Iterable[Fact]) -> list[list[str]] | None:
         """Return what nodes without a name hold, as rows of head, relation and tail."""
-        facts = dict.fromkeys(fact for end in ends for fact in self.seen.held.get(end, ()))
         rows = [
             [self.names.entity_id(fact.head), self.names.relation_id(fact.relation), _end(fact.tail, self.names)]
             for fact in facts
@@ -95,7 +226,7 @@ class _Report:
         return " ".join(parts)
 
     def _extent(self, shown: int) -> str:
-        named = ", ".join(self.names.entity(seed) for seed in self.seeds[:SHOWN_SEEDS])
+        named = ", ".join(self.names.entity(seed, ",") for seed in self.seeds[:SHOWN_SEEDS])
         others = f" and {len(self.seeds) - SHOWN_SEEDS} others" if len(self.seeds) > SHOWN_SEEDS else ""
         if not self.seen.found and not self.seen.stopped:
             return f"{named}{others}: known, but nothing is stated about it."
@@ -117,7 +248,7 @@ class _Report:
         # Of what lies further away, the lines say `200+`.
         sampled = [seed for seed in self.seeds if seed in self.seen.sampled]
         if sampled:
-            hubs = ", ".join(self.names.entity(hub) for hub in sampled[:SHOWN_HUBS])
+            hubs = ", ".join(self.names.entity(hub, ",") for hub in sampled[:SHOWN_HUBS])
             more = len(sampled) - SHOWN_HUBS
             others = f" and {more} others" if more > 0 else ""
             yield f"Only sampled, relation by relation: {hubs}{others}; GetNeighbor lists all."
@@ -178,12 +309,15 @@ async def observation(
         missing = await lacking(meaning, known, asked)
     room = max_tokens if missing is None else max(max_tokens // 2, max_tokens - 3 * token_count(missing.said))
     # A small budget shortens labels, so that a fact fits into it.
-    names = with_notes(Names(graph.prefixes, labels, min(MAX_LABEL, room // 8)), seen)
-    groups = written_out(seen.groups, profile.inverse_of, cut=not reach.to_the_letter)
-    lines = affordable(lines_of(groups, names), room)
-    rows = [_row(group, names) for group in groups[: len(lines)]]
-    report = _Report(tuple(described), reach, seen, groups, rows, lines, names, ranked_by)
-    answer = report.answer(room)
+
+    def written() -> Answer:
+        names = with_notes(Names(graph.prefixes, labels, min(MAX_LABEL, room // 8)), seen)
+        groups = seen.groups if reach.to_the_letter else written_out(seen.groups, profile.inverse_of)
+        lines = affordable(lines_of(groups, names), room)
+        rows = [_row(group, names) for group in groups[: len(lines)]]
+        return _Report(tuple(described), reach, seen, groups, rows, lines, names, ranked_by).answer(room)
+
+    answer = await off_loop(written, len(seen.found))
     if missing is None:
         return answer
     told = {"summary": f"{answer.result.summary}{missing.said}", "knowledge": missing.knowledge}
@@ -205,7 +339,8 @@ def with_notes(names: Names, seen: Observation) -> Names:
         left_out = near if len(near) == 1 else ()
         told = [fact for fact in facts if fact.head not in left_out and fact.tail not in left_out]
         notes[node] = "; ".join(said_of_held(node, fact, names) for fact in told)
-    return replace(names, notes={node: note for node, note in notes.items() if note})
+    shown = [term for term in leading if not isinstance(term, Literal)]
+    return replace(names, notes={node: note for node, note in notes.items() if note}, terms=shown)
 
 
 async def _searched(

@@ -121,7 +121,8 @@ def merged(groups: Iterable[Group]) -> tuple[Group, ...]:
         other = best.setdefault(group.key, group)
         if other is not group:
             better, hop = max(other, group, key=lambda each: each.score), min(other.hop, group.hop)
-            best[group.key] = replace(better, hop=hop)
+            far = tuple(dict.fromkeys((*better.far, *other.far, *group.far)))
+            best[group.key] = replace(better, hop=hop, far=far)
     return tuple(sorted(best.values(), key=_rank))
 
 

@@ -8,14 +8,28 @@ from mcp.types import CallToolResult
 from pydantic import Field
 
 from kg_adapters.protocol import KGAdapter
+from kg_server.concurrency import load
 from kg_server.mcp_server import SextantServer, reading
 from kg_server.meaning import Meaning
-from kg_server.observation.result import ObserveResult
+from kg_server.results import Result
 from kg_server.settings import Settings
 from kg_server.tools import EntityId, Hops, Text, Tokens
 
 if TYPE_CHECKING:
     from kg_server.observation.scoring import Scorer
+
+
+class ObserveResult(Result):
+    """What lies around entities, by relation and direction, best first; what is only counted ends with the count."""
+
+    groups: list[list[str]] = Field(description="[entity, relation, out/in, count, score, hop, far ends]")
+    labels: dict[str, str]
+    relations: dict[str, str]
+    held: list[list[str]] | None = Field(default=None, description="what nodes without a name hold")
+    found: int
+    sampled: list[str]
+    scorer: str
+
 
 # What is left is for seeds and the answer.
 _SEARCHING_SHARE: Final = 0.9
@@ -61,6 +75,7 @@ class ObserveTool:
 
         Every relation of the entities is named. Each hop keeps `top_n` triples and goes on from the best `top_percent`.
         """
+        await load("kg_server.entity_arguments", "kg_server.observation.answer")
         from kg_server.entity_arguments import read_entities
         from kg_server.observation.answer import observation
         from kg_server.observation.reach import Reach

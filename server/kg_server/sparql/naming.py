@@ -202,8 +202,10 @@ async def _ambiguous(graph: KGAdapter, meant: Meant) -> KGError:
 
 def shown_all(meant: Meant, names: Names) -> str:
     """Return how many things a name stands for, and the first of them."""
-    show = names.relation if meant.sort == "relation" else names.entity
-    if all(fold(names.labels.get(each, "")) == fold(meant.text) for each in meant.iris):
-        show = names.relation_id if meant.sort == "relation" else names.entity_id
+    alike = all(fold(names.labels.get(each, "")) == fold(meant.text) for each in meant.iris)
+    if meant.sort == "relation":
+        shown = [names.relation_id(each) if alike else names.relation(each, ";") for each in meant.iris[:SHOWN]]
+    else:
+        shown = [names.entity_id(each) if alike else names.entity(each, ";") for each in meant.iris[:SHOWN]]
     more = f"; and {len(meant.iris) - SHOWN} more" if len(meant.iris) > SHOWN else ""
-    return f"{len(meant.iris)} things here: {'; '.join(map(show, meant.iris[:SHOWN]))}{more}"
+    return f"{len(meant.iris)} things here: {'; '.join(shown)}{more}"

@@ -1,18 +1,152 @@
-"""The card of an entity: its values, and its relations with their counts and a few neighbours each."""
+"""Entity cards: what tells an entity from others, and from its namesakes."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final, TypeAlias
 
-from kg_adapters.models import Count, EdgeDirection
+from kg_adapters.models import Count, Description, EdgeDirection
+from kg_adapters.profile import kind_of
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import NeighborRequest
-from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term
+from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term, Triple
+from kg_boundary.shown import set_apart, shown_within
 from kg_server.budget import fitting, token_count
-from kg_server.intermediates import Opened, with_intermediates
+from kg_server.intermediates import Opened, ends_of, with_intermediates
 from kg_server.inverses import both_ways
-from kg_server.names import Names, names_of, terms_of
+from kg_server.names import MAX_LABEL, Names, names_of, terms_of
+
+MAX_NAMESAKES: Final = 20
+"""How many namesakes are looked at, in one batch."""
+
+_PER_RELATION: Final = 2
+_PER_ENTITY: Final = 60
+_LONGEST_VALUE: Final = 60
+
+_Facts: TypeAlias = Mapping[Iri, Mapping[Node, tuple[Term, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """One fact of an entity that its namesakes do not share."""
+
+    relation: Iri
+    value: Term
+
+    @property
+    def terms(self) -> tuple[Node, ...]:
+        """What is shown with its label."""
+        return (self.relation,) if isinstance(self.value, Literal) else (self.relation, self.value)
+
+
+async def telling_facts(graph: KGAdapter, groups: Collection[Sequence[Node]]) -> dict[Node, Telling]:
+    """Return for groups of namesakes a fact of each that tells it from the others, where there is one.
+
+    Of all relations the one counts in which most namesakes have something of their own.
+    """
+    wanted = list(dict.fromkeys(node for group in groups if len(group) > 1 for node in group))[:MAX_NAMESAKES]
+    if not wanted:
+        return {}
+    facts = await _facts(graph, wanted)
+    found: dict[Node, Telling] = {}
+    for group in groups:
+        best = max(facts, key=lambda relation: _difference(facts[relation], group), default=None)
+        if len(group) > 1 and best is not None and _difference(facts[best], group)[0] > 1:
+            found.update({node: Telling(best, facts[best][node][0]) for node in group if node in facts[best]})
+    return found
+
+
+async def _facts(graph: KGAdapter, nodes: Sequence[Node]) -> _Facts:
+    """Return some of what entities have over each relation, and of their values; not names, descriptions and types."""
+    skipped = graph.vocabulary.unwalked
+    found: defaultdict[Iri, defaultdict[Node, list[Term]]] = defaultdict(lambda: defaultdict(list))
+    around = NeighborRequest(
+        tuple(nodes), direction="out", limit=_PER_ENTITY, limit_per_relation=_PER_RELATION, values=True
+    )
+    for page in (await graph.neighbors(around)).values():
+        for fact in page.facts:
+            if isinstance(fact, Triple) or len(fact.tail.value) <= _LONGEST_VALUE:
+                found[fact.relation][fact.head].append(fact.tail)
+    return {
+        relation: {node: tuple(terms) for node, terms in of.items()}
+        for relation, of in found.items()
+        if relation not in skipped
+    }
+
+
+def _difference(facts: Mapping[Node, tuple[Term, ...]], group: Sequence[Node]) -> tuple[int, int, bool, int]:
+    """Return how well a relation tells namesakes apart.
+
+    By distinct facts, how many have one, whether it is a date, as that of a birth, and how few they have.
+    """
+    have = [facts[node] for node in group if node in facts]
+    dated = all(isinstance(each, Literal) and kind_of(each.datatype) == "date" for each in chain.from_iterable(have))
+    # Having something where others have nothing is a difference as well.
+    return len(set(have)) + (len(have) < len(group)), len(have), dated, -sum(map(len, have))
+
+
+MAX_TYPES: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Portraits:
+    """What is known of some entities, asked for in batches."""
+
+    descriptions: Mapping[Node, Description]
+    facts: Mapping[Node, Telling]
+    names: Names
+
+    def of(self, node: Node, marks: str | None = None) -> Iterator[str]:
+        """Yield the entity with its label and id, and what there is to say of it; `marks` are those of a list."""
+        yield self.names.entity(node, marks)
+        # Only the fact that tells namesakes apart has a colon.
+        described = set_apart(self.description(node), marks or ":")
+        yield from filter(None, (described, self.kinds(node), self.fact(node)))
+
+    def description(self, node: Node) -> str:
+        """Return an entity's description on one line, or nothing."""
+        described = self.descriptions.get(node)
+        return shown_within((described.description if described is not None else None) or "", MAX_LABEL)
+
+    def types(self, node: Node) -> str:
+        """Return the first of its types, with their ids."""
+        return ", ".join(self.names.entity(each, ",") for each in self._types(node))
+
+    def kinds(self, node: Node) -> str:
+        """Return the labels of the first of its types, which serve as ids."""
+        return ", ".join(self.names.alone(each, ",:") for each in self._types(node))
+
+    def _types(self, node: Node) -> Sequence[Node]:
+        described = self.descriptions.get(node)
+        return () if described is None else described.types[:MAX_TYPES]
+
+    def fact(self, node: Node) -> str:
+        """Return what its namesakes do not share with it, or nothing."""
+        fact = self.facts.get(node)
+        if fact is None:
+            return ""
+        value = self.names.term(fact.value, MAX_LABEL, relation=fact.relation)
+        return f"{self.names.relation(fact.relation, ':')}: {value}"
+
+
+async def portraits_of(
+    graph: KGAdapter, nodes: Collection[Node], namesakes: Collection[Sequence[Node]], others: Collection[Node] = ()
+) -> Portraits:
+    """Return what tells entities apart.
+
+    Args:
+        graph: Where they are.
+        nodes: The entities.
+        namesakes: Groups of them that have one name.
+        others: What else is shown with its label.
+    """
+    descriptions = await graph.describe(nodes)
+    facts = await telling_facts(graph, namesakes)
+    types = chain.from_iterable(described.types[:MAX_TYPES] for described in descriptions.values())
+    told = chain.from_iterable(fact.terms for fact in facts.values())
+    return Portraits(descriptions, facts, await names_of(graph, (*nodes, *types, *told, *others)))
+
 
 CARD_TOKENS: Final = 220
 OTHERS_TOKENS: Final = 60
@@ -20,7 +154,7 @@ OTHERS_TOKENS: Final = 60
 SHOWN: Final = 3
 """How many neighbours a relation is shown with."""
 _MOST_FACTS: Final = 160
-_LONGEST_VALUE: Final = 80
+_LONGEST_VALUE_IN_FULL: Final = 80
 
 _Group: TypeAlias = tuple[EdgeDirection, Iri]
 _Groups: TypeAlias = Mapping[_Group, Sequence[Fact]]
@@ -34,15 +168,17 @@ class Card:
     Args:
         lines: A line for each relation that fits, and one that counts the others.
         rows: The relations that have a line: direction, id, count, and the ids and values shown.
-        labels: The labels of the entities and relations in `rows`, by short id.
+        held: What nodes without a name in `rows` hold, as rows of head, relation and tail.
+        labels: The labels of the entities and relations in all these, by short id.
     """
 
     lines: tuple[str, ...]
     rows: list[list[str]]
+    held: list[list[str]]
     labels: dict[str, str]
 
 
-NO_CARD: Final = Card((), [], {})
+NO_CARD: Final = Card((), [], [], {})
 
 
 async def entity_card(graph: KGAdapter, node: Node) -> Card:
@@ -126,17 +262,21 @@ def _card(node: Node, groups: _Groups, sizes: _Sizes, opened: Opened) -> Card:
                 break
     left = {group: size for group, size in sizes.items() if group not in lines}
     terms = [term for _, far in lines.values() for term in far if not isinstance(term, Literal)]
+    held = opened.held(terms, [fact for facts in groups.values() for fact in facts])
+    relations = (*(relation for _, relation in lines), *(fact.relation for fact in held))
     return Card(
         (*(line for line, _ in lines.values()), *([_others(left, names)] if left else ())),
         [_row(group, far, _shown(sizes[group]), names) for group, (_, far) in lines.items()],
-        names.entity_labels(terms) | names.relation_labels(relation for _, relation in lines),
+        [names.row(fact) for fact in held],
+        names.entity_labels(dict.fromkeys((*terms, *ends_of(held)))) | names.relation_labels(dict.fromkeys(relations)),
     )
 
 
 def _line(group: _Group, far: Sequence[Term], size: str, names: Names) -> str:
     """Return `occupation (P106) | 15: writer (Q36180), actor (Q33999), …`; with `-` before it what leads to it."""
     direction, relation = group
-    shown = ", ".join(names.term(term, _LONGEST_VALUE, relation=relation) for term in far)
+    marks = "" if size == "1" else ","
+    shown = ", ".join(names.term(term, _LONGEST_VALUE_IN_FULL, relation=relation, marks=marks) for term in far)
     listed = shown if size == "1" else f"{size}: {shown}{'' if size == str(len(far)) else ', …'}"
     return f"{'-' if direction == 'in' else ''}{names.relation(relation)} | {listed}"
 
@@ -151,7 +291,7 @@ def _row(group: _Group, far: Sequence[Term], size: str, names: Names) -> list[st
 def _others(left: _Sizes, names: Names) -> str:
     """Return the relations that have no line of their own, with their counts, as far as they fit."""
     parts = [
-        f"{'-' if direction == 'in' else ''}{names.shown_label(relation)} {_shown(size)}"
+        f"{'-' if direction == 'in' else ''}{names.alone(relation, ';', 'relation')} {_shown(size)}"
         for (direction, relation), size in left.items()
     ]
     fits = max(1, fitting(parts, OTHERS_TOKENS))
