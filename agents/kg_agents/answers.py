@@ -1,22 +1,28 @@
-"""What an agent answers: each answer with where it comes from, and what yields it."""
+"""The answer of an agent, what it rests on, and lists of which only a part was seen."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
-from kg_agents.graph_values import Labels, Triple
+from kg_agents.graph_values import Labels, Shown, Triple, plain_value
 from kg_agents.llm import Usage
+from kg_agents.matching import is_name, words_of
+from kg_boundary.shown import in_quotes
 
 Source: TypeAlias = Literal["graph", "computed", "model"]
 """A fact of the graph states it; it is worked out from such facts; or the model says so by itself."""
 
 Status: TypeAlias = Literal["answered", "partly", "not_in_graph", "unknown_entity", "stopped", "no_model"]
-"""What came of a question; `partly`: of several answers some are missing, or nobody confirmed them."""
+"""What came of a question; `partly`: some answer is missing, or nothing that was shown states it."""
 
 ClosedBook: TypeAlias = Literal["never", "apart", "allowed"]
 """What becomes of what a model says by itself: it is left out, stands apart, or counts as an answer."""
 
-NOT_STATED: Final = "The facts that were found do not state it."
+BY_MODEL: Final = "concluded by the model from these facts"
+BY_JUDGE: Final = f"{BY_MODEL}, and confirmed by its judge"
+"""The last step of an answer that no fact states."""
+
+NOT_STATED: Final = "Nothing that was shown states"
 
 _FRUITLESS: Final[Mapping[str, Status]] = {
     "answered": "not_in_graph",
@@ -47,12 +53,19 @@ class Answer:
         source: Where it comes from.
         facts: The triples and values that yield it, by id.
         computed: How it was worked out from them, step by step, as `expression = result`.
+        entities: The ids of the entities that the text names, where it names any.
     """
 
     text: str
     source: Source
     facts: tuple[Triple, ...] = ()
     computed: tuple[str, ...] = ()
+    entities: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def is_unconfirmed(self) -> bool:
+        """Whether it is a name that no fact states and no judge confirmed: what follows from facts is no new name."""
+        return is_name(self.text) and any(each.endswith(BY_MODEL) for each in self.computed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,17 +134,15 @@ def outcome_of(
     added = (Answer(text, "model") for text in own if closed_book == "allowed")
     each_once = tuple({each.text: each for each in (*added, *answers)}.values())
     counted = tuple(each for each in each_once if each.source != "model" or closed_book == "allowed")
-    apart = (*(each.text for each in each_once if each.source == "model"), *own) if closed_book == "apart" else ()
-    beside = tuple(dict.fromkeys(text for text in apart if text not in {each.text for each in counted}))
-    if not counted:
-        status = _status_without_answer(stop_reason)
-        return Outcome((), beside, status, reason or (NOT_STATED if status == "not_in_graph" else ""))
-    whole = stop_reason == "answered" and len(counted) == len(each_once)
-    return Outcome(counted, beside, "answered" if whole else "partly", reason or ("" if whole else NOT_STATED))
-
-
-def _status_without_answer(stop_reason: str) -> Status:
-    return _FRUITLESS.get(stop_reason, "stopped")
+    unstated = tuple(each.text for each in each_once if each not in counted)
+    texts = {each.text for each in counted}
+    beside = tuple(dict.fromkeys(text for text in (*unstated, *own) if closed_book == "apart" and text not in texts))
+    unconfirmed = (*unstated, *(each.text for each in counted if each.is_unconfirmed))
+    missing = f"{NOT_STATED} {', '.join(map(in_quotes, unconfirmed))}." if unconfirmed else ""
+    if not counted and not (unstated and stop_reason == "answered"):
+        return Outcome((), beside, _FRUITLESS.get(stop_reason, "stopped"), reason)
+    whole = stop_reason == "answered" and not unconfirmed
+    return Outcome(counted, beside, "answered" if whole else "partly", reason or missing)
 
 
 def without(answer: AgentAnswer, refuted: frozenset[Triple], closed_book: ClosedBook) -> AgentAnswer:
@@ -149,3 +160,68 @@ def without(answer: AgentAnswer, refuted: frozenset[Triple], closed_book: Closed
     return replace(
         answer, answers=found.answers, model_answer=found.model_answer, status=found.status, explanation=found.reason
     )
+
+
+CUT: Final = "cut"
+"""Why a run ended whose answer is a part of a list, in a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartSeen:
+    """The part of a list that was seen.
+
+    Args:
+        members: Its members that were seen, by id or as values.
+        total: How many members it has; 0 where nobody says.
+        facts: The facts that state these, where an answer names each fact that it rests on.
+    """
+
+    members: frozenset[str]
+    total: int = 0
+    facts: frozenset[Triple] = frozenset()
+
+    def __str__(self) -> str:
+        of = f"of {self.total:,}" if self.total else "and not all"
+        return f"The list that the answer is taken from is not whole: {len(self.members):,} {of} were seen."
+
+
+def part_answered(answers: Sequence[Answer], parts: Iterable[PartSeen], labels: Labels) -> PartSeen | None:
+    """Return the part of a list that answers are, number, or rest on as a whole; None where they do not.
+
+    Args:
+        answers: The answers of a run.
+        parts: The lists of which a part was seen, and no more.
+        labels: What ids are called.
+    """
+    texts = {words_of(each.text) for each in answers}
+    counts = {each.text.strip(" .").replace(",", "") for each in answers if _is_by_model(each)}
+    for part in parts:
+        names = {words_of(labels.nodes.get(each, plain_value(each))) for each in part.members}
+        alone = names <= texts and len(texts) < (part.total or len(names) + 1)
+        rests = part.facts and any(part.facts <= frozenset(each.facts) for each in answers)
+        if len(part.members) > 1 and (alone or rests or str(len(part.members)) in counts):
+            return part
+    return None
+
+
+def whole(pages: Sequence[Shown]) -> bool:
+    """Return whether lists leave nothing out: each is whole, or goes on in another of them."""
+    begun = {each.page for each in pages}
+    return all(each.whole or (each.next_page and each.next_page in begun) for each in pages) and (
+        not begun or "" in begun
+    )
+
+
+def parts_in(readings: Sequence[Shown]) -> Iterator[PartSeen]:
+    """Yield the lists of which results show a part, pages that go on one behind the other taken together."""
+    following = {each.page: each for each in readings if each.page}
+    for first in (each for each in readings if not each.page):
+        pages = [first]
+        while (page := following.get(pages[-1].next_page)) is not None and page not in pages:
+            pages.append(page)
+        if not whole(pages):
+            yield PartSeen(frozenset(end for page in pages for end in page.listed), first.total)
+
+
+def _is_by_model(answer: Answer) -> bool:
+    return any(BY_MODEL in each for each in answer.computed)

@@ -6,8 +6,8 @@ from typing import Final
 
 from kg_agents.answers import AgentAnswer, ClosedBook, without
 from kg_agents.graph_values import Triple, plain_value
-from kg_agents.grounding import is_name_of
 from kg_agents.knowledge import KnowledgeGraph
+from kg_agents.matching import states_value
 from kg_agents.tool_calls import ToolError, ToolRefusal
 
 AT_ONCE: Final = 15
@@ -113,7 +113,8 @@ async def _not_found(doubtful: Mapping[Triple, _Doubt], graph: KnowledgeGraph) -
 
 def _is_same(fact: Triple, taken: Triple) -> bool:
     """Say whether two facts are the same, however their values are written."""
-    return fact[:2] == taken[:2] and is_name_of(plain_value(fact[2]), taken[2], None)
+    one, other = plain_value(fact[2]), plain_value(taken[2])
+    return fact[:2] == taken[:2] and (one == other or states_value(other, one))
 
 
 def _plain(fact: Triple) -> Triple:

@@ -1,19 +1,30 @@
-"""Talking to models within limits: prompts that fit, and replies that are read, or sent back once with the reason."""
+"""What an agent asks a model: within limits, again where a reply cannot be read."""
 
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Literal, Self, TypeAlias, TypeVar
+from typing import Final, Literal, Protocol, Self, TypeAlias, TypeVar
 
 import anyio
+from pydantic import BaseModel
 
-from kg_agents.chat_requests import estimated_tokens
-from kg_agents.llm import Completion, Llm, LlmError, LlmRequest, Message, PromptTooLong, ToolsUnsupported, Usage
-from kg_agents.texts import clipped, tokens_in, whole_characters, without_thinking
+from kg_agents.llm import (
+    Completion,
+    Llm,
+    LlmError,
+    LlmRequest,
+    Message,
+    PromptTooLong,
+    ToolsUnsupported,
+    Usage,
+    estimated_tokens,
+)
+from kg_agents.texts import clipped, schema_of, tokens_in, whole_characters, without_thinking
 from kg_prompts import render
 from kg_prompts.oda import RetryPrompt
+from kg_prompts.system import SystemPrompt
 
 T = TypeVar("T")
 
@@ -83,12 +94,12 @@ class Limits:
 
     Args:
         tokens: The most tokens, of prompts and replies together.
-        seconds: The most time.
+        seconds: The most time; None for any.
         prompt_tokens: About how long one prompt may be.
     """
 
     tokens: int = 300_000
-    seconds: float = 300.0
+    seconds: float | None = 300.0
     prompt_tokens: int = 12_000
 
 
@@ -254,6 +265,8 @@ class Dialogue:
         Raises:
             RunEnded: The time is over, before or while it is waited for.
         """
+        if self._limits.seconds is None:
+            return await call()
         left_s = self._limits.seconds - self.seconds
         too_late = RunEnded("seconds", f"The limit of {self._limits.seconds:g} seconds is reached.")
         if left_s <= 0:
@@ -285,3 +298,69 @@ class Dialogue:
 def _said(completion: Completion) -> str:
     """Return what a model says, without what it thinks aloud."""
     return whole_characters(without_thinking(completion.text)[:MAX_REPLY])
+
+
+class Sampling(Protocol):
+    """The parameters of an agent that say how a model is asked."""
+
+    @property
+    def temperature(self) -> float:
+        """How freely the model chooses its words."""
+        ...
+
+    @property
+    def reply_tokens(self) -> int:
+        """How long a reply may be."""
+        ...
+
+    @property
+    def structured(self) -> bool:
+        """Whether replies are asked for as JSON, where the service can enforce it."""
+        ...
+
+    @property
+    def as_in_paper(self) -> bool:
+        """Whether the method is the paper's, which has no system prompt."""
+        ...
+
+    @property
+    def stop(self) -> str:
+        """A text before which replies end; none where it is empty."""
+        ...
+
+    @property
+    def model_seed(self) -> int | None:
+        """What the model's dice begin with, where its service lets that be set."""
+        ...
+
+
+def task_of(
+    chosen: Sampling,
+    purpose: str,
+    write: Writer,
+    form: type[BaseModel] | None = None,
+    *,
+    max_tokens: int | None = None,
+    top_p: float | None = None,
+) -> Task:
+    """Return what a model is asked for a purpose.
+
+    Args:
+        chosen: The parameters of the agent.
+        purpose: What for, in a word.
+        write: Writes the prompt.
+        form: What the reply fills in, where the service can have it do so.
+        max_tokens: How long this reply may be, where that is something else than usual.
+        top_p: From which share of the likeliest words the model chooses; its own value when None.
+    """
+    return Task(
+        purpose,
+        write,
+        max_tokens or chosen.reply_tokens,
+        chosen.temperature,
+        top_p,
+        system="" if chosen.as_in_paper else render(SystemPrompt()),
+        schema=schema_of(form) if form is not None and chosen.structured else None,
+        stop=chosen.stop,
+        seed=chosen.model_seed,
+    )

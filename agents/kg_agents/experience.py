@@ -76,7 +76,9 @@ async def solved_before(tools: Tools, question: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OwnQuestion:
-    """Tools that recall by the question of the run alone, so that its own record is never shown, whatever is asked.
+    """Tools that are given the question of the run as it was asked.
+
+    So its own record is never recalled, whatever is asked, and what a model is told beside it is not looked for.
 
     Args:
         tools: The tools.
@@ -92,7 +94,11 @@ class OwnQuestion:
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
         """See `Tools`."""
-        return await self.tools.call(tool, {"question": self.question} if tool == RECALL else arguments)
+        if tool == RECALL:
+            arguments = {"question": self.question}
+        elif str(arguments.get("question", "")).startswith(f"{self.question}\n"):
+            arguments = {**arguments, "question": self.question}
+        return await self.tools.call(tool, arguments)
 
 
 @dataclass(frozen=True, slots=True)

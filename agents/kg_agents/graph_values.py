@@ -15,6 +15,11 @@ def plain_value(end: str) -> str:
     return end[1 : end.rindex('"')] if end.startswith('"') and end.rindex('"') > 0 else end
 
 
+def quoted(value: str) -> str:
+    """Return a value in quotes, as a literal is written."""
+    return value if value.startswith('"') else f'"{value}"'
+
+
 @dataclass(frozen=True, slots=True)
 class Labels:
     """What ids are called."""
@@ -47,6 +52,60 @@ class Labels:
 
 
 @dataclass(frozen=True, slots=True)
+class Computed:
+    """What the graph computed.
+
+    Args:
+        expression: What was computed, as it was written.
+        result: A node by id, a number or a value.
+        facts: The triples that were read for it.
+        by: The relation by which the result was ranked, by id; empty where it was not.
+    """
+
+    expression: str
+    result: str
+    facts: tuple[Triple, ...] = ()
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What one result, or one line of a prompt, shows of the graph.
+
+    Args:
+        facts: Triples in their true direction, and values.
+        computed: What the graph computed.
+        counts: How many facts each relation has, as results tell beside what was asked for.
+        listed: What it lists: nodes by id, or values.
+        labels: The labels of ids.
+        denied: Whether the graph denies what was asked for.
+        whole: Whether nothing is left out.
+        asked: The call in short; empty where it was refused, so that nothing follows from it.
+        named: The names in the call, with the ids that they were read as.
+        page: The cursor of the call.
+        next_page: The cursor of the page after it.
+        total: How much there is, shown or not; 0 where that is unknown.
+        text: The text that the model reads.
+        ahead: Whether it was shown before the model asked for anything: what it asked for is better evidence.
+    """
+
+    facts: tuple[Triple, ...] = ()
+    computed: tuple[Computed, ...] = ()
+    counts: tuple[Computed, ...] = ()
+    listed: tuple[str, ...] = ()
+    labels: Labels = field(default_factory=Labels)
+    denied: bool = False
+    whole: bool = True
+    asked: str = ""
+    named: Mapping[str, str] = field(default_factory=dict[str, str])
+    page: str = ""
+    next_page: str = ""
+    total: int = 0
+    text: str = ""
+    ahead: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     """The facts of one entity over one relation in one direction.
 
@@ -76,11 +135,12 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """An observation subgraph: groups of facts, best first, and the text that says so."""
+    """An observation subgraph: groups of facts, best first, the text that says so, and all that it shows."""
 
     groups: tuple[Group, ...]
     labels: Labels
     text: str
+    shown: Shown = field(default_factory=Shown)
 
     @property
     def triples(self) -> tuple[Triple, ...]:
@@ -110,7 +170,7 @@ class Found:
 
     `held` is what nodes without a name hold, such as the role and the years of a career entry; `totals` says how many
     facts there are of a relation, by whether it leads to what was asked about; `whole` says whether
-    nothing is left out.
+    nothing is left out; `shown` is all that the text shows.
     """
 
     triples: tuple[Triple, ...]
@@ -120,6 +180,7 @@ class Found:
     held: tuple[Triple, ...] = ()
     totals: Mapping[tuple[str, bool], int] = field(default_factory=dict[tuple[str, bool], int])
     whole: bool = True
+    shown: Shown = field(default_factory=Shown)
 
     @property
     def facts(self) -> tuple[Triple, ...]:
@@ -154,11 +215,13 @@ class Named:
         text: The text.
         match: The verdict of the server.
         candidates: Who bears the name, or what is near it.
+        shown: The facts that tell them apart.
     """
 
     text: str
     match: str
     candidates: tuple[Candidate, ...]
+    shown: Shown = field(default_factory=Shown)
 
     @property
     def meant(self) -> tuple[Candidate, ...]:
@@ -191,29 +254,5 @@ class Remembered:
             self.labels.merged(following.labels),
             f"{self.text}\n{body}",
             following.cursor,
+            self.unverified | following.unverified,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Composed:
-    """What a compound expression gave; the rows are those of the tool `Compose`.
-
-    Args:
-        parts: What each part is.
-        results: What it gives.
-        evidence: The triples that show it.
-        labels: Of nodes.
-        relations: Labels of relations.
-        text: All that as the model reads it.
-        denied: Whether the graph denies what was asked for.
-        whole: Whether no result is left out.
-    """
-
-    parts: tuple[tuple[str, ...], ...]
-    results: tuple[tuple[str, ...], ...]
-    evidence: tuple[tuple[str, ...], ...]
-    labels: Mapping[str, str]
-    relations: Mapping[str, str]
-    text: str
-    denied: bool = False
-    whole: bool = True

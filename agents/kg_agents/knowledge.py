@@ -4,13 +4,10 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, Literal, TypeAlias
 
-from kg_agents.graph_values import Candidate, Composed, Found, Labels, Named, Observed, Remembered, Triple
-from kg_agents.sessions import Target, connect_tools
-from kg_agents.similarity import COMPARE, ComparingTools, Similarity
-from kg_agents.tool_answers import (
+from kg_agents.graph_values import Candidate, Found, Labels, Named, Observed, Remembered, Shown, Triple
+from kg_agents.readings import (
     CandidatesAnswer,
     ComparedAnswer,
-    ComposedAnswer,
     ObservedAnswer,
     PathsAnswer,
     TriplesAnswer,
@@ -18,14 +15,26 @@ from kg_agents.tool_answers import (
     group_of,
     labels_of,
     read,
+    read_shown,
     remembered_of,
+    shown_by,
     triple_of,
 )
-from kg_agents.tool_calls import OnCall, ToolCall, ToolError, ToolRefusal, Tools, ignore_call
+from kg_agents.sessions import Target, connect_tools
+from kg_agents.tool_calls import (
+    COMPARE,
+    ComparingTools,
+    OnCall,
+    Similarity,
+    ToolCall,
+    ToolError,
+    ToolRefusal,
+    Tools,
+    ignore_call,
+)
 
 __all__ = [
     "Candidate",
-    "Composed",
     "Found",
     "KnowledgeGraph",
     "Labels",
@@ -43,6 +52,9 @@ Direction: TypeAlias = Literal["out", "in", "both"]
 
 TEXTS_AT_ONCE: Final = 10
 """How many texts one call asks about."""
+
+APPENDED_AT_ONCE: Final = 15
+"""How many triples one call appends to a memory."""
 
 _NUMBER: Final = 7
 """Where a row of `Retrieve` has the number of its text."""
@@ -102,7 +114,7 @@ class KnowledgeGraph:
             max_tokens=max_tokens,
         )
         answer = read(ObservedAnswer, call)
-        return Observed(tuple(map(group_of, answer.groups)), labels_of(answer), call.text)
+        return Observed(tuple(map(group_of, answer.groups)), labels_of(answer), call.text, shown_by(call))
 
     async def neighbors(
         self,
@@ -126,7 +138,9 @@ class KnowledgeGraph:
         edges, values, held = (tuple(map(triple_of, rows)) for rows in (answer.triples, answer.values, answer.held))
         totals = {(each, False): count for each, count in answer.outgoing.items()}
         totals |= {(each, True): count for each, count in answer.incoming.items()}
-        return Found(edges, labels_of(answer), call.text, values, held, totals, answer.status != "truncated")
+        return Found(
+            edges, labels_of(answer), call.text, values, held, totals, answer.status != "truncated", shown_by(call)
+        )
 
     async def paths(
         self,
@@ -136,6 +150,7 @@ class KnowledgeGraph:
         max_hops: int = 3,
         limit: int = 10,
         question: str | None = None,
+        avoid_hubs: bool | None = None,
         max_tokens: int | None = None,
     ) -> Found:
         """Find how two entities are linked; the triples of all paths, each once, the best path first."""
@@ -146,11 +161,12 @@ class KnowledgeGraph:
             max_hops=max_hops,
             limit=limit,
             question=question,
+            avoid_hubs=avoid_hubs,
             max_tokens=max_tokens,
         )
         answer = read(PathsAnswer, call)
         triples = dict.fromkeys(triple_of(row) for path in answer.paths for row in path)
-        return Found(tuple(triples), labels_of(answer), call.text)
+        return Found(tuple(triples), labels_of(answer), call.text, shown=shown_by(call))
 
     async def retrieve(self, text: str, *, limit: int = 5) -> tuple[Candidate, ...]:
         """Find the entities that a text may name, best first."""
@@ -162,11 +178,12 @@ class KnowledgeGraph:
         found: list[Named] = []
         for first in range(0, len(texts), TEXTS_AT_ONCE):
             asked = list(dict.fromkeys(texts[first : first + TEXTS_AT_ONCE]))
-            answer = read(CandidatesAnswer, await self._call("Retrieve", text=asked, limit=limit))
+            call = await self._call("Retrieve", text=asked, limit=limit)
+            answer, shown = read(CandidatesAnswer, call), shown_by(call)
             for number, text in enumerate(asked, start=1):
                 rows = [row for row in answer.candidates if len(row) > _NUMBER and row[_NUMBER] == str(number)]
                 named = tuple(map(candidate_of, rows))
-                found.append(Named(text, answer.matches.get(text, answer.match), named))
+                found.append(Named(text, answer.matches.get(text, answer.match), named, shown))
         return tuple(found)
 
     async def likeness(self, question: str, texts: Sequence[str]) -> tuple[float, ...]:
@@ -177,26 +194,26 @@ class KnowledgeGraph:
         """
         return tuple(read(ComparedAnswer, await self._call(COMPARE, question=question, texts=list(texts))).cosines)
 
-    async def compose(self, expression: str, *, max_tokens: int | None = None) -> Composed:
-        """Work out a compound expression."""
-        call = await self._call("Compose", expression=expression, max_tokens=max_tokens)
-        answer = read(ComposedAnswer, call)
-        parts, results, evidence = (tuple(map(tuple, rows)) for rows in (answer.parts, answer.results, answer.evidence))
-        denied, whole = answer.knowledge == "denied", answer.status != "truncated"
-        return Composed(parts, results, evidence, answer.labels, answer.relations, call.text, denied, whole)
+    async def compose(self, expression: str, *, max_tokens: int | None = None) -> Shown:
+        """Evaluate a compound expression."""
+        return read_shown(await self._call("Compose", expression=expression, max_tokens=max_tokens))
 
-    async def schema(self, *, about: str | None = None, max_tokens: int | None = None) -> str:
-        """Return the definition of the graph as text, or what in it is like some words."""
-        return (await self._call("Schema", about=about, max_tokens=max_tokens)).text
+    async def schema(self, *, about: str | None = None, max_tokens: int | None = None) -> Shown:
+        """Return the definition of the graph, or what in it is like some words."""
+        return shown_by(await self._call("Schema", about=about, max_tokens=max_tokens))
 
     async def remember(
         self, memory: str | None, triples: Sequence[Triple], *, allow_unverified: bool = False
     ) -> Remembered:
-        """Append triples to a memory, or begin one."""
+        """Append triples to a memory, or begin one, in as many calls as that takes."""
+        rows = [list(each) for each in triples]
         call = await self._call(
-            "memory-append", triples=[list(each) for each in triples], memory=memory, allow_unverified=allow_unverified
+            "memory-append", triples=rows[:APPENDED_AT_ONCE], memory=memory, allow_unverified=allow_unverified
         )
-        return remembered_of(call, memory or "")
+        kept, left = remembered_of(call, memory or ""), triples[APPENDED_AT_ONCE:]
+        if not left:
+            return kept
+        return kept.joined(await self.remember(kept.memory, left, allow_unverified=allow_unverified))
 
     async def recall(self, memory: str) -> Remembered:
         """Read a memory, page by page."""

@@ -8,9 +8,12 @@ AgentError
 └── ToolError            a call of a tool came to nothing (see `kg_agents.tool_calls`)
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
+
+from kg_agents.texts import tokens_in
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
@@ -96,7 +99,6 @@ class LlmRequest:
         seed: What the dice begin with, where the service lets that be set.
         tools: The functions that the model may call.
         schema: The JSON schema that the reply keeps to, where the service can enforce one.
-        on_part: Told what the reply says so far while it is written, where the service sends it in parts.
     """
 
     messages: tuple[Message, ...]
@@ -108,7 +110,6 @@ class LlmRequest:
     seed: int | None = None
     tools: tuple[Function, ...] = ()
     schema: Mapping[str, object] | None = None
-    on_part: "Callable[[Completion], None] | None" = field(default=None, compare=False, repr=False)
 
     @property
     def prompt(self) -> str:
@@ -173,3 +174,11 @@ class Llm(Protocol):
             LlmError: It gave no reply.
         """
         ...
+
+
+def estimated_tokens(request: LlmRequest) -> int:
+    """Return about how many tokens a request has, with the functions that it offers."""
+    calls = (call.name + call.arguments for each in request.messages for call in each.calls)
+    schemas = (json.dumps(each.parameters, separators=(",", ":")) for each in request.tools)
+    told = (each.name + each.description for each in request.tools)
+    return tokens_in("".join((*(each.content for each in request.messages), *calls, *schemas, *told)))

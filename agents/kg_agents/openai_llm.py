@@ -1,26 +1,28 @@
-"""Models behind an OpenAI-compatible service: OpenAI, vLLM, Ollama, llama.cpp and others."""
+"""A language model behind any OpenAI-compatible service: requests, replies and failures."""
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 import httpx2
-from pydantic import SecretStr
+from pydantic import SecretStr, TypeAdapter, ValidationError
 
-from kg_agents.chat_replies import ChatReply, read_chat_reply
-from kg_agents.chat_requests import (
-    STREAM,
-    chat_body,
+from kg_agents.llm import (
+    Completion,
+    Function,
+    FunctionCall,
+    LlmError,
+    LlmRequest,
+    LlmUnavailable,
+    Message,
+    PromptTooLong,
+    ToolsUnsupported,
+    Usage,
     estimated_tokens,
-    refused_in,
-    refused_stream,
-    refuses_tools,
-    streams,
 )
-from kg_agents.chat_streams import EVENTS, BrokenStream, read_stream
-from kg_agents.llm import Completion, LlmError, LlmRequest, LlmUnavailable, PromptTooLong, ToolsUnsupported, Usage
 from kg_agents.texts import tokens_in, whole_characters, without_thinking
 from kg_boundary.addresses import base_url_problem, masked
 from kg_boundary.bodies import ASKED_FOR, AnswerBounds
@@ -28,6 +30,192 @@ from kg_boundary.secrets import Redactor
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI
+
+SYSTEM: Final = "system"
+"""The role that some models do not know."""
+
+OPTIONAL: Final = frozenset({"temperature", "top_p", "max_tokens", "stop", "seed", "response_format"})
+"""What a service may refuse, and is then asked without."""
+
+_NO_FORMAT: Final = re.compile(r"response_format|json_schema|structured (?:output|response)|grammar", re.IGNORECASE)
+_NO_SYSTEM: Final = re.compile(r"\bsystem\b.{0,20}\b(?:role|message|prompt|instruction)", re.IGNORECASE)
+
+_NO_TOOLS: Final = re.compile(
+    r"(?:\bnot|n't|\bno\b).{0,40}\bsupport.{0,40}\b(?:tool|function)"
+    r"|\b(?:tools?|functions?|tool_choice|calling)\b.{0,40}(?:\bnot|n't)\b.{0,20}\b(?:support|enabled)"
+    r"|tool choice requires|tools param requires",
+    re.IGNORECASE,
+)
+
+
+def chat_body(model: str, request: LlmRequest, max_tokens: int, refused: frozenset[str]) -> dict[str, object]:
+    """Return the body of a request.
+
+    Args:
+        model: The model's name.
+        request: What it is asked.
+        max_tokens: How long the reply may be, with the thoughts before it.
+        refused: What the service does not take.
+    """
+    optional = {
+        "temperature": request.temperature,
+        "top_p": request.top_p,
+        "stop": list(request.stop) or None,
+        "seed": request.seed,
+        "response_format": request.schema and _format(request.schema),
+    }
+    return {
+        "model": model,
+        "messages": [_message(each) for each in _spoken(request.messages, merged=SYSTEM in refused)],
+        "max_completion_tokens" if "max_tokens" in refused else "max_tokens": max_tokens,
+        **{name: value for name, value in optional.items() if value is not None and name not in refused},
+        **({"tools": [_tool(each) for each in request.tools]} if request.tools else {}),
+    }
+
+
+def refused_in(request: LlmRequest, named: str, reason: str) -> frozenset[str]:
+    """Return what of a request a service does not take: the parameter that it names, or what its reason speaks of.
+
+    Args:
+        request: The request.
+        named: The parameter that the refusal is about; empty where it does not say.
+        reason: Why it refused.
+    """
+    refused = OPTIONAL & {named}
+    if not refused and request.schema is not None and _NO_FORMAT.search(reason):
+        refused = frozenset({"response_format"})
+    if not refused and request.messages[0].role == SYSTEM and _NO_SYSTEM.search(reason):
+        refused = frozenset({SYSTEM})
+    return refused
+
+
+def refuses_tools(reason: str) -> bool:
+    """Say whether a service refuses because the model, or the service itself, cannot call functions."""
+    return _NO_TOOLS.search(reason) is not None
+
+
+def _spoken(messages: Sequence[Message], *, merged: bool) -> Sequence[Message]:
+    """Return messages, with what the system says in the first other one where the service knows no such role."""
+    first, *others = messages
+    if not merged or first.role != SYSTEM or not others:
+        return messages
+    return (replace(others[0], content=f"{first.content}\n\n{others[0].content}"), *others[1:])
+
+
+def _message(message: Message) -> Mapping[str, object]:
+    spoken: dict[str, object] = {"role": message.role, "content": message.content}
+    if message.call_id:
+        spoken["tool_call_id"] = message.call_id
+    if message.calls:
+        spoken["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in message.calls
+        ]
+    return spoken
+
+
+def _tool(function: Function) -> Mapping[str, object]:
+    told = {"name": function.name, "description": function.description, "parameters": function.parameters}
+    return {"type": "function", "function": told}
+
+
+def _format(schema: Mapping[str, object]) -> Mapping[str, object]:
+    return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
+
+
+MAX_CALLS: Final = 200
+"""How many calls of one reply are read."""
+
+_MAX_TOKENS: Final = 100_000_000
+_OBJECT: Final = TypeAdapter(dict[str, object])
+_LIST: Final = TypeAdapter(list[object])
+
+
+@dataclass(frozen=True, slots=True)
+class ChatReply:
+    """The first choice of an answer, and the tokens that it counts, where it does.
+
+    Args:
+        text: What the model said; empty where it said nothing.
+        finish_reason: Why it ended; `empty` where there is no choice.
+        prompt_tokens: Those of the prompt.
+        completion_tokens: Those of the reply.
+        calls: The functions that the model calls.
+    """
+
+    text: str
+    finish_reason: str
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    calls: tuple[FunctionCall, ...] = ()
+
+
+def read_chat_reply(content: bytes) -> ChatReply:
+    """Read the body of an answer.
+
+    Raises:
+        ValueError: It is not a JSON object, or says what went wrong instead of a reply.
+    """
+    try:
+        body = _OBJECT.validate_python(json.loads(content))
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    except ValidationError as error:
+        raise ValueError("it is not a JSON object") from error
+    choices = list_in(body.get("choices"))
+    if not choices and body.get("error"):
+        raise ValueError(str(object_in(body["error"]).get("message") or body["error"]))
+    usage = object_in(body.get("usage"))
+    counted = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+    if not choices:
+        return ChatReply("", "empty", *counted)
+    choice = object_in(choices[0])
+    reason = choice.get("finish_reason")
+    message = object_in(choice.get("message"))
+    calls = list_in(message.get("tool_calls")) or ([message] if message.get("function_call") else [])
+    called = tuple(_call(object_in(each), number) for number, each in enumerate(calls[:MAX_CALLS], start=1))
+    return ChatReply(text_in(message.get("content")), reason if isinstance(reason, str) else "", *counted, called)
+
+
+def _call(call: Mapping[str, object], number: int) -> FunctionCall:
+    """Return a call of a function; some services give it no id, and some its arguments as an object."""
+    function = object_in(call.get("function") or call.get("function_call"))
+    named, name, arguments = call.get("id"), function.get("name"), function.get("arguments")
+    written = arguments if isinstance(arguments, str) else json.dumps(arguments if arguments is not None else {})
+    return FunctionCall(
+        whole_characters(named) if isinstance(named, str) and named else f"call_{number}",
+        whole_characters(name) if isinstance(name, str) else "",
+        whole_characters(written),
+    )
+
+
+def text_in(content: object) -> str:
+    """Return a text that stands there as a whole or, as some services send it, in parts."""
+    if isinstance(content, str):
+        return content
+    parts = (object_in(part).get("text") for part in list_in(content))
+    return "".join(part for part in parts if isinstance(part, str))
+
+
+def _count(value: object) -> int | None:
+    return value if type(value) is int and 0 <= value <= _MAX_TOKENS else None
+
+
+def object_in(value: object) -> Mapping[str, object]:
+    """Return a JSON object, or an empty one in place of anything else."""
+    try:
+        return _OBJECT.validate_python(value)
+    except ValidationError:
+        return {}
+
+
+def list_in(value: object) -> Sequence[object]:
+    """Return a JSON array, or an empty one in place of anything else."""
+    try:
+        return _LIST.validate_python(value, strict=True)
+    except ValidationError:
+        return ()
+
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
 _NO_KEY: Final = "none"
@@ -163,9 +351,8 @@ class OpenAiLlm:
         refused = self._refused
         body = chat_body(self._model, request, self._allowed(request), refused)
         try:
-            return read_chat_reply(self._redactor.data(await self._posted(body, request)))
-        except BrokenStream:
-            self._refused = refused | {STREAM}
+            answer = await self._connected().post("/chat/completions", cast_to=httpx2.Response, body=body)
+            return read_chat_reply(self._redactor.data(answer.content))
         except openai.APIStatusError as error:
             named = self._refused_by(error, request) - refused
             if not named:
@@ -185,45 +372,11 @@ class OpenAiLlm:
             ) from error
         return await self._ask(request)
 
-    async def _posted(self, body: Mapping[str, object], request: LlmRequest) -> bytes:
-        """Send a request, and return the answer as one that comes as a whole.
-
-        Raises:
-            BrokenStream: It comes in parts that cannot be read.
-        """
-        streamed = streams(request, self._refused)
-        path = "/chat/completions"
-        answer = await self._connected().post(path, cast_to=httpx2.Response, body=body, stream=streamed)
-        assert isinstance(answer, httpx2.Response)  # noqa: S101 - it is what was asked for
-        if not streamed:
-            return answer.content
-        try:
-            if not answer.headers.get("content-type", "").startswith(EVENTS):
-                self._refused |= {STREAM}
-                return await answer.aread()
-            return await read_stream(answer.aiter_bytes(), partial(self._tell, request))
-        except httpx2.TimeoutException as error:
-            raise LlmUnavailable(self._too_late) from error
-        except httpx2.HTTPError as error:
-            raise BrokenStream("the connection broke") from error
-        finally:
-            await answer.aclose()
-
-    def _tell(self, request: LlmRequest, so_far: bytes) -> None:
-        """Tell what a reply says so far, without what is secret, or could become it with the next part."""
-        if request.on_part is None:
-            return
-        reply = read_chat_reply(so_far)
-        hidden = self._redactor.text
-        calls = tuple(replace(call, arguments=hidden(call.arguments)) for call in reply.calls)
-        request.on_part(Completion(hidden(whole_characters(reply.text)), Usage(), "", calls))
-
     def _refused_by(self, error: "APIStatusError", request: LlmRequest) -> frozenset[str]:
         """Return what of a request a service does not take, and is asked without from then on."""
-        named, reason = frozenset[str](), self._quoted(error)
-        if error.status_code in {400, 422}:
-            named = refused_in(request, str(error.param), reason)
-        return named or refused_stream(request, error.status_code, reason)
+        if error.status_code not in {400, 422}:
+            return frozenset()
+        return refused_in(request, str(error.param), self._quoted(error))
 
     def _allowed(self, request: LlmRequest) -> int:
         """Return how long a reply may be, with the thoughts before it."""

@@ -1,7 +1,7 @@
-"""One question from beginning to end: entities, agent, record; and the same once more from the record."""
+"""Run one question with an agent, and watch the run."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from pydantic import TypeAdapter, ValidationError
 
-from kg_agents.answers import AgentAnswer, ClosedBook, outcome_of
+from kg_agents.answers import AgentAnswer, ClosedBook, Step, outcome_of
 from kg_agents.checking import checked, unchecked
 from kg_agents.dialogue import Dialogue, RunEnded
 from kg_agents.experience import ExperiencedLlm, OwnQuestion, solved_before
@@ -17,17 +17,69 @@ from kg_agents.graph_counselor import CounselorSettings, GraphCounselor
 from kg_agents.graph_values import Labels
 from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.linking import Linking, link_by_model, link_by_names, link_given
-from kg_agents.llm import Llm, Usage
+from kg_agents.llm import Completion, Llm, LlmRequest, Usage
 from kg_agents.oda import ODA, OdaSettings, OdaWithoutModel
 from kg_agents.oda.without_model import NoModel
 from kg_agents.replay import Replay
-from kg_agents.similarity import ComparingTools, Similarity
 from kg_agents.texts import whole_characters
-from kg_agents.tool_calls import Toolbox
+from kg_agents.tool_calls import ComparingTools, Similarity, Toolbox, ToolCall, ToolOffer
 from kg_agents.tools import ToolsAgent, ToolsSettings
-from kg_agents.trace import AnswerLine, InvalidTrace, RecordedAgent, RunLine, Trace
-from kg_agents.traced import TracedLlm, TracedTools
-from kg_agents.watching import WatchedLlm, WatchedTools, Watcher
+from kg_agents.trace import AnswerLine, InvalidTrace, RecordedAgent, RunLine, Trace, TracedLlm, TracedTools
+
+
+@dataclass(frozen=True, slots=True)
+class Watcher:
+    """Who watches a run.
+
+    Args:
+        on_linked: Told which entities the question is about, and what stands for none.
+        on_begin: Told of every call that begins: a tool by its name, or the purpose that the model is asked for.
+        on_used: Told what every call to the model has used.
+        on_step: Told of every step.
+    """
+
+    on_linked: Callable[[Linking], None] = lambda _: None
+    on_begin: Callable[[str], None] = lambda _: None
+    on_used: Callable[[Usage], None] = lambda _: None
+    on_step: Callable[[Step], None] = lambda _: None
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedLlm:
+    """Passes calls on to a model, and tells of them."""
+
+    llm: Llm
+    watcher: Watcher
+
+    @property
+    def name(self) -> str:
+        """See `Llm`."""
+        return self.llm.name
+
+    async def complete(self, request: LlmRequest) -> Completion:
+        """See `Llm`."""
+        self.watcher.on_begin(request.purpose)
+        completion = await self.llm.complete(request)
+        self.watcher.on_used(completion.usage)
+        return completion
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedTools:
+    """Passes calls on to the tools, and tells of them."""
+
+    tools: Toolbox
+    watcher: Watcher
+
+    async def offer(self) -> ToolOffer:
+        """See `Toolbox`."""
+        return await self.tools.offer()
+
+    async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
+        """See `Tools`."""
+        self.watcher.on_begin(tool)
+        return await self.tools.call(tool, arguments)
+
 
 AgentName: TypeAlias = Literal["tools", "oda", "graph-counselor"]
 
@@ -198,7 +250,7 @@ async def _answered(run: _Run) -> AgentAnswer:
     Raises:
         ToolError: The entities cannot be looked up.
     """
-    graph = KnowledgeGraph(run.tools)
+    graph = KnowledgeGraph(OwnQuestion(run.tools, run.asked.text))
     chosen = run.asked.parameters
     talk = Dialogue(run.llm or NoModel(), chosen.limits, run.clock)
     try:
@@ -207,8 +259,14 @@ async def _answered(run: _Run) -> AgentAnswer:
             run.watcher.on_linked(linking)
         if linking.linked or not run.asked.entities:
             entities = [each.entity.id for each in linking.linked]
-            answer = await _agent(run, graph).answer(run.asked.text, entities, talk=talk)
-            answer = await _checked(answer, graph, talk, chosen.closed_book)
+            # The manner of the papers holds the question as it was asked.
+            published = isinstance(chosen, OdaSettings | CounselorSettings) and chosen.manner == "paper"
+            read = "" if published else linking.read
+            question = f"{run.asked.text}\n{read}".strip()
+            answer = await _agent(run, graph).answer(question, entities, talk=talk)
+            answer = await _checked(answer, graph, talk, chosen.own_answers)
+            explanation = f"{read} {answer.explanation}".strip()
+            answer = replace(answer, question=run.asked.text, explanation=explanation)
         else:
             answer = _ended(run.asked, "entities", "")
         if answer.stop_reason == "entities" and linking.passed_over:

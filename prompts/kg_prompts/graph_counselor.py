@@ -86,17 +86,18 @@ class StepPrompt(Prompt):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckPrompt(Prompt):
-    """Whether an answer stands, from the steps alone."""
+    """Whether an answer stands, from what lies around the question and the steps."""
 
     template: ClassVar[str] = "graph_counselor/check.md"
     question: str
+    around: str
     steps: str
     answer: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LessonPrompt(Prompt):
-    """What to do otherwise after an attempt that failed, in short."""
+    """What to do after an attempt that gave no answer, or one that was not confirmed, in short."""
 
     template: ClassVar[str] = "graph_counselor/lesson.md"
     question: str

@@ -1,34 +1,132 @@
-"""Graph Counselor: agents that plan, think and act on a graph, and a judge who has them try again."""
+"""The agent Graph Counselor (Gao et al., 2025)."""
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Final, TypeAlias
+
+import anyio.to_thread
 
 from kg_agents.answers import Step as ShownStep
 from kg_agents.dialogue import Dialogue, FailedReply, RunEnded
-from kg_agents.graph_counselor.actions import Finish, Query
-from kg_agents.graph_counselor.answer import CounselorAnswer, answer_of, shown
 from kg_agents.graph_counselor.deliberation import Deliberate, OneReply, ThreeAgents, counselor_task
-from kg_agents.graph_counselor.observations import (
-    Observation,
-    definition_in,
-    definition_of,
-    perform,
-    perform_to_the_end,
-    repeated,
-    surroundings_of,
-)
-from kg_agents.graph_counselor.prompting import Wording
-from kg_agents.graph_counselor.run import Run
-from kg_agents.graph_counselor.sections import read_reflection
-from kg_agents.graph_counselor.settings import CounselorSettings
-from kg_agents.graph_counselor.short_prompting import ShortWording
-from kg_agents.graph_counselor.verdicts import Judgement, read_judgement
+from kg_agents.graph_counselor.prompting import ShortWording, Wording
+from kg_agents.graph_counselor.replies import Finish, Judgement, Query, read_judgement, read_reflection
+from kg_agents.graph_counselor.run import CounselorAnswer, Run, Step, answer_of, shown
+from kg_agents.graph_values import Shown
 from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.llm import Llm
+from kg_agents.parameters import CounselorSettings
+from kg_agents.texts import without_hints
+from kg_agents.tool_calls import ToolError, ToolRefusal
+from kg_boundary.regular_files import read_regular
 from kg_prompts import examples_for
+
+_NEAR: Final = 2
+"""How far around the entities of a question is looked before the first step."""
+
+_HINT: Final = 500
+LONG: Final = 8_000
+"""How long an answer may be where a usual one leaves results out."""
+LONG_TEXT: Final = 16_000
+"""How many characters of it the model may be shown."""
+_NOTHING_LIKE: Final = "No class or relation matches"
+_UNKNOWN: Final = re.compile(r"No (?:relation|feature) of this graph is called '(?P<name>[^'\n]{1,80})'")
+
+
+async def definition_of(graph: KnowledgeGraph, max_tokens: int) -> Shown:
+    """Return the definition of a graph.
+
+    Raises:
+        RunEnded: The graph gives none.
+    """
+    try:
+        return replace(await graph.schema(max_tokens=max_tokens), ahead=True)
+    except ToolError as error:
+        raise RunEnded("graph", f"The definition of the graph cannot be had: {error}") from error
+
+
+async def definition_in(file: str) -> str:
+    """Return the definition of a graph that a file holds.
+
+    Raises:
+        RunEnded: It cannot be read.
+    """
+    try:
+        return (await anyio.to_thread.run_sync(read_regular, Path(file))).decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise RunEnded("graph", f"The definition in {file!r} cannot be read: {error}") from error
+
+
+async def surroundings_of(graph: KnowledgeGraph, question: str, entities: Sequence[str], max_tokens: int) -> Shown:
+    """Return what lies around entities and is like a question, and what relations they have.
+
+    Raises:
+        RunEnded: The graph cannot be observed.
+    """
+    try:
+        near = await graph.observe(question, entities, hops=_NEAR, max_tokens=max_tokens)
+    except ToolError as error:
+        raise RunEnded("graph", f"The graph cannot be observed: {error}") from error
+    return replace(near.shown, text=without_hints(near.text.partition("\n")[2]), ahead=True)
+
+
+async def perform_to_the_end(graph: KnowledgeGraph, query: Query) -> Shown:
+    """Perform functions on a graph, and again with more room where a list is cut that has an end.
+
+    Where the graph knows no relation of a name, what is like it is observed as well.
+
+    Raises:
+        RunEnded: The graph does not answer, or in no form that is known.
+    """
+    observation = await _performed(graph, query, longer=True)
+    unknown = _UNKNOWN.search(observation.text) if not observation.facts else None
+    if unknown is None:
+        return observation
+    try:
+        like = await graph.schema(about=unknown["name"], max_tokens=_HINT)
+    except ToolError:
+        # It is a hint: without it, what was observed stands.
+        return observation
+    found = not like.text.startswith(_NOTHING_LIKE)
+    return replace(observation, text=f"{observation.text}\n{like.text}") if found else observation
+
+
+async def perform(graph: KnowledgeGraph, query: Query) -> Shown:
+    """Perform functions on a graph; what it refuses is observed in its own words.
+
+    Raises:
+        RunEnded: The graph does not answer, or in no form that is known.
+    """
+    return await _performed(graph, query)
+
+
+async def _performed(graph: KnowledgeGraph, query: Query, *, longer: bool = False) -> Shown:
+    try:
+        composed = await graph.compose(query.written)
+        if longer and not composed.whole:
+            long = await graph.compose(query.written, max_tokens=LONG)
+            composed = long if long.whole and len(long.text) <= LONG_TEXT else composed
+    except ToolRefusal as refusal:
+        # For instance, an expression is wrong.
+        return Shown(text=without_hints(str(refusal)))
+    except ToolError as error:
+        raise RunEnded("graph", str(error)) from error
+    return replace(composed, text=without_hints(composed.text))
+
+
+def repeated(steps: Sequence[Step]) -> Shown:
+    """Return what is observed of an action that earlier steps have performed: nothing new."""
+    numbers = " and ".join(str(step.number) for step in steps)
+    again = "\n".join(step.observation or "" for step in steps)
+    return Shown(
+        text=f"This was performed in step {numbers} already and is not performed again. Answer, or ask for something "
+        f"else. It gave:\n{again}"
+    )
+
 
 DEFINITION: Final = "graph_counselor/definition.md"
 """The file with the definition of a graph beside its examples."""
@@ -102,10 +200,10 @@ class GraphCounselor:
         run = Run(question, tuple(entities), talk)
         try:
             await run.talk.within(partial(self._define, run))
-            return answer_of(run, self._settings, await self._counsel(run))
+            return await answer_of(run, self._settings, self._graph, await self._counsel(run))
         except RunEnded as end:
             run.end_attempt("stopped")
-            return answer_of(run, self._settings, end.limit, str(end))
+            return await answer_of(run, self._settings, self._graph, end.limit, str(end))
 
     async def _define(self, run: Run) -> None:
         """Read what the graph holds: all of its definition in the paper, what the question touches otherwise.
@@ -117,11 +215,11 @@ class GraphCounselor:
             run.definition = await definition_in(own)
         elif self._defined and (self._settings.as_in_paper or self._settings.examples_folder):
             run.definition = self._defined
-        elif self._settings.as_in_paper or not run.entities:
-            run.definition = await definition_of(self._graph, self._settings.defined_tokens)
         else:
-            near = await surroundings_of(self._graph, run.question, run.entities, self._settings.defined_tokens)
-            run.definition, run.labels = near.text, near.labels
+            whole = self._settings.as_in_paper or not run.entities
+            looking = definition_of if whole else partial(surroundings_of, question=run.question, entities=run.entities)
+            near = await looking(self._graph, max_tokens=self._settings.defined_tokens)
+            run.definition, run.surroundings = near.text, run.ledger.add(near)
 
     async def _counsel(self, run: Run) -> str:
         """Explore and judge; reflect and begin anew. Return why the loop ended."""
@@ -155,12 +253,13 @@ class GraphCounselor:
             self._on_step(shown(run.last_step))
         run.end_attempt("steps")
 
-    async def _observe(self, run: Run, query: Query) -> Observation:
-        """Perform functions on the graph, unless this attempt has done so before."""
+    async def _observe(self, run: Run, query: Query) -> Shown:
+        """Perform functions on the graph; unless as in the paper, not those that this attempt has performed before."""
+        if self._settings.as_in_paper:
+            return await run.talk.within(partial(perform, self._graph, query))
         if before := run.asked_before(query):
             return repeated(before)
-        looking = perform if self._settings.as_in_paper else perform_to_the_end
-        return await run.talk.within(partial(looking, self._graph, query))
+        return await run.talk.within(partial(perform_to_the_end, self._graph, query))
 
     async def _judge(self, run: Run) -> None:
         """Have the answer of the last attempt judged, if it has one; what cannot be read is not yes."""

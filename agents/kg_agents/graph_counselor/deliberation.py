@@ -6,16 +6,25 @@ from typing import Protocol
 
 from pydantic import BaseModel
 
-from kg_agents.asking import task_of
-from kg_agents.dialogue import Task, Unreadable, Writer
-from kg_agents.graph_counselor.actions import ALL, Action, Finish, read_action, read_single_action
+from kg_agents.dialogue import Task, Unreadable, Writer, task_of
+from kg_agents.evidence import ALL as ALL_LISTED
+from kg_agents.evidence import Cited
 from kg_agents.graph_counselor.calls import FOUR
-from kg_agents.graph_counselor.prompting import Wording
+from kg_agents.graph_counselor.prompting import ShortWording, Wording
+from kg_agents.graph_counselor.replies import (
+    ALL,
+    Action,
+    Finish,
+    Role,
+    StepForm,
+    prose_beside,
+    read_action,
+    read_prose,
+    read_single_action,
+    step_form,
+)
 from kg_agents.graph_counselor.run import Run
-from kg_agents.graph_counselor.sections import Role, prose_beside, read_prose
-from kg_agents.graph_counselor.settings import CounselorSettings
-from kg_agents.graph_counselor.short_prompting import ShortWording
-from kg_agents.graph_counselor.step_forms import StepForm, step_form
+from kg_agents.parameters import CounselorSettings
 
 
 class Deliberate(Protocol):
@@ -45,6 +54,9 @@ class ThreeAgents:
         task = counselor_task(self.settings, "action", self.wording.task("action", run))
         action: Action = await run.talk.ask(task, lambda reply: self._read(reply, len(run.steps)))
         run.note(action=action.written)
+        if isinstance(action, Finish) and any(each.numbers for each in action.cited):
+            # The paper's agents cite nothing: what looks like it is part of the answer.
+            return replace(action, cited=(Cited(action.answer, separable=True),))
         return action
 
     async def _prose(self, run: Run, role: Role) -> str:
@@ -100,15 +112,19 @@ def _with_prose(reply: str, run: Run, functions: tuple[str, ...]) -> _Said | Unr
 
 
 def _listing(finish: Finish, run: Run) -> Finish | Unreadable:
-    """Return a finish with the answers that the observation lists which it names, where it names one."""
-    if (step := finish.listing) is None:
-        return finish
-    if names := run.listed(step):
-        return replace(finish, answer=", ".join(names), quoted=names, all_of=step)
-    return Unreadable(
-        f"Observation {step} is not a list, or not all of it is shown. Write the answers out, "
-        "or narrow the expression first."
-    )
+    """Return a finish with the answers that the observations list which it names, where it names some."""
+    listed = [each for each in finish.cited if ALL_LISTED.fullmatch(each.text)]
+    for each in listed:
+        named = " and ".join(map(str, each.numbers))
+        if not (names := run.listed(each.numbers)):
+            return Unreadable(
+                f"Observation {named} is not a list, or not all of it is shown. Write the answers out, "
+                "or narrow the expression first."
+            )
+        others = [other for other in finish.cited if other not in listed]
+        cited = (*others, *(Cited(name, each.numbers) for name in names))
+        finish = replace(finish, answer=f"all {len(names)} of observation {named}", cited=cited)
+    return finish
 
 
 def counselor_task(

@@ -1,24 +1,30 @@
-"""What the agents, the judge and the reflecting agent are asked, around the context of a run."""
+"""The prompts of Graph Counselor, as in its paper and short."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Self
 
 from kg_agents.dialogue import Writer, fitting
-from kg_agents.graph_counselor.attempts import Attempt
-from kg_agents.graph_counselor.run import Run
-from kg_agents.graph_counselor.scratchpad import Step, shortenings, written
-from kg_agents.graph_counselor.sections import Role
-from kg_agents.graph_counselor.settings import CounselorSettings
+from kg_agents.graph_counselor.replies import Role
+from kg_agents.graph_counselor.run import Attempt, Run, Step, shortenings, written
+from kg_agents.parameters import CounselorSettings
 from kg_prompts import examples_for, render
 from kg_prompts.graph_counselor import (
     ActionPrompt,
+    CheckPrompt,
     JudgePrompt,
+    LessonPrompt,
     PlanPrompt,
     ReflectionPrompt,
+    StepPrompt,
     TaskPrompt,
     ThoughtPrompt,
 )
+
+TASK: Final = "graph_counselor/task.md"
+"""The file with examples of whole attempts beside those of a graph."""
+_PLANS: Final = re.compile(r"^Plan \d+: .*\n", re.MULTILINE)
 
 _TASKS: Final[Mapping[Role, type[TaskPrompt]]] = {"plan": PlanPrompt, "thought": ThoughtPrompt, "action": ActionPrompt}
 
@@ -123,10 +129,15 @@ class Wording:
         return _fitting(write, attempt.steps)
 
     def _examples(self, template: str) -> str:
-        # They show functions inside each other, and those of sets, which this way of working may not know.
+        """Return the examples for a prompt; planning, thinking and acting share those of whole attempts."""
         if self.folder:
-            return examples_for(self.graph, template, self.folder)
-        return examples_for(self.graph, template) if self.compound and self.sets else ""
+            found = examples_for(self.graph, template, self.folder) or examples_for(self.graph, TASK, self.folder)
+        elif not self.compound:
+            # They show functions inside each other and side by side.
+            return ""
+        else:
+            found = examples_for(self.graph, template) or examples_for(self.graph, TASK)
+        return found if self.planned else _PLANS.sub("", found)
 
 
 def _fitting(write: Callable[[str, bool], str], steps: Sequence[Step]) -> Writer:
@@ -157,3 +168,71 @@ def outcome_of(attempt: Attempt) -> str:
 def numbered(reflections: tuple[str, ...]) -> str:
     """Return reflections under their numbers."""
     return "\n\n".join(f"Reflection {number}:\n{text}" for number, text in enumerate(reflections, start=1))
+
+
+@dataclass(frozen=True, slots=True)
+class ShortWording:
+    """How prompts are written where each step is one reply.
+
+    Args:
+        settings: Which functions there are, and which reflections are shown.
+        graph: What the graph calls itself, for examples of its own; empty for none.
+    """
+
+    settings: CounselorSettings
+    graph: str = ""
+
+    def step(self, run: Run) -> Writer:
+        """Return what writes the prompt of a step: plan, thought and action."""
+        lessons = run.reflections[-1:] if self.settings.learnt == "latest" else run.reflections
+
+        def write(steps: str) -> str:
+            return render(
+                StepPrompt(
+                    question=run.topic,
+                    definition=run.definition,
+                    steps=steps,
+                    tried="\n".join(f"{call}: {gist}" for call, gist in run.tried.items()),
+                    lessons=numbered(lessons),
+                    step=len(run.steps),
+                    sets=self.settings.with_sets,
+                    examples=examples_for(self.graph, StepPrompt.template, self.settings.examples_folder),
+                )
+            )
+
+        return _fitting_steps(write, run.steps)
+
+    def judgement(self, run: Run, attempt: Attempt, answer: str) -> Writer:
+        """Return what writes the prompt of the judge, who sees what lies around the question if the answer cites it."""
+        cited = {number for each in attempt.cited for number in each.numbers}
+        around = run.definition if run.surroundings in cited or (run.entities and not cited) else ""
+        return _fitting_steps(
+            lambda steps: render(CheckPrompt(question=run.topic, around=around, steps=steps, answer=answer)),
+            attempt.steps,
+        )
+
+    def reflection(self, run: Run, attempt: Attempt, most_steps: int) -> Writer:
+        """Return what writes the prompt of the model that reflects on an attempt."""
+
+        def write(steps: str) -> str:
+            outcome = outcome_of(attempt)
+            return render(
+                LessonPrompt(
+                    question=run.topic,
+                    definition=run.definition,
+                    steps=steps,
+                    outcome=outcome,
+                    most_steps=most_steps,
+                    sets=self.settings.with_sets,
+                )
+            )
+
+        return _fitting_steps(write, attempt.steps)
+
+
+def _fitting_steps(write: Callable[[str], str], steps: Sequence[Step]) -> Writer:
+    """Return what writes a prompt around steps, with as little of them shortened as possible."""
+    return fitting(
+        lambda: (write(written(shorter)) for shorter in shortenings(steps)),
+        "the question, what the graph holds around it and the steps",
+    )

@@ -1,17 +1,159 @@
-"""The state of one run: the context that grows step by step, and the attempts that are over."""
+"""One run of Graph Counselor: its steps, its attempts and its answer."""
 
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, TypeAlias
+from typing import Literal as Choice
 
+from kg_agents.answers import CUT, AgentAnswer, Answer, outcome_of, part_answered, parts_in, whole
+from kg_agents.answers import Step as ShownStep
 from kg_agents.dialogue import Dialogue
-from kg_agents.graph_counselor.actions import Finish, Query
-from kg_agents.graph_counselor.attempts import Attempt, End
-from kg_agents.graph_counselor.observations import Observation
-from kg_agents.graph_counselor.scratchpad import Step
-from kg_agents.graph_values import Labels
-from kg_agents.grounding import shown
-from kg_agents.support import Read
+from kg_agents.evidence import Cited, Ledger
+from kg_agents.graph_counselor.calls import FINISH
+from kg_agents.graph_counselor.replies import NOT_IN_GRAPH, Finish, Judgement, Query
+from kg_agents.graph_values import Labels, Shown, plain_value
+from kg_agents.knowledge import KnowledgeGraph
+from kg_agents.linking import resolver
+from kg_agents.parameters import CounselorSettings
 from kg_agents.texts import clipped
+
+OLDER_OBSERVATION: Final = 300
+"""To how many characters an older observation is shortened first."""
+
+LAST_OBSERVATION: Final = (3_000, 1_000, 300)
+"""To how many characters the newest one is shortened, step by step, once all others are short."""
+
+OLDER_PROSE: Final = 120
+"""To how many characters the plans and thoughts of older steps are shortened in the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of an attempt; what is not written yet is None.
+
+    Args:
+        number: Its number, from 1.
+        plan: How to go on, by the planning agent.
+        thought: What to find out next, by the thought agent.
+        action: What was to be performed, by the execution agent.
+        observation: What came of it.
+    """
+
+    number: int
+    plan: str | None = None
+    thought: str | None = None
+    action: str | None = None
+    observation: str | None = None
+
+    def written(self) -> str:
+        """Return the step as the model reads it, one heading for each thing that is known."""
+        parts = (
+            ("Plan", self.plan),
+            ("Thought", self.thought),
+            ("Action", self.action),
+            ("Observation", self.observation),
+        )
+        return "\n".join(f"{name} {self.number}: {text}" for name, text in parts if text is not None)
+
+
+def written(steps: Sequence[Step]) -> str:
+    """Return steps as the model reads them."""
+    return "\n".join(step.written() for step in steps)
+
+
+def shortened(text: str, most: int) -> str:
+    """Return the first characters of a text, and how many there were, unless that is no shorter."""
+    short = f"{text[:most].rstrip()} [shortened to save room: {most:,} of {len(text):,} characters are here]"
+    return short if len(short) < len(text) else text
+
+
+def shortenings(steps: Sequence[Step]) -> Iterator[Sequence[Step]]:
+    """Yield steps as they are, and then with more and more of them shortened.
+
+    The oldest observation is shortened first, the newest last; then older plans and thoughts. Each says so itself.
+
+    Args:
+        steps: The steps of an attempt, the oldest first.
+    """
+    yield steps
+    observed = [place for place, step in enumerate(steps) if step.observation is not None]
+    if not observed:
+        return
+    now, newest = list(steps), observed[-1]
+    for place in observed[:-1]:
+        now[place] = _observing(steps[place], OLDER_OBSERVATION)
+        yield tuple(now)
+    for most in LAST_OBSERVATION:
+        now[newest] = _observing(steps[newest], most)
+        yield tuple(now)
+    for place in observed[:-1]:
+        now[place] = _outline(steps[place])
+        yield tuple(now)
+
+
+def _observing(step: Step, most: int) -> Step:
+    return step if step.observation is None else replace(step, observation=shortened(step.observation, most))
+
+
+def _outline(step: Step) -> Step:
+    return replace(
+        _observing(step, OLDER_PROSE),
+        plan=step.plan and shortened(step.plan, OLDER_PROSE),
+        thought=step.thought and shortened(step.thought, OLDER_PROSE),
+    )
+
+
+End: TypeAlias = Choice["finished", "steps", "unreadable", "stopped"]
+"""How an attempt ended: with an answer, at the limit of steps, with replies that could not be read, or with the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One pass of the inner loop.
+
+    Args:
+        steps: Its steps.
+        numbers: What its steps observed, by the numbers of the ledger.
+        end: How it ended.
+        answer: The answer; None where it gave none.
+        cited: The answers one by one, each with what it cites, by the numbers of the ledger.
+        missing: Why the graph does not hold the answer; None where the attempt did not find that.
+        judgement: What the judge said; None where it was not asked.
+        reflection: What was learnt from it for the next attempt; empty where there is none.
+    """
+
+    steps: tuple[Step, ...] = ()
+    numbers: tuple[int, ...] = ()
+    end: End = "stopped"
+    answer: str | None = None
+    missing: str | None = None
+    judgement: Judgement | None = None
+    reflection: str = ""
+    cited: tuple[Cited, ...] = ()
+
+    @property
+    def claim(self) -> str | None:
+        """What is judged: the answer, or that there is none in the graph."""
+        return self.answer if self.missing is None else f"{NOT_IN_GRAPH}: {self.missing}"
+
+    @property
+    def not_in_graph(self) -> bool:
+        """Whether the graph does not hold the answer: as the judge says, or as the attempt says and nobody denies."""
+        if self.judgement is None:
+            return self.missing is not None
+        return self.judgement.verdict == "missing" or (self.missing is not None and self.accepted)
+
+    @property
+    def settled(self) -> bool:
+        """Whether there is nothing to try again."""
+        return self.accepted or self.not_in_graph
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the judge holds the answer to be right."""
+        return self.judgement is not None and self.judgement.verdict == "yes"
+
 
 MAX_GIST: Final = 160
 """How much of what a call gave the next attempt is told."""
@@ -25,12 +167,13 @@ class Run:
         question: The question.
         entities: Ids that it is about, where they are known.
         talk: The calls of models.
-        definition: The definition of the graph.
+        definition: The definition of the graph, or what lies around the question.
         attempts: The attempts that are over.
         steps: The steps of the attempt that is open.
         open: Whether one is.
         failures: How many of its last steps failed in a row.
-        labels: What all ids that were read are called.
+        ledger: What the model was shown of the graph.
+        surroundings: The number in the ledger of what the graph holds around the question, which prompts call 0.
     """
 
     question: str
@@ -41,10 +184,15 @@ class Run:
     steps: list[Step] = field(default_factory=list[Step])
     open: bool = False
     failures: int = 0
-    labels: Labels = field(default_factory=Labels)
-    _read: list[Read] = field(default_factory=list[Read])
+    ledger: Ledger = field(default_factory=Ledger)
+    surroundings: int | None = None
     _asked: dict[str, int] = field(default_factory=dict[str, int])
-    _listed: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
+    _observed: list[int] = field(default_factory=list[int])
+
+    @property
+    def labels(self) -> Labels:
+        """What all ids that were shown are called."""
+        return self.ledger.labels
 
     @property
     def topic(self) -> str:
@@ -54,9 +202,10 @@ class Run:
 
     @property
     def tried(self) -> dict[str, str]:
-        """The actions of attempts that are over, with the beginning of what they gave."""
+        """The calls of attempts that are over, with the beginning of what they gave; answers may be given again."""
         steps = (step for attempt in self.attempts for step in attempt.steps)
-        return {step.action: _gist(step.action, step.observation or "") for step in steps if step.action}
+        calls = ((step.action, step) for step in steps if step.action and not step.action.startswith(FINISH))
+        return {call: _gist(call, step.observation or "") for call, step in calls}
 
     def repeats(self) -> bool:
         """Say whether the last attempt brought nothing new: no call, and no answer, that an earlier one had not.
@@ -94,7 +243,7 @@ class Run:
     def begin_attempt(self) -> None:
         """Begin with an empty context: what was learnt from earlier attempts is all that stays."""
         self.open, self.failures = True, 0
-        self.steps, self._read, self._asked, self._listed = [], [], {}, []
+        self.steps, self._asked, self._observed = [], {}, []
 
     def begin_step(self) -> None:
         """Begin the next step."""
@@ -107,17 +256,26 @@ class Run:
             step, plan=plan or step.plan, thought=thought or step.thought, action=action or step.action
         )
 
-    def listed(self, step: int) -> tuple[str, ...]:
-        """Return the names of all that the observation of a step lists; nothing where it is no list, or is cut."""
-        found = self._listed[step - 1] if 1 <= step <= len(self._listed) else ()
-        return tuple(dict.fromkeys(shown(each, self.labels) for each in found))
+    def numbers(self, observations: Iterable[int]) -> tuple[int, ...]:
+        """Return the numbers in the ledger of observations; 0 is what the graph holds around the question."""
+        places = [self.surroundings, *self._observed]
+        found = (places[each] for each in observations if 0 <= each < len(places))
+        return tuple(number for number in found if number is not None)
+
+    def listed(self, observations: Iterable[int]) -> tuple[str, ...]:
+        """Return the names of all that observations list; nothing where one of them is no list, or is cut."""
+        numbers = self.numbers(observations)
+        if not whole(self.ledger.cited(numbers)):
+            return ()
+        names = (plain_value(self.labels.nodes.get(each, each)) for each in self.ledger.listed(numbers))
+        return tuple(dict.fromkeys(names))
 
     def asked_before(self, query: Query) -> tuple[Step, ...]:
         """Return the steps of this attempt that performed all that a query asks; none where some of it is new."""
         numbers = {self._asked.get(call, 0) for call in query.asked}
         return () if 0 in numbers else tuple(self.steps[number - 1] for number in sorted(numbers))
 
-    def observe(self, observation: Observation, query: Query) -> None:
+    def observe(self, observation: Shown, query: Query) -> None:
         """End the step with what it observed.
 
         Args:
@@ -131,13 +289,12 @@ class Run:
 
     def finish(self, finish: Finish) -> None:
         """End the step and the attempt with an answer."""
-        told = finish.answer if finish.all_of is None else f"all {len(finish.quoted)} of observation {finish.all_of}"
-        self._end_step(Observation(f"Answer is {told}"))
+        self._end_step(Shown(text=f"Answer is {finish.answer}"))
         self.end_attempt("finished", finish)
 
     def fail(self, reason: str, most: int) -> None:
         """End the step with the reason why it failed, and the attempt where so many steps in a row have."""
-        self._end_step(Observation(f"Nothing was performed, since a reply could not be used twice: {reason}"))
+        self._end_step(Shown(text=f"Nothing was performed, since a reply could not be used twice: {reason}"))
         self.failures += 1
         if self.failures >= most:
             self.end_attempt("unreadable")
@@ -147,21 +304,114 @@ class Run:
         if self.open:
             answer = finish.answer if finish and finish.missing is None else None
             missing = finish.missing if finish else None
-            quoted = finish.quoted if finish else ()
-            self.attempts.append(Attempt(tuple(self.steps), tuple(self._read), end, answer, missing, quoted=quoted))
+            given = finish.cited if finish else ()
+            cited = tuple(replace(each, numbers=self.numbers(each.numbers)) for each in given)
+            self.attempts.append(Attempt(tuple(self.steps), tuple(self._observed), end, answer, missing, cited=cited))
         self.open = False
 
     def amend(self, attempt: Attempt) -> None:
         """Replace the last attempt."""
         self.attempts[-1] = attempt
 
-    def _end_step(self, observation: Observation) -> None:
+    def _end_step(self, observation: Shown) -> None:
         self.steps[-1] = replace(self.steps[-1], observation=observation.text)
-        self._read.append(observation.read)
-        self._listed.append(observation.listed)
-        self.labels = self.labels.merged(observation.labels)
+        self._observed.append(self.ledger.add(observation))
 
 
 def _gist(action: str, observation: str) -> str:
     """Return the beginning of an observation on one line, without the action that it repeats."""
     return clipped(" ".join(observation.removeprefix(f"{action}:").split()), MAX_GIST)
+
+
+REJECTED: Final = "No attempt was judged to be right; this is the last answer."
+
+_VERDICT: Final = re.compile(r"\[not in (?:the )?graph\]\W*$", re.IGNORECASE)
+_ENDINGS: Final = {
+    "steps": "No answer was given within the steps of an attempt.",
+    "unreadable": "Several replies in a row could not be read.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CounselorAnswer(AgentAnswer):
+    """The answers, with the attempts that led to them.
+
+    Args:
+        attempts: Every attempt, the first first.
+        accepted: Whether the answer was judged to be right.
+    """
+
+    attempts: tuple[Attempt, ...] = ()
+    accepted: bool = False
+
+
+async def answer_of(
+    run: Run, settings: CounselorSettings, graph: KnowledgeGraph, stop_reason: str, explanation: str = ""
+) -> CounselorAnswer:
+    """Return what a run has found: the last answer that was given, with what yields it.
+
+    Args:
+        run: The run.
+        settings: What becomes of what the model says by itself, and of the answers of earlier attempts.
+        graph: The graph, which knows by which names things go.
+        stop_reason: Why it ended, in a word.
+        explanation: Why, in a sentence; the usual one where it is empty.
+    """
+    ended = run.attempts[-1] if run.attempts else Attempt()
+    attempt = ended if ended.not_in_graph else (_last_answered(run) if settings.earlier_answer else None) or ended
+    answers = await _answers(run, attempt, graph, as_given=settings.as_in_paper)
+    seen = parts_in(run.ledger.cited(attempt.numbers))
+    if stop_reason == "answered" and (part := part_answered(answers, seen, run.labels)):
+        stop_reason, explanation = CUT, str(part)
+    remarks = [explanation or _ENDINGS.get(stop_reason, ""), _remark(attempt)]
+    found = outcome_of(answers, settings.own_answers, stop_reason, " ".join(remark for remark in remarks if remark))
+    return CounselorAnswer(
+        question=run.question,
+        answers=found.answers,
+        status=found.status,
+        labels=run.labels,
+        stop_reason=stop_reason,
+        explanation=found.reason,
+        steps=shown_steps(run),
+        usage=run.talk.usage,
+        seconds=run.talk.seconds,
+        model_answer=found.model_answer,
+        facts=run.ledger.facts,
+        attempts=tuple(run.attempts),
+        accepted=attempt.accepted,
+    )
+
+
+def _last_answered(run: Run) -> Attempt | None:
+    return next((attempt for attempt in reversed(run.attempts) if attempt.answer is not None), None)
+
+
+async def _answers(run: Run, attempt: Attempt, graph: KnowledgeGraph, *, as_given: bool) -> tuple[Answer, ...]:
+    """Return the answers of an attempt; those of one whose answer is not in the graph are the model's own."""
+    if attempt.not_in_graph:
+        return tuple(Answer(each.text, "model") for each in attempt.cited)
+    confirmed = None if attempt.judgement is None else attempt.accepted
+    resolve = resolver(graph, run.talk)
+    return await run.ledger.answers(
+        attempt.cited, run.topic, run.entities, resolve, confirmed=confirmed, as_given=as_given
+    )
+
+
+def _remark(attempt: Attempt) -> str:
+    """Return what is to be said of an answer that was not confirmed, or of one that is not in the graph."""
+    judgement = attempt.judgement
+    if attempt.not_in_graph:
+        return attempt.missing or (_VERDICT.sub("", judgement.explanation).strip() if judgement else "")
+    return REJECTED if judgement is not None and not attempt.accepted and attempt.answer is not None else ""
+
+
+def shown_steps(run: Run) -> tuple[ShownStep, ...]:
+    """Return the steps of all attempts as people see them, numbered through."""
+    steps = (shown(step) for attempt in run.attempts for step in attempt.steps)
+    return tuple(replace(step, number=number) for number, step in enumerate(steps, start=1))
+
+
+def shown(step: Step) -> ShownStep:
+    """Return a step as people see it."""
+    thought = "\n".join(text for text in (step.plan, step.thought) if text)
+    return ShownStep(step.number, thought, step.action or "", step.observation or "")

@@ -1,10 +1,10 @@
 """ODA, the observation-driven agent (Sun et al., 2024)."""
 
-from kg_agents.oda.ablations import Parts, parts_of
 from kg_agents.oda.agent import ODA
-from kg_agents.oda.means import Act, Choose, Means, Observe, Reflect, Reflected
-from kg_agents.oda.settings import OdaAblation, OdaSettings
+from kg_agents.oda.paper import Parts, parts_of
+from kg_agents.oda.prompting import Act, Choose, Means, Observe, Reflect, Reflected
 from kg_agents.oda.without_model import OdaWithoutModel
+from kg_agents.parameters import OdaAblation, OdaSettings
 
 __all__ = [
     "ODA",

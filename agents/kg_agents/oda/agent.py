@@ -4,20 +4,18 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from kg_agents.answers import AgentAnswer, Step, outcome_of
-from kg_agents.conclusions import grounded, read_conclusion
+from kg_agents.answers import CUT, AgentAnswer, Step, outcome_of, part_answered
 from kg_agents.dialogue import Dialogue, FailedReply, RunEnded
+from kg_agents.evidence import Cited
 from kg_agents.knowledge import KnowledgeGraph
+from kg_agents.linking import resolver
 from kg_agents.llm import Llm
-from kg_agents.oda.ablations import Parts, parts_of
-from kg_agents.oda.means import Means, OnStep, Rounds
-from kg_agents.oda.parts import LookAhead
-from kg_agents.oda.prompting import Wording
-from kg_agents.oda.rounds import PaperRounds
+from kg_agents.oda.paper import LookAhead, PaperRounds, Parts, parts_of
+from kg_agents.oda.prompting import Means, OnStep, Rounds, Wording
 from kg_agents.oda.run import Run
-from kg_agents.oda.settings import OdaSettings
 from kg_agents.oda.turns import Turns
-from kg_agents.parts_seen import CUT, part_answered
+from kg_agents.parameters import OdaSettings
+from kg_agents.replies import read_conclusion
 
 ENDINGS: Final = {
     "iterations": "No answer was chosen within the iterations; it answers from what it has.",
@@ -102,13 +100,16 @@ class ODA:
             FailedReply: It gave no answer.
         """
         wording, chosen = self._means.wording, self._settings
-        own = chosen.closed_book != "never"
+        own = chosen.own_answers != "never"
         write = wording.paper_answer(run) if chosen.as_in_paper else wording.answer(run, own=own)
         conclusion = await self._means.ask(run, write, "answer", read_conclusion)
-        run.conclude(grounded(conclusion, run.facts, run.asked, run.labels), conclusion.missing, conclusion.own)
+        given = conclusion.answers if chosen.as_in_paper else [_in_memory(run, each) for each in conclusion.answers]
+        resolve = resolver(self._means.graph, run.talk)
+        answers = await run.ledger.answers(given, run.question, run.asked, resolve, as_given=chosen.as_in_paper)
+        run.conclude(answers, conclusion.missing, conclusion.own)
 
     def _answer_of(self, run: Run, stop_reason: str, explanation: str) -> AgentAnswer:
-        found = outcome_of(run.answers, self._settings.closed_book, stop_reason, explanation, run.own)
+        found = outcome_of(run.answers, self._settings.own_answers, stop_reason, explanation, run.own)
         return AgentAnswer(
             question=run.question,
             answers=found.answers,
@@ -122,3 +123,9 @@ class ODA:
             model_answer=found.model_answer,
             facts=run.facts,
         )
+
+
+def _in_memory(run: Run, cited: Cited) -> Cited:
+    """Return an answer that cites facts of the memory by their place there, with the numbers that the run gave them."""
+    places = (each for each in cited.numbers if 1 <= each <= len(run.facts))
+    return Cited(cited.text, tuple(run.ledger.number(run.facts[place - 1]) for place in places))

@@ -1,15 +1,18 @@
-"""The facts that a model was shown, each printed once and chosen by its number."""
+"""The facts that a run of ODA has shown, by number, and what is left to explore."""
 
-import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from kg_agents.answers import PartSeen
+from kg_agents.evidence import Ledger, key_of, plain_number
 from kg_agents.graph_values import Labels, Triple, plain_value
-from kg_agents.parts_seen import PartSeen
+from kg_agents.oda.replies import Offer
+from kg_agents.oda.run import Run
 
-_NUMBER: Final = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_MOST_HELD: Final = 4
+"""How many facts describe a node without a name at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,22 +58,26 @@ def _sides(fact: Triple) -> tuple[tuple[str, str, bool], tuple[str, str, bool]]:
 
 
 class Names:
-    """What ends of facts are called, with the id where two are called the same.
+    """What ends of facts are called, with the id where two are called the same; nodes without a name by what they hold.
 
     Args:
         labels: What ids are called.
+        held: What nodes without a name hold, by node.
     """
 
-    def __init__(self, labels: Labels) -> None:
+    def __init__(self, labels: Labels, held: Mapping[str, Sequence[Triple]]) -> None:
         self._labels = labels
         self._counts = Counter(labels.nodes.values())
+        self._held = held
 
     def of(self, end: str) -> str:
-        """Return the name of an end, its value, or its id where it has no name."""
+        """Return the name of an end, its value, what it holds, or its id where nothing else is known."""
         label = self._labels.nodes.get(end)
-        if label is None:
-            return plain_number(plain_value(end))
-        return f"{label} ({end})" if self._counts[label] > 1 else label
+        if label is not None:
+            return f"{label} ({end})" if self._counts[label] > 1 else label
+        if end in self._held:
+            return self.described(end, self._held[end][:_MOST_HELD])
+        return "(no name)" if end.startswith("_:") else plain_number(plain_value(end))
 
     def line(self, facts: Sequence[Triple]) -> str:
         """Return facts that share a relation and one end on one line."""
@@ -84,38 +91,75 @@ class Names:
         """Return the facts of a node without a name as one description of it."""
         called = self._labels.relations
         parts = [
-            f"{called.get(relation, relation)} {self.of(tail)}"
+            f"{called.get(relation, relation)} {self._plain(tail)}"
             if head == node
-            else f"{called.get(relation, relation)} of {self.of(head)}"
+            else f"{called.get(relation, relation)} of {self._plain(head)}"
             for head, relation, tail in facts
         ]
         return f"({'; '.join(parts)})"
 
+    def _plain(self, end: str) -> str:
+        return "(no name)" if end in self._held else self.of(end)
+
 
 @dataclass
-class Ledger:
-    """All facts that were shown, by number from 1."""
+class FactLines:
+    """Writes facts as the lines of a prompt, with their numbers, and notes how much of each list was shown."""
 
-    facts: list[Triple] = field(default_factory=list[Triple])
+    ledger: Ledger
+    held: dict[str, list[Triple]] = field(default_factory=dict[str, list[Triple]])
     _lists: dict[tuple[str, str, bool], PartSeen] = field(default_factory=dict[tuple[str, str, bool], PartSeen])
-    _numbers: dict[Triple, int] = field(default_factory=dict[Triple, int])
 
-    def lines(self, bundles: Iterable[Bundle], labels: Labels, hidden: Collection[Triple] = ()) -> list[str]:
+    def lines(self, bundles: Iterable[Bundle], hidden: Collection[Triple] = ()) -> list[str]:
         """Return lines that show facts with their numbers.
 
         Args:
             bundles: The facts.
-            labels: What ids are called.
-            hidden: Facts that are not shown again.
+            hidden: Facts that were shown before and are left out.
         """
         bundles = tuple(bundles)
         for bundle in bundles:
             self.see(bundle)
-        names, without = Names(labels), {_key(fact) for fact in hidden}
-        kept = (
-            replace(each, facts=tuple(fact for fact in each.facts if _key(fact) not in without)) for each in bundles
-        )
-        return [self._line(bundle, names) for bundle in kept if bundle.facts]
+        names, without = self.names, set(map(key_of, hidden))
+        new = [(each, tuple(fact for fact in each.facts if key_of(fact) not in without)) for each in bundles]
+        # A description without some of its facts would no longer say which node it describes.
+        return [self._line(each, each.facts if each.about else kept, names) for each, kept in new if kept]
+
+    @property
+    def names(self) -> Names:
+        """What ends of facts are called by now."""
+        return Names(self.ledger.labels, self.held)
+
+    def hold(self, facts: Iterable[Triple]) -> None:
+        """Take note of what nodes without a name hold."""
+        labels = self.ledger.labels.nodes
+        for fact in facts:
+            node = fact[2] if fact[0] in labels else fact[0]
+            known = self.held.setdefault(node, [])
+            if key_of(fact) not in map(key_of, known):
+                known.append(fact)
+
+    def described(self, bundles: Iterable[Bundle]) -> Iterator[Bundle]:
+        """Yield bundles in which facts that lead to a node without a name stand with what it holds."""
+        about: dict[str, dict[Triple, Triple]] = {}
+        for bundle in bundles:
+            if plain := tuple(fact for fact in bundle.facts if not {fact[0], fact[2]} & self.held.keys()):
+                yield replace(bundle, facts=plain)
+            for fact in bundle.facts:
+                for node in {fact[0], fact[2]} & self.held.keys():
+                    facts = about.setdefault(node, {key_of(each): each for each in self.held[node]})
+                    facts.setdefault(key_of(fact), fact)
+        yield from (Bundle(tuple(facts.values()), len(facts), node) for node, facts in about.items())
+
+    def grouped(self, facts: Iterable[Triple]) -> Iterator[Bundle]:
+        """Yield facts in bundles, those of a node without a name in one that describes it."""
+        about: dict[str, list[Triple]] = {}
+        plain: list[Triple] = []
+        for fact in facts:
+            node = next((end for end in (fact[0], fact[2]) if end in self.held), None)
+            (plain if node is None else about.setdefault(node, [])).append(fact)
+        yield from bundled(plain)
+        yield from (Bundle(tuple(held), len(held), node) for node, held in about.items())
 
     @property
     def parts(self) -> tuple[PartSeen, ...]:
@@ -133,24 +177,13 @@ class Ledger:
             total = max(bundle.total, before.total)
             self._lists[key] = PartSeen(before.members | members, total, before.facts | facts)
 
-    def number(self, fact: Triple) -> int:
-        """Return the number of a fact, which it has from now on."""
-        key = _key(fact)
-        if key not in self._numbers:
-            self.facts.append(fact)
-            self._numbers[key] = len(self.facts)
-        return self._numbers[key]
-
-    def _line(self, bundle: Bundle, names: Names) -> str:
-        facts = sorted(bundle.facts, key=self.number)
-        left = f" ({len(facts)} of {bundle.total} shown)" if bundle.total > len(facts) else ""
+    def _line(self, bundle: Bundle, kept: Sequence[Triple], names: Names) -> str:
+        facts = sorted(kept, key=self.ledger.number)
+        before = len(bundle.facts) - len(facts)
+        earlier = f", {before} before" if before else ""
+        left = f" ({len(facts)} of {bundle.total} shown{earlier})" if bundle.total > len(bundle.facts) else ""
         told = names.described(bundle.about, facts) if bundle.about else names.line(facts)
-        return f"[{_ranges([self.number(fact) for fact in facts])}] {told}{left}"
-
-
-def plain_number(text: str) -> str:
-    """Return a number without the commas that make it easier to read, and any other text as it is."""
-    return text.replace(",", "") if _NUMBER.fullmatch(text) else text
+        return f"[{_ranges([self.ledger.number(fact) for fact in facts])}] {told}{left}"
 
 
 def _ranges(numbers: Sequence[int]) -> str:
@@ -164,7 +197,81 @@ def _ranges(numbers: Sequence[int]) -> str:
     return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
-def _key(fact: Triple) -> Triple:
-    """Return a fact in a form in which those with the same value are equal."""
-    head, relation, tail = fact
-    return head, relation, plain_number(plain_value(tail))
+@dataclass
+class Exploration:
+    """The frontier and the facts of one run.
+
+    Args:
+        run: The run.
+        most: How many candidates a prompt shows.
+        open: The entities of the question and of the memory that can still tell something, by id.
+        observed: Those that were observed.
+        exhausted: Those that can tell nothing more.
+        fresh: The lines that the next prompt shows.
+    """
+
+    run: Run
+    most: int
+    open: dict[str, None]
+    observed: set[str] = field(default_factory=set[str])
+    exhausted: set[str] = field(default_factory=set[str])
+    fresh: list[str] = field(default_factory=list[str])
+    lines: FactLines = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Write lines with the numbers of the run."""
+        self.lines = FactLines(self.run.ledger)
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """The entities that a prompt offers, those of the question first, then the latest."""
+        asked = [each for each in self.run.asked if each in self.open]
+        others = [each for each in reversed(self.open) if each not in asked]
+        return (*asked, *others)[: self.most]
+
+    @property
+    def offer(self) -> Offer:
+        """What a turn may name."""
+        known: dict[str, dict[str, None]] = {}
+        labels = self.run.labels.nodes
+        shown = (end for head, _, tail in self.run.ledger.facts for end in (head, tail) if not end.startswith('"'))
+        for end in dict.fromkeys((*self.open, *shown)):
+            known.setdefault(end.casefold(), {})[end] = None
+            known.setdefault(labels.get(end, end).casefold(), {})[end] = None
+        names = {name: tuple(ids) for name, ids in known.items()}
+        return Offer(self.run.ledger.last, self.candidates, names, tuple(self.run.history))
+
+    @property
+    def candidate_lines(self) -> list[str]:
+        """The candidates as a prompt shows them."""
+        names = self.lines.names
+        lines = [f"c{number} {names.of(each)}" for number, each in enumerate(self.candidates, start=1)]
+        left = len(self.open) - len(lines)
+        return [*lines, f"and {left} more, by name"] if left else lines
+
+    @property
+    def memory_lines(self) -> list[str]:
+        """The facts that were kept as a prompt shows them."""
+        return self.lines.lines(self.lines.grouped(self.run.facts))
+
+    def keep(self, numbers: Iterable[int]) -> tuple[Triple, ...]:
+        """Put facts into the memory; their ends can be looked at. Return those that it did not hold."""
+        run = self.run
+        chosen = dict.fromkeys(fact for each in run.ledger.cited(numbers) for fact in each.facts)
+        fresh = tuple(fact for fact in chosen if fact not in run.facts)
+        run.facts = (*run.facts, *fresh)
+        for head, _, tail in fresh:
+            for end in (head, tail):
+                # A node without a name was shown with all that it holds.
+                if not end.startswith('"') and end not in self.exhausted and end not in self.lines.held:
+                    self.open.setdefault(end)
+        return fresh
+
+    def show(self, bundles: Iterable[Bundle]) -> None:
+        """Have the next prompt show facts that the memory does not hold."""
+        self.fresh += self.lines.lines(self.lines.described(bundles), self.run.facts)
+
+    def leave(self, entity: str) -> None:
+        """Leave an entity that can tell nothing more."""
+        self.exhausted.add(entity)
+        self.open.pop(entity, None)

@@ -1,14 +1,30 @@
-"""What the model of ODA replies: read with patience, judged strictly."""
+"""Read the replies of ODA's model: turns in text and JSON, and the paper's actions and reflections."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import Final, Literal, TypeAlias
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
 from kg_agents.dialogue import Unreadable
+from kg_agents.evidence import Cited
 from kg_agents.graph_values import Labels, Triple
-from kg_agents.reply_texts import BULLET, MAX_ANSWER, NUMBER, QUOTES, fields_of, listed
+from kg_agents.matching import numbers_in
+from kg_agents.replies import (
+    BULLET,
+    MAX_ANSWER,
+    MAX_ANSWERS,
+    NUMBER,
+    QUOTES,
+    Conclusion,
+    Numbers,
+    fields_of,
+    listed,
+    read_conclusion,
+)
+from kg_agents.texts import json_object
 
 ActionName: TypeAlias = Literal["GetNeighbor", "GetPath", "Search", "Look", "Answer"]
 
@@ -227,3 +243,226 @@ def _ways(id: str, label: str | None) -> list[str]:
 
 def _folded(text: str) -> str:
     return " ".join(_SEPARATOR.sub(",", text.strip(QUOTES + "<>")).casefold().split())
+
+
+MAX_SEARCHED: Final = 200
+"""How long a text may be that is searched for."""
+
+_TURN_NAMES: Final[Mapping[ActionName, str]] = {
+    "GetNeighbor": r"get[ _]?neighbou?rs?",
+    "GetPath": r"get[ _]?paths?",
+    "Search": r"search",
+    "Look": r"look",
+    "Answer": r"answer",
+}
+_FIELD: Final = re.compile(r"^[^\w\n]*(thought|keep|action)\W*?:[ \t*_`]*", re.IGNORECASE | re.MULTILINE)
+_CONCLUDING: Final = re.compile(
+    r"^[^\w\n]*(?:(?:the )?(?:final )?answers?|own knowledge|not in (?:the )?(?:graph|memory))\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+_CALL: Final = re.compile(
+    rf"(?P<name>{'|'.join(f'(?:{pattern})' for pattern in _TURN_NAMES.values())})\b[*_`]*[ \t]*[:=]?[ \t]*"
+    r"(?:\[(?P<square>[^\n]*)\]|\((?P<round>[^\n]*)\)|(?P<bare>[^\n]*))",
+    re.IGNORECASE,
+)
+_EMPTY: Final = re.compile(r"\W*(?:(?:the |final )*answers?\b\W*)*", re.IGNORECASE)
+_CANDIDATE: Final = re.compile(r"c?\s*(\d{1,3})", re.IGNORECASE)
+_NO_ACTION: Final = Unreadable(
+    "it names no action. Write a line `Action: ` with GetNeighbor, GetPath, Look, Search or Answer."
+)
+_NOTHING: Final = "\"'`*_ \t.“”"
+
+
+class AnswerForm(BaseModel):
+    """One answer, and the numbers of the facts that it rests on."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    text: str
+    facts: Numbers = Field(description="All facts that yield it, as 3, 7-9; with text `all`, those that list it")
+
+
+class TurnForm(BaseModel):
+    """What a turn keeps, does and answers; a list or text that does not apply is empty."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    thought: str
+    keep: Numbers = Field(description="The new facts to keep, as 3, 7-9, or empty")
+    action: str = Field(description="One action with its arguments, as GetNeighbor[c1, relation], or Answer")
+    answers: list[AnswerForm] = Field(description="With Answer: each answer")
+    not_in_graph: str = Field(description="With Answer, where the graph does not hold it: what is missing")
+    own_knowledge: list[str] = Field(description="What you know by yourself, or nothing")
+
+    @property
+    def conclusion(self) -> Conclusion:
+        """What it concludes."""
+        answers = tuple(
+            Cited(text[:MAX_ANSWER], numbers_in(each.facts)) for each in self.answers if (text := each.text.strip())
+        )
+        missing = None if answers else self.not_in_graph.strip() or None
+        own = tuple(text[:MAX_ANSWER] for each in self.own_knowledge if (text := each.strip()))
+        return Conclusion(answers[:MAX_ANSWERS], own[:MAX_ANSWERS], missing)
+
+
+_EMPTY_FORM = TurnForm(thought="", keep="", action="", answers=[], not_in_graph="", own_knowledge=[])
+
+
+def turn_form(reply: str) -> TurnForm | None:
+    """Return the form that a reply fills in; None where it is another text, which is read as one."""
+    found = json_object(reply)
+    if found is None or "action" not in found:
+        return None
+    try:
+        return TurnForm.model_validate(_EMPTY_FORM.model_dump() | found)
+    except ValidationError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What a model does in one turn.
+
+    Args:
+        kept: The numbers of the facts that it keeps.
+        action: What it does next.
+        conclusion: Its answers, where it answers.
+    """
+
+    kept: tuple[int, ...]
+    action: Action
+    conclusion: Conclusion | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a turn may name.
+
+    Args:
+        facts: How many facts have a number.
+        candidates: The entities to look at, by id, the first numbered 1.
+        known: The ids of all entities that were shown, by what they are called in lower case.
+        done: The actions that were taken.
+    """
+
+    facts: int
+    candidates: tuple[str, ...]
+    known: Mapping[str, tuple[str, ...]]
+    done: Collection[str]
+
+
+def read_turn(reply: str, offer: Offer) -> Turn | Unreadable:
+    """Return what a reply keeps and does, or why it cannot be told."""
+    if (form := turn_form(reply)) is not None:
+        return _filled_in(form, offer)
+    fields = _fields(reply)
+    thought = " ".join(fields.get("thought", "").split())
+    kept = _kept(fields.get("keep", ""), offer.facts)
+    if isinstance(kept, Unreadable):
+        return kept
+    written = fields.get("action", "")
+    call = _CALL.match(written.lstrip("*_`- ")) or _CALL.search(written)
+    if call is None or _name(call["name"]) == "Answer":
+        concluding = _CONCLUDING.search(written or reply)
+        return _answering(kept, thought, (written or reply)[concluding.start() :]) if concluding else _NO_ACTION
+    inside = _inside(call)
+    return _acting(kept, _action(_name(call["name"]), inside.strip(), thought, offer), offer)
+
+
+def _filled_in(form: TurnForm, offer: Offer) -> Turn | Unreadable:
+    """Return the turn that a form describes, or why it cannot be taken."""
+    kept, thought = _kept(form.keep, offer.facts), " ".join(form.thought.split())
+    if isinstance(kept, Unreadable):
+        return kept
+    call = _CALL.match(form.action.strip())
+    if call is None and not form.action.strip().startswith("Answer"):
+        return _NO_ACTION
+    if call is not None and (name := _name(call["name"])) != "Answer":
+        return _acting(kept, _action(name, _inside(call).strip(), thought, offer), offer)
+    conclusion = form.conclusion
+    if not conclusion.answers and conclusion.missing is None and not conclusion.own:
+        return Unreadable("it answers with nothing. Fill in `answers` or, where the graph holds none, `not_in_graph`.")
+    return Turn(kept, Action("Answer", thought=thought), conclusion)
+
+
+def _acting(kept: tuple[int, ...], action: Action | Unreadable, offer: Offer) -> Turn | Unreadable:
+    return action if isinstance(action, Unreadable) else _new(Turn(kept, action), offer)
+
+
+def _inside(call: re.Match[str]) -> str:
+    """Return what an action is called with."""
+    return next((each for each in (call["square"], call["round"], call["bare"]) if each is not None), "")
+
+
+def _no_fact(written: str) -> Unreadable:
+    return Unreadable(f"there is no fact {written}. Keep facts by their numbers, as in `Keep: 3, 7-9`, or none.")
+
+
+def _new(turn: Turn, offer: Offer) -> Turn | Unreadable:
+    """Return a turn whose action was not taken before; to look at other facts is another action."""
+    action = turn.action
+    other_way = str(Action(action.name, action.entities[::-1], about=action.about))
+    if action.name != "Look" and {str(action), other_way} & set(offer.done):
+        return Unreadable(f"{action} was done already. Do something else, or answer.")
+    return turn
+
+
+def _fields(reply: str) -> dict[str, str]:
+    found = list(_FIELD.finditer(reply))
+    ends = [*(each.start() for each in found), len(reply)]
+    return {each[1].lower(): reply[each.end() : end].strip() for each, end in zip(found, ends[1:], strict=True)}
+
+
+def _kept(written: str, facts: int) -> tuple[int, ...] | Unreadable:
+    """Return the numbers in a list such as `3, 7-9`."""
+    numbers = numbers_in(_CONCLUDING.split(written)[0])
+    strange = next((each for each in numbers if not 1 <= each <= facts), None)
+    return numbers if strange is None else _no_fact(str(strange))
+
+
+def _answering(kept: tuple[int, ...], thought: str, written: str) -> Turn | Unreadable:
+    if _EMPTY.fullmatch(written):
+        return Unreadable("there is no answer below Answer. Write one on each line, with the numbers of its facts.")
+    conclusion = read_conclusion(written)
+    if isinstance(conclusion, Unreadable):
+        return conclusion
+    return Turn(kept, Action("Answer", thought=thought), conclusion)
+
+
+def _action(name: ActionName, inside: str, thought: str, offer: Offer) -> Action | Unreadable:
+    if name in {"Search", "Look"}:
+        text = inside.strip(_NOTHING)[:MAX_SEARCHED]
+        return Action(name, (), thought, text) if text else Unreadable(f"{name} needs a name, as in {name}[a name].")
+    first, comma, rest = inside.partition(",")
+    if name == "GetNeighbor" and (whole := _entity(inside, offer)) is not None:
+        first, comma, rest = whole, "", ""
+    source = _entity(first, offer)
+    if source is None:
+        return _strange(first, offer)
+    if name == "GetNeighbor":
+        return Action(name, (source,), thought, rest.strip(_NOTHING) if comma else "")
+    target = _entity(rest, offer)
+    if target is None or target == source:
+        return _strange(rest, offer) if target is None else Unreadable("GetPath takes two different entities.")
+    return Action(name, (source, target), thought)
+
+
+def _entity(written: str, offer: Offer) -> str | None:
+    """Return the entity that a number, a name or an id stands for, where it is one."""
+    text = written.strip(_NOTHING)
+    if (numbered := _CANDIDATE.fullmatch(text)) and 1 <= int(numbered[1]) <= len(offer.candidates):
+        return offer.candidates[int(numbered[1]) - 1]
+    named = offer.known.get(text.casefold(), ())
+    return named[0] if len(named) == 1 else None
+
+
+def _strange(written: str, offer: Offer) -> Unreadable:
+    named = offer.known.get(written.strip(_NOTHING).casefold(), ())
+    if named:
+        return Unreadable(f"{written.strip()!r} may be {' or '.join(named)}. Write the number or the id.")
+    most = f"c1 to c{len(offer.candidates)}" if offer.candidates else "none"
+    return Unreadable(f"{written.strip()!r} is not a candidate. There are {most}; or Search[name] first.")
+
+
+def _name(written: str) -> ActionName:
+    return next(name for name, pattern in _TURN_NAMES.items() if re.fullmatch(pattern, written, re.IGNORECASE))

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from kg_agents.answers import Answer, Step
+from kg_agents.answers import Answer, PartSeen, Step
 from kg_agents.dialogue import Dialogue
+from kg_agents.evidence import Ledger
 from kg_agents.graph_values import Labels, Observed, Remembered, Triple
 from kg_agents.oda.replies import Action
-from kg_agents.parts_seen import PartSeen
 
 MAX_REASON: Final = 300
 """How much of the reason why an action failed the model is told."""
@@ -25,6 +25,7 @@ class Run:
         entities: The task-relevant entities of this round, by id.
         talk: The dialogue with the model.
         asked: The entities of the first round.
+        ledger: What the model was shown of the graph.
         history: The actions that were taken, and of those that failed the reason.
         concluded: Whether the model has answered, with the answers or without any.
         missing: What the graph does not hold, as the model says; None where it does not say that.
@@ -38,7 +39,7 @@ class Run:
     entities: tuple[str, ...]
     talk: Dialogue
     asked: tuple[str, ...] = ()
-    labels: Labels = field(default_factory=Labels)
+    ledger: Ledger = field(default_factory=Ledger)
     memory: str | None = None
     memory_text: str = ""
     facts: tuple[Triple, ...] = ()
@@ -54,8 +55,13 @@ class Run:
     parts: tuple[PartSeen, ...] = ()
 
     def learn(self, labels: Labels) -> None:
-        """Remember what ids are called."""
-        self.labels = self.labels.merged(labels)
+        """Add labels of ids."""
+        self.ledger.learn(labels)
+
+    @property
+    def labels(self) -> Labels:
+        """What ids are called."""
+        return self.ledger.labels
 
     @property
     def offered(self) -> dict[str, str | None]:

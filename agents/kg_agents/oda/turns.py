@@ -1,21 +1,19 @@
 """ODA in turns: each keeps facts by number and takes the next action in one reply."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from kg_agents.conclusions import grounded
 from kg_agents.dialogue import FailedReply
-from kg_agents.graph_values import Found, Labels, Observed, Triple, plain_value
-from kg_agents.oda.exploration import Exploration
-from kg_agents.oda.ledger import Bundle, Names, bundled
-from kg_agents.oda.means import Means, Observe, OnStep
-from kg_agents.oda.replies import Action
+from kg_agents.graph_values import Found, Labels, Observed, Shown, Triple, plain_value, quoted
+from kg_agents.linking import resolver
+from kg_agents.oda.ledger import Bundle, Exploration, Names, bundled
+from kg_agents.oda.prompting import Means, Observe, OnStep
+from kg_agents.oda.replies import Action, Turn, TurnForm, read_turn
 from kg_agents.oda.run import Run
-from kg_agents.oda.turn_forms import TurnForm
-from kg_agents.oda.turn_replies import Turn, read_turn
-from kg_agents.tool_calls import ToolError
+from kg_agents.texts import without_hints
+from kg_agents.tool_calls import ToolError, ToolRefusal
 
 MAX_OUTCOME: Final = 240
 """How much of what an action did not find is told."""
@@ -61,8 +59,9 @@ class Turns:
             return
         seen.observed.update(run.entities)
         observation = await self.observe(run)
-        seen.fresh += seen.ledger.lines(_bundles(observation), run.labels, seen.ledger.facts)
-        seen.fresh += _counted(observation, run.labels)
+        seen.lines.hold(fact for fact in observation.shown.facts if fact not in observation.triples)
+        seen.fresh += seen.lines.lines(seen.lines.described(_bundles(observation)), run.ledger.facts)
+        seen.fresh += _counted(observation, seen.lines.names)
 
     async def _take(self, seen: Exploration, *, last: bool) -> str:
         """Have the model keep facts and act, and act; return how the run ends if it ends here."""
@@ -71,7 +70,7 @@ class Turns:
             turn = await self._ask(seen, last=last)
             kept = await self._remember(seen, turn)
             if turn.action.name == "Answer":
-                self._conclude(seen, turn)
+                await self._conclude(seen, turn)
                 run.note(turn.action, "", kept)
                 return "answered"
             if last:
@@ -79,7 +78,7 @@ class Turns:
                 return "iterations"
             found = await self._act(seen, turn)
             run.note(turn.action, found, kept)
-            run.history[str(turn.action)] = f"{_named(turn.action, run)}: {found}"
+            run.history[str(turn.action)] = f"{_named(turn.action, seen)}: {found}"
         except FailedReply as failure:
             run.fail(str(failure))
             return "unreadable" if run.failures >= self.means.settings.failures else ""
@@ -87,32 +86,33 @@ class Turns:
             action = turn.action if turn else None
             run.fail(str(refusal), action)
             if action is not None:
-                run.history[str(action)] = f"{_named(action, run)}{run.history[str(action)]}"
+                run.history[str(action)] = f"{_named(action, seen)}{run.history[str(action)]}"
         return ""
 
-    def _conclude(self, seen: Exploration, turn: Turn) -> None:
+    async def _conclude(self, seen: Exploration, turn: Turn) -> None:
         """Take over the answers of a turn, if it gives any, with the facts that they rest on."""
         run, found = seen.run, turn.conclusion
         if found is not None:
-            answers = grounded(found, run.facts, run.asked, run.labels, numbered=seen.ledger.facts)
+            resolve = resolver(self.means.graph, run.talk)
+            answers = await run.ledger.answers(found.answers, run.question, run.asked, resolve)
             run.conclude(answers, found.missing, found.own)
-            run.parts = seen.ledger.parts
+            run.parts = seen.lines.parts
 
     async def _ask(self, seen: Exploration, *, last: bool) -> Turn:
         offer = seen.offer
-        own = self.means.settings.closed_book != "never"
+        own = self.means.settings.own_answers != "never"
         write = self.means.wording.turn(seen, own=own, last=last)
         turn = await self.means.ask(seen.run, write, "turn", lambda reply: read_turn(reply, offer), TurnForm)
         seen.fresh = []
         return turn
 
     async def _remember(self, seen: Exploration, turn: Turn) -> tuple[Triple, ...]:
-        """Keep what a turn keeps, and what its answers rest on.
+        """Keep what a turn keeps, and what its answers rest on; an answer stands where the memory refuses that.
 
         Raises:
             ToolError: The graph refused all of it.
         """
-        cited = (number for each in turn.conclusion.answers for number in each.facts) if turn.conclusion else ()
+        cited = (number for each in turn.conclusion.answers for number in each.numbers) if turn.conclusion else ()
         kept = seen.keep((*turn.kept, *cited))
         run = seen.run
         for first in range(0, len(kept), self.means.settings.kept):
@@ -120,7 +120,13 @@ class Turns:
                 (head, relation, plain_value(tail))
                 for head, relation, tail in kept[first : first + self.means.settings.kept]
             ]
-            appended = await run.talk.within(partial(self.means.graph.remember, run.memory, batch))
+            try:
+                appended = await run.talk.within(partial(self.means.graph.remember, run.memory, batch))
+            except ToolRefusal:
+                # For instance, the memory is full. What an answer rests on is compared with the graph in the end.
+                if turn.conclusion is None:
+                    raise
+                break
             run.memory = appended.memory
         return kept
 
@@ -133,7 +139,7 @@ class Turns:
         action = turn.action
         match action.name:
             case "Look":
-                return await self._compare(seen, action.about, turn.kept)
+                return await self._compare(seen, action.about)
             case "Search":
                 return await self._search(seen, action.about)
             case "GetPath":
@@ -155,10 +161,10 @@ class Turns:
         elif not action.about and there == len(facts):
             seen.leave(entity)
         seen.observed.add(entity)
-        nameless = _nameless(found, run.labels)
-        seen.show(_with_descriptions(bundles, nameless))
+        seen.lines.hold(_held(found))
+        seen.show(bundles)
         shown = sum(len(bundle.facts) for bundle in bundles)
-        return _outcome(shown, max(there, shown), found)
+        return _outcome(run, shown, max(there, shown), found)
 
     async def _likest(self, run: Run, entity: str, bundles: Sequence[Bundle]) -> tuple[Bundle, ...]:
         """Return the facts of a hub that are most like the question, a few of each relation."""
@@ -178,29 +184,25 @@ class Turns:
                 left -= len(bundle.facts)
         return tuple(kept)
 
-    async def _compare(self, seen: Exploration, relation: str, kept: Sequence[int]) -> str:
-        """Show one relation of all ends of the facts that the turn keeps, or else of all that were kept before."""
+    async def _compare(self, seen: Exploration, relation: str) -> str:
+        """Show one relation of all that the facts in memory name."""
         run, chosen = seen.run, self.means.settings
-        ends = dict.fromkeys(
-            end
-            for head, _, tail in [seen.ledger.facts[each - 1] for each in kept] or run.facts
-            for end in (head, tail)
-            if not end.startswith('"')
-        )
+        ends = dict.fromkeys(end for head, _, tail in run.facts for end in (head, tail) if not end.startswith('"'))
         facts: dict[Triple, None] = {}
-        said = ""
+        empty = Shown()
         for end in list(ends)[: chosen.found]:
             look = partial(self.means.graph.neighbors, end, relation=relation, limit=chosen.found)
             found = await run.talk.within(partial(look, max_tokens=chosen.action_tokens))
             run.learn(found.labels)
             own = (*found.triples, *map(_valued, found.values))
+            seen.lines.hold(_held(found))
             for bundle in bundled(own, found.totals):
-                seen.ledger.see(bundle)
+                seen.lines.see(bundle)
             facts.update(dict.fromkeys(own))
-            said = said or found.text
+            empty = empty if own or empty.text else found.shown
         seen.show(bundled(tuple(facts)))
-        looked = f", of {chosen.found} of {len(ends)} entities" if len(ends) > chosen.found else ""
-        return f"{_counting(len(facts))}{looked}" if facts else f"found nothing: {' '.join(said.split())[:MAX_OUTCOME]}"
+        of = f"of {min(len(ends), chosen.found)} of {len(ends)}" if len(ends) > chosen.found else f"of all {len(ends)}"
+        return f"{_counting(len(facts))}, {of} in memory" if facts else _nothing(run, empty)
 
     async def _paths(self, seen: Exploration, action: Action) -> str:
         run, chosen, (source, target) = seen.run, self.means.settings, action.entities
@@ -209,25 +211,32 @@ class Turns:
         run.learn(found.labels)
         shown = found.facts[: chosen.shown]
         seen.show([Bundle((fact,), 1) for fact in shown])
-        return _outcome(len(shown), len(found.facts), found)
+        return _outcome(run, len(shown), len(found.facts), found)
 
     async def _search(self, seen: Exploration, text: str) -> str:
         """Look for what a text names; what it may be can be looked at from now on."""
-        (named,) = await seen.run.talk.within(partial(self.means.graph.identify, [text]))
+        run = seen.run
+        (named,) = await run.talk.within(partial(self.means.graph.identify, [text]))
         for each in named.candidates:
-            seen.run.learn(Labels({each.id: each.label}))
+            run.learn(Labels({each.id: each.label}))
             if named.meant:
                 seen.open.setdefault(each.id)
+        number = run.ledger.add(named.shown)
         said = "; ".join(each.described for each in named.candidates)
         if named.meant:
-            return said
-        return f"nothing is named so{f'; near, not the same: {said}' if said else ''}"
+            return f"[{number}] {said}"
+        return f"[{number}] nothing is named so{f'; near, not the same: {said}' if said else ''}"
 
 
-def _outcome(shown: int, there: int, found: Found) -> str:
+def _outcome(run: Run, shown: int, there: int, found: Found) -> str:
     if not there:
-        return f"found nothing: {' '.join(found.text.split())[:MAX_OUTCOME]}"
+        return _nothing(run, found.shown)
     return f"{shown} of {there} facts shown" if there > shown else _counting(there)
+
+
+def _nothing(run: Run, shown: Shown) -> str:
+    """Return what an action that found nothing denies, with the number by which an answer can cite it."""
+    return f"[{run.ledger.add(shown)}] found nothing: {' '.join(without_hints(shown.text).split())[:MAX_OUTCOME]}"
 
 
 def _counting(facts: int) -> str:
@@ -238,49 +247,31 @@ def _bundles(observation: Observed) -> list[Bundle]:
     return [Bundle(group.triples, max(group.count, len(group.far))) for group in observation.groups if group.far]
 
 
-def _counted(observation: Observed, labels: Labels) -> list[str]:
+def _counted(observation: Observed, names: Names) -> list[str]:
     """Return lines that name the relations of entities of which no fact is shown."""
     around: dict[str, list[str]] = {}
     for group in observation.groups:
         if not group.far:
-            called = labels.relations.get(group.relation, group.relation)
+            called = observation.labels.relations.get(group.relation, group.relation)
             around.setdefault(group.entity, []).append(f"{'-' if group.incoming else ''}{called}")
     if len(around) > _TOLD_APART:
         return [f"also around them: {', '.join(dict.fromkeys(name for each in around.values() for name in each))}"]
-    return [f"also around {Names(labels).of(entity)}: {', '.join(each)}" for entity, each in around.items()]
+    return [f"also around {names.of(entity)}: {', '.join(each)}" for entity, each in around.items()]
 
 
-def _named(action: Action, run: Run) -> str:
-    names = Names(run.labels)
+def _named(action: Action, seen: Exploration) -> str:
+    names = seen.lines.names
     parts = [*map(names.of, action.entities), *([action.about] if action.about else [])]
     return f"{action.name}[{', '.join(parts)}]"
 
 
-def _nameless(found: Found, labels: Labels) -> dict[str, list[Triple]]:
-    """Return what nodes without a name hold, by node."""
-    nodes: dict[str, list[Triple]] = {}
-    for fact in found.held:
-        node = fact[0] if fact[0] not in labels.nodes else fact[2]
-        nodes.setdefault(node, []).append(fact if fact[2] in labels.nodes or fact[2] == node else _valued(fact))
-    return nodes
-
-
-def _with_descriptions(bundles: Sequence[Bundle], nameless: Mapping[str, Sequence[Triple]]) -> list[Bundle]:
-    """Return bundles in which facts that lead to a node without a name stand with what it holds."""
-    told: list[Bundle] = []
-    for bundle in bundles:
-        plain = tuple(fact for fact in bundle.facts if not {fact[0], fact[2]} & nameless.keys())
-        if plain:
-            told.append(replace(bundle, facts=plain))
-        told += [
-            Bundle((*nameless[node], fact), len(nameless[node]) + 1, node)
-            for fact in bundle.facts
-            for node in {fact[0], fact[2]} & nameless.keys()
-        ]
-    return told
+def _held(found: Found) -> Iterator[Triple]:
+    """Yield what nodes without a name hold, values in quotes."""
+    labels = found.labels.nodes
+    return (fact if {fact[0], fact[2]} & labels.keys() else _valued(fact) for fact in found.held)
 
 
 def _valued(fact: Triple) -> Triple:
     """Return a fact that ends in a value with the value in quotes, as other tools write it."""
     head, relation, tail = fact
-    return fact if tail.startswith('"') else (head, relation, f'"{tail}"')
+    return head, relation, quoted(tail)

@@ -11,8 +11,8 @@ from kg_agents.graph_values import Labels, Triple
 from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.llm import Completion, LlmError, LlmRequest
 from kg_agents.oda.agent import ENDINGS, ignore_step
-from kg_agents.oda.means import OnStep
-from kg_agents.oda.settings import OdaSettings
+from kg_agents.oda.prompting import OnStep
+from kg_agents.parameters import OdaSettings
 from kg_agents.tool_calls import ToolError
 
 NO_MODEL: Final = "No model is set: these are the facts most like the question, and nobody has judged them."
@@ -77,7 +77,7 @@ class OdaWithoutModel:
             reason, why = "entities", ENDINGS["entities"]
         elif seen.all_failed:
             reason, why = "graph", seen.steps[-1].found
-        found = outcome_of((), chosen.closed_book, reason, why)
+        found = outcome_of((), chosen.own_answers, reason, why)
         return AgentAnswer(
             question=question,
             answers=(),

@@ -1,25 +1,198 @@
 """The agent whose model calls the tools itself."""
 
+import json
+import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import partial
 from typing import Final
 
-from kg_agents.answers import AgentAnswer, Step, outcome_of
-from kg_agents.dialogue import WITHOUT_FUNCTIONS, Dialogue, RunEnded, Unreadable
-from kg_agents.llm import Completion, FunctionCall, Llm, Message
-from kg_agents.parts_seen import CUT, part_answered
-from kg_agents.texts import clipped, whole_characters, without_thinking
+import anyio
+
+from kg_agents.answers import CUT, AgentAnswer, Step, outcome_of, part_answered, parts_in, whole
+from kg_agents.dialogue import WITHOUT_FUNCTIONS, Dialogue, NoRoom, RunEnded, Unreadable
+from kg_agents.evidence import Cited, Ledger
+from kg_agents.knowledge import KnowledgeGraph
+from kg_agents.linking import resolver
+from kg_agents.llm import AgentError, Completion, Function, FunctionCall, Llm, LlmRequest, Message, estimated_tokens
+from kg_agents.parameters import ToolsSettings
+from kg_agents.readings import asked, shown_by
+from kg_agents.texts import clipped, json_object, whole_characters, without_thinking
 from kg_agents.tool_calls import Toolbox, ToolCall, ToolError
-from kg_agents.tools.calls import Wanted, made, wanted
-from kg_agents.tools.final import ANSWER, FinalAnswer, read_final, read_written
-from kg_agents.tools.grounds import answers_of, labels_of, listing
-from kg_agents.tools.offered import offered
-from kg_agents.tools.readings import asked, parts_in, reading_of, whole
-from kg_agents.tools.run import Run
-from kg_agents.tools.settings import ToolsSettings
+from kg_agents.tools.functions import ANSWER, FinalAnswer, instructed, offered, read_final, read_written
 from kg_prompts import render
 from kg_prompts.tools import ToolsQuestion, ToolsTask
+
+LEFT_OUT: Final = "(left out here to save room; call again if it is needed)"
+MAX_THOUGHT: Final = 2_000
+_NAME: Final = re.compile(r"[\w-]{1,64}", re.ASCII)
+
+
+@dataclass
+class Run:
+    """One question on its way to an answer.
+
+    Args:
+        question: The question.
+        talk: The dialogue with the model.
+        tools: The tools that it may call.
+        messages: The conversation so far.
+        results: Where in the conversation each result stands, by its number.
+        ledger: What the results show, by their numbers.
+        asked: The numbers of the calls that were made, by what they asked.
+        failures: How many calls in a row the server did not answer.
+        ids: The ids of all calls in the conversation.
+        ending: Why the model can only answer now, in a word; empty as long as it can call.
+        returned: Whether an answer by a call went back.
+        asked_again: Whether an answer without a call went back.
+        unreadable: How many answers could not be read.
+    """
+
+    question: str
+    talk: Dialogue
+    tools: tuple[Function, ...] = ()
+    messages: list[Message] = field(default_factory=list[Message])
+    ledger: Ledger = field(default_factory=Ledger)
+    asked: dict[str, int] = field(default_factory=dict[str, int])
+    steps: list[Step] = field(default_factory=list[Step])
+    ids: set[str] = field(default_factory=set[str])
+    failures: int = 0
+    ending: str = ""
+    returned: bool = False
+    asked_again: bool = False
+    unreadable: int = 0
+
+    def request(self, settings: ToolsSettings, room: int) -> LlmRequest:
+        """Return what the model is asked next, with the oldest results left out where there is no room for them.
+
+        Raises:
+            NoRoom: Not even without them.
+        """
+        offered = (ANSWER,) if self.ending else (*self.tools, ANSWER)
+        request = LlmRequest(
+            tuple(self.messages),
+            "tools",
+            settings.temperature,
+            settings.reply_tokens,
+            seed=settings.seed,
+            tools=offered,
+        )
+        while estimated_tokens(request) > room:
+            request = replace(request, messages=_shorter(request.messages, room))
+        return request
+
+    def say(self, thought: str, calls: Sequence[FunctionCall]) -> tuple[FunctionCall, ...]:
+        """Add a reply to the conversation, and return its calls as they stand there."""
+        named = tuple(map(self._named, calls))
+        self.messages.append(Message("assistant", clipped(thought, MAX_THOUGHT), tuple(map(_sendable, named))))
+        return named
+
+    def reply(self, call: FunctionCall, text: str) -> None:
+        """Add the result of a call to the conversation."""
+        self.messages.append(Message("tool", text, call_id=call.id))
+
+    def close(self, ending: str) -> None:
+        """Let the model do nothing but answer."""
+        self.ending = ending
+        self.messages.append(
+            Message("user", f"No more calls can be made. Call {ANSWER.name} with what the results show.")
+        )
+
+    def _named(self, call: FunctionCall) -> FunctionCall:
+        """Return a call with an id of its own, and a name that can be one."""
+        own = call.id if call.id and call.id not in self.ids else f"call{len(self.ids) + 1:05d}"
+        self.ids.add(own)
+        name = call.name if _NAME.fullmatch(call.name) else "unknown"
+        return FunctionCall(own, name, call.arguments)
+
+
+def _sendable(call: FunctionCall) -> FunctionCall:
+    """Return a call that any service takes back: services refuse arguments that are not a JSON object."""
+    arguments = json_object(call.arguments)
+    return replace(call, arguments="{}" if arguments is None else json.dumps(arguments, ensure_ascii=False))
+
+
+def _shorter(messages: tuple[Message, ...], room: int) -> tuple[Message, ...]:
+    """Return a conversation without its oldest long result.
+
+    Raises:
+        NoRoom: There is none.
+    """
+    place = next(
+        (at for at, each in enumerate(messages) if each.role == "tool" and len(each.content) > 3 * len(LEFT_OUT)), None
+    )
+    if place is None:
+        raise NoRoom.within(room, "the question, the tools and the calls that were made")
+    first = messages[place].content.partition("\n")[0][: len(LEFT_OUT)]
+    return (*messages[:place], replace(messages[place], content=f"{first}\n{LEFT_OUT}"), *messages[place + 1 :])
+
+
+_MAX_QUOTED: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A call that can be made."""
+
+    tool: str
+    arguments: Mapping[str, object]
+
+    @property
+    def key(self) -> str:
+        """The same text for calls that ask the same."""
+        return f"{self.tool} {json.dumps(self.arguments, sort_keys=True)}"
+
+
+def wanted(call: FunctionCall, run: Run, most: int) -> Wanted | str:
+    """Return a call that is to be made, with the next number, or why it is not made."""
+    known = [tool.name for tool in run.tools]
+    if call.name not in known:
+        near = get_close_matches(call.name, known, n=1)
+        meant = f"Did you mean {near[0]}?" if near else f"There are {', '.join(known)}."
+        return f"There is no function {call.name[:_MAX_QUOTED]!r}. {meant}"
+    arguments = {} if not call.arguments.strip() else json_object(call.arguments)
+    if arguments is None:
+        return f"The arguments are not a JSON object: {clipped(call.arguments, _MAX_QUOTED)}"
+    found = Wanted(call.name, arguments)
+    if (number := run.asked.get(found.key)) is not None:
+        return f"This is call {number} again; its result stands there."
+    if run.ending or len(run.asked) >= most:
+        run.ending = run.ending or "calls"
+        return f"No more calls can be made. Call {ANSWER.name} with what the results show."
+    run.asked[found.key] = len(run.asked) + 1
+    return found
+
+
+async def made(calls: Sequence[Wanted], tools: Toolbox, at_once: int) -> list[ToolCall | ToolError]:
+    """Make calls, some at the same time, and return their answers in the order of the calls.
+
+    Raises:
+        AgentError: Something else than a tool failed.
+        TimeoutError: The time is over.
+    """
+    outcomes: dict[int, ToolCall | AgentError | TimeoutError] = {}
+    limit = anyio.CapacityLimiter(at_once)
+
+    async def make(place: int, call: Wanted) -> None:
+        try:
+            async with limit:
+                outcomes[place] = await tools.call(call.tool, call.arguments)
+        except (AgentError, TimeoutError) as error:
+            outcomes[place] = error
+
+    async with anyio.create_task_group() as tasks:
+        for place, call in enumerate(calls):
+            tasks.start_soon(make, place, call)
+    found: list[ToolCall | ToolError] = []
+    for place in range(len(calls)):
+        outcome = outcomes[place]
+        if not isinstance(outcome, ToolCall | ToolError):
+            raise outcome
+        found.append(outcome)
+    return found
+
 
 ENDINGS: Final = {
     "turns": "No answer was given within the replies.",
@@ -76,9 +249,11 @@ class ToolsAgent:
             await self._begin(run, entities)
             final = await self._converse(run)
         except RunEnded as end:
-            return self._answer_of(run, FinalAnswer(), end.limit, str(end))
+            return await self._answer_of(run, FinalAnswer(), end.limit, str(end))
         ending = run.ending or _ENDS[final.outcome]
-        return self._answer_of(run, final, ending, " ".join(filter(None, (final.reason, ENDINGS.get(ending)))))
+        said = "; ".join(each.asked or each.text.partition("\n")[0] for each in run.ledger.cited(final.results))
+        reason = f"{final.reason} Shown by {said}." if final.outcome != "answered" and said else final.reason
+        return await self._answer_of(run, final, ending, " ".join(filter(None, (reason, ENDINGS.get(ending)))))
 
     async def _begin(self, run: Run, entities: Sequence[str]) -> None:
         """Ask the server for its tools, and write the first messages.
@@ -92,7 +267,7 @@ class ToolsAgent:
             raise RunEnded("graph", f"The tools cannot be listed: {error}") from error
         run.tools = offered(offer.tools, self._settings.only)
         run.messages += (
-            Message("system", render(ToolsTask(instructions=offer.instructions))),
+            Message("system", render(ToolsTask(instructions=instructed(offer.instructions, offer.tools, run.tools)))),
             Message("user", render(ToolsQuestion(question=run.question, entities=", ".join(entities)))),
         )
 
@@ -179,29 +354,30 @@ class ToolsAgent:
             failed = ToolCall(call.tool, call.arguments, "", {}, failed=True)
             return asked(failed), f"[{number}] failed: {found}"
         run.failures = 0
-        run.readings[number] = reading_of(found)
+        run.ledger.add(shown_by(found), number)
         return asked(found), f"[{number}] {clipped(found.text, self._settings.result_tokens * _CHARACTERS)}"
 
-    def _answer_of(self, run: Run, final: FinalAnswer, ending: str, explanation: str) -> AgentAnswer:
-        closed_book = self._settings.closed_book
-        answers = answers_of(final, run.readings, run.question)
-        labels = labels_of(run.readings.values())
-        if ending == "answered" and (part := part_answered(answers, parts_in(list(run.readings.values())), labels)):
+    async def _answer_of(self, run: Run, final: FinalAnswer, ending: str, explanation: str) -> AgentAnswer:
+        ledger = run.ledger
+        given = [Cited("all", tuple(final.all_of))] if final.all_of else []
+        given += (Cited(each.text, tuple(each.results)) for each in final.answers)
+        resolve = resolver(KnowledgeGraph(self._tools), run.talk)
+        answers = await ledger.answers(given, run.question, (), resolve)
+        if ending == "answered" and (part := part_answered(answers, parts_in(ledger.shown), ledger.labels)):
             ending, explanation = CUT, str(part)
-        elif ending == "answered" and not whole(listing(final, run.readings)):
+        elif ending == "answered" and not whole(ledger.cited(final.all_of)):
             ending, explanation = CUT, ENDINGS[CUT]
-        found = outcome_of(answers, closed_book, ending, explanation, final.own_knowledge)
-        facts = (fact for reading in run.readings.values() for fact in reading.read.facts)
+        found = outcome_of(answers, self._settings.closed_book, ending, explanation, final.own_knowledge)
         return AgentAnswer(
             question=run.question,
             answers=found.answers,
             status=found.status,
-            labels=labels,
+            labels=ledger.labels,
             stop_reason=ending,
             explanation=found.reason,
             steps=tuple(run.steps),
             usage=run.talk.usage,
             seconds=run.talk.seconds,
             model_answer=found.model_answer,
-            facts=tuple(dict.fromkeys(facts)),
+            facts=ledger.facts,
         )
