@@ -22,6 +22,7 @@ class Outcome:
         explanation: The same in a sentence, where it did not end with an answer.
         usage: What models used.
         tool_calls: How many calls of tools were made.
+        fallbacks: How many observations spelling scored because the embedder was away or busy.
         seconds: How long it took.
         missing_topics: The entities of the question that the graph does not have.
         skipped: Why it was not asked at all; empty where it was.
@@ -37,6 +38,7 @@ class Outcome:
     explanation: str = ""
     usage: Usage = field(default_factory=Usage)
     tool_calls: int = 0
+    fallbacks: int = 0
     seconds: float = 0.0
     missing_topics: tuple[str, ...] = ()
     skipped: str = ""

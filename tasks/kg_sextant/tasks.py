@@ -13,7 +13,8 @@ from pydantic import TypeAdapter
 
 from kg_agents.llm import LlmError
 from kg_agents.sessions import connect_tools
-from kg_eval.methods.catalog import method_of
+from kg_agents.tool_calls import ExactTools
+from kg_eval.methods.catalog import method_of, scores_as_in_paper
 from kg_eval.methods.method import Means
 from kg_eval.metrics.scores import MAIN_METRIC, METRICS, score
 from kg_eval.outcomes import Outcome
@@ -36,7 +37,8 @@ def method_over_graph(plan: dict[str, object], server: str) -> Solver:
         del generate
         record = _RECORD.validate_python(state.metadata["record"])
         llm = InspectLlm(get_model())
-        async with connect_tools(server) as tools:
+        async with connect_tools(server) as served:
+            tools = ExactTools(served) if scores_as_in_paper(method) else served
             outcome = await asked(record, planned, method, Means(llm, tools, seed=planned.seed + state.epoch))
         if outcome.stop_reason in FAILED and not outcome.answers:
             raise LlmError(outcome.explanation)

@@ -29,7 +29,7 @@ class OdaMethod:
             graph_name=asked.graph_name,
         )
         found = await agent.answer(asked.question, asked.ids, talk=talk)
-        held = await talk.within(partial(checked, found, means.graph, self.settings.closed_book))
+        held = await talk.within(partial(checked, found, means.graph, self.settings.own_answers))
         return answered(held)
 
 
@@ -51,7 +51,7 @@ class CounselorMethod:
             graph_name=asked.graph_name,
         )
         found = await agent.answer(asked.question, asked.ids, talk=talk)
-        held = await talk.within(partial(checked, found, means.graph, self.settings.closed_book))
+        held = await talk.within(partial(checked, found, means.graph, self.settings.own_answers))
         return answered(held)
 
 
@@ -67,7 +67,7 @@ class ToolsMethod:
         found = await ToolsAgent(means.llm, means.tools, settings=self.settings).answer(
             asked.question, asked.ids, talk=talk
         )
-        held = await talk.within(partial(checked, found, means.graph, self.settings.closed_book))
+        held = await talk.within(partial(checked, found, means.graph, self.settings.own_answers))
         return answered(held)
 
 

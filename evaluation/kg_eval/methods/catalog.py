@@ -13,10 +13,18 @@ from kg_agents.parameters import InvalidParameter, read_parameters
 from kg_agents.tools import ToolsSettings
 from kg_boundary.validation import in_plain_words
 from kg_eval.methods.agents import CounselorMethod, OdaMethod, ToolsMethod
-from kg_eval.methods.asking import ChainOfThought, ConsistencySettings, Direct, DirectSettings, SelfConsistency
-from kg_eval.methods.graph_cot import GraphCot, GraphCotSettings
+from kg_eval.methods.baselines import (
+    ChainOfThought,
+    ConsistencySettings,
+    Direct,
+    DirectSettings,
+    GraphCot,
+    GraphCotSettings,
+    GraphRag,
+    RagSettings,
+    SelfConsistency,
+)
 from kg_eval.methods.method import Method
-from kg_eval.methods.retrieval import GraphRag, RagSettings
 from kg_eval.methods.think_on_graph import ThinkOnGraph, TogSettings
 from kg_eval.runs.plan import InvalidPlan, MethodName
 
@@ -52,6 +60,11 @@ def method_of(name: MethodName, written: Sequence[str]) -> Method:
 def reflects(method: Method) -> bool:
     """Say whether a method asks a model to reflect, which may be another one."""
     return isinstance(method, OdaMethod | CounselorMethod) and method.settings.reflects
+
+
+def scores_as_in_paper(method: Method) -> bool:
+    """Say whether a method needs observations that are scored exactly as in the paper of ODA."""
+    return isinstance(method, OdaMethod) and method.settings.paper_score
 
 
 def _parameters(kind: type[A], written: Sequence[str]) -> A:

@@ -8,9 +8,9 @@ from typing import Final, Protocol
 
 from kg_agents.answers import Answer, Status
 from kg_agents.dialogue import Dialogue, Limits, Task, fitting
+from kg_agents.evidence import Ledger
 from kg_agents.experience import Learned
-from kg_agents.graph_values import Labels, Triple
-from kg_agents.grounding import stated
+from kg_agents.graph_values import Labels, Shown, Triple
 from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.llm import Llm
 from kg_agents.tool_calls import Toolbox
@@ -123,6 +123,7 @@ def answer_of(
         labels: What ids are called.
     """
     texts = said(_BRACED.findall(reply) or [reply])
-    known = labels or Labels()
-    answers = tuple(stated(text, facts, tuple(starts), known) or Answer(text, "model") for text in texts)
+    ledger = Ledger()
+    ledger.add(Shown(tuple(facts), labels=labels or Labels()))
+    answers = ledger.as_shown(texts, "", tuple(starts))
     return MethodAnswer(reply, answers, "answered" if answers else "not_in_graph")

@@ -1,16 +1,36 @@
-"""Think-on-Graph (Sun et al. 2024): a beam of chains, pruned by the model relation by relation and entity by entity."""
+"""Think-on-Graph (Sun et al., ICLR 2024), and with relations only."""
 
 import random
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from kg_agents.dialogue import Dialogue, FailedReply, Unreadable
 from kg_agents.graph_values import Labels, Triple, plain_value
 from kg_agents.knowledge import KnowledgeGraph
-from kg_eval.methods.asking import ChainOfThought, DirectSettings
+from kg_eval.methods.baselines import ChainOfThought, DirectSettings
 from kg_eval.methods.method import Asked, Means, MethodAnswer, answer_of, reply_to, task
-from kg_eval.methods.scoring import numbered, reading_scores
 from kg_prompts.evaluation import ContextPrompt, EnoughPrompt, EntitiesPrompt, RelationsPrompt
+
+_SCORE: Final = re.compile(r"^\W*(\d{1,4})\W+?(?:score\W+)?([01]?\.\d+|[01])\W*$", re.IGNORECASE | re.MULTILINE)
+
+
+def reading_scores(count: int) -> Callable[[str], dict[int, float] | Unreadable]:
+    """Return what reads lines as `number: score`, the numbers from 1 to a count."""
+
+    def read(reply: str) -> dict[int, float] | Unreadable:
+        found = {int(number): float(score) for number, score in _SCORE.findall(reply)}
+        valid = {number: score for number, score in found.items() if 1 <= number <= count}
+        return valid or Unreadable(f"it has no line of the form `number: score` with a number from 1 to {count}.")
+
+    return read
+
+
+def numbered(lines: list[str]) -> str:
+    """Return lines with their numbers, from 1."""
+    return "\n".join(f"{number}. {line}" for number, line in enumerate(lines, start=1))
+
 
 SKIPPED_RELATIONS: frozenset[str] = frozenset(
     {"rdf:type", "rdfs:label", "rdfs:comment", "skos:altLabel", "skos:prefLabel", "schema:description", "owl:sameAs"}

@@ -1,11 +1,14 @@
-"""Whether what was answered is what is right."""
+"""Whether an answer is right: entities by id or name, values typed; exact match and ROUGE-L as published."""
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final, TypeAlias
 
-from kg_eval.metrics.values import fold, same_date, same_number, truth_of
+from kg_agents.matching import fold, parts_of, same_date, same_number, truth_of
 from kg_eval.questions import Gold
+
+Named: TypeAlias = Mapping[str, Collection[str]]
+"""The ids of the entities that answers name, by their texts."""
 
 HITS_TOLERANCE: Final = 0.001
 """How far a number may be off for Hits@1, as a share of the right one."""
@@ -33,11 +36,20 @@ def said(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(reversed(found.values()))
 
 
-def is_right(text: str, gold: Gold, tolerance: float = HITS_TOLERANCE) -> bool:
-    """Say whether an answer is a right one: by its id if it has one, or by name, number, date, yes or no."""
+def is_right(text: str, gold: Gold, tolerance: float = HITS_TOLERANCE, named: Named | None = None) -> bool:
+    """Return whether an answer is a right one: by its id if it has one, or by name, number, date, yes or no.
+
+    Args:
+        text: The answer.
+        gold: What is right.
+        tolerance: How far a number may be off, as a share of the right one.
+        named: The entities that answers were found to name, in whatever language.
+    """
     name, entity = _parts(text)
     if entity and gold.id:
         return entity == gold.id
+    if gold.id and gold.id in (named or {}).get(text, ()):
+        return True
     if _close(name) in {_close(each) for each in (*gold.names, gold.id) if each}:
         return True
     right = truth_of(gold.text)
@@ -46,16 +58,33 @@ def is_right(text: str, gold: Gold, tolerance: float = HITS_TOLERANCE) -> bool:
     return any(same_number(name, each, tolerance) or same_date(name, each) for each in gold.names)
 
 
-def first_is_right(texts: Sequence[str], golds: Sequence[Gold]) -> bool:
-    """Say whether the first answer is a right one: Hits@1."""
-    return bool(texts) and any(is_right(texts[0], gold) for gold in golds)
+def one_by_one(
+    texts: Iterable[str], golds: Sequence[Gold], tolerance: float = HITS_TOLERANCE, named: Named | None = None
+) -> tuple[str, ...]:
+    """Return answers with a list in one text taken apart where one of its members is right, and the text is not."""
+
+    def right(text: str) -> bool:
+        return any(is_right(text, gold, tolerance, named) for gold in golds)
+
+    def members(text: str) -> Sequence[str]:
+        parts = () if right(text) else parts_of(text, right)
+        return parts if any(map(right, parts)) else [text]
+
+    return tuple(dict.fromkeys(part for text in texts for part in members(text)))
 
 
-def set_f1(texts: Sequence[str], golds: Sequence[Gold]) -> float:
+def first_is_right(texts: Sequence[str], golds: Sequence[Gold], named: Named | None = None) -> bool:
+    """Return whether the first answer is a right one: Hits@1."""
+    first = one_by_one(texts[:1], golds, named=named)[:1]
+    return any(is_right(text, gold, named=named) for text in first for gold in golds)
+
+
+def set_f1(texts: Sequence[str], golds: Sequence[Gold], named: Named | None = None) -> float:
     """Return how much of what is right was answered, and of what was answered is right: F1 of the two sets."""
     if not texts or not golds:
         return float(not texts and not golds)
-    right = [[is_right(text, gold, SET_TOLERANCE) for gold in golds] for text in texts]
+    texts = one_by_one(texts, golds, SET_TOLERANCE, named)
+    right = [[is_right(text, gold, SET_TOLERANCE, named) for gold in golds] for text in texts]
     precision = sum(map(any, right)) / len(texts)
     recall = sum(any(row[place] for row in right) for place in range(len(golds))) / len(golds)
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
@@ -74,3 +103,31 @@ def _key(text: str) -> str:
 
 def _close(text: str) -> str:
     return fold(text).replace(" ", "")
+
+
+_BETWEEN: Final = re.compile(r"[^a-z0-9]+")
+
+
+def rouge_l(prediction: str, gold: str) -> float:
+    """Return the F1 of the longest common subsequence of words."""
+    said, right = _words(prediction), _words(gold)
+    common = _longest_common(said, right)
+    if not common:
+        return 0.0
+    precision, recall = common / len(said), common / len(right)
+    return 2 * precision * recall / (precision + recall)
+
+
+def _words(text: str) -> list[str]:
+    return _BETWEEN.sub(" ", text.lower()).split()
+
+
+def _longest_common(one: Sequence[str], other: Sequence[str]) -> int:
+    lengths = [0] * (len(other) + 1)
+    for word in one:
+        diagonal = 0
+        for place, compared in enumerate(other, start=1):
+            above = lengths[place]
+            lengths[place] = diagonal + 1 if word == compared else max(above, lengths[place - 1])
+            diagonal = above
+    return lengths[-1]

@@ -1,12 +1,11 @@
 """The score of one outcome in each metric, and what else is measured of it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
+from kg_agents.matching import fold
 from kg_eval.metrics import tog_em
-from kg_eval.metrics.matching import SET_RIGHT, first_is_right, said, set_f1
-from kg_eval.metrics.rouge import rouge_l
-from kg_eval.metrics.values import fold
+from kg_eval.metrics.matching import SET_RIGHT, first_is_right, is_right, one_by_one, rouge_l, said, set_f1
 from kg_eval.outcomes import Outcome
 from kg_eval.questions import BenchmarkName
 
@@ -62,13 +61,28 @@ def published_tog_em(outcomes: Iterable[Outcome]) -> dict[str, float]:
     return found
 
 
+def _named(outcome: Outcome) -> Mapping[str, Sequence[str]]:
+    return {each.text: each.entities for each in outcome.answers}
+
+
+def _contained(outcome: Outcome) -> bool:
+    """Return whether the prediction and a right answer contain each other, or an answer says one in other words."""
+    golds, named = outcome.record.golds, _named(outcome)
+    each = one_by_one(texts_of(outcome), golds, 0, named)
+    return tog_em.mended(outcome.prediction, golds) or any(is_right(t, gold, 0, named) for t in each for gold in golds)
+
+
 def _exact(outcome: Outcome) -> bool:
     names = (name for gold in outcome.record.golds for name in gold.names)
     return fold(tog_em.in_braces(outcome.prediction)) in {*map(fold, names), fold(_joined(outcome))}
 
 
 def _rouge(outcome: Outcome) -> float:
-    return rouge_l(tog_em.in_braces(outcome.prediction), _joined(outcome))
+    """Return ROUGE-L, with what says a right answer in other words, as a date in another style, in its words."""
+    golds, named, right = outcome.record.golds, _named(outcome), _joined(outcome)
+    each = one_by_one(texts_of(outcome), golds, 0, named)
+    meant = (next((gold.text for gold in golds if is_right(text, gold, 0, named)), text) for text in each)
+    return max(rouge_l(tog_em.in_braces(outcome.prediction), right), rouge_l(", ".join(meant), right))
 
 
 def _joined(outcome: Outcome) -> str:
@@ -76,10 +90,10 @@ def _joined(outcome: Outcome) -> str:
 
 
 _SCORES: Final[Mapping[MetricName, Callable[[Outcome], float]]] = {
-    "tog-em": lambda outcome: tog_em.mended(outcome.prediction, outcome.record.golds),
-    "hits@1": lambda outcome: first_is_right(texts_of(outcome), outcome.record.golds),
-    "f1": lambda outcome: set_f1(texts_of(outcome), outcome.record.golds),
-    "set": lambda outcome: set_f1(texts_of(outcome), outcome.record.golds) >= SET_RIGHT,
+    "tog-em": _contained,
+    "hits@1": lambda outcome: first_is_right(texts_of(outcome), outcome.record.golds, _named(outcome)),
+    "f1": lambda outcome: set_f1(texts_of(outcome), outcome.record.golds, _named(outcome)),
+    "set": lambda outcome: set_f1(texts_of(outcome), outcome.record.golds, _named(outcome)) >= SET_RIGHT,
     "exact": _exact,
     "rouge-l": _rouge,
 }

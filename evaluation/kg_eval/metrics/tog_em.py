@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final, Literal, TypeAlias
 
-from kg_eval.metrics.values import fold, same_date, same_number, truth_of
+from kg_agents.matching import fold, same_date, same_number, truth_of
 from kg_eval.questions import Gold
 
 Verdict: TypeAlias = Literal["right", "wrong", "neither"]
@@ -12,7 +12,8 @@ Verdict: TypeAlias = Literal["right", "wrong", "neither"]
 NULL: Final = "NULL"
 """What the script counts neither as right nor as wrong, where it stands in braces; it stays in the denominator."""
 
-_WORD: Final = re.compile(r"\w+")
+_WORD: Final = re.compile(r"(?<!\w)-\d\w*|\w+")
+"""A word; the sign of a number belongs to it."""
 
 
 def in_braces(reply: str) -> str:

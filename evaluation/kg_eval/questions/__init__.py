@@ -4,11 +4,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from kg_eval.questions.graph_questions import read_simple, read_world
-from kg_eval.questions.grbench import read_grbench
-from kg_eval.questions.kgdata import read_kgdata
-from kg_eval.questions.plain import read_plain
-from kg_eval.questions.published import read_creak, read_qald, read_slots, read_webqsp
+from kg_eval.questions.plain import read_plain, read_simple, read_world
+from kg_eval.questions.published import read_creak, read_grbench, read_kgdata, read_qald, read_slots, read_webqsp
 from kg_eval.questions.record import Edge, Gold, InvalidQuestions, Record, Topic
 
 __all__ = ["READERS", "BenchmarkName", "Edge", "Gold", "InvalidQuestions", "Record", "Topic", "read_questions"]

@@ -1,13 +1,14 @@
-"""Questions of one's own: a JSON object on each line, with `question`, `answers` and perhaps `entities`."""
+"""Questions of one's own and those that come with a graph."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
-from kg_eval.questions.reading import read_records
-from kg_eval.questions.record import Gold, Record, Topic
+from kg_eval.questions.reading import PublishedRow, read_records
+from kg_eval.questions.record import Edge, Gold, Record, Topic
 
 Value: TypeAlias = bool | int | float | str
 
@@ -64,4 +65,62 @@ def _record(row: PlainRow, number: int) -> Record:
         tuple(map(Topic, row.entities)),
         kind=row.kind,
         answerable=bool(row.answers),
+    )
+
+
+_TOPIC: Final = re.compile(r"\bw:E\d+\b")
+
+Text = Annotated[str, StringConstraints(min_length=1)]
+
+
+class SimpleRow(PublishedRow):
+    """A row of SimpleQuestions: the edge that the question is about, and one of the right answers."""
+
+    question: Text
+    topic: Text
+    relation: Text
+    direction: Literal["in", "out"]
+    answer: Text
+
+
+class WorldRow(PublishedRow):
+    """A question about the fictional world, with the query that gives its answers."""
+
+    id: Text
+    question: Text
+    kind: Text
+    answers: tuple[Value, ...]
+    answer_ids: tuple[str, ...] = ()
+    aliases: tuple[tuple[str, ...], ...] = ()
+    sparql: str = ""
+
+
+def read_simple(path: Path) -> tuple[Record, ...]:
+    """Read SimpleQuestions."""
+    return read_records(path, SimpleRow, _simple_record)
+
+
+def read_world(path: Path) -> tuple[Record, ...]:
+    """Read the questions about the fictional world; they are about the entities that their queries name."""
+    return read_records(path, WorldRow, _world_record)
+
+
+def _simple_record(row: SimpleRow, number: int) -> Record:
+    edge = Edge(row.topic, row.relation, row.direction)
+    return Record(
+        str(number), row.question, (Gold(row.answer, row.answer),), (Topic(row.topic),), kind=row.relation, edge=edge
+    )
+
+
+def _world_record(row: WorldRow, number: int) -> Record:
+    del number
+    named = dict.fromkeys(_TOPIC.findall(row.sparql))
+    return Record(
+        row.id,
+        row.question,
+        golds_of(row.answers, row.answer_ids, row.aliases),
+        tuple(map(Topic, named)),
+        kind=row.kind,
+        answerable=bool(row.answers),
+        sparql=row.sparql,
     )

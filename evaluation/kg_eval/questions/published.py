@@ -1,18 +1,25 @@
-"""The forms in which QALD-10, Creak, T-REx, Zero-Shot RE and WebQSP are published.
-
-Entities that a question is about stand in `qid_topic_entity` or `topic_entity`, as id and name. An id that says that it
-is unknown is left out.
-"""
+"""The published benchmarks: WebQSP, the sets of Think-on-Graph, GRBench and kgdata."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field, StringConstraints
 
-from kg_eval.questions.reading import PublishedRow, read_records
-from kg_eval.questions.record import Gold, Record, Topic
+from kg_eval.questions.plain import written
+from kg_eval.questions.reading import (
+    PublishedRow,
+    Row,
+    is_array,
+    is_object,
+    numbered,
+    read_records,
+    read_rows,
+    validated,
+    wrong,
+)
+from kg_eval.questions.record import Gold, InvalidQuestions, Record, Topic
 
 SEPARATOR: Final = "[SEP]"
 UNKNOWN: Final = "UnknownQID"
@@ -151,4 +158,107 @@ def web_record(row: WebRow, number: int) -> Record:
         row.RawQuestion,
         tuple(dict.fromkeys(each for each in golds if each.text)),
         topics_of(row.topics or named),
+    )
+
+
+_BY_FIELD: Final[Mapping[str, Callable[[Row, Path, int], Record]]] = {
+    "sentence": lambda row, path, number: creak_record(validated(CreakRow, row, path), number),
+    "input": lambda row, path, number: slot_record(validated(SlotRow, row, path), number),
+    "RawQuestion": lambda row, path, number: web_record(validated(WebRow, row, path), number),
+    "question": lambda row, path, number: qald_record(validated(QaldRow, row, path), number),
+}
+"""What makes a question of a row, by the field that tells which set it is of."""
+
+
+def read_kgdata(path: Path) -> tuple[Record, ...]:
+    """Read questions of KGdata; which set they are of follows from their fields.
+
+    Raises:
+        InvalidQuestions: A row is of none of the sets.
+    """
+    rows = enumerate(read_rows(path, "Questions"), start=1)
+    return numbered(path, ((row.line, _record(row, path, number)) for number, row in rows))
+
+
+def _record(row: Row, path: Path, number: int) -> Record:
+    if is_object(row.value):
+        for field, record_of in _BY_FIELD.items():
+            if field in row.value:
+                return record_of(row, path, number)
+    raise wrong(path, row.line, f"A row has one of the fields {', '.join(_BY_FIELD)}, and this one has none.")
+
+
+DOMAINS: Final[Mapping[str, str]] = {
+    "amazon": "E-commerce",
+    "biomedical": "Healthcare",
+    "dblp": "Academic",
+    "goodreads": "Literature",
+    "legal": "Legal",
+    "maple": "Academic",
+}
+"""The domain of the papers' tables, by the graph that a file is about."""
+
+ACADEMIC: Final = ("Academic", 6)
+"""The domain of several graphs, and how many: dblp and five fields of maple."""
+
+_ENDINGS: Final = {".json", ".jsonl"}
+_BETWEEN: Final = ", "
+"""What stands between right answers, also within a name that holds commas."""
+_OF_TEMPLATE: Final = 10
+"""How many questions follow one template."""
+
+
+def _joined(value: object) -> object:
+    """Join the parts of a list, as the published scoring does."""
+    parts = value if is_array(value) else [value]
+    texts = [written(each) for each in parts if isinstance(each, str | int | float)]
+    return _BETWEEN.join(texts) if len(texts) == len(parts) else None
+
+
+class GrRow(PublishedRow):
+    """A row of GRBench; `level` stands in one of its two releases."""
+
+    qid: Annotated[str, BeforeValidator(_joined), StringConstraints(pattern=r"^\d{1,9}$")]
+    question: Annotated[str, StringConstraints(min_length=1)]
+    answer: Annotated[str, BeforeValidator(_joined)]
+    level: str = ""
+
+
+def read_grbench(path: Path) -> tuple[Record, ...]:
+    """Read one file of GRBench, or all in a folder; of what graph a file is follows from its path.
+
+    Raises:
+        InvalidQuestions: There is no file, or the path names no graph of GRBench.
+    """
+    files = sorted(each for each in path.rglob("*") if each.suffix in _ENDINGS) if path.is_dir() else [path]
+    return numbered(path, (found for file in files for found in _records(file)))
+
+
+def _records(path: Path) -> Iterator[tuple[int, Record]]:
+    graph = _graph_of(path)
+    for row in read_rows(path):
+        found = validated(GrRow, row, path)
+        yield (
+            row.line,
+            Record(
+                f"{graph}:{found.qid}",
+                found.question,
+                tuple(map(Gold, filter(None, found.answer.split(_BETWEEN)))),
+                kind=f"{graph}:{int(found.qid) // _OF_TEMPLATE}",
+                group=DOMAINS[graph.partition("-")[0]],
+                level=found.level,
+            ),
+        )
+
+
+def _graph_of(path: Path) -> str:
+    """Return the graph that a file is about, as `legal` or `maple-biology`."""
+    parts = [path.stem, *(each.name for each in path.parents)][:3]
+    for depth, part in enumerate(map(str.lower, parts)):
+        name = part.partition("-")[0].partition("_")[0]
+        if name in DOMAINS and name in {part, "maple"}:
+            field = parts[depth - 1].lower() if part == "maple" and depth else ""
+            return f"maple-{field}" if field and field != "data" else part
+    raise InvalidQuestions(
+        f"{path} is in no folder and has no name of a graph of GRBench. Name it as one of {', '.join(DOMAINS)}."
     )

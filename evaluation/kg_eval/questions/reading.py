@@ -11,6 +11,7 @@ from typing import Final, TypeGuard, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kg_boundary.json_stream import BrokenJson, Json, JsonStream
+from kg_boundary.regular_files import open_regular
 from kg_boundary.validation import in_plain_words
 from kg_eval.questions.record import InvalidQuestions, Record
 
@@ -110,7 +111,7 @@ def read_rows(path: Path, member: str = "") -> Iterator[Row]:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise InvalidQuestions(f"{path} is larger than {MAX_BYTES:,} bytes. Divide it, or take a sample.")
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             yield from _rows(JsonStream(file, strict=True), member)
     except OSError as error:
         raise InvalidQuestions(f"{path} cannot be read: {error.strerror}.") from error

@@ -58,6 +58,7 @@ class Record:
         topics: The entities that it is about, where the file says so.
         kind: What sort of question it is: a template, or a name that the file has for it.
         group: The part of the benchmark that it belongs to, as the domain `Legal`.
+        level: How hard it is, where the file says so.
         answerable: Whether the graph can answer it; where it cannot, to abstain is right.
         published: The texts that the published scoring script takes for right, where they are others.
         sparql: The query that gives the answers, where the file has one.
@@ -70,6 +71,7 @@ class Record:
     topics: tuple[Topic, ...] = ()
     kind: str = ""
     group: str = ""
+    level: str = ""
     answerable: bool = True
     published: tuple[str, ...] = ()
     sparql: str = ""

@@ -6,7 +6,6 @@ from importlib.resources import files
 from typing import Final
 
 from kg_agents.trace import RecordedMessage
-from kg_eval.metrics.scores import MAIN_METRIC
 from kg_eval.metrics.summary import scores_of
 from kg_eval.outcomes import Outcome
 from kg_eval.reports.tables import Done
@@ -26,7 +25,7 @@ def page_of(run: Done, lines: Sequence[Sequence[ModelLine | CallLine | OutcomeLi
         lines: The lines of each question, those of one question together.
         metric: The metric of the verdicts; by default the one that the benchmark's figures are published in.
     """
-    named = metric or MAIN_METRIC[run.plan.benchmark]
+    named = next(iter(run.metrics(metric)), metric)
     values = scores_of(run.outcomes, run.verdicts, official=True).get(named, {})
     plan = run.plan.model_dump(mode="json", exclude_defaults=True)
     content = {

@@ -3,16 +3,28 @@
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
-from kg_eval.metrics.intervals import Figure, difference_of
-from kg_eval.metrics.judging import JudgeVerdict
 from kg_eval.metrics.scores import MAIN_METRIC, MEASURES
-from kg_eval.metrics.summary import Summary, scores_of, summary_of
+from kg_eval.metrics.summary import (
+    OFFICIAL,
+    Figure,
+    JudgeVerdict,
+    Summary,
+    Verdicts,
+    difference_of,
+    judge_metric,
+    macro_mean_of,
+    scores_of,
+    summary_of,
+)
 from kg_eval.outcomes import Outcome
-from kg_eval.reports.published import printed
+from kg_eval.questions import BenchmarkName
+from kg_eval.questions.published import ACADEMIC
+from kg_eval.reports.published import Published, drop_without, printed, published_figures
 from kg_eval.runs.plan import LinkingName, RunPlan
 
 ENTITIES: Final[dict[LinkingName, str]] = {
@@ -23,6 +35,10 @@ ENTITIES: Final[dict[LinkingName, str]] = {
 """What stands above a table: figures with given and with found entities never share one."""
 
 NOTHING: Final = "-"
+RESULTS: Final = ("run", "method", "model", "group", "questions", "paper", "ours", "difference", "95 % interval")
+_AVERAGED: Final[tuple[BenchmarkName, ...]] = ("qald10", "creak", "t-rex", "zero-shot-re")
+"""The benchmarks whose mean ODA's tables print."""
+
 _SHARES: Final = frozenset(
     {
         *("answered from the graph", "answered by computing", "answered from the model", "with evidence"),
@@ -38,8 +54,28 @@ class Done:
     name: str
     plan: RunPlan
     outcomes: tuple[Outcome, ...]
-    verdicts: Mapping[str, JudgeVerdict]
+    verdicts: Verdicts
     summary: Summary
+
+    def metrics(self, metric: str) -> tuple[str, ...]:
+        """Return the metric that is meant: the one published where it is empty, that of each judge for `judge`."""
+        if metric == "judge":
+            return tuple(map(judge_metric, self.verdicts))
+        return (metric or MAIN_METRIC[self.plan.benchmark],)
+
+    def figures(self, metric: str) -> dict[str, Figure]:
+        """Return the figures in a metric: of all questions, named as their only group if any, and of groups."""
+        whole = self.summary.metrics.get(metric)
+        if whole is None:
+            return {}
+        groups = {outcome.record.group for outcome in self.outcomes}
+        return {groups.pop() if len(groups) == 1 else "": whole, **self.summary.groups.get(metric, {})}
+
+    def paper(self, group: str, metric: str) -> Published | None:
+        """Return the paper's figure for a group of the questions; of Academic only if all of its graphs are asked."""
+        domain, graphs = ACADEMIC
+        asked = {each.record.id.partition(":")[0] for each in self.outcomes if each.record.group == domain}
+        return None if group == domain and len(asked) != graphs else printed(self.plan, group, metric)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +92,11 @@ def done(
     name: str,
     plan: RunPlan,
     outcomes: Sequence[Outcome],
-    verdicts: Mapping[str, JudgeVerdict] | None = None,
+    verdicts: Verdicts | None = None,
     *,
     official: bool = False,
 ) -> Done:
-    """Return a run with its figures, and those of a judge where there are verdicts."""
+    """Return a run with its figures, and those of judges where there are verdicts."""
     summary = summary_of(outcomes, verdicts, official=official, seed=plan.seed)
     return Done(name, plan, tuple(outcomes), dict(verdicts or {}), summary)
 
@@ -73,14 +109,37 @@ def tables_of(runs: Sequence[Done], metric: str = "") -> tuple[Table, ...]:
         metric: The metric; by default the one that the benchmark's figures are published in.
     """
     grouped: dict[tuple[str, LinkingName, str], list[Done]] = {}
-    for each in runs:
-        named = metric or MAIN_METRIC[each.plan.benchmark]
-        grouped.setdefault((each.plan.benchmark, each.plan.linking, named), []).append(each)
-    return tuple(
+    for each in merged(runs):
+        for named in each.metrics(metric):
+            grouped.setdefault((each.plan.benchmark, each.plan.linking, named), []).append(each)
+    tables = [
         table
         for (benchmark, linking, named), group in grouped.items()
         for table in _tables(f"{benchmark}, {named}, {ENTITIES[linking]}", named, group)
-    )
+    ]
+    averages = _averages(runs, metric or MAIN_METRIC[_AVERAGED[0]])
+    return (*tables, *([averages] if averages.rows else []))
+
+
+def merged(runs: Sequence[Done]) -> list[Done]:
+    """Return runs of which those over different graphs of GRBench, and alike in all else, are one."""
+    alike: dict[object, list[Done]] = {}
+    for place, each in enumerate(runs):
+        plan = each.plan.model_copy(update={"data": Path(), "graph": "", "fallbacks": 0})
+        alike.setdefault(plan if plan.benchmark == "grbench" else place, []).append(each)
+    found: list[Done] = []
+    for same in alike.values():
+        if len({each.plan.data for each in same}) < len(same) or len(same) == 1:
+            found += same
+            continue
+        verdicts: dict[str, dict[str, JudgeVerdict]] = {}
+        for each in same:
+            for judge, said in each.verdicts.items():
+                verdicts.setdefault(judge, {}).update(said)
+        name = " + ".join(each.name for each in same)
+        outcomes = [outcome for each in same for outcome in each.outcomes]
+        found.append(done(name, same[0].plan, outcomes, verdicts, official=OFFICIAL in same[0].summary.metrics))
+    return found
 
 
 def as_text(table: Table) -> str:
@@ -115,21 +174,51 @@ def _tables(title: str, metric: str, runs: Sequence[Done]) -> list[Table]:
 
 
 def _results(title: str, metric: str, runs: Sequence[Done]) -> Table:
-    columns = ("run", "method", "model", "group", "questions", "paper", "ours", "difference", "95 % interval")
-    rows: list[tuple[str, ...]] = []
-    for each in runs:
-        groups = {"": each.summary.metrics.get(metric), **each.summary.groups.get(metric, {})}
-        for group, figure in groups.items():
-            if figure is not None:
-                rows.append(_result(each, metric, group, figure))
+    judges = dict.fromkeys(judge_metric(judge) for each in runs for judge in each.verdicts)
+    printed_too = (each.metric for each in published_figures() if each.benchmark == runs[0].plan.benchmark)
+    others = [name for name in dict.fromkeys((*printed_too, *judges)) if name in {"rouge-l", *judges} - {metric}]
+    columns = (*RESULTS, *others)
+    rows = [
+        (
+            *_result(each.name, each.plan, group, figure, each.paper(group, metric)),
+            *(_beside(each, group, other) for other in others),
+        )
+        for each in runs
+        for group, figure in each.figures(metric).items()
+    ]
     return Table(title, columns, tuple(rows), tuple(_remarks(runs, metric)))
 
 
-def _result(run: Done, metric: str, group: str, figure: Figure) -> tuple[str, ...]:
-    plan = run.plan
-    paper = printed(plan, group, metric)
+def _beside(run: Done, group: str, metric: str) -> str:
+    """Return a figure in another metric, and the paper's in brackets."""
+    figure, paper = run.figures(metric).get(group), run.paper(group, metric)
+    said = NOTHING if figure is None else f"{100 * figure.value:.2f}"
+    return said if paper is None else f"{said} (paper {paper.value:.2f})"
+
+
+def _averages(runs: Sequence[Done], metric: str) -> Table:
+    """Return the means over the benchmarks of ODA's table 2, of runs that differ in nothing else."""
+    alike: dict[RunPlan, dict[str, Done]] = {}
+    for each in runs:
+        apart = {"benchmark": "average", "data": Path(), "graph": "", "fallbacks": 0}
+        alike.setdefault(each.plan.model_copy(update=apart), {})[each.plan.benchmark] = each
+    rows: list[tuple[str, ...]] = []
+    for plan, found in alike.items():
+        scores: dict[str, list[float]] = {
+            name: [*scores_of(found[name].outcomes, found[name].verdicts, official=True).get(metric, {}).values()]
+            for name in _AVERAGED
+            if name in found
+        }
+        figure = macro_mean_of(scores, plan.seed) if len(scores) == len(_AVERAGED) and all(scores.values()) else None
+        if figure is not None:
+            name = " + ".join(each.name for each in found.values())
+            rows.append(_result(name, plan, "average", figure, printed(plan, "", metric)))
+    return Table(f"average of {', '.join(_AVERAGED)}, {metric}", RESULTS, tuple(rows))
+
+
+def _result(name: str, plan: RunPlan, group: str, figure: Figure, paper: Published | None) -> tuple[str, ...]:
     return (
-        run.name,
+        name,
         plan.method,
         plan.model,
         group or "all",
@@ -143,15 +232,13 @@ def _result(run: Done, metric: str, group: str, figure: Figure) -> tuple[str, ..
 
 def _remarks(runs: Sequence[Done], metric: str) -> Iterable[str]:
     for each in runs:
-        plan, found = each.plan, each.summary
-        paper = printed(plan, "", metric)
-        if paper is not None and paper.model.lower() != plan.model.rpartition("/")[2].lower():
-            yield f"{each.name}: the paper's figure is that of {paper.model} ({paper.table})."
-        if metric == "judge" and found.unreadable:
-            yield f"{each.name}: {found.unreadable} verdicts could not be read; none of them counts as right."
-        if lost := sum((Counter(outcome.unreadable) for outcome in each.outcomes), Counter[str]()):
-            named = ", ".join(f"{purpose} {count}" for purpose, count in lost.most_common())
+        found = each.summary
+        yield from _remarks_on_figures(each, metric)
+        if unread := sum((Counter(outcome.unreadable) for outcome in each.outcomes), Counter[str]()):
+            named = ", ".join(f"{purpose} {count}" for purpose, count in unread.most_common())
             yield f"{each.name}: replies that could not be read, even when asked again: {named}."
+        if fallbacks := sum(outcome.fallbacks for outcome in each.outcomes):
+            yield f"{each.name}: {fallbacks} observations were scored by spelling, as the embedder was busy."
         if found.skipped:
             yield f"{each.name}: {found.skipped} questions skipped, as the graph has none of their entities."
         if found.missing_topics:
@@ -160,29 +247,43 @@ def _remarks(runs: Sequence[Done], metric: str) -> Iterable[str]:
             yield f"{each.name}: {found.without_gold} questions have no right answer in the file and are not scored."
 
 
+def _remarks_on_figures(run: Done, metric: str) -> Iterable[str]:
+    papers = (run.paper(group, metric) for group in run.figures(metric))
+    for model, table in dict.fromkeys((paper.model, paper.table) for paper in papers if paper is not None):
+        if model.lower() != run.plan.model.rpartition("/")[2].lower():
+            yield f"{run.name}: the paper's figure is that of {model} ({table})."
+    for judge, verdicts in run.verdicts.items():
+        if metric == judge_metric(judge) and (lost := [*verdicts.values()].count("unreadable")):
+            yield f"{run.name}: {lost} verdicts could not be read; none of them counts as right."
+
+
 def _differences(title: str, metric: str, runs: Sequence[Done]) -> Table:
     first, *others = runs
     values = {each.name: scores_of(each.outcomes, each.verdicts, official=True).get(metric, {}) for each in runs}
     rows: list[tuple[str, ...]] = []
+    remarks: list[str] = []
     for each in others:
+        if (drop := drop_without(each.plan)) is not None:
+            remarks.append(f"{each.name}: up to {drop.value:g} points less on {drop.group} ({drop.table}).")
         found = difference_of(values[each.name], values[first.name], each.plan.seed)
         if found is not None:
             interval = f"{100 * found.low:+.2f} to {100 * found.high:+.2f}"
             rows.append((each.name, str(found.count), f"{100 * found.value:+.2f}", interval))
     columns = ("run", "questions of both", f"difference from {first.name}", "95 % interval")
-    return Table(f"{title}: differences on the same questions", columns, tuple(rows))
+    return Table(f"{title}: differences on the same questions", columns, tuple(rows), tuple(remarks))
 
 
 def _measures(title: str, runs: Sequence[Done]) -> Table:
     named = [name for name in MEASURES if any(name in each.summary.measures for each in runs)]
-    rows = tuple(
-        (each.name, *(_measure(name, each.summary.measures.get(name)) for name in named), f"{each.summary.cost:.4f}")
-        for each in runs
-    )
+    rows = tuple((each.name, *(_measure(name, each) for name in named), f"{each.summary.cost:.4f}") for each in runs)
     return Table(f"{title}: sources and costs, a question", ("run", *named, "cost of all"), rows)
 
 
-def _measure(name: str, figure: Figure | None) -> str:
+def _measure(name: str, run: Done) -> str:
+    figure = run.summary.measures.get(name)
     if figure is None:
         return NOTHING
-    return f"{100 * figure.value:.0f} %" if name in _SHARES else f"{figure.value:.4g}"
+    groups = {outcome.record.group for outcome in run.outcomes}
+    paper = run.paper(groups.pop(), name) if len(groups) == 1 else None
+    beside = "" if paper is None else f" (paper {paper.value:g})"
+    return f"{100 * figure.value:.0f} %" if name in _SHARES else f"{figure.value:.4g}{beside}"

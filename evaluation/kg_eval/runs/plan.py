@@ -1,13 +1,16 @@
-"""What a run asks, of whom and how."""
+"""What a run asks, of whom and how; suites of runs."""
 
+import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kg_agents.llm import AgentError
+from kg_boundary.regular_files import read_toml
+from kg_boundary.validation import in_plain_words
 from kg_eval.questions import BenchmarkName, Record
 
 LinkingName: TypeAlias = Literal["gold", "model", "none"]
@@ -49,6 +52,9 @@ class RunPlan(BaseModel):
         seed: The seed of all random choices.
         settings: Parameters of the method, as `name=value`.
         learn: Whether solved questions are kept, and those like a new one shown to the model.
+        score: What `observe` ranks by; empty where nothing is observed.
+        embedder: The fingerprint of the model that this needs.
+        fallbacks: How many observations another score had to serve for; known once the run is over.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -65,6 +71,9 @@ class RunPlan(BaseModel):
     seed: int = 0
     settings: tuple[str, ...] = ()
     learn: bool = False
+    score: str = ""
+    embedder: str = ""
+    fallbacks: int = 0
 
     @property
     def parameters(self) -> dict[str, str]:
@@ -79,3 +88,81 @@ def drawn(records: Sequence[Record], sample: int | None, seed: int) -> tuple[Rec
         return tuple(records)
     places = random.Random(seed).sample(range(len(records)), sample)  # noqa: S311 - a sample is no secret
     return tuple(records[place] for place in sorted(places))
+
+
+Value: TypeAlias = bool | int | float | str
+
+
+class SuiteRun(BaseModel):
+    """One run of a suite, or a sweep of runs over values of parameters.
+
+    Args:
+        name: What it is called; its folder.
+        sweep: Parameters of the method, each with the values that it takes; runs for all their combinations.
+        settings: Parameters of the method that stay as they are.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    name: str
+    sweep: Mapping[str, tuple[Value, ...]] = {}
+    settings: Mapping[str, Value] = {}
+
+
+class Suite(BaseModel):
+    """A file of runs: what all have in common, and what each has beside."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    common: Mapping[str, object] = {}
+    runs: tuple[SuiteRun, ...]
+
+
+def read_suite(path: Path, defaults: Mapping[str, object]) -> dict[str, RunPlan]:
+    """Return the plans of a suite by name; paths in it count from its folder.
+
+    Args:
+        path: The file (TOML).
+        defaults: What counts where the suite says nothing.
+
+    Raises:
+        InvalidPlan: The file cannot be read, or a run in it is wrong; the text names it.
+    """
+    try:
+        suite = Suite.model_validate(read_toml(path))
+    except ValidationError as error:
+        raise InvalidPlan(f"The suite {path}: {_first(error)}.") from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InvalidPlan(f"The suite {path} cannot be read: {reason}.") from error
+    plans: dict[str, RunPlan] = {}
+    for each in suite.runs:
+        for name, fields in _combined(each, {**defaults, **suite.common}):
+            if name in plans or not name or name != Path(name).name:
+                raise InvalidPlan(f"The suite {path}: {name!r} is not a valid name, or two runs have it.")
+            plans[name] = _plan(path, name, fields)
+    return plans
+
+
+def _combined(run: SuiteRun, common: Mapping[str, object]) -> Iterator[tuple[str, dict[str, object]]]:
+    """Return each run of a sweep with its name and its fields."""
+    fields = {**common, **(run.model_extra or {})}
+    for values in itertools.product(*run.sweep.values()):
+        swept = dict(zip(run.sweep, values, strict=True))
+        name = "-".join((run.name, *(f"{key}={value}" for key, value in swept.items())))
+        written = tuple(f"{key}={value}" for key, value in {**run.settings, **swept}.items())
+        yield name, {**fields, "settings": written}
+
+
+def _plan(path: Path, name: str, fields: Mapping[str, object]) -> RunPlan:
+    data = fields.get("data")
+    whole = {**fields, "data": path.parent / data} if isinstance(data, str) else fields
+    try:
+        return RunPlan.model_validate(whole)
+    except ValidationError as error:
+        raise InvalidPlan(f"The suite {path}, run {name!r}: {_first(error)}.") from error
+
+
+def _first(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, first['loc']))}: {in_plain_words(first['msg'])}"

@@ -12,16 +12,16 @@ from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from kg_agents.llm import AgentError, Llm
-from kg_agents.tool_calls import Toolbox
+from kg_agents.tool_calls import InexactScore, Toolbox
 from kg_boundary.private_files import private_folder, write_private
+from kg_boundary.regular_files import read_regular
 from kg_boundary.shown import json_text
 from kg_eval.methods.catalog import method_of
 from kg_eval.methods.method import Means, Method
 from kg_eval.outcomes import Outcome
 from kg_eval.questions import Record, read_questions
 from kg_eval.runs.answering import FAILED, Learn, asked, check
-from kg_eval.runs.journal import Journal, OutcomeLine, read_lines
-from kg_eval.runs.kept import Account, KeptLlm, KeptTools
+from kg_eval.runs.journal import Account, Journal, KeptLlm, KeptTools, OutcomeLine, read_lines
 from kg_eval.runs.plan import InvalidPlan, RunPlan, drawn
 
 PLAN_FILE: Final = "run.json"
@@ -78,7 +78,7 @@ async def run(
     Raises:
         InvalidQuestions: The questions cannot be read.
         InvalidPlan: The folder holds a run of another plan, or a parameter is wrong.
-        RunFailed: The model or the graph fails again and again.
+        RunFailed: The model or the graph fails again and again, or an observation is not scored as it must be.
     """
     records = drawn(read_questions(plan.benchmark, plan.data), plan.sample, plan.seed)
     check(plan)
@@ -86,15 +86,16 @@ async def run(
         plan, method_of(plan.method, plan.settings), tools, models, folder, on_progress, len(records), learn
     )
     with _alone(folder):
-        _keep_plan(plan, folder)
+        _check_plan(plan, folder)
         questions.waiting = [*enumerate(records, start=1)]
         async with anyio.create_task_group() as tasks:
             for _ in range(at_once):
                 tasks.start_soon(questions.ask_all)
-    if questions.in_a_row >= FAILURES_IN_A_ROW:
+        fallbacks = sum(each.fallbacks for each in read_outcomes(folder))
+        _write_plan(plan.model_copy(update={"fallbacks": fallbacks}), folder)
+    if questions.ended:
         raise RunFailed(
-            f"{questions.in_a_row} questions in a row failed: {questions.reason} What was answered is kept in "
-            f"{folder}; the same command goes on from there."
+            f"{questions.ended} What was answered is kept in {folder}; the same command goes on from there."
         )
     return questions.failed
 
@@ -116,11 +117,11 @@ class _Questions:
     before: int = 0
     failed: int = 0
     in_a_row: int = 0
-    reason: str = ""
+    ended: str = ""
 
     async def ask_all(self) -> None:
         """Ask one question after the other, until there is none left or too many failed."""
-        while self.waiting and self.in_a_row < FAILURES_IN_A_ROW:
+        while self.waiting and not self.ended:
             number, record = self.waiting.pop(0)
             journal = Journal(journal_path(self.folder, number))
             if journal.outcome is not None:
@@ -134,7 +135,9 @@ class _Questions:
     def _take(self, outcome: Outcome, journal: Journal) -> None:
         """Keep what came of a question, unless the model or the graph failed: then it is asked again next time."""
         if outcome.stop_reason in FAILED and not outcome.answers:
-            self.failed, self.in_a_row, self.reason = self.failed + 1, self.in_a_row + 1, outcome.explanation
+            self.failed, self.in_a_row = self.failed + 1, self.in_a_row + 1
+            if self.in_a_row >= FAILURES_IN_A_ROW:
+                self.ended = f"{self.in_a_row} questions in a row failed: {outcome.explanation}"
             return
         self.in_a_row = 0
         journal.finish(outcome)
@@ -144,9 +147,19 @@ class _Questions:
         account = Account()
         began = time.monotonic()
         means = self._means(number, journal, account)
-        outcome = await asked(record, self.plan, self.method, means, self.learn)
+        try:
+            outcome = await asked(record, self.plan, self.method, means, self.learn)
+        except InexactScore as error:
+            self.ended = str(error)
+            outcome = Outcome(record, stop_reason="graph", explanation=str(error))
         took = time.monotonic() - began + account.earlier_s
-        return replace(outcome, usage=account.usage, tool_calls=account.tool_calls, seconds=round(took, 3))
+        return replace(
+            outcome,
+            usage=account.usage,
+            tool_calls=account.tool_calls,
+            fallbacks=account.fallbacks,
+            seconds=round(took, 3),
+        )
 
     def _means(self, number: int, journal: Journal, account: Account) -> Means:
         def kept(llm: Llm | None) -> Llm | None:
@@ -174,7 +187,7 @@ def read_plan(folder: Path) -> RunPlan:
         InvalidPlan: There is no run in the folder.
     """
     try:
-        return RunPlan.model_validate_json((folder / PLAN_FILE).read_bytes())
+        return RunPlan.model_validate_json(read_regular(folder / PLAN_FILE))
     except (OSError, ValidationError) as error:
         raise InvalidPlan(f"{folder} holds no run. Make one with `kg-sextant eval run … --out {folder}`.") from error
 
@@ -204,13 +217,16 @@ def _alone(folder: Path) -> Generator[None]:
         lock.release()
 
 
-def _keep_plan(plan: RunPlan, folder: Path) -> None:
+def _check_plan(plan: RunPlan, folder: Path) -> None:
     """Write the plan of a new run; of one that goes on, make sure that it is the same."""
-    path = folder / PLAN_FILE
-    if not path.exists():
-        write_private(path, json_text(plan.model_dump(mode="json"), indent=1).encode())
+    if not (folder / PLAN_FILE).exists():
+        _write_plan(plan, folder)
         return
     kept = read_plan(folder)
-    if kept != plan:
-        named = [name for name in RunPlan.model_fields if getattr(kept, name) != getattr(plan, name)]
+    other = [name for name in RunPlan.model_fields if getattr(kept, name) != getattr(plan, name)]
+    if named := [name for name in other if name != "fallbacks"]:
         raise InvalidPlan(f"{folder} holds a run with another {', '.join(named)}. Choose another --out.")
+
+
+def _write_plan(plan: RunPlan, folder: Path) -> None:
+    write_private(folder / PLAN_FILE, json_text(plan.model_dump(mode="json"), indent=1).encode())
