@@ -1,66 +1,82 @@
-"""What was measured: lines of figures beside targets and peers, as values that become a table and JSON."""
+"""Timing in turns, and what comes of it: figures beside targets and peers, as values, a table and JSON."""
 
-from collections.abc import Mapping
+import gc
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Final, Literal, TypeAlias
+from statistics import median, quantiles
+from time import perf_counter
+from typing import Final, Literal, TypeAlias, TypeVar
 
-from benchmarks.timing import Timings
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
+Case = TypeVar("Case")
+Contestant: TypeAlias = Callable[[Case], Awaitable[object]]
 Unit: TypeAlias = Literal["s", "MB", "calls/s", "share", "tokens", "calls", "characters"]
-Aspect: TypeAlias = Literal["median", "p90", "p95", "worst", "ratio"]
 
 TIMES: Final = "\N{MULTIPLICATION SIGN}"
+_FEWEST: Final = 5
+_FEWEST_FOR_P95: Final = 20
+_LONGEST_ANSWER: Final = 60
+_MISSING: Final = "·"
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """How long one contestant took for each case, in seconds, in the order of the cases."""
+
+    seconds: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """The median, in seconds."""
+        return median(self.seconds)
+
+    @property
+    def p95(self) -> float:
+        """The 95th percentile, in seconds."""
+        return quantiles(self.seconds, n=20)[-1] if len(self.seconds) > 1 else self.median
+
+    def ratio_to(self, other: "Timings") -> float:
+        """Return how many times as long as `other` this took, by the medians of the cases that both did."""
+        shared = min(len(self.seconds), len(other.seconds))
+        return median(self.seconds[:shared]) / median(other.seconds[:shared])
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measured quantity; `p90`, `p95` and `worst` are None where a single number says it all."""
+    """One measured quantity; `p95` is None where a single number is enough."""
 
     median: float
     unit: Unit = "s"
     p95: float | None = None
-    p90: float | None = None
-    worst: float | None = None
 
     @classmethod
-    def of(cls, timings: Timings) -> "Figure":
-        """Return the figure of timings, with how they are spread where there are enough to speak of that."""
-        if len(timings.seconds) < 20:
-            return cls(timings.median)
-        return cls(timings.median, p95=timings.p95, p90=timings.p90, worst=timings.worst)
+    def of(cls, timings: Timings, unit: Unit = "s") -> "Figure":
+        """Return the figure of timings, with its spread where there are enough of them."""
+        return cls(timings.median, unit, timings.p95 if len(timings.seconds) >= _FEWEST_FOR_P95 else None)
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What the median, a percentile, the longest or the ratio to the base may be, in the figure's unit.
+    """The most that a median may be, in its unit, or its ratio to the figure of the peer in `beside`.
 
     Args:
-        aspect: Which of them.
-        limit: The most that it may be, or the least.
-        least: Whether it is the least, as with a share of right answers.
+        limit: The most, or with `least` the least.
+        beside: The name of a peer; without it, the limit is about the median itself.
+        least: Whether the limit is a lower bound, as with a share of right answers.
     """
 
-    aspect: Aspect
     limit: float
+    beside: str = ""
     least: bool = False
-
-    def holds(self, reached: float) -> bool:
-        """Whether a figure is on the right side of the limit."""
-        return reached >= self.limit if self.least else reached <= self.limit
-
-
-@dataclass(frozen=True, slots=True)
-class Base:
-    """What a figure is measured against, and how many times as much ours takes."""
-
-    name: str
-    figure: Figure
-    ratio: float
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """What somebody else takes for the same, and how many times as much as ours that is."""
+    """What another program takes for the same job, and the ratio of ours to it."""
 
     figure: Figure
     ratio: float
@@ -68,34 +84,20 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of the table.
-
-    Args:
-        what: What was done, as people say it.
-        ours: What it took us.
-        targets: All of them must hold.
-        base: What the ratio is to.
-        peers: The same job done by others, by their names.
-    """
+    """One line of the table: what was done, what it took us, what it took others, and the target."""
 
     what: str
     ours: Figure
-    targets: tuple[Target, ...] = ()
-    base: Base | None = None
+    target: Target | None = None
     peers: Mapping[str, Peer] = field(default_factory=dict[str, Peer])
 
     @property
     def met(self) -> bool | None:
-        """Whether every target holds; None where there is none."""
-        return all(target.holds(self.reached(target)) for target in self.targets) if self.targets else None
-
-    def reached(self, target: Target) -> float:
-        """Return what was measured of the aspect that a target is about."""
-        if target.aspect == "ratio":
-            assert self.base is not None, f"{self.what!r} has a target for its ratio, but nothing to compare with"
-            return self.base.ratio
-        spread = {"p90": self.ours.p90, "p95": self.ours.p95, "worst": self.ours.worst}.get(target.aspect)
-        return self.ours.median if spread is None else spread
+        """Whether the target holds; None without one, and where its peer did not take part."""
+        if self.target is None or (self.target.beside and self.target.beside not in self.peers):
+            return None
+        reached = self.peers[self.target.beside].ratio if self.target.beside else self.ours.median
+        return reached >= self.target.limit if self.target.least else reached <= self.target.limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,42 +106,123 @@ class Section:
 
     name: str
     title: str
-    lines: tuple[Line, ...]
-    notes: tuple[str, ...] = ()
+    lines: Sequence[Line]
+    notes: Sequence[str] = ()
 
 
-def line_of(
-    what: str,
-    timings: Mapping[str, Timings],
-    *,
-    ours: str = "ours",
-    base: str | None = None,
-    targets: tuple[Target, ...] = (),
-) -> Line:
-    """Return the line of one race: `ours` in front, `base` as what it is measured against, the others as peers."""
-    own = timings[ours]
-    against = None
-    if base is not None:
-        against = Base(base, Figure.of(timings[base]), own.ratio_to(timings[base]))
-    peers = {
-        name: Peer(Figure.of(theirs), theirs.ratio_to(own))
-        for name, theirs in timings.items()
-        if name not in {ours, base}
-    }
-    return Line(what, Figure.of(own), targets, against, peers)
+def beside(own: Figure, peers: Mapping[str, Figure]) -> dict[str, Peer]:
+    """Return the figures of others with the ratio of ours to each."""
+    return {name: Peer(theirs, own.median / theirs.median) for name, theirs in peers.items()}
 
 
-def as_json(sections: list[Section], about: Mapping[str, object]) -> dict[str, object]:
+def line_of(what: str, timings: Mapping[str, Timings], target: Target | None = None) -> Line:
+    """Return the line of one race, whose first contestant is ours."""
+    (_, own), *others = timings.items()
+    peers = {name: Peer(Figure.of(theirs), own.ratio_to(theirs)) for name, theirs in others}
+    return Line(what, Figure.of(own), target, peers)
+
+
+async def race(
+    contestants: Mapping[str, Contestant[Case]], cases: Sequence[Case], *, rounds: int = 1, budget_s: float = 20.0
+) -> dict[str, Timings]:
+    """Time every contestant on every case, taking turns, so that a noisy machine disturbs all of them alike.
+
+    A contestant that has used up its budget drops out, so its timings are about the first cases only.
+
+    Args:
+        contestants: What to time; each gets one case and answers it.
+        cases: What to ask, in this order.
+        rounds: How often to go through the cases.
+        budget_s: How many seconds each contestant may take in all; the first five cases are always timed.
+    """
+    taken: dict[str, list[float]] = {name: [] for name in contestants}
+    running = dict(contestants)
+    for contestant in contestants.values():
+        for case in cases[:2]:
+            await contestant(case)
+    # A peer may hold millions of objects; a collection during a call would be charged to whoever is called.
+    gc.collect()
+    gc.freeze()
+    for turn, case in enumerate(case for _ in range(rounds) for case in cases):
+        # Whoever comes second finds the case's data in the processor's cache.
+        for name in list(running) if turn % 2 == 0 else list(reversed(running)):
+            taken[name].append(await time_once(running[name], case))
+            if len(taken[name]) >= _FEWEST and sum(taken[name]) > budget_s:
+                del running[name]
+    return {name: Timings(tuple(seconds)) for name, seconds in taken.items()}
+
+
+async def time_once(contestant: Contestant[Case], case: Case) -> float:
+    """Return how long one case takes, in seconds."""
+    started = perf_counter()
+    await contestant(case)
+    return perf_counter() - started
+
+
+async def differing(contestants: Mapping[str, Contestant[Case]], cases: Sequence[Case]) -> list[str]:
+    """Return a note for each case whose answers are not equal: whatever is compared must do the same job."""
+    notes: list[str] = []
+    for case in cases:
+        answers = {name: await contestant(case) for name, contestant in contestants.items()}
+        first, *others = answers.values()
+        if any(answer != first for answer in others):
+            shown = (f"{name} {str(answer)[:_LONGEST_ANSWER]}" for name, answer in answers.items())
+            notes.append(f"Answers differ: {case}: {', '.join(shown)}")
+    return notes
+
+
+def as_json(sections: Sequence[Section]) -> list[dict[str, object]]:
     """Return everything that was measured as plain values."""
-    return {
-        **about,
-        "sections": [
-            {
-                "name": section.name,
-                "title": section.title,
-                "notes": section.notes,
-                "lines": [{**asdict(line), "met": line.met} for line in section.lines],
-            }
-            for section in sections
-        ],
-    }
+    return [
+        {**asdict(section), "lines": [{**asdict(line), "met": line.met} for line in section.lines]}
+        for section in sections
+    ]
+
+
+def print_section(console: Console, section: Section) -> None:
+    """Print one section with a column for each peer that takes part."""
+    peers = list(dict.fromkeys(name for line in section.lines for name in line.peers))
+    table = Table(title=section.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("what", "median", "p95", "target", "met", *peers):
+        table.add_column(heading, justify="left" if heading == "what" else "right", overflow="fold")
+    for line in section.lines:
+        table.add_row(*_cells(line, peers))
+    console.print(table)
+    for note in section.notes:
+        console.print(f"  {note}", style="dim", highlight=False, markup=False)
+
+
+def print_verdict(console: Console, sections: Sequence[Section]) -> None:
+    """Print how many targets hold, and which do not."""
+    judged = [line for section in sections for line in section.lines if line.met is not None]
+    missed = [line for line in judged if not line.met]
+    console.print(f"\n{len(judged) - len(missed)} of {len(judged)} targets met.", style="bold", highlight=False)
+    for line in missed:
+        console.print(f"  missed: {line.what}", style="red", highlight=False, markup=False)
+
+
+def _cells(line: Line, peers: Sequence[str]) -> Iterator[str | Text]:
+    unit, target = line.ours.unit, line.target
+    yield line.what
+    yield Text(_amount(line.ours.median, unit), "bold")
+    yield _MISSING if line.ours.p95 is None else _amount(line.ours.p95, unit)
+    if target is None:
+        yield _MISSING
+    else:
+        limit = f"{target.limit:g} {TIMES} {target.beside}" if target.beside else _amount(target.limit, unit)
+        yield f"{'≥' if target.least else '≤'} {limit}"
+    yield _MISSING if line.met is None else Text("✓", "bold green") if line.met else Text("✗", "bold red")
+    for name in peers:
+        peer = line.peers.get(name)
+        yield _MISSING if peer is None else f"{_amount(peer.figure.median, unit)} ({peer.ratio:.3g} {TIMES})"
+
+
+def _amount(value: float, unit: Unit) -> str:
+    """Return a quantity as people write it, with three significant digits where it is a time."""
+    if unit == "s":
+        scale, name = (1e6, "µs") if value < 1e-3 else (1e3, "ms") if value < 1 else (1, "s")
+        shown = value * scale
+        return f"{shown:,.{0 if shown >= 100 else 1 if shown >= 10 else 2}f} {name}"
+    if unit == "share":
+        return f"{value:.1%}"
+    return f"{value:,.0f}/s" if unit == "calls/s" else f"{value:,.0f} {unit}"

@@ -1,42 +1,46 @@
-"""The graphs that are measured: the benchmark graph, the sample, and ten of a kind joined."""
+"""The graphs that are measured, and what is asked about them, the same in every run."""
 
 import gzip
+import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, islice
 from pathlib import Path
-from typing import Final
+from time import perf_counter
+from typing import Final, TypeAlias
 
-import pyoxigraph as ox
+import numpy as np
+from rich.console import Console
 
-from benchmarks.child import Usage
-from benchmarks.processes import run_job
-from benchmarks.sources import opened
+from benchmarks.child import Usage, run_job
+from benchmarks.peers import NetworkxPeer, OxigraphPeer, PeerGraph, RdflibPeer, opened
+from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_cached, open_sample
 from kg_adapters.local.import_options import ImportOptions
-from kg_adapters.local.index import EdgeTable, GraphIndex
-from kg_adapters.local.store import INDEX_FOLDER, open_store
+from kg_adapters.local.index import GraphIndex, Longs
+from kg_adapters.local.sparql.store import statements
+from kg_adapters.local.store import LocalStore, open_store
+
+Pair: TypeAlias = tuple[str, str]
 
 BENCHMARK_GRAPH: Final = Path(__file__).parents[2] / "shared" / "data" / "wikidata-1m.nt.gz"
-
+LOW_DEGREE: Final = 20
+HUB_DEGREE: Final = 5_000
+_FEWEST_HUBS: Final = 4
+_MOST_HUBS: Final = 20
+_MADE_UP: Final = "Wikidata item "
 _ENTITY: Final = re.compile(rb"(?<=entity/Q)\d+")
 _LABEL_END: Final = re.compile(rb'(?="@[\w-]+ \.\s*$)')
 _JOINT: Final = b"<http://www.wikidata.org/entity/Q%d> <http://www.wikidata.org/prop/direct/P460> "
 _JOINT_EVERY: Final = 1_000
 _SHIFT: Final = 10**9
-_CHUNK: Final = 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A graph as the file that everybody reads, and as our store of it.
-
-    Args:
-        name: What people call it.
-        source: The file.
-        store: The store.
-        built: What its import took, where it was imported just now.
-    """
+    """A graph: its name, the file that all libraries read, our store of it, and the cost of an import just now."""
 
     name: str
     source: Path
@@ -44,28 +48,138 @@ class Graph:
     built: Usage | None = None
 
 
+class Bench:
+    """One run over one graph.
+
+    Args:
+        graph: What is measured.
+        cache: Where a section may keep what is slow to make.
+        console: Where progress is printed.
+        size: How many questions of each kind are asked.
+        repeats: How often a process is started.
+        with_peers: Whether other libraries take part; `loading` holds how many seconds each took to load the graph.
+    """
+
+    def __init__(
+        self, graph: Graph, *, cache: Path, console: Console, size: int, repeats: int, with_peers: bool
+    ) -> None:
+        self.graph = graph
+        self.cache = cache
+        self.size = size
+        self.repeats = repeats
+        self.with_peers = with_peers
+        self.loading: dict[str, float] = {}
+        self._console = console
+
+    @cached_property
+    def store(self) -> LocalStore:
+        """Our store of the graph, open."""
+        return open_store(self.graph.store)
+
+    @cached_property
+    def adapter(self) -> LocalAdapter:
+        """Our adapter over the store."""
+        return LocalAdapter(self.store)
+
+    def fresh_adapter(self) -> LocalAdapter:
+        """Return an adapter with empty caches."""
+        return LocalAdapter(open_store(self.graph.store))
+
+    @cached_property
+    def work(self) -> "Workload":
+        """The questions."""
+        return choose_workload(self.store.index, self.size)
+
+    @cached_property
+    def peers(self) -> Sequence[PeerGraph]:
+        """The other libraries, each with the whole graph in memory."""
+        peers: list[PeerGraph] = []
+        for peer in (OxigraphPeer, RdflibPeer, NetworkxPeer) if self.with_peers else ():
+            self.tell(f"Loading the graph into {peer.name} …")
+            started = perf_counter()
+            peers.append(peer(self.graph.source))
+            self.loading[peer.name] = perf_counter() - started
+        return peers
+
+    def tell(self, text: str) -> None:
+        """Print a line of progress."""
+        self._console.print(text, style="dim", highlight=False, markup=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """The questions for one graph; entities are IRIs.
+
+    Args:
+        low: Entities with 1 to 20 neighbours.
+        hubs: Entities with 5,000 neighbours or more, or the four largest of a small graph; the largest first.
+        random_pairs: Two of any entities that have neighbours.
+        hub_adjacent: Two low-degree neighbours of one hub.
+        hub_pairs: Two hubs.
+        names: Labels of entities, without the made-up ones.
+        typos: The same with two neighbouring letters exchanged.
+    """
+
+    low: tuple[str, ...]
+    hubs: tuple[str, ...]
+    random_pairs: tuple[Pair, ...]
+    hub_adjacent: tuple[Pair, ...]
+    hub_pairs: tuple[Pair, ...]
+    names: tuple[str, ...]
+    typos: tuple[str, ...]
+
+
+def choose_workload(index: GraphIndex, size: int) -> Workload:
+    """Choose up to `size` questions of each kind."""
+    dice = random.Random(20)  # noqa: S311 - the same choice every time is the point
+    degrees: Longs = np.diff(index.links.starts)
+    low = _pick(dice, np.flatnonzero((degrees > 0) & (degrees <= LOW_DEGREE)), size)
+    order: list[int] = np.argsort(-degrees, kind="stable")[:_MOST_HUBS].tolist()
+    hubs = [node for rank, node in enumerate(order) if rank < _FEWEST_HUBS or degrees[node] >= HUB_DEGREE]
+    linked = np.flatnonzero(degrees > 0)
+    pairs = zip(_pick(dice, linked, size), _pick(dice, linked, size), strict=True)
+    adjacent: list[tuple[int, int]] = []
+    hub_pairs = [*combinations(hubs, 2)]
+    labelled = _pick(dice, np.flatnonzero(index.labels >= 0), len(index.nodes))
+    for turn in range(size):
+        hub = hubs[turn % len(hubs)]
+        around = index.links.neighbors[index.links.starts[hub] : index.links.starts[hub + 1]]
+        first, second = dice.sample(around[degrees[around] <= LOW_DEGREE].tolist(), 2)
+        adjacent.append((first, second))
+    labels = (index.features.values[int(index.labels[node])] for node in labelled)
+    names = tuple(islice((name for name in labels if len(name) >= 6 and not name.startswith(_MADE_UP)), size))
+    return Workload(
+        low=tuple(index.nodes[node] for node in low),
+        hubs=tuple(index.nodes[node] for node in hubs),
+        random_pairs=_keys(index, [(a, b) for a, b in pairs if a != b]),
+        hub_adjacent=_keys(index, adjacent),
+        hub_pairs=_keys(index, dice.sample(hub_pairs, min(size, len(hub_pairs)))),
+        names=names,
+        typos=tuple(_mistyped(dice, name) for name in names),
+    )
+
+
 def open_source(source: Path, cache: Path) -> Graph:
-    """Return the graph of an RDF file, imported in an earlier run or now, in a process of its own that is measured."""
+    """Return the graph of an RDF file, imported by an earlier run or now, in a process of its own that is measured."""
     before = set(cache.iterdir()) if cache.is_dir() else set[Path]()
-    usage = run_job(("cache", str(source), str(cache)))
+    usage = run_job("cache", source, cache)
     store = open_cached([source], cache, ImportOptions()).folder
     return Graph(source.name, source, store, None if store in before else usage)
 
 
 def bundled_sample(cache: Path) -> Graph:
-    """Return the sample that ships with the package, written out once as N-Triples for those who read files."""
-    shipped = open_sample(cache).folder
-    source = cache / f"{shipped.name}.nt"
+    """Return the sample that ships with the package, written once as N-Triples for those who read files."""
+    shipped = open_sample(cache)
+    source = cache / f"{shipped.folder.name}.nt"
     if not source.is_file():
         unfinished = source.with_suffix(".part")
-        with unfinished.open("wb") as file:
-            ox.serialize(_triples(open_store(shipped).index), file, format=ox.RdfFormat.N_TRIPLES)
+        unfinished.write_text("".join(statements(shipped.index)), encoding="utf-8")
         unfinished.rename(source)
     return Graph("the bundled sample", source, open_cached([source], cache, ImportOptions()).folder)
 
 
 def copies(graph: Graph, times: int, cache: Path) -> Path:
-    """Return a file of so many copies of a graph, written in an earlier run or now.
+    """Return a file of so many copies of a graph, written by an earlier run or now.
 
     A copy's entities have other numbers and labels; every thousandth is joined to itself in the next copy. The first
     copy keeps its ids, so that the same questions can be put to both graphs.
@@ -81,14 +195,6 @@ def copies(graph: Graph, times: int, cache: Path) -> Path:
                     file.writelines(_shifted(lines, copy, last=copy == times - 1))
         unfinished.rename(source)
     return source
-
-
-def read_through(store: Path) -> None:
-    """Bring the files of a store's index into the system's cache, where any use of it brings them sooner or later."""
-    for file in sorted((store / INDEX_FOLDER).iterdir()):
-        with file.open("rb", buffering=0) as pages:
-            while pages.read(_CHUNK):
-                pass
 
 
 def _shifted(lines: Iterator[bytes], copy: int, *, last: bool) -> Iterator[bytes]:
@@ -107,24 +213,15 @@ def _shifted(lines: Iterator[bytes], copy: int, *, last: bool) -> Iterator[bytes
             yield _JOINT % here + b"<http://www.wikidata.org/entity/Q%d> .\n" % there
 
 
-def _triples(index: GraphIndex) -> Iterator[ox.Triple]:
-    relations = [ox.NamedNode(index.relations[number]) for number in range(len(index.relations))]
-    for node in range(len(index.nodes)):
-        head = ox.NamedNode(index.nodes[node])
-        for relation, tail in _edges(index.out, node):
-            yield ox.Triple(head, relations[relation], ox.NamedNode(index.nodes[tail]))
-        for row in range(int(index.features.starts[node]), int(index.features.starts[node + 1])):
-            language = int(index.features.languages[row])
-            text = index.features.values[row]
-            literal = (
-                ox.Literal(text, datatype=ox.NamedNode(index.datatypes[int(index.features.datatypes[row])]))
-                if language < 0
-                else ox.Literal(text, language=index.languages[language])
-            )
-            yield ox.Triple(head, relations[int(index.features.relations[row])], literal)
+def _mistyped(dice: random.Random, name: str) -> str:
+    place = dice.randrange(1, len(name) - 2)
+    return name[:place] + name[place + 1] + name[place] + name[place + 2 :]
 
 
-def _edges(table: EdgeTable, node: int) -> Iterator[tuple[int, int]]:
-    for group in range(int(table.groups[node]), int(table.groups[node + 1])):
-        for place in range(int(table.starts[group]), int(table.starts[group + 1])):
-            yield int(table.relations[group]), int(table.neighbors[place])
+def _pick(dice: random.Random, nodes: Longs, size: int) -> list[int]:
+    choices: list[int] = nodes.tolist()
+    return dice.sample(choices, min(size, len(choices)))
+
+
+def _keys(index: GraphIndex, pairs: Sequence[tuple[int, int]]) -> tuple[Pair, ...]:
+    return tuple((index.nodes[a], index.nodes[b]) for a, b in pairs)

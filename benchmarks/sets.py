@@ -1,17 +1,17 @@
 """Sets in process: counts of intersections, superlatives and groups over thousands of nodes, beside other libraries."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import Final, TypeAlias
 
 import numpy as np
 
-from benchmarks.bench import Bench
-from benchmarks.figures import Line, Section, Target, line_of
-from benchmarks.peers.answers import AnswersSparql, GivesNodes, PeerGraph
-from benchmarks.timing import differing, race
+from benchmarks.figures import Line, Section, Target, differing, line_of, race
+from benchmarks.graphs import Bench
+from benchmarks.peers import OxigraphPeer, RdflibPeer
 from kg_adapters.algebra import Best, Hop, Intersect, Members, NumberOf, Path, Reached, SetExpression, Step
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.index import GraphIndex
@@ -67,27 +67,31 @@ class Case:
 
 
 async def measure_sets(bench: Bench) -> Section:
-    """Ask what section 4 of the targets names: the number of an intersection, the top ten and all groups."""
+    """Ask for the number of an intersection, the top ten and all groups."""
     index = bench.store.index
     small, large = crowds(index, _SMALL), crowds(index, _LARGE)
     over = _commonest(index)
-    kinds: Mapping[str, tuple[list[Case], tuple[Target, ...]]] = {
-        "count of an intersection": (list(_counts(small)), (Target("median", 20e-3), Target("p95", 20e-3))),
-        "top ten by neighbours": (list(_tops(large, over)), (Target("median", 100e-3), Target("p95", 100e-3))),
-        "groups": (list(_groups(large, over)), (Target("median", 100e-3), Target("p95", 100e-3))),
+    kinds = {
+        "count of an intersection": ([*_counts(small)], Target(20e-3)),
+        "top ten by neighbours": ([*_ranked(large, over, groups=False)], Target(100e-3)),
+        "groups": ([*_ranked(large, over, groups=True)], Target(100e-3)),
     }
+    contestants: dict[str, Ask] = {"ours": partial(_ours, bench.adapter)}
+    for peer in bench.peers:
+        if isinstance(peer, OxigraphPeer):
+            contestants[f"{peer.name} SPARQL"] = partial(_by_query, peer)
+        elif isinstance(peer, RdflibPeer):
+            contestants[f"{peer.name} by hand"] = partial(_by_hand, peer)
     lines: list[Line] = []
     notes = [f"Sets of {_sizes(small)} nodes intersect; the best and the groups are of {_sizes(large)} nodes."]
-    for name, (cases, targets) in kinds.items():
-        if not cases:
-            notes.append(f"The graph is too small for this: {name}.")
-            continue
+    for name, (cases, target) in kinds.items():
         bench.tell(f"Working out sets, {name} …")
-        contestants = {"ours": _ours(bench.adapter), **dict(_theirs(bench.peers))}
-        timings = await race(contestants, cases, rounds=ROUNDS, budget_s=10)
-        lines.append(line_of(name, timings, targets=targets))
-        notes += [f"Answers differ: {note}" for note in await differing(contestants, cases[:2])]
-    return Section("sets", "Sets of thousands of nodes, in process", tuple(lines), tuple(notes))
+        if cases:
+            lines.append(line_of(name, await race(contestants, cases, rounds=ROUNDS, budget_s=10), target))
+            notes += await differing(contestants, cases[:2])
+        else:
+            notes.append(f"The graph is too small for this: {name}.")
+    return Section("sets", "Sets of thousands of nodes, in process", lines, notes)
 
 
 def crowds(index: GraphIndex, least: int) -> list[Crowd]:
@@ -121,76 +125,49 @@ def _commonest(index: GraphIndex) -> list[str]:
     return [index.relations[number] for number in order]
 
 
-def _path(relation: str) -> Path:
-    return Path((Hop((Step(Iri(relation)),)),))
-
-
 def _counts(found: Sequence[Crowd]) -> Iterator[Case]:
     for one, other in combinations(found, 2):
         query = f"SELECT (COUNT(DISTINCT ?x) AS ?n) {{ {one.pattern(1)} {other.pattern(2)} }}"
         yield Case(Listed(Intersect((one.expression, other.expression))), query, (one, other))
 
 
-def _tops(found: Sequence[Crowd], over: Sequence[str]) -> Iterator[Case]:
+def _ranked(found: Sequence[Crowd], over: Sequence[str], *, groups: bool) -> Iterator[Case]:
+    """Yield the questions for the members with most neighbours over a relation, or for the largest groups by it."""
+    counted, by = ("?x", "?y") if groups else ("?y", "?x")
     for crowd in found:
         for relation in over:
-            best = Best(crowd.expression, NumberOf(_path(relation)), RESULTS)
+            path = Path((Hop((Step(Iri(relation)),)),))
+            number = NumberOf(path)
             query = (
-                f"SELECT (COUNT(DISTINCT ?y) AS ?n) {{ {crowd.pattern(1)} ?x <{relation}> ?y FILTER(!isLiteral(?y)) }} "
-                f"GROUP BY ?x ORDER BY DESC(?n) LIMIT {RESULTS}"
+                f"SELECT (COUNT(DISTINCT {counted}) AS ?n) {{ {crowd.pattern(1)} ?x <{relation}> ?y "
+                f"FILTER(!isLiteral(?y)) }} GROUP BY {by} ORDER BY DESC(?n) LIMIT {RESULTS}"
             )
-            yield Case(Tabled(best, (NumberOf(_path(relation)),)), query, (crowd,), relation)
+            best = Tabled(Best(crowd.expression, number, RESULTS), (number,))
+            yield Case(Grouped(crowd.expression, path) if groups else best, query, (crowd,), relation, groups)
 
 
-def _groups(found: Sequence[Crowd], over: Sequence[str]) -> Iterator[Case]:
-    for crowd in found:
-        for relation in over:
-            query = (
-                f"SELECT (COUNT(DISTINCT ?x) AS ?n) {{ {crowd.pattern(1)} ?x <{relation}> ?y FILTER(!isLiteral(?y)) }} "
-                f"GROUP BY ?y ORDER BY DESC(?n) LIMIT {RESULTS}"
-            )
-            yield Case(Grouped(crowd.expression, _path(relation)), query, (crowd,), relation, groups=True)
+async def _ours(adapter: LocalAdapter, case: Case) -> list[int]:
+    found = await adapter.compute(SetRequest(case.question, limit=RESULTS if case.relation else 0, witnesses=0))
+    if not case.relation:
+        return [found.count.value]
+    return [row.cells[0].count.value for row in found.rows] or [group.size.value for group in found.groups]
 
 
-def _ours(adapter: LocalAdapter) -> Ask:
-    async def ask(case: Case) -> list[int]:
-        found = await adapter.compute(SetRequest(case.question, limit=RESULTS if case.relation else 0, witnesses=0))
-        if not case.relation:
-            return [found.count.value]
-        return [row.cells[0].count.value for row in found.rows] or [group.size.value for group in found.groups]
-
-    return ask
+async def _by_query(peer: OxigraphPeer, case: Case) -> list[int]:
+    return peer.numbers(case.query)
 
 
-def _theirs(peers: Sequence[PeerGraph]) -> Iterator[tuple[str, Ask]]:
-    for peer in peers:
-        if isinstance(peer, AnswersSparql):
-            yield f"{peer.name} SPARQL", _by_query(peer)
-        elif isinstance(peer, GivesNodes):
-            # Its SPARQL takes minutes for one of these.
-            yield f"{peer.name} by hand", _by_hand(peer)
-
-
-def _by_query(peer: AnswersSparql) -> Ask:
-    async def ask(case: Case) -> list[int]:
-        return peer.numbers(case.query)
-
-    return ask
-
-
-def _by_hand(peer: GivesNodes) -> Ask:
-    async def ask(case: Case) -> list[int]:
-        first, *others = (peer.heads(crowd.relation, crowd.tails) for crowd in case.crowds)
-        if not case.relation:
-            return [len(first.intersection(*others))]
-        ends = ((head, peer.tails(head, case.relation)) for head in first)
-        if case.groups:
-            sizes = Counter(tail for _, tails in ends for tail in tails)
-        else:
-            sizes = Counter({head: len(tails) for head, tails in ends if tails})
-        return [size for _, size in sizes.most_common(RESULTS)]
-
-    return ask
+async def _by_hand(peer: RdflibPeer, case: Case) -> list[int]:
+    """Count in Python: rdflib's SPARQL takes minutes for one of these."""
+    first, *others = (peer.heads(crowd.relation, crowd.tails) for crowd in case.crowds)
+    if not case.relation:
+        return [len(first.intersection(*others))]
+    ends = ((head, peer.tails(head, case.relation)) for head in first)
+    if case.groups:
+        sizes = Counter(tail for _, tails in ends for tail in tails)
+    else:
+        sizes = Counter({head: len(tails) for head, tails in ends if tails})
+    return [size for _, size in sizes.most_common(RESULTS)]
 
 
 def _sizes(found: Sequence[Crowd]) -> str:

@@ -10,7 +10,7 @@ from typing import Final
 
 import httpx2
 
-from benchmarks.engines.starting import EngineError, started
+from benchmarks.engines import EngineError, started
 
 MISSING: Final = "Fuseki or Java is not installed: run tools/install_engines.sh"
 _JAR: Final = "jars/fuseki-server.jar"

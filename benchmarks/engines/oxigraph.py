@@ -1,142 +1,141 @@
-"""A SPARQL 1.1 endpoint over Oxigraph on loopback, which keeps a log of what it was asked."""
+"""A SPARQL 1.1 endpoint over Oxigraph on loopback, in a process of its own: `python oxigraph.py`.
 
-import asyncio
-import socket
+Every request is answered in a process forked for it, which ends when the client hangs up or its time is over: a query
+that never ends harms nobody. Graphs to load come by standard input: a line with the IRI and the length, then N-Triples.
+"""
+
+import json
+import os
+import select
+import signal
+import socketserver
 import subprocess
 import sys
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from urllib.parse import parse_qs
+from typing import ClassVar, Final
+from urllib.parse import parse_qs, urlsplit
 
-import anyio
-import uvicorn
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
+import pyoxigraph as ox
 
-from benchmarks.engines import oxigraph_process
-from benchmarks.engines.oxigraph_process import Answer, Order
-
-FORM = "application/x-www-form-urlencoded"
-_STOP_S = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One request, as it came."""
-
-    method: str
-    query: str
-    default_graphs: tuple[str, ...]
-    named_graphs: tuple[str, ...]
+_LONGEST_S: Final = 5.0
+_STOP_S: Final = 10.0
+_TYPES: Final = {False: "application/sparql-results+json", True: "application/n-triples"}
 
 
 @dataclass(frozen=True, slots=True)
 class OxigraphEndpoint:
-    """A running endpoint: where it is, and every request."""
+    """A running endpoint: its URL, and its process."""
 
     url: str
-    socket: Path
-    requests: list[Asked] = field(default_factory=list[Asked])
+    process: "subprocess.Popen[bytes]"
 
     def load(self, graph: str, triples: bytes) -> None:
         """Make the graph with this IRI hold exactly the N-Triples given."""
-        with socket.socket(socket.AF_UNIX) as engine:
-            engine.connect(str(self.socket))
-            engine.sendall(Order(triples.decode(), graph).line())
-            with engine.makefile("rb") as said:
-                assert Answer.read(said.read()).status == 204
-
-    @contextmanager
-    def log(self) -> Generator[list[Asked]]:
-        """Collect what is asked inside the block."""
-        before = len(self.requests)
-        asked: list[Asked] = []
-        yield asked
-        asked += self.requests[before:]
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps([graph, len(triples)]).encode() + b"\n" + triples)
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == b"loaded\n"
 
 
 @contextmanager
 def running_oxigraph(folder: Path) -> Generator[OxigraphEndpoint]:
-    """Start an endpoint without any graph, and end it when the block is left."""
-    # Without the protocol's number asyncio leaves Nagle's algorithm on, which costs 40 ms a request.
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    with _engine(folder / "engine") as engine, listening as listener:
-        listener.bind(("127.0.0.1", 0))
-        endpoint = OxigraphEndpoint(f"http://127.0.0.1:{listener.getsockname()[1]}/sparql", engine)
-
-        async def answer(request: Request) -> Response:
-            return await _answer(endpoint, request)
-
-        app = Starlette(routes=[Route("/sparql", answer, methods=["GET", "POST"])])
-        config = uvicorn.Config(app, log_config=None, lifespan="off", ws="none", timeout_graceful_shutdown=1)
-        server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, args=([listener],))
-        thread.start()
-        try:
-            yield endpoint
-        finally:
-            server.should_exit = True
-            thread.join()
-
-
-@contextmanager
-def _engine(path: Path) -> Generator[Path]:
-    command = [sys.executable, oxigraph_process.__file__, str(path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:  # noqa: S603 - our own module
+    """Start an endpoint without any graph in a folder, and end it when the block is left."""
+    command = [sys.executable, __file__]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder) as process:  # noqa: S603 - our own module
         try:
             assert process.stdout is not None
-            assert process.stdout.readline() == oxigraph_process.READY
-            yield path
+            yield OxigraphEndpoint(f"http://127.0.0.1:{int(process.stdout.readline())}/sparql", process)
         finally:
             # The end of its input is the end of the engine.
             process.communicate(timeout=_STOP_S)
 
 
-async def _answer(endpoint: OxigraphEndpoint, request: Request) -> Response:
-    fields = parse_qs(request.url.query)
-    body = await request.body()
-    if request.headers.get("content-type", "").startswith(FORM):
-        fields |= parse_qs(body.decode())
-    elif body:
-        fields["query"] = [body.decode()]
-    if len(fields.get("query", ())) != 1:
-        return Response("Exactly one query is expected.", 400, media_type="text/plain")
-    asked = Asked(
-        request.method,
-        fields["query"][0],
-        tuple(fields.get("default-graph-uri", ())),
-        tuple(fields.get("named-graph-uri", ())),
-    )
-    endpoint.requests.append(asked)
-    said = b""
-    async with anyio.create_task_group() as tasks:
+class _Handler(BaseHTTPRequestHandler):
+    """Answers one request of the SPARQL 1.1 protocol."""
 
-        async def give_up_with_the_asker() -> None:
-            while (await request.receive())["type"] != "http.disconnect":
-                pass
-            tasks.cancel_scope.cancel()
+    store: ClassVar[ox.Store]
 
-        tasks.start_soon(give_up_with_the_asker)
-        said = await _run(endpoint.socket, Order(asked.query, None, asked.default_graphs, asked.named_graphs))
-        tasks.cancel_scope.cancel()
-    if not said:
-        return Response("The query took too long.", 503, media_type="text/plain")
-    answer = Answer.read(said)
-    return Response(answer.body, answer.status, media_type=answer.media_type)
+    def do_GET(self) -> None:
+        """Answer a query in the address or in the body."""
+        fields = parse_qs(urlsplit(self.path).query)
+        body = self.rfile.read(int(self.headers.get("content-length", 0))).decode()
+        if self.headers.get_content_type() == "application/x-www-form-urlencoded":
+            fields |= parse_qs(body)
+        elif body:
+            fields["query"] = [body]
+        threading.Thread(target=self._end_early, daemon=True).start()
+        self._answer(*self._run(fields))
+
+    do_POST = do_GET  # noqa: N815 - the name is the base class's
+
+    def _run(self, fields: dict[str, list[str]]) -> tuple[int, str, bytes]:
+        graphs: list[ox.NamedNode | ox.BlankNode | ox.DefaultGraph] = []
+        graphs += [ox.NamedNode(iri) for iri in fields.get("default-graph-uri", [])]
+        try:
+            (query,) = fields.get("query", [])
+            found = self.store.query(query, default_graph=graphs or None, use_default_graph_as_union=not graphs)
+            if isinstance(found, ox.QueryTriples):
+                content = found.serialize(format=ox.RdfFormat.N_TRIPLES)
+            else:
+                content = found.serialize(format=ox.QueryResultsFormat.JSON)
+        except (SyntaxError, ValueError) as error:
+            return 400, "text/plain", f"Parse error: {error}".encode()
+        except (RuntimeError, OSError) as error:
+            return 500, "text/plain", str(error).encode()
+        return 200, _TYPES[isinstance(found, ox.QueryTriples)], content or b""
+
+    def _answer(self, status: int, media_type: str, content: bytes) -> None:
+        self.send_response(status)
+        self.send_header("content-type", media_type)
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def _end_early(self) -> None:
+        """End this process when the client hangs up, or after some seconds."""
+        if not select.select([self.connection], [], [], _LONGEST_S)[0]:
+            self._answer(503, "text/plain", b"The query took too long.")
+        os._exit(1)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Log nothing."""
 
 
-async def _run(engine: Path, order: Order) -> bytes:
-    reader, writer = await asyncio.open_unix_connection(engine)
-    try:
-        writer.write(order.line())
-        await writer.drain()
-        return await reader.read()
-    finally:
-        writer.close()
-        with suppress(ConnectionError):
-            await writer.wait_closed()
+def main() -> None:
+    """Answer on a free port, which is printed, until standard input ends."""
+    # Forked processes leave no body behind.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    _Handler.store = store = ox.Store()
+    with socketserver.TCPServer(("127.0.0.1", 0), _Handler) as server:
+        listener = server.socket
+        listener.listen(128)
+        print(listener.getsockname()[1], flush=True)
+        while True:
+            waiting: list[int] = [0, listener.fileno()]
+            ready = select.select(waiting, [], [])[0]
+            if 0 in ready:
+                line = sys.stdin.buffer.readline()
+                if not line:
+                    return
+                iri, length = json.loads(line)
+                store.remove_graph(ox.NamedNode(iri))
+                triples = sys.stdin.buffer.read(length)
+                store.load(triples, ox.RdfFormat.N_TRIPLES, to_graph=ox.NamedNode(iri))
+                print("loaded", flush=True)
+            if listener.fileno() in ready:
+                client, address = listener.accept()
+                with client:
+                    if os.fork() == 0:
+                        with suppress(ConnectionError):
+                            _Handler(client, address, server)
+                        os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from benchmarks.engines.starting import EngineError, started
+from benchmarks.engines import EngineError, started
 
 PROGRAM: Final = "virtuoso-t"
 MISSING: Final = f"Virtuoso is not installed (no {PROGRAM} on the PATH): run tools/install_engines.sh"

@@ -1,19 +1,29 @@
-"""Bad weather on the way to a server: a proxy that drops, stalls, cuts and refuses, by the throw of seeded dice."""
+"""Proxies that stand for a network: one drops, stalls, cuts and refuses by seeded dice, one is far away."""
 
 import asyncio
 import random
+import ssl
+import threading
 from collections import Counter
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from ipaddress import ip_address
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final, TypeAlias
 from typing import Literal as Choice
 
 import httpx2
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
-from benchmarks.engines.listening import READ_BYTES, listening
-
+Handle: TypeAlias = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 Weather: TypeAlias = Choice["fair", "drop", "stall", "stall in the body", "cut", "500", "503", "429"]
 
 FAIR: Final[Mapping[Weather, float]] = MappingProxyType({"fair": 1.0})
@@ -27,6 +37,7 @@ _LEFT_OUT: Final = frozenset(
 _REFUSAL: Final = MappingProxyType({"content-type": "text/plain", "retry-after": "0"})
 _REFUSED: Final = b"bad weather"
 _PATIENCE_S: Final = 60.0
+_READ_BYTES: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +118,7 @@ class _Wire:
         await self.writer.drain()
 
     async def wait_until_gone(self) -> None:
-        while await self.reader.read(READ_BYTES):
+        while await self.reader.read(_READ_BYTES):
             pass
 
 
@@ -156,3 +167,141 @@ async def _answer(wire: _Wire, reply: httpx2.Response, now: Weather) -> bool:
 def _head(status: int, headers: Mapping[str, str], length: int) -> bytes:
     lines = [f"HTTP/1.1 {status} -", *(f"{name}: {value}" for name, value in headers.items())]
     return "\r\n".join([*lines, f"content-length: {length}", "", ""]).encode("latin-1")
+
+
+@contextmanager
+def far_away(port: int, *, round_trip_s: float, folder: Path) -> Generator[tuple[int, Path]]:
+    """Give the port of a TLS server, a round trip away, that passes everything to `port`, and the file to trust.
+
+    Connecting costs a round trip for TCP and what TLS needs on top, as it does over a network.
+
+    Args:
+        port: A server on loopback that speaks plainly.
+        round_trip_s: How many seconds pass until something sent comes back.
+        folder: Where the certificate's file goes.
+    """
+    certificate = folder / "certificate.pem"
+    tls = _certified(certificate)
+    with (
+        listening(partial(_pass_both, port, 0.0), tls=tls) as inner,
+        listening(partial(_pass_both, inner, round_trip_s / 2)) as outer,
+    ):
+        yield outer, certificate
+
+
+async def _pass_both(port: int, delay_s: float, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Connect to a port and pass bytes in both directions, each after a delay."""
+    # The client's handshake with this end took no time at all.
+    await asyncio.sleep(2 * delay_s)
+    beyond, onward = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        await asyncio.gather(_pass(reader, onward, delay_s), _pass(beyond, writer, delay_s))
+    finally:
+        await _hang_up(onward)
+
+
+async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, delay_s: float) -> None:
+    loop = asyncio.get_running_loop()
+    on_the_way: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
+
+    async def leave() -> None:
+        content = b"-"
+        while content:
+            content = await reader.read(_READ_BYTES)
+            on_the_way.put_nowait((loop.time() + delay_s, content))
+
+    async def arrive() -> None:
+        content = b"-"
+        while content:
+            due, content = await on_the_way.get()
+            await asyncio.sleep(max(0.0, due - loop.time()))
+            writer.write(content)
+            await writer.drain()
+        writer.close()
+
+    await asyncio.gather(leave(), arrive())
+
+
+def _certified(file: Path) -> ssl.SSLContext:
+    """Make a certificate for loopback that vouches for itself, keep it in `file`, and return what a server needs."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "loopback")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    public = certificate.public_bytes(serialization.Encoding.PEM)
+    secret = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    file.write_bytes(public)
+    both = file.with_name("server.pem")
+    both.write_bytes(public + secret)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(both)
+    return context
+
+
+@contextmanager
+def listening(handle: Handle, *, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> Generator[int]:
+    """Serve connections on a free port, which is given; whatever is open is closed when the block is left."""
+    started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, int]] = Future()
+    thread = threading.Thread(target=lambda: asyncio.run(_serve(handle, tls, host, started)))
+    thread.start()
+    loop, stop, port = started.result()
+    try:
+        yield port
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join()
+
+
+async def _hang_up(writer: asyncio.StreamWriter) -> None:
+    """Close a connection, whatever state it is in."""
+    writer.close()
+    with suppress(OSError):
+        await writer.wait_closed()
+
+
+async def _serve(
+    handle: Handle,
+    tls: ssl.SSLContext | None,
+    host: str,
+    started: "Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, int]]",
+) -> None:
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            # Either side may go at any time: that is what connections do.
+            with suppress(OSError, asyncio.IncompleteReadError):
+                await handle(reader, writer)
+        finally:
+            await _hang_up(writer)
+
+    def begin(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(serve(reader, writer))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    stop = asyncio.Event()
+    try:
+        server = await asyncio.start_server(begin, host, 0, ssl=tls)
+    except OSError as error:
+        started.set_exception(error)
+        return
+    started.set_result((asyncio.get_running_loop(), stop, server.sockets[0].getsockname()[1]))
+    await stop.wait()
+    server.close()
+    for task in (left := list(tasks)):
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)

@@ -1,138 +1,235 @@
-"""What a client in memory finds in the first answers to each question."""
+"""Whether the first answers to questions about the world hold the facts that answer them, or report what is missing.
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+The facts are recorded in `facts.json`, for the questions of `questions.json` and for others made from the graph.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias
+from pathlib import Path
+from typing import Final
 
 from mcp import Client
+from mcp.types import TextContent
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-from benchmarks.world.answers import Reply, Wanted, ask, shown, wanted
-from benchmarks.world.gold import completed, gold_of
-from benchmarks.world.graph import World
+from benchmarks.figures import Figure, Line, Section, Target, Timings
+from benchmarks.graphs import Bench
 from benchmarks.world.questions import (
     ABSENT,
+    FOLDER,
     INVERSE,
+    LITERAL,
     NO_SUCH_ENTITY,
+    NO_SUCH_FACT,
+    NO_VALUE,
     ONE_HOP,
     QUALIFIER,
     TWO_HOP,
-    Asked,
     full_iri,
-    short_id,
 )
+from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.local.cache import open_sample
+from kg_server.app import build_server
+from kg_server.budget import token_count
+from kg_server.settings import Settings
 
+FACTS: Final = FOLDER / "facts.json"
+WORLD: Final = "sample:world"
 IN_OBSERVE: Final = "the facts stand in observe"
 IN_LITTLE: Final = "the facts stand in observe, within 1,000 tokens"
 IN_NEIGHBORS: Final = "the facts stand in GetNeighbor"
 IN_ONE: Final = "the facts stand in one answer"
-STATED: Final = "GetNeighbor over the relation says that it is stated"
-EXACT: Final = "Retrieve says that the name is exact"
-NO_NEIGHBOR: Final = "GetNeighbor says that there is none"
-NO_FEATURE: Final = "Feature says that there is none"
-NO_SCHEMA: Final = "Schema says that there is no such kind of fact"
-NO_NAME: Final = "Retrieve says that nothing is named so"
-OBSERVE: Final = "observe"
-GET_NEIGHBOR: Final = "GetNeighbor"
-RETRIEVE: Final = "Retrieve"
-
+STATED: Final = "GetNeighbor over the relation reports that it is stated"
+EXACT: Final = "Retrieve reports that the name is exact"
+NO_NEIGHBOR: Final = "GetNeighbor reports that there is none"
+NO_NAME: Final = "Retrieve reports that nothing has this name"
+TARGETS: Final[Mapping[tuple[str, str], float]] = {
+    (LITERAL, IN_ONE): 0.95,
+    (ONE_HOP, IN_ONE): 0.95,
+    (ONE_HOP, STATED): 0.95,
+    (ONE_HOP, EXACT): 0.98,
+    (TWO_HOP, IN_ONE): 0.95,
+    (TWO_HOP, IN_LITTLE): 0.85,
+    (INVERSE, IN_ONE): 0.95,
+    (QUALIFIER, IN_ONE): 0.95,
+    (NO_SUCH_FACT, NO_NEIGHBOR): 0.95,
+    (NO_VALUE, NO_NEIGHBOR): 0.95,
+    (NO_SUCH_ENTITY, NO_NAME): 1.0,
+}
 _LITTLE: Final = 1_000
-# Where GetNeighbor looks for what answers a kind of question; a career may be asked about from either of its ends.
+# Where GetNeighbor finds what answers a kind of question; a career may be asked about from either of its ends.
 _DIRECTIONS: Final[Mapping[str, str]] = {INVERSE: "in", QUALIFIER: "both"}
-# What the typed fields of an answer say about something that is not in the graph.
+# How the typed fields of an answer report something that is not in the graph.
 _NOT_THERE: Final = ("denied", "unknown", "unnamed")
 _NOT_NAMED: Final = ("none", "loose")
+# Before and after a name or a number: what cannot be a part of it.
+_BEFORE: Final = r"(?<![\w:.,-])"
+_AFTER: Final = r"(?![\w]|[.,-]\w)"
 
-Told: TypeAlias = Callable[[], None]
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A fact to find in an answer: each part in any of its spellings, all of them in one line."""
+
+    parts: Sequence[Sequence[str]]
+
+    def stands_in(self, text: str) -> bool:
+        """Return whether a line states it."""
+        patterns = [_pattern(part) for part in self.parts]
+        return any(all(pattern.search(line) for pattern in patterns) for line in _composed(text).splitlines())
+
+
+class Expected(BaseModel):
+    """A question, and what its answers must show.
+
+    Args:
+        id: As in `questions.json`, or that of a question made from the graph.
+        kind: The sort of question.
+        question: The question in words.
+        topics: The short ids of the entities that it is about.
+        facts: The facts that answer it, as spellings of their parts; none where the graph cannot answer it.
+        relation: The name of the relation of a one-hop question.
+        name: The name of its topic.
+        wanted: The words for what the graph does not hold: a relation's, or an entity's name.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    kind: str
+    question: str
+    topics: tuple[str, ...]
+    facts: tuple[tuple[tuple[str, ...], ...], ...] = ()
+    relation: str = ""
+    name: str = ""
+    wanted: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a tool answered: the text that a model reads, and its values, which are empty where it was refused."""
+
+    text: str
+    data: Mapping[str, object]
+
+    @property
+    def tokens(self) -> int:
+        """The most tokens that the text takes."""
+        return token_count(self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found for one question.
+    """What was found for one question: whether each of the claims above holds, and the tokens of each tool's answer."""
 
-    Args:
-        asked: The question.
-        claims: Whether each of the sentences above holds.
-        tokens: How long the answer of each tool was.
-    """
-
-    asked: Asked
+    asked: Expected
     claims: Mapping[str, bool]
     tokens: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
-async def findings(
-    client: Client, world: World, questions: Iterable[Asked], told: Told = lambda: None
-) -> list[Finding]:
-    """Ask each question as an assistant would that knows the names, and look into the first answers."""
-    found: list[Finding] = []
-    for asked in questions:
-        finding = await (_absent if asked.kind in ABSENT else _present)(client, world, asked)
-        if finding is not None:
-            found.append(finding)
-        told()
-    return found
+def read_facts(path: Path = FACTS) -> list[Expected]:
+    """Read the recorded questions with their facts."""
+    return TypeAdapter(list[Expected]).validate_json(path.read_bytes())
+
+
+async def ask(client: Client, tool: str, **arguments: object) -> Reply:
+    """Call a tool, and return its answer or why it was refused."""
+    result = await client.call_tool(tool, arguments)
+    text = "\n".join(block.text for block in result.content if isinstance(block, TextContent))
+    return Reply(text, {} if result.is_error else result.structured_content or {})
+
+
+async def findings(client: Client, questions: Iterable[Expected]) -> list[Finding]:
+    """Ask each question as an assistant would that knows the names, and check the first answers."""
+    return [await (_absent if asked.kind in ABSENT else _present)(client, asked) for asked in questions]
 
 
 def share(found: Sequence[Finding], kind: str, claim: str) -> float:
     """Return for which share of a kind's questions a claim holds."""
-    held = [finding.claims[claim] for finding in found if finding.asked.kind == kind and claim in finding.claims]
+    held = [finding.claims[claim] for finding in found if finding.asked.kind == kind]
     return sum(held) / len(held)
 
 
 def failing(found: Sequence[Finding], kind: str, claim: str) -> list[str]:
     """Return the ids of a kind's questions for which a claim does not hold."""
-    return [each.asked.id for each in found if each.asked.kind == kind and not each.claims.get(claim, True)]
+    return [each.asked.id for each in found if each.asked.kind == kind and not each.claims[claim]]
 
 
-async def _present(client: Client, world: World, asked: Asked) -> Finding | None:
-    """Look for the facts; None for a question that rests on something missing."""
-    gold = gold_of(world, asked)
-    statements = wanted(world, gold.facts)
-    if not statements or not gold.topics:
-        return None
-    direction = _DIRECTIONS.get(asked.kind, "out")
-    topics = [full_iri(topic) for topic in gold.topics]
+async def measure_world(bench: Bench) -> Section:
+    """Ask the recorded questions, and look for what answers them."""
+    questions = read_facts()
+    settings = Settings(cache_folder=bench.cache, data_folder=bench.cache / "data")
+    bench.tell(f"Asking {len(questions)} questions about {WORLD} …")
+    async with (
+        aclosing(LocalAdapter(open_sample(bench.cache, WORLD))) as graph,
+        Client(build_server(graph, settings)) as client,
+    ):
+        found = await findings(client, questions)
+    notes = [
+        f"Does not hold, {kind}, {claim}: {', '.join(missed)}."
+        for kind, claim in TARGETS
+        if (missed := failing(found, kind, claim))
+    ]
+    return Section("world", f"Answers about {WORLD}: {len(found)} questions", [*_lines(found)], notes)
+
+
+def _lines(found: Sequence[Finding]) -> Iterator[Line]:
+    for kind in dict.fromkeys(kind for kind, _ in TARGETS):
+        ours = [finding for finding in found if finding.asked.kind == kind]
+        for claim in ours[0].claims:
+            limit = TARGETS.get((kind, claim))
+            target = None if limit is None else Target(limit, least=True)
+            yield Line(f"{kind} ({len(ours)}): {claim}", Figure(share(found, kind, claim), "share"), target)
+        for tool in ours[0].tokens:
+            tokens = Timings(tuple(float(finding.tokens[tool]) for finding in ours))
+            yield Line(f"{kind}: length of {tool}", Figure.of(tokens, "tokens"))
+
+
+async def _present(client: Client, asked: Expected) -> Finding:
+    facts = [Wanted(fact) for fact in asked.facts]
+
+    def shown(reply: Reply) -> bool:
+        return all(fact.stands_in(reply.text) for fact in facts)
+
+    topics = [full_iri(topic) for topic in asked.topics]
     observed = await ask(client, "observe", question=asked.question, entities=topics)
     # Of two topics of a career one holds it all, such as the organisation in which one person followed another.
-    asked_about = gold.topics if asked.kind == QUALIFIER else gold.topics[:1]
-    listed = [await _neighbors(client, topic, direction) for topic in asked_about]
-    in_one = any(shown(reply, statements) for reply in listed)
-    claims = {IN_OBSERVE: shown(observed, statements), IN_NEIGHBORS: in_one}
+    asked_about = asked.topics if asked.kind == QUALIFIER else asked.topics[:1]
+    listed = [await _neighbors(client, topic, _DIRECTIONS.get(asked.kind, "out")) for topic in asked_about]
+    claims = {IN_OBSERVE: shown(observed), IN_NEIGHBORS: any(map(shown, listed))}
     claims[IN_ONE] = claims[IN_OBSERVE] or claims[IN_NEIGHBORS]
     if asked.kind == TWO_HOP:
-        claims[IN_LITTLE] = await _in_little(client, asked, topics, statements)
+        short = await ask(client, "observe", question=asked.question, entities=topics, max_tokens=_LITTLE)
+        claims[IN_LITTLE] = shown(short)
     if asked.kind == ONE_HOP:
-        relation = world.label(short_id(gold.facts[0].predicate.value))
-        over = await ask(client, "GetNeighbor", entity=topics[0], relation=relation)
-        named = await ask(client, "Retrieve", text=world.label(gold.topics[0]))
+        over = await ask(client, "GetNeighbor", entity=topics[0], relation=asked.relation)
+        named = await ask(client, "Retrieve", text=asked.name)
         claims |= {STATED: over.data.get("knowledge") == "stated", EXACT: named.data.get("match") == "exact"}
-    return Finding(asked, claims, {OBSERVE: observed.tokens, GET_NEIGHBOR: listed[0].tokens})
+    return Finding(asked, claims, {"observe": observed.tokens, "GetNeighbor": listed[0].tokens})
 
 
 async def _neighbors(client: Client, topic: str, direction: str) -> Reply:
-    """Return what GetNeighbor answers, with the entity before each line: its first line names it for all of them."""
+    """Return the answer of GetNeighbor with the entity before each line: its first line names it for all of them."""
     reply = await ask(client, "GetNeighbor", entity=full_iri(topic), direction=direction)
-    lines = (f"{topic} | {line}" for line in reply.text.splitlines())
-    return replace(reply, text="\n".join(lines))
+    return replace(reply, text="\n".join(f"{topic} | {line}" for line in reply.text.splitlines()))
 
 
-async def _in_little(client: Client, asked: Asked, topics: list[str], statements: Sequence[Wanted]) -> bool:
-    short = await ask(client, "observe", question=asked.question, entities=topics, max_tokens=_LITTLE)
-    return shown(short, statements)
-
-
-async def _absent(client: Client, world: World, asked: Asked) -> Finding:
-    """Make the calls that would answer if the graph could, and read what their typed fields say."""
-    asked = completed(world, asked)
+async def _absent(client: Client, asked: Expected) -> Finding:
+    """Make the call that would answer if the graph could, and read its typed fields."""
     if asked.kind == NO_SUCH_ENTITY:
         named = await ask(client, "Retrieve", text=asked.wanted)
-        return Finding(asked, {NO_NAME: named.data.get("match") in _NOT_NAMED}, {RETRIEVE: named.tokens})
-    topic = full_iri(asked.topic)
-    calls: Mapping[str, Awaitable[Reply]] = {
-        NO_NEIGHBOR: ask(client, "GetNeighbor", entity=topic, relation=asked.wanted),
-        NO_FEATURE: ask(client, "Feature", node=topic, feature=asked.wanted),
-        NO_SCHEMA: ask(client, "Schema", about=asked.wanted),
-    }
-    replies = {claim: await call for claim, call in calls.items()}
-    claims = {claim: reply.data.get("knowledge") in _NOT_THERE for claim, reply in replies.items()}
-    return Finding(asked, claims, {GET_NEIGHBOR: replies[NO_NEIGHBOR].tokens})
+        return Finding(asked, {NO_NAME: named.data.get("match") in _NOT_NAMED}, {"Retrieve": named.tokens})
+    (topic,) = asked.topics
+    reply = await ask(client, "GetNeighbor", entity=full_iri(topic), relation=asked.wanted)
+    return Finding(asked, {NO_NEIGHBOR: reply.data.get("knowledge") in _NOT_THERE}, {"GetNeighbor": reply.tokens})
+
+
+def _pattern(spellings: Sequence[str]) -> re.Pattern[str]:
+    return re.compile(_BEFORE + "(?:" + "|".join(re.escape(_composed(each)) for each in spellings) + ")" + _AFTER)
+
+
+def _composed(text: str) -> str:
+    return unicodedata.normalize("NFC", text)

@@ -32,14 +32,12 @@ class Asked(BaseModel):
     """A question, the query that gives its answers, and the answers where they are entities.
 
     Args:
-        id: What tells it from the others.
+        id: Its number, such as `q01`.
         question: What is asked.
-        kind: What sort of question it is.
+        kind: The sort of question.
         sparql: The query, with its prefixes.
         answers: The answers: labels, numbers, dates, `true` or `false`.
         answer_ids: The answers that are entities or relations, as ids with a prefix.
-        topic: The entity that it is about, where the query does not name it.
-        wanted: The words for what a question asks for that the graph cannot answer: a relation's, or an entity's name.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -50,8 +48,6 @@ class Asked(BaseModel):
     sparql: str = ""
     answers: tuple[str | int | float, ...] = ()
     answer_ids: tuple[str, ...] = ()
-    topic: str = ""
-    wanted: str = ""
 
 
 def read_questions(path: Path = QUESTIONS) -> list[Asked]:
@@ -63,9 +59,3 @@ def full_iri(short: str) -> str:
     """Return the IRI of an id with a prefix."""
     prefix, _, local = short.partition(":")
     return PREFIXES[prefix] + local
-
-
-def short_id(iri: str) -> str:
-    """Return the id with a prefix that the tools show for an IRI."""
-    found = next(((prefix, base) for prefix, base in PREFIXES.items() if iri.startswith(base)), None)
-    return iri if found is None else f"{found[0]}:{iri.removeprefix(found[1])}"

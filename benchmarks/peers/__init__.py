@@ -1,1 +1,0 @@
-"""Other ways to answer the same questions, each from one graph in memory."""
