@@ -74,7 +74,7 @@ def answering(text: str) -> FunctionCall:
 def short_reply_of(method: MethodName, answer: str) -> Callable[[str], Reply]:
     """Return the same for an agent in the manner that it has by default."""
     if method == "graph-counselor":
-        return again_and_again("Action: Neighbor[Tokyo, capital]", f"Action: Finish[{answer}]", "[yes]")
+        return again_and_again("Action: Neighbor[Tokyo, capital]", f"Action: Finish[{answer} [1]]", "[yes]")
 
     def reply(prompt: str) -> str:
         shown = re.search(r"^\[(\d+)\] Tokyo \| capital \| Shinjuku", prompt, re.MULTILINE)

@@ -9,7 +9,7 @@ import pytest
 
 from kg_server.cli import main
 
-COMMAND = (sys.executable, "-m", "kg_server.cli")
+COMMAND = (sys.executable, "-m", "kg_server")
 
 TURTLE = """
 @prefix wd: <http://www.wikidata.org/entity/> .

@@ -30,6 +30,8 @@ class PlayedGraph:
             raise ToolError(f"{tool}: Unknown tool") from LookupError(tool)
         if tool == "Schema":
             return ToolCall(tool, arguments, DEFINITION, {}, failed=False)
+        if tool == "Retrieve":
+            return ToolCall(tool, arguments, "No entity matches.", {"match": "none", "candidates": []}, failed=False)
         expression = str(arguments["expression"])
         self.performed.append(expression)
         refused = ToolCall(tool, arguments, f"Nothing is known of this.\n{expression}\n^", {}, failed=True)

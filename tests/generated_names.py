@@ -1,11 +1,13 @@
 """Names as people write and miswrite them, made from those of a graph by a seed, and the right verdict on each.
 
 A slip leaves out, doubles, replaces or exchanges a letter inside a word of four letters or more. Two slips are in two
-words of a long name, or both in one word, which nobody can be sure to read. Names that are not in the graph are put
-together from the words of several names, or from syllables.
+words of a long name, or both in one word, which nobody can be sure to read. A turned name begins with its last word and
+a comma. Names that are not in the graph are put together from the words of several names, or from syllables, or are
+another one with another number.
 """
 
 import random
+import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +26,17 @@ from kg_server.identity import Identity, identify
 from kg_server.misspelling import SMALL_WORDS
 
 SEED = 12
-Way = Choice["exact", "alias", "one slip", "two slips", "two slips in a word", "a word missing", "absent"]
+Way = Choice[
+    "exact",
+    "alias",
+    "one slip",
+    "two slips",
+    "two slips in a word",
+    "a word missing",
+    "absent",
+    "turned",
+    "another number",
+]
 SHARES: Mapping[Way, int] = {
     "exact": 18,
     "alias": 16,
@@ -33,7 +45,10 @@ SHARES: Mapping[Way, int] = {
     "two slips in a word": 8,
     "a word missing": 12,
     "absent": 18,
+    "turned": 6,
+    "another number": 4,
 }
+"""How many there are of a hundred and ten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +62,11 @@ class Asked:
     def is_right(self, found: Identity) -> bool:
         """Say whether a verdict is right, and about the right entities."""
         named = frozenset(found.nodes)
-        if self.way == "absent":
+        if self.way in {"absent", "another number"}:
             return found.match in {"loose", "none"} and not named
         if self.way in {"exact", "alias"}:
             return found.match == "exact" and self.meant <= named
-        if self.way in {"one slip", "two slips"}:
+        if self.way in {"one slip", "two slips", "turned"}:
             return found.match == "close" and self.meant == named
         return found.match == "loose" and not self.meant.isdisjoint(each.entity for each in found.near)
 
@@ -86,11 +101,16 @@ class _Names:
             "two slips": lambda name: self._slipped(name, 2),
             "two slips in a word": self._slipped_twice,
             "a word missing": self._shortened,
+            "turned": _turned,
+            "another number": _renumbered,
         }
         found: list[Asked] = []
-        for way, change in ways.items():
-            found.extend(self._made(way, change, size * SHARES[way] // 100))
-        found.extend(Asked(text, "absent", frozenset()) for text in self._absent(size * SHARES["absent"] // 100))
+        for way, share in SHARES.items():
+            count = size * share // sum(SHARES.values())
+            if way == "absent":
+                found.extend(Asked(text, way, frozenset()) for text in self._absent(count))
+            else:
+                found.extend(self._made(way, ways[way], count))
         return found
 
     def _made(self, way: Way, change: Callable[[str], str | None], count: int) -> list[Asked]:
@@ -170,6 +190,16 @@ class _Names:
             self._dice.choice("bdfgklmnprstvz") + self._dice.choice("aeiou") for _ in range(self._dice.randrange(3, 5))
         ]
         return "".join(parts).capitalize() + self._dice.choice(("", "n", "rt", "stad"))
+
+
+def _turned(name: str) -> str | None:
+    before, _, last = name.rpartition(" ")
+    return f"{last}, {before}" if before and name.replace(" ", "").isalpha() else None
+
+
+def _renumbered(name: str) -> str | None:
+    changed = re.sub(r"\d", lambda digit: str((int(digit[0]) + 1) % 10), name, count=1)
+    return None if changed == name else changed
 
 
 def _can_slip(word: str) -> bool:

@@ -48,11 +48,11 @@ async def story(
 
 
 @asynccontextmanager
-async def story_tools(folder: Path, turtle: str, embedder: str = "lexical") -> AsyncGenerator[Toolbox]:
+async def story_tools(folder: Path, turtle: str, embedder: str = "lexical", **more: object) -> AsyncGenerator[Toolbox]:
     """Serve a small graph in this process, and give what calls its tools."""
     source = write_story(folder, turtle)
     report = build_store([source], folder / "store", ImportOptions(name="story", sparql=False))
-    settings = Settings.model_validate({"cache_folder": folder, "data_folder": folder, "embedder": embedder})
+    settings = Settings.model_validate({"cache_folder": folder, "data_folder": folder, "embedder": embedder, **more})
     async with (
         aclosing(LocalAdapter(open_store(report.folder))) as graph,
         connect_tools(build_server(graph, settings)) as connected,

@@ -1,6 +1,5 @@
 """An OpenAI-compatible chat service on loopback that replies by script, as a whole or in parts."""
 
-import json
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -37,8 +36,6 @@ class Asked(BaseModel):
     seed: int | None = None
     tools: list[dict[str, object]] | None = None
     response_format: dict[str, object] | None = None
-    stream: bool = False
-    stream_options: dict[str, object] | None = None
 
     @property
     def prompt(self) -> str:
@@ -87,57 +84,6 @@ def calling(*calls: tuple[str, object]) -> Failure:
     return Failure(200, {**completion(None), "choices": [{"message": message, "finish_reason": "tool_calls"}]})
 
 
-def in_parts(body: Mapping[str, object], size: int = 5) -> bytes:
-    """Return an answer as services send it in parts: events that hold so many characters each."""
-    answer = _Whole.model_validate(body)
-    (choice,) = answer.choices
-    deltas: list[object] = [{"content": each} for each in _cut(choice.message.content or "", size)]
-    for number, call in enumerate(choice.message.tool_calls):
-        deltas.append({"tool_calls": [{"index": number, "id": call.id, "function": {"name": call.function.name}}]})
-        deltas += [
-            {"tool_calls": [{"index": number, "function": {"arguments": each}}]}
-            for each in _cut(call.function.arguments, size)
-        ]
-    events: list[object] = [{"choices": [{"delta": each}]} for each in deltas]
-    events.append({"choices": [{"finish_reason": choice.finish_reason}]})
-    events.append({"choices": [], "usage": answer.usage})
-    return b"".join(event(json.dumps(each)) for each in events) + event("[DONE]")
-
-
-def event(told: str) -> bytes:
-    """Return an event of an answer in parts."""
-    return f"data: {told}\n\n".encode()
-
-
-def _cut(text: str, size: int) -> list[str]:
-    return [text[at : at + size] for at in range(0, len(text), size)]
-
-
-class _Function(BaseModel):
-    name: str
-    arguments: str
-
-
-class _Call(BaseModel):
-    id: str
-    function: _Function
-
-
-class _Message(BaseModel):
-    content: str | None = None
-    tool_calls: list[_Call] = []
-
-
-class _Choice(BaseModel):
-    message: _Message
-    finish_reason: str
-
-
-class _Whole(BaseModel):
-    choices: list[_Choice]
-    usage: dict[str, int]
-
-
 @contextmanager
 def serving_model(*script: Scripted) -> Generator[Model]:
     """Run a service that gives each reply once, in order, and then the last one again and again."""
@@ -151,8 +97,6 @@ def serving_model(*script: Scripted) -> Generator[Model]:
         entry = left.pop(0) if len(left) > 1 else left[0]
         reply = entry(asked[-1]) if callable(entry) else entry
         failure = reply if isinstance(reply, Failure) else Failure(200, completion(reply))
-        if asked[-1].stream and isinstance(failure.content, Mapping) and "choices" in failure.content:
-            return Reply(in_parts(failure.content), headers={"Content-Type": "text/event-stream"})
         return Reply(failure.content, failure.status, failure.headers)
 
     with answering(answer) as url:

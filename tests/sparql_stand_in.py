@@ -107,6 +107,10 @@ class LateEndpoint(StandInEndpoint):
         super().__init__(triples)
         self._late = late
 
+    def recover(self) -> None:
+        """Answer every query from now on."""
+        self._late = "\0"
+
     async def query(
         self,
         text: str,

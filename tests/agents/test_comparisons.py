@@ -16,6 +16,7 @@ from kg_agents.running import AgentName, Question, run_question
 from kg_agents.scripted_llm import Scripted, ScriptedLlm
 from kg_agents.sessions import connect_tools
 from kg_agents.tool_calls import Toolbox
+from kg_agents.tools import ToolsSettings
 from kg_agents.trace import Trace
 from kg_server.app import build_server
 from kg_server.settings import Settings
@@ -88,7 +89,9 @@ async def test_both_sides_of_a_comparison_are_its_evidence(name: str, towns: Too
     agent, script = CONVERSATIONS[name]
     entities = () if agent == "tools" else ("e:aa", "e:bb")
     with Trace(tmp_path / "record.jsonl") as trace:
-        found = await run_question(Question(QUESTION, entities, agent), towns, ScriptedLlm(script), trace)
+        found = await run_question(
+            Question(QUESTION, entities, agent, tools=ToolsSettings(only="all")), towns, ScriptedLlm(script), trace
+        )
     (only,) = found.answers
     assert (found.status, only.source in {"graph", "computed"}) == ("answered", True)
     facts = {(head, relation, plain_value(tail)) for head, relation, tail in only.facts}
@@ -99,7 +102,7 @@ async def test_an_answer_that_the_question_does_not_name_is_compared_with_nothin
     towns: Toolbox, tmp_path: Path
 ) -> None:
     script: list[Scripted] = [feature("Upper Aa", "Middle Cc"), answer("600", cites=(2,))]
-    asked = Question("How high is Middle Cc, near Upper Aa?", (), "tools")
+    asked = Question("How high is Middle Cc, near Upper Aa?", (), "tools", tools=ToolsSettings(only="all"))
     with Trace(tmp_path / "record.jsonl") as trace:
         (only,) = (await run_question(asked, towns, ScriptedLlm(script), trace)).answers
     assert [(head, plain_value(tail)) for head, _, tail in only.facts] == [("e:cc", "600")]

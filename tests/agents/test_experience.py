@@ -21,7 +21,7 @@ from kg_agents.sessions import connect_tools
 from kg_agents.tool_calls import Toolbox
 from kg_agents.trace import ToolLine, Trace, read_trace
 from kg_server.app import build_server, experience_of
-from kg_server.experience.learning import learn
+from kg_server.commands.questions import learn
 from kg_server.experience.store import Solved
 from kg_server.settings import Settings
 from story_graphs import TOKYO, write_story

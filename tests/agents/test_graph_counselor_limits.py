@@ -162,12 +162,18 @@ async def test_an_answer_of_the_tool_in_an_unknown_form_ends_the_run() -> None:
     odd = ToolCall("Compose", {}, "…", {"results": "many"}, failed=False)
     told = await counselled(step(JAPAN), PlayedGraph({JAPAN: odd}))
     assert told.answer.stop_reason == "graph"
-    assert told.answer.explanation.startswith("Compose answered in a form that is not known here (results: ")
+    assert told.answer.explanation.startswith("Compose answered in a form that is not known here (")
+
+
+async def test_as_in_the_paper_a_repeated_action_is_performed_again() -> None:
+    told = await counselled([*step(CAPITAL), *step(CAPITAL), *step("Finish[Tokyo]"), "[yes]"])
+    assert told.graph.performed == [CAPITAL, CAPITAL]
+    assert told.observations[0] == told.observations[1]
 
 
 async def test_a_repeated_action_is_not_performed_again_but_observed_again() -> None:
     again = "neighbour[ Q17 , capital ]"
-    told = await counselled([*step(CAPITAL), *step(again), *step(again), *GUESSED, "[yes]"])
+    told = await counselled([CAPITAL, again, again, "Finish[Kyoto]", "[yes]"], settings=CounselorSettings())
     assert told.graph.performed == [CAPITAL]
     first, second, third, _ = told.observations
     assert second == (
@@ -178,7 +184,8 @@ async def test_a_repeated_action_is_not_performed_again_but_observed_again() -> 
 
 
 async def test_an_action_whose_parts_were_performed_in_several_steps_is_a_repeat() -> None:
-    told = await counselled([*step(JAPAN), *step(CAPITAL), *step(f"{CAPITAL}, {JAPAN}"), *GUESSED, "[yes]"])
+    replies = (JAPAN, CAPITAL, f"{CAPITAL}, {JAPAN}", "Finish[Kyoto]", "[yes]")
+    told = await counselled(replies, settings=CounselorSettings())
     assert told.graph.performed == [JAPAN, CAPITAL]
     assert told.observations[2].startswith("This was performed in step 1 and 2 already")
     assert told.observations[2].endswith(f"It gave:\n{told.observations[0]}\n{told.observations[1]}")

@@ -3,16 +3,38 @@
 import pytest
 
 from kg_agents.dialogue import Unreadable
-from kg_agents.graph_counselor.actions import MAX_ANSWER, MAX_EXPRESSION, Action, Finish, Query, read_action
-from kg_agents.graph_counselor.sections import MAX_SECTION, read_prose
-from kg_agents.graph_counselor.verdicts import read_verdict
+from kg_agents.evidence import Cited
+from kg_agents.graph_counselor.replies import (
+    MAX_ANSWER,
+    MAX_EXPRESSION,
+    MAX_SECTION,
+    Action,
+    Finish,
+    Query,
+    read_action,
+    read_prose,
+    read_verdict,
+)
 
 NEIGHBORS = "Neighbour[DOID:3310, Disease-localizes-Anatomy]"
+
+
+def ends(answer: str, *cited: Cited) -> Finish:
+    return Finish(answer, None, cited or (Cited(answer),))
 
 
 @pytest.mark.parametrize(
     ("reply", "action"),
     [
+        ("Finish[Kyoto [2]]", ends("Kyoto [2]", Cited("Kyoto", (2,)))),
+        ("Finish[Kyoto, Nara [1, 3-4]]", ends("Kyoto, Nara [1, 3-4]", Cited("Kyoto, Nara", (1, 3, 4)))),
+        ("Finish[Kyoto [2], Nara [0]]", ends("Kyoto [2], Nara [0]", Cited("Kyoto", (2,)), Cited("Nara", (0,)))),
+        (
+            'Finish["Paris, Texas" [2], Nara]',
+            ends('"Paris, Texas" [2], Nara', Cited("Paris, Texas", (2,)), Cited("Nara")),
+        ),
+        ("Finish[all of observation 2]", ends("all of observation 2", Cited("all", (2,)))),
+        ("Finish[all of 2, 3]", ends("all of 2, 3", Cited("all", (2, 3)))),
         ("Retrieve[Hand in Glove]", Query(("Retrieve[Hand in Glove]",))),
         ("Action 3: retrieve [Hand in Glove]", Query(("retrieve [Hand in Glove]",))),
         ("**Action 3:** `RETRIEVE[Hand in Glove]`", Query(("RETRIEVE[Hand in Glove]",))),
@@ -48,23 +70,23 @@ NEIGHBORS = "Neighbour[DOID:3310, Disease-localizes-Anatomy]"
         ("Action 2: Retrieve[old]\nObservation 2: …\nAction 3: Retrieve[new]", Query(("Retrieve[new]",))),
         ("Action 1: Retrieve[a]\nAction 2: Retrieve[b]", Query(("Retrieve[a]",))),
         ("Thought 3: I use Retrieve[x].", Query(("Retrieve[x]",))),
-        ("Finish[48]", Finish("48")),
-        ("finish [ 48 ]", Finish("48")),
-        ("The answer is clear. Finish['48'].", Finish("48", None, ("48",))),
-        ("Finish[**atopic\n dermatitis**]", Finish("atopic dermatitis")),
-        ('Finish["Tokyo" and "Kyoto"]', Finish('"Tokyo" and "Kyoto"')),
-        ("Finish[`“Tokyo”`]", Finish("Tokyo")),
-        ("Finish[Mission [Impossible]", Finish("Mission [Impossible")),
-        ('Finish["Tokyo"]', Finish("Tokyo", None, ("Tokyo",))),
+        ("Finish[48]", ends("48")),
+        ("finish [ 48 ]", ends("48")),
+        ("The answer is clear. Finish['48'].", ends("48")),
+        ("Finish[**atopic\n dermatitis**]", ends("atopic dermatitis")),
+        ('Finish["Tokyo" and "Kyoto"]', ends('"Tokyo" and "Kyoto"')),
+        ("Finish[`“Tokyo”`]", ends("Tokyo")),
+        ("Finish[Mission [Impossible]", ends("Mission [Impossible")),
+        ('Finish["Tokyo"]', ends("Tokyo")),
         (
             'Finish["St Mary\'s Church, Twickenham"]',
-            Finish("St Mary's Church, Twickenham", None, ("St Mary's Church, Twickenham",)),
+            ends("St Mary's Church, Twickenham"),
         ),
-        ("Finish['a, b', 'c's d']", Finish("'a, b', 'c's d'", None, ("a, b", "c's d"))),
-        ("Finish[2]", Finish("2")),
+        ("Finish['a, b', 'c's d']", ends("'a, b', 'c's d'", Cited("a, b"), Cited("c's d"))),
+        ("Finish[2]", ends("2")),
         ("Finish[Not in the graph: no mayors]", Finish("Not in the graph: no mayors", "no mayors")),
-        ("Finish[48]\nFinish[48]", Finish("48")),
-        ("Finish[48]\nThat is what Retrieve[x] gave.", Finish("48")),
+        ("Finish[48]\nFinish[48]", ends("48")),
+        ("Finish[48]\nThat is what Retrieve[x] gave.", ends("48")),
     ],
 )
 def test_an_action_is_read_whatever_its_form(reply: str, action: Action) -> None:

@@ -34,7 +34,7 @@ async def test_plan_thought_and_action_are_one_reply() -> None:
     assert so_far in told.prompts("step")[1]
 
 
-async def test_the_judge_sees_the_steps_and_not_the_definition() -> None:
+async def test_the_judge_sees_the_steps_and_not_the_kinds_of_facts_of_the_graph() -> None:
     told = await told_by(*STEPS, "[yes]")
     (judged,) = told.prompts("judge")
     assert DEFINITION in told.prompts("step")[0]
@@ -48,9 +48,19 @@ async def test_a_new_attempt_begins_with_the_calls_that_were_tried_and_what_they
     assert told.said == ("Tokyo",)
     before, after = told.prompts("step")[0], told.prompts("step")[2]
     assert "Tried" not in before
-    assert f"{JAPAN}: 1 node. Japan (Q17)\nFinish[Kyoto]: Answer is Kyoto" in after
+    assert f"{JAPAN}: 1 node. Japan (Q17)\n</data>" in after
+    assert "Kyoto" not in after
     assert "Improved strategy: look it up" in after
     assert DEFINITION in told.prompts("reflection")[0]
+
+
+async def test_an_answer_that_was_not_confirmed_may_be_given_again() -> None:
+    told = await told_by(
+        "Action: Finish[Tokyo]", "No step shows it.\n[no]", "Show it, and answer again.", *STEPS, "[yes]"
+    )
+    after = told.prompts("step")[1]
+    assert ("Tried" in after, "Show it, and answer again." in after) == (False, True)
+    assert "it may be right: then what shows it, and that it is given again" in told.prompts("reflection")[0]
 
 
 async def test_an_attempt_that_brings_nothing_new_ends_the_run() -> None:
@@ -90,7 +100,8 @@ async def test_the_linked_entities_own_relations_are_in_the_first_prompt(tmp_pat
     llm = ScriptedLlm(["Action: Neighbor[Q5879, unmarried lover]", "Action: Finish[Lili Schönemann]", "[yes]"])
     async with story(tmp_path, GOETHE) as graph:
         answer = await GraphCounselor(llm, graph).answer("Who was the partner of Goethe?", ["Q5879"])
-    first, second, _ = (each.prompt for each in llm.asked)
+    first, second, judged = (each.prompt for each in llm.asked)
+    assert "unmarried partner (P451) | Lili Schönemann (Q1)" in judged.partition("Steps:")[0]
     assert "unmarried partner (P451) | Lili Schönemann (Q1)" in first
     assert "It is about: Johann Wolfgang von Goethe (Q5879)" in first
     assert "unmarried partner" in second.partition("Observation 1:")[2]

@@ -125,6 +125,37 @@ async def test_of_namesakes_the_model_chooses_with_the_question_by_what_tells_th
     ]
 
 
+SCHOLARS = f"""{PREFIXES}
+wd:Q1 rdfs:label "Ada Lom"@en ; wdt:P1 wd:Q4 ; wdt:P69 wd:Q5 ; wdt:P569 "1900" .
+wd:Q2 rdfs:label "Ada Lom"@en ; wdt:P1 wd:Q4 ; wdt:P69 wd:Q6 ; wdt:P569 "1950" .
+wd:Q4 rdfs:label "engineer"@en . wd:Q5 rdfs:label "Upper College"@en . wd:Q6 rdfs:label "Lower College"@en .
+wdt:P1 rdfs:label "occupation"@en . wdt:P69 rdfs:label "educated at"@en . wdt:P569 rdfs:label "date of birth"@en .
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        (
+            "Which Ada Lom was educated at the Lower College?",
+            ("educated at: Upper College", "educated at: Lower College"),
+        ),
+        (
+            "Is the occupation of Ada Lom with the birth date 1950 known?",
+            ("date of birth: 1900", "date of birth: 1950"),
+        ),
+    ],
+)
+async def test_namesakes_are_told_apart_by_what_the_question_names(
+    tmp_path: Path, question: str, told: tuple[str, str]
+) -> None:
+    llm = ScriptedLlm(["Ada Lom", "1"])
+    async with story(tmp_path, SCHOLARS) as graph:
+        await link_by_model(graph, question, Dialogue(llm, Limits()))
+    for number, fact in enumerate(told, start=1):
+        assert f"Ada Lom (Q{number}): {fact}" in llm.asked[1].prompt
+
+
 def _the_town(prompt: str) -> str:
     return next(line for line in prompt.splitlines() if "town in Ohio" in line)[0]
 

@@ -11,10 +11,9 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.building.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store
-from kg_agents.conclusions import Cited, Conclusion, grounded
-from kg_agents.graph_counselor.actions import Finish, Query, read_action
-from kg_agents.graph_counselor.observations import perform
-from kg_agents.graph_values import Labels
+from kg_agents.evidence import Cited, Ledger
+from kg_agents.graph_counselor.agent import perform
+from kg_agents.graph_counselor.replies import Finish, Query, read_action
 from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.llm import Completion
 from kg_agents.running import AgentName, Question, run_question
@@ -153,13 +152,11 @@ async def test_a_list_that_is_not_there_is_sent_back(society: Toolbox, tmp_path:
 
 async def test_the_paper_looks_once_and_takes_what_it_finishes_with_to_the_letter(society: Toolbox) -> None:
     seen = await perform(KnowledgeGraph(society), Query((EXPRESSION,)))
-    assert (len(seen.read.facts) < MEMBERS, seen.listed) == (True, ())
-    assert read_action("Action: Finish[all of 1]", 2) == Finish("all of 1")
+    assert (len(seen.facts) < MEMBERS, seen.whole) == (True, False)
+    assert read_action("Action: Finish[all of 1]", 2) == Finish("all of 1", None, (Cited("all", (1,)),))
 
 
 def test_all_of_facts_that_share_no_end_names_nothing() -> None:
-    facts = [("a", "r", "b"), ("c", "r", "d")]
-    concluded = Conclusion((Cited("all", (1, 2)),))
-    assert [each.source for each in grounded(concluded, facts, (), Labels())] == ["model"]
-    incoming = [("a", "r", "b"), ("c", "r", "b")]
-    assert [each.text for each in grounded(concluded, incoming, (), Labels({"a": "Ann"}))] == ["Ann", "c"]
+    ledger = Ledger()
+    numbers = [ledger.number(fact) for fact in (("a", "r", "b"), ("c", "r", "d"), ("c", "r", "b"))]
+    assert (ledger.listed(numbers[:2]), ledger.listed([numbers[0], numbers[2]])) == ((), ("a", "c"))

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kg_agents.answers import AgentAnswer
+from kg_agents.answers import AgentAnswer, Answer
 from kg_agents.dialogue import Limits
-from kg_agents.knowledge import KnowledgeGraph, ToolCall
+from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.llm import Completion, LlmError, LlmRequest, PromptTooLong, Usage
 from kg_agents.oda import (
     ODA,
@@ -19,12 +19,11 @@ from kg_agents.oda import (
 )
 from kg_agents.oda.run import far_ends
 from kg_agents.scripted_llm import Scripted, ScriptedLlm
-from kg_agents.similarity import ComparingTools
 from kg_agents.texts import tokens_in
-from kg_agents.tool_calls import Tools
+from kg_agents.tool_calls import ComparingTools, ToolCall, Tools
 from oda_runs import ENOUGH, NEIGHBORS, PATH, selecting, story, story_tools, taking
 from prompt_marks import outside_data
-from story_graphs import GOETHE, NOVELS, TOKYO
+from story_graphs import GOETHE, NOVELS, PREFIXES, TOKYO
 
 CAPITAL = ("Q1490", "P36", "Q179645")
 QUESTION = "What is the capital of the prefecture Tokyo?"
@@ -89,6 +88,46 @@ async def test_two_entities_can_be_linked(tmp_path: Path) -> None:
     assert calls[1].tool == "GetPath"
     assert {relation for _, relation, _ in answer.evidence} == {"P50"}
     assert "GetPath: takes two" in llm.asked[0].prompt
+
+
+HUB = f"""{PREFIXES}
+    wd:Q1 rdfs:label "Ada"@en ; wdt:P31 wd:Q5 .
+    wd:Q2 rdfs:label "Bob"@en ; wdt:P31 wd:Q5 .
+    wd:Q5 rdfs:label "human"@en .
+    wdt:P31 rdfs:label "instance of"@en .
+"""
+
+
+async def test_a_path_in_the_manner_of_the_paper_may_pass_through_a_class(tmp_path: Path) -> None:
+    _, llm, calls = await asked(
+        tmp_path,
+        PATH.format("Q1", "Q2"),
+        selecting("Q1,P31,Q5", "Q2,P31,Q5"),
+        ENOUGH,
+        "Answer: human",
+        turtle=HUB,
+        entities=["Q1", "Q2"],
+    )
+    assert "Q1,P31,Q5" in llm.asked[1].prompt
+    assert calls[1].arguments["limit"] == 100
+
+
+async def test_a_reflection_keeps_more_triples_than_one_call_of_the_memory_takes(tmp_path: Path) -> None:
+    names = [f"Q{number}" for number in range(100, 125)]
+    turtle = "\n".join(
+        (PREFIXES, "wdt:P36 rdfs:label 'capital'@en .", *(f"wd:Q1490 wdt:P36 wd:{name} ." for name in names))
+    )
+    answer, llm, _ = await asked(
+        tmp_path,
+        NEIGHBORS.format("Q1490"),
+        selecting(*(f"Q1490,P36,{name}" for name in names)),
+        ENOUGH,
+        "Answer: Q100",
+        turtle=turtle,
+        settings=replace(PAPER, kept=30),
+    )
+    assert "at most 30" in llm.asked[1].prompt
+    assert {tail for _, _, tail in answer.facts} == set(names)
 
 
 def test_of_an_incoming_triple_the_head_is_the_next_entity_and_a_literal_is_none() -> None:
@@ -212,7 +251,7 @@ async def test_actions_that_the_graph_refuses_end_a_run_with_its_fault_and_are_n
     async with story_tools(tmp_path, TOKYO) as tools:
         graph = KnowledgeGraph(RefusingTools(tools, "GetNeighbor"))
         answer = await ODA(llm, graph, settings=PAPER).answer(QUESTION, ["Q1490", "Q17"])
-    assert (answer.stop_reason, answer.status, answer.model_answer) == ("graph", "stopped", ("Edo",))
+    assert (answer.stop_reason, answer.status, answer.answers) == ("graph", "partly", (Answer("Edo", "model"),))
     assert answer.explanation.startswith("The graph refused or failed several times in a row")
     assert [step.action for step in answer.steps] == ["GetNeighbor[Q1490]", "GetNeighbor[Q17]"]
     assert "\nGetNeighbor[Q1490] (failed: The endpoint is busy. Try again later.)\n" in llm.asked[1].prompt
@@ -309,7 +348,7 @@ async def test_where_a_prompt_is_too_long_less_is_observed_and_it_says_so(tmp_pa
     async with story(tmp_path, knot(60)) as graph:
         answer = await ODA(llm, graph, settings=PAPER).answer(QUESTION, ["Q1490"])
     first, *_, last = (each.prompt.partition("choice among them:\n<data>\n")[2] for each in llm.asked[:-1])
-    assert answer.model_answer == ("x",)
+    assert answer.answers == (Answer("x", "model"),)
     (kept, _), (left,) = last.split("\n["), re.findall(r"\n\[(\d+) lines are left out to save room\]\n", last)
     assert first.startswith(kept)
     assert first.partition("\n</data>")[0].count("\n") + 1 == kept.count("\n") + 1 + int(left)
@@ -391,7 +430,8 @@ async def test_without_observation_nothing_is_observed(tmp_path: Path) -> None:
     _, llm, calls = await asked(
         tmp_path, ENOUGH, "Answer: x", settings=OdaSettings(manner="paper", ablation="no-observation")
     )
-    assert [call.tool for call in calls] == []
+    assert [call.tool for call in calls] == ["Retrieve"]
+    assert "<data>\nTokyo (Q1490)\n</data>" in llm.asked[0].prompt
     assert "guides the choice among them:\n<data>\n(nothing)\n</data>" in llm.asked[0].prompt
 
 
@@ -427,7 +467,7 @@ async def test_the_paper_answers_from_memory_and_knowledge_and_knows_no_way_to_a
     answer, llm, _ = await asked(tmp_path, ENOUGH, "Answer:\nShinjuku", settings=replace(PAPER, closed_book="allowed"))
     assert "from a memory of facts and from what you know" in llm.asked[-1].prompt
     assert "Not in the graph" not in llm.asked[-1].prompt
-    assert [(each.text, each.source) for each in answer.answers] == [("Shinjuku", "model")]
+    assert [(each.text, each.source) for each in answer.answers] == [("Shinjuku", "graph")]
 
 
 async def test_random_reflection_is_the_same_with_the_same_seed(tmp_path: Path) -> None:
@@ -443,7 +483,7 @@ async def test_random_reflection_is_the_same_with_the_same_seed(tmp_path: Path) 
     assert len(set(map(str, kept))) > 1
 
 
-async def test_generated_facts_are_shown_as_made_up_and_are_no_evidence(tmp_path: Path) -> None:
+async def test_generated_facts_are_the_memory_and_no_evidence(tmp_path: Path) -> None:
     answer, llm, calls = await asked(
         tmp_path,
         NEIGHBORS.format("Q1490"),
@@ -454,14 +494,18 @@ async def test_generated_facts_are_shown_as_made_up_and_are_no_evidence(tmp_path
         "Answer: Japan",
         settings=OdaSettings(manner="paper", kept=2, ablation="generated-facts"),
     )
-    assert (answer.texts, answer.model_answer, answer.facts) == ((), ("Japan",), ())
+    assert (answer.answers, answer.model_answer, answer.facts) == (
+        (Answer("Japan", "graph", (("Q1490", "P1376", "Q17"),)),),
+        (),
+        (),
+    )
     assert [call.tool for call in calls] == ["observe", "GetNeighbor", "observe", "GetNeighbor", "observe"]
     assert "at most 2 facts" in llm.asked[1].prompt
     memory = llm.asked[-1].prompt.partition("kept, as paths:\n<data>\n")[2].partition("\n</data>")[0].splitlines()
     assert memory == [
-        "made up, not looked up: Tokyo is the capital of Tokyo.",
-        "made up, not looked up: Tokyo is the capital of Japan.",
-        "made up, not looked up: It is so.",
+        "Tokyo is the capital of Tokyo.",
+        "Tokyo is the capital of Japan.",
+        "It is so.",
     ]
 
 

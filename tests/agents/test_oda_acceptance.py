@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from mcp import StdioServerParameters
 
-from kg_agents.knowledge import ToolCall, connect
+from kg_agents.knowledge import connect
 from kg_agents.oda import ODA, OdaSettings
 from kg_agents.openai_llm import OpenAiLlm
+from kg_agents.tool_calls import ToolCall
 from scripted_model import serving_model
 from story_graphs import GOETHE, NOVELS, PREFECTURE, write_story
 
@@ -110,7 +111,7 @@ async def test_a_worked_case_makes_the_calls_the_memory_and_the_answer_of_the_pa
     calls: list[ToolCall] = []
     server = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "kg_server.cli", "serve", str(write_story(tmp_path, case.turtle))],
+        args=["-m", "kg_server", "serve", str(write_story(tmp_path, case.turtle))],
         env={"KG_SEXTANT_CACHE_FOLDER": str(tmp_path / "cache"), "KG_SEXTANT_DATA_FOLDER": str(tmp_path / "data")},
     )
     with serving_model(*case.replies) as service:

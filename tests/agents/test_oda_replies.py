@@ -9,7 +9,7 @@ from kg_agents.oda.replies import (
     read_facts,
     read_selection,
 )
-from kg_agents.reply_texts import read_answers
+from kg_agents.replies import read_answers
 
 OFFERED: dict[str, str | None] = {"Q1490": "Tokyo", "Q17": "Japan", "e:x(1)": None}
 CANDIDATES: list[Triple] = [("Q1490", "P36", "Q179645"), ("Q1490", "P1376", "Q17"), ("Q1490", "P1", '"a, b"')]
@@ -186,9 +186,9 @@ def test_a_number_that_belongs_to_an_answer_stays() -> None:
 
 def test_an_answer_that_is_none_goes_back_and_a_flood_is_cut() -> None:
     assert isinstance(read_answers(" \n "), Unreadable)
-    flood = read_answers("\n".join(f"{number} {'x' * 1_000}" for number in range(1_000)))
+    flood = read_answers("\n".join(f"{number} {'x' * 9_000}" for number in range(1_000)))
     assert not isinstance(flood, Unreadable)
-    assert (len(flood), max(map(len, flood))) == (500, 300)
+    assert (len(flood), max(map(len, flood))) == (500, 2_000)
 
 
 def test_made_up_facts_are_sentences() -> None:

@@ -6,7 +6,7 @@ import threading
 import pytest
 from pydantic import SecretStr
 
-from fault_endpoint import Asked, Wire, head, serving
+from fault_endpoint import Asked, Wire, answering, head, redirecting, serving
 from kg_agents.llm import (
     Completion,
     Function,
@@ -128,6 +128,32 @@ async def test_a_service_that_stalls_is_left_at_the_deadline() -> None:
             await llm.complete(hello(0, 1))
         over.set()
         await llm.aclose()
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("place", ["http://127.0.0.1:{}/v1", "http://localhost:{}/v1", "//ada:pw@localhost:{}"])
+async def test_a_redirect_takes_no_prompt_to_another_origin(place: str, status: int) -> None:
+    async with serving(answering(json.dumps(completion("x")))) as stranger:
+        target = place.format(stranger.host.rpartition(":")[2])
+        async with (
+            serving(redirecting(target, status)) as server,
+            OpenAiLlm("m", base_url=server.url, max_retries=2) as llm,
+        ):
+            with pytest.raises(LlmError, match=r"it redirects to http://\w+[.\d:]+, .* set its URL\.$"):
+                await llm.complete(hello())
+        assert (len(server.requests), stranger.connections) == (1, 0)
+
+
+async def test_a_redirect_within_the_origin_is_followed_with_the_whole_prompt() -> None:
+    with serving_model(Failure(308, headers={"Location": "/v2/chat/completions"}), "Good.") as service:
+        async with OpenAiLlm("m", base_url=service.url) as llm:
+            assert (await llm.complete(hello())).text == "Good."
+    assert service.asked[0] == service.asked[1]
+
+
+async def test_a_redirect_to_what_is_no_address_is_an_error() -> None:
+    said = await refusal(LlmError, Failure(307, headers={"Location": "http://[::1"}))
+    assert said.endswith("it redirects to an address that cannot be read.")
 
 
 def unsupported(name: str) -> Failure:

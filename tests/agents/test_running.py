@@ -15,14 +15,15 @@ from kg_agents.graph_counselor import CounselorSettings
 from kg_agents.llm import AgentError, Completion, Llm, LlmError, LlmRequest, Usage
 from kg_agents.oda import OdaSettings
 from kg_agents.replay import ReplayDiverged
-from kg_agents.running import AgentName, Question, replay_question, run_question
+from kg_agents.running import AgentName, Question, Watcher, replay_question, run_question
 from kg_agents.scripted_llm import Scripted, ScriptedLlm
 from kg_agents.texts import tokens_in
 from kg_agents.tool_calls import Toolbox, ToolCall, ToolError, ToolOffer
 from kg_agents.trace import InvalidTrace, LlmLine, ToolLine, Trace, read_trace
-from kg_agents.watching import Watcher
 from oda_runs import ENOUGH, NEIGHBORS, PATH, selecting, story_tools, taking
 from story_graphs import NOVELS, TOKYO
+from tool_runs import answer as calls_answer
+from tool_runs import calls
 
 QUESTION = "What is the capital of Tokyo?"
 FOUND = (NEIGHBORS.format("Q1490"), selecting("Q1490,P36,Q179645"), ENOUGH, "Answer: Shinjuku")
@@ -212,6 +213,20 @@ async def test_an_entity_that_is_not_there_is_passed_over_where_another_is(tmp_p
     assert (said, answer.texts) == (["Nothing in the graph is named 'Q404'."], ("Shinjuku",))
 
 
+@pytest.mark.parametrize(("name", "read"), [("Tokoy", "Read 'Tokoy' as Tokyo (Q1490)."), ("tokyo", "")])
+async def test_a_name_that_is_corrected_is_shown_to_the_model_and_in_the_answer(
+    tmp_path: Path, name: str, read: str
+) -> None:
+    llm = ScriptedLlm([calls(("GetNeighbor", {"entity": "Q1490"})), calls_answer("Shinjuku")])
+    answer = await told_twice(tmp_path, llm, Question(QUESTION, (name,), "tools"))
+    assert (answer.question, answer.explanation, answer.texts) == (QUESTION, read, ("Shinjuku",))
+    assert f"{QUESTION}\n{read}".strip() in llm.asked[0].prompt
+    assert ("Read " in llm.asked[0].prompt) is bool(read)
+    paper = ScriptedLlm(FOUND)
+    answer = await told_twice(tmp_path, paper, in_paper(QUESTION, (name,)))
+    assert (answer.explanation, "Read " in paper.asked[0].prompt) == ("", False)
+
+
 async def test_what_cannot_be_reached_is_an_error(tmp_path: Path) -> None:
     class Away:
         async def offer(self) -> ToolOffer:
@@ -245,7 +260,7 @@ class FailingTools:
     [
         ("observe", "oda", (), "graph", ()),
         ("GetPath", "oda", (PATH.format("Q1490", "Q17"), *FOUND), "answered", ("Shinjuku",)),
-        ("memory-append", "oda", (*FOUND[:2], NEIGHBORS.format("Q17"), "none", *FOUND[2:]), "answered", ()),
+        ("memory-append", "oda", (*FOUND[:2], NEIGHBORS.format("Q17"), "none", *FOUND[2:]), "answered", ("Shinjuku",)),
         ("Compose", "graph-counselor", COUNSEL[:3], "graph", ()),
         ("Schema", "graph-counselor", (), "graph", ()),
     ],

@@ -8,35 +8,49 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counselors import PlayedGraph, gives
-from kg_agents.answers import Answer
-from kg_agents.graph_counselor.actions import Query
-from kg_agents.graph_counselor.observations import Observation, perform
-from kg_agents.graph_counselor.scratchpad import (
-    LAST_OBSERVATION,
-    OLDER_OBSERVATION,
-    Step,
-    shortened,
-    shortenings,
-    written,
-)
-from kg_agents.graph_values import Labels
-from kg_agents.grounding import BY_MODEL, MAX_FACTS
+from kg_agents.answers import BY_JUDGE, BY_MODEL, Answer
+from kg_agents.evidence import MAX_FACTS, Cited, Ledger
+from kg_agents.graph_counselor.agent import perform
+from kg_agents.graph_counselor.replies import Query
+from kg_agents.graph_counselor.run import LAST_OBSERVATION, OLDER_OBSERVATION, Step, shortened, shortenings, written
+from kg_agents.graph_values import Computed, Labels, Named, Shown
 from kg_agents.knowledge import KnowledgeGraph
-from kg_agents.support import Read, Worked, is_worked_out, sources
+from kg_agents.readings import is_computed
 
 LABELS = Labels({"Q1": "Goethe", "Q2": "Lili Schönemann", "Q3": "Offenbach am Main", "Q4": "Faust", "Q5": "Hesse"})
 PARTNER, BORN = ("Q1", "P451", "Q2"), ("Q2", "P19", "Q3")
 WORK, STATE = ("Q1", "P800", "Q4"), ("Q3", "P131", "Q5")
 
 
-def source(question: str, text: str, *steps: Read, confirmed: bool = False) -> Answer:
-    """Return where one answer comes from."""
-    (answer,) = sources([text], question, steps, LABELS, confirmed=confirmed)
+def ledger_of(*steps: Shown) -> Ledger:
+    ledger = Ledger()
+    ledger.learn(LABELS)
+    for step in steps:
+        ledger.add(step)
+    return ledger
+
+
+def source(question: str, text: str, *steps: Shown) -> Answer:
+    """Return where one answer that cites nothing comes from."""
+    (answer,) = ledger_of(*steps).as_shown([text], question)
+    return replace(answer, entities=())
+
+
+async def nobody(texts: Sequence[str]) -> Sequence[Named]:
+    """Know no name."""
+    del texts
+    return ()
+
+
+async def concluded(text: str, numbers: Sequence[int], *steps: Shown, confirmed: bool | None = None) -> Answer:
+    """Return where an answer that cites steps comes from."""
+    given = [Cited(text, tuple(numbers))]
+    (answer,) = await ledger_of(*steps).answers(given, "?", (), nobody, confirmed=confirmed)
     return answer
 
 
 def test_the_chain_from_what_the_question_names_to_the_answer_yields_it_and_nothing_else() -> None:
-    read = [Read((WORK, PARTNER)), Read((BORN,)), Read((STATE,))]
+    read = [Shown((WORK, PARTNER)), Shown((BORN,)), Shown((STATE,))]
     assert source("Where was Goethe's partner born?", "Offenbach am Main", *read) == Answer(
         "Offenbach am Main", "graph", (PARTNER, BORN)
     )
@@ -44,12 +58,12 @@ def test_the_chain_from_what_the_question_names_to_the_answer_yields_it_and_noth
 
 
 def test_without_a_link_to_the_question_what_is_said_of_the_answer_yields_it() -> None:
-    assert source("Where?", "Offenbach am Main", Read((WORK, PARTNER)), Read((BORN, STATE))).facts == (BORN, STATE)
+    assert source("Where?", "Offenbach am Main", Shown((WORK, PARTNER)), Shown((BORN, STATE))).facts == (BORN, STATE)
 
 
 @pytest.mark.parametrize("text", ["Hesse am Main", "Offenbach", "not Hesse", "Faustus", "Kassel"])
 def test_a_name_that_only_resembles_what_was_read_is_the_models_own(text: str) -> None:
-    assert source("Where?", text, Read((WORK, PARTNER, BORN, STATE))) == Answer(text, "model")
+    assert source("Where?", text, Shown((WORK, PARTNER, BORN, STATE))) == Answer(text, "model")
 
 
 @pytest.mark.parametrize(
@@ -64,13 +78,13 @@ def test_a_name_that_only_resembles_what_was_read_is_the_models_own(text: str) -
 )
 def test_a_value_may_be_written_in_other_ways(value: str, text: str) -> None:
     fact = ("Q1", "P1", value)
-    assert source("What about Goethe?", text, Read((fact,))) == Answer(text, "graph", (fact,))
+    assert source("What about Goethe?", text, Shown((fact,))) == Answer(text, "graph", (fact,))
 
 
-def test_what_an_expression_came_to_is_worked_out_from_what_it_read() -> None:
-    steps = Read((PARTNER,), (Worked("Count[…]", "48", (PARTNER,)),)), Read((WORK,))
+def test_what_an_expression_came_to_is_computed_from_what_it_read() -> None:
+    steps = Shown((PARTNER,), (Computed("Count[…]", "48", (PARTNER,)),)), Shown((WORK,))
     assert source("How many?", "48", *steps) == Answer("48", "computed", (PARTNER,), ("Count[…] = 48",))
-    best = Read((), (Worked("Top[…]", "Q3", (PARTNER, BORN, STATE)),))
+    best = Shown((), (Computed("Top[…]", "Q3", (PARTNER, BORN, STATE)),))
     assert source("Goethe?", "Offenbach am Main", best) == Answer(
         "Offenbach am Main", "computed", (PARTNER, BORN), ("Top[…] = Offenbach am Main",)
     )
@@ -78,20 +92,25 @@ def test_what_an_expression_came_to_is_worked_out_from_what_it_read() -> None:
 
 def test_the_value_that_a_condition_compares_is_behind_what_it_keeps() -> None:
     born = ("Q2", "P569", "1758-06-23")
-    kept = Read((), (Worked("Where[…]", "Q2", (PARTNER, born, BORN)),))
+    kept = Shown((), (Computed("Where[…]", "Q2", (PARTNER, born, BORN)),))
     assert source("Goethe?", "Lili Schönemann", kept).facts == (PARTNER, born)
 
 
-def test_a_number_that_nothing_gave_is_worked_out_from_the_last_facts_where_a_judge_confirms_it() -> None:
-    steps = Read((WORK,)), Read((PARTNER, BORN)), Read()
-    assert source("?", "49", *steps, confirmed=True) == Answer("49", "computed", (PARTNER, BORN), (f"49: {BY_MODEL}",))
-    assert source("?", "49", *steps) == Answer("49", "model")
-    assert source("?", "yes", Read(), confirmed=True) == Answer("yes", "model")
+async def test_what_nothing_states_is_concluded_from_what_it_cites_and_with_a_judge_only_on_its_yes() -> None:
+    steps = Shown((WORK,)), Shown((PARTNER, BORN)), Shown(asked="Neighbor[Q1, P40]")
+    for confirmed in (None, True):
+        by = BY_JUDGE if confirmed else BY_MODEL
+        found = await concluded("49", [2], *steps, confirmed=confirmed)
+        assert found == Answer("49", "computed", (PARTNER, BORN), (f"49: {by}",))
+        empty = await concluded("no", [3], *steps, confirmed=confirmed)
+        assert empty == Answer("no", "computed", (), ("Neighbor[Q1, P40]: nothing found", f"no: {by}"))
+        assert await concluded("49", [], *steps, confirmed=confirmed) == Answer("49", "model")
+    assert await concluded("49", [2], *steps, confirmed=False) == Answer("49", "model")
 
 
 def test_facts_of_an_answer_are_bounded() -> None:
     read = tuple(("Q1", "P1", f"Q{number}") for number in range(2, 1_000))
-    assert len(source("?", "Goethe", Read(read)).facts) == MAX_FACTS
+    assert len(source("?", "Goethe", Shown(read)).facts) == MAX_FACTS
 
 
 @pytest.mark.parametrize(
@@ -104,7 +123,7 @@ def test_facts_of_an_answer_are_bounded() -> None:
     ],
 )
 def test_what_does_more_than_look_up_works_out(expression: str, worked_out: bool) -> None:
-    assert is_worked_out(expression) == worked_out
+    assert is_computed(expression) == worked_out
 
 
 async def test_an_expression_is_read_into_statements_in_their_true_direction() -> None:
@@ -123,29 +142,29 @@ async def test_an_expression_is_read_into_statements_in_their_true_direction() -
         labels={"Q17": "Japan"},
     )
     graph = KnowledgeGraph(PlayedGraph({"Neighbor[Q1490]": answer}))
-    assert await perform(graph, Query(("Neighbor[Q1490]",))) == Observation(
+    shown = await perform(graph, Query(("Neighbor[Q1490]",)))
+    evidence = (("Q17", "P36", "Q1490"), ("Q17", "P37", "Q5"))
+    assert shown.facts == (evidence[0], ("Q1490", "P1082", '"13960236"'), evidence[1])
+    assert shown.computed == (
+        Computed("Degree[Q1490, P36]", "7"),
+        Computed("Neighbor[Q1490]", "48", evidence),
+    )
+    assert (shown.text, shown.labels.nodes, shown.listed) == (
         "five lines",
-        Read(
-            (("Q17", "P36", "Q1490"), ("Q1490", "P1082", '"13960236"'), ("Q17", "P37", "Q5")),
-            (
-                Worked("Degree[Q1490, P36]", "7"),
-                Worked("Neighbor[Q1490]", "48", (("Q17", "P36", "Q1490"), ("Q17", "P37", "Q5"))),
-            ),
-        ),
-        Labels({"Q17": "Japan"}, {"P36": "capital"}),
+        {"Q17": "Japan"},
         ("Q17", "13960236", "7", "48"),
     )
 
 
-async def test_what_the_graph_denies_is_a_no_that_is_worked_out() -> None:
+async def test_what_the_graph_denies_is_a_no_that_is_computed() -> None:
     expression = "Where[Q1, P19 = Q5]"
     denied = replace(gives("0 nodes."), data={**gives("0 nodes.").data, "knowledge": "denied"})
     found = await perform(KnowledgeGraph(PlayedGraph({expression: denied})), Query((expression,)))
     unknown = await perform(KnowledgeGraph(PlayedGraph({expression: gives("0 nodes.")})), Query((expression,)))
-    assert source("Was Goethe born in Hesse?", "false", found.read) == Answer(
-        "false", "computed", (), (f"{expression} = false",)
-    )
-    assert source("Was Goethe born in Hesse?", "false", unknown.read) == Answer("false", "model")
+    for no in ("false", "No"):
+        answer = await concluded(no, [1], found)
+        assert answer == Answer(no, "computed", (), (f"{expression}: denied by the graph",))
+        assert (await concluded(no, [1], unknown)).computed[-1] == f"{no}: {BY_MODEL}"
 
 
 def fitted(whole: Sequence[Step], fits: Callable[[Sequence[Step]], bool]) -> Sequence[Step] | None:

@@ -14,8 +14,8 @@ from kg_adapters.local.cache import open_sample
 from kg_agents.answers import AgentAnswer
 from kg_agents.graph_counselor import CounselorSettings, GraphCounselor
 from kg_agents.knowledge import KnowledgeGraph, connect
-from kg_agents.manner import Manner
 from kg_agents.oda import ODA, OdaSettings
+from kg_agents.parameters import Manner
 from kg_agents.scripted_llm import Scripted, ScriptedLlm
 from kg_agents.texts import tokens_in
 from kg_server.app import build_server

@@ -13,15 +13,24 @@ from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store
 from kg_agents.answers import AgentAnswer, Answer
 from kg_agents.dialogue import Limits
-from kg_agents.llm import Completion, Function, FunctionCall, LlmError, Message, PromptTooLong, ToolsUnsupported, Usage
-from kg_agents.running import Question, replay_question, run_question
+from kg_agents.llm import (
+    Completion,
+    Function,
+    FunctionCall,
+    LlmError,
+    Message,
+    PromptTooLong,
+    ToolsUnsupported,
+    Usage,
+    estimated_tokens,
+)
+from kg_agents.running import Question, Watcher, replay_question, run_question
 from kg_agents.scripted_llm import Scripted, ScriptedLlm
 from kg_agents.sessions import connect_tools
 from kg_agents.tool_calls import Toolbox, ToolCall, ToolError, ToolOffer
 from kg_agents.tools import ToolsSettings
-from kg_agents.tools.offered import offered
+from kg_agents.tools.functions import FinalAnswer, instructed, offered, read_final
 from kg_agents.trace import ToolLine, Trace, read_trace
-from kg_agents.watching import Watcher
 from kg_server.app import build_server
 from kg_server.settings import Settings
 from story_graphs import TOKYO, write_story
@@ -96,9 +105,9 @@ async def test_an_answer_rests_on_the_results_that_it_cites_and_on_nothing_else(
 
 
 async def test_the_model_is_offered_the_tools_as_the_server_gives_them(ask: Asking, tools: Toolbox) -> None:
-    await ask(calls(LOOK), answer("Shinjuku"))
+    await ask(calls(LOOK), answer("Shinjuku"), settings=ToolsSettings(only="all"))
     offer, asked = await tools.offer(), ask.llm.asked[0]
-    assert asked.tools[:-1] == offered(offer.tools, "")
+    assert asked.tools[:-1] == offered(offer.tools, "all")
     names = [(each.name, each.description, each.parameters.get("required")) for each in offer.tools]
     assert [(each.name, each.description, each.parameters.get("required")) for each in asked.tools[:-1]] == names
     assert (asked.tools[-1].name, asked.messages[0].role) == ("answer", "system")
@@ -109,6 +118,22 @@ async def test_the_model_is_offered_the_tools_as_the_server_gives_them(ask: Aski
     assert [each.name for each in ask.llm.asked[0].tools] == ["Schema", "Compose", "answer"]
 
 
+async def test_by_default_the_model_is_offered_the_fewest_tools_that_play_as_well(ask: Asking, tools: Toolbox) -> None:
+    await ask(calls(LOOK), answer("Shinjuku"))
+    (offer, (fewer, *_)) = await tools.offer(), ask.llm.asked
+    await ask(calls(LOOK), answer("Shinjuku"), settings=ToolsSettings(only="all"))
+    assert {each.name for each in fewer.tools} == {*ToolsSettings().only.split(","), "answer"} - {"Recall"}
+    assert estimated_tokens(fewer) < estimated_tokens(ask.llm.asked[0]) - 300
+    # What a model is told of the tools fits to those that it has.
+    told = instructed(offer.instructions, offer.tools, fewer.tools)
+    assert {each.name for each in offer.tools if each.name in told} == {each.name for each in fewer.tools} - {"answer"}
+    assert "what the graph knows, Schema." in told
+    assert instructed(offer.instructions, offer.tools, offer.tools) == offer.instructions
+    # Another server may have none of them.
+    others = (Function("look", "", {}), Function("see", "", {}))
+    assert offered(others, ToolsSettings().only) == others
+
+
 async def test_what_compose_works_out_is_said_to_be_computed(ask: Asking) -> None:
     (found,) = (await ask(calls(COUNT), answer("3"))).answers
     assert (found.text, found.source, found.computed) == ("3", "computed", ("Count[Neighbor[Tokyo]] = 3",))
@@ -116,15 +141,21 @@ async def test_what_compose_works_out_is_said_to_be_computed(ask: Asking) -> Non
     assert (found.source, found.computed) == ("computed", ("Degree[Tokyo, capital] = 1",))
 
 
-async def test_what_no_result_shows_is_the_models_own_however_it_is_cited(ask: Asking) -> None:
-    found = await ask(calls(LOOK), answer("Osaka", own_knowledge=["Kyoto"]))
-    assert (found.answers, found.model_answer, found.status) == ((), ("Osaka", "Kyoto"), "not_in_graph")
-    allowed = await ask(calls(LOOK), answer("Osaka"), settings=ToolsSettings(closed_book="allowed"))
+async def test_what_no_result_shows_and_no_result_is_cited_for_is_the_models_own(ask: Asking) -> None:
+    found = await ask(calls(LOOK), answer("Osaka", own_knowledge=["Kyoto"], cites=()))
+    assert (found.answers, found.model_answer, found.status) == ((), ("Osaka", "Kyoto"), "partly")
+    allowed = await ask(calls(LOOK), answer("Osaka", cites=()), settings=ToolsSettings(closed_book="allowed"))
     assert (allowed.answers, allowed.status) == ((Answer("Osaka", "model"),), "answered")
-    never = await ask(calls(LOOK), answer("Osaka"), settings=ToolsSettings(closed_book="never"))
+    never = await ask(calls(LOOK), answer("Osaka", cites=()), settings=ToolsSettings(closed_book="never"))
     assert (never.answers, never.model_answer) == ((), ())
-    partly = await ask(calls(LOOK), answer("Shinjuku", "Osaka"))
+    partly = await ask(calls(LOOK), answer("Shinjuku", "Osaka", cites=()))
     assert (partly.texts, partly.model_answer, partly.status) == (("Shinjuku",), ("Osaka",), "partly")
+
+
+async def test_a_name_that_no_result_shows_is_never_confirmed_however_it_is_cited(ask: Asking) -> None:
+    found = await ask(calls(LOOK), answer("Shinjuku", "Osaka"))
+    assert [(each.text, each.source) for each in found.answers] == [("Shinjuku", "graph"), ("Osaka", "computed")]
+    assert (found.status, found.explanation) == ("partly", "Nothing that was shown states 'Osaka'.")
 
 
 async def test_an_answer_that_cites_the_wrong_result_is_still_found_in_another(ask: Asking) -> None:
@@ -184,7 +215,7 @@ async def test_entities_that_are_given_are_linked_and_told(ask: Asking) -> None:
     ("made", "told"),
     [
         (("GetNeighbour", "{}"), "There is no function 'GetNeighbour'. Did you mean GetNeighbor?"),
-        (("rm -rf /", "{}"), "There is no function 'unknown'. There are observe, "),
+        (("rm -rf /", "{}"), "There is no function 'unknown'. There are Retrieve, "),
         (("GetNeighbor", '{"entity": '), 'The arguments are not a JSON object: {"entity": '),
         (("GetNeighbor", "[1]"), "The arguments are not a JSON object: [1]"),
         (("GetNeighbor", "{}"), "[1] "),
@@ -395,3 +426,16 @@ def test_the_functions_that_a_model_is_offered_say_nothing_twice_and_leave_bound
     assert look == Function("look", "Look.", {"type": "object", "properties": said, "required": ["entity"]})
     assert odd == tools[2]
     assert [each.name for each in offered((Function("lost", "", {"$ref": "#/$defs/B"}),), "")] == ["lost"]
+
+
+def test_numbers_of_results_may_stand_in_a_range() -> None:
+    final = read_final('{"answers": [{"text": "a", "results": "1, 3-5"}], "all_of": "2-3", "results": 4}')
+    assert isinstance(final, FinalAnswer)
+    assert (final.answers[0].results, final.all_of, final.results) == ([1, 3, 4, 5], [2, 3], [4])
+
+
+async def test_what_the_graph_does_not_hold_cites_the_results_that_show_it(ask: Asking) -> None:
+    absent = calls(("answer", {"outcome": "not_in_graph", "reason": "It has no mayor.", "results": [1]}))
+    found = await ask(calls(LOOK), absent)
+    assert found.status == "not_in_graph"
+    assert found.explanation.startswith("It has no mayor. Shown by ")

@@ -33,9 +33,10 @@ from kg_agents.trace import (
     RunLine,
     ToolLine,
     Trace,
+    TracedLlm,
+    TracedTools,
     read_trace,
 )
-from kg_agents.traced import TracedLlm, TracedTools
 from oda_runs import ENOUGH, NEIGHBORS, selecting, story_tools
 from story_graphs import TOKYO
 

@@ -79,7 +79,10 @@ async def elicitation_sep1330_enums(context: Asked) -> CallToolResult:
 async def sampling(prompt: str, context: Asked) -> CallToolResult:
     """Let the client's model speak."""
     asked = [SamplingMessage(role="user", content=text(prompt))]
-    result = await context.session.create_message(asked, max_tokens=100)  # pyright: ignore[reportDeprecated]
+    # Related to the call, it comes over the call's stream; the client may not listen elsewhere yet.
+    result = await context.session.create_message(  # pyright: ignore[reportDeprecated]
+        asked, max_tokens=100, related_request_id=context.request_id
+    )
     return said(text(f"LLM response: {result.content}"))
 
 

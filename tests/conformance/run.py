@@ -25,7 +25,7 @@ LIMIT_S: Final = 120
 BUNDLER: Final = "2.1.2"
 BUNDLE: Final = HERE.parents[1] / "packaging" / "mcpb"
 FIXTURES: Final = (sys.executable, "-m", "conformance.fixture_server")
-PRODUCT: Final = (sys.executable, "-m", "kg_server.cli", "serve", "sample", "--http", "127.0.0.1:0")
+PRODUCT: Final = (sys.executable, "-m", "kg_server", "serve", "sample", "--http", "127.0.0.1:0")
 
 
 @dataclass(frozen=True)

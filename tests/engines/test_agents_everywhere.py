@@ -96,7 +96,7 @@ def transport(request: pytest.FixtureRequest) -> Transport:
 async def connected(environ: Mapping[str, str], transport: Transport) -> AsyncGenerator[KnowledgeGraph]:
     """Connect to a server of ours as an agent of anybody would."""
     if transport == "stdio":
-        server = StdioServerParameters(command=sys.executable, args=["-m", "kg_server.cli", "serve"], env=dict(environ))
+        server = StdioServerParameters(command=sys.executable, args=["-m", "kg_server", "serve"], env=dict(environ))
         async with connect(server) as graph:
             yield graph
     elif transport == "http":

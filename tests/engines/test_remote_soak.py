@@ -1,10 +1,10 @@
-"""Clients in bad weather get right answers or clear errors, and nothing leaks; and a soak would say otherwise."""
+"""Clients of an endpoint over a bad network get right answers or clear errors, and nothing leaks."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
-from benchmarks.remote_soak import Soak, chosen_calls, soaked
+from benchmarks.graphs import choose_workload
+from benchmarks.soak import Soak, soaked_remotely
 
 from kg_adapters.local.store import LocalStore
 from remote_graphs import Engine
@@ -12,26 +12,14 @@ from remote_graphs import Engine
 pytestmark = pytest.mark.xdist_group("engines")
 
 
-def test_clients_in_bad_weather_get_right_answers_or_clear_errors_and_nothing_leaks(
+def test_clients_over_a_bad_network_get_right_answers_or_clear_errors_and_nothing_leaks(
     oxigraph_engine: Engine, sample_files: LocalStore, tmp_path: Path
 ) -> None:
-    calls = asyncio.run(chosen_calls(sample_files, tmp_path, size=2, timeout_s=2))
-    asked = Soak(
-        oxigraph_engine.running.url,
-        oxigraph_engine.sample,
-        oxigraph_engine.dialect,
-        calls,
-        tmp_path,
-        clients=6,
-        seconds=2,
-        phases=2,
-        timeout_s=2,
-    )
+    work = choose_workload(sample_files.index, 2)
+    endpoint = oxigraph_engine.options(oxigraph_engine.sample, timeout_s=1.8, pause_s=1.0)
 
-    report = soaked(asked)
+    report = soaked_remotely(Soak(tmp_path, work, clients=6, seconds=4, timeout_s=2), endpoint)
 
-    assert report.problems == (), report.tally.bad
-    assert report.tally.bad == []
-    assert report.tally.verdicts["right"] > 0
+    assert report.problems == (), [*report.lines()]
+    assert report.verdicts["right"] > 0
     assert sum(report.weather.values()) > report.weather["fair"]
-    assert len(report.phases) == 2

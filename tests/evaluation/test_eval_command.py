@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shlex
 import signal
 import subprocess
 import threading
@@ -11,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from benchmark_players import LOOKING, QUESTION, answering, write_rows
-from cli_runs import COMMAND, CommandLine
+from cli_runs import COMMAND, CommandLine, Run
+from kg_adapters.embedding import MiniLmEmbedder
+from kg_eval.runs.journal import CallLine, read_lines
 from scripted_model import Asked, Failure, calling, serving_model
 from story_graphs import TOKYO, write_story
 
@@ -64,9 +67,10 @@ def test_a_benchmark_is_run_scored_shown_and_drawn(cli: CommandLine, tmp_path: P
     page = cli.run("eval", "page", runs[1], "-o", str(tmp_path / "rag.html"))
     assert (page.code, "Q1490 | P36 | Q179645" in (tmp_path / "rag.html").read_text(encoding="utf-8")) == (0, True)
     with serving_model("Yes") as service:
-        judged = cli.run("eval", "score", runs[0], "--judge", "j", "--base-url", service.url)
-        again = cli.run("eval", "score", runs[0], "--judge", "j", "--base-url", service.url)
-    assert ("judge: 100.00 (100.00 to 100.00), 4" in judged.out, again.out, len(service.asked)) == (True, judged.out, 4)
+        words = ("eval", "score", runs[0], "--judge", "j", "--judge", "k", "--base-url", service.url)
+        judged, again = cli.run(*words), cli.run(*words)
+    assert {f"judge ({name}): 100.00 (100.00 to 100.00), 4" for name in "jk"} <= {*judged.out.splitlines()}
+    assert (again.out, len(service.asked)) == (judged.out, 8)
 
 
 def test_a_suite_makes_its_runs_and_shows_them_in_one_table(cli: CommandLine, tmp_path: Path) -> None:
@@ -87,6 +91,58 @@ def test_a_suite_makes_its_runs_and_shows_them_in_one_table(cli: CommandLine, tm
     assert (run.code, len(service.asked)) == (0, 6)
     assert ["votes-samples=1", "self-consistency"] in shown
     assert ["votes-samples=2", "self-consistency"] in shown
+
+
+ODA_IN_PAPER = ("--method", "oda", "--set", "manner=paper")
+
+
+def run_of(cli: CommandLine, folder: Path, *words: str, **environ: str) -> Run:
+    """Run ODA over two questions, with a model that answers as soon as it is asked."""
+    graph, data = str(write_story(folder, TOKYO)), str(questions(folder, 2))
+    with serving_model(lambda asked: "Action: Answer" if "GetNeighbor" in asked.prompt else "Answer: x") as service:
+        model = ("--model", "m", "--base-url", service.url, "--out", str(folder / "run"))
+        return cli.run(
+            "eval", "run", "--benchmark", "jsonl", "--data", data, "--graph", graph, *model, *words, **environ
+        )
+
+
+def test_oda_in_the_manner_of_the_paper_sets_the_papers_score_and_records_it(cli: CommandLine, tmp_path: Path) -> None:
+    assert run_of(cli, tmp_path, *ODA_IN_PAPER).code == 0
+    plan = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))
+    assert (plan["score"], plan["embedder"], plan["fallbacks"]) == ("paper", MiniLmEmbedder().fingerprint, 0)
+    lines = [line for path in (tmp_path / "run").glob("questions/*.jsonl") for line in read_lines(path)]
+    texts = [line.text for line in lines if isinstance(line, CallLine) and line.tool == "observe"]
+    assert len(texts) == 2
+    assert all("by meaning, as in the ODA paper." in text for text in texts)
+
+
+def test_oda_in_the_manner_of_the_paper_does_not_go_on_without_an_embedder(cli: CommandLine, tmp_path: Path) -> None:
+    refused = run_of(cli, tmp_path, *ODA_IN_PAPER, KG_SEXTANT_EMBEDDER="lexical")
+    assert (refused.code, "embedding model, and none runs here. Set embedder" in refused.err) == (2, True)
+
+
+def test_a_server_that_scores_otherwise_is_refused_in_the_manner_of_the_paper(cli: CommandLine, tmp_path: Path) -> None:
+    server = shlex.join((*COMMAND, "serve", str(write_story(tmp_path, TOKYO))))
+    with serving_model("Action: Answer") as service:
+        words = ("ask", QUESTION, "--entity", "Q1490", "--agent", "oda", "--set", "manner=paper", "--model", "m")
+        run = cli.run(*words, "--server", server, "--base-url", service.url)
+    assert (run.code, "this one was scored by meaning and spelling. Serve the graph with" in run.err) == (1, True)
+
+
+def test_a_run_is_not_resumed_with_another_embedder(cli: CommandLine, tmp_path: Path) -> None:
+    assert run_of(cli, tmp_path, "--method", "graph-rag-1").code == 0
+    again = run_of(cli, tmp_path, "--method", "graph-rag-1", KG_SEXTANT_EMBEDDER="lexical")
+    assert (again.code, "holds a run with another embedder. Choose another --out." in again.err) == (2, True)
+
+
+def test_the_similar_reflection_compares_in_a_run_of_a_benchmark(cli: CommandLine, tmp_path: Path) -> None:
+    graph, data = str(write_story(tmp_path, TOKYO)), str(questions(tmp_path, 1))
+    script = ("Action: GetNeighbor\nEntity_id: Q1490", "Action: Answer", "Answer: Shinjuku")
+    with serving_model(*script) as service:
+        words = ("--benchmark", "jsonl", "--data", data, "--graph", graph, "--out", str(tmp_path / "run"))
+        model = ("--model", "m", "--base-url", service.url)
+        run = cli.run("eval", "run", *words, *model, "--method", "oda", "--set", "ablation=similar-reflection")
+    assert (run.code, "capital (P36)" in service.asked[-1].prompt) == (0, True)
 
 
 def test_wrong_use_is_said_in_a_sentence(cli: CommandLine, tmp_path: Path) -> None:

@@ -101,7 +101,14 @@ def test_grbench_is_a_folder_of_lines_by_domain(tmp_path: Path) -> None:
     written(tmp_path, '\n{"qid": "0", "question": "How?", "answer": ""}\n', "maple-physics.jsonl")
     assert read_questions("grbench", tmp_path) == (
         Record("legal:12", "When?", (Gold("1901"),), kind="legal:1", group="Legal"),
-        Record("maple-biology:3", "Who?", (Gold("A, B, 7"),), kind="maple-biology:0", group="Academic"),
+        Record(
+            "maple-biology:3",
+            "Who?",
+            (Gold("A"), Gold("B"), Gold("7")),
+            kind="maple-biology:0",
+            group="Academic",
+            level="easy",
+        ),
         Record("maple-physics:0", "How?", (), kind="maple-physics:0", group="Academic"),
     )
 

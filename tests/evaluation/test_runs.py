@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -10,14 +11,14 @@ import pytest
 from benchmark_players import QUESTION, ROWS, PlayingLlm, in_order, reply_of, write_rows
 from kg_agents.answers import Answer
 from kg_agents.llm import Completion, LlmError, LlmRequest
-from kg_agents.tool_calls import Toolbox, ToolCall
+from kg_agents.tool_calls import ExactTools, Toolbox, ToolCall
 from kg_eval.metrics.scores import MAIN_METRIC, score
 from kg_eval.questions import BenchmarkName, Record
 from kg_eval.reports.tables import as_text, done, tables_of
+from kg_eval.runs.answering import NO_TOPIC, NONE_GIVEN
 from kg_eval.runs.journal import CallLine, DamagedRun, ModelLine, read_lines
-from kg_eval.runs.linking import NO_TOPIC, NONE_GIVEN
 from kg_eval.runs.plan import InvalidPlan, MethodName, RunPlan, drawn
-from kg_eval.runs.running import Models, RunFailed, journal_path, read_outcomes, run
+from kg_eval.runs.running import Models, RunFailed, journal_path, read_outcomes, read_plan, run
 from oda_runs import story_tools
 from story_graphs import PREFIXES, TOKYO
 
@@ -130,6 +131,28 @@ async def test_a_run_goes_on_without_asking_again_what_it_was_told(
     assert sum(each.tool_calls for each in outcomes) == tools.calls
     lines = [line for number in range(1, 5) for line in read_lines(journal_path(tmp_path / "run", number))]
     assert not [line for line in lines if isinstance(line, CallLine) and line.data]
+
+
+class Busy(Counting):
+    """Tools of a server whose embedder is always busy."""
+
+    async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
+        call = await super().call(tool, arguments)
+        return replace(call, data={**call.data, "scorer": "spelling alone (busy)"}) if tool == "observe" else call
+
+
+async def test_a_run_in_the_manner_of_the_paper_ends_where_spelling_scores_and_others_count_it(tmp_path: Path) -> None:
+    data, models = own(tmp_path, "Shinjuku", "Shinjuku"), Models(PlayingLlm(reply_of("oda", "Shinjuku")))
+    plan = planned(data, "oda", settings=("manner=paper",))
+    async with story_tools(tmp_path, TOKYO) as tools:
+        with pytest.raises(RunFailed, match=r"this one was scored by spelling alone \(busy\)"):
+            await run(plan, tmp_path / "exact", ExactTools(Busy(tools)), models, at_once=1)
+        await run(plan, tmp_path / "run", Busy(tools), models)
+    assert read_outcomes(tmp_path / "exact") == ()
+    fallbacks = sum(each.fallbacks for each in read_outcomes(tmp_path / "run"))
+    assert read_plan(tmp_path / "run").fallbacks == fallbacks > 0
+    table, *_ = tables_of([done("run", plan, read_outcomes(tmp_path / "run"))])
+    assert f"run: {fallbacks} observations were scored by spelling, as the embedder was busy." in table.remarks
 
 
 JUDGED = ("Action: Neighbor[Tokyo, capital]", "Action: Finish[Shinjuku]")

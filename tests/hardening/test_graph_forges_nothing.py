@@ -11,16 +11,32 @@ from urllib.parse import quote
 
 import anyio
 import pytest
+import rdflib
 from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 from mcp import Client
 from mcp.types import TextResourceContents
 from pydantic import TypeAdapter
 
 from calls import Reply, counts, paths, reply_of, rows
 from cli_runs import CommandLine
-from hostile_graphs import MURDER, SPOOF, Hostile, Opened, as_graph_json, as_rdflib, as_turtle, assert_seen, hostile
+from hostile_graphs import (
+    MURDER,
+    SPACE,
+    SPOOF,
+    TEXTS,
+    Hostile,
+    Opened,
+    as_graph_json,
+    as_rdflib,
+    as_turtle,
+    assert_seen,
+    hostile,
+)
 from kg_adapters.prefixes import Position
 from kg_adapters.protocol import SupportsSparql
+from kg_adapters.rdflib_adapter import RdflibAdapter
+from kg_adapters.terms import Iri
 from kg_server.app import build_server
 from served_graphs import quiet
 
@@ -197,15 +213,14 @@ async def looked(asked: Asked) -> None:
 
 def is_list(text: str, ids: Sequence[str], labels: Mapping[str, str], *, counted: bool) -> bool:
     """Say whether a text lists nodes, by id, with it or by a label alone; no name ends one item and begins another."""
-    if counted:
-        text = text.partition(": ")[2].removesuffix(", …")
-    one = "(?:{0}|{1}|.*? [(]{0}[)])"
-    items = (one.format(*(re.escape(in_list(each)) for each in (node, labels.get(node, node)))) for node in ids)
-    return re.fullmatch(", ".join(items), text) is not None and text.count("), ") < len(ids)
+    items = split(text.partition(": ")[2].removesuffix(", …"), ", ") if counted else [text]
+    return len(items) == len(ids) and all(
+        item in {node, labels.get(node)} or item.endswith(f" ({node})") for item, node in zip(items, ids, strict=True)
+    )
 
 
-def in_list(text: str) -> str:
-    return re.sub(r"(\)|\A\d+\+?)([,:]) ", lambda found: f"{found[1]}\\u{ord(found[2]):04x} ", text)
+def escaped(label: str) -> str:
+    return re.sub(r'\A\\(?=")', "", label).replace('"', '\\"')
 
 
 async def valued(asked: Asked) -> None:
@@ -242,7 +257,8 @@ async def defined(asked: Asked) -> None:
     classes, labels = counts(reply.data["classes"]), texts_of(reply.data["labels"])
     told = [fields for fields in lines if fields[0] not in {"prefixes", "of no class"}]
     for (name, facts), (term, number) in zip(told, classes.items(), strict=True):
-        assert name.startswith((labels.get(term, term), term))
+        label = labels.get(term, term)
+        assert name.startswith((label, f'"{escaped(label)}"', term))
         assert re.split("[,:]", facts)[0] == str(number)
     for key, position in SECTIONS:
         for term in counts(reply.data[key]):
@@ -270,10 +286,11 @@ async def named(asked: Asked, texts: Hostile) -> None:
             assert direction == "out" or over.startswith("-")
             assert is_name(over.removeprefix("-") if direction == "in" else over, relation, called)
         for line, row in zip(candidates, found, strict=True):
-            # A line calls the one type by its label, where it has one.
-            kind = row[3].rpartition(" (")[0] or row[3]
-            shown = [part for part in (row[2], kind, row[6]) if part]
-            assert line.split(" | ")[1:] in (shown, [*shown, row[5]])
+            # A line calls the one type by its label, where it has one that nothing else has.
+            kinds = {row[3], row[3].rpartition(" (")[0] or row[3], id_of(row[3])}
+            options = [[each, f'"{escaped(each)}"'] for each in (row[2], row[6])]
+            shown = [filter(None, (first, kind, last)) for first in options[0] for kind in kinds for last in options[1]]
+            assert line.split(" | ")[1:] in [[*each, *how] for each in map(list, shown) for how in ([], [row[5]])]
             assert line.split(" | ")[0] in {f"{row[1]} ({row[0]})", row[0]}
             await asked.accepted(row[0])
 
@@ -287,7 +304,8 @@ async def composed(asked: Asked) -> None:
     assert len(rows(reply.data["evidence"])) == 2
     (row,) = [row for row in rows(reply.data["results"]) if row[4] == "node"]
     (told,) = [line for line in lines if len(line) == 1]
-    assert is_name(told[0], row[3], texts_of(reply.data["labels"]))
+    # What a node without a label holds stands in brackets behind its id.
+    assert is_name(told[0].partition(" [")[0], row[3], texts_of(reply.data["labels"]))
     assert asked.opened.graph.prefixes.expand(row[3]) == asked.opened.nodes[2]
 
 
@@ -341,6 +359,135 @@ def test_lines_and_fields_are_those_of_the_data_whatever_an_imported_graph_says(
 @example(texts=MURDER)
 def test_lines_and_fields_are_those_of_the_data_whatever_a_graph_in_memory_says(texts: Hostile) -> None:
     anyio.run(_check, as_rdflib, texts)
+
+
+LISTED = (
+    *("Cleo", "Cleo (e:n0)", "e:n0", "e:n1, Dora", "Ann (e:n1), Bob", "x; e:likes | y", "a] b [c", "3: Cid", '6" pipe'),
+    *(
+        "1990",
+        "5 (e:n2)",
+        "true",
+        '", e:n3, "',
+        "Washington, D.C.",
+        "War: the film",
+        "name 7; age",
+        "and 3 more",
+        "\\\\, x",
+    ),
+)
+NAMES = st.lists(st.sampled_from(LISTED) | TEXTS, min_size=6, max_size=6)
+
+
+def split(text: str, mark: str) -> list[str]:
+    """Return the parts of a text between marks that stand neither in quotation marks nor in brackets."""
+    parts, begin, place, quoted, depth = list[str](), 0, 0, False, 0
+    while place < len(text):
+        if text[place] == "\\":
+            place += 1
+        elif text[place] == '"':
+            quoted = not quoted
+        elif not quoted and text.startswith(mark, place) and not depth:
+            parts.append(text[begin:place])
+            begin = place + len(mark)
+        elif not quoted:
+            depth += {"[": 1, "]": -1}.get(text[place], 0)
+        place += 1
+    return [*parts, text[begin:]]
+
+
+def id_of(item: str, called: Mapping[str, str] | None = None) -> str:
+    """Return the id of an item: in brackets behind its label, or what it is called alone, or it itself."""
+    with_id = re.fullmatch(r".* \((\S+)\)", item, re.DOTALL)
+    return with_id[1] if with_id is not None else (called or {}).get(item, item)
+
+
+def listed_ids(text: str) -> list[str]:
+    """Return the ids of a list, which begins with its size where it has several items."""
+    size = re.match(r"\d+: ", text)
+    return [id_of(each) for each in split(text[size.end() :], ", ")] if size is not None else [id_of(text)]
+
+
+def facts_of(line: str, names: Mapping[str, str], relations: Mapping[str, str]) -> list[list[str]]:
+    """Return the facts that a line of evidence names."""
+    facts, head = list[list[str]](), ""
+    for part in split(line.removeprefix("because "), "; "):
+        columns = split(part, " | ")
+        head = id_of(columns.pop(0), names) if len(columns) % 2 else head
+        here = head
+        for relation, end in zip(columns[::2], columns[1::2], strict=True):
+            back, over, far = relation.startswith("-"), id_of(relation.removeprefix("-"), relations), id_of(end, names)
+            facts.append([far, over, here] if back else [here, over, far])
+            here = far
+    return facts
+
+
+async def listed(names: Sequence[str]) -> None:
+    """Require that lists and evidence have the items that their rows have."""
+    graph = rdflib.Graph(bind_namespaces="none")
+    graph.bind("e", SPACE)
+    ids = [f"e:n{place}" for place in range(4)]
+    hub, knows, likes, *nodes = (rdflib.URIRef(f"{SPACE}{each}") for each in ("hub", "knows", "likes", *ids_only(ids)))
+    for term, label in zip((knows, likes, *nodes), names, strict=True):
+        graph.add((term, rdflib.RDFS.label, rdflib.Literal(label)))
+    graph.add((hub, rdflib.RDFS.label, rdflib.Literal("Hub of all")))
+    for place, node in enumerate(nodes):
+        graph.add((hub, knows, node))
+        graph.add((node, likes, nodes[(place + 1) % 4]))
+        graph.add((node, likes, nodes[(place + 2) % 4]))
+    opened = Opened(RdflibAdapter(graph), [], (Iri(knows), Iri(likes)), Iri(likes))
+    with TemporaryDirectory() as folder:
+        async with Client(build_server(opened.graph, quiet(Path(folder)))) as client:
+            await _listed(Asked(opened, client), ids)
+
+
+def ids_only(ids: Sequence[str]) -> list[str]:
+    return [each.removeprefix("e:") for each in ids]
+
+
+async def _listed(asked: Asked, ids: Sequence[str]) -> None:
+    card = await asked.call("Retrieve", text="Hub of all")
+    for line, (_, _, size, *far) in zip(body(card)[1:], rows(card.data["card"]), strict=True):
+        assert listed_ids(line.split(" | ")[1].removesuffix(", …")) == far, (line, size)
+    seen = await asked.call("observe", question="whom does it know?", entities=["e:hub"])
+    for line, (_, _, direction, _, _, _, *far) in zip(body(seen), rows(seen.data["groups"]), strict=True):
+        columns = line.split(" | ")
+        called = {label: node for node, label in texts_of(seen.data["labels"]).items()}
+        listed = columns[2] if direction == "out" else columns[0]
+        counted = re.match(r"\d+\+?: ", listed)
+        items = [listed] if counted is None else split(listed[counted.end() :], ", ")
+        assert [id_of(each, called) for each in items] == far, line
+    number = await asked.call("Compose", expression="Count[Neighbor[e:hub, e:knows]]")
+    namely = number.summary.partition("Namely ")[2].removesuffix(".")
+    assert sorted(map(id_of, split(namely, ", "))) == sorted(ids), number.summary
+    table = await asked.call("Compose", expression="Table[Neighbor[e:hub, e:knows], e:likes, e:likes]")
+    found = [
+        [id_of(node), *(id_of(each) for each in split(cell, ", "))] for node, cell, _ in map(columned, body(table))
+    ]
+    cells: dict[str, list[str]] = {}
+    for _, node, _, end, _ in rows(table.data["results"]):
+        cells.setdefault(node, []).append(end)
+    assert found == [[node, *ends[: len(ends) // 2]] for node, ends in cells.items()], table.text
+    proof = await asked.call("Compose", expression="Neighbor[Neighbor[e:hub, e:knows], e:likes]", evidence="all")
+    called, relations = (
+        {label: term for term, label in texts_of(proof.data[key]).items()} for key in ("labels", "relations")
+    )
+    evidence = [
+        fact for line in body(proof) if line.startswith("because ") for fact in facts_of(line, called, relations)
+    ]
+    assert sorted(map(tuple, evidence)) == sorted(map(tuple, rows(proof.data["evidence"]))), proof.text
+
+
+def columned(line: str) -> list[str]:
+    return line.split(" | ")
+
+
+@settings(deadline=None, derandomize=True, max_examples=10, suppress_health_check=SLOW)
+@given(names=NAMES)
+@example(names=["knows", "likes", "Cleo", "Cleo (e:n0)", "e:n0, Dora", "Ann (e:n1), Bob"])
+@example(names=["-knows", "knows", "1990", "3: Cid", "x; y", "Washington, D.C."])
+@example(names=["knows", "knows (e:likes)", "Cleo", "Cleo", "e:n0", "a] b"])
+def test_the_items_of_lists_and_evidence_are_those_of_their_rows(names: Sequence[str]) -> None:
+    anyio.run(listed, names)
 
 
 def test_an_id_that_would_print_a_fact_line_does_not_on_the_terminal_either(

@@ -1,6 +1,5 @@
 """Whatever comes over HTTP, the server goes on, and its log stays short."""
 
-import json
 import resource
 import socket
 import struct
@@ -135,17 +134,16 @@ def test_exhausted_descriptors_are_told_in_a_line_and_overcome(server: subproces
     assert len(log_of(server)) < 10_000
 
 
-def test_places_are_free_again_after_slow_clients(tmp_path: Path) -> None:
+def test_slow_clients_lock_nobody_out(tmp_path: Path) -> None:
     words = [str(write_graph(tmp_path)), "--cache-folder", str(tmp_path / "cache")]
     limits = {"KG_SEXTANT_HTTP_MAX_CONNECTIONS": "5", "KG_SEXTANT_HTTP_HEADERS_S": "0.5"}
     with started(limits, *words) as server:
         address = address_of(server)
         slow = [connected(address) for _ in range(5)]
-        with connected(address) as refused:
-            reply = b"".join(iter(lambda: refused.recv(65_536), b""))
-        assert reply.startswith(b"HTTP/1.1 503 ")
-        assert json.loads(reply.partition(b"\r\n\r\n")[2])["error"]["code"] == -32603
+        assert answers_a_call(address)
+        replies: list[bytes] = []
         for client in slow:
-            assert client.recv(1_000).startswith(b"HTTP/1.1 408 ")
+            replies.append(client.recv(1_000)[:12])
             client.close()
+        assert replies == [b"", *[b"HTTP/1.1 408"] * 4]
         assert answers_a_call(address)

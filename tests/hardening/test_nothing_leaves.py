@@ -15,8 +15,6 @@ from typing import Final
 
 import pytest
 
-from kg_server import cli
-
 _STRACE: Final = shutil.which("strace")
 _CALLS: Final = "trace=connect,sendto,sendmsg,sendmmsg,openat,creat,mkdir,mkdirat,rename,renameat,renameat2"
 _TO_A_NETWORK: Final = re.compile(r"(?:connect|sendto|sendmsg|sendmmsg)\(.*sa_family=AF_INET6?\b")
@@ -96,7 +94,7 @@ def _run(home: Path, arguments: list[str], program: list[str] | None = None) -> 
     (hooks / "sitecustomize.py").write_text(_AUDIT)
     watched = [_STRACE, "-f", "-qq", "-o", str(home.parent / "trace"), "-e", _CALLS] if _STRACE else []
     return subprocess.run(
-        [*watched, *(program or [sys.executable, "-m", cli.__name__]), *arguments],
+        [*watched, *(program or [sys.executable, "-m", "kg_server"]), *arguments],
         cwd=home,
         env={"HOME": str(home), "PATH": os.environ["PATH"], "PYTHONPATH": str(hooks), "PYTHONDONTWRITEBYTECODE": "1"},
         input="".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in _ASKED),

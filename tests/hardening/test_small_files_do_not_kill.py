@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,42 @@ def tell(progress):
         print(*children, flush=True)
 
 build_store([Path(sys.argv[1])], Path(sys.argv[2]), ImportOptions(), tell)
+"""
+
+
+IMPORT_THAT_WEIGHS_ITSELF = """
+import sys
+from pathlib import Path
+from kg_adapters.local.building.build import build_store
+from kg_adapters.local.import_options import ImportOptions
+from kg_adapters.worker_process import limit_memory
+
+def peak_mb():
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) // 1024
+
+limit_memory(1_500_000_000)
+before = peak_mb()
+build_store([Path(sys.argv[1])], Path(sys.argv[2]), ImportOptions(sparql=False))
+print(peak_mb() - before)
+"""
+
+IMPORT_WITHOUT_MEMORY = """
+import sys
+from pathlib import Path
+from kg_adapters.errors import InvalidSource
+from kg_adapters.local.building.build import build_store
+from kg_adapters.local.import_options import ImportOptions
+from kg_adapters.worker_process import limit_memory
+
+def tell(progress):
+    if progress.stage == "indexing":
+        limit_memory(0)
+
+try:
+    build_store([Path(sys.argv[1])], Path(sys.argv[2]), ImportOptions(sparql=False), tell)
+except InvalidSource as error:
+    print(error)
 """
 
 
@@ -303,6 +340,78 @@ def test_the_settings_reach_an_import_and_a_file_that_is_opened(
     assert cli.run("import", path, "--to", str(tmp_path / "s")).code == 0
 
 
+def many_types() -> str:
+    listed = ", ".join(f"e:c{number}" for number in range(700))
+    return f"e:x a {listed} ; {' ; '.join(f'e:p{number} e:x' for number in range(700))} ."
+
+
+def many_types_each() -> str:
+    types = [f"e:n{node} a e:c{(node * 7 + number * number) % 600} ." for node in range(1_000) for number in range(60)]
+    facts = [f"e:n{node} e:p{number} e:n{node * number % 1_000} ." for node in range(1_000) for number in range(20)]
+    return "\n".join([*types, *facts])
+
+
+def pairs_with_many_relations() -> str:
+    ends = [(f"e:a{pair}", f"e:b{pair}") for pair in range(5)]
+    return "\n".join(
+        f"{one} e:p{number} {two} . {two} e:p{number} {one} ." for one, two in ends for number in range(1_000)
+    )
+
+
+def cycle_of_classes() -> str:
+    over = "<http://www.w3.org/2000/01/rdf-schema#subClassOf>"
+    return "\n".join(
+        f"e:c{number} {over} e:c{(number + 1) % 3_000} . e:n{number} a e:c{number} ." for number in range(3_000)
+    )
+
+
+def many_datatypes() -> str:
+    types = ", ".join(f"e:c{number}" for number in range(300))
+    values = ", ".join(f'"{number}"^^e:u{number}' for number in range(8_000))
+    return f"e:x a {types} ; e:v {values} ."
+
+
+def many_relations() -> str:
+    types = ", ".join(f"e:c{number}" for number in range(300))
+    return f"e:x a {types} ; {' ; '.join(f'e:p{number} e:y' for number in range(8_000))} ."
+
+
+@ON_LINUX
+@pytest.mark.parametrize(
+    "graph",
+    [many_types, many_types_each, pairs_with_many_relations, cycle_of_classes, many_datatypes, many_relations],
+)
+def test_a_graph_with_very_many_types_or_relations_takes_little_memory(
+    tmp_path: Path, graph: Callable[[], str]
+) -> None:
+    (tmp_path / "g.ttl").write_text(f"@prefix e: <http://e/> .\n{graph()}\n", encoding="utf-8")
+    command = [sys.executable, "-c", IMPORT_THAT_WEIGHS_ITSELF, str(tmp_path / "g.ttl"), str(tmp_path / "store")]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert int(ended.stdout) < 300
+
+
+@ON_LINUX
+def test_an_import_that_runs_out_of_memory_ends_with_a_sentence_and_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "g.nt").write_bytes(
+        b"".join(b"<http://e/a%d> <http://e/p> <http://e/b> .\n" % n for n in range(50_000))
+    )
+    command = [sys.executable, "-c", IMPORT_WITHOUT_MEMORY, str(tmp_path / "g.nt"), str(tmp_path / "store")]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "store cannot be built: memory ran out after 50,000 statements, while indexing." in ended.stdout
+    assert {path.name for path in tmp_path.iterdir()} - {".store.lock"} == {"g.nt"}
+
+
+def test_schema_says_that_counts_of_a_dense_graph_are_approximate(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "g.ttl"
+    path.write_text(f"@prefix e: <http://e/> .\n{pairs_with_many_relations()}\ne:a0 a e:c .\n", encoding="utf-8")
+    cli = CommandLine(tmp_path, capsys)
+    for words in ([], ["about=c"]):
+        assert "Counts are approximate" in cli.run("call", "Schema", *words, "--graph", str(path)).out
+
+
 @ON_LINUX
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_the_process_that_parses_ends_with_the_import(tmp_path: Path, ending: signal.Signals) -> None:
@@ -343,7 +452,7 @@ def test_a_pipe_is_never_waited_for(tmp_path: Path, name: str) -> None:
     os.mkfifo(tmp_path / name)
     with pytest.raises(InvalidSource, match="neither a file nor a folder"):
         build_store([tmp_path / name], tmp_path / "store", ImportOptions())
-    with pytest.raises(InvalidSource, match=rf"{name} cannot be read to its end: it is no longer a file"):
+    with pytest.raises(InvalidSource, match=rf"{name} cannot be read to its end: Not a regular file"):
         list(SourceReader().read(Source(tmp_path / name, name)))
 
 

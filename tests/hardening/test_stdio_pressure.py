@@ -12,6 +12,7 @@ from stdio_processes import Spoken, request, spoken_to
 REQUESTS = 6_000
 STOPPED_S = 1.0
 """After how many seconds without taking anything a server has stopped reading."""
+LONG_S = 60
 CALL = request(8, "tools/call", name="Degree", arguments={"entity": "Q1490"})
 
 
@@ -95,3 +96,34 @@ def test_what_was_asked_is_answered_after_standard_input_was_closed(tmp_path: Pa
         assert spoken.process.returncode == 0
     assert sorted(json.loads(line)["id"] for line in answers) == list(range(50))
     assert not any("error" in json.loads(line) for line in answers)
+
+
+def test_a_client_that_leaves_during_a_long_query_ends_the_server_and_its_processes(tmp_path: Path) -> None:
+    pairs = " . ".join(f"?a{number} ?b{number} ?c{number}" for number in range(14))
+    query = f"SELECT (COUNT(*) AS ?n) {{ {pairs} }}"
+    with spoken_to(tmp_path, "--timeout-s", "600") as spoken:
+        spoken.say(request(1, "tools/call", name="Sparql", arguments={"query": query, "timeout_s": LONG_S}))
+        workers = children_of(spoken)
+        while not workers and not select.select([spoken.stdout], [], [], 0.05)[0]:
+            workers = children_of(spoken)
+        assert workers
+        spoken.stdin.close()
+        assert spoken.process.wait(timeout=LONG_S / 2) == 0
+        while any(map(is_at_work, workers)):
+            select.select([], [], [], 0.05)
+
+
+def children_of(spoken: Spoken) -> list[str]:
+    """Return the processes that a server has started."""
+    listed = Path(f"/proc/{spoken.process.pid}/task/{spoken.process.pid}/children")
+    if not listed.exists():
+        pytest.skip("needs /proc")
+    return listed.read_text(encoding="ascii").split()
+
+
+def is_at_work(process: str) -> bool:
+    """Say whether a process has not ended."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False

@@ -5,6 +5,7 @@ import os
 import shutil
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
 from importlib.resources import files
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from kg_adapters.local.store import FORMAT, Counts, open_store
 from kg_adapters.local.verifying import verify_store
 from kg_adapters.progress import Progress, Stage
 from kg_adapters.reading_limits import ReadingLimits
-from kg_adapters.registry import SAMPLES
+from kg_adapters.registry import SAMPLES, OpenOptions, open_graph
 
 EDGE = "<http://e/a> <http://e/p> <http://e/b> .\n"
 OPTIONS = ImportOptions(sparql=False)
@@ -97,6 +98,29 @@ def test_a_damaged_store_is_imported_again(source: Path, tmp_path: Path, damage:
     store = open_cached([source], tmp_path / "cache", OPTIONS).folder
     (store / damage).unlink()
     verify_store(open_cached([source], tmp_path / "cache", OPTIONS).folder)
+
+
+@pytest.mark.parametrize("damaged", ["schema.json", "profile.json", "text/nodes.text.npy"])
+async def test_a_cached_store_whose_damage_shows_in_use_is_imported_again_and_answers(
+    source: Path, tmp_path: Path, damaged: str
+) -> None:
+    options = OpenOptions(cache_folder=tmp_path / "cache")
+    async with aclosing(await open_graph(str(source), options)) as graph:
+        expected = await graph.schema(), await graph.profile(), await graph.search("a", limit=1)
+    (file,) = (tmp_path / "cache").glob(f"*/{damaged}")
+    file.write_bytes(bytes(file.stat().st_size))
+    async with aclosing(await open_graph(str(source), options)) as graph:
+        assert (await graph.schema(), await graph.profile(), await graph.search("a", limit=1)) == expected
+    verify_store(file.parents[damaged.count("/")])
+
+
+async def test_a_damaged_sample_is_unpacked_again_once_its_damage_shows(tmp_path: Path) -> None:
+    folder = open_sample(tmp_path / "cache").folder
+    (folder / "schema.json").write_bytes(b"{}")
+    (folder / "profile.json").write_bytes(b"{}" * ((folder / "profile.json").stat().st_size // 2))
+    async with aclosing(await open_graph(SAMPLES[0], OpenOptions(cache_folder=tmp_path / "cache"))) as graph:
+        assert (await graph.schema()).entities.value == (await graph.profile()).everything.instances
+    verify_store(folder)
 
 
 def test_what_is_no_store_makes_room_for_one(source: Path, tmp_path: Path) -> None:

@@ -103,6 +103,19 @@ async def test_a_refusal_says_what_to_check(status: int, advice: str) -> None:
         await model.aclose()
 
 
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_redirect_takes_no_text_to_another_origin(status: int) -> None:
+    with (
+        serving(answer) as stranger,
+        serving(lambda _: Reply({}, status, {"Location": f"{stranger.url}/embeddings"})) as service,
+    ):
+        model = embedder(service.url, max_retries=2)
+        with pytest.raises(BackendError, match=rf"redirects to {stranger.url[:-3]}, and redirects to another origin"):
+            await model.embed(["a"])
+        await model.aclose()
+    assert (len(service.requests), stranger.requests) == (1, [])
+
+
 async def test_a_refusal_that_is_no_json_is_an_error_like_any_other() -> None:
     with serving(lambda _: Reply(b"upstream is away", 502)) as service:
         model = embedder(service.url)

@@ -12,6 +12,7 @@ from kg_adapters.errors import (
     KGError,
     UnknownEntity,
     UnknownRelation,
+    causes,
 )
 
 
@@ -20,6 +21,13 @@ def test_every_error_belongs_to_one_tree() -> None:
     assert [error for error in found if not issubclass(error, KGError)] == []
     assert issubclass(BackendTimeout, BackendError)
     assert issubclass(BackendUnavailable, BackendError)
+
+
+def test_what_an_error_came_from_is_listed_once_even_where_it_is_its_own_cause() -> None:
+    own, missing, late = KGError("own"), OSError("missing"), TimeoutError("late")
+    own.__cause__, own.__context__ = own, ExceptionGroup("several", [missing, late])
+    late.__cause__ = own
+    assert causes(own) == [own, own.__context__, missing, late]
 
 
 @pytest.mark.parametrize(("error", "kind"), [(UnknownEntity, "entity"), (UnknownRelation, "relation")])

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import json
 import lzma
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -116,7 +117,7 @@ def test_what_inflates_too_far_is_refused(tmp_path: Path, packing: str) -> None:
         read(path, ReadingLimits(inflate_ratio=2))
 
 
-@pytest.mark.parametrize("name", ["g.ttl.bz2", "g.ttl.xz", "g.ttl.zst", "g.ttl.gz"])
+@pytest.mark.parametrize("name", ["g.ttl.bz2", "g.ttl.xz", "g.ttl.zst", "g.ttl.gz", "bad.gz"])
 def test_a_damaged_packing_is_refused_with_the_file(tmp_path: Path, name: str) -> None:
     with pytest.raises(InvalidSource, match=rf"{name} cannot be read to its end"):
         read(write(tmp_path, name, b"not packed at all, though its name says so"))
@@ -212,7 +213,12 @@ def test_the_id_column_can_be_chosen_and_must_be_there(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("id,name\n1,a\n2,b,c\n", r"g\.csv, line 3: it has 3 cells, and the header 2"),
-        (b"id,name\n1,M\xfcller\n", r"g\.csv is not UTF-8 text: .* Save it as UTF-8"),
+        (b"id,name\n1,M\xfcller\n", r"g\.csv is not UTF-8 text: .* Save it as UTF-8 \(iconv -f latin1"),
+        ("id,name\n1,a\n".encode("utf-16"), r"g\.csv is not UTF-8 text: .* Save it as UTF-8 \(iconv -f utf-16"),
+        ("id,name\n1,a\n".encode("utf-16-le"), r"g\.csv is not UTF-8 text: .* Save it as UTF-8 \(iconv -f utf-16"),
+        ('id,name\n\n1,"a\n2,b\n3,c\n', r"g\.csv, line 3: a quote in this row is never closed\."),
+        (",".join(["c"] * 25_001) + "\n", r"g\.csv, line 1: it has 25,001 columns, and at most 25,000 are read"),
+        ("a" * 2_000_000, r"g\.csv, line 1: field larger than field limit"),
         ('id,name\n1,"' + "a" * 2_000_000 + '"\n', r"g\.csv, line 2: field larger than field limit"),
     ],
 )
@@ -221,6 +227,14 @@ def test_a_table_that_cannot_be_read_is_refused_with_the_line(
 ) -> None:
     with pytest.raises(InvalidSource, match=message):
         read(write(tmp_path, "g.csv", content), ReadingLimits(literal_mb=1))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit on memory is Linux's")
+@pytest.mark.parametrize("row", ["{}", "{}" + "," * 1_999], ids=["short rows", "empty cells"])
+def test_a_table_takes_memory_for_the_cells_that_hold_something(tmp_path: Path, row: str) -> None:
+    header = ",".join(f"c{place}" for place in range(2_000))
+    path = write(tmp_path, "g.csv", "\n".join([header, *map(row.format, range(5_000))]))
+    assert len(read(path, ReadingLimits(memory_mb=64))) == 2 * 5_000 + 2_000
 
 
 def entity(**claims: object) -> dict[str, object]:

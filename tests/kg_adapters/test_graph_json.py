@@ -150,6 +150,7 @@ def test_numbers_and_single_ids_are_taken_as_neighbours() -> None:
     ("content", "message"),
     [
         ([], r"g\.json: expected an object \{…\}, found \[\]"),
+        ([1, 2, 3, "x"], r"g\.json: expected an object \{…\}, found \[1, 2, 3, \"x\"\]"),
         ({"x": [1]}, r"g\.json, 'x': expected an object \{…\}, found \[1\]"),
         ({"x": {"i": 3}}, r"g\.json, 'x', node 'i': expected an object"),
         ({"x": {"i": {"features": "f" * 99}}}, r"node 'i', 'features': expected an object \{…\}, found \"f+…"),

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +15,11 @@ from kg_adapters.local.cache import open_sample
 from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.names.table import bare_relations
-from kg_adapters.local.profile_file import read_profile, write_profile
+from kg_adapters.local.profile_file import profile_text, read_profile, write_profile
 from kg_adapters.local.seal import Damage
 from kg_adapters.profile import (
     MAX_CLASSES,
+    MAX_DATATYPES,
     MAX_PROPERTIES,
     ClassProfile,
     Coverage,
@@ -29,10 +31,10 @@ from kg_adapters.profile import (
     unit_in,
     unknown_profile,
 )
-from kg_adapters.profiling import Statement, profile_of
 from kg_adapters.terms import XSD, XSD_STRING, Iri, Literal, Node
 from kg_adapters.testing import iri, typed
 from kg_adapters.value_order import order_of
+from plain_profile import Statement, profile_of
 from small_graphs import index_of
 
 FILM, DIRECTOR = iri("Film"), iri("director")
@@ -96,6 +98,60 @@ def any_graph(seed: int) -> list[str]:
 def test_arrays_and_single_statements_give_the_same_profile(seed: int) -> None:
     index = index_of(any_graph(seed))
     assert profile_of_index(index, Vocabulary()) == counted(index)
+
+
+def test_sets_of_very_many_classes_are_told_apart_by_each_of_their_classes() -> None:
+    sizes = {"a": 40, "b": 40, "c": 41, "d": 39, "e": 1}
+    crowd = [f"{node} type C{number}" for node, size in sizes.items() for number in range(size)]
+    index = index_of([*crowd, "a knows b", "c knows d", "e knows a", *(f"C{n} subClassOf C{n + 1}" for n in range(50))])
+    assert profile_of_index(index, Vocabulary()) == counted(index)
+
+
+def test_in_little_memory_only_the_rarest_classes_are_counted_as_targets_and_the_profile_is_approximate() -> None:
+    crowd = [f"n{node} type C{number}" for node in range(20) for number in range(31 - node)]
+    index = index_of([*crowd, *(f"n{node} r{number} n0" for node in range(20) for number in range(60))])
+    exact, found = (profile_of_index(index, Vocabulary(), memory_mb=memory_mb) for memory_mb in (None, 1))
+    assert (exact.approximate, exact) == (False, counted(index))
+    assert (found.approximate, found.complete) == (True, True)
+    assert [without_targets(each) for each in found.classes] == [without_targets(each) for each in exact.classes]
+    exactly, rarely = (each.everything.property(iri("r1")) for each in (exact, found))
+    assert exactly is not None and rarely is not None  # noqa: PT018
+    assert (exactly.targets[0], {count for _, count in rarely.targets}) == ((iri("C0"), 20), {20})
+    assert iri("C0") not in dict(rarely.targets)
+
+
+def without_targets(known: ClassProfile) -> ClassProfile:
+    return replace(known, properties=tuple(replace(each, targets=()) for each in known.properties))
+
+
+def test_in_little_memory_classes_far_above_an_instance_are_not_counted_and_sizes_are_lower_bounds() -> None:
+    chain = [f"C{number} subClassOf C{(number + 1) % 250}" for number in range(250)]
+    index = index_of([*chain, *(f"n{number} type C{number}" for number in range(250))])
+    exact, found = (profile_of_index(index, Vocabulary(), memory_mb=memory_mb) for memory_mb in (None, 1))
+    assert (exact.approximate, exact) == (False, counted(index))
+    assert (found.approximate, found.complete) == (True, False)
+    assert all(each.at_least and each.instances < 250 for each in found.classes)
+    assert read_profile(profile_text(found).encode()) == found
+
+
+def test_nodes_with_thousands_of_edges_between_them_do_not_keep_inverses_of_others_from_being_found() -> None:
+    dense = [f"{one} r{number} {two}" for number in range(1_500) for one, two in (("a", "b"), ("b", "a"))]
+    owned = [f"town{n} owns farm{n}" for n in range(30)] + [f"farm{n} ownedBy town{n}" for n in range(30)]
+    found = profile_of_index(index_of([*dense, *owned]), Vocabulary())
+    assert found.approximate
+    assert [(each.relation, each.inverse) for each in found.inverses] == [(iri("ownedBy"), iri("owns"))]
+
+
+def test_of_very_many_datatypes_the_most_frequent_are_listed() -> None:
+    units = [f'a v "{number}"^^<http://example.org/u{number}>' for number in range(MAX_DATATYPES + 5)]
+    known = profile_of_index(index_of([*units, 'b v "7"^^<http://example.org/u104>']), Vocabulary()).everything
+    values = known.properties[0].values
+    assert values is not None
+    assert (len(values.datatypes), values.datatypes[0], values.least) == (
+        MAX_DATATYPES,
+        iri("u104"),
+        Literal("7", iri("u104")),
+    )
 
 
 def test_a_profile_is_read_as_it_was_written(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from kg_adapters.errors import InvalidRequest, InvalidSource, Unsupported
 from kg_adapters.local.building.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.reloading import ReloadingAdapter
-from kg_adapters.registry import OpenOptions, open_graph
+from kg_adapters.registry import OpenOptions, hidden_path, open_graph, path_of
 from kg_adapters.terms import Iri
 
 EDGE = "<http://e/a> <http://e/p> <http://e/b> .\n"
@@ -111,6 +111,37 @@ async def test_languages_and_graphs_reach_the_import(source: Path, tmp_path: Pat
     assert await label(source, OpenOptions(tmp_path / "cache", graphs=("http://e/g",))) == "Tokio"
 
 
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize("name", ["sample", "sample:world", "wikidata", "wikidata:x", "strange", "strange:x"])
+async def test_the_name_of_a_graph_comes_before_a_folder_that_is_called_so(
+    source: Path, options: OpenOptions, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(source.parent)
+    build_store([source], Path(name), ImportOptions(sparql=False))
+    assert (path_of(name), hidden_path(name)) == (None, Path(name))
+    assert (path_of(f"./{name}"), hidden_path(f"./{name}")) == (Path(name), None)
+    assert await label(f"./{name}", options) == "Tokyo"
+
+
+async def test_a_folder_called_like_a_kind_of_graph_alone_opens(
+    source: Path, options: OpenOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(source.parent)
+    for name in ("local", "sparql", "people"):
+        build_store([source], Path(name), ImportOptions(sparql=False))
+        assert hidden_path(name) is None
+        assert await label(name, options) == "Tokyo"
+
+
+async def test_the_sample_opens_beside_a_folder_that_is_called_so(
+    source: Path, options: OpenOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(source.parent)
+    build_store([source], Path("sample"), ImportOptions(sparql=False))
+    assert await label("sample", options, "http://www.wikidata.org/entity/Q1490") == "Tokyo"
+    assert await label("sample", options) is None
+
+
 async def test_a_file_that_cannot_be_read_is_an_error(broken: Path, options: OpenOptions) -> None:
     with pytest.raises(InvalidSource, match="line 1"):
         await open_graph(str(broken), options)
@@ -126,7 +157,9 @@ async def test_the_local_adapter_can_be_named(source: Path, options: OpenOptions
 
 
 @pytest.mark.usefixtures("installed")
-@pytest.mark.parametrize("name", ["", "nowhere.nt", "unknown:thing", "Tokyo", "x" * 9_000, "a\0b", "samples"])
+@pytest.mark.parametrize(
+    "name", ["", "nowhere.nt", "unknown:thing", "Tokyo", "x" * 9_000, "x" * 300, "a\0b", "samples"]
+)
 async def test_any_other_name_is_an_error_that_lists_what_is_possible(name: str, options: OpenOptions) -> None:
     with pytest.raises(
         InvalidRequest, match=r"There is no graph .* Expected sample, sample:world, the path of .*, strange:…\."

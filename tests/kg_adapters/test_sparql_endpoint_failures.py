@@ -7,8 +7,8 @@ import httpx2
 import pytest
 
 from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest, KGError
-from kg_adapters.sparql.exchange import stays_in_place
 from kg_adapters.sparql.failures import Failure, FailureTeller, Refusal
+from kg_boundary.bodies import stays_in_place
 from kg_boundary.secrets import Redactor
 
 LESS = "Ask for less at once."

@@ -86,9 +86,11 @@ async def test_a_trusted_certificate_is_accepted(tmp_path: Path) -> None:
         assert await endpoint.query(QUERY) == ONE
 
 
-async def test_a_missing_file_of_authorities_is_named(tmp_path: Path) -> None:
+async def test_a_missing_file_of_authorities_is_reported_with_its_setting(tmp_path: Path) -> None:
     async with serving(ONE_ROW) as server, opened(server, ca_file=tmp_path / "none.pem") as endpoint:
-        with pytest.raises(InvalidSource, match=r"none\.pem' cannot be read: No such file or directory\. .* ca_file"):
+        with pytest.raises(
+            InvalidSource, match=r"file of authorities cannot be read: No such file or directory\. .* ca_file"
+        ):
             await endpoint.query(QUERY)
 
 

@@ -87,6 +87,13 @@ async def test_an_endpoint_that_is_too_slow_is_left_alone_for_a_while_and_nothin
     assert (await SparqlAdapter(parts).profile()).complete
 
 
+async def test_an_endpoint_that_is_well_again_is_profiled_by_the_next_call() -> None:
+    endpoint = StandInEndpoint(endpoint_of(FLEET).triples, [BackendTimeout("late")])
+    graph = SparqlAdapter(replace(parts_of(endpoint, queries()), retry_s=0.0))
+    assert await graph.profile() == unknown_profile()
+    assert (await graph.profile()).profile_of(iri("Ship")) is not None
+
+
 EX = "http://example.org/"
 TOWNS = (
     *(f"t{n} type {'Town' if n % 2 else 'City'}" for n in range(40)),
@@ -165,6 +172,20 @@ async def test_an_endpoint_that_refuses_everything_is_soon_left_alone() -> None:
     await graph.learn_profile()
     assert await graph.profile() == unknown_profile()
     assert len(endpoint.asked) == 3
+
+
+async def test_a_survey_that_the_endpoint_ends_is_used_but_neither_kept_nor_the_last(tmp_path: Path) -> None:
+    endpoint = StandInEndpoint(endpoint_of(TOWNS).triples, [None, None, *([BackendTimeout("late")] * 3)])
+    file = SchemaFile(tmp_path, ("towns",))
+    graph = large(endpoint, file=file)
+    await graph.learn_profile()
+    assert (await graph.profile()).profile_of(iri("Town")) is not None
+    assert file.profile() is None
+    endpoint.failures = []
+    await graph.learn_profile()
+    kept = file.profile()
+    assert kept is not None
+    assert kept == await graph.profile()
 
 
 async def test_who_asks_first_does_not_wait_long_for_what_is_learned_behind() -> None:

@@ -8,9 +8,11 @@ import anyio
 import pytest
 
 from fault_endpoint import opened, refusing, serving, stalling
+from kg_adapters.caching import CachingAdapter
 from kg_adapters.errors import BackendTimeout, BackendUnavailable, InvalidRequest
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
+from kg_adapters.partial import RETRY_S
 from kg_adapters.prefixes import WELL_KNOWN, WIKIDATA, Prefixes
 from kg_adapters.sparql.adapter import SparqlAdapter
 from kg_adapters.sparql.asking import Asker
@@ -216,12 +218,34 @@ async def test_the_adapter_asks_once_and_remembers_across_sessions(tmp_path: Pat
 async def test_a_schema_with_gaps_is_not_kept_for_later(tmp_path: Path) -> None:
     late = LateEndpoint(ntriples(SUMMED), "?s ?a ?c")
     file = SchemaFile(tmp_path, ("x",))
-    graph = SparqlAdapter(replace(parts_of(late, QUERIES), file=file))
+    graph = SparqlAdapter(replace(parts_of(late, QUERIES), file=file, retry_s=0.0))
     assert (await graph.schema()).classes == ()
     assert file.schema() is None
     asked = len(late.asked)
     await graph.schema()
     assert len(late.asked) > asked
+
+
+async def test_a_schema_with_gaps_is_asked_for_again_as_soon_as_the_endpoint_is_well() -> None:
+    late = LateEndpoint(ntriples(SUMMED), "?s ?a ?c")
+    graph = CachingAdapter(SparqlAdapter(replace(parts_of(late, QUERIES), retry_s=0.0)))
+    assert (await graph.schema()).classes == ()
+    late.recover()
+    whole = await graph.schema()
+    assert whole.classes
+    asked = len(late.asked)
+    assert await graph.schema() == whole
+    assert len(late.asked) == asked
+
+
+async def test_an_endpoint_that_leaves_gaps_is_not_surveyed_by_every_call() -> None:
+    late = LateEndpoint(ntriples(SUMMED), "?s ?a ?c")
+    graph = CachingAdapter(SparqlAdapter(parts_of(late, QUERIES)))
+    await graph.schema()
+    asked = len(late.asked)
+    assert (await graph.schema()).classes == ()
+    assert len(late.asked) == asked
+    assert RETRY_S <= 10
 
 
 async def test_an_endpoint_that_cannot_read_a_query_leaves_a_gap_and_no_group_of_errors() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from kg_adapters.caching import CachingAdapter
 from kg_adapters.errors import BackendTimeout, BackendUnavailable
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import Candidate, RelationCandidate
@@ -177,3 +178,11 @@ async def test_an_alias_relation_of_the_vocabulary_makes_an_alias() -> None:
     vocabulary = Vocabulary(aliases=(Iri("http://example.org/nick"),))
     graph = adapter_over(endpoint_of(['q1 nick "Edo"', "q1 near q2"]), vocabulary=vocabulary)
     assert found_by(await graph.search("edo", limit=3)) == [("q1", "alias")]
+
+
+async def test_names_that_are_alike_are_looked_for_again_where_there_was_no_time() -> None:
+    endpoint = StandInEndpoint(ntriples(CITIES), [None, BackendTimeout("late")])
+    graph = CachingAdapter(adapter_over(endpoint))
+    few = await graph.search("Tokyo", limit=5)
+    many = await graph.search("Tokyo", limit=5)
+    assert 0 < len(few) < len(many)

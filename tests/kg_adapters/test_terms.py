@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kg_adapters.errors import InvalidRequest
-from kg_adapters.terms import BlankNode, Iri, Literal, Node, node_from_key, node_key
+from kg_adapters.terms import RDF_LANG_STRING, BlankNode, Iri, Literal, Node, node_from_key, node_key
 
 INVALID_IRIS = [
     "",
@@ -113,3 +113,13 @@ def test_no_iri_sorts_among_blank_nodes() -> None:
 def test_a_literal_shows_its_text_and_is_told_apart_by_datatype_and_language() -> None:
     plain, other = Literal("7"), Literal("7", Iri("http://www.w3.org/2001/XMLSchema#integer"))
     assert (str(plain), plain == other, len({plain, other, Literal("7")})) == ("7", False, 2)
+
+
+def test_a_literal_keeps_its_language_tag_as_written_and_equals_one_in_another_case() -> None:
+    british, same = (Literal("colour", RDF_LANG_STRING, tag) for tag in ("en-GB", "EN-gb"))
+    assert british == same
+    assert hash(british) == hash(same)
+    assert (british.language, same.language) == ("en-GB", "EN-gb")
+    assert british != Literal("colour", RDF_LANG_STRING, "en")
+    assert british != Literal("Colour", RDF_LANG_STRING, "en-GB")
+    assert british != "colour"

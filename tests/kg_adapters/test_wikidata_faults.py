@@ -149,5 +149,5 @@ async def test_a_web_api_that_is_down_is_left_alone_under_its_own_name(tmp_path:
 
 
 def test_wikidata_takes_no_language_that_is_none() -> None:
-    with pytest.raises(ValidationError, match="is not a language tag"):
+    with pytest.raises(ValidationError, match="a language tag must be written like"):
         WikidataOptions(languages=("en", "de|fr"))

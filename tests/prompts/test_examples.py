@@ -2,15 +2,17 @@
 
 import re
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 import pytest
 
 from counselors import DEFINITION, PlayedGraph
 from kg_agents.graph_counselor import CounselorSettings, GraphCounselor
-from kg_agents.graph_counselor.actions import Finish, Query, read_action
+from kg_agents.graph_counselor.calls import FINISH, FOUR, calls_in
+from kg_agents.graph_counselor.replies import Finish, Query, read_action
 from kg_agents.knowledge import KnowledgeGraph
-from kg_agents.oda.turn_replies import Offer, Turn, read_turn
+from kg_agents.oda.replies import Offer, Turn, read_turn
 from kg_agents.scripted_llm import ScriptedLlm
 from kg_prompts import examples_for
 from kg_prompts.examples import GRBENCH
@@ -34,7 +36,8 @@ def test_the_turns_are_read_and_cite_facts_that_they_show(graph: str) -> None:
     last = turns[-1]
     assert isinstance(last, Turn)
     assert last.conclusion is not None
-    assert all(set(each.facts) <= set(range(1, max(numbers) + 1)) and each.facts for each in last.conclusion.answers)
+    shown = set(range(1, max(numbers) + 1))
+    assert all(set(each.numbers) <= shown and each.numbers for each in last.conclusion.answers)
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
@@ -45,6 +48,52 @@ def test_the_steps_are_read_and_their_expressions_are_sound(graph: str) -> None:
     for each in actions:
         if isinstance(each, Query):
             assert len(parse(each.written)) == 1
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_there_are_as_many_examples_in_the_papers_manner_as_in_its_released_code(graph: str) -> None:
+    for prompt, count in (("task", 6), ("reflection", 2), ("judge", 2)):
+        text = examples_for(graph, f"graph_counselor/{prompt}.md")
+        attempts = re.split(r"^Question: ", text, flags=re.MULTILINE)[1:]
+        assert len(attempts) == count
+        for attempt in attempts:
+            steps = re.findall(r"^Action (\d+): (.*)$", attempt, re.MULTILINE)
+            actions = [read_action(action, int(number), FOUR) for number, action in steps]
+            assert [type(each) for each in actions] == [Query] * (len(steps) - 1) + [Finish]
+        if prompt == "judge":
+            assert [re.findall(r"^\[(yes|no)\]$", each, re.MULTILINE) for each in attempts] == [["yes"], ["no"]]
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+async def test_every_prompt_of_the_papers_manner_has_its_examples(graph: str) -> None:
+    llm = ScriptedLlm(["plan", "think", "Finish[7]", "[no]", "Look.", "plan", "think", "Finish[7]", "[yes]"])
+    counselor = GraphCounselor(
+        llm, KnowledgeGraph(PlayedGraph()), settings=CounselorSettings(manner="paper"), graph_name=graph
+    )
+    await counselor.answer("How many?")
+    for asked in llm.asked:
+        prompt = asked.purpose if asked.purpose in {"judge", "reflection"} else "task"
+        assert examples_for(graph, f"graph_counselor/{prompt}.md") in asked.prompt
+
+
+TEXTS = [
+    file
+    for folder in ("templates", "examples")
+    for each in sorted((files("kg_prompts") / folder).iterdir(), key=str)
+    for file in sorted(each.iterdir(), key=str)
+    if "graph_counselor" in str(file)
+]
+CALL = re.compile(r"\b[A-Z][A-Za-z]+\[")
+
+
+@pytest.mark.parametrize("file", TEXTS, ids=lambda file: f"{file.parent.name}/{file.name}")
+def test_every_call_that_a_prompt_names_exists(file: Traversable) -> None:
+    text = file.read_text(encoding="utf-8")
+    for found in CALL.finditer(text):
+        (call, *_) = calls_in(text[found.start() :])
+        assert call.text.startswith(found[0]), found[0]
+        if call.name != FINISH:
+            parse(call.text.replace(", n]", ", 3]"))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import aclosing
 
 import pytest
 from mcp import Client
@@ -9,6 +10,7 @@ from mcp import Client
 from calls import reply_of, rows
 from compositions import compose_server, composed, refused
 from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.local.cache import open_sample
 from kg_adapters.terms import Iri
 from kg_server.app import build_server
 from kg_server.budget import token_count
@@ -119,6 +121,83 @@ async def test_a_part_that_fails_leaves_the_others_alone(tokyo: LocalAdapter) ->
     assert rows(reply.data["parts"])[1][:3] == ["2", "Neighbor[Osaka, capital]", "error"]
     assert rows(reply.data["parts"])[1][3].startswith("No entity matches 'Osaka'.")
     assert [row[3] for row in rows(reply.data["results"])] == ["3", "Q179645"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason", "caret"),
+    [
+        ("Town[Q1490]", "There is no function 'Town'.", 0),
+        ("Neighbor[Q1490, capital", "This bracket of Neighbor is never closed.", 8),
+        ("Top[Type[city], population, many]", "Expected how many, a whole number", 28),
+        ("Degree[Q1490] at last", "Expected a comma and another call, or the end.", 14),
+    ],
+)
+async def test_a_part_that_cannot_be_read_is_refused_at_its_place_and_the_others_are_worked_out(
+    tokyo: LocalAdapter, wrong: str, reason: str, caret: int
+) -> None:
+    reply = await composed(tokyo, f"Degree[Q1490], {wrong}")
+    assert reply.summary == "2 parts: 1 worked out, 1 failed."
+    at = next(place for place, line in enumerate(reply.lines) if line.startswith("part 2"))
+    assert reply.lines[at].startswith(f"part 2 | {wrong} | error: {reason}")
+    assert reply.lines[at + 1 : at + 3] == [wrong, f"{' ' * caret}^"]
+    assert [row[:3] for row in rows(reply.data["parts"])] == [["1", "Degree[Q1490]", "numbers"], ["2", wrong, "error"]]
+    assert [row[3] for row in rows(reply.data["results"])] == ["3"]
+
+
+async def test_what_follows_a_part_that_cannot_be_read_is_worked_out(tokyo: LocalAdapter) -> None:
+    reply = await composed(tokyo, 'Town["a, Degree[b"], Degree[Q1490] x, Degree[Q1490]')
+    assert reply.summary == "3 parts: 1 worked out, 2 failed."
+    assert [row[0] for row in rows(reply.data["results"])] == ["3"]
+
+
+STAFF = """
+@prefix ex: <http://staff.example/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+ex:e1 rdfs:label "Ida" ; ex:post [ ex:role ex:e3 ; ex:since 1990 ], ex:p2 .
+ex:p2 ex:role ex:e4 ; ex:since 2001 .
+ex:e3 rdfs:label "nurse" .
+ex:e4 rdfs:label "doctor" .
+"""
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "Neighbor[Ida, post]",
+        "Neighbor[Ida]",
+        "Degree[Neighbor[Ida, post], role]",
+        "Group[Ida, post]",
+        "Top[Neighbor[Ida, post], since, 2]",
+        "Table[Neighbor[Ida, post], since]",
+    ],
+)
+async def test_a_node_without_a_name_is_shown_with_what_it_holds(
+    graph_of: Callable[[str], LocalAdapter], expression: str
+) -> None:
+    reply = await composed(graph_of(STAFF), expression)
+    ((nurse,), (doctor,)) = ([line for line in reply.lines if each in line] for each in ("_:", "ex:p2"))
+    assert ("nurse (ex:e3)" in nurse, "1990" in nurse) == (True, True)
+    assert ("doctor (ex:e4)" in doctor, "2001" in doctor) == (True, True)
+    held = [row[2] for row in rows(reply.data["held"])]
+    assert {"ex:e3", "ex:e4"} <= set(held)
+
+
+async def test_as_in_the_paper_retrieve_gives_the_one_node_nearest_by_embedding(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    cache = tmp_path_factory.getbasetemp() / "sample"
+    settings = Settings(cache_folder=cache, data_folder=cache / "data", compose_retrieve="nearest")
+    async with aclosing(LocalAdapter(open_sample(cache))) as graph, Client(build_server(graph, settings)) as client:
+        for text, found in (("the physicist of relativity", "Q937"), ("Albert Einstein", "Q937"), ("Goethe", "Q5879")):
+            reply = reply_of(await client.call_tool("Compose", {"expression": f"Retrieve[{text}]"}))
+            assert [row[3] for row in rows(reply.data["results"])] == [found]
+
+
+async def test_without_vectors_retrieve_gives_one_of_those_that_are_like_a_text(tokyo: LocalAdapter) -> None:
+    settings = Settings(embedder="lexical", compose_retrieve="nearest")
+    async with Client(build_server(tokyo, settings)) as client:
+        reply = reply_of(await client.call_tool("Compose", {"expression": "Retrieve[Tokyo City]"}))
+    assert [row[3] for row in rows(reply.data["results"])] == ["Q1490"]
 
 
 async def test_when_every_part_fails_the_call_fails_with_all_reasons(tokyo: LocalAdapter) -> None:

@@ -135,7 +135,7 @@ async def test_a_name_with_commas_is_refused_with_its_spelling_in_quotation_mark
     graph = graph_of(f'{prefixes} ex:river rdfs:label "Moselle, Lower, left" ; ex:near ex:town .')
     text = await refused(graph, "Neighbor[moselle, lower, left, near]")
     assert text == (
-        "No entity matches 'moselle'. Near, not the same: Moselle, Lower, left (ex:river). "
+        "No entity matches 'moselle'. Near, not the same: \"Moselle, Lower, left\" (ex:river). "
         'Write "Moselle, Lower, left", in quotation marks.'
     )
     found = await composed(graph, 'Neighbor["Moselle, Lower, left", near]')

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from expression_trees import NOWHERE, combined, count, degree, entity, feature, neighbor, retrieve, route, words
-from kg_server.compose.arguments import MAX_RELATIONS
-from kg_server.compose.parser import MAX_CALLS, MAX_DEPTH, MAX_IDS, parse
+from kg_server.compose.parser import MAX_CALLS, MAX_DEPTH, MAX_IDS, MAX_RELATIONS, parse
 from kg_server.compose.syntax import (
     PAPER,
     BestCall,

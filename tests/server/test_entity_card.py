@@ -8,7 +8,7 @@ import pytest
 from calls import call, rows, texts
 from kg_adapters.local.adapter import LocalAdapter
 from kg_server.budget import token_count
-from kg_server.entity_card import CARD_TOKENS
+from kg_server.entity_cards import CARD_TOKENS
 
 
 def name(number: int) -> str:

@@ -171,7 +171,8 @@ async def test_an_unknown_relation_is_told_apart_from_a_missing_combination(toky
     assert unknown.startswith("This graph has no relation 'P9999'.")
     assert combination.data["status"] == "empty"
     assert combination.summary == (
-        "city (Q515) has no capital (P36) here; of 5 entities 2 have one, so that says little. It has these:"
+        "city (Q515) has no capital (P36) here; of 5 entities 2 have one, so that says little. "
+        "It has 2 incoming instance of (P31)."
     )
 
 

@@ -5,7 +5,7 @@ import json
 import logging
 import socket
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
 import anyio
@@ -199,16 +199,105 @@ async def test_bodies_are_bounded_together_too() -> None:
 async def test_a_client_too_many_is_told_so_until_another_one_leaves() -> None:
     async with served(connections=1) as server:
         async with server.client() as first:
+            server.app.go_on = anyio.Event()
             await first.say(posted(PING))
-            await first.until(b"0\r\n\r\n")
+            await server.until_open(1)
             async with server.client() as second:
                 reply = refusal(await second.rest())
                 assert reply == (503, None, "The server has 1 connections, and takes no more.")
+            server.app.go_on.set()
+            await first.until(b"0\r\n\r\n")
         served_again = b""
         while PING not in served_again:
             async with server.client() as third:
                 await third.say(posted(PING) + b"GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
                 served_again = await third.rest()
+
+
+@pytest.mark.parametrize(
+    "begun", [b"", b"POST /mcp HTTP/1.1\r\nhost: lo", posted(PING)], ids=["silent", "slow", "served"]
+)
+async def test_the_oldest_idle_connection_makes_way_for_a_new_one(begun: bytes) -> None:
+    async with served(connections=2) as server, server.client() as busy, server.client() as idle:
+        if begun:
+            await idle.say(begun)
+        if begun == posted(PING):
+            await idle.until(b"0\r\n\r\n")
+        server.app.go_on = anyio.Event()
+        await busy.say(posted(PING))
+        await server.until_open(1)
+        for _ in range(5):
+            async with server.client() as third:
+                server.app.go_on.set()
+                await third.say(posted(PING))
+                assert PING in await third.until(b"0\r\n\r\n")
+        assert await idle.rest() == b""
+        assert PING in await busy.until(b"0\r\n\r\n")
+
+
+async def test_a_crowd_of_idle_connections_locks_nobody_out() -> None:
+    async with served(connections=3) as server, AsyncExitStack() as crowd:
+        for _ in range(200):
+            await crowd.enter_async_context(server.client())
+        async with server.client() as client:
+            await client.say(posted(PING))
+            assert PING in await client.until(b"0\r\n\r\n")
+
+
+def naming(host: bytes, *origins: bytes) -> bytes:
+    """Write a request for a host, from pages of these origins."""
+    headers = b"".join(b"origin: %b\r\n" % origin for origin in origins)
+    return b"POST /mcp HTTP/1.1\r\nhost: %b\r\n%bcontent-length: 2\r\n\r\n{}" % (host, headers)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *(b"127.0.0.1:18765@evil", b"127.0.0.1:18765.evil.example", b"localhost:1@evil.example", b"user@localhost"),
+        *(b"evil.example", b"127.0.0.1.evil.example", b"localhost.evil.example", b"evil.example:127", b"10.0.0.1"),
+        *(b"localhost:", b"localhost:99999", b"localhost:80:80", b"[::1", b"[::2]:80", b"", b"localhost, evil.example"),
+    ],
+)
+async def test_a_request_for_another_host_is_refused(host: bytes) -> None:
+    async with served() as server, server.client() as client:
+        await client.say(naming(host))
+        assert refusal(await client.rest())[0] == 421
+        assert server.app.open == 0
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        *(b"http://127.0.0.1:18765.evil.example", b"http://localhost:80@evil", b"http://evil.example", b"null", b""),
+        *(
+            b"https://evil.example",
+            b"http://localhost:80/x",
+            b"http://",
+            b"localhost",
+            b"file://",
+            b"http://[::1].evil",
+        ),
+    ],
+)
+async def test_a_page_of_another_origin_is_refused(origin: bytes) -> None:
+    async with served() as server, server.client() as client:
+        await client.say(naming(b"localhost", origin))
+        assert refusal(await client.rest())[0] == 403
+
+
+async def test_every_origin_of_a_request_counts() -> None:
+    async with served() as server, server.client() as client:
+        await client.say(naming(b"localhost", b"http://localhost", b"http://evil.example"))
+        assert refusal(await client.rest())[0] == 403
+
+
+@pytest.mark.parametrize(
+    "host", [b"localhost", b"LOCALHOST:8000", b"127.0.0.1:1", b"127.0.0.2", b"[::1]:65535", b"[::1]"]
+)
+async def test_this_machine_goes_by_any_of_its_own_names_and_any_port(host: bytes) -> None:
+    async with served() as server, server.client() as client:
+        await client.say(naming(host, b"http://" + host))
+        assert b"HTTP/1.1 200" in await client.until(b"0\r\n\r\n")
 
 
 async def test_a_request_too_many_is_told_so() -> None:

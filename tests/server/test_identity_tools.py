@@ -6,6 +6,7 @@ import pytest
 from mcp import Client
 
 from calls import call, refusal, rows
+from calls import texts as strings
 from kg_adapters.local.adapter import LocalAdapter
 from kg_server.app import build_server
 from kg_server.entity_arguments import MOST_NEAR
@@ -102,12 +103,72 @@ async def test_the_verdict_does_not_depend_on_the_limit(graph_of: GraphOf) -> No
         for limit in (1, 2, 50)
     ]
     assert [reply.data["match"] for reply in replies] == ["close", "close", "close"]
-    assert [len(rows(reply.data["candidates"])) for reply in replies] == [1, 2, 2]
-    assert replies[0].data["status"] == "truncated"
-    assert replies[0].summary == (
-        "Close: read 'The Mountain and the Harbor' as The Mountain and the Harbour (e:book), "
-        "the name of 2 things, 1 of them here."
-    )
+    assert [len(rows(reply.data["candidates"])) for reply in replies] == [2, 2, 2]
+    assert {reply.summary for reply in replies} == {
+        "Close: read 'The Mountain and the Harbor' as The Mountain and the Harbour (e:book), the name of 2 things."
+    }
+
+
+async def test_all_namesakes_are_shown_whatever_the_limit_as_far_as_they_fit(graph_of: GraphOf) -> None:
+    head = "@prefix e: <http://example.org/> . @prefix l: <http://www.w3.org/2000/01/rdf-schema#> ."
+    named = "\n".join(f'e:n{number} l:label "John Smith" ; e:year "{number}" .' for number in range(130))
+    graph = graph_of(f'{head} {named} e:o l:label "Jane Doe" ; e:year "1" .')
+    one = await call(graph, "Retrieve", Settings(max_tokens=8_000), text="John Smith", limit=1)
+    several = await call(graph, "Retrieve", text=["John Smith", "Jane Doe"], limit=1)
+    shown = len(rows(several.data["candidates"])) - 1
+    assert one.summary == "Exact: 'John Smith' names 130 things, 100 of them here."
+    assert len(rows(one.data["candidates"])) == 100
+    # Those of one text leave the others theirs.
+    assert rows(several.data["candidates"])[-1][0] == "e:o"
+    assert several.lines[0] == f"Exact: 'John Smith' names 130 things, {shown} of them here."
+    assert shown > 10
+
+
+IN_LANGUAGES = """
+@prefix wd: <http://www.wikidata.org/entity/> .
+@prefix wdt: <http://www.wikidata.org/prop/direct/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+wd:Q365 rdfs:label "Cologne"@en, "Köln"@de, "Keulen"@nl, "ケルン"@ja ; skos:altLabel "City of Cologne"@en .
+wd:Q1726 rdfs:label "Munich"@en, "München"@de, "Мюнхен"@ru .
+wd:Q1299 rdfs:label "The Beatles"@en, "Die Beatles"@de ; skos:altLabel "Fab Four"@en .
+wd:Q28848 rdfs:label "St. Paul"@en . wd:Q38022 rdfs:label "Saint Louis"@en .
+wd:Q30 rdfs:label "United States"@en, "Vereinigte Staaten"@de ; skos:altLabel "USA"@en .
+wd:Q43653 rdfs:label "Apollo 11"@en . wd:Q207000 rdfs:label "Apollo 12"@en .
+wd:Q7207 rdfs:label "Elizabeth I"@en . wd:Q9682 rdfs:label "Elizabeth II"@en .
+wd:Q361 rdfs:label "World War I"@en ; skos:altLabel "First World War"@en .
+wd:Q362 rdfs:label "World War II"@en ; skos:altLabel "Second World War"@en .
+wd:Q255 rdfs:label "Beethoven, Ludwig van" . wd:Q41390 rdfs:label "Kurt Gödel" . wd:Q220 rdfs:label "Rome" .
+wd:Q365 wdt:P17 wd:Q30 . wd:Q1726 wdt:P17 wd:Q30 .
+"""
+READ_AS = {
+    "Q365": ["koln", "KEULEN", "ケルン", "Colonge", "City of Colgne", "cologne!"],
+    "Q1726": ["Munchen", "Muenchen", "мюнхен", "Мунхен"],
+    "Q1299": ["Beatles", "beatles, the", "The Beatels", "fab-four", "THE BEATLES?"],
+    "Q28848": ["Saint Paul", "st paul"],
+    "Q38022": ["St. Louis", "St Luois"],
+    "Q30": ["U.S.A.", "the USA", "vereinigte staaten", "The United States"],
+    "Q43653": ["Apolo 11", "apollo-11"],
+    "Q9682": ["Elisabeth II", "elizabeth  ii"],
+    "Q362": ["Second Wrold War", "World War II."],
+    "Q255": ["Ludwig van Beethoven", "Ludwig van Beethovn"],
+    "Q41390": ["Godel, Kurt", "Kurt Goedel"],
+    "Q220": ["Roem"],
+}
+MISREAD = ["Apollo 13", "Apollo 1", "Elizabeth III", "World War", "World War III", "Third World War", "Rom", "Romeo"]
+
+
+async def test_names_in_other_languages_styles_and_spellings_are_read_and_near_ones_are_not(
+    graph_of: GraphOf,
+) -> None:
+    graph = graph_of(IN_LANGUAGES)
+    meant = {text: node for node, texts in READ_AS.items() for text in texts}
+    reply = await call(graph, "Retrieve", Settings(embedder="lexical", max_tokens=8_000), text=[*meant, *MISREAD])
+    assert {text for text, match in strings(reply.data["matches"]).items() if match in {"loose", "none"}} == {*MISREAD}
+    found = {
+        list(meant)[int(row[7]) - 1]: row[0] for row in rows(reply.data["candidates"]) if int(row[7]) <= len(meant)
+    }
+    assert found == meant
 
 
 async def test_retrieve_says_that_a_name_is_not_here(sample: LocalAdapter) -> None:

@@ -1,8 +1,10 @@
 """Nodes without a name are shown with what they hold, as one hop."""
 
 import re
+from collections.abc import Callable
 
 from calls import call, rows, texts
+from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.testing import EXAMPLE
 from observers import CountingGraph
 from sparql_stand_in import adapter_over, endpoint_of
@@ -121,3 +123,48 @@ async def test_where_blank_nodes_are_not_opened_the_answer_says_so() -> None:
     path = await call(graph, "GetPath", source=ZECHO, target=f"<{EXAMPLE}lonely>", avoid_hubs=False, max_hops=2)
     assert "Nodes without a name (_:…) cannot be passed through here" in path.summary
     assert path.data["exhaustive"] is False
+
+
+ENTRIES = """
+@prefix e: <http://example.org/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+e:ada rdfs:label "Ada Lom" ; e:career _:one , e:S2 ; e:motto "Onwards" . e:mayor rdfs:label "mayor" .
+e:career rdfs:label "career entry" . e:role rdfs:label "role" . e:from rdfs:label "from" . e:Entry rdfs:label "entry" .
+_:one a e:Entry ; e:role e:mayor ; e:from "1988-03-27"^^xsd:date .
+e:S2 a e:Entry ; e:role e:mayor ; e:from "1993-04-06"^^xsd:date .
+"""
+OF_ADA = "career entry of Ada Lom (e:ada); from"
+
+
+async def test_no_tool_shows_a_node_without_a_name_by_its_id_alone(graph_of: Callable[[str], LocalAdapter]) -> None:
+    graph = graph_of(ENTRIES)
+    alone = await call(graph, "Sparql", query="SELECT ?c { e:ada e:career ?c } ORDER BY ?c")
+    beside = await call(graph, "Sparql", query="SELECT ?c ?r ?w { ?w e:career ?c . ?c e:role ?r } ORDER BY ?c")
+    nodes = [row[0] for row in rows(alone.data["rows"])]
+    dates = ["1988-03-27", "1993-04-06"]
+    assert alone.lines[1:] == [
+        f"{node} [{OF_ADA} {date}; role mayor (e:mayor)]" for node, date in zip(nodes, dates, strict=True)
+    ]
+    # What the row itself says is not in the brackets.
+    assert beside.lines[1:] == [
+        f"{node} [from {date}] | mayor (e:mayor) | Ada Lom (e:ada)" for node, date in zip(nodes, dates, strict=True)
+    ]
+    named = await call(graph, "Retrieve", text=nodes)
+    instances = await call(graph, "GetNeighbor", entity="entry", direction="in")
+    for line in (*named.lines, *instances.lines):
+        assert re.search(r"(?:_:|e:S)\w+ \[career entry(?: \(e:career\))? of Ada Lom", line), line
+
+
+async def test_rows_that_fit_only_without_what_their_nodes_hold_are_all_shown(
+    graph_of: Callable[[str], LocalAdapter],
+) -> None:
+    many = "\n".join(f'e:ada e:career [ e:role e:mayor ; e:from "{year}" ; e:x "{year}" ] .' for year in range(80))
+    query = "SELECT ?c ?year { ?c e:x ?year }"
+    reply = await call(graph_of(ENTRIES + many), "Sparql", query=query)
+    assert reply.summary == "80 rows, all here."
+
+
+async def test_a_line_with_a_value_ends_with_the_value(graph_of: Callable[[str], LocalAdapter]) -> None:
+    reply = await call(graph_of(ENTRIES), "Feature", entity="Ada Lom", feature="e:motto")
+    assert reply.text == 'Ada Lom (e:ada) | e:motto | "Onwards"'

@@ -1,6 +1,6 @@
 import pytest
 
-from kg_server.memory.caller import client_at
+from kg_server.memory.tool import client_at
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from kg_adapters.errors import BackendTimeout, BackendUnavailable, InvalidRequest, InvalidSource
 from kg_adapters.terms import RDF_LANG_STRING, XSD, BlankNode, Iri, Literal
-from kg_server.memory.handles import PREFIX
 from kg_server.memory.network import Fact, Network, Place
 from kg_server.memory.sqlite_file import MemoryFile
-from kg_server.memory.sqlite_store import SqliteMemoryStore
+from kg_server.memory.sqlite_store import PREFIX, SqliteMemoryStore
 from kg_server.memory.store import Appended, Contents, Holdings, MemoryLimits
 from memories import CLIENT, Clock, network_of
 
@@ -75,6 +74,14 @@ async def test_a_fact_that_is_there_is_not_kept_twice_and_not_called_new(store: 
     await store.append(handle, "graph", [AB])
     again = Fact(A, R, B, verified=False)
     assert await store.append(handle, "graph", [again, BC, BC]) == Appended(Holdings(2, 1), (Place(0, 1, BC),))
+
+
+async def test_a_text_with_its_language_tag_in_another_case_is_the_same_fact(store: SqliteMemoryStore) -> None:
+    handle = await store.create("graph", CLIENT)
+    upper, lower = (Fact(A, R, Literal("colour", RDF_LANG_STRING, tag)) for tag in ("en-GB", "en-gb"))
+    appended = await store.append(handle, "graph", [upper, lower])
+    assert appended == Appended(Holdings(1, 1), (Place(0, 0, upper),))
+    assert await store.append(handle, "graph", [lower]) == Appended(Holdings(1, 1), ())
 
 
 async def test_memories_do_not_see_each_other(store: SqliteMemoryStore) -> None:

@@ -35,7 +35,7 @@ def test_a_value_stands_plainly_and_a_text_says_another_language_than_the_one_th
     assert altitude.term(Literal("1997", Iri(XSD + "integer"))) == "1997"
     assert names.value(Literal("x", RDF_LANG_STRING, "en-GB")) == '"x"'
     assert names.value(Literal("x", RDF_LANG_STRING, "de")) == '"x"@de'
-    assert names.value(Literal("2544", Iri("http://e.org/code"))) == '"2544"'
+    assert names.value(Literal("2544", Iri("http://e.org/code"))) == '"2544"^^<http://e.org/code>'
     assert names.fact(Attribute(TOKYO, CAPITAL, Literal('a" | b'))) == r'Tokyo (Q1490) | P36 | "a\" \| b"'
 
 

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from mcp import Client
@@ -9,9 +10,11 @@ from kg_adapters.protocol import KGAdapter
 from kg_server.budget import token_count
 from kg_server.mcp_server import SextantServer
 from kg_server.observation.scoring import PaperScorer, Scorer, SpellingScorer
-from kg_server.observation.tool import ObserveTool
+from kg_server.observation.tool import ObserveResult, ObserveTool
 from kg_server.settings import Settings
 from observers import CountingGraph, SlowGraph, WordModel
+from oda_runs import story_tools
+from story_graphs import PREFIXES
 
 PAPER = PaperScorer(WordModel())
 
@@ -160,7 +163,7 @@ async def test_no_label_can_end_one_item_of_a_list_and_begin_another(graph_of: C
         f'<http://ex.org/y> {label} "Ann (ex:q), Bob" . <http://ex.org/z> {label} "3: Cid" .'
     )
     reply = await observe(graph, question="r", entities=["<http://ex.org/x>"])
-    assert reply.lines == ["ex:x | ex:r | 2: 3\\u003a Cid (ex:z), Ann (ex:q)\\u002c Bob (ex:y)"]
+    assert reply.lines == ['ex:x | ex:r | 2: "3: Cid" (ex:z), "Ann (ex:q), Bob" (ex:y)']
 
 
 async def test_the_scorer_that_had_to_do_is_named(tokyo: LocalAdapter) -> None:
@@ -289,3 +292,16 @@ async def test_an_entity_of_which_only_relations_are_named_has_its_label(
     shown, counted = rows(reply.data["groups"])
     assert (shown[:2], counted[:2]) == (["e:a", "e:height"], ["e:b", "e:colour"])
     assert texts(reply.data["labels"]) == {"e:a": "Ash", "e:b": "Birch"}
+
+
+async def test_by_the_papers_score_every_fact_that_a_hop_keeps_is_shown(tmp_path: Path) -> None:
+    lines = [f"wd:Q1490 wdt:P47 wd:Q{number} . wd:Q{number} wdt:P36 wd:Q{number + 100} ." for number in range(200, 240)]
+    async with story_tools(tmp_path, "\n".join((PREFIXES, *lines)), "minilm", observe_score="paper") as tools:
+        call = await tools.call(
+            "observe", {"question": "Its neighbours?", "entities": ["Q1490"], "hops": 2, "top_n": 30, "top_percent": 50}
+        )
+    groups = ObserveResult.model_validate(call.data).groups
+    shown = [(row[5], len(row[6:])) for row in groups]
+    assert sum(count for hop, count in shown if hop == "1") == 30
+    assert sum(count for hop, count in shown if hop == "2") == 15
+    assert next(row[3] for row in groups) == "40"

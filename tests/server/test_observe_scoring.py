@@ -13,7 +13,6 @@ from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_adapters.requests import SurroundingsRequest
 from kg_adapters.surroundings import Ints, Surroundings, gather_surroundings
 from kg_adapters.testing import iri
-from kg_server.observation.pairs import pairs_of
 from kg_server.observation.scoring import (
     Floats,
     PaperScorer,
@@ -21,6 +20,7 @@ from kg_server.observation.scoring import (
     Scorer,
     SpellingScorer,
     Weights,
+    pairs_of,
 )
 from kg_server.observation.wording import Inquiry, inquiry
 from observers import CountingGraph, WordModel, names

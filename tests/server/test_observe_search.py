@@ -6,8 +6,7 @@ import pytest
 from kg_adapters.testing import iri
 from kg_server.observation.reach import MAX_EXPANDED, Observation, Reach, Seed
 from kg_server.observation.scoring import PaperScorer, RelationFirstScorer, SpellingScorer
-from kg_server.observation.search import FEWEST_EDGES, PER_ENTITY, search
-from kg_server.observation.seed_search import BEFORE, HUB
+from kg_server.observation.search import BEFORE, FEWEST_EDGES, HUB, PER_ENTITY, search
 from kg_server.observation.wording import inquiry
 from observers import CountingGraph, Ending, SlowGraph, WordModel, names, statements_of
 

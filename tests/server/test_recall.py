@@ -17,9 +17,8 @@ from kg_adapters.errors import InvalidSource
 from kg_adapters.local.adapter import LocalAdapter
 from kg_server.app import EXPERIENCE_FILE, build_server
 from kg_server.budget import token_count
-from kg_server.experience.learning import MOST_FACTS, learn
-from kg_server.experience.likeness import Likened
-from kg_server.experience.store import MAX_PARTS, MAX_QUESTION, MAX_TEXT, ExperienceStore, Solved
+from kg_server.commands.questions import MOST_FACTS, learn
+from kg_server.experience.store import MAX_PARTS, MAX_QUESTION, MAX_TEXT, ExperienceStore, Likened, Solved
 from kg_server.settings import Settings
 
 QUESTION = "What is the capital of Tokyo?"

@@ -69,7 +69,7 @@ async def test_another_name_is_said_to_be_read_as_its_relation(
 async def test_features_are_read_by_the_same_rules(family: LocalAdapter) -> None:
     by_id = await call(family, "Feature", entity="ex:firm", feature="ex:price")
     by_label = await call(family, "Feature", entity="ex:bob", feature="Value")
-    assert by_id.text == "ex:firm | value (ex:price) | 3."
+    assert by_id.text == "ex:firm | value (ex:price) | 3"
     assert by_label.data["features"] == [["ex:worth", "7", "xsd:integer"]]
     assert by_label.summary.startswith(
         "'value' is read as value (ex:worth), which alone occurs here; others of that name: value (ex:price). Bob ("

@@ -46,6 +46,24 @@ class Partial(LocalAdapter):
         return replace(await super().schema(), complete=False)
 
 
+@pytest.mark.parametrize("opened", [Partial, LocalAdapter])
+async def test_the_headline_and_what_is_left_out_count_the_same_classes(
+    graph_of: Callable[[str], LocalAdapter], opened: type[Partial | LocalAdapter]
+) -> None:
+    typed = "".join(f"<http://e/{n}> a <http://e/C{n}> . <http://e/C{n}> a owl:Class . " for n in range(150))
+    whole = graph_of(f"@prefix owl: <http://www.w3.org/2002/07/owl#> . {typed}")
+    reply = await call(whole if opened is LocalAdapter else Partial(whole), "Schema", max_tokens=500)
+    total = "151" if opened is LocalAdapter else "at least 151"
+    assert f", {total} classes, " in reply.summary
+    assert re.search(rf"The largest classes are here, \d+ of {total}\.", reply.summary)
+
+
+async def test_a_file_cannot_give_a_usual_prefix_another_meaning(graph_of: Callable[[str], LocalAdapter]) -> None:
+    graph = graph_of("@prefix rdf: <http://e/x#> . <http://e/a> rdf:type <http://e/b> ; a <http://e/C> .")
+    lines = (await call(graph, "GetNeighbor", entity="<http://e/a>")).lines
+    assert lines == ["e:x#type | e:b", "rdf:type | e:C"]
+
+
 async def test_a_relation_is_found_by_an_id_of_any_form(tokyo: LocalAdapter) -> None:
     for text in (
         "P36",

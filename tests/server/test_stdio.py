@@ -118,6 +118,17 @@ async def test_the_end_comes_when_everything_is_answered() -> None:
     assert ended.is_set()
 
 
+async def test_what_is_not_answered_soon_after_the_end_is_given_up() -> None:
+    wire, ended = Wire(ping(1)), list[str]()
+    limits = StdioLimits(grace_s=0.01)
+    turns = Turns(limits)
+    messages = Messages(io.BytesIO(ping(1)), wire.answers, turns, limits, lambda: ended.append("client"))
+    await messages.receive()
+    with pytest.raises(anyio.EndOfStream):
+        await messages.receive()
+    assert ended == ["client"]
+
+
 class Broken(io.BytesIO):
     """A pipe that nobody reads."""
 

@@ -10,7 +10,7 @@ from typing import BinaryIO
 import anyio
 import pytest
 
-from kg_server.wire import Lines, Output
+from kg_server.stdio import Lines, Output
 
 LONG = 300_000
 """More bytes than a pipe holds."""

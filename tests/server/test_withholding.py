@@ -18,8 +18,8 @@ from kg_adapters.models import Candidate
 from kg_adapters.terms import Node
 from kg_boundary.secrets import LARGE, Redactor
 from kg_server.app import build_server
+from kg_server.file_names import WithholdingSecrets
 from kg_server.settings import Settings
-from kg_server.withholding import WithholdingSecrets
 
 SECRET = "correct-horse-battery"
 BASIC = base64.b64encode(f"ada:{SECRET}".encode()).decode()

@@ -16,6 +16,34 @@ def ended(error: BaseException, *, debug: bool = False) -> object:
     return caught.value.code
 
 
+KEY = "sk-5f3a9c-of-mine"
+
+
+@pytest.mark.parametrize(
+    ("words", "environ"),
+    [
+        (["serve", "--log-level", KEY], {}),
+        (["serve", "--http", KEY], {}),
+        (["serve", "--http", f"{KEY}:{KEY}"], {}),
+        (["serve", "--languages", f"{KEY}!"], {}),
+        (["ask", "Who?", "--base-url", KEY], {}),
+        (["ask", "Who?", "--model", "m", "--set", KEY], {}),
+        (["ask", "Who?", "--model", "m", "--set", f"hops={KEY}"], {}),
+        (["ask", "Who?", "--model", "m"], {"KG_SEXTANT_AGENT_PARAMETERS": KEY}),
+        (["call", "Schema", "--graph", "http://127.0.0.1:9/"], {"KG_SEXTANT_ENDPOINT_DEFAULT_GRAPHS": KEY}),
+        (["call", "Schema", "--graph", "http://127.0.0.1:9/"], {"KG_SEXTANT_ENDPOINT_NAMED_GRAPHS": KEY}),
+        (["call", "Schema", "--graph", "https://127.0.0.1:9/"], {"KG_SEXTANT_ENDPOINT_CA_FILE": KEY}),
+        (["call", "Schema", "--graph", "wikidata"], {"KG_SEXTANT_WIKIDATA_API_URL": KEY}),
+    ],
+)
+def test_a_key_given_as_another_setting_is_not_shown(
+    cli: CommandLine, words: list[str], environ: dict[str, str]
+) -> None:
+    run = cli.run("--debug", *words, **environ)
+    assert run.code in {1, 2}
+    assert KEY not in run.out + run.err
+
+
 def test_version_prints_the_distribution_and_its_version(cli: CommandLine) -> None:
     run = cli.run("--version")
     assert (run.code, run.out) == (0, f"kg-sextant {version('kg-sextant')}\n")

@@ -143,13 +143,13 @@ def test_runs_of_one_question_at_once_keep_a_record_each(tmp_path: Path) -> None
 
 def test_an_address_in_the_log_tells_no_password(tmp_path: Path) -> None:
     folders = {"KG_SEXTANT_DATA_FOLDER": str(tmp_path), "KG_SEXTANT_CACHE_FOLDER": str(tmp_path)}
-    environ = {**os.environ, **folders, "KG_SEXTANT_LOG_LEVEL": "info", "KG_SEXTANT_EMBEDDER": "lexical"}
+    environ = {**os.environ, **folders, "KG_SEXTANT_LOG_LEVEL": "info"}
     graph = str(write_story(tmp_path, TOKYO))
     with serving_model("Tokyo", ENOUGH, "Answer: x") as service:
         url = service.url.replace("//", "//bob:hunter2@")
         words = [*COMMAND, "ask", QUESTION, "--graph", graph, "--model", "m", "--base-url", url, *PAPER]
         run = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=120, check=False)
-    assert (run.returncode, len(service.asked), "hunter2" in run.stdout + run.stderr) == (5, 3, False)
+    assert (run.returncode, len(service.asked), "hunter2" in run.stdout + run.stderr) == (0, 3, False)
 
 
 @pytest.mark.usefixtures("heard_interrupts")
@@ -197,10 +197,7 @@ def test_an_entity_can_be_given_as_any_form_of_its_id_or_by_its_name(
             *PAPER,
         ]
         run = cli.run("ask", QUESTION, *options)
-    assert (run.code, run.out.splitlines()[:4]) == (
-        5,
-        ["The graph does not hold the answer.", "", "The model says by itself, and the graph does not:", "  no idea"],
-    )
+    assert (run.code, run.out.splitlines()) == (0, ["no idea"])
     assert f"Entities: {given.strip()!r} is Tokyo (Q1490)" in run.err.splitlines()
     assert "<data>\nTokyo (Q1490)\n</data>" in service.asked[0].prompt
     assert "GetNeighbor[Q1490] was taken already" in service.asked[3].prompt
@@ -275,6 +272,16 @@ def test_another_model_reflects_where_one_is_named(cli: CommandLine, tmp_path: P
     assert [asked.model for asked in it.asked] == ["m"] * 4 + ["other"] + ["m"] * 4
 
 
+def test_as_in_the_paper_graph_counselor_retrieves_the_nearest_node(cli: CommandLine, tmp_path: Path) -> None:
+    graph = str(write_story(tmp_path, TOKYO))
+    replies = ["plan", "thought", "Retrieve[Tokyo City]", "plan", "thought", "Finish[Tokyo]"]
+    with serving_model(*replies) as service:
+        options = ["--graph", graph, "--entity", "Q1490", "--model", "m", "--base-url", service.url, "--json"]
+        ablation = ["--set", "ablation=no-reflection"]
+        run = cli.run("ask", QUESTION, "--agent", "graph-counselor", *options, *ablation)
+    assert json.loads(run.out)["steps"][0]["found"] == "Tokyo (Q1490)."
+
+
 def test_graph_counselor_answers_with_a_judge(cli: CommandLine, tmp_path: Path) -> None:
     graph = str(write_story(tmp_path, TOKYO))
     replies = [
@@ -308,7 +315,7 @@ def test_graph_counselor_answers_with_a_judge(cli: CommandLine, tmp_path: Path) 
 
 def test_any_server_with_the_tools_will_do(cli: CommandLine, tmp_path: Path) -> None:
     graph = write_story(tmp_path, GOETHE)
-    server = f"{sys.executable} -m kg_server.cli --config {tmp_path / 'config.toml'} serve {graph}"
+    server = f"{sys.executable} -m kg_server --config {tmp_path / 'config.toml'} serve {graph}"
     cli.run("doctor", str(graph))
     run = cli.run("ask", "Where was Johann Wolfgang von Goethe born?", "--server", server)
     assert (run.code, run.out.splitlines()[3].rpartition(" | ")[2]) == (4, "Frankfurt (Q1794)")
@@ -321,7 +328,7 @@ def test_any_server_with_the_tools_will_do(cli: CommandLine, tmp_path: Path) -> 
         (["ask", "Who?", "--entity", " "], 2, "An --entity is blank."),
         (["ask", "Who?", "--agent", "graph-counselor"], 2, "Graph Counselor needs a model."),
         (["ask", "Who?", "--set", "hop=2"], 2, "There is no parameter 'hop'. Did you mean hops?"),
-        (["ask", "Who?", "--ablation", "no-planning"], 2, "The parameter ablation='no-planning' cannot be used"),
+        (["ask", "Who?", "--ablation", "no-planning"], 2, "The parameter ablation cannot be used"),
         (["ask", "Who?", "--graph", "nowhere.ttl"], 2, "There is no graph 'nowhere.ttl'."),
         (["ask", "Who?", "--server", "false"], 1, "The server 'false' cannot be reached"),
         (["replay", "nowhere.jsonl"], 2, "The trace nowhere.jsonl cannot be read"),

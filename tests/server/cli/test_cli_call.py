@@ -90,3 +90,17 @@ def test_labels_come_in_the_languages_of_the_settings(cli: CommandLine, tmp_path
     graph = str(write_graph(tmp_path))
     run = cli.run("call", "GetNeighbor", "entity=Q17", "--graph", graph, KG_SEXTANT_LANGUAGES="de")
     assert "Tokio (Q1490)" in run.out
+
+
+def test_a_folder_called_like_a_graph_is_mentioned_and_opens_by_its_path(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("sample").mkdir()
+    write_graph(Path("sample"))
+    named = cli.run("call", "Schema", "--graph", "sample")
+    assert "sample is the graph of that name. What is called so in this folder is ./sample.\n" in named.err
+    assert named.out.startswith("Graph 'sample'")
+    by_path = cli.run("call", "Schema", "--graph", "./sample")
+    assert "graph of that name" not in by_path.err
+    assert "japan" in by_path.out

@@ -9,9 +9,8 @@ import pytest
 
 from cli_runs import COMMAND, CommandLine, write_graph
 from kg_adapters.errors import InvalidRequest
-from kg_server.client_files import client_file, merged
 from kg_server.clients import Host, Launch
-from kg_server.commands.starting import in_cache, lasting_command, requirement
+from kg_server.commands.config import client_file, in_cache, lasting_command, merged, requirement
 
 
 def entry(cli: CommandLine, *words: str, **environ: str) -> dict[str, object]:

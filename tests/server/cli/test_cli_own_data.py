@@ -92,8 +92,9 @@ def test_a_query_comes_from_a_file_or_standard_input(cli: CommandLine, tmp_path:
 
 def test_what_is_too_long_for_any_tool_is_not_read_to_its_end(cli: CommandLine, tmp_path: Path) -> None:
     graph = ["--graph", str(write_graph(tmp_path))]
-    endless = cli.run("call", "Retrieve", "@/dev/zero", *graph)
-    assert (endless.code, endless.out, "is longer than 10,000,000 characters" in endless.err) == (2, "", True)
+    (tmp_path / "long.rq").write_bytes(b" " * 10_000_001)
+    long = cli.run("call", "Retrieve", f"@{tmp_path}/long.rq", *graph)
+    assert (long.code, long.out, "is longer than 10,000,000 characters" in long.err) == (2, "", True)
 
 
 def test_a_prompt_that_is_given_bytes_of_no_text_ends_with_the_reason(cli: CommandLine, tmp_path: Path) -> None:

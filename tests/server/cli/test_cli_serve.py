@@ -1,10 +1,12 @@
 import json
+import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
 
@@ -64,7 +66,7 @@ def _address(process: subprocess.Popen[str]) -> str:
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_a_client_gets_an_answer_over_stdio_in_both_eras(tmp_path: Path, mode: str) -> None:
-    words = ["-m", "kg_server.cli", "serve", str(write_graph(tmp_path)), "--cache-folder", str(tmp_path / "cache")]
+    words = ["-m", "kg_server", "serve", str(write_graph(tmp_path)), "--cache-folder", str(tmp_path / "cache")]
     async with Client(StdioServerParameters(command=sys.executable, args=words), mode=mode) as client:
         result = await client.call_tool("GetNeighbor", {"entity": "Q17"})
     assert result.structured_content is not None
@@ -92,10 +94,57 @@ async def test_a_client_gets_an_answer_over_http(served: tuple[subprocess.Popen[
     assert not result.is_error
 
 
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"host": "127.0.0.1:80@evil.example"}, 421),
+        ({"host": "evil.example"}, 421),
+        ({"origin": "http://127.0.0.1:80.evil.example"}, 403),
+        ({"origin": "http://evil.example"}, 403),
+    ],
+)
+def test_the_server_answers_this_machine_alone(
+    served: tuple[subprocess.Popen[str], str], headers: dict[str, str], status: int
+) -> None:
+    accepted = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+    answer = httpx2.post(served[1], json=LIST_TOOLS, headers={**accepted, **headers}, timeout=60)
+    assert answer.status_code == status
+
+
 def test_ctrl_c_ends_a_server_quietly_with_130(served: tuple[subprocess.Popen[str], str]) -> None:
     process, _ = served
     process.send_signal(signal.SIGINT)
     assert (process.wait(), *process.communicate()) == (130, "", "")
+
+
+def homeless(temporary: Path) -> dict[str, str]:
+    """Return an environment whose home cannot be written, with a folder for what is temporary."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "KG_SEXTANT_"))}
+    return {**kept, "HOME": "/proc/nowhere", "TMPDIR": str(temporary)}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
+def test_without_a_writable_home_a_command_leaves_nothing_behind(tmp_path: Path) -> None:
+    words = [*COMMAND, "call", "Degree", "entity=Q30"]
+    run = subprocess.run(words, env=homeless(tmp_path), capture_output=True, text=True, check=False)
+    assert (run.returncode, "cannot be written" in run.stderr, list(tmp_path.iterdir())) == (0, True, [])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("options", [[], ["--http", "127.0.0.1:0"]], ids=["stdio", "http"])
+def test_without_a_writable_home_a_server_leaves_nothing_behind(
+    tmp_path: Path, options: list[str], sent: signal.Signals
+) -> None:
+    words = [*COMMAND, "serve", "sample", *options]
+    pipe, environ = subprocess.PIPE, homeless(tmp_path)
+    with subprocess.Popen(words, env=environ, stdin=pipe, stdout=pipe, stderr=pipe, text=True, bufsize=1) as process:
+        _address(process) if options else say(process, HELLO)
+        assert len(list(tmp_path.glob("kg-sextant-*"))) == 1
+        process.send_signal(sent)
+        assert process.wait() == (130 if options and sent == signal.SIGINT else -sent)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "example.org", "[::]"])  # noqa: S104 - to be refused

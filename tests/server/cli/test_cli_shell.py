@@ -1,5 +1,6 @@
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from mcp.types import Tool
@@ -176,3 +177,15 @@ def test_the_rows_of_every_kind_of_answer_are_written(structured: dict[str, obje
 def test_a_cell_of_markdown_stays_one_cell() -> None:
     table = table_of({"variables": ["x"], "rows": [["a|b\nc"]]})
     assert WRITERS["markdown"](table) == "| x |\n| --- |\n| a\\|b c |"
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv"])
+def test_no_cell_of_a_table_is_a_formula(form: Literal["csv", "tsv"]) -> None:
+    cells = ["=1+1", "+cmd", "-capital", "@SUM", "-1,000.5", "+2e3", "a=b"]
+    table = table_of({"variables": ["x"], "rows": [[each] for each in cells]})
+    assert WRITERS[form](table).replace('"', "").split("\n")[1:] == [*(f"'{each}" for each in cells[:4]), *cells[4:]]
+
+
+def test_a_cell_of_markdown_is_no_markup() -> None:
+    table = table_of({"variables": ["x"], "rows": [["<script>`a` & ![b](c)"]]})
+    assert WRITERS["markdown"](table).split("\n")[2] == "| &lt;script&gt;\\`a\\` &amp; !\\[b\\](c) |"

@@ -5,7 +5,7 @@ import pytest
 
 from cli_runs import CommandLine, write_graph
 from kg_server.commands.failures import EXIT_CODES, ExitCode
-from kg_server.commands.tools import EXAMPLES
+from kg_server.commands.shell import EXAMPLES
 from pages import ROOT
 
 

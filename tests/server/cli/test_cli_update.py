@@ -14,7 +14,7 @@ import pytest
 
 from cli_runs import COMMAND, CommandLine, write_graph
 from kg_adapters.local.store import open_store
-from kg_server.commands.watching import Change, Watch
+from kg_server.commands.import_ import Change, Watch
 
 OSAKA = '<http://www.wikidata.org/entity/Q35765> <http://www.w3.org/2000/01/rdf-schema#label> "Osaka"@en .\n'
 

@@ -61,7 +61,7 @@ def text_of(result: CallToolResult) -> str:
 
 
 async def test_a_server_says_how_far_it_is_and_answers_everything_else(store: Path) -> None:
-    words = ["-m", "kg_server.cli", "serve", str(store)]
+    words = ["-m", "kg_server", "serve", str(store)]
     async with Client(StdioServerParameters(command=sys.executable, args=words)) as client:
         await until(lambda: makers(store))
         (maker,) = makers(store)

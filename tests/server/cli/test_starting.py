@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kg_server.commands.uncollected import uncollected
+from kg_server.commands.output import uncollected
 
 EVERY_COMMAND = """
 import sys
@@ -54,6 +54,19 @@ anyio.run(first_answer)
 print(*sorted(sys.modules))
 """
 
+INTERRUPTED = """
+import importlib.abc, runpy, signal, sys
+
+class Interrupting(importlib.abc.MetaPathFinder):
+    def find_spec(self, fullname, path, target=None):
+        if fullname == awaited:
+            signal.raise_signal(signal.SIGINT)
+
+awaited = sys.argv.pop(1)
+sys.meta_path.insert(0, Interrupting())
+runpy.run_module("kg_server", run_name="__main__")
+"""
+
 
 def loaded(program: str, *arguments: object) -> set[str]:
     words = [sys.executable, "-c", program, *map(str, arguments)]
@@ -64,8 +77,21 @@ def test_a_command_that_asks_no_graph_loads_neither_the_protocol_nor_an_engine()
     assert not loaded(EVERY_COMMAND) & {"mcp", "anyio", "numpy", "pyoxigraph", "tantivy", "jinja2", "rich", "openai"}
 
 
+@pytest.mark.usefixtures("heard_interrupts")
+@pytest.mark.parametrize(
+    "module",
+    ["kg_server.cli", "typer", "pydantic", "kg_server.commands.serve", "mcp", "uvicorn", "kg_server.http_limits"],
+)
+def test_an_interruption_at_any_moment_of_the_start_ends_quietly_with_130(tmp_path: Path, module: str) -> None:
+    words = ["serve", "sample", "--cache-folder", str(tmp_path), "--http", "127.0.0.1:0"]
+    run = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, module, *words], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert (run.returncode, run.stdout, run.stderr) == (130, "", "")
+
+
 def test_a_command_loads_no_other() -> None:
-    commands = {f"kg_server.commands.{name}" for name in ("ask", "call", "import_", "serve", "shell", "tools")}
+    commands = {f"kg_server.commands.{name}" for name in ("ask", "call", "import_", "serve", "shell")}
     assert loaded(NAMED) & commands == {"kg_server.commands.serve"}
 
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from kg_server.commands.unblocked import MAX_HELD, UnblockedStream, unblocked_standard_error
+from kg_server.commands.serve import MAX_HELD, UnblockedStream, unblocked_standard_error
 
 PIPE_HOLDS = 1_000_000
 
