@@ -15,8 +15,9 @@ help: ## list the commands
 demo: $(STAMPS)/run ## start the server on the bundled graph and walk one question through its tools
 	@$(BIN)/python -m kg_server.demo
 
-demo-eval: $(STAMPS)/run ## run 20 questions about a fictional world with a model of gold answers: a table and a picture
-	@$(BIN)/python -m benchmarks.world.play oda graph-counselor tools tog graph-cot --sample 20
+demo-eval: $(STAMPS)/run ## ask the agents 20 questions about a fictional world, with gold answers for a model: a table and a picture
+	@out=$$(mktemp -d) && $(BIN)/kg-sextant eval suite benchmarks/world/suite.toml --model gold --out $$out && \
+	$(BIN)/kg-sextant eval plot $$out/oda $$out/graph-counselor $$out/tools --out $$out
 
 test: lint ## run lint, types and tests; engines and hardening run the slow ones
 	@echo "Testing …"

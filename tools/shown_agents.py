@@ -55,7 +55,12 @@ def shown_prompts() -> dict[str, str]:
         oda.PaperAnswerPrompt(question=question, memory=memory),
         oda.RetryPrompt(reason="it names no action. Write a line `Action: ` with GetNeighbor or Answer."),
         graph_counselor.StepPrompt(question=question, definition=definition, steps=steps, tried="", lessons="", step=2),
-        graph_counselor.CheckPrompt(question=question, steps=steps, answer="Frankfurt"),
+        graph_counselor.CheckPrompt(
+            question=question,
+            around="Goethe (Q5879) | place of birth (P19) | Frankfurt (Q1794)",
+            steps=steps,
+            answer="Frankfurt",
+        ),
         graph_counselor.LessonPrompt(
             question=question, definition=definition, steps=steps, outcome="The answer is wrong.", most_steps=10
         ),

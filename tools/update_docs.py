@@ -3,10 +3,14 @@
 `--check` writes nothing: it prints what is stale and fails.
 """
 
+import ast
+import asyncio
 import contextlib
 import difflib
+import inspect
 import io
 import json
+import os
 import re
 import shlex
 import sys
@@ -14,11 +18,12 @@ import tempfile
 import tomllib
 from collections.abc import Generator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Final
+from types import FunctionType
+from typing import Final, Literal
 
-from notebooks import performed
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 from shown_agents import shown_prompts, trace_line
 
 from kg_server.cli import main as kg_sextant
@@ -38,6 +43,10 @@ _TRACE: Final = re.compile(r"(^<!-- trace (\S+) (\d+) -->\n```text\n).*?(?=^```$
 _SCORED: Final = re.compile(r"(?:^.* \| -?\d\.\d\d \| hop \d\n)+", re.MULTILINE)
 _SCORE: Final = re.compile(r"\| -?\d\.\d\d \|")
 _SETTINGS: Final = re.compile(r"(?<=^<!-- settings -->\n).*?(?=^<!-- end -->$)", re.MULTILINE | re.DOTALL)
+
+
+# Servers inherit the standard error that their client finds when it is imported: it has to be a real one.
+import_module("kg_agents")
 
 
 class _Project(BaseModel):
@@ -153,6 +162,67 @@ def rewritten(text: str, shell: Shell) -> str:
 def _steady(text: str) -> str:
     """Return a page with its scored lines sorted and without scores, whose last digit depends on the processor."""
     return _SCORED.sub(lambda found: "".join(sorted(_SCORE.sub("|", found[0]).splitlines(keepends=True))), text)
+
+
+class _Stream(BaseModel):
+    """What a cell printed."""
+
+    output_type: Literal["stream"] = "stream"
+    name: Literal["stdout"] = "stdout"
+    text: list[str]
+
+
+class _Cell(BaseModel):
+    """A cell of a notebook; one of prose has neither a count nor outputs."""
+
+    model_config = ConfigDict(extra="allow")
+
+    cell_type: Literal["markdown", "code"]
+    source: list[str]
+    execution_count: int | None = None
+    outputs: list[_Stream] = []
+
+
+class _Notebook(BaseModel):
+    """The cells of a notebook, and what else it says."""
+
+    model_config = ConfigDict(extra="allow")
+
+    cells: list[_Cell]
+
+
+def performed(text: str) -> str:
+    """Return a notebook with what its cells print now, run one after the other as a notebook runs them."""
+    notebook = _Notebook.model_validate_json(text)
+    names: dict[str, object] = {"__name__": "__main__"}
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    with _home_of_its_own(), asyncio.Runner() as loop:
+        for count, cell in enumerate(cells, start=1):
+            printed = io.StringIO()
+            code = compile("".join(cell.source), f"cell {count}", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+            with contextlib.redirect_stdout(printed):
+                ended: object = FunctionType(code, names)()
+                if inspect.iscoroutine(ended):
+                    loop.run(ended)
+            lines = printed.getvalue().splitlines(keepends=True)
+            cell.execution_count, cell.outputs = (
+                count,
+                [_Stream(output_type="stream", name="stdout", text=lines)] if lines else [],
+            )
+    return json.dumps(notebook.model_dump(exclude_unset=True), indent=1, ensure_ascii=False) + "\n"
+
+
+@contextlib.contextmanager
+def _home_of_its_own() -> Generator[None]:
+    """Keep what servers that a notebook starts write out of the way; no environment is active for them."""
+    before = {name: os.environ.get(name) for name in ("HOME", "PATH")}
+    with tempfile.TemporaryDirectory() as home:
+        os.environ.update(HOME=home, PATH=os.defpath)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
 def main(*, check: bool) -> int:

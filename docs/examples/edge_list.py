@@ -107,8 +107,7 @@ class EdgeListAdapter:
         )
 
     async def profile(self) -> kg.GraphProfile:
-        names = await self.labels([*self._nodes, *self._relations])
-        return profile_of(self._statements, self.vocabulary, entities=self._entities, label=names.get)
+        return profile_of(self._statements, self.vocabulary)
 
     async def aclose(self) -> None:
         pass
