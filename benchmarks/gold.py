@@ -15,7 +15,7 @@ import pyoxigraph as ox
 from benchmarks.figures import Figure, Line, Section, Target
 from benchmarks.graphs import BENCHMARK_GRAPH, Bench
 from benchmarks.world.questions import QUESTIONS
-from kg_agents.matching import is_name
+from kg_agents.evidence.matching import is_name
 from kg_eval.metrics.scores import MAIN_METRIC, score
 from kg_eval.player import GOLD, REPHRASED
 from kg_eval.questions import read_questions

@@ -23,10 +23,10 @@ from kg_adapters.models import Direction
 from kg_adapters.prefixes import Position
 from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Iri, Node
-from kg_agents.answers import AgentAnswer
-from kg_agents.knowledge import KnowledgeGraph, connect
-from kg_agents.oda import ODA, OdaSettings, OdaWithoutModel
-from kg_agents.scripted_llm import ScriptedLlm
+from kg_agents.evidence.answers import AgentAnswer
+from kg_agents.llm import ScriptedLlm
+from kg_agents.papers.oda import ODA, OdaSettings, OdaWithoutModel
+from kg_agents.tools.knowledge import KnowledgeGraph, connect
 from kg_server.app import build_server
 from kg_server.observation.answer import observation
 from kg_server.observation.reach import Reach

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Mapping
 
-from kg_agents.tool_calls import Toolbox, ToolCall, ToolError, ToolOffer
+from kg_agents.tools.client import Toolbox, ToolCall, ToolError, ToolOffer
 
 
 class Broken:

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from kg_agents.graph_counselor import CounselorAnswer, CounselorSettings, GraphCounselor
-from kg_agents.knowledge import KnowledgeGraph
-from kg_agents.scripted_llm import Scripted, ScriptedLlm
-from kg_agents.tool_calls import ToolCall, ToolError, ToolOffer
+from kg_agents.llm import Scripted, ScriptedLlm
+from kg_agents.papers.graph_counselor import CounselorAnswer, CounselorSettings, GraphCounselor
+from kg_agents.tools.client import ToolCall, ToolError, ToolOffer
+from kg_agents.tools.knowledge import KnowledgeGraph
 
 QUESTION = "What is the capital of Japan?"
 DEFINITION = "Graph 'played': relation | capital (P36)"

@@ -8,11 +8,10 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.building.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store
-from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.llm import PromptTooLong
-from kg_agents.sessions import connect_tools
-from kg_agents.texts import tokens_in
-from kg_agents.tool_calls import OnCall, Toolbox, ignore_call
+from kg_agents.llm.texts import tokens_in
+from kg_agents.tools.client import OnCall, Toolbox, connect_tools, ignore_call
+from kg_agents.tools.knowledge import KnowledgeGraph
 from kg_server.app import build_server
 from kg_server.settings import Settings
 from story_graphs import write_story

@@ -11,7 +11,7 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
 from kg_agents import OdaSettings, ScriptedLlm
 from kg_agents.running import Question, run_question
-from kg_agents.sessions import connect_tools
+from kg_agents.tools.client import connect_tools
 from kg_agents.trace import Trace
 from kg_server.app import build_server
 from kg_server.settings import Settings

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kg_agents.answers import AgentAnswer, ClosedBook, without
-from kg_agents.graph_values import Triple, plain_value
-from kg_agents.knowledge import KnowledgeGraph
-from kg_agents.matching import states_value
-from kg_agents.tool_calls import ToolError, ToolRefusal
+from kg_agents.evidence.answers import AgentAnswer, ClosedBook, without
+from kg_agents.evidence.matching import states_value
+from kg_agents.evidence.values import Triple, plain_value
+from kg_agents.tools.client import ToolError, ToolRefusal
+from kg_agents.tools.knowledge import KnowledgeGraph
 
 AT_ONCE: Final = 15
 """How many triples one call compares."""

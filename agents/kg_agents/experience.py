@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kg_agents.answers import AgentAnswer
 from kg_agents.checking import UNCHECKED
-from kg_agents.graph_values import Labels, Triple, plain_value
+from kg_agents.evidence.answers import AgentAnswer
+from kg_agents.evidence.values import Labels, Triple, plain_value
 from kg_agents.llm import Completion, Llm, LlmRequest
-from kg_agents.tool_calls import Toolbox, ToolCall, ToolError, ToolOffer, Tools
+from kg_agents.tools.client import Toolbox, ToolCall, ToolError, ToolOffer, Tools
 from kg_prompts import render
 from kg_prompts.tools import SolvedBefore
 

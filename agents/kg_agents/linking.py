@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Self
 
-from kg_agents.dialogue import Dialogue, FailedReply, RunEnded, Task, Unreadable, fitting
-from kg_agents.evidence import Resolve
-from kg_agents.graph_values import Candidate, Named, plain_value
-from kg_agents.knowledge import KnowledgeGraph
-from kg_agents.tool_calls import ToolError, ToolRefusal
+from kg_agents.evidence.ledger import Resolve
+from kg_agents.evidence.values import Candidate, Named, plain_value
+from kg_agents.llm.dialogue import Dialogue, FailedReply, RunEnded, Task, Unreadable, fitting
+from kg_agents.tools.client import ToolError, ToolRefusal
+from kg_agents.tools.knowledge import KnowledgeGraph
 from kg_boundary.shown import in_quotes
 from kg_prompts import render
 from kg_prompts.oda import LinkingPrompt, MentionsPrompt

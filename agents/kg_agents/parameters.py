@@ -8,9 +8,9 @@ from typing import Annotated, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
-from kg_agents.answers import ClosedBook
-from kg_agents.dialogue import Limits
+from kg_agents.evidence.answers import ClosedBook
 from kg_agents.llm import AgentError
+from kg_agents.llm.dialogue import Limits
 from kg_boundary.validation import in_plain_words
 
 Manner: TypeAlias = Literal["paper", "sextant"]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from kg_agents.llm import AgentError, Completion, LlmError, LlmRequest, PromptTooLong, ToolsUnsupported, Usage
-from kg_agents.tool_calls import ToolCall, ToolError, ToolOffer
+from kg_agents.tools.client import ToolCall, ToolError, ToolOffer
 from kg_agents.trace import AnswerLine, LlmLine, OfferLine, RunLine, ToolLine, read_trace
 
 INTERRUPTED: Final = "interrupted"

@@ -6,9 +6,9 @@ from typing import Annotated, Final, TypeAlias
 
 from pydantic import BeforeValidator, TypeAdapter
 
-from kg_agents.dialogue import Unreadable
-from kg_agents.evidence import Cited
-from kg_agents.matching import numbers_in
+from kg_agents.evidence.ledger import Cited
+from kg_agents.evidence.matching import numbers_in
+from kg_agents.llm.dialogue import Unreadable
 
 MAX_ANSWERS: Final = 500
 """How many answers are read."""

@@ -9,21 +9,22 @@ from typing import Literal, Protocol, TypeAlias
 
 from pydantic import TypeAdapter, ValidationError
 
-from kg_agents.answers import AgentAnswer, ClosedBook, Step, outcome_of
 from kg_agents.checking import checked, unchecked
-from kg_agents.dialogue import Dialogue, RunEnded
+from kg_agents.evidence.answers import AgentAnswer, ClosedBook, Step, outcome_of
+from kg_agents.evidence.values import Labels
 from kg_agents.experience import ExperiencedLlm, OwnQuestion, solved_before
-from kg_agents.graph_counselor import CounselorSettings, GraphCounselor
-from kg_agents.graph_values import Labels
-from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.linking import Linking, link_by_model, link_by_names, link_given
 from kg_agents.llm import Completion, Llm, LlmRequest, Usage
-from kg_agents.oda import ODA, OdaSettings, OdaWithoutModel
-from kg_agents.oda.without_model import NoModel
+from kg_agents.llm.dialogue import Dialogue, RunEnded
+from kg_agents.llm.texts import whole_characters
+from kg_agents.papers.graph_counselor import CounselorSettings, GraphCounselor
+from kg_agents.papers.oda import ODA, OdaSettings, OdaWithoutModel
+from kg_agents.papers.oda.agent import NoModel
+from kg_agents.parameters import ToolsSettings
 from kg_agents.replay import Replay
-from kg_agents.texts import whole_characters
-from kg_agents.tool_calls import ComparingTools, Similarity, Toolbox, ToolCall, ToolOffer
-from kg_agents.tools import ToolsAgent, ToolsSettings
+from kg_agents.tools.agent import ToolsAgent
+from kg_agents.tools.client import ComparingTools, Similarity, Toolbox, ToolCall, ToolOffer
+from kg_agents.tools.knowledge import KnowledgeGraph
 from kg_agents.trace import AnswerLine, InvalidTrace, RecordedAgent, RunLine, Trace, TracedLlm, TracedTools
 
 

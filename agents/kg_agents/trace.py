@@ -12,7 +12,7 @@ from typing import IO, Annotated, Final, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from kg_agents.answers import AgentAnswer, Answer, Status
+from kg_agents.evidence.answers import AgentAnswer, Answer, Status
 from kg_agents.llm import (
     AgentError,
     Completion,
@@ -26,8 +26,8 @@ from kg_agents.llm import (
     Role,
     ToolsUnsupported,
 )
-from kg_agents.texts import whole_characters
-from kg_agents.tool_calls import Toolbox, ToolCall, ToolError, ToolOffer
+from kg_agents.llm.texts import whole_characters
+from kg_agents.tools.client import Toolbox, ToolCall, ToolError, ToolOffer
 from kg_boundary.private_files import open_private, private_folder
 from kg_boundary.regular_files import open_regular
 from kg_boundary.shown import json_text

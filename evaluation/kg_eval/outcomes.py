@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kg_agents.answers import Answer, Status
+from kg_agents.evidence.answers import Answer, Status
 from kg_agents.llm import Usage
 from kg_eval.questions import Record
 

@@ -8,9 +8,9 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from kg_agents.evidence.matching import date_of, fold, is_name, number_of, truth_of
 from kg_agents.llm import Completion, FunctionCall, LlmRequest, Usage, estimated_tokens
-from kg_agents.matching import date_of, fold, is_name, number_of, truth_of
-from kg_agents.texts import tokens_in
+from kg_agents.llm.texts import tokens_in
 from kg_eval.questions import Record
 
 GOLD: Final = "gold"

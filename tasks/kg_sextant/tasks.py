@@ -12,8 +12,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from pydantic import TypeAdapter
 
 from kg_agents.llm import LlmError
-from kg_agents.sessions import connect_tools
-from kg_agents.tool_calls import ExactTools
+from kg_agents.tools.client import ExactTools, connect_tools
 from kg_eval.methods.catalog import method_of, scores_as_in_paper
 from kg_eval.methods.method import Means
 from kg_eval.metrics.scores import MAIN_METRIC, METRICS, score

@@ -11,12 +11,11 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.building.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store
-from kg_agents.graph_values import plain_value
+from kg_agents.evidence.values import plain_value
+from kg_agents.llm import Scripted, ScriptedLlm
+from kg_agents.parameters import ToolsSettings
 from kg_agents.running import AgentName, Question, run_question
-from kg_agents.scripted_llm import Scripted, ScriptedLlm
-from kg_agents.sessions import connect_tools
-from kg_agents.tool_calls import Toolbox
-from kg_agents.tools import ToolsSettings
+from kg_agents.tools.client import Toolbox, connect_tools
 from kg_agents.trace import Trace
 from kg_server.app import build_server
 from kg_server.settings import Settings

@@ -7,15 +7,15 @@ from typing import Final
 
 import pytest
 
-from kg_agents.answers import BY_MODEL, AgentAnswer, Answer, ClosedBook, outcome_of
 from kg_agents.checking import UNCHECKED, checked
-from kg_agents.dialogue import Unreadable
-from kg_agents.evidence import Cited, Ledger
-from kg_agents.graph_values import Candidate, Labels, Named, Triple
-from kg_agents.knowledge import KnowledgeGraph
+from kg_agents.evidence.answers import BY_MODEL, AgentAnswer, Answer, ClosedBook, outcome_of
+from kg_agents.evidence.ledger import Cited, Ledger
+from kg_agents.evidence.values import Candidate, Labels, Named, Triple
 from kg_agents.llm import Usage
+from kg_agents.llm.dialogue import Unreadable
 from kg_agents.replies import Conclusion, read_conclusion
-from kg_agents.tool_calls import Toolbox, ToolCall, ToolError, ToolOffer
+from kg_agents.tools.client import Toolbox, ToolCall, ToolError, ToolOffer
+from kg_agents.tools.knowledge import KnowledgeGraph
 from oda_runs import story, story_tools
 from story_graphs import PREFIXES, TOKYO
 

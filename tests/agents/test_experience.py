@@ -11,14 +11,12 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.building.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store
-from kg_agents.answers import AgentAnswer, Answer
 from kg_agents.checking import UNCHECKED
+from kg_agents.evidence.answers import AgentAnswer, Answer
 from kg_agents.experience import RECALL, ExperiencedLlm, OwnQuestion, learned_from, solved_before
-from kg_agents.llm import LlmRequest, Message, Role
+from kg_agents.llm import LlmRequest, Message, Role, ScriptedLlm
 from kg_agents.running import Question, replay_question, run_question
-from kg_agents.scripted_llm import ScriptedLlm
-from kg_agents.sessions import connect_tools
-from kg_agents.tool_calls import Toolbox
+from kg_agents.tools.client import Toolbox, connect_tools
 from kg_agents.trace import ToolLine, Trace, read_trace
 from kg_server.app import build_server, experience_of
 from kg_server.commands.questions import learn

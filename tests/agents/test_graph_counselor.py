@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 
 from counselors import CAPITAL, DEFINITION, JAPAN, PAPER, QUESTION, TOKYO, PlayedGraph, counselled, gives, step
-from kg_agents.answers import Answer
-from kg_agents.answers import Step as ShownStep
-from kg_agents.dialogue import Limits
-from kg_agents.evidence import Cited
-from kg_agents.graph_counselor import (
+from kg_agents.evidence.answers import Answer
+from kg_agents.evidence.answers import Step as ShownStep
+from kg_agents.evidence.ledger import Cited
+from kg_agents.evidence.values import Labels
+from kg_agents.llm import Completion, LlmRequest, ScriptedLlm, Usage
+from kg_agents.llm.dialogue import Limits
+from kg_agents.papers.graph_counselor import (
     Attempt,
     CounselorAnswer,
     CounselorSettings,
@@ -18,11 +20,8 @@ from kg_agents.graph_counselor import (
     Judgement,
     Step,
 )
-from kg_agents.graph_values import Labels
-from kg_agents.knowledge import KnowledgeGraph
-from kg_agents.llm import Completion, LlmRequest, Usage
 from kg_agents.replay import Replay
-from kg_agents.scripted_llm import ScriptedLlm
+from kg_agents.tools.knowledge import KnowledgeGraph
 from kg_agents.trace import RunLine, Trace, TracedLlm, TracedTools
 
 FOUND = (*step(JAPAN), *step(CAPITAL), *step("Finish[Tokyo]"))

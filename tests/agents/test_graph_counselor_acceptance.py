@@ -6,10 +6,10 @@ from pathlib import Path
 
 from mcp import StdioServerParameters
 
-from kg_agents.graph_counselor import CounselorAnswer, CounselorSettings, GraphCounselor
-from kg_agents.knowledge import connect
-from kg_agents.openai_llm import OpenAiLlm
-from kg_agents.tool_calls import ToolCall
+from kg_agents.llm.openai_llm import OpenAiLlm
+from kg_agents.papers.graph_counselor import CounselorAnswer, CounselorSettings, GraphCounselor
+from kg_agents.tools.client import ToolCall
+from kg_agents.tools.knowledge import connect
 from scripted_model import Asked, serving_model
 
 SHELL = "Nokia CC-3068 Shell for Lumia 520 - Retail Packaging - White"

@@ -9,13 +9,12 @@ import anyio
 import pytest
 
 from counselors import CAPITAL, JAPAN, QUESTION, PlayedGraph, Told, counselled, gives, step
-from kg_agents.dialogue import Limits
-from kg_agents.graph_counselor import CounselorSettings, GraphCounselor
-from kg_agents.knowledge import KnowledgeGraph
-from kg_agents.llm import Completion, LlmRequest, LlmUnavailable, Message, PromptTooLong, Usage
-from kg_agents.scripted_llm import Scripted, ScriptedLlm
-from kg_agents.texts import tokens_in
-from kg_agents.tool_calls import ToolCall
+from kg_agents.llm import Completion, LlmRequest, LlmUnavailable, Message, PromptTooLong, Scripted, ScriptedLlm, Usage
+from kg_agents.llm.dialogue import Limits
+from kg_agents.llm.texts import tokens_in
+from kg_agents.papers.graph_counselor import CounselorSettings, GraphCounselor
+from kg_agents.tools.client import ToolCall
+from kg_agents.tools.knowledge import KnowledgeGraph
 from prompt_marks import outside_data
 
 GUESSED = step("Finish[Kyoto]")

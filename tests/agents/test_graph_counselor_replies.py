@@ -2,9 +2,9 @@
 
 import pytest
 
-from kg_agents.dialogue import Unreadable
-from kg_agents.evidence import Cited
-from kg_agents.graph_counselor.replies import (
+from kg_agents.evidence.ledger import Cited
+from kg_agents.llm.dialogue import Unreadable
+from kg_agents.papers.graph_counselor.replies import (
     MAX_ANSWER,
     MAX_EXPRESSION,
     MAX_SECTION,

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from counselors import CAPITAL, DEFINITION, JAPAN, Told, counselled
-from kg_agents.graph_counselor import CounselorSettings, GraphCounselor
-from kg_agents.scripted_llm import Scripted, ScriptedLlm
+from kg_agents.llm import Scripted, ScriptedLlm
+from kg_agents.papers.graph_counselor import CounselorSettings, GraphCounselor
 from oda_runs import story
 from story_graphs import GOETHE
 

@@ -12,9 +12,8 @@ import pytest
 
 from cli_runs import COMMAND
 from fault_endpoint import serving, stalling
-from kg_agents.knowledge import connect
-from kg_agents.sessions import connect_tools
-from kg_agents.tool_calls import ToolError
+from kg_agents.tools.client import ToolError, connect_tools
+from kg_agents.tools.knowledge import connect
 from oda_runs import story, story_tools
 from server_processes import address_of, started
 from story_graphs import PREFIXES, TOKYO

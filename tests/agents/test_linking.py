@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from kg_agents.dialogue import Dialogue, Limits, RunEnded
 from kg_agents.linking import link_by_model, link_by_names, link_given
-from kg_agents.llm import LlmError
-from kg_agents.scripted_llm import Scripted, ScriptedLlm
+from kg_agents.llm import LlmError, Scripted, ScriptedLlm
+from kg_agents.llm.dialogue import Dialogue, Limits, RunEnded
 from oda_runs import story
 from story_graphs import PREFIXES
 

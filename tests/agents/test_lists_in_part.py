@@ -11,12 +11,10 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.building.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store
-from kg_agents.answers import AgentAnswer
-from kg_agents.llm import Completion
+from kg_agents.evidence.answers import AgentAnswer
+from kg_agents.llm import Completion, Scripted, ScriptedLlm
 from kg_agents.running import AgentName, Question, run_question
-from kg_agents.scripted_llm import Scripted, ScriptedLlm
-from kg_agents.sessions import connect_tools
-from kg_agents.tool_calls import Toolbox
+from kg_agents.tools.client import Toolbox, connect_tools
 from kg_agents.trace import Trace
 from kg_server.app import build_server
 from kg_server.settings import Settings

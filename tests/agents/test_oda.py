@@ -8,19 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from kg_agents.answers import AgentAnswer, Answer
-from kg_agents.dialogue import Limits
-from kg_agents.knowledge import KnowledgeGraph
-from kg_agents.llm import Completion, LlmError, LlmRequest, PromptTooLong, Usage
-from kg_agents.oda import (
+from kg_agents.evidence.answers import AgentAnswer, Answer
+from kg_agents.llm import Completion, LlmError, LlmRequest, PromptTooLong, Scripted, ScriptedLlm, Usage
+from kg_agents.llm.dialogue import Limits
+from kg_agents.llm.texts import tokens_in
+from kg_agents.papers.oda import (
     ODA,
     OdaSettings,
     OdaWithoutModel,
 )
-from kg_agents.oda.run import far_ends
-from kg_agents.scripted_llm import Scripted, ScriptedLlm
-from kg_agents.texts import tokens_in
-from kg_agents.tool_calls import ComparingTools, ToolCall, Tools
+from kg_agents.papers.oda.run import far_ends
+from kg_agents.tools.client import ComparingTools, ToolCall, Tools
+from kg_agents.tools.knowledge import KnowledgeGraph
 from oda_runs import ENOUGH, NEIGHBORS, PATH, selecting, story, story_tools, taking
 from prompt_marks import outside_data
 from story_graphs import GOETHE, NOVELS, PREFIXES, TOKYO

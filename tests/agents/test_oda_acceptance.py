@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from mcp import StdioServerParameters
 
-from kg_agents.knowledge import connect
-from kg_agents.oda import ODA, OdaSettings
-from kg_agents.openai_llm import OpenAiLlm
-from kg_agents.tool_calls import ToolCall
+from kg_agents.llm.openai_llm import OpenAiLlm
+from kg_agents.papers.oda import ODA, OdaSettings
+from kg_agents.tools.client import ToolCall
+from kg_agents.tools.knowledge import connect
 from scripted_model import serving_model
 from story_graphs import GOETHE, NOVELS, PREFECTURE, write_story
 

@@ -1,8 +1,8 @@
 import pytest
 
-from kg_agents.dialogue import Unreadable
-from kg_agents.graph_values import Labels, Triple
-from kg_agents.oda.replies import (
+from kg_agents.evidence.values import Labels, Triple
+from kg_agents.llm.dialogue import Unreadable
+from kg_agents.papers.oda.replies import (
     Action,
     Selection,
     read_action,

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from kg_agents.answers import AgentAnswer
-from kg_agents.knowledge import KnowledgeGraph
-from kg_agents.oda import ODA, OdaSettings
-from kg_agents.scripted_llm import Scripted, ScriptedLlm
-from kg_agents.tool_calls import ToolCall
+from kg_agents.evidence.answers import AgentAnswer
+from kg_agents.llm import Scripted, ScriptedLlm
+from kg_agents.papers.oda import ODA, OdaSettings
+from kg_agents.tools.client import ToolCall
+from kg_agents.tools.knowledge import KnowledgeGraph
 from oda_runs import story, story_tools, taking
 from prompt_marks import outside_data
 from story_graphs import GOETHE, NOVELS, TOKYO

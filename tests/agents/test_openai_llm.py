@@ -19,7 +19,7 @@ from kg_agents.llm import (
     ToolsUnsupported,
     Usage,
 )
-from kg_agents.openai_llm import OpenAiLlm, Prices
+from kg_agents.llm.openai_llm import OpenAiLlm, Prices
 from scripted_model import Asked as ServiceAsked
 from scripted_model import Failure, Scripted, calling, completion, serving_model
 

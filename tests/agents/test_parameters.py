@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from kg_agents.dialogue import Limits
-from kg_agents.graph_counselor import CounselorSettings
-from kg_agents.oda import OdaSettings
+from kg_agents.llm.dialogue import Limits
+from kg_agents.papers.graph_counselor import CounselorSettings
+from kg_agents.papers.oda import OdaSettings
 from kg_agents.parameters import InvalidParameter, read_parameters
 
 

@@ -9,16 +9,15 @@ from pathlib import Path
 import anyio
 import pytest
 
-from kg_agents.answers import AgentAnswer
-from kg_agents.dialogue import Limits
-from kg_agents.graph_counselor import CounselorSettings
-from kg_agents.llm import AgentError, Completion, Llm, LlmError, LlmRequest, Usage
-from kg_agents.oda import OdaSettings
+from kg_agents.evidence.answers import AgentAnswer
+from kg_agents.llm import AgentError, Completion, Llm, LlmError, LlmRequest, Scripted, ScriptedLlm, Usage
+from kg_agents.llm.dialogue import Limits
+from kg_agents.llm.texts import tokens_in
+from kg_agents.papers.graph_counselor import CounselorSettings
+from kg_agents.papers.oda import OdaSettings
 from kg_agents.replay import ReplayDiverged
 from kg_agents.running import AgentName, Question, Watcher, replay_question, run_question
-from kg_agents.scripted_llm import Scripted, ScriptedLlm
-from kg_agents.texts import tokens_in
-from kg_agents.tool_calls import Toolbox, ToolCall, ToolError, ToolOffer
+from kg_agents.tools.client import Toolbox, ToolCall, ToolError, ToolOffer
 from kg_agents.trace import InvalidTrace, LlmLine, ToolLine, Trace, read_trace
 from oda_runs import ENOUGH, NEIGHBORS, PATH, selecting, story_tools, taking
 from story_graphs import NOVELS, TOKYO

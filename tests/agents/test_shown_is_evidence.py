@@ -18,13 +18,12 @@ from benchmarks.world.graph import World
 
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
-from kg_agents.graph_counselor import CounselorSettings
 from kg_agents.llm import Completion, FunctionCall, LlmRequest, Usage
-from kg_agents.oda import OdaSettings
+from kg_agents.papers.graph_counselor import CounselorSettings
+from kg_agents.papers.oda import OdaSettings
+from kg_agents.parameters import ToolsSettings
 from kg_agents.running import Question, run_question
-from kg_agents.sessions import connect_tools
-from kg_agents.tool_calls import Toolbox
-from kg_agents.tools import ToolsSettings
+from kg_agents.tools.client import Toolbox, connect_tools
 from kg_agents.trace import Trace
 from kg_server.app import build_server
 from kg_server.settings import Settings

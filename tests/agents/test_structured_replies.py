@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from counselors import CAPITAL, JAPAN, counselled
-from kg_agents.graph_counselor import CounselorSettings
-from kg_agents.oda import ODA, OdaSettings
-from kg_agents.scripted_llm import ScriptedLlm
+from kg_agents.llm import ScriptedLlm
+from kg_agents.papers.graph_counselor import CounselorSettings
+from kg_agents.papers.oda import ODA, OdaSettings
 from oda_runs import NEIGHBORS, story
 from story_graphs import TOKYO
 

@@ -8,14 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counselors import PlayedGraph, gives
-from kg_agents.answers import BY_JUDGE, BY_MODEL, Answer
-from kg_agents.evidence import MAX_FACTS, Cited, Ledger
-from kg_agents.graph_counselor.agent import perform
-from kg_agents.graph_counselor.replies import Query
-from kg_agents.graph_counselor.run import LAST_OBSERVATION, OLDER_OBSERVATION, Step, shortened, shortenings, written
-from kg_agents.graph_values import Computed, Labels, Named, Shown
-from kg_agents.knowledge import KnowledgeGraph
-from kg_agents.readings import is_computed
+from kg_agents.evidence.answers import BY_JUDGE, BY_MODEL, Answer
+from kg_agents.evidence.ledger import MAX_FACTS, Cited, Ledger
+from kg_agents.evidence.values import Computed, Labels, Named, Shown
+from kg_agents.papers.graph_counselor.agent import perform
+from kg_agents.papers.graph_counselor.replies import Query
+from kg_agents.papers.graph_counselor.run import (
+    LAST_OBSERVATION,
+    OLDER_OBSERVATION,
+    Step,
+    shortened,
+    shortenings,
+    written,
+)
+from kg_agents.tools.knowledge import KnowledgeGraph
+from kg_agents.tools.readings import is_computed
 
 LABELS = Labels({"Q1": "Goethe", "Q2": "Lili Schönemann", "Q3": "Offenbach am Main", "Q4": "Faust", "Q5": "Hesse"})
 PARTNER, BORN = ("Q1", "P451", "Q2"), ("Q2", "P19", "Q3")

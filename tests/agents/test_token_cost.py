@@ -11,13 +11,13 @@ import pytest
 
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
-from kg_agents.answers import AgentAnswer
-from kg_agents.graph_counselor import CounselorSettings, GraphCounselor
-from kg_agents.knowledge import KnowledgeGraph, connect
-from kg_agents.oda import ODA, OdaSettings
+from kg_agents.evidence.answers import AgentAnswer
+from kg_agents.llm import Scripted, ScriptedLlm
+from kg_agents.llm.texts import tokens_in
+from kg_agents.papers.graph_counselor import CounselorSettings, GraphCounselor
+from kg_agents.papers.oda import ODA, OdaSettings
 from kg_agents.parameters import Manner
-from kg_agents.scripted_llm import Scripted, ScriptedLlm
-from kg_agents.texts import tokens_in
+from kg_agents.tools.knowledge import KnowledgeGraph, connect
 from kg_server.app import build_server
 from kg_server.settings import Settings
 from oda_runs import ENOUGH, NEIGHBORS, selecting

@@ -11,8 +11,7 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.building.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store
-from kg_agents.answers import AgentAnswer, Answer
-from kg_agents.dialogue import Limits
+from kg_agents.evidence.answers import AgentAnswer, Answer
 from kg_agents.llm import (
     Completion,
     Function,
@@ -20,15 +19,16 @@ from kg_agents.llm import (
     LlmError,
     Message,
     PromptTooLong,
+    Scripted,
+    ScriptedLlm,
     ToolsUnsupported,
     Usage,
     estimated_tokens,
 )
+from kg_agents.llm.dialogue import Limits
+from kg_agents.parameters import ToolsSettings
 from kg_agents.running import Question, Watcher, replay_question, run_question
-from kg_agents.scripted_llm import Scripted, ScriptedLlm
-from kg_agents.sessions import connect_tools
-from kg_agents.tool_calls import Toolbox, ToolCall, ToolError, ToolOffer
-from kg_agents.tools import ToolsSettings
+from kg_agents.tools.client import Toolbox, ToolCall, ToolError, ToolOffer, connect_tools
 from kg_agents.tools.functions import FinalAnswer, instructed, offered, read_final
 from kg_agents.trace import ToolLine, Trace, read_trace
 from kg_server.app import build_server

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kg_agents.answers import AgentAnswer
-from kg_agents.knowledge import KnowledgeGraph
+from kg_agents.evidence.answers import AgentAnswer
 from kg_agents.llm import (
     Completion,
     Function,
@@ -19,13 +18,15 @@ from kg_agents.llm import (
     LlmRequest,
     Message,
     PromptTooLong,
+    Scripted,
+    ScriptedLlm,
     ToolsUnsupported,
     Usage,
 )
-from kg_agents.oda import ODA, OdaSettings
+from kg_agents.papers.oda import ODA, OdaSettings
 from kg_agents.replay import Replay, ReplayDiverged
-from kg_agents.scripted_llm import Scripted, ScriptedLlm
-from kg_agents.tool_calls import ToolCall, ToolError, ToolOffer
+from kg_agents.tools.client import ToolCall, ToolError, ToolOffer
+from kg_agents.tools.knowledge import KnowledgeGraph
 from kg_agents.trace import (
     AnswerLine,
     InvalidTrace,

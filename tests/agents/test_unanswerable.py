@@ -10,10 +10,10 @@ from benchmarks.world.questions import ABSENT, NO_SUCH_ENTITY, read_questions
 from counselors import JAPAN, counselled, step
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
-from kg_agents.answers import Answer
-from kg_agents.knowledge import connect
+from kg_agents.evidence.answers import Answer
 from kg_agents.linking import link_by_names
-from kg_agents.oda import OdaWithoutModel
+from kg_agents.papers.oda import OdaWithoutModel
+from kg_agents.tools.knowledge import connect
 from kg_server.app import build_server
 from kg_server.settings import Settings
 

@@ -22,8 +22,8 @@ from kg_agents import (
     ScriptedLlm,
     connect,
 )
-from kg_agents.answers import AgentAnswer
-from kg_agents.graph_values import Triple
+from kg_agents.evidence.answers import AgentAnswer
+from kg_agents.evidence.values import Triple
 from kg_server.app import build_server
 from kg_server.commands.graphs import opened
 from kg_server.settings import ENVIRONMENT_PREFIX

@@ -16,10 +16,10 @@ from benchmarks.world.questions import QUESTIONS
 from cli_runs import CommandLine
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
-from kg_agents.answers import BY_MODEL
-from kg_agents.evidence import Cited, Ledger
-from kg_agents.graph_values import Candidate, Labels, Named, Shown, Triple
-from kg_agents.sessions import connect_tools
+from kg_agents.evidence.answers import BY_MODEL
+from kg_agents.evidence.ledger import Cited, Ledger
+from kg_agents.evidence.values import Candidate, Labels, Named, Shown, Triple
+from kg_agents.tools.client import connect_tools
 from kg_eval.metrics.scores import score
 from kg_eval.player import GoldSpeaker
 from kg_eval.questions import BenchmarkName, read_questions

@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kg_agents.answers import Answer, Source
-from kg_agents.llm import Usage
-from kg_agents.scripted_llm import ScriptedLlm
+from kg_agents.evidence.answers import Answer, Source
+from kg_agents.llm import ScriptedLlm, Usage
 from kg_eval.metrics import tog_em
 from kg_eval.metrics.matching import is_right, rouge_l, said, set_f1
 from kg_eval.metrics.scores import MEASURES, METRICS, MetricName, published_tog_em, score

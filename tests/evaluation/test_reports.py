@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kg_agents.answers import Answer
-from kg_agents.llm import Completion, Usage
-from kg_agents.scripted_llm import ScriptedLlm
+from kg_agents.evidence.answers import Answer
+from kg_agents.llm import Completion, ScriptedLlm, Usage
 from kg_eval.metrics.summary import Verdicts
 from kg_eval.outcomes import Outcome
 from kg_eval.questions import Gold, Record

@@ -9,9 +9,9 @@ from typing import get_args
 import pytest
 
 from benchmark_players import QUESTION, ROWS, PlayingLlm, in_order, reply_of, write_rows
-from kg_agents.answers import Answer
+from kg_agents.evidence.answers import Answer
 from kg_agents.llm import Completion, LlmError, LlmRequest
-from kg_agents.tool_calls import ExactTools, Toolbox, ToolCall
+from kg_agents.tools.client import ExactTools, Toolbox, ToolCall
 from kg_eval.metrics.scores import MAIN_METRIC, score
 from kg_eval.questions import BenchmarkName, Record
 from kg_eval.reports.tables import as_text, done, tables_of

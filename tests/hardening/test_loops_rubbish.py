@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from broken_servers import Broken
-from kg_agents.dialogue import Limits
-from kg_agents.graph_counselor import CounselorSettings
-from kg_agents.llm import Completion, LlmError, PromptTooLong, Usage
-from kg_agents.oda import OdaSettings
+from kg_agents.llm import Completion, LlmError, PromptTooLong, Scripted, ScriptedLlm, Usage
+from kg_agents.llm.dialogue import Limits
+from kg_agents.papers.graph_counselor import CounselorSettings
+from kg_agents.papers.oda import OdaSettings
 from kg_agents.running import AgentName, Question, replay_question, run_question
-from kg_agents.scripted_llm import Scripted, ScriptedLlm
 from kg_agents.trace import Trace
 from oda_runs import story_tools
 from story_graphs import TOKYO

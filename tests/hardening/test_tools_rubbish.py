@@ -5,11 +5,19 @@ from dataclasses import replace
 from pathlib import Path
 
 from broken_servers import Broken
-from kg_agents.dialogue import Limits
-from kg_agents.llm import Completion, FunctionCall, LlmError, PromptTooLong, ToolsUnsupported, Usage
+from kg_agents.llm import (
+    Completion,
+    FunctionCall,
+    LlmError,
+    PromptTooLong,
+    Scripted,
+    ScriptedLlm,
+    ToolsUnsupported,
+    Usage,
+)
+from kg_agents.llm.dialogue import Limits
+from kg_agents.parameters import ToolsSettings
 from kg_agents.running import Question, replay_question, run_question
-from kg_agents.scripted_llm import Scripted, ScriptedLlm
-from kg_agents.tools import ToolsSettings
 from kg_agents.trace import Trace
 from oda_runs import story_tools
 from story_graphs import TOKYO

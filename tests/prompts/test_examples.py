@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from counselors import DEFINITION, PlayedGraph
-from kg_agents.graph_counselor import CounselorSettings, GraphCounselor
-from kg_agents.graph_counselor.calls import FINISH, FOUR, calls_in
-from kg_agents.graph_counselor.replies import Finish, Query, read_action
-from kg_agents.knowledge import KnowledgeGraph
-from kg_agents.oda.replies import Offer, Turn, read_turn
-from kg_agents.scripted_llm import ScriptedLlm
+from kg_agents.llm import ScriptedLlm
+from kg_agents.papers.graph_counselor import CounselorSettings, GraphCounselor
+from kg_agents.papers.graph_counselor.calls import FINISH, FOUR, calls_in
+from kg_agents.papers.graph_counselor.replies import Finish, Query, read_action
+from kg_agents.papers.oda.replies import Offer, Turn, read_turn
+from kg_agents.tools.knowledge import KnowledgeGraph
 from kg_prompts import examples_for
 from kg_prompts.examples import GRBENCH
 from kg_server.compose.parser import parse

@@ -11,17 +11,17 @@ from typing import Final
 
 import anyio
 
-from kg_agents.answers import CUT, AgentAnswer, Step, outcome_of, part_answered, parts_in, whole
-from kg_agents.dialogue import WITHOUT_FUNCTIONS, Dialogue, NoRoom, RunEnded, Unreadable
-from kg_agents.evidence import Cited, Ledger
-from kg_agents.knowledge import KnowledgeGraph
+from kg_agents.evidence.answers import CUT, AgentAnswer, Step, outcome_of, part_answered, parts_in, whole
+from kg_agents.evidence.ledger import Cited, Ledger
 from kg_agents.linking import resolver
 from kg_agents.llm import AgentError, Completion, Function, FunctionCall, Llm, LlmRequest, Message, estimated_tokens
+from kg_agents.llm.dialogue import WITHOUT_FUNCTIONS, Dialogue, NoRoom, RunEnded, Unreadable
+from kg_agents.llm.texts import clipped, json_object, whole_characters, without_thinking
 from kg_agents.parameters import ToolsSettings
-from kg_agents.readings import asked, shown_by
-from kg_agents.texts import clipped, json_object, whole_characters, without_thinking
-from kg_agents.tool_calls import Toolbox, ToolCall, ToolError
+from kg_agents.tools.client import Toolbox, ToolCall, ToolError
 from kg_agents.tools.functions import ANSWER, FinalAnswer, instructed, offered, read_final, read_written
+from kg_agents.tools.knowledge import KnowledgeGraph
+from kg_agents.tools.readings import asked, shown_by
 from kg_prompts import render
 from kg_prompts.tools import ToolsQuestion, ToolsTask
 

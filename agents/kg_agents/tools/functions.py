@@ -7,11 +7,11 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-from kg_agents.dialogue import Unreadable
+from kg_agents.evidence.matching import numbers_in
 from kg_agents.llm import Function
-from kg_agents.matching import numbers_in
+from kg_agents.llm.dialogue import Unreadable
+from kg_agents.llm.texts import ShortSchemas, json_object, schema_of
 from kg_agents.replies import read_conclusion
-from kg_agents.texts import ShortSchemas, json_object, schema_of
 
 ALL: Final = "all"
 """What stands for all tools of a server."""

@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 from functools import partial
 
-from kg_agents.answers import AgentAnswer
 from kg_agents.checking import checked
+from kg_agents.evidence.answers import AgentAnswer
 from kg_agents.experience import learned_from
-from kg_agents.graph_counselor import CounselorSettings, GraphCounselor
-from kg_agents.oda import ODA, OdaSettings
-from kg_agents.tools import ToolsAgent, ToolsSettings
+from kg_agents.papers.graph_counselor import CounselorSettings, GraphCounselor
+from kg_agents.papers.oda import ODA, OdaSettings
+from kg_agents.parameters import ToolsSettings
+from kg_agents.tools.agent import ToolsAgent
 from kg_eval.methods.method import Asked, Means, MethodAnswer
 
 

@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from kg_agents.dialogue import Dialogue
-from kg_agents.evidence import Ledger
-from kg_agents.graph_values import Labels, Triple, plain_value
-from kg_agents.knowledge import KnowledgeGraph
-from kg_agents.matching import fold
-from kg_agents.texts import clipped, tokens_in
-from kg_agents.tool_calls import ToolRefusal
+from kg_agents.evidence.ledger import Ledger
+from kg_agents.evidence.matching import fold
+from kg_agents.evidence.values import Labels, Triple, plain_value
+from kg_agents.llm.dialogue import Dialogue
+from kg_agents.llm.texts import clipped, tokens_in
+from kg_agents.tools.client import ToolRefusal
+from kg_agents.tools.knowledge import KnowledgeGraph
 from kg_eval.methods.method import Asked, Means, MethodAnswer, answer_of, reply_to, task
 from kg_eval.metrics.matching import said
 from kg_prompts import render

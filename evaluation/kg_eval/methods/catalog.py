@@ -7,10 +7,9 @@ from typing import Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from kg_agents.graph_counselor import CounselorSettings
-from kg_agents.oda import OdaSettings
-from kg_agents.parameters import InvalidParameter, read_parameters
-from kg_agents.tools import ToolsSettings
+from kg_agents.papers.graph_counselor import CounselorSettings
+from kg_agents.papers.oda import OdaSettings
+from kg_agents.parameters import InvalidParameter, ToolsSettings, read_parameters
 from kg_boundary.validation import in_plain_words
 from kg_eval.methods.agents import CounselorMethod, OdaMethod, ToolsMethod
 from kg_eval.methods.baselines import (

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from kg_agents.answers import Answer, Status
-from kg_agents.dialogue import Dialogue, Limits, Task, fitting
-from kg_agents.evidence import Ledger
+from kg_agents.evidence.answers import Answer, Status
+from kg_agents.evidence.ledger import Ledger
+from kg_agents.evidence.values import Labels, Shown, Triple
 from kg_agents.experience import Learned
-from kg_agents.graph_values import Labels, Shown, Triple
-from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.llm import Llm
-from kg_agents.tool_calls import Toolbox
+from kg_agents.llm.dialogue import Dialogue, Limits, Task, fitting
+from kg_agents.tools.client import Toolbox
+from kg_agents.tools.knowledge import KnowledgeGraph
 from kg_eval.metrics.matching import said
 from kg_prompts import Prompt, render
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from kg_agents.dialogue import Dialogue, FailedReply, Unreadable
-from kg_agents.graph_values import Labels, Triple, plain_value
-from kg_agents.knowledge import KnowledgeGraph
+from kg_agents.evidence.values import Labels, Triple, plain_value
+from kg_agents.llm.dialogue import Dialogue, FailedReply, Unreadable
+from kg_agents.tools.knowledge import KnowledgeGraph
 from kg_eval.methods.baselines import ChainOfThought, DirectSettings
 from kg_eval.methods.method import Asked, Means, MethodAnswer, answer_of, reply_to, task
 from kg_prompts.evaluation import ContextPrompt, EnoughPrompt, EntitiesPrompt, RelationsPrompt

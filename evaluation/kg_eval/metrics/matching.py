@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from kg_agents.matching import fold, parts_of, same_date, same_number, truth_of
+from kg_agents.evidence.matching import fold, parts_of, same_date, same_number, truth_of
 from kg_eval.questions import Gold
 
 Named: TypeAlias = Mapping[str, Collection[str]]

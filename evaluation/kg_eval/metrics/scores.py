@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
-from kg_agents.matching import fold
+from kg_agents.evidence.matching import fold
 from kg_eval.metrics import tog_em
 from kg_eval.metrics.matching import SET_RIGHT, first_is_right, is_right, one_by_one, rouge_l, said, set_f1
 from kg_eval.outcomes import Outcome

@@ -7,9 +7,9 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kg_agents.dialogue import Dialogue, Limits, Task, fitting
 from kg_agents.llm import Llm
-from kg_agents.texts import without_thinking
+from kg_agents.llm.dialogue import Dialogue, Limits, Task, fitting
+from kg_agents.llm.texts import without_thinking
 from kg_eval.metrics.scores import MEASURES, METRICS, published_tog_em, score, texts_of
 from kg_eval.outcomes import Outcome
 from kg_prompts import render

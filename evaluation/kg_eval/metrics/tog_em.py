@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final, Literal, TypeAlias
 
-from kg_agents.matching import fold, same_date, same_number, truth_of
+from kg_agents.evidence.matching import fold, same_date, same_number, truth_of
 from kg_eval.questions import Gold
 
 Verdict: TypeAlias = Literal["right", "wrong", "neither"]

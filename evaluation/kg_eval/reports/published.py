@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from kg_agents.dialogue import Limits
+from kg_agents.llm.dialogue import Limits
 from kg_eval.methods.catalog import WITHOUT_GRAPH, method_of
 from kg_eval.runs.plan import RunPlan
 

@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from kg_agents.dialogue import FailedReply, RunEnded
 from kg_agents.experience import ExperiencedLlm, Learned, OwnQuestion, solved_before
-from kg_agents.knowledge import KnowledgeGraph
 from kg_agents.linking import link_by_model
-from kg_agents.tool_calls import ToolError
+from kg_agents.llm.dialogue import FailedReply, RunEnded
+from kg_agents.tools.client import ToolError
+from kg_agents.tools.knowledge import KnowledgeGraph
 from kg_eval.methods.catalog import FIND_ENTITIES, LEARN, NEED_ENTITIES, WITHOUT_GRAPH
 from kg_eval.methods.method import Asked, Means, Method, MethodAnswer
 from kg_eval.outcomes import Outcome

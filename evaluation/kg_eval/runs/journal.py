@@ -14,7 +14,7 @@ from typing import IO, Annotated, Final, Literal, Self, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from kg_agents.llm import AgentError, Completion, Llm, LlmRequest, Role, Usage
-from kg_agents.tool_calls import Toolbox, ToolCall, ToolError, ToolOffer
+from kg_agents.tools.client import Toolbox, ToolCall, ToolError, ToolOffer
 from kg_agents.trace import RecordedMessage, recorded
 from kg_boundary.private_files import open_private
 from kg_boundary.regular_files import read_regular

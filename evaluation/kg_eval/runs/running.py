@@ -12,7 +12,7 @@ from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from kg_agents.llm import AgentError, Llm
-from kg_agents.tool_calls import InexactScore, Toolbox
+from kg_agents.tools.client import InexactScore, Toolbox
 from kg_boundary.private_files import private_folder, write_private
 from kg_boundary.regular_files import read_regular
 from kg_boundary.shown import json_text

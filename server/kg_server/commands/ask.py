@@ -37,9 +37,9 @@ from kg_server.settings import Settings
 
 if TYPE_CHECKING:
     from kg_adapters.protocol import KGAdapter
-    from kg_agents.answers import AgentAnswer
+    from kg_agents.evidence.answers import AgentAnswer
     from kg_agents.running import Question, Watcher
-    from kg_agents.tool_calls import Toolbox
+    from kg_agents.tools.client import Toolbox
 
 TRACES: Final = "traces"
 SET_MODEL: Final = (
@@ -164,7 +164,7 @@ async def _ask(
     from kg_agents.experience import learned_from
     from kg_agents.llm import AgentError
     from kg_agents.running import run_question
-    from kg_agents.tool_calls import ExactTools
+    from kg_agents.tools.client import ExactTools
     from kg_agents.trace import Trace
 
     in_paper = asked.agent == "oda" and asked.oda.paper_score and settings.llm is not None
@@ -222,7 +222,7 @@ async def _tools(
     settings: Settings, server: str | None, redactor: Redactor
 ) -> "AsyncGenerator[tuple[Toolbox, KGAdapter | None]]":
     """Open a session to a server of somebody else, or to one of our own in this process, with its graph."""
-    from kg_agents.sessions import connect_tools
+    from kg_agents.tools.client import connect_tools
 
     if server is not None:
         async with connect_tools(server, redactor=redactor) as tools:

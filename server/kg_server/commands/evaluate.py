@@ -115,8 +115,8 @@ def page_of_run(
 
 
 async def _judge(folder: Path, settings: Settings, redactor: Redactor) -> None:
-    from kg_agents.dialogue import RunEnded
     from kg_agents.llm import AgentError
+    from kg_agents.llm.dialogue import RunEnded
     from kg_eval.runs.journal import judge_run
     from kg_eval.runs.running import read_outcomes
 
@@ -290,8 +290,7 @@ def run_suite(
 
 async def _run(settings: Settings, plan: "RunPlan", out: Path, at_once: int, redactor: Redactor) -> int:
     from kg_agents.llm import AgentError
-    from kg_agents.sessions import connect_tools
-    from kg_agents.tool_calls import ComparingTools, ExactTools
+    from kg_agents.tools.client import ComparingTools, ExactTools, connect_tools
     from kg_eval.methods.catalog import WITHOUT_GRAPH, method_of, scores_as_in_paper
     from kg_eval.runs.running import Models, run
     from kg_server.app import build_server

@@ -6,14 +6,14 @@ from kg_boundary.secrets import Redactor
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
-    from kg_agents.openai_llm import OpenAiLlm
+    from kg_agents.llm.openai_llm import OpenAiLlm
 
 
 def model_of(settings: Settings, name: str | None, redactor: Redactor) -> "OpenAiLlm | None":
     """Return the model of a name where the settings say that it is; None without a name."""
     if name is None:
         return None
-    from kg_agents.openai_llm import OpenAiLlm, Prices
+    from kg_agents.llm.openai_llm import OpenAiLlm, Prices
 
     return OpenAiLlm(
         name,

@@ -139,11 +139,10 @@ def question_of(
     Raises:
         InvalidRequest: A parameter is unknown, or has a wrong value.
     """
-    from kg_agents.graph_counselor import CounselorSettings
-    from kg_agents.oda import OdaSettings
-    from kg_agents.parameters import InvalidParameter, read_parameters
+    from kg_agents.papers.graph_counselor import CounselorSettings
+    from kg_agents.papers.oda import OdaSettings
+    from kg_agents.parameters import InvalidParameter, ToolsSettings, read_parameters
     from kg_agents.running import Question
-    from kg_agents.tools import ToolsSettings
 
     asked = Question(text, entities, agent, learn=settings.learn)
     written = (*settings.agent_parameters, *flags)
@@ -172,7 +171,7 @@ def see_that_it_reflects(settings: Settings, asked: "Question", option: str | No
 
 def as_published(settings: Settings, parameters: object) -> Settings:
     """Return the settings of the server for an agent: in the manner of Graph Counselor's paper, Retrieve's too."""
-    from kg_agents.graph_counselor import CounselorSettings
+    from kg_agents.papers.graph_counselor import CounselorSettings
 
     if isinstance(parameters, CounselorSettings) and parameters.as_in_paper:
         return settings.model_copy(update={"compose_retrieve": "nearest"})
@@ -181,8 +180,7 @@ def as_published(settings: Settings, parameters: object) -> Settings:
 
 def usual_method(settings: Settings, flags: tuple[str, ...]) -> Literal["tools", "oda"]:
     """Return the method where none is chosen: calls by the model, unless it makes none or ODA's parameters are set."""
-    from kg_agents.parameters import InvalidParameter, read_parameters
-    from kg_agents.tools import ToolsSettings
+    from kg_agents.parameters import InvalidParameter, ToolsSettings, read_parameters
 
     if settings.llm is None or settings.llm_tools is False:
         return "oda"

@@ -12,8 +12,8 @@ from kg_boundary.shown import json_text, visible_line
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from kg_agents.answers import AgentAnswer, Step
-    from kg_agents.graph_values import Triple
+    from kg_agents.evidence.answers import AgentAnswer, Step
+    from kg_agents.evidence.values import Triple
     from kg_agents.linking import Linking
     from kg_agents.llm import Usage
 

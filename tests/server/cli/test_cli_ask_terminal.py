@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from kg_agents.answers import AgentAnswer, Answer, Step
-from kg_agents.graph_values import Candidate, Labels
+from kg_agents.evidence.answers import AgentAnswer, Answer, Step
+from kg_agents.evidence.values import Candidate, Labels
 from kg_agents.linking import Linked, Linking
 from kg_agents.llm import Usage
 from kg_boundary.shown import visible_line

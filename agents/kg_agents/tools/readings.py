@@ -6,9 +6,9 @@ from typing import Final, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from kg_agents.graph_values import Candidate, Computed, Group, Labels, Remembered, Shown, Triple, quoted
-from kg_agents.texts import clipped
-from kg_agents.tool_calls import ToolCall, UnreadableAnswer
+from kg_agents.evidence.values import Candidate, Computed, Group, Labels, Remembered, Shown, Triple, quoted
+from kg_agents.llm.texts import clipped
+from kg_agents.tools.client import ToolCall, UnreadableAnswer
 
 COUNTED, GROUP = 4, 6
 """How many columns a group has that is only counted, and how many before the far ends."""

@@ -21,7 +21,7 @@ from kg_agents.llm import (
     Usage,
     estimated_tokens,
 )
-from kg_agents.texts import clipped, schema_of, tokens_in, whole_characters, without_thinking
+from kg_agents.llm.texts import clipped, schema_of, tokens_in, whole_characters, without_thinking
 from kg_prompts import render
 from kg_prompts.oda import RetryPrompt
 from kg_prompts.system import SystemPrompt

@@ -8,10 +8,11 @@ from typing import Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from kg_agents.dialogue import Unreadable
-from kg_agents.evidence import Cited
-from kg_agents.graph_values import Labels, Triple
-from kg_agents.matching import numbers_in
+from kg_agents.evidence.ledger import Cited
+from kg_agents.evidence.matching import numbers_in
+from kg_agents.evidence.values import Labels, Triple
+from kg_agents.llm.dialogue import Unreadable
+from kg_agents.llm.texts import json_object
 from kg_agents.replies import (
     BULLET,
     MAX_ANSWER,
@@ -24,7 +25,6 @@ from kg_agents.replies import (
     listed,
     read_conclusion,
 )
-from kg_agents.texts import json_object
 
 ActionName: TypeAlias = Literal["GetNeighbor", "GetPath", "Search", "Look", "Answer"]
 

@@ -7,14 +7,24 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
-from kg_agents.dialogue import FailedReply, NoRoom, RunEnded, Unreadable
-from kg_agents.graph_values import Found, Labels, Observed, Triple
-from kg_agents.oda.prompting import Act, Choose, Means, Observe, OnStep, Reflect, Reflected
-from kg_agents.oda.replies import Action, Selection, read_action, read_facts, read_selection
-from kg_agents.oda.run import NOTHING_OBSERVED, Run, far_ends
+from kg_agents.evidence.values import Found, Labels, Observed, Triple
+from kg_agents.llm.dialogue import FailedReply, NoRoom, RunEnded, Unreadable
+from kg_agents.llm.texts import tokens_in
+from kg_agents.papers.oda.replies import Action, Selection, read_action, read_facts, read_selection
+from kg_agents.papers.oda.run import (
+    NOTHING_OBSERVED,
+    Act,
+    Choose,
+    Means,
+    Observe,
+    OnStep,
+    Reflect,
+    Reflected,
+    Run,
+    far_ends,
+)
 from kg_agents.parameters import OdaAblation
-from kg_agents.texts import tokens_in
-from kg_agents.tool_calls import ToolError
+from kg_agents.tools.client import ToolError
 
 
 @dataclass(frozen=True, slots=True)

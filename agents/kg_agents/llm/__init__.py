@@ -1,19 +1,11 @@
-"""What an agent asks of a language model, and what can go wrong.
-
-AgentError
-├── LlmError             the model gave no reply
-│   ├── PromptTooLong    it would not take so long a prompt
-│   ├── ToolsUnsupported it cannot call functions
-│   └── LlmUnavailable   it cannot be reached, refuses the key, or fails again and again
-└── ToolError            a call of a tool came to nothing (see `kg_agents.tool_calls`)
-"""
+"""Models that agents ask: the protocol, what goes over it, its errors, and a model that replies by script."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
-from kg_agents.texts import tokens_in
+from kg_agents.llm.texts import tokens_in
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
@@ -182,3 +174,44 @@ def estimated_tokens(request: LlmRequest) -> int:
     schemas = (json.dumps(each.parameters, separators=(",", ":")) for each in request.tools)
     told = (each.name + each.description for each in request.tools)
     return tokens_in("".join((*(each.content for each in request.messages), *calls, *schemas, *told)))
+
+
+Scripted: TypeAlias = str | Completion | LlmError | Callable[[str], str | Completion]
+"""A reply, an error to raise, or what makes a reply from the last message."""
+
+
+class ScriptedLlm:
+    """Replies in order, and keeps what it was asked.
+
+    Args:
+        replies: The replies to all calls but those whose purpose has replies of its own.
+        by_purpose: Replies of their own, by purpose.
+    """
+
+    name = "scripted"
+
+    def __init__(
+        self, replies: Iterable[Scripted] = (), by_purpose: Mapping[str, Iterable[Scripted]] | None = None
+    ) -> None:
+        self._left = list(replies)
+        self._by_purpose = {purpose: list(each) for purpose, each in (by_purpose or {}).items()}
+        self.asked: list[LlmRequest] = []
+
+    async def complete(self, request: LlmRequest) -> Completion:
+        """See `Llm`.
+
+        Raises:
+            LlmError: It is the next entry of the script, or the script is over.
+        """
+        self.asked.append(request)
+        left = self._by_purpose.get(request.purpose, self._left)
+        if not left:
+            raise LlmError(f"The script holds no more replies for {request.purpose!r}.")
+        reply = left.pop(0)
+        if isinstance(reply, LlmError):
+            raise reply
+        text = reply(request.prompt) if callable(reply) else reply
+        if isinstance(text, Completion):
+            return text
+        asked = sum(len(each.content) for each in request.messages)
+        return Completion(text, Usage(asked // 4, len(text) // 4, calls=1))

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
-from kg_agents.graph_values import Labels, Shown, Triple, plain_value
+from kg_agents.evidence.matching import is_name, words_of
+from kg_agents.evidence.values import Labels, Shown, Triple, plain_value
 from kg_agents.llm import Usage
-from kg_agents.matching import is_name, words_of
 from kg_boundary.shown import in_quotes
 
 Source: TypeAlias = Literal["graph", "computed", "model"]

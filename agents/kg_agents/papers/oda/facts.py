@@ -5,11 +5,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from kg_agents.answers import PartSeen
-from kg_agents.evidence import Ledger, key_of, plain_number
-from kg_agents.graph_values import Labels, Triple, plain_value
-from kg_agents.oda.replies import Offer
-from kg_agents.oda.run import Run
+from kg_agents.evidence.answers import PartSeen
+from kg_agents.evidence.ledger import Ledger, key_of, plain_number
+from kg_agents.evidence.values import Labels, Triple, plain_value
 
 _MOST_HELD: Final = 4
 """How many facts describe a node without a name at most."""
@@ -195,83 +193,3 @@ def _ranges(numbers: Sequence[int]) -> str:
         else:
             runs.append([number])
     return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
-
-
-@dataclass
-class Exploration:
-    """The frontier and the facts of one run.
-
-    Args:
-        run: The run.
-        most: How many candidates a prompt shows.
-        open: The entities of the question and of the memory that can still tell something, by id.
-        observed: Those that were observed.
-        exhausted: Those that can tell nothing more.
-        fresh: The lines that the next prompt shows.
-    """
-
-    run: Run
-    most: int
-    open: dict[str, None]
-    observed: set[str] = field(default_factory=set[str])
-    exhausted: set[str] = field(default_factory=set[str])
-    fresh: list[str] = field(default_factory=list[str])
-    lines: FactLines = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Write lines with the numbers of the run."""
-        self.lines = FactLines(self.run.ledger)
-
-    @property
-    def candidates(self) -> tuple[str, ...]:
-        """The entities that a prompt offers, those of the question first, then the latest."""
-        asked = [each for each in self.run.asked if each in self.open]
-        others = [each for each in reversed(self.open) if each not in asked]
-        return (*asked, *others)[: self.most]
-
-    @property
-    def offer(self) -> Offer:
-        """What a turn may name."""
-        known: dict[str, dict[str, None]] = {}
-        labels = self.run.labels.nodes
-        shown = (end for head, _, tail in self.run.ledger.facts for end in (head, tail) if not end.startswith('"'))
-        for end in dict.fromkeys((*self.open, *shown)):
-            known.setdefault(end.casefold(), {})[end] = None
-            known.setdefault(labels.get(end, end).casefold(), {})[end] = None
-        names = {name: tuple(ids) for name, ids in known.items()}
-        return Offer(self.run.ledger.last, self.candidates, names, tuple(self.run.history))
-
-    @property
-    def candidate_lines(self) -> list[str]:
-        """The candidates as a prompt shows them."""
-        names = self.lines.names
-        lines = [f"c{number} {names.of(each)}" for number, each in enumerate(self.candidates, start=1)]
-        left = len(self.open) - len(lines)
-        return [*lines, f"and {left} more, by name"] if left else lines
-
-    @property
-    def memory_lines(self) -> list[str]:
-        """The facts that were kept as a prompt shows them."""
-        return self.lines.lines(self.lines.grouped(self.run.facts))
-
-    def keep(self, numbers: Iterable[int]) -> tuple[Triple, ...]:
-        """Put facts into the memory; their ends can be looked at. Return those that it did not hold."""
-        run = self.run
-        chosen = dict.fromkeys(fact for each in run.ledger.cited(numbers) for fact in each.facts)
-        fresh = tuple(fact for fact in chosen if fact not in run.facts)
-        run.facts = (*run.facts, *fresh)
-        for head, _, tail in fresh:
-            for end in (head, tail):
-                # A node without a name was shown with all that it holds.
-                if not end.startswith('"') and end not in self.exhausted and end not in self.lines.held:
-                    self.open.setdefault(end)
-        return fresh
-
-    def show(self, bundles: Iterable[Bundle]) -> None:
-        """Have the next prompt show facts that the memory does not hold."""
-        self.fresh += self.lines.lines(self.lines.described(bundles), self.run.facts)
-
-    def leave(self, entity: str) -> None:
-        """Leave an entity that can tell nothing more."""
-        self.exhausted.add(entity)
-        self.open.pop(entity, None)

@@ -5,15 +5,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from kg_agents.dialogue import FailedReply
-from kg_agents.graph_values import Found, Labels, Observed, Shown, Triple, plain_value, quoted
+from kg_agents.evidence.values import Found, Labels, Observed, Shown, Triple, plain_value, quoted
 from kg_agents.linking import resolver
-from kg_agents.oda.ledger import Bundle, Exploration, Names, bundled
-from kg_agents.oda.prompting import Means, Observe, OnStep
-from kg_agents.oda.replies import Action, Turn, TurnForm, read_turn
-from kg_agents.oda.run import Run
-from kg_agents.texts import without_hints
-from kg_agents.tool_calls import ToolError, ToolRefusal
+from kg_agents.llm.dialogue import FailedReply
+from kg_agents.llm.texts import without_hints
+from kg_agents.papers.oda.facts import Bundle, Names, bundled
+from kg_agents.papers.oda.replies import Action, Turn, TurnForm, read_turn
+from kg_agents.papers.oda.run import Exploration, Means, Observe, OnStep, Run
+from kg_agents.tools.client import ToolError, ToolRefusal
 
 MAX_OUTCOME: Final = 240
 """How much of what an action did not find is told."""

@@ -23,7 +23,7 @@ from kg_agents.llm import (
     Usage,
     estimated_tokens,
 )
-from kg_agents.texts import tokens_in, whole_characters, without_thinking
+from kg_agents.llm.texts import tokens_in, whole_characters, without_thinking
 from kg_boundary.addresses import base_url_problem, masked
 from kg_boundary.bodies import ASKED_FOR, AnswerBounds
 from kg_boundary.secrets import Redactor

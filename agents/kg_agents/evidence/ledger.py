@@ -12,9 +12,19 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final, TypeAlias
 
-from kg_agents.answers import BY_JUDGE, BY_MODEL, Answer
-from kg_agents.graph_values import Computed, Labels, Named, Shown, Triple, plain_value
-from kg_agents.matching import date_of, dates_of, fold, is_name, parts_of, quantity_of, states_value, truth_of, words_of
+from kg_agents.evidence.answers import BY_JUDGE, BY_MODEL, Answer
+from kg_agents.evidence.matching import (
+    date_of,
+    dates_of,
+    fold,
+    is_name,
+    parts_of,
+    quantity_of,
+    states_value,
+    truth_of,
+    words_of,
+)
+from kg_agents.evidence.values import Computed, Labels, Named, Shown, Triple, plain_value
 
 MAX_FACTS: Final = 100
 """The most facts given for one answer."""

@@ -1,20 +1,20 @@
-"""The prompts of ODA, and what its parts share to ask a model."""
+"""One run of ODA: its state, the prompts that are written from it, and the parts that a round is put together from."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
-from kg_agents.answers import Step
-from kg_agents.dialogue import Unreadable, Writer, fitting, task_of
-from kg_agents.graph_values import Found, Observed, Triple
-from kg_agents.knowledge import KnowledgeGraph
+from kg_agents.evidence.answers import Answer, PartSeen, Step
+from kg_agents.evidence.ledger import Ledger
+from kg_agents.evidence.values import Found, Labels, Observed, Remembered, Triple
 from kg_agents.llm import Llm
-from kg_agents.oda.ledger import Exploration
-from kg_agents.oda.replies import Action
-from kg_agents.oda.run import Run
+from kg_agents.llm.dialogue import Dialogue, Unreadable, Writer, fitting, task_of
+from kg_agents.papers.oda.facts import Bundle, FactLines
+from kg_agents.papers.oda.replies import Action, Offer
 from kg_agents.parameters import OdaSettings
+from kg_agents.tools.knowledge import KnowledgeGraph
 from kg_prompts import examples_for, render
 from kg_prompts.oda import (
     ActionPrompt,
@@ -24,6 +24,193 @@ from kg_prompts.oda import (
     ReflectionPrompt,
     TurnPrompt,
 )
+
+MAX_REASON: Final = 300
+"""How much of the reason why an action failed the model is told."""
+
+NOTHING_OBSERVED = Observed((), Labels(), "")
+
+
+@dataclass
+class Run:
+    """One question on its way to an answer.
+
+    Args:
+        question: The question.
+        entities: The task-relevant entities of this round, by id.
+        talk: The dialogue with the model.
+        asked: The entities of the first round.
+        ledger: What the model was shown of the graph.
+        history: The actions that were taken, and of those that failed the reason.
+        concluded: Whether the model has answered, with the answers or without any.
+        missing: What the graph does not hold, as the model says; None where it does not say that.
+        own: What the model says by itself, beside its answers.
+        beliefs: Sentences that the model believes, in place of facts (section 4.2).
+        passed_over: How many of the triples that were found last the model was not shown.
+        parts: The lists of which a part was seen, and no more.
+    """
+
+    question: str
+    entities: tuple[str, ...]
+    talk: Dialogue
+    asked: tuple[str, ...] = ()
+    ledger: Ledger = field(default_factory=Ledger)
+    memory: str | None = None
+    memory_text: str = ""
+    facts: tuple[Triple, ...] = ()
+    history: dict[str, str] = field(default_factory=dict[str, str])
+    steps: list[Step] = field(default_factory=list[Step])
+    answers: tuple[Answer, ...] = ()
+    concluded: bool = False
+    missing: str | None = None
+    own: tuple[str, ...] = ()
+    beliefs: tuple[str, ...] = ()
+    failures: int = 0
+    passed_over: int = 0
+    parts: tuple[PartSeen, ...] = ()
+
+    def learn(self, labels: Labels) -> None:
+        """Add labels of ids."""
+        self.ledger.learn(labels)
+
+    @property
+    def labels(self) -> Labels:
+        """What ids are called."""
+        return self.ledger.labels
+
+    @property
+    def offered(self) -> dict[str, str | None]:
+        """The entities that an action may be about, with their labels."""
+        return {each: self.labels.nodes.get(each) for each in self.entities}
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """The entities of the question whose neighbours were not looked at yet."""
+        return tuple(each for each in self.asked if str(Action("GetNeighbor", (each,))) not in self.history)
+
+    @property
+    def memory_shown(self) -> str:
+        """The memory as prompts show it."""
+        return "\n".join((*self.memory_text.splitlines(), *self.beliefs))
+
+    def keep(self, held: Remembered) -> None:
+        """Take over what the memory holds now."""
+        self.learn(held.labels)
+        self.memory = held.memory
+        self.facts = tuple(fact for _, fact in held.facts)
+        self.memory_text = held.text.partition("\n")[2]
+
+    def conclude(self, answers: tuple[Answer, ...], missing: str | None, own: tuple[str, ...]) -> None:
+        """Take over what the model concludes."""
+        self.concluded, self.answers, self.missing, self.own = True, answers, missing, own
+
+    def note(self, action: Action, found: str, kept: Sequence[Triple] = ()) -> None:
+        """Take note of a step that was taken."""
+        self.history[str(action)] = ""
+        self.failures = 0
+        self._add(action.thought, str(action), found, tuple(self.labels.triple(each) for each in kept))
+
+    def fail(self, reason: str, action: Action | None = None) -> None:
+        """Take note of a step that failed, and of the action that the graph refused, if it was that."""
+        self.failures += 1
+        if action is not None:
+            self.history[str(action)] = f" (failed: {' '.join(reason.split())[:MAX_REASON]})"
+        self._add(action.thought if action else "", str(action or ""), f"failed: {reason}", ())
+
+    def _add(self, thought: str, action: str, found: str, kept: tuple[str, ...]) -> None:
+        self.steps.append(Step(len(self.steps) + 1, thought, action, found, kept))
+
+
+@dataclass
+class Exploration:
+    """The frontier and the facts of one run.
+
+    Args:
+        run: The run.
+        most: How many candidates a prompt shows.
+        open: The entities of the question and of the memory that can still tell something, by id.
+        observed: Those that were observed.
+        exhausted: Those that can tell nothing more.
+        fresh: The lines that the next prompt shows.
+    """
+
+    run: Run
+    most: int
+    open: dict[str, None]
+    observed: set[str] = field(default_factory=set[str])
+    exhausted: set[str] = field(default_factory=set[str])
+    fresh: list[str] = field(default_factory=list[str])
+    lines: FactLines = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Write lines with the numbers of the run."""
+        self.lines = FactLines(self.run.ledger)
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """The entities that a prompt offers, those of the question first, then the latest."""
+        asked = [each for each in self.run.asked if each in self.open]
+        others = [each for each in reversed(self.open) if each not in asked]
+        return (*asked, *others)[: self.most]
+
+    @property
+    def offer(self) -> Offer:
+        """What a turn may name."""
+        known: dict[str, dict[str, None]] = {}
+        labels = self.run.labels.nodes
+        shown = (end for head, _, tail in self.run.ledger.facts for end in (head, tail) if not end.startswith('"'))
+        for end in dict.fromkeys((*self.open, *shown)):
+            known.setdefault(end.casefold(), {})[end] = None
+            known.setdefault(labels.get(end, end).casefold(), {})[end] = None
+        names = {name: tuple(ids) for name, ids in known.items()}
+        return Offer(self.run.ledger.last, self.candidates, names, tuple(self.run.history))
+
+    @property
+    def candidate_lines(self) -> list[str]:
+        """The candidates as a prompt shows them."""
+        names = self.lines.names
+        lines = [f"c{number} {names.of(each)}" for number, each in enumerate(self.candidates, start=1)]
+        left = len(self.open) - len(lines)
+        return [*lines, f"and {left} more, by name"] if left else lines
+
+    @property
+    def memory_lines(self) -> list[str]:
+        """The facts that were kept as a prompt shows them."""
+        return self.lines.lines(self.lines.grouped(self.run.facts))
+
+    def keep(self, numbers: Iterable[int]) -> tuple[Triple, ...]:
+        """Put facts into the memory; their ends can be looked at. Return those that it did not hold."""
+        run = self.run
+        chosen = dict.fromkeys(fact for each in run.ledger.cited(numbers) for fact in each.facts)
+        fresh = tuple(fact for fact in chosen if fact not in run.facts)
+        run.facts = (*run.facts, *fresh)
+        for head, _, tail in fresh:
+            for end in (head, tail):
+                # A node without a name was shown with all that it holds.
+                if not end.startswith('"') and end not in self.exhausted and end not in self.lines.held:
+                    self.open.setdefault(end)
+        return fresh
+
+    def show(self, bundles: Iterable[Bundle]) -> None:
+        """Have the next prompt show facts that the memory does not hold."""
+        self.fresh += self.lines.lines(self.lines.described(bundles), self.run.facts)
+
+    def leave(self, entity: str) -> None:
+        """Leave an entity that can tell nothing more."""
+        self.exhausted.add(entity)
+        self.open.pop(entity, None)
+
+
+def far_ends(triples: Sequence[Triple], near: Sequence[str]) -> tuple[str, ...]:
+    """Return the entities that triples lead to: their tails or, of those found from the tail, their heads.
+
+    Args:
+        triples: The triples; where a tail is a literal, they lead nowhere.
+        near: The entities that they were found from.
+    """
+    ends = (head if tail in near else tail for head, _, tail in triples)
+    return tuple(dict.fromkeys(end for end in ends if not end.startswith('"')))
+
 
 _PARTS: Final = (0.5, 0.25, 0.0)
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Self
 
-from kg_agents.dialogue import Writer, fitting
-from kg_agents.graph_counselor.replies import Role
-from kg_agents.graph_counselor.run import Attempt, Run, Step, shortenings, written
+from kg_agents.llm.dialogue import Writer, fitting
+from kg_agents.papers.graph_counselor.replies import Role
+from kg_agents.papers.graph_counselor.run import Attempt, Run, Step, shortenings, written
 from kg_agents.parameters import CounselorSettings
 from kg_prompts import examples_for, render
 from kg_prompts.graph_counselor import (

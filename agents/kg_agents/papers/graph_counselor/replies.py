@@ -9,12 +9,12 @@ from typing import Literal as Choice
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from kg_agents.dialogue import Unreadable
-from kg_agents.evidence import Cited
-from kg_agents.graph_counselor.calls import FINISH, FUNCTIONS, Written, calls_in, canonical, functions_in, nests
-from kg_agents.matching import numbers_in
+from kg_agents.evidence.ledger import Cited
+from kg_agents.evidence.matching import numbers_in
+from kg_agents.llm.dialogue import Unreadable
+from kg_agents.llm.texts import clipped, json_object
+from kg_agents.papers.graph_counselor.calls import FINISH, FUNCTIONS, Written, calls_in, canonical, functions_in, nests
 from kg_agents.replies import Numbers
-from kg_agents.texts import clipped, json_object
 
 Role: TypeAlias = Choice["plan", "thought", "action"]
 

@@ -6,17 +6,17 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 from typing import Literal as Choice
 
-from kg_agents.answers import CUT, AgentAnswer, Answer, outcome_of, part_answered, parts_in, whole
-from kg_agents.answers import Step as ShownStep
-from kg_agents.dialogue import Dialogue
-from kg_agents.evidence import Cited, Ledger
-from kg_agents.graph_counselor.calls import FINISH
-from kg_agents.graph_counselor.replies import NOT_IN_GRAPH, Finish, Judgement, Query
-from kg_agents.graph_values import Labels, Shown, plain_value
-from kg_agents.knowledge import KnowledgeGraph
+from kg_agents.evidence.answers import CUT, AgentAnswer, Answer, outcome_of, part_answered, parts_in, whole
+from kg_agents.evidence.answers import Step as ShownStep
+from kg_agents.evidence.ledger import Cited, Ledger
+from kg_agents.evidence.values import Labels, Shown, plain_value
 from kg_agents.linking import resolver
+from kg_agents.llm.dialogue import Dialogue
+from kg_agents.llm.texts import clipped
+from kg_agents.papers.graph_counselor.calls import FINISH
+from kg_agents.papers.graph_counselor.replies import NOT_IN_GRAPH, Finish, Judgement, Query
 from kg_agents.parameters import CounselorSettings
-from kg_agents.texts import clipped
+from kg_agents.tools.knowledge import KnowledgeGraph
 
 OLDER_OBSERVATION: Final = 300
 """To how many characters an older observation is shortened first."""

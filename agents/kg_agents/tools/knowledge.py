@@ -4,8 +4,21 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, Literal, TypeAlias
 
-from kg_agents.graph_values import Candidate, Found, Labels, Named, Observed, Remembered, Shown, Triple
-from kg_agents.readings import (
+from kg_agents.evidence.values import Candidate, Found, Labels, Named, Observed, Remembered, Shown, Triple
+from kg_agents.tools.client import (
+    COMPARE,
+    ComparingTools,
+    OnCall,
+    Similarity,
+    Target,
+    ToolCall,
+    ToolError,
+    ToolRefusal,
+    Tools,
+    connect_tools,
+    ignore_call,
+)
+from kg_agents.tools.readings import (
     CandidatesAnswer,
     ComparedAnswer,
     ObservedAnswer,
@@ -19,18 +32,6 @@ from kg_agents.readings import (
     remembered_of,
     shown_by,
     triple_of,
-)
-from kg_agents.sessions import Target, connect_tools
-from kg_agents.tool_calls import (
-    COMPARE,
-    ComparingTools,
-    OnCall,
-    Similarity,
-    ToolCall,
-    ToolError,
-    ToolRefusal,
-    Tools,
-    ignore_call,
 )
 
 __all__ = [

@@ -1,0 +1,1 @@
+"""The agents of two papers: ODA and Graph Counselor."""
