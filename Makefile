@@ -15,7 +15,7 @@ help: ## list the commands
 demo: $(STAMPS)/run ## start the server on the bundled graph and walk one question through its tools
 	@$(BIN)/python -m kg_server.demo
 
-demo-eval: $(STAMPS)/run ## ask the agents 20 questions about a fictional world, with gold answers for a model: a table and a picture
+demo-eval: $(STAMPS)/dev ## ask the agents 20 questions about a fictional world, with gold answers for a model: a table and a picture
 	@out=$$(mktemp -d) && $(BIN)/kg-sextant eval suite benchmarks/world/suite.toml --model gold --out $$out && \
 	$(BIN)/kg-sextant eval plot $$out/oda $$out/graph-counselor $$out/tools --out $$out
 

@@ -16,10 +16,10 @@ from benchmarks.figures import Figure, Line, Section, Target
 from benchmarks.graphs import BENCHMARK_GRAPH, Bench
 from benchmarks.world.questions import QUESTIONS
 from kg_agents.evidence.matching import is_name
+from kg_eval.logs import read_run
 from kg_eval.metrics.scores import MAIN_METRIC, score
 from kg_eval.player import GOLD, REPHRASED
 from kg_eval.questions import read_questions
-from kg_eval.runs.running import read_outcomes, read_plan
 
 PUBLISHED: Final = BENCHMARK_GRAPH.parent / "benchmarks"
 _RUNS: Final = {
@@ -121,9 +121,10 @@ def _lines(run: Path, what: str) -> tuple[list[Line], list[str]]:
 
     Those questions count whose entities the graph holds: the others are not asked by ODA, which begins from them.
     """
-    plan = read_plan(run)
-    held = {each.record.id for each in read_outcomes(run.with_name("oda")) if not each.skipped}
-    scores = [(each, score(each, MAIN_METRIC[plan.benchmark])) for each in read_outcomes(run) if each.record.id in held]
+    kept = read_run(run)
+    plan = kept.plan
+    held = {each.record.id for each in read_run(run.with_name("oda")).outcomes if not each.skipped}
+    scores = [(each, score(each, MAIN_METRIC[plan.benchmark])) for each in kept.outcomes if each.record.id in held]
     counted = [(each, value) for each, value in scores if value is not None]
     tokens = median(each.usage.tokens for each, _ in counted)
     goal = _TOKENS.get(run.name) if plan.benchmark == "world" else None

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from kg_agents.llm import Completion, FunctionCall, LlmRequest, Usage
+from kg_eval.plan import MethodName
 from kg_eval.questions import BenchmarkName
-from kg_eval.runs.plan import MethodName
 from oda_runs import ENOUGH, NEIGHBORS, selecting
 
 Reply: TypeAlias = str | FunctionCall

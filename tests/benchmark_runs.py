@@ -7,11 +7,11 @@ from typing import Final, TypeAlias, get_args
 from benchmark_players import ROWS, Reply, reply_of, short_reply_of, write_rows
 from cli_runs import CommandLine
 from kg_agents.llm import FunctionCall
+from kg_eval.logs import read_run
 from kg_eval.methods.catalog import NEED_ENTITIES
 from kg_eval.metrics.scores import MAIN_METRIC, score
+from kg_eval.plan import MethodName
 from kg_eval.questions import BenchmarkName
-from kg_eval.runs.plan import MethodName
-from kg_eval.runs.running import read_outcomes
 from scripted_model import Asked, Failure, calling, serving_model
 from story_graphs import TOKYO, write_story
 
@@ -56,7 +56,7 @@ def scored(cli: CommandLine, folder: Path, store: Path, way: Way, benchmark: Ben
         run = cli.run("eval", "run", *asked, "--model", "m", "--base-url", service.url, "--out", str(out))
     if run.code:
         return run.err
-    (outcome,) = read_outcomes(out)
+    (outcome,) = read_run(out).outcomes
     return outcome.skipped or score(outcome, MAIN_METRIC[benchmark])
 
 

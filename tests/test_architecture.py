@@ -13,7 +13,6 @@ ROOTS: Final = {
     "kg_agents": "agents",
     "kg_prompts": "prompts",
     "kg_eval": "evaluation",
-    "kg_sextant": "tasks",
 }
 FORBIDDEN: Final = {
     "kg_boundary": {"kg_adapters", "kg_server", "kg_agents", "kg_prompts", "kg_eval"},
@@ -21,8 +20,7 @@ FORBIDDEN: Final = {
     "kg_prompts": {"kg_server", "kg_agents", "kg_adapters", "kg_eval"},
     "kg_agents": {"kg_server", "kg_adapters", "kg_eval"},
     "kg_server": {"kg_agents", "kg_eval"},
-    "kg_eval": {"kg_server", "kg_adapters", "kg_sextant"},
-    "kg_sextant": {"kg_server", "kg_adapters"},
+    "kg_eval": {"kg_server", "kg_adapters"},
 }
 WIRING: Final = ("kg_server/cli.py", "kg_server/commands/")
 READS_ENVIRONMENT: Final = {

@@ -6,12 +6,13 @@ What it does not score is lost by the set-up: the loop, the graph, the evidence 
 import json
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from kg_agents.evidence.matching import date_of, fold, is_name, number_of, truth_of
 from kg_agents.llm import Completion, FunctionCall, LlmRequest, Usage, estimated_tokens
 from kg_agents.llm.texts import tokens_in
-from kg_eval.questions import Record
+from kg_eval.questions import BenchmarkName, Record, read_questions
 
 GOLD: Final = "gold"
 REPHRASED: Final = "gold-rephrased"
@@ -177,6 +178,17 @@ class GoldSpeaker:
         said = [each.aliases[0] if each.id and each.aliases else _rephrased(each.text) for each in record.golds]
         joinable = len(said) > 1 and not any("," in text or " and " in text for text in said)
         return [f"{', '.join(said[:-1])} and {said[-1]}"] if joinable else said
+
+
+def player_of(model: str, benchmark: BenchmarkName, data: Path) -> GoldSpeaker | None:
+    """Return the player that a model's name stands for; None where it names a real model.
+
+    Raises:
+        InvalidQuestions: The questions cannot be read.
+    """
+    if model not in {GOLD, REPHRASED}:
+        return None
+    return GoldSpeaker(read_questions(benchmark, data), rephrased=model == REPHRASED)
 
 
 def _named(record: Record) -> list[str]:

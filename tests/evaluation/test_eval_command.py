@@ -1,7 +1,6 @@
 """`eval` from the shell: a benchmark is run, killed, gone on with, scored, shown and drawn."""
 
 import csv
-import json
 import shlex
 import signal
 import subprocess
@@ -14,7 +13,7 @@ import pytest
 from benchmark_players import LOOKING, QUESTION, answering, write_rows
 from cli_runs import COMMAND, CommandLine, Run
 from kg_adapters.embedding import MiniLmEmbedder
-from kg_eval.runs.journal import CallLine, read_lines
+from kg_eval.logs import ToolRecord, read_run
 from scripted_model import Asked, Failure, calling, serving_model
 from story_graphs import TOKYO, write_story
 
@@ -42,11 +41,11 @@ def test_a_benchmark_is_run_scored_shown_and_drawn(cli: CommandLine, tmp_path: P
         for out, method in zip(runs, ("direct", "graph-rag-1"), strict=True):
             model = ("--model", "m", "--base-url", service.url)
             run = cli.run("eval", "run", *common, *model, "--method", method, "--out", out, OPENAI_API_KEY="sk-secret")
-            assert (run.code, "4 of 4 questions done." in run.err) == (0, True)
+            assert (run.code, "Samples:   4/  4" in run.err) == (0, True)
             assert "sk-secret" not in run.out + run.err
     assert len(service.asked) == 8
-    kept = "".join(path.read_text(encoding="utf-8") for path in tmp_path.glob("*/questions/*.jsonl"))
-    assert "sk-secret" not in kept
+    kept = [read_run(Path(each)) for each in runs]
+    assert "sk-secret" not in repr(kept)
     scored = cli.run("eval", "score", runs[0], "--official")
     assert {"set: 50.00 (0.00 to 100.00), 4", "tog-em (official): 50.00 (0.00 to 100.00), 4"} <= {
         *scored.out.splitlines()
@@ -63,7 +62,7 @@ def test_a_benchmark_is_run_scored_shown_and_drawn(cli: CommandLine, tmp_path: P
     drawn = cli.run("eval", "plot", *runs, "--out", str(tmp_path / "plots"))
     svg = tmp_path / "plots" / "jsonl-entities-given.svg"
     assert drawn.out == f"Drew {svg}.\n"
-    assert svg.read_text(encoding="utf-8").count("<rect") == 3
+    assert all(f"{name} (50.0)" in svg.read_text(encoding="utf-8") for name in ("direct", "rag"))
     page = cli.run("eval", "page", runs[1], "-o", str(tmp_path / "rag.html"))
     assert (page.code, "Q1490 | P36 | Q179645" in (tmp_path / "rag.html").read_text(encoding="utf-8")) == (0, True)
     with serving_model("Yes") as service:
@@ -108,10 +107,10 @@ def run_of(cli: CommandLine, folder: Path, *words: str, **environ: str) -> Run:
 
 def test_oda_in_the_manner_of_the_paper_sets_the_papers_score_and_records_it(cli: CommandLine, tmp_path: Path) -> None:
     assert run_of(cli, tmp_path, *ODA_IN_PAPER).code == 0
-    plan = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))
-    assert (plan["score"], plan["embedder"], plan["fallbacks"]) == ("paper", MiniLmEmbedder().fingerprint, 0)
-    lines = [line for path in (tmp_path / "run").glob("questions/*.jsonl") for line in read_lines(path)]
-    texts = [line.text for line in lines if isinstance(line, CallLine) and line.tool == "observe"]
+    kept = read_run(tmp_path / "run")
+    assert (kept.plan.score, kept.plan.embedder) == ("paper", MiniLmEmbedder().fingerprint)
+    calls = [call for question in kept.questions for call in question.calls]
+    texts = [call.text for call in calls if isinstance(call, ToolRecord) and call.tool == "observe"]
     assert len(texts) == 2
     assert all("by meaning, as in the ODA paper." in text for text in texts)
 
@@ -180,7 +179,7 @@ def test_a_model_that_reflects_is_taken_where_a_method_asks_it(
         common = ("--benchmark", "jsonl", "--data", data, "--graph", graph, "--model", "m", "--base-url", service.url)
         run = cli.run("eval", "run", *common, *words, "--out", str(out), KG_SEXTANT_REFLECTOR_LLM="r")
     assert (run.code, "asks no model to reflect. graph-counselor does" in run.err) == (code, code == 2)
-    assert kept is None or json.loads((out / "run.json").read_text(encoding="utf-8"))["reflector"] == kept
+    assert kept is None or read_run(out).plan.reflector == kept
 
 
 def test_a_run_that_learns_shows_what_it_solved_and_keeps_it_in_its_folder(cli: CommandLine, tmp_path: Path) -> None:
@@ -214,10 +213,10 @@ def by_calls(asked: Asked) -> Failure:
     ("method", "setting", "reply", "requests", "kinds"),
     [
         ("self-consistency", "samples=3", by_words, 10, ["model"] * 3),
-        ("tools", "turns=4", by_calls, 7, ["tool", "model", "tool", "model", "tool"]),
+        ("tools", "turns=4", by_calls, 8, ["tool", "model", "tool", "model", "tool"]),
     ],
 )
-def test_a_run_that_was_killed_goes_on_without_asking_twice(
+def test_a_killed_run_keeps_the_questions_that_were_answered(
     cli: CommandLine,
     tmp_path: Path,
     method: str,
@@ -251,7 +250,5 @@ def test_a_run_that_was_killed_goes_on_without_asking_twice(
             released.set()
         before = len(service.asked)
         run = cli.run(*words[2:])
-    # The fourth request got no reply that could be kept, so it is the only one that is made again.
     assert (before, len(service.asked), run.code) == (4, requests, 0)
-    lines = [path.read_text(encoding="utf-8").splitlines() for path in sorted(Path(out).glob("questions/*.jsonl"))]
-    assert [[json.loads(line)["kind"] for line in each] for each in lines] == [[*kinds, "outcome"]] * 3
+    assert [[call.kind for call in question.calls] for question in read_run(Path(out)).questions] == [kinds] * 3

@@ -20,11 +20,12 @@ from kg_agents.evidence.answers import BY_MODEL
 from kg_agents.evidence.ledger import Cited, Ledger
 from kg_agents.evidence.values import Candidate, Labels, Named, Shown, Triple
 from kg_agents.tools.client import connect_tools
+from kg_eval.logs import read_run
 from kg_eval.metrics.scores import score
+from kg_eval.plan import RunPlan
 from kg_eval.player import GoldSpeaker
 from kg_eval.questions import BenchmarkName, read_questions
-from kg_eval.runs.plan import RunPlan
-from kg_eval.runs.running import Models, read_outcomes, run
+from kg_eval.running import Models, run
 from kg_server.app import build_server
 from kg_server.settings import Settings
 from story_graphs import TOKYO, write_story
@@ -120,7 +121,7 @@ async def test_who_finishes_from_the_first_prompt_loses_nothing_that_it_stated(
     ):
         assert await run(plan, tmp_path / "run", tools, Models(GoldSpeaker(read_questions("world", QUESTIONS)))) == 0
     # Graph Counselor asks its judge as well.
-    at_once = [each for each in read_outcomes(tmp_path / "run") if each.answers and each.usage.calls == calls]
+    at_once = [each for each in read_run(tmp_path / "run").outcomes if each.answers and each.usage.calls == calls]
     named = [each for each in at_once if any(gold.id for gold in each.record.golds)]
     lost = [(each.record.id, each.status) for each in at_once if score(each, "set") != 1 or each.status != "answered"]
     unstated = [(each.record.id, answer) for each in named for answer in each.answers if answer.is_unconfirmed]

@@ -8,17 +8,21 @@ from pathlib import Path
 
 import pytest
 
+from benchmark_players import QUESTION, write_rows
 from kg_agents.evidence.answers import Answer
-from kg_agents.llm import Completion, ScriptedLlm, Usage
+from kg_agents.llm import Completion, Message, ScriptedLlm, Usage
+from kg_eval.logs import LoggedQuestion, LoggedRun, ModelRecord, ToolRecord, judge_run, read_run
 from kg_eval.metrics.summary import Verdicts
 from kg_eval.outcomes import Outcome
+from kg_eval.plan import InvalidPlan, RunPlan, read_suite
 from kg_eval.questions import Gold, Record
 from kg_eval.reports.page import page_of
-from kg_eval.reports.plots import Bar, bars_as_svg, plots_of, sweeps_of
+from kg_eval.reports.plots import draw
 from kg_eval.reports.published import printed, published_figures
 from kg_eval.reports.tables import Done, Table, as_csv, as_markdown, as_text, done, tables_of
-from kg_eval.runs.journal import VERDICTS, CallLine, ModelLine, OutcomeLine, judge_run, read_verdicts
-from kg_eval.runs.plan import InvalidPlan, RunPlan, read_suite
+from kg_eval.running import Models, run
+from oda_runs import story_tools
+from story_graphs import TOKYO
 
 IN_PAPER = ("manner=paper",)
 
@@ -34,7 +38,12 @@ def run_of(name: str, *texts: str, verdicts: Verdicts | None = None, **fields: o
     if name not in {"oda", "graph-counselor"}:
         plan = {**plan, "settings": ()}
     outcomes = [outcome(str(n), text) for n, text in enumerate(texts, start=1)]
-    return done(name, RunPlan.model_validate(plan), outcomes, verdicts)
+    return run_with(name, RunPlan.model_validate(plan), outcomes, verdicts)
+
+
+def run_with(name: str, plan: RunPlan, outcomes: Sequence[Outcome], verdicts: Verdicts | None = None) -> Done:
+    questions = tuple(LoggedQuestion(each, CALLS) for each in outcomes)
+    return done(name, LoggedRun(plan, questions, verdicts or {}))
 
 
 def test_a_table_has_the_paper_ours_the_difference_and_the_interval() -> None:
@@ -74,7 +83,7 @@ def test_groups_stand_under_their_run_with_the_papers_figure_of_each() -> None:
             "model": "x/Llama-3.1-70B-Instruct",
         }
     )
-    run = done("gc", plan, [outcome("1", "right", "E-commerce"), outcome("2", "wrong", "Legal")])
+    run = run_with("gc", plan, [outcome("1", "right", "E-commerce"), outcome("2", "wrong", "Legal")])
     rows = [(row[3], row[5], row[6], row[7]) for row in tables_of([run])[0].rows]
     assert rows == [
         ("all", "-", "50.00", "-"),
@@ -94,7 +103,7 @@ def of_domains(graphs: Sequence[str], group: str, verdicts: Verdicts | None = No
     """Return runs of Graph Counselor over graphs of GRBench, a right answer in each."""
     common = {"benchmark": "grbench", "method": "graph-counselor", "model": "Llama-3.1-70B-Instruct", **fields}
     return [
-        done(
+        run_with(
             graph,
             RunPlan.model_validate({"settings": IN_PAPER, **common, "data": f"{graph}.jsonl", "graph": graph}),
             [outcome(f"{graph}:1", "right", group)],
@@ -128,7 +137,7 @@ def test_difficulty_stands_below_where_the_file_gives_it() -> None:
             ("easy", "hard"), (outcome(f"legal:{text}", text, "Legal") for text in texts), strict=True
         )
     ]
-    rows = tables_of([done("legal", run.plan, outcomes)])[0].rows
+    rows = tables_of([run_with("legal", run.plan, outcomes)])[0].rows
     assert [row[3:7] for row in rows][1:] == [("level easy", "1", "-", "100.00"), ("level hard", "1", "-", "0.00")]
 
 
@@ -206,7 +215,7 @@ def test_what_is_taken_out_of_a_method_has_figures_of_its_own_or_none() -> None:
     assert paper("t-rex", "oda", "gpt-4", "tog-em", "", "manner=paper") == (86.0, "ODA, table 2")
 
 
-def test_runs_that_differ_in_one_number_are_a_line() -> None:
+def test_runs_that_differ_in_one_number_are_a_line(tmp_path: Path) -> None:
     runs = [
         run_of("oda", *texts, settings=settings)
         for settings, texts in (
@@ -216,15 +225,12 @@ def test_runs_that_differ_in_one_number_are_a_line() -> None:
             (("hops=2", "manner=sextant"), ("right", "wrong")),
         )
     ]
-    pictures = sweeps_of([*runs, run_of("direct", "right")])
-    assert list(pictures) == ["qald10-entities-given-oda-hops"]
-    svg = pictures["qald10-entities-given-oda-hops"]
-    assert re.findall(r"<title>hops (\S+): ([\d.]+) ", svg) == [("1", "0.00"), ("2", "50.00"), ("3", "100.00")]
-    assert 'points="60.0,350.0 320.0,200.0 580.0,50.0"' in svg
-    assert "<title>qald10, oda, gpt-4, manner=paper: tog-em over hops, entities given</title>" in svg
-    wider = sweeps_of([run_of("oda", "right", settings=(f"hops={n}", f"model={'m' * 80}")) for n in (1, 2)])
-    assert [re.findall(r'svg" width="(\d+)"', each) for each in (svg, *wider.values())] == [["620"], ["1260"]]
-    assert sweeps_of(runs[:1]) == sweeps_of([runs[0], runs[0]]) == sweeps_of([runs[0], runs[3]]) == {}
+    pictures = [*draw([*runs, run_of("direct", "right")], tmp_path)]
+    assert "qald10-entities-given-oda-hops.svg" in [each.name for each in pictures]
+    svg = (tmp_path / "qald10-entities-given-oda-hops.svg").read_text(encoding="utf-8")
+    assert "qald10, oda, gpt-4, manner=paper: tog-em, entities given" in svg
+    for few in (runs[:1], [runs[0], runs[0]], [runs[0], runs[3]]):
+        assert not [each for each in draw(few, tmp_path) if each.name.endswith("-hops.svg")]
 
 
 def test_a_table_is_written_in_three_forms() -> None:
@@ -234,57 +240,56 @@ def test_a_table_is_written_in_three_forms() -> None:
     assert as_csv([table]) == "T\na,long\n1,x|y\n22,z\n\n"
 
 
-def test_a_picture_has_a_bar_for_each_run_and_a_mark_for_the_paper() -> None:
-    pictures = plots_of([run_of("oda", "right", "wrong"), run_of("direct", "right"), run_of("graph-cot", "wrong")])
-    assert list(pictures) == ["qald10-entities-given"]
-    svg = pictures["qald10-entities-given"]
-    assert (svg.count("<g>"), svg.count("<path")) == (3, 2)
-    assert "&lt;b&gt;" in bars_as_svg("<b>", [Bar("x", 1, 0, 2)])
+def test_a_picture_has_a_bar_for_each_run_and_escapes_names(tmp_path: Path) -> None:
+    runs = [run_of("oda", "right", "wrong"), replace(run_of("direct", "right"), name="<b>")]
+    (path,) = draw(runs, tmp_path)
+    svg = path.read_text(encoding="utf-8")
+    assert path.name == "qald10-entities-given.svg"
+    assert all(text in svg for text in ("qald10: tog-em, entities given", "oda (50.0)", "&lt;b&gt; (100.0)"))
+    assert "<b>" not in svg
+    assert [*draw(runs, tmp_path)] == [path]
+    assert path.read_text(encoding="utf-8") == svg
+
+
+HOSTILE = "</script><script>alert(1)</script><!--"
+CALLS = (
+    ModelRecord(model="m", purpose="action", messages=(Message("user", HOSTILE),), completion=Completion("r")),
+    ToolRecord(tool="observe", arguments={"entity": "Q1"}, text="seen", failed=False),
+)
 
 
 def test_a_page_holds_every_question_and_cannot_be_broken_out_of() -> None:
-    hostile = "</script><script>alert(1)</script><!--"
-    run = run_of("oda", "right", hostile, "")
-    lines = [
-        (
-            ModelLine(
-                key="k",
-                model="m",
-                purpose="action",
-                messages=[("user", hostile)],
-                completion=Completion("r"),
-                seconds=1,
-            ),
-            CallLine(tool="observe", arguments={"entity": "Q1"}, text="seen", failed=False, seconds=0.1),
-            OutcomeLine(outcome=each),
-        )
-        for each in run.outcomes
-    ]
-    page = page_of(run, [*lines, lines[0][:2]])
+    page = page_of(run_of("oda", "right", HOSTILE, ""))
     assert (page.count("<script"), page.count("</script>"), "<!--" in page) == (2, 2, False)
     found = re.search(r'<script type="application/json" id="content">(.*)</script>', page)
     assert found is not None
     content = json.loads(found[1])
     shown = [(each["id"], each["verdict"], each["source"], len(each["calls"])) for each in content["questions"]]
     assert shown == [("1", "right", "graph", 2), ("2", "wrong", "graph", 2), ("3", "wrong", "-", 2)]
-    assert content["questions"][1]["calls"][0]["asked"] == f"user: {hostile}"
+    assert content["questions"][1]["calls"][0]["asked"] == f"user: {HOSTILE}"
 
 
 async def test_a_judge_is_asked_once_for_each_answer(tmp_path: Path) -> None:
-    run = run_of("oda", "right", "wrong", "")
-    llm = ScriptedLlm(["Yes", "Hm"])
-    assert await judge_run(tmp_path, run.outcomes, llm) == {"1": "yes", "2": "unreadable", "3": "no"}
-    assert await judge_run(tmp_path, run.outcomes, ScriptedLlm([])) == read_verdicts(tmp_path)["scripted"]
+    rows = [{"question": f"{QUESTION} {n}", "answers": ["Osaka"]} for n in range(3)]
+    plan = RunPlan(benchmark="jsonl", data=write_rows(tmp_path, "jsonl", rows), method="direct", model="m")
+    folder = tmp_path / "run"
+    async with story_tools(tmp_path, TOKYO) as tools:
+        await run(plan, folder, tools, Models(ScriptedLlm(["{Osaka}", "{Kyoto}", "{unknown}"])), at_once=1)
+    await judge_run(folder, ScriptedLlm(["Yes", "Hm"]))
+    await judge_run(folder, ScriptedLlm([]))
     other = ScriptedLlm(["Yes", "Yes"])
     other.name = "other"
-    assert await judge_run(tmp_path, run.outcomes, other) == {"1": "yes", "2": "yes", "3": "no"}
-    judged = run_of("oda", "right", "wrong", "", verdicts=read_verdicts(tmp_path))
-    results = tables_of([judged], "judge")[0]
+    await judge_run(folder, other)
+    judged = read_run(folder)
+    assert judged.verdicts == {
+        "scripted": {"1": "yes", "2": "unreadable", "3": "no"},
+        "other": {"1": "yes", "2": "yes", "3": "no"},
+    }
+    results = tables_of([done("run", judged)], "judge")[0]
     assert (results.rows[0][6], results.remarks) == (
         "33.33",
-        ("oda: 1 verdicts could not be read; none of them counts as right.",),
+        ("run: 1 verdicts could not be read; none of them counts as right.",),
     )
-    assert len((tmp_path / VERDICTS).read_text(encoding="utf-8").splitlines()) == 6
 
 
 SUITE = """

@@ -9,16 +9,14 @@ from typing import get_args
 import pytest
 
 from benchmark_players import QUESTION, ROWS, PlayingLlm, in_order, reply_of, write_rows
-from kg_agents.evidence.answers import Answer
 from kg_agents.llm import Completion, LlmError, LlmRequest
 from kg_agents.tools.client import ExactTools, Toolbox, ToolCall
+from kg_eval.logs import DamagedRun, ToolRecord, read_run
 from kg_eval.metrics.scores import MAIN_METRIC, score
+from kg_eval.plan import InvalidPlan, MethodName, RunPlan, drawn
 from kg_eval.questions import BenchmarkName, Record
 from kg_eval.reports.tables import as_text, done, tables_of
-from kg_eval.runs.answering import NO_TOPIC, NONE_GIVEN
-from kg_eval.runs.journal import CallLine, DamagedRun, ModelLine, read_lines
-from kg_eval.runs.plan import InvalidPlan, MethodName, RunPlan, drawn
-from kg_eval.runs.running import Models, RunFailed, journal_path, read_outcomes, read_plan, run
+from kg_eval.running import NO_TOPIC, NONE_GIVEN, Models, RunFailed, run
 from oda_runs import story_tools
 from story_graphs import PREFIXES, TOKYO
 
@@ -45,7 +43,7 @@ async def test_every_method_answers_a_question_of_every_benchmark(tmp_path: Path
             data, folder = write_rows(tmp_path, benchmark), tmp_path / benchmark
             plan = planned(data, method, benchmark, settings=settings)
             assert await run(plan, folder, tools, Models(PlayingLlm(reply_of(method, answer)))) == 0
-            (outcome,) = read_outcomes(folder)
+            (outcome,) = read_run(folder).outcomes
             scores[benchmark] = outcome.skipped or score(outcome, MAIN_METRIC[benchmark])
     none_given = NONE_GIVEN if method in {"tog", "tog-r", "oda"} else 1.0
     assert scores == {benchmark: none_given if benchmark in {"grbench", "world"} else 1.0 for benchmark in ROWS}
@@ -75,14 +73,14 @@ async def test_what_a_method_used_and_what_its_answer_rests_on_is_kept(
     plan = planned(write_rows(tmp_path, "jsonl"), method, settings=settings)
     async with story_tools(tmp_path, TOKYO) as tools:
         await run(plan, tmp_path / "run", tools, Models(PlayingLlm(reply_of(method, "Shinjuku"))))
-    (outcome,) = read_outcomes(tmp_path / "run")
+    (question,) = read_run(tmp_path / "run").questions
+    outcome = question.outcome
     (answer,) = outcome.answers
     assert (answer.text, answer.source, FACT in answer.facts) == ("Shinjuku", source, source == "graph")
     assert (outcome.usage.calls, outcome.usage.prompt_tokens) == (calls, 100 * calls)
     assert outcome.tool_calls == tools_called or tools_called is None
-    lines = read_lines(journal_path(tmp_path / "run", 1))
-    kept = (sum(isinstance(line, ModelLine) for line in lines), sum(isinstance(line, CallLine) for line in lines))
-    assert kept == (calls, outcome.tool_calls)
+    kinds = [call.kind for call in question.calls]
+    assert (kinds.count("model"), kinds.count("tool")) == (calls, outcome.tool_calls)
 
 
 class Stopping(PlayingLlm):
@@ -99,45 +97,28 @@ class Stopping(PlayingLlm):
         return await super().complete(request)
 
 
-class Counting:
-    """Tools that count the calls."""
+async def test_a_resumed_run_asks_only_what_was_not_answered(tmp_path: Path) -> None:
+    plan = planned(own(tmp_path, *["Shinjuku"] * 4), "tools")
+    first, second = Stopping(3, "tools"), Stopping(100, "tools")
+    async with story_tools(tmp_path, TOKYO) as tools:
+        assert await run(plan, tmp_path / "run", tools, Models(first), at_once=1) == 3
+        assert len(read_run(tmp_path / "run").outcomes) == 1
+        assert await run(plan, tmp_path / "run", tools, Models(second), at_once=1) == 0
+        assert await run(plan, tmp_path / "run", tools, Models(Stopping(0, "tools")), at_once=1) == 0
+    outcomes = read_run(tmp_path / "run").outcomes
+    assert ([each.record.id for each in outcomes], len(second.asked)) == (["1", "2", "3", "4"], 6)
+    assert [each.usage.calls for each in outcomes] == [2] * 4
+
+
+class Busy:
+    """Tools of a server whose embedder is always busy."""
 
     def __init__(self, tools: Toolbox) -> None:
         self._tools = tools
         self.offer = tools.offer
-        self.calls = 0
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
-        self.calls += 1
-        return await self._tools.call(tool, arguments)
-
-
-@pytest.mark.parametrize(("method", "calls", "stop"), [("graph-cot", 4, 6), ("tools", 2, 3)])
-async def test_a_run_goes_on_without_asking_again_what_it_was_told(
-    tmp_path: Path, method: MethodName, calls: int, stop: int
-) -> None:
-    plan = planned(own(tmp_path, *["Shinjuku"] * 4), method)
-    first, second = Stopping(stop, method), Stopping(100, method)
-    async with story_tools(tmp_path, TOKYO) as connected:
-        tools = Counting(connected)
-        assert await run(plan, tmp_path / "run", tools, Models(first), at_once=1) == 3
-        assert len(read_outcomes(tmp_path / "run")) == 1
-        assert await run(plan, tmp_path / "run", tools, Models(second), at_once=1) == 0
-        assert await run(plan, tmp_path / "run", tools, Models(Stopping(0, method)), at_once=1) == 0
-    prompts = [repr(request.messages) for request in (*first.asked, *second.asked)]
-    outcomes = read_outcomes(tmp_path / "run")
-    assert (len(prompts), len(set(prompts))) == (4 * calls, 4 * calls)
-    assert [each.usage.calls for each in outcomes] == [calls] * 4
-    assert sum(each.tool_calls for each in outcomes) == tools.calls
-    lines = [line for number in range(1, 5) for line in read_lines(journal_path(tmp_path / "run", number))]
-    assert not [line for line in lines if isinstance(line, CallLine) and line.data]
-
-
-class Busy(Counting):
-    """Tools of a server whose embedder is always busy."""
-
-    async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
-        call = await super().call(tool, arguments)
+        call = await self._tools.call(tool, arguments)
         return replace(call, data={**call.data, "scorer": "spelling alone (busy)"}) if tool == "observe" else call
 
 
@@ -148,10 +129,11 @@ async def test_a_run_in_the_manner_of_the_paper_ends_where_spelling_scores_and_o
         with pytest.raises(RunFailed, match=r"this one was scored by spelling alone \(busy\)"):
             await run(plan, tmp_path / "exact", ExactTools(Busy(tools)), models, at_once=1)
         await run(plan, tmp_path / "run", Busy(tools), models)
-    assert read_outcomes(tmp_path / "exact") == ()
-    fallbacks = sum(each.fallbacks for each in read_outcomes(tmp_path / "run"))
-    assert read_plan(tmp_path / "run").fallbacks == fallbacks > 0
-    table, *_ = tables_of([done("run", plan, read_outcomes(tmp_path / "run"))])
+    assert read_run(tmp_path / "exact").outcomes == ()
+    kept = read_run(tmp_path / "run")
+    fallbacks = sum(each.fallbacks for each in kept.outcomes)
+    assert fallbacks > 0
+    table, *_ = tables_of([done("run", kept)])
     assert f"run: {fallbacks} observations were scored by spelling, as the embedder was busy." in table.remarks
 
 
@@ -174,42 +156,23 @@ async def test_replies_that_nobody_could_read_are_counted_and_shown(
     plan = planned(own(tmp_path, "Shinjuku"), method, settings=(setting,))
     async with story_tools(tmp_path, TOKYO) as tools:
         await run(plan, tmp_path / "run", tools, Models(PlayingLlm(in_order(*replies))))
-    (outcome,) = read_outcomes(tmp_path / "run")
+    kept = read_run(tmp_path / "run")
+    (outcome,) = kept.outcomes
     assert (outcome.unreadable, outcome.status) == (lost, status)
-    shown = "\n".join(map(as_text, tables_of([done("run", plan, [outcome])])))
+    shown = "\n".join(map(as_text, tables_of([done("run", kept)])))
     said = [f"run: replies that could not be read, even when asked again: {name} 1." for name in lost]
     assert [line for line in shown.splitlines() if "could not be read" in line] == said
 
 
-async def test_samples_of_one_prompt_are_each_kept(tmp_path: Path) -> None:
-    plan = planned(own(tmp_path, "b"), "self-consistency", settings=("samples=3",))
-    first = PlayingLlm(in_order("{a}"))
-    second = PlayingLlm(in_order("{b}", "{b}"))
-    async with story_tools(tmp_path, TOKYO) as tools:
-        with pytest.raises(ExceptionGroup):
-            await run(plan, tmp_path / "run", tools, Models(first))
-        await run(plan, tmp_path / "run", tools, Models(second))
-    (outcome,) = read_outcomes(tmp_path / "run")
-    assert (outcome.answers, len(first.asked), len(second.asked)) == ((Answer("b", "model"),), 2, 2)
-
-
-async def test_a_line_that_was_cut_off_is_asked_for_again_and_a_damaged_file_is_named(tmp_path: Path) -> None:
+async def test_a_log_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     plan = planned(own(tmp_path, "Shinjuku"))
     async with story_tools(tmp_path, TOKYO) as tools:
-        await run(plan, tmp_path / "run", tools, Models(PlayingLlm(reply_of("direct", "Shinjuku"))))
-        path = journal_path(tmp_path / "run", 1)
-        path.write_text(path.read_text(encoding="utf-8")[:-40], encoding="utf-8")
-        again = PlayingLlm(reply_of("direct", "never asked"))
-        await run(plan, tmp_path / "run", tools, Models(again))
-        assert (again.asked, [each.prediction for each in read_outcomes(tmp_path / "run")]) == (
-            [],
-            ["The answer is {Shinjuku}."],
-        )
-        path.write_text("nothing\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
-        with pytest.raises(ExceptionGroup) as damaged:
-            await run(plan, tmp_path / "run", tools, Models(again))
-    assert "00001.jsonl, line 1: this is not a line of a run. Remove the file" in str(damaged.value.exceptions[0])
-    assert isinstance(damaged.value.exceptions[0], DamagedRun)
+        models = Models(PlayingLlm(reply_of("direct", "Shinjuku")))
+        await run(plan, tmp_path / "run", tools, models)
+        (log,) = (tmp_path / "run").glob("*.eval")
+        log.write_bytes(log.read_bytes()[:100])
+        with pytest.raises(DamagedRun, match=rf"{log.name} cannot be read: .* Remove it to ask its questions again"):
+            await run(plan, tmp_path / "run", tools, models)
 
 
 async def test_topics_that_the_graph_lacks_are_skipped_and_counted(tmp_path: Path) -> None:
@@ -220,7 +183,7 @@ async def test_topics_that_the_graph_lacks_are_skipped_and_counted(tmp_path: Pat
     plan = planned(write_rows(tmp_path, "jsonl", rows), "tog")
     async with story_tools(tmp_path, TOKYO) as tools:
         await run(plan, tmp_path / "run", tools, Models(PlayingLlm(reply_of("tog", "Shinjuku"))))
-    found = [(each.skipped, each.missing_topics, len(each.answers)) for each in read_outcomes(tmp_path / "run")]
+    found = [(each.skipped, each.missing_topics, len(each.answers)) for each in read_run(tmp_path / "run").outcomes]
     assert found == [(NO_TOPIC, ("Q999999", "Q888888"), 0), ("", ("Q999999",), 1)]
 
 
@@ -229,7 +192,7 @@ async def test_simple_questions_take_all_tails_of_the_relation_for_right(tmp_pat
     plan = planned(write_rows(tmp_path, "simplequestions", [row]), "direct", "simplequestions")
     async with story_tools(tmp_path, TOKYO) as tools:
         await run(plan, tmp_path / "run", tools, Models(PlayingLlm(reply_of("direct", "Tokyo"))))
-    (outcome,) = read_outcomes(tmp_path / "run")
+    (outcome,) = read_run(tmp_path / "run").outcomes
     assert ([gold.text for gold in outcome.record.golds], score(outcome, "hits@1")) == (["Tokyo"], 1.0)
 
 
@@ -238,7 +201,7 @@ async def test_a_model_that_fails_again_and_again_ends_the_run(tmp_path: Path) -
     model = Stopping(0, "direct")
     async with story_tools(tmp_path, TOKYO) as tools:
         with pytest.raises(
-            RunFailed, match=r"5 questions in a row failed: The model is away\. .* the same command goes on"
+            RunFailed, match=r"5 questions in a row failed: The model is away\. .* the same command resumes"
         ):
             await run(plan, tmp_path / "run", tools, Models(model), at_once=1)
 
@@ -288,14 +251,14 @@ async def test_a_value_answers_and_is_no_entity_to_go_on_from(tmp_path: Path, me
     plan = planned(write_rows(tmp_path, "jsonl", rows), method, settings=("depth=2",) if method == "tog" else ())
     async with story_tools(tmp_path, VALUES) as tools:
         assert await run(plan, tmp_path / "run", tools, Models(PlayingLlm(reply))) == 0
-    (outcome,) = read_outcomes(tmp_path / "run")
-    told = [
-        line.arguments["entity"]
-        for line in read_lines(journal_path(tmp_path / "run", 1))
-        if isinstance(line, CallLine) and line.tool == "GetNeighbor"
+    (question,) = read_run(tmp_path / "run").questions
+    asked = [
+        call.arguments["entity"]
+        for call in question.calls
+        if isinstance(call, ToolRecord) and call.tool == "GetNeighbor"
     ]
-    assert {*told} <= {"Q1490", "Q179645"}
+    assert {*asked} <= {"Q1490", "Q179645"}
     if method == "graph-rag-2":
-        assert [(each.text, each.source, each.facts) for each in outcome.answers] == [
+        assert [(each.text, each.source, each.facts) for each in question.outcome.answers] == [
             ("846", "graph", (("Q1490", "P1082", "846"),))
         ]

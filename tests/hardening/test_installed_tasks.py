@@ -30,7 +30,7 @@ def reply(messages, tools, choice, config):
 
 arguments = json.loads(sys.argv[1])
 model = get_model("mockllm/model", custom_outputs=reply)
-(log,) = eval("kg_sextant/jsonl", model=model, task_args=arguments, epochs=2, display="none", log_dir="logs")
+(log,) = eval("kg_eval/jsonl", model=model, task_args=arguments, epochs=2, display="none", log_dir="logs")
 means = {each.name: each.metrics["mean"].value for each in log.results.scores}
 print(json.dumps([log.status, means["set"], [sample.metadata["outcome"]["answers"] for sample in log.samples]]))
 """

@@ -1,17 +1,21 @@
 """The methods by name, with their parameters read from texts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from difflib import get_close_matches
+from functools import partial
 from typing import Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from kg_agents.papers.graph_counselor import CounselorSettings
-from kg_agents.papers.oda import OdaSettings
+from kg_agents.checking import checked
+from kg_agents.evidence.answers import AgentAnswer
+from kg_agents.experience import learned_from
+from kg_agents.papers.graph_counselor import CounselorSettings, GraphCounselor
+from kg_agents.papers.oda import ODA, OdaSettings
 from kg_agents.parameters import InvalidParameter, ToolsSettings, read_parameters
+from kg_agents.tools.agent import ToolsAgent
 from kg_boundary.validation import in_plain_words
-from kg_eval.methods.agents import CounselorMethod, OdaMethod, ToolsMethod
 from kg_eval.methods.baselines import (
     ChainOfThought,
     ConsistencySettings,
@@ -23,9 +27,82 @@ from kg_eval.methods.baselines import (
     RagSettings,
     SelfConsistency,
 )
-from kg_eval.methods.method import Method
+from kg_eval.methods.method import Asked, Means, Method, MethodAnswer
 from kg_eval.methods.think_on_graph import ThinkOnGraph, TogSettings
-from kg_eval.runs.plan import InvalidPlan, MethodName
+from kg_eval.plan import InvalidPlan, MethodName
+
+
+@dataclass(frozen=True, slots=True)
+class OdaMethod:
+    """ODA with the parameters that it is given."""
+
+    settings: OdaSettings
+
+    async def answer(self, asked: Asked, means: Means) -> MethodAnswer:
+        """See `Method`."""
+        talk = means.talk(self.settings.limits)
+        agent = ODA(
+            means.llm,
+            means.graph,
+            reflector=means.reflector,
+            settings=self.settings,
+            graph_name=asked.graph_name,
+        )
+        found = await agent.answer(asked.question, asked.ids, talk=talk)
+        held = await talk.within(partial(checked, found, means.graph, self.settings.own_answers))
+        return answered(held)
+
+
+@dataclass(frozen=True, slots=True)
+class CounselorMethod:
+    """Graph Counselor with the parameters that it is given."""
+
+    settings: CounselorSettings
+
+    async def answer(self, asked: Asked, means: Means) -> MethodAnswer:
+        """See `Method`."""
+        talk = means.talk(self.settings.limits)
+        agent = GraphCounselor(
+            means.llm,
+            means.graph,
+            judge=means.judge,
+            reflector=means.reflector or means.judge,
+            settings=self.settings,
+            graph_name=asked.graph_name,
+        )
+        found = await agent.answer(asked.question, asked.ids, talk=talk)
+        held = await talk.within(partial(checked, found, means.graph, self.settings.own_answers))
+        return answered(held)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsMethod:
+    """The agent whose model calls the tools itself, with the parameters that it is given."""
+
+    settings: ToolsSettings
+
+    async def answer(self, asked: Asked, means: Means) -> MethodAnswer:
+        """See `Method`."""
+        talk = means.talk(self.settings.limits)
+        found = await ToolsAgent(means.llm, means.tools, settings=self.settings).answer(
+            asked.question, asked.ids, talk=talk
+        )
+        held = await talk.within(partial(checked, found, means.graph, self.settings.own_answers))
+        return answered(held)
+
+
+def answered(answer: AgentAnswer) -> MethodAnswer:
+    """Return what an agent answered, as methods do."""
+    return MethodAnswer(
+        ", ".join(answer.texts),
+        answer.answers,
+        answer.status,
+        answer.stop_reason,
+        answer.explanation,
+        answer.model_answer,
+        learned_from(answer),
+    )
+
 
 WITHOUT_GRAPH: frozenset[MethodName] = frozenset({"direct", "cot", "self-consistency"})
 """Methods that never look into the graph, so that entities do not matter to them."""

@@ -4,8 +4,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from kg_eval.questions.plain import read_plain, read_simple, read_world
-from kg_eval.questions.published import read_creak, read_grbench, read_kgdata, read_qald, read_slots, read_webqsp
+from kg_eval.questions.formats import (
+    read_creak,
+    read_grbench,
+    read_kgdata,
+    read_plain,
+    read_qald,
+    read_simple,
+    read_slots,
+    read_webqsp,
+    read_world,
+)
 from kg_eval.questions.record import Edge, Gold, InvalidQuestions, Record, Topic
 
 __all__ = ["READERS", "BenchmarkName", "Edge", "Gold", "InvalidQuestions", "Record", "Topic", "read_questions"]

@@ -1,15 +1,15 @@
 """One page for a run, which opens from disk: every question with its calls, evidence and verdict."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import Final
 
-from kg_agents.trace import RecordedMessage
+from kg_agents.llm import Message
+from kg_eval.logs import LoggedQuestion, ModelRecord, ToolRecord
 from kg_eval.metrics.summary import scores_of
 from kg_eval.outcomes import Outcome
 from kg_eval.reports.tables import Done
-from kg_eval.runs.journal import CallLine, ModelLine, OutcomeLine
 
 _RIGHT: Final = 0.99
 """From which score on a question is shown as right."""
@@ -17,12 +17,11 @@ _RIGHT: Final = 0.99
 _MARK: Final = "@@CONTENT@@"
 
 
-def page_of(run: Done, lines: Sequence[Sequence[ModelLine | CallLine | OutcomeLine]], metric: str = "") -> str:
+def page_of(run: Done, metric: str = "") -> str:
     """Return the page of a run.
 
     Args:
         run: The run.
-        lines: The lines of each question, those of one question together.
         metric: The metric of the verdicts; by default the one that the benchmark's figures are published in.
     """
     named = next(iter(run.metrics(metric)), metric)
@@ -35,20 +34,15 @@ def page_of(run: Done, lines: Sequence[Sequence[ModelLine | CallLine | OutcomeLi
             f"{name} {100 * figure.value:.2f} ({100 * figure.low:.2f} to {100 * figure.high:.2f})"
             for name, figure in run.summary.metrics.items()
         ),
-        "questions": [each for question in lines if (each := _question(question, values)) is not None],
+        "questions": [_question(each, values) for each in run.questions],
     }
     # In a script a browser looks for nothing but its end, and for what may begin a comment.
     written = json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")
     return files("kg_eval").joinpath("reports/page.html").read_text(encoding="utf-8").replace(_MARK, written)
 
 
-def _question(
-    lines: Sequence[ModelLine | CallLine | OutcomeLine], values: Mapping[str, float]
-) -> dict[str, object] | None:
-    """Return what is shown of a question; None where nothing came of it yet."""
-    outcome = next((line.outcome for line in lines if isinstance(line, OutcomeLine)), None)
-    if outcome is None:
-        return None
+def _question(question: LoggedQuestion, values: Mapping[str, float]) -> dict[str, object]:
+    outcome = question.outcome
     found = values.get(outcome.record.id)
     return {
         "id": outcome.record.id,
@@ -57,7 +51,7 @@ def _question(
         "verdict": "none" if found is None else "right" if found >= _RIGHT else "wrong",
         "source": outcome.answers[0].source if outcome.answers else "-",
         "facts": _facts(outcome),
-        "calls": [_call(line) for line in lines if not isinstance(line, OutcomeLine)],
+        "calls": [*map(_call, question.calls)],
     }
 
 
@@ -79,18 +73,16 @@ def _facts(outcome: Outcome) -> list[tuple[str, str]]:
     ]
 
 
-def _call(line: ModelLine | CallLine) -> dict[str, str]:
-    if isinstance(line, ModelLine):
-        asked = "\n\n".join(map(_message, line.messages))
-        calls = (f"{call.name} {call.arguments}" for call in line.completion.calls)
-        said = "\n".join(filter(None, (line.completion.text, *calls)))
-        return {"name": f"{line.model}, {line.purpose}", "asked": asked, "answered": said}
-    arguments = json.dumps(line.arguments, ensure_ascii=False)
-    return {"name": f"{line.tool} {arguments}", "asked": "", "answered": line.text}
+def _call(call: ModelRecord | ToolRecord) -> dict[str, str]:
+    if isinstance(call, ModelRecord):
+        asked = "\n\n".join(map(_message, call.messages))
+        functions = (f"{each.name} {each.arguments}" for each in call.completion.calls)
+        said = "\n".join(filter(None, (call.completion.text, *functions)))
+        return {"name": f"{call.model}, {call.purpose}", "asked": asked, "answered": said}
+    arguments = json.dumps(call.arguments, ensure_ascii=False)
+    return {"name": f"{call.tool} {arguments}", "asked": "", "answered": call.text}
 
 
-def _message(message: tuple[str, str] | RecordedMessage) -> str:
-    if isinstance(message, tuple):
-        return ": ".join(message)
+def _message(message: Message) -> str:
     calls = (f"{call.name} {call.arguments}" for call in message.calls)
     return "\n".join((f"{message.role}: {message.content}", *calls))

@@ -9,7 +9,7 @@ from typing import Final
 
 from kg_agents.llm.dialogue import Limits
 from kg_eval.methods.catalog import WITHOUT_GRAPH, method_of
-from kg_eval.runs.plan import RunPlan
+from kg_eval.plan import RunPlan
 
 DROP: Final = "drop"
 """The metric of what a paper says in words: by how much at most a method is worse without a part."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from kg_eval.logs import LoggedQuestion, LoggedRun
 from kg_eval.metrics.scores import MAIN_METRIC, MEASURES
 from kg_eval.metrics.summary import (
     OFFICIAL,
@@ -22,10 +23,10 @@ from kg_eval.metrics.summary import (
     summary_of,
 )
 from kg_eval.outcomes import Outcome
+from kg_eval.plan import LinkingName, RunPlan
 from kg_eval.questions import BenchmarkName
-from kg_eval.questions.published import ACADEMIC
+from kg_eval.questions.formats import ACADEMIC
 from kg_eval.reports.published import Published, drop_without, printed, published_figures
-from kg_eval.runs.plan import LinkingName, RunPlan
 
 ENTITIES: Final[dict[LinkingName, str]] = {
     "gold": "entities given",
@@ -49,13 +50,18 @@ _SHARES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A run that is done, or as far as it is: its plan, what came of each question, verdicts, and the figures."""
+    """A run as far as it is done, under a name, with its figures."""
 
     name: str
     plan: RunPlan
-    outcomes: tuple[Outcome, ...]
+    questions: tuple[LoggedQuestion, ...]
     verdicts: Verdicts
     summary: Summary
+
+    @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """The outcome of each question."""
+        return tuple(each.outcome for each in self.questions)
 
     def metrics(self, metric: str) -> tuple[str, ...]:
         """Return the metric that is meant: the one published where it is empty, that of each judge for `judge`."""
@@ -88,17 +94,10 @@ class Table:
     remarks: tuple[str, ...] = ()
 
 
-def done(
-    name: str,
-    plan: RunPlan,
-    outcomes: Sequence[Outcome],
-    verdicts: Verdicts | None = None,
-    *,
-    official: bool = False,
-) -> Done:
+def done(name: str, run: LoggedRun, *, official: bool = False) -> Done:
     """Return a run with its figures, and those of judges where there are verdicts."""
-    summary = summary_of(outcomes, verdicts, official=official, seed=plan.seed)
-    return Done(name, plan, tuple(outcomes), dict(verdicts or {}), summary)
+    summary = summary_of(run.outcomes, run.verdicts, official=official, seed=run.plan.seed)
+    return Done(name, run.plan, run.questions, run.verdicts, summary)
 
 
 def tables_of(runs: Sequence[Done], metric: str = "") -> tuple[Table, ...]:
@@ -125,7 +124,7 @@ def merged(runs: Sequence[Done]) -> list[Done]:
     """Return runs of which those over different graphs of GRBench, and alike in all else, are one."""
     alike: dict[object, list[Done]] = {}
     for place, each in enumerate(runs):
-        plan = each.plan.model_copy(update={"data": Path(), "graph": "", "fallbacks": 0})
+        plan = each.plan.model_copy(update={"data": Path(), "graph": ""})
         alike.setdefault(plan if plan.benchmark == "grbench" else place, []).append(each)
     found: list[Done] = []
     for same in alike.values():
@@ -137,8 +136,8 @@ def merged(runs: Sequence[Done]) -> list[Done]:
             for judge, said in each.verdicts.items():
                 verdicts.setdefault(judge, {}).update(said)
         name = " + ".join(each.name for each in same)
-        outcomes = [outcome for each in same for outcome in each.outcomes]
-        found.append(done(name, same[0].plan, outcomes, verdicts, official=OFFICIAL in same[0].summary.metrics))
+        whole = LoggedRun(same[0].plan, tuple(question for each in same for question in each.questions), verdicts)
+        found.append(done(name, whole, official=OFFICIAL in same[0].summary.metrics))
     return found
 
 
@@ -200,7 +199,7 @@ def _averages(runs: Sequence[Done], metric: str) -> Table:
     """Return the means over the benchmarks of ODA's table 2, of runs that differ in nothing else."""
     alike: dict[RunPlan, dict[str, Done]] = {}
     for each in runs:
-        apart = {"benchmark": "average", "data": Path(), "graph": "", "fallbacks": 0}
+        apart = {"benchmark": "average", "data": Path(), "graph": ""}
         alike.setdefault(each.plan.model_copy(update=apart), {})[each.plan.benchmark] = each
     rows: list[tuple[str, ...]] = []
     for plan, found in alike.items():

@@ -1,7 +1,9 @@
 """kg-sextant eval: benchmarks on a user's own model and graph, with tables, plots and pages."""
 
-from contextlib import ExitStack
+import sys
+from contextlib import ExitStack, redirect_stdout
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Final, Literal
@@ -20,10 +22,8 @@ from kg_server.commands.questions import as_published, exact, keep_solved, liken
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
-    from kg_eval.player import GoldSpeaker
+    from kg_eval.plan import RunPlan
     from kg_eval.reports.tables import Done
-    from kg_eval.runs.plan import RunPlan
-    from kg_eval.runs.running import Progress
 
 Folders = Annotated[list[Path], typer.Argument(metavar="DIR…", help="Folders of runs.")]
 Metric = Annotated[
@@ -53,6 +53,7 @@ def score_run(
     base_url: Annotated[str | None, typer.Option(help="The URL of its service: any OpenAI-compatible one.")] = None,
 ) -> None:
     """Score a run again, in every metric; what a judge says is kept, so that nothing is judged twice."""
+    _needs_extra()
     for judge in judges or ():
         import anyio
 
@@ -84,14 +85,10 @@ def plot_runs(
     metric: Metric = None,
 ) -> None:
     """Draw runs as bars with the papers' figures, and sweeps of a parameter as lines, with intervals, as SVG."""
-    from kg_boundary.private_files import private_folder
-    from kg_eval.reports.plots import plots_of, sweeps_of
-
-    private_folder(out)
     runs = _done(folders, official=False)
-    for name, svg in {**plots_of(runs, metric or ""), **sweeps_of(runs, metric or "")}.items():
-        path = out / f"{name}.svg"
-        path.write_text(svg, encoding="utf-8")
+    from kg_eval.reports.plots import draw
+
+    for path in draw(runs, out, metric or ""):
         say(f"Drew {path}.")
 
 
@@ -101,29 +98,22 @@ def page_of_run(
     metric: Metric = None,
 ) -> None:
     """Write a page with every question of a run, its calls, evidence and verdict, which opens from disk."""
-    from kg_agents.llm import AgentError
     from kg_eval.reports.page import page_of
-    from kg_eval.runs.journal import read_lines
 
     (run,) = _done([folder], official=False)
-    try:
-        lines = [read_lines(path) for path in sorted(folder.glob("questions/*.jsonl"))]
-    except AgentError as error:
-        raise failure(error) from error
-    out.write_text(page_of(run, lines, metric or ""), encoding="utf-8")
+    out.write_text(page_of(run, metric or ""), encoding="utf-8")
     say(f"Wrote {out}.")
 
 
 async def _judge(folder: Path, settings: Settings, redactor: Redactor) -> None:
     from kg_agents.llm import AgentError
     from kg_agents.llm.dialogue import RunEnded
-    from kg_eval.runs.journal import judge_run
-    from kg_eval.runs.running import read_outcomes
+    from kg_eval.logs import judge_run
 
     llm = model_of(settings, settings.llm, redactor)
     assert llm is not None  # noqa: S101 - the option that is given sets it
     try:
-        await judge_run(folder, read_outcomes(folder), llm)
+        await judge_run(folder, llm)
     except (AgentError, RunEnded) as error:
         raise failure(error) from error
     finally:
@@ -131,18 +121,21 @@ async def _judge(folder: Path, settings: Settings, redactor: Redactor) -> None:
 
 
 def _done(folders: list[Path], *, official: bool) -> "list[Done]":
+    _needs_extra()
     from kg_agents.llm import AgentError
+    from kg_eval.logs import read_run
     from kg_eval.reports.tables import done
-    from kg_eval.runs.journal import read_verdicts
-    from kg_eval.runs.running import read_outcomes, read_plan
 
     try:
-        return [
-            done(folder.name, read_plan(folder), read_outcomes(folder), read_verdicts(folder), official=official)
-            for folder in map(Path.absolute, folders)
-        ]
+        return [done(folder.name, read_run(folder), official=official) for folder in map(Path.absolute, folders)]
     except AgentError as error:
         raise failure(error) from error
+
+
+def _needs_extra() -> None:
+    """Raise InvalidRequest where the packages that benchmarks need are not installed."""
+    if find_spec("inspect_ai") is None or find_spec("matplotlib") is None:
+        raise InvalidRequest('Benchmarks need more packages. Run: pip install "kg-sextant[eval]"')
 
 
 def show(folders: list[Path], metric: str, *, official: bool, form: str = "text") -> None:
@@ -157,8 +150,8 @@ def show(folders: list[Path], metric: str, *, official: bool, form: str = "text"
 
 def failure(error: Exception) -> InvalidRequest | BackendError:
     """Return what the command line says of an error of a run: wrong usage, or something that failed."""
+    from kg_eval.plan import InvalidPlan
     from kg_eval.questions import InvalidQuestions
-    from kg_eval.runs.plan import InvalidPlan
 
     text = visible_line(" ".join(str(error).split()))
     return InvalidRequest(text) if isinstance(error, InvalidQuestions | InvalidPlan) else BackendError(text)
@@ -204,6 +197,7 @@ def run_benchmark(  # noqa: PLR0913, PLR0917 - one argument for each option
     ] = False,
 ) -> None:
     """Ask the questions of a benchmark, and keep every call; after a stop, run it again to resume."""
+    _needs_extra()
     called = invocation(context)
     loaded = called.load(graph=graph, llm=model, llm_base_url=base_url, reflector_llm=reflector, judge_llm=judge)
     settings = loaded.settings
@@ -238,7 +232,7 @@ def run_benchmark(  # noqa: PLR0913, PLR0917 - one argument for each option
 def _plan(**fields: object) -> "RunPlan":
     from pydantic import ValidationError
 
-    from kg_eval.runs.plan import RunPlan
+    from kg_eval.plan import RunPlan
 
     try:
         return RunPlan.model_validate(fields)
@@ -268,10 +262,11 @@ def run_suite(
     at_once: Annotated[int, typer.Option(min=1, help="How many questions are asked at a time.")] = 4,
 ) -> None:
     """Make the runs of a suite one after the other; after a stop, run it again to resume."""
+    _needs_extra()
     import anyio
 
     from kg_agents.llm import AgentError
-    from kg_eval.runs.plan import read_suite
+    from kg_eval.plan import read_suite
 
     called = invocation(context)
     settings = called.load(llm=model, llm_base_url=base_url).settings
@@ -292,17 +287,18 @@ async def _run(settings: Settings, plan: "RunPlan", out: Path, at_once: int, red
     from kg_agents.llm import AgentError
     from kg_agents.tools.client import ComparingTools, ExactTools, connect_tools
     from kg_eval.methods.catalog import WITHOUT_GRAPH, method_of, scores_as_in_paper
-    from kg_eval.runs.running import Models, run
+    from kg_eval.player import player_of
+    from kg_eval.running import Models, run
     from kg_server.app import build_server
     from kg_server.commands.graphs import opened
 
-    player = _player_of(plan)
     llm, judge, reflector = (
         model_of(settings, name, redactor) for name in (settings.llm, settings.judge_llm, settings.reflector_llm)
     )
     assert llm is not None  # noqa: S101 - the command has seen to it
     folders = ExitStack()
     try:
+        player = player_of(plan.model, plan.benchmark, plan.data)
         in_paper = scores_as_in_paper(method_of(plan.method, plan.settings))
         settings = exact(settings) if in_paper else settings
         kept = out / LEARNED if plan.learn else Path(folders.enter_context(TemporaryDirectory(prefix="kg-sextant-")))
@@ -313,7 +309,9 @@ async def _run(settings: Settings, plan: "RunPlan", out: Path, at_once: int, red
             models = Models(player or llm, judge, reflector)
             learn = partial(keep_solved, alone, graph)
             tools = ComparingTools(ExactTools(served) if in_paper else served, partial(likeness, alone))
-            return await run(plan, out, tools, models, at_once=at_once, on_progress=_tell, learn=learn)
+            # The tables go to standard output; the progress that inspect_ai shows does not.
+            with redirect_stdout(sys.stderr):
+                return await run(plan, out, tools, models, at_once=at_once, learn=learn)
     except AgentError as error:
         raise failure(error) from error
     finally:
@@ -323,27 +321,12 @@ async def _run(settings: Settings, plan: "RunPlan", out: Path, at_once: int, red
                 await each.aclose()
 
 
-def _player_of(plan: "RunPlan") -> "GoldSpeaker | None":
-    """Return what speaks the gold answers where the model is called `gold` or `gold-rephrased`."""
-    from kg_agents.llm import AgentError
-    from kg_eval.player import GOLD, REPHRASED, GoldSpeaker
-    from kg_eval.questions import read_questions
-
-    if plan.model not in {GOLD, REPHRASED}:
-        return None
-    try:
-        return GoldSpeaker(read_questions(plan.benchmark, plan.data), rephrased=plan.model == REPHRASED)
-    except AgentError as error:
-        raise failure(error) from error
-
-
 def _alone(settings: Settings, plan: "RunPlan", folder: Path) -> Settings:
     """Return settings for one client that begins memories for thousands of questions, as their evidence is compared.
 
     They are kept in a folder of their own: they would crowd out those of the user, whose records would change figures.
     """
-    from kg_eval.methods.agents import CounselorMethod
-    from kg_eval.methods.catalog import method_of
+    from kg_eval.methods.catalog import CounselorMethod, method_of
 
     method = method_of(plan.method, plan.settings)
     if isinstance(method, CounselorMethod):
@@ -351,9 +334,3 @@ def _alone(settings: Settings, plan: "RunPlan", folder: Path) -> Settings:
     limits: dict[str, object] = {"memory_new_per_hour": NO_LIMIT, "memory_client_share": 1.0}
     limits |= {"memory_max_count": NO_LIMIT, "memory_file_max_mb": NO_LIMIT}
     return settings.model_copy(update={**limits, "learn": plan.learn, "data_folder": folder})
-
-
-def _tell(progress: "Progress") -> None:
-    if progress.done == progress.questions or progress.done % 10 == 0:
-        before = f", {progress.before} of them before" if progress.before else ""
-        warn(f"{progress.done} of {progress.questions} questions done{before}.")

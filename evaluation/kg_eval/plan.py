@@ -54,7 +54,6 @@ class RunPlan(BaseModel):
         learn: Whether solved questions are kept, and those like a new one shown to the model.
         score: What `observe` ranks by; empty where nothing is observed.
         embedder: The fingerprint of the model that this needs.
-        fallbacks: How many observations another score had to serve for; known once the run is over.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -73,7 +72,6 @@ class RunPlan(BaseModel):
     learn: bool = False
     score: str = ""
     embedder: str = ""
-    fallbacks: int = 0
 
     @property
     def parameters(self) -> dict[str, str]:

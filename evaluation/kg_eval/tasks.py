@@ -1,9 +1,14 @@
-"""A model of inspect_ai, as the methods ask it."""
+"""The benchmarks as tasks of inspect_ai: `inspect eval kg_eval/qald10 --model … -T data=qald_10-en.json`."""
 
 import json
+import shlex
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Final, get_args
 
+from inspect_ai import Task, task
 from inspect_ai.model import (
     ChatMessage,
     ChatMessageAssistant,
@@ -13,11 +18,17 @@ from inspect_ai.model import (
     GenerateConfig,
     Model,
     ModelOutput,
+    get_model,
 )
 from inspect_ai.tool import ToolCall, ToolInfo, ToolParams
 from pydantic import TypeAdapter, ValidationError
 
 from kg_agents.llm import Completion, FunctionCall, LlmRequest, Message, PromptTooLong, Usage
+from kg_agents.tools.client import ExactTools, Toolbox, connect_tools
+from kg_eval.methods.catalog import method_of, scores_as_in_paper
+from kg_eval.plan import RunPlan
+from kg_eval.questions import BenchmarkName
+from kg_eval.running import Models, numbered_records, task_of
 
 _ARGUMENTS: Final = TypeAdapter(dict[str, object])
 _ENDS: Final = {"max_tokens": "length"}
@@ -86,3 +97,36 @@ def _completion(output: ModelOutput) -> Completion:
         FunctionCall(each.id, each.function, json.dumps(each.arguments)) for each in output.message.tool_calls or ()
     )
     return Completion(output.completion, usage, _ENDS.get(output.stop_reason, output.stop_reason), calls)
+
+
+def _task_of(benchmark: BenchmarkName) -> Callable[..., Task]:
+    @task(name=benchmark)
+    def made(
+        data: str,
+        graph: str = "sample",
+        method: str = "oda",
+        linking: str = "gold",
+        settings: str = "",
+        seed: int = 0,
+        server: str = "",
+    ) -> Task:
+        written = [each.strip() for each in settings.split(",") if each.strip()]
+        fields = {"data": data, "graph": graph, "method": method, "linking": linking, "settings": written, "seed": seed}
+        plan = RunPlan.model_validate({"benchmark": benchmark, "model": "inspect", **fields})
+        target = server or f"kg-sextant serve {shlex.quote(graph)}"
+        exact = scores_as_in_paper(method_of(plan.method, plan.settings))
+        connect = partial(_connected, target, exact=exact)
+        return task_of(plan, numbered_records(plan), connect, lambda: Models(InspectLlm(get_model())))
+
+    return made
+
+
+@asynccontextmanager
+async def _connected(target: str, *, exact: bool) -> AsyncGenerator[Toolbox]:
+    """Connect to a server, for ODA in the manner of its paper to one that scores exactly as the paper does."""
+    async with connect_tools(target) as served:
+        yield ExactTools(served) if exact else served
+
+
+TASKS: Final[dict[BenchmarkName, Callable[..., Task]]] = {each: _task_of(each) for each in get_args(BenchmarkName)}
+"""The tasks by the benchmark that they ask: `kg_eval/qald10` and so on."""
