@@ -12,8 +12,7 @@ from inspect_ai.scorer import Score
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from kg_agents.llm import AgentError, Completion, Llm, Message
-from kg_eval.metrics.summary import JudgeVerdict, Verdicts, judge, judge_metric
-from kg_eval.outcomes import Outcome
+from kg_eval.metrics.scores import JudgeVerdict, Outcome, Verdicts, judge, judge_metric
 from kg_eval.plan import InvalidPlan, RunPlan
 
 SOURCE: Final = "kg_eval"

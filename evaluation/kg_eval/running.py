@@ -28,8 +28,7 @@ from kg_boundary.private_files import private_folder
 from kg_eval.logs import OUTCOME, SOURCE, LoggedQuestion, ModelRecord, ToolRecord, read_run
 from kg_eval.methods.catalog import FIND_ENTITIES, LEARN, NEED_ENTITIES, WITHOUT_GRAPH, method_of
 from kg_eval.methods.method import Asked, Means, Method
-from kg_eval.metrics.scores import MAIN_METRIC, METRICS, score
-from kg_eval.outcomes import Outcome
+from kg_eval.metrics.scores import MAIN_METRIC, METRICS, Outcome, score
 from kg_eval.plan import InvalidPlan, RunPlan, drawn
 from kg_eval.questions import BenchmarkName, Edge, Gold, Record, read_questions
 

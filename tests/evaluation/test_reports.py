@@ -12,8 +12,7 @@ from benchmark_players import QUESTION, write_rows
 from kg_agents.evidence.answers import Answer
 from kg_agents.llm import Completion, Message, ScriptedLlm, Usage
 from kg_eval.logs import LoggedQuestion, LoggedRun, ModelRecord, ToolRecord, judge_run, read_run
-from kg_eval.metrics.summary import Verdicts
-from kg_eval.outcomes import Outcome
+from kg_eval.metrics.scores import Outcome, Verdicts
 from kg_eval.plan import InvalidPlan, RunPlan, read_suite
 from kg_eval.questions import Gold, Record
 from kg_eval.reports.page import page_of

@@ -33,62 +33,32 @@ from kg_eval.plan import InvalidPlan, MethodName
 
 
 @dataclass(frozen=True, slots=True)
-class OdaMethod:
-    """ODA with the parameters that it is given."""
+class AgentMethod:
+    """One of the agents, with its parameters."""
 
-    settings: OdaSettings
-
-    async def answer(self, asked: Asked, means: Means) -> MethodAnswer:
-        """See `Method`."""
-        talk = means.talk(self.settings.limits)
-        agent = ODA(
-            means.llm,
-            means.graph,
-            reflector=means.reflector,
-            settings=self.settings,
-            graph_name=asked.graph_name,
-        )
-        found = await agent.answer(asked.question, asked.ids, talk=talk)
-        held = await talk.within(partial(checked, found, means.graph, self.settings.own_answers))
-        return answered(held)
-
-
-@dataclass(frozen=True, slots=True)
-class CounselorMethod:
-    """Graph Counselor with the parameters that it is given."""
-
-    settings: CounselorSettings
+    settings: OdaSettings | CounselorSettings | ToolsSettings
 
     async def answer(self, asked: Asked, means: Means) -> MethodAnswer:
         """See `Method`."""
         talk = means.talk(self.settings.limits)
-        agent = GraphCounselor(
-            means.llm,
-            means.graph,
-            judge=means.judge,
-            reflector=means.reflector or means.judge,
-            settings=self.settings,
-            graph_name=asked.graph_name,
-        )
-        found = await agent.answer(asked.question, asked.ids, talk=talk)
-        held = await talk.within(partial(checked, found, means.graph, self.settings.own_answers))
-        return answered(held)
+        found = await self._agent(asked, means).answer(asked.question, asked.ids, talk=talk)
+        return answered(await talk.within(partial(checked, found, means.graph, self.settings.own_answers)))
 
-
-@dataclass(frozen=True, slots=True)
-class ToolsMethod:
-    """The agent whose model calls the tools itself, with the parameters that it is given."""
-
-    settings: ToolsSettings
-
-    async def answer(self, asked: Asked, means: Means) -> MethodAnswer:
-        """See `Method`."""
-        talk = means.talk(self.settings.limits)
-        found = await ToolsAgent(means.llm, means.tools, settings=self.settings).answer(
-            asked.question, asked.ids, talk=talk
-        )
-        held = await talk.within(partial(checked, found, means.graph, self.settings.own_answers))
-        return answered(held)
+    def _agent(self, asked: Asked, means: Means) -> ODA | GraphCounselor | ToolsAgent:
+        match self.settings:
+            case OdaSettings() as oda:
+                return ODA(means.llm, means.graph, reflector=means.reflector, settings=oda, graph_name=asked.graph_name)
+            case CounselorSettings() as counselor:
+                return GraphCounselor(
+                    means.llm,
+                    means.graph,
+                    judge=means.judge,
+                    reflector=means.reflector or means.judge,
+                    settings=counselor,
+                    graph_name=asked.graph_name,
+                )
+            case ToolsSettings() as tools:
+                return ToolsAgent(means.llm, means.tools, settings=tools)
 
 
 def answered(answer: AgentAnswer) -> MethodAnswer:
@@ -135,12 +105,16 @@ def method_of(name: MethodName, written: Sequence[str]) -> Method:
 
 def reflects(method: Method) -> bool:
     """Say whether a method asks a model to reflect, which may be another one."""
-    return isinstance(method, OdaMethod | CounselorMethod) and method.settings.reflects
+    return (
+        isinstance(method, AgentMethod)
+        and isinstance(method.settings, OdaSettings | CounselorSettings)
+        and method.settings.reflects
+    )
 
 
 def scores_as_in_paper(method: Method) -> bool:
     """Say whether a method needs observations that are scored exactly as in the paper of ODA."""
-    return isinstance(method, OdaMethod) and method.settings.paper_score
+    return isinstance(method, AgentMethod) and isinstance(method.settings, OdaSettings) and method.settings.paper_score
 
 
 def _parameters(kind: type[A], written: Sequence[str]) -> A:
@@ -180,7 +154,7 @@ _METHODS: Final[Mapping[MethodName, Callable[[Sequence[str]], Method]]] = {
     "tog": lambda written: ThinkOnGraph(_settings(TogSettings, written)),
     "tog-r": lambda written: ThinkOnGraph(_settings(TogSettings, written), relations_only=True),
     "graph-cot": lambda written: GraphCot(_settings(GraphCotSettings, written)),
-    "oda": lambda written: OdaMethod(_parameters(OdaSettings, written)),
-    "graph-counselor": lambda written: CounselorMethod(_parameters(CounselorSettings, written)),
-    "tools": lambda written: ToolsMethod(_parameters(ToolsSettings, written)),
+    "oda": lambda written: AgentMethod(_parameters(OdaSettings, written)),
+    "graph-counselor": lambda written: AgentMethod(_parameters(CounselorSettings, written)),
+    "tools": lambda written: AgentMethod(_parameters(ToolsSettings, written)),
 }

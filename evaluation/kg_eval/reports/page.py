@@ -7,8 +7,7 @@ from typing import Final
 
 from kg_agents.llm import Message
 from kg_eval.logs import LoggedQuestion, ModelRecord, ToolRecord
-from kg_eval.metrics.summary import scores_of
-from kg_eval.outcomes import Outcome
+from kg_eval.metrics.scores import Outcome, scores_of
 from kg_eval.reports.tables import Done
 
 _RIGHT: Final = 0.99

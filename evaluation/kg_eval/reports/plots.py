@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from kg_boundary.private_files import private_folder
-from kg_eval.metrics.summary import Figure
+from kg_eval.metrics.scores import Figure
 from kg_eval.reports.tables import ENTITIES, Done, merged
 
 _NOTE: Final = "thin line: 95 % interval; diamond: the paper's figure"

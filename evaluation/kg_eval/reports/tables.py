@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Final
 
 from kg_eval.logs import LoggedQuestion, LoggedRun
-from kg_eval.metrics.scores import MAIN_METRIC, MEASURES
-from kg_eval.metrics.summary import (
+from kg_eval.metrics.scores import (
+    MAIN_METRIC,
+    MEASURES,
     OFFICIAL,
     Figure,
     JudgeVerdict,
+    Outcome,
     Summary,
     Verdicts,
     difference_of,
@@ -22,7 +24,6 @@ from kg_eval.metrics.summary import (
     scores_of,
     summary_of,
 )
-from kg_eval.outcomes import Outcome
 from kg_eval.plan import LinkingName, RunPlan
 from kg_eval.questions import BenchmarkName
 from kg_eval.questions.formats import ACADEMIC

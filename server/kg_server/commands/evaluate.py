@@ -140,7 +140,7 @@ def _needs_extra() -> None:
 
 def show(folders: list[Path], metric: str, *, official: bool, form: str = "text") -> None:
     """Print the tables of runs."""
-    from kg_eval.metrics.summary import OFFICIAL
+    from kg_eval.metrics.scores import OFFICIAL
     from kg_eval.reports.tables import as_csv, as_markdown, as_text, tables_of
 
     tables = tables_of(_done(folders, official=official), OFFICIAL if official else metric)
@@ -326,10 +326,11 @@ def _alone(settings: Settings, plan: "RunPlan", folder: Path) -> Settings:
 
     They are kept in a folder of their own: they would crowd out those of the user, whose records would change figures.
     """
-    from kg_eval.methods.catalog import CounselorMethod, method_of
+    from kg_agents.papers.graph_counselor import CounselorSettings
+    from kg_eval.methods.catalog import AgentMethod, method_of
 
     method = method_of(plan.method, plan.settings)
-    if isinstance(method, CounselorMethod):
+    if isinstance(method, AgentMethod) and isinstance(method.settings, CounselorSettings):
         settings = as_published(settings, method.settings)
     limits: dict[str, object] = {"memory_new_per_hour": NO_LIMIT, "memory_client_share": 1.0}
     limits |= {"memory_max_count": NO_LIMIT, "memory_file_max_mb": NO_LIMIT}
