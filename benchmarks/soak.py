@@ -32,8 +32,8 @@ from benchmarks.engines.weather import FAIR, ROUGH, Proxy, weathered
 from benchmarks.figures import Timings
 from benchmarks.graphs import Workload, choose_workload
 from benchmarks.serving import ours, over_stdio, running
+from kg_adapters.index.written_lists import read_lists
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.building.written_lists import read_lists
 from kg_adapters.local.cache import open_sample
 from kg_adapters.local.sparql.store import ensure_sparql_store, statements
 from kg_adapters.protocol import KGAdapter

@@ -19,9 +19,9 @@ from mcp import Client
 from calls import reply_of
 from embedders import RecordingEmbedder
 from kg_adapters.errors import InvalidSource
+from kg_adapters.index.build.build import build_store
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.array_files import COPIED_BYTES
-from kg_adapters.local.building.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.reloading import ReloadingAdapter
 from kg_adapters.local.store import open_store

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from kg_adapters.extraction.extract import ExtractionReport, Order, extract
-from kg_adapters.extraction.records import Bounds, Request, ValueChoice
+from kg_adapters.extraction.journal import Bounds, Request, ValueChoice
 from kg_adapters.extraction.seeds import FIELDS
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.store import LocalStore, SourceFile, open_store

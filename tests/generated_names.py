@@ -15,8 +15,8 @@ from typing import Literal as Choice
 
 import numpy as np
 
+from kg_adapters.index.storage import Storage
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.building.growing import Storage
 from kg_adapters.local.index import GraphIndex, Longs
 from kg_adapters.local.names.folding import fold
 from kg_adapters.local.names.table import bare_relations, name_nodes

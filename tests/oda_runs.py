@@ -4,8 +4,8 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
+from kg_adapters.index.build.build import build_store
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.building.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store
 from kg_agents.llm import PromptTooLong

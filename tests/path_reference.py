@@ -6,8 +6,8 @@ from itertools import pairwise, product
 
 import networkx as nx
 
+from kg_adapters.index.build.arrays import IndexBuilder
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.building.arrays import IndexBuilder
 from kg_adapters.local.index import GraphIndex
 from kg_adapters.models import Count, Path, PathRequest, PathsFound
 from kg_adapters.paths import check_path_request

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pyoxigraph
 
+from kg_adapters.index.build.arrays import IndexBuilder
+from kg_adapters.index.build.build import build_store
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.building.arrays import IndexBuilder
-from kg_adapters.local.building.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.store import LocalStore, open_store

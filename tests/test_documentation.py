@@ -45,7 +45,7 @@ NOT_OURS: Final = (
 HOME: Final = "https://github.com/kg-sextant/kg-sextant"
 PUBLIC: Final = (
     "kg_adapters",
-    "kg_adapters.local.reading.sources",
+    "kg_adapters.files.sources",
     "kg_adapters.name_index",
     "kg_agents.papers.graph_counselor",
     "kg_agents.papers.oda",

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import TypeAlias
 
+from kg_adapters.index.build.profiling import profile_of_index
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.building.profiling import profile_of_index
 from kg_adapters.local.sets.gathered import index_of
 from kg_adapters.profile import GraphProfile
 from kg_adapters.terms import Attribute, Iri, Literal, Node, Term, Triple

@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import Final, TypeVar
 from urllib.parse import unquote
 
+from kg_adapters.index.build.profiling import profile_of_index
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.building.profiling import profile_of_index
 from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.sets.answers import LocalSets
 from kg_adapters.local.sets.gathered import index_of, sets_over

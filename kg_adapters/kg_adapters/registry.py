@@ -138,7 +138,7 @@ def _factory(point: EntryPoint) -> AdapterFactory:
 
 
 def _expected(name: str, adapters: Mapping[str, EntryPoint]) -> str:
-    from kg_adapters.local.reading.sources import expected_endings  # noqa: PLC0415 - rarely needed
+    from kg_adapters.files.sources import expected_endings  # noqa: PLC0415 - rarely needed
 
     shown = repr(name if len(name) <= 80 else name[:80] + "…")
     schemes = "".join(f", {scheme}:…" for scheme in sorted(adapters) if scheme not in _BUILT_IN)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kg_adapters.index.build.build import build_store
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.building.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store
 from kg_agents.evidence.values import plain_value

@@ -11,7 +11,7 @@ import anyio.to_thread
 from mcp import Client
 
 from calls import reply_of
-from kg_adapters.local.building.build import build_store
+from kg_adapters.index.build.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.reloading import ReloadingAdapter
 from kg_adapters.local.store import open_store

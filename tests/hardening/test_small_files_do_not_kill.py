@@ -15,11 +15,11 @@ import pytest
 
 from cli_runs import COMMAND, CommandLine
 from kg_adapters.errors import InvalidSource
-from kg_adapters.local.building.build import build_store
+from kg_adapters.files.reader import SourceReader
+from kg_adapters.files.rows import line_of
+from kg_adapters.files.sources import Source
+from kg_adapters.index.build.build import build_store
 from kg_adapters.local.import_options import ImportOptions
-from kg_adapters.local.reading.reader import SourceReader
-from kg_adapters.local.reading.rows import line_of
-from kg_adapters.local.reading.sources import Source
 from kg_adapters.local.store import open_store
 from kg_adapters.progress import Progress
 from kg_adapters.reading_limits import ReadingLimits
@@ -38,7 +38,7 @@ ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="limits on memory,
 IMPORT_THAT_NAMES_ITS_CHILD = """
 import os, sys
 from pathlib import Path
-from kg_adapters.local.building.build import build_store
+from kg_adapters.index.build.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 
 def tell(progress):
@@ -53,7 +53,7 @@ build_store([Path(sys.argv[1])], Path(sys.argv[2]), ImportOptions(), tell)
 IMPORT_THAT_WEIGHS_ITSELF = """
 import sys
 from pathlib import Path
-from kg_adapters.local.building.build import build_store
+from kg_adapters.index.build.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.worker_process import limit_memory
 
@@ -71,7 +71,7 @@ IMPORT_WITHOUT_MEMORY = """
 import sys
 from pathlib import Path
 from kg_adapters.errors import InvalidSource
-from kg_adapters.local.building.build import build_store
+from kg_adapters.index.build.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.worker_process import limit_memory
 

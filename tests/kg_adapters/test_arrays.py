@@ -14,14 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kg_adapters.errors import InvalidSource
+from kg_adapters.files.rows import Row
+from kg_adapters.index.build.arrays import IndexBuilder
+from kg_adapters.index.build.lists import RDF
+from kg_adapters.index.storage import GrowingArray, Room, Storage, merge_tables
 from kg_adapters.labels import RDF_TYPE, Vocabulary
 from kg_adapters.local.array_files import ArrayFiles
-from kg_adapters.local.building.arrays import IndexBuilder
-from kg_adapters.local.building.collections import RDF
-from kg_adapters.local.building.growing import GrowingArray, Room, Storage
-from kg_adapters.local.building.sorted_texts import merge_tables
 from kg_adapters.local.index import EdgeTable, GraphIndex, LinkTable, StringTable, open_index
-from kg_adapters.local.reading.rows import Row
 from kg_adapters.terms import Iri, Literal
 
 Edge: TypeAlias = tuple[str, str, str]
@@ -274,7 +273,7 @@ def test_an_array_that_grew_in_a_file_is_as_numpy_writes_it(tmp_path: Path, leng
 
 
 def test_more_texts_than_can_be_numbered_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kg_adapters.local.building.sorted_texts._MOST_TEXTS", 2)
+    monkeypatch.setattr("kg_adapters.index.storage._MOST_TEXTS", 2)
     tables = [table_of(each) for each in (["a", "b"], ["c"])]
     with pytest.raises(InvalidSource, match="more than 2 different names or texts"):
         merge_tables(tables, Storage().passing_strings(), 100)

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from kg_adapters.errors import InvalidSource
+from kg_adapters.index.build.build import build_store
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.building.build import build_store
 from kg_adapters.local.cache import open_cached, open_sample, sample_file
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import FORMAT, Counts, open_store

@@ -7,7 +7,7 @@ import pytest
 from extractions import WatchedGraph, extracted, offline, order_for
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.extraction.extract import Order
-from kg_adapters.extraction.records import Bounds, Cut, Unknown
+from kg_adapters.extraction.journal import Bounds, Cut, Unknown
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.store import Counts, open_store
 from kg_adapters.models import Count, Feature, FeaturePage

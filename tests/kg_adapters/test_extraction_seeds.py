@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kg_adapters.errors import InvalidRequest, InvalidSource
-from kg_adapters.extraction.records import Unknown
+from kg_adapters.extraction.journal import Unknown
 from kg_adapters.extraction.seeds import FIELDS, Mention, find_mentions, read_entities
 from kg_adapters.local.store import SourceFile
 

@@ -8,7 +8,7 @@ import pytest
 
 from extractions import WatchedGraph, content_of, extracted, order_for
 from kg_adapters.errors import BackendTimeout
-from kg_adapters.extraction.records import Bounds
+from kg_adapters.extraction.journal import Bounds
 from kg_adapters.local.store import LocalStore
 from kg_adapters.models import Count, NeighborPage
 from kg_adapters.requests import NeighborRequest

@@ -13,12 +13,12 @@ import pytest
 import zstandard
 
 from kg_adapters.errors import InvalidSource
-from kg_adapters.local.building.build import ImportReport, build_store
+from kg_adapters.files.reader import SourceReader
+from kg_adapters.files.recognition import parts_of
+from kg_adapters.files.rows import line_of
+from kg_adapters.files.sources import gather_sources
+from kg_adapters.index.build.build import ImportReport, build_store
 from kg_adapters.local.import_options import ImportOptions
-from kg_adapters.local.reading.reader import SourceReader
-from kg_adapters.local.reading.recognition import parts_of
-from kg_adapters.local.reading.rows import line_of
-from kg_adapters.local.reading.sources import gather_sources
 from kg_adapters.local.store import open_store
 from kg_adapters.reading_limits import ReadingLimits
 

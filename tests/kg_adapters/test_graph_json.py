@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from kg_adapters.errors import InvalidRequest, InvalidSource
-from kg_adapters.local.building.build import build_store
+from kg_adapters.files.json_graphs import LabelKeys, read_graph_json
+from kg_adapters.index.build.build import build_store
 from kg_adapters.local.import_options import ImportOptions
-from kg_adapters.local.reading.graph_json import read_graph_json
-from kg_adapters.local.reading.label_keys import LabelKeys
 from kg_adapters.local.store import open_store
 from kg_adapters.terms import Iri, node_from_key
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from kg_adapters.errors import InvalidSource
-from kg_adapters.local.building.build import build_store
+from kg_adapters.files.json_graphs import read_subgraphs
+from kg_adapters.index.build.build import build_store
 from kg_adapters.local.import_options import ImportOptions
-from kg_adapters.local.reading.kgdata import read_subgraphs
 from kg_adapters.local.store import open_store
 
 TOPICS = {

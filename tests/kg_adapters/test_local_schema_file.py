@@ -2,9 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from kg_adapters.index.build.profiling import SCHEMA_CLASSES, SCHEMA_RELATIONS, write_schema
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.building import schema_counting
-from kg_adapters.local.building.schema_counting import write_schema
 from kg_adapters.local.schema_file import read_schema
 from kg_adapters.local.seal import Damage
 from kg_adapters.local.store import LocalStore
@@ -69,12 +68,12 @@ def test_a_class_of_two_type_relations_counts_each_instance_once(tmp_path: Path)
 
 
 def test_a_schema_too_large_is_cut_and_says_so(tmp_path: Path) -> None:
-    count = schema_counting.MAX_CLASSES + 1
+    count = SCHEMA_CLASSES + 1
     found = schema_of(tmp_path, "a type Class0", *(f"a type Class{number}" for number in range(count)))
-    assert (len(found.classes), found.complete) == (schema_counting.MAX_CLASSES, False)
-    relations = schema_counting.MAX_RELATIONS + 1
+    assert (len(found.classes), found.complete) == (SCHEMA_CLASSES, False)
+    relations = SCHEMA_RELATIONS + 1
     found = schema_of(tmp_path, *(f"a r{number} b" for number in range(relations)))
-    assert (len(found.relations), found.complete) == (schema_counting.MAX_RELATIONS, False)
+    assert (len(found.relations), found.complete) == (SCHEMA_RELATIONS, False)
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[1]", "\ud800"])

@@ -26,9 +26,9 @@ from kg_adapters.algebra import (
     Values,
 )
 from kg_adapters.errors import BackendTimeout, Unsupported
+from kg_adapters.index.build.arrays import IndexBuilder
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.building.arrays import IndexBuilder
 from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.sets.answers import LocalSets

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_adapters.local.reading.nesting import Nesting
+from kg_adapters.files.nesting import Nesting
 from kg_adapters.reading_limits import MAX_DEPTH, Refused
 
 TURTLE = b'''@prefix e: <http://e/[x> . # it's [[[ ("

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_adapters.local.reading.plain_lines import NOT_PLAIN, terms_of
-from kg_adapters.local.reading.reader import SourceReader
-from kg_adapters.local.reading.rows import Row, line_of, quad_of, row_of
-from kg_adapters.local.reading.sources import Source
+from kg_adapters.files.reader import SourceReader
+from kg_adapters.files.rows import NOT_PLAIN, Row, line_of, quad_of, row_of, terms_of
+from kg_adapters.files.sources import Source
 from kg_adapters.local.sparql.part import sparql_part
 
 XSD = "http://www.w3.org/2001/XMLSchema#"

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kg_adapters.index.build.profiling import profile_of_index
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.building.profiling import profile_of_index
 from kg_adapters.local.cache import open_sample
 from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.index import GraphIndex

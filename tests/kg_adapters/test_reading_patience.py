@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from kg_adapters.local.reading.documents import ReadingEnded, parsed_frames
-from kg_adapters.local.reading.process import Order
-from kg_adapters.local.reading.sources import Source
+from kg_adapters.files.frames import Order, ReadingEnded, parsed_frames
+from kg_adapters.files.sources import Source
 from kg_adapters.reading_limits import ReadingLimits
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kg_adapters.errors import InvalidSource
-from kg_adapters.local.reading.sources import Source, gather_sources, look
+from kg_adapters.files.sources import Source, gather_sources, look
 
 
 def touch(folder: Path, *names: str) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from kg_adapters.errors import InvalidSource
-from kg_adapters.local.reading.reader import SourceReader
-from kg_adapters.local.reading.rows import line_of
-from kg_adapters.local.reading.sources import gather_sources
+from kg_adapters.files.reader import SourceReader
+from kg_adapters.files.rows import line_of
+from kg_adapters.files.sources import gather_sources
 
 A_P_B = "<http://e/a> <http://e/p> <http://e/b>"
 XML_A_P_B = '<rdf:Description rdf:about="http://e/a"><p rdf:resource="http://e/b"/></rdf:Description>'

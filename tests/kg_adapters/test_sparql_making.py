@@ -14,8 +14,8 @@ import anyio.to_thread
 import pytest
 
 from kg_adapters.errors import BackendError, BackendUnavailable, GraphReplaced
+from kg_adapters.index.build.build import build_store
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.building.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.reloading import ReloadingAdapter
 from kg_adapters.local.sparql.making import SparqlMaking

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from kg_adapters.errors import InvalidSource
-from kg_adapters.local.building.build import build_store
+from kg_adapters.files.tables import TableReader
+from kg_adapters.index.build.build import build_store
 from kg_adapters.local.import_options import ImportOptions
-from kg_adapters.local.reading.tables import TableReader
 from kg_adapters.reading_limits import ReadingLimits
 
 

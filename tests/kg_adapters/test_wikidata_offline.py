@@ -4,7 +4,7 @@ from contextlib import aclosing
 from pathlib import Path
 
 from extractions import extracted, offline, order_for
-from kg_adapters.extraction.records import Bounds
+from kg_adapters.extraction.journal import Bounds
 from kg_adapters.registry import OpenOptions
 from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Iri, Literal

@@ -8,8 +8,8 @@ import rdflib
 from mcp import Client
 
 from calls import reply_of
+from kg_adapters.index.build.build import build_store
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.building.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store
 from kg_adapters.protocol import KGAdapter

@@ -1,1 +1,1 @@
-"""Taking what lies around some entities out of any graph, into a store of its own."""
+"""Extract the surroundings of chosen entities from any graph into a store."""

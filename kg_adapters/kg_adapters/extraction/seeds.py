@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from kg_adapters.errors import InvalidRequest, InvalidSource
-from kg_adapters.extraction.records import Unknown
+from kg_adapters.extraction.journal import Unknown
 from kg_adapters.local.store import SourceFile
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node, node_key

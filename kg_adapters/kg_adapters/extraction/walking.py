@@ -1,16 +1,132 @@
-"""The walk from the entities that were named, hop by hop, to all that lies within the bounds."""
+"""Query a graph in batches: walk from the named entities within bounds, then read literals, labels and descriptions."""
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
-from kg_adapters.extraction.asking import Asker, Keys
-from kg_adapters.extraction.journal import Journal
-from kg_adapters.extraction.records import Bounds, Cut, Look
+from kg_adapters.errors import BackendTimeout
+from kg_adapters.extraction.journal import Bounds, Cut, Journal, Look, Text, Texts, Value, ValueChoice, Values
 from kg_adapters.extraction.seeds import batches
-from kg_adapters.models import NeighborPage
-from kg_adapters.progress import ExtractionProgress, OnExtraction
-from kg_adapters.terms import Iri, Node, Triple
+from kg_adapters.models import NO_FEATURES, Description, Feature, FeaturePage, NeighborPage
+from kg_adapters.progress import ExtractionProgress, ExtractionStage, OnExtraction
+from kg_adapters.protocol import KGAdapter
+from kg_adapters.requests import FeatureRequest, NeighborRequest
+from kg_adapters.terms import BlankNode, Iri, Node, Triple, node_from_key
+
+MOST_VALUES: Final = 1_000
+"""The most literals of one term."""
+
+MOST_TYPES: Final = 100
+"""The most types of one entity."""
+
+
+class Asker:
+    """Asks one graph, and counts how often.
+
+    Args:
+        graph: What is asked.
+        bounds: How much of its answers is wanted.
+
+    Attributes:
+        requests: How many calls about a batch were made.
+        value_requests: How many calls for the literals of a batch were made.
+    """
+
+    def __init__(self, graph: KGAdapter, bounds: Bounds) -> None:
+        self._graph = graph
+        self._bounds = bounds
+        self.requests = 0
+        self.value_requests = 0
+
+    @property
+    def blank_nodes_last(self) -> bool:
+        """Whether a blank node of one answer is the same node in the next."""
+        return self._graph.prefixes.blank_nodes
+
+    def askable(self, keys: Iterable[str]) -> list[Node]:
+        """Return the nodes that the graph can be asked about, sorted by key."""
+        return [node_from_key(key) for key in sorted(keys) if self.blank_nodes_last or not key.startswith("_:")]
+
+    async def around(self, batch: Sequence[Node]) -> dict[Node, NeighborPage]:
+        """Return the triples around entities, each within the bounds.
+
+        What the graph only answers in part, or not in time, it is asked for again in halves.
+
+        Raises:
+            BackendTimeout: It cannot answer for a single entity.
+            BackendError: It cannot be asked.
+        """
+        self.requests += 1
+        pages: dict[Node, NeighborPage] = {}
+        try:
+            pages |= await self._graph.neighbors(
+                NeighborRequest(
+                    tuple(batch), limit_per_relation=self._bounds.per_relation, limit=self._bounds.max_degree
+                )
+            )
+        except BackendTimeout:
+            if len(batch) == 1:
+                raise
+            again = list(batch)
+        else:
+            again = [node for node in batch if node in pages and self._is_partial(pages[node])]
+        if len(batch) > 1:
+            middle = len(again) // 2
+            for half in (again[:middle], again[middle:]):
+                pages |= await self.around(half) if half else {}
+        return pages
+
+    async def types(self, batch: Sequence[Node], relations: Collection[Iri]) -> Mapping[Node, NeighborPage]:
+        """Return the triples that say of what type entities are."""
+        self.requests += 1
+        return await self._graph.neighbors(
+            NeighborRequest(tuple(batch), direction="out", relations=frozenset(relations), limit=MOST_TYPES)
+        )
+
+    async def descriptions(self, batch: Sequence[Node]) -> Mapping[Node, Description]:
+        """Return what terms are called and described as."""
+        self.requests += 1
+        return await self._graph.describe(batch)
+
+    async def values(self, batch: Sequence[Node]) -> dict[Node, FeaturePage]:
+        """Return the literals of terms.
+
+        What the graph does not answer in time it is asked for again in halves.
+
+        Raises:
+            BackendTimeout: It cannot answer for a single term.
+            BackendError: It cannot be asked.
+        """
+        self.value_requests += 1
+        try:
+            return dict(await self._graph.features(FeatureRequest(tuple(batch), limit=MOST_VALUES)))
+        except BackendTimeout:
+            if len(batch) == 1:
+                raise
+        middle = len(batch) // 2
+        return await self.values(batch[:middle]) | await self.values(batch[middle:])
+
+    def _is_partial(self, page: NeighborPage) -> bool:
+        return not page.total.exact and page.total.value <= self._bounds.max_degree
+
+
+class Keys:
+    """The keys of nodes, with names for blank nodes that no other answer gives where theirs do not last.
+
+    Args:
+        mark: What the names begin with; None where blank nodes keep theirs.
+    """
+
+    def __init__(self, mark: str | None) -> None:
+        self._mark = mark
+        self._names: dict[BlankNode, str] = {}
+
+    def __call__(self, node: Node) -> str:
+        """Return the key of a node."""
+        if self._mark is None or not isinstance(node, BlankNode):
+            return str(node)
+        return self._names.setdefault(node, f"_:{self._mark}-{len(self._names)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,3 +244,97 @@ class Walk:
         keys = Keys(None if self._asker.blank_nodes_last else name)
         rows = ((keys(each.head), each.relation.value, keys(each.tail)) for each in dict.fromkeys(triples))
         return Look(asked=tuple(map(str, batch)), triples=tuple(rows), cut=tuple(cut))
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """The names in the journal of the answers about literals, and about labels and descriptions."""
+
+    values: tuple[str, ...]
+    texts: tuple[str, ...]
+
+
+class StatementReader:
+    """Asks what the graph says of terms, batch by batch; what the journal holds is not asked for again.
+
+    Args:
+        asker: What asks the graph.
+        journal: Where every answer is kept.
+        batch: How many terms one request is about.
+        tell: Told how far it has come.
+    """
+
+    def __init__(self, asker: Asker, journal: Journal, batch: int, tell: OnExtraction) -> None:
+        self._asker = asker
+        self._journal = journal
+        self._batch = batch
+        self._tell = tell
+
+    async def read(self, walked: Walked, choice: ValueChoice) -> Stated:
+        """Return what is said of all nodes and relations that were met.
+
+        Literals are read of those terms that `choice` names.
+
+        Raises:
+            BackendError: The graph failed.
+            InvalidSource: The journal cannot be written.
+        """
+        terms = walked.nodes | walked.relations
+        whose = {"all": terms, "inner": walked.inner, "none": frozenset[str]()}[choice]
+        values: list[str] = []
+        spoken = set(terms)
+        for name, batch in self._batches(f"values-{choice}", "valuing", self._asker.askable(whose), walked):
+            found = await self._journal.once(name, Values, _keys(batch), partial(self._values, batch))
+            spoken.update(value.relation for value in found.values)
+            values.append(name)
+        texts: list[str] = []
+        for name, batch in self._batches(f"texts-{choice}", "describing", self._asker.askable(spoken), walked):
+            await self._journal.once(name, Texts, _keys(batch), partial(self._texts, batch))
+            texts.append(name)
+        return Stated(tuple(values), tuple(texts))
+
+    def _batches(
+        self, kind: str, stage: ExtractionStage, terms: Sequence[Node], walked: Walked
+    ) -> Iterator[tuple[str, Sequence[Node]]]:
+        done = 0
+        for number, batch in enumerate(batches(terms, self._batch)):
+            self._tell(ExtractionProgress(stage, 0, done, len(terms), walked.triples))
+            yield f"{kind}-{number:06}", batch
+            done += len(batch)
+
+    async def _values(self, batch: Sequence[Node]) -> Values:
+        pages = await self._asker.values(batch)
+        return Values(
+            asked=_keys(batch),
+            values=tuple(_value(node, feature) for node in batch for feature in pages.get(node, NO_FEATURES).features),
+            left_out=sum(page.total.value - len(page.features) for page in pages.values()),
+            exact=all(page.total.exact for page in pages.values()),
+        )
+
+    async def _texts(self, batch: Sequence[Node]) -> Texts:
+        described = await self._asker.descriptions(batch)
+        texts = (
+            Text(term=str(node), label=_sound(found.label), description=_sound(found.description))
+            for node in batch
+            if (found := described.get(node)) is not None
+        )
+        return Texts(asked=_keys(batch), texts=tuple(text for text in texts if text.label or text.description))
+
+
+def _value(node: Node, feature: Feature) -> Value:
+    return Value(
+        term=str(node),
+        relation=feature.relation.value,
+        value=_sound(feature.value.value) or "",
+        datatype=feature.value.datatype.value,
+        language=_sound(feature.value.language),
+    )
+
+
+def _keys(batch: Sequence[Node]) -> tuple[str, ...]:
+    return tuple(map(str, batch))
+
+
+def _sound(text: str | None) -> str | None:
+    """Return a text without halves of surrogate pairs, which no file can hold."""
+    return None if text is None else text.encode("utf-8", "replace").decode()

@@ -13,8 +13,8 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kg_adapters.errors import InvalidSource
+from kg_adapters.files.sources import Source, gather_sources, look
 from kg_adapters.local.import_options import ImportOptions
-from kg_adapters.local.reading.sources import Source, gather_sources, look
 from kg_adapters.local.seal import file_sha256
 from kg_adapters.local.store import FORMAT, STORE_FILE, LocalStore, is_store, open_store, store_stamp
 from kg_adapters.local.swap import exclusively, replacing
@@ -62,7 +62,7 @@ def open_cached(
         if _fresh(folder, sources) is None:
             seen = _look(sources)
             if not _same_content(folder, sources):
-                from kg_adapters.local.building.build import build_store  # noqa: PLC0415 - needed once for a file
+                from kg_adapters.index.build.build import build_store  # noqa: PLC0415 - needed once for a file
 
                 _clear_ruins(folder)
                 build_store(paths, folder, options, progress)

@@ -52,7 +52,7 @@ class StoreSparql:
             BackendError: The part cannot be made, or the engine failed.
             GraphReplaced: The folder holds another store by now.
         """
-        from kg_adapters.local.building.written_lists import read_lists
+        from kg_adapters.index.written_lists import read_lists
         from kg_adapters.local.sparql.store import ensure_sparql_store, is_uncut
 
         self._store.require_current()

@@ -19,10 +19,10 @@ from kg_adapters.answer_cache import AnswerCache
 from kg_adapters.chosen_relations import chosen_prefixes
 from kg_adapters.embedding import LexicalEmbedder, OpenAiEmbedder
 from kg_adapters.errors import InvalidRequest, InvalidSource, Unsupported
+from kg_adapters.files.sources import FileState, gather_sources, look
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.index import GraphIndex, stored_node
 from kg_adapters.local.names.table import bare_relations
-from kg_adapters.local.reading.sources import FileState, gather_sources, look
 from kg_adapters.local.store import open_store
 from kg_adapters.local.vectors.embed import embed_store
 from kg_adapters.progress import OnEmbedding
@@ -40,8 +40,8 @@ from kg_server.schema_view import schema_view
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
-    from kg_adapters.local.building.build import ImportReport
-    from kg_adapters.local.building.naming import Naming
+    from kg_adapters.index.build.build import ImportReport
+    from kg_adapters.index.build.naming import Naming
     from kg_adapters.local.import_options import ImportOptions
 
 
@@ -384,7 +384,7 @@ def _usual_options(settings: Settings) -> "ImportOptions":
 
 
 def _build(files: Sequence[Path], to: Path, options: "ImportOptions", *, update: bool) -> None:
-    from kg_adapters.local.building.build import build_store
+    from kg_adapters.index.build.build import build_store
 
     with standard_input(files, options.limits) as given, shown_progress() as progress:
         try:

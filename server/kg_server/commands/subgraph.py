@@ -56,10 +56,9 @@ def subgraph(
     """Extract what lies around entities into a store; if it is interrupted, run it again to resume."""
     settings = invocation(context).load(graph=graph).settings
     from kg_adapters.extraction.extract import Order
-    from kg_adapters.extraction.journal import Journal
-    from kg_adapters.extraction.records import Bounds, Request
+    from kg_adapters.extraction.journal import Bounds, Journal, Request
     from kg_adapters.extraction.seeds import FIELDS, read_entities
-    from kg_adapters.local.building.build import check_target
+    from kg_adapters.index.build.build import check_target
     from kg_adapters.local.swap import exclusively
 
     content, source = read_entities(entities)

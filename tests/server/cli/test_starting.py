@@ -104,7 +104,7 @@ def test_a_server_lists_its_tools_without_what_only_their_answers_need(tmp_path:
         "kg_adapters.algebra",
         "kg_adapters.embedding",
         "kg_adapters.local.paths.search",
-        "kg_adapters.local.building.profiling",
+        "kg_adapters.index.build.profiling",
         "kg_server.memory.sqlite_store",
         "kg_server.neighborhood",
         "kg_server.observation.answer",
@@ -114,7 +114,7 @@ def test_a_server_lists_its_tools_without_what_only_their_answers_need(tmp_path:
 
 def test_what_was_imported_once_opens_without_what_imports(tmp_path: Path) -> None:
     (tmp_path / "g.nt").write_text("<http://e/a> <http://e/p> <http://e/b> .\n", encoding="utf-8")
-    imports = {"kg_adapters.local.building.build", "kg_adapters.local.reading.reader"}
+    imports = {"kg_adapters.index.build.build", "kg_adapters.files.reader"}
     assert loaded(OPENED, tmp_path / "g.nt", tmp_path / "cache") >= imports
     assert not loaded(OPENED, tmp_path / "g.nt", tmp_path / "cache") & imports
 

@@ -9,10 +9,10 @@ from typing import Final
 
 import numpy as np
 
+from kg_adapters.index.storage import Storage
 from kg_adapters.labels import Vocabulary
 from kg_adapters.likeness import LEAST, Floats, likeness
 from kg_adapters.local.array_files import ArrayFiles
-from kg_adapters.local.building.growing import Storage
 from kg_adapters.local.index import GraphIndex, Longs, StringTable
 from kg_adapters.local.index_check import check_names
 from kg_adapters.local.names.folding import bare_words, fold

@@ -8,11 +8,10 @@ from urllib.parse import unquote
 import numpy as np
 import numpy.typing as npt
 
+from kg_adapters.index.columns import parts
+from kg_adapters.index.storage import Storage, sorted_and_placed
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.array_files import ArrayFiles
-from kg_adapters.local.building.growing import Storage
-from kg_adapters.local.building.sorted_texts import sorted_and_placed
-from kg_adapters.local.building.sums import parts
 from kg_adapters.local.index import Bytes, GraphIndex, Ints, Longs, StringTable
 from kg_adapters.local.names.folding import fold
 from kg_adapters.terms import BlankNode, Iri, node_from_key

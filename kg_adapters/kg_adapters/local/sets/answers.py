@@ -6,8 +6,8 @@ from itertools import chain, islice
 import numpy as np
 
 from kg_adapters.algebra import Hop, Members, NumberOf, Path, Reached, SetExpression, Values, holds_values
+from kg_adapters.index.columns import Floats
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.building.value_columns import Floats
 from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.index import GraphIndex, Longs
 from kg_adapters.local.sets.limits import MOST_PAIRS, Limits

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from kg_adapters.index.build.arrays import IndexBuilder
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.building.arrays import IndexBuilder
 from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.sets.answers import LocalSets

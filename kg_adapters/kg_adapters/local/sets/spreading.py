@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kg_adapters.local.building.sums import first_of_each
+from kg_adapters.index.columns import first_of_each
 from kg_adapters.local.index import Ints, Longs
 
 EMPTY: Longs = np.zeros(0, dtype=np.int64)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from kg_adapters.algebra import ComparedKind, Measure, Operator, Path, ValueOf, counts_values
 from kg_adapters.comparing import DATE_UNITS, SIGNS, compared_kind_of, date_unit, order_of_kind, text_compares
-from kg_adapters.local.building.value_columns import Floats, orders_of
+from kg_adapters.index.columns import Floats, orders_of
 from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.index import GraphIndex, Longs
 from kg_adapters.local.sets.spreading import distinct_pairs

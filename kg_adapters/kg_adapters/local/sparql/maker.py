@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from kg_adapters.errors import KGError
-from kg_adapters.local.building.written_lists import read_lists
+from kg_adapters.index.written_lists import read_lists
 from kg_adapters.local.seal import Damage
 from kg_adapters.local.sparql.making import DONE, FAILED, WAITING
 from kg_adapters.local.sparql.store import make_sparql_store, written_rows

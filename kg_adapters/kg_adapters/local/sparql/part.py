@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 import pyoxigraph as ox
 
-from kg_adapters.local.reading.rows import Row, line_of, load_lines, quad_of
+from kg_adapters.files.rows import Row, line_of, load_lines, quad_of
 from kg_adapters.local.seal import seal_oxigraph
 
 AddRows: TypeAlias = Callable[[list[Row]], None]

@@ -15,10 +15,10 @@ import anyio.to_thread
 from filelock import FileLock, Timeout
 
 from kg_adapters.errors import BackendError, BackendTimeout
-from kg_adapters.local.building.written_lists import WrittenLists
+from kg_adapters.files.rows import Row, line_of
+from kg_adapters.index.written_lists import WrittenLists
 from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.names.table import written
-from kg_adapters.local.reading.rows import Row, line_of
 from kg_adapters.local.seal import find_changed_oxigraph, find_cut_oxigraph
 from kg_adapters.local.sparql.part import sparql_part
 from kg_adapters.local.store import OXIGRAPH_FOLDER

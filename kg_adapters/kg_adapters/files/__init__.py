@@ -1,0 +1,1 @@
+"""Read files of every supported format as statements."""

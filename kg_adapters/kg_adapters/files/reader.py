@@ -1,0 +1,392 @@
+"""Read the statements of the files that a graph is made of, merged into one graph."""
+
+import json
+import re
+from codecs import BOM_UTF8
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pyoxigraph as ox
+
+from kg_adapters.chosen_relations import read_relation
+from kg_adapters.errors import InvalidRequest, InvalidSource
+from kg_adapters.files.frames import Frame, Kind, Order, long_statement, parsed_frames, parsed_statements
+from kg_adapters.files.json_graphs import LabelKeys
+from kg_adapters.files.rdf import LINE_FORMATS, Block, RdfLines
+from kg_adapters.files.recognition import BAD_FILE, SourceBytes, opened, recognized, unreadable
+from kg_adapters.files.rows import GRAPH, NOT_PLAIN, RELATION, Row, Terms, row_of, tag_of, terms_of, unescaped
+from kg_adapters.files.sources import GRAPH_JSON, RDF_FORMATS, Source
+from kg_adapters.labels import Vocabulary
+from kg_adapters.local.index import StringTable
+from kg_adapters.prefixes import WELL_KNOWN, WIKIDATA, Prefixes, is_prefix
+from kg_adapters.reading_limits import ReadingLimits, Refused
+from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, BlankNode, Iri
+
+# What the parser calls nodes without a name is random; numbers make an import repeatable.
+_NAMELESS: Final = re.compile(r"[a-f][0-9a-f]{15,31}|anon-.*", re.DOTALL)
+
+_NUMBERED: Final = "_:f"
+
+_KEPT_GRAPHS: Final = 1_000
+
+
+class ChosenGraphs:
+    """The named graphs that were chosen, and those that were met."""
+
+    def __init__(self, chosen: Sequence[str]) -> None:
+        self._chosen = frozenset(chosen)
+        self._met: set[str] = set()
+
+    @property
+    def chosen(self) -> bool:
+        """Whether there is a choice at all."""
+        return bool(self._chosen)
+
+    def wants(self, graph: str | None) -> bool:
+        """Say whether statements of a graph are to be read, given its IRI, or None where it has none."""
+        if not self._chosen:
+            return True
+        if graph is None:
+            return False
+        if graph in self._chosen or len(self._met) < _KEPT_GRAPHS:
+            self._met.add(graph)
+        return graph in self._chosen
+
+    def check(self) -> None:
+        """Make sure that every chosen graph was met.
+
+        Raises:
+            InvalidSource: One of them was not.
+        """
+        for missing in sorted(self._chosen - self._met):
+            there = ", ".join(f"<{graph}>" for graph in sorted(self._met)[:10]) or "none"
+            raise InvalidSource(f"No statement is in a graph <{missing}>. Named graphs that were read: {there}.")
+
+
+class FileTerms:
+    """Makes the terms of one file those of the whole graph: its blank nodes are its own.
+
+    Args:
+        first_file: The number that labels of the first file's blank nodes begin with; None where there is one file.
+    """
+
+    def __init__(self, *, first_file: int | None) -> None:
+        self._numbered = first_file is not None
+        self._file = (first_file or 0) - 1
+        self._nameless = 0
+        self._blank: dict[str, str] = {}
+        self._kinds: dict[str, tuple[str, str | None]] = {"": (XSD_STRING.value, None)}
+
+    def start_file(self) -> None:
+        """Forget the blank nodes of the file before."""
+        self._file += 1
+        self._blank.clear()
+
+    def row(self, quad: ox.Quad) -> Row:
+        """Return a statement of the parser.
+
+        Raises:
+            InvalidRequest: It is about a triple term.
+        """
+        head, tail = quad.subject, quad.object
+        if isinstance(head, ox.Triple) or isinstance(tail, ox.Triple):
+            raise InvalidRequest("There is a triple where a node is expected (RDF 1.2 triple terms are not supported).")
+        key = self._node(head)
+        return row_of(key, quad.predicate.value, tail if isinstance(tail, ox.Literal) else self._node(tail))
+
+    def plain_row(self, terms: Terms) -> Row:
+        """Return the statement of a plain line."""
+        head, blank, relation, tail, blank_tail, text, kind, _, _ = terms
+        key = head or self._label(blank)
+        if tail:
+            return key, relation, tail, None, None
+        if blank_tail:
+            return key, relation, self._label(blank_tail), None, None
+        if kind not in self._kinds:
+            self._kinds[kind] = _kind(kind)
+        return key, relation, unescaped(text), *self._kinds[kind]
+
+    def _node(self, node: ox.NamedNode | ox.BlankNode) -> str:
+        return node.value if isinstance(node, ox.NamedNode) else self._label(node.value)
+
+    def _label(self, label: str) -> str:
+        if label not in self._blank:
+            self._blank[label] = self._renamed(label)
+        return self._blank[label]
+
+    def _renamed(self, label: str) -> str:
+        if _NAMELESS.fullmatch(label) is not None or not _is_label(label):
+            label = f"anon-{self._nameless}"
+            self._nameless += 1
+        return f"{_NUMBERED}{self._file}-{label}" if self._numbered else f"_:{label}"
+
+
+def file_number_after(nodes: StringTable) -> int:
+    """Return the least number above those that labels of blank nodes in a sorted table begin with."""
+    number, place = 0, nodes.lower_bound(_NUMBERED.encode())
+    while place < len(nodes) and nodes[place].startswith(_NUMBERED):
+        digits, _, _ = nodes[place].removeprefix(_NUMBERED).partition("-")
+        if digits.isdecimal():
+            number = max(number, int(digits))
+        # What begins alike comes at once.
+        place = max(place + 1, nodes.lower_bound(f"{_NUMBERED}{digits}.".encode()))
+    return number + 1
+
+
+def graph_of(quad: ox.Quad, form: ox.RdfFormat | None) -> str | None:
+    """Return the IRI of a statement's graph, if it is in one that has an IRI.
+
+    Raises:
+        InvalidRequest: It is in a formula of N3, whose statements are quoted, not stated.
+    """
+    graph = quad.graph_name
+    if isinstance(graph, ox.BlankNode) and form == ox.RdfFormat.N3:
+        raise InvalidRequest("A formula in { } states no facts, so it cannot be imported.")
+    return graph.value if isinstance(graph, ox.NamedNode) else None
+
+
+def _kind(behind: str) -> tuple[str, str | None]:
+    if behind.startswith("@"):
+        return RDF_LANG_STRING.value, behind[1:].lower()
+    return behind.removeprefix("^^")[1:-1], None
+
+
+def _is_label(label: str) -> bool:
+    try:
+        return bool(BlankNode(label).label)
+    except InvalidRequest:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFilter:
+    """Keeps statements of some relations, and what names and describes entities in some languages.
+
+    Args:
+        relations: IRIs of the relations.
+        vocabulary: What names and describes; its texts are kept without a language and in its languages.
+    """
+
+    relations: frozenset[str]
+    vocabulary: Vocabulary
+
+    @classmethod
+    def of(cls, texts: Iterable[str], vocabulary: Vocabulary, namespaces: dict[str, str]) -> "ReadFilter | None":
+        """Return the filter for relations as people write them, `P31` or `ex:part` or an IRI; None for no relations.
+
+        Raises:
+            InvalidRequest: A text is none of these.
+        """
+        prefixes = Prefixes({**WELL_KNOWN, **WIKIDATA.namespaces, **namespaces}, None, WIKIDATA.relations)
+        relations = frozenset(read_relation(text, prefixes).value for text in texts)
+        return cls(relations, vocabulary) if relations else None
+
+    @property
+    def pattern(self) -> re.Pattern[bytes]:
+        """What a line of N-Triples holds that may be kept."""
+        iris = sorted({*self.relations, *(text.value for text in self.vocabulary.texts)})
+        return re.compile(b"|".join(re.escape(f"<{iri}>".encode()) for iri in iris))
+
+    def keeps(self, row: Row) -> bool:
+        """Say whether a statement is kept."""
+        _, relation, _, datatype, language = row
+        if relation in self.relations:
+            return True
+        if datatype is None or Iri(relation) not in self.vocabulary.texts:
+            return False
+        tag = None if language is None else tag_of(language)
+        return self.vocabulary.rank(tag) <= self.vocabulary.rank(None)
+
+
+_KEPT_PROBLEMS: Final = 10
+
+_KEPT_NOTES: Final = 20
+
+
+class SourceReader:
+    """Reads the statements of one import, file by file, all merged into the default graph.
+
+    N-Triples and N-Quads are read here, line by line; every other format is parsed in a process of its own, which
+    tells its statements as N-Quads.
+
+    Args:
+        skip_errors: Count what cannot be read and go on, instead of raising.
+        graphs: IRIs of the named graphs to read; all of them, and the default graph, when empty.
+        first_file: The number of the first file, which labels of blank nodes get; None where one file is the graph.
+        limits: What one file may ask for.
+        languages: The languages of names, where a file has those of all.
+        id_column: The column with the ids of a table's rows; guessed when None.
+        label_keys: Which features name the nodes of a `graph.json`, as `TYPE=FEATURE`.
+        keep: Which statements are read; all when None.
+        on_wait: Called again and again while a file is parsed and gives nothing; what it raises ends the reading.
+
+    Raises:
+        InvalidRequest: A label key is not written so.
+
+    Attributes:
+        skipped: How many statements, or rests of files, were left out.
+        problems: The first of the reasons.
+        notes: What was guessed about files.
+        prefixes: What the files declare, the first declaration of each prefix.
+        graph_json: Whether one of the files was a `graph.json`.
+    """
+
+    def __init__(
+        self,
+        *,
+        skip_errors: bool = False,
+        graphs: Sequence[str] = (),
+        first_file: int | None = None,
+        limits: ReadingLimits | None = None,
+        languages: tuple[str, ...] = ("en", "mul"),
+        id_column: str | None = None,
+        label_keys: tuple[str, ...] = (),
+        keep: ReadFilter | None = None,
+        on_wait: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._skip_errors = skip_errors
+        self._graphs = ChosenGraphs(graphs)
+        self._terms = FileTerms(first_file=first_file)
+        self._limits = limits or ReadingLimits()
+        self._on_wait = on_wait
+        self._languages = languages
+        self._id_column = id_column
+        LabelKeys(label_keys)  # says at once what is written wrongly
+        self._label_keys = label_keys
+        self._keep = keep
+        self._content: SourceBytes | None = None
+        self._read_bytes = 0
+        self._statements = 0
+        self.skipped = 0
+        self.problems: list[str] = []
+        self.notes: list[str] = []
+        self.prefixes: dict[str, str] = {}
+        self.graph_json = False
+
+    @property
+    def position(self) -> int:
+        """How many bytes of the current or last file were read."""
+        return self._read_bytes if self._content is None else self._content.position
+
+    def read(self, source: Source) -> Generator[list[Row]]:
+        """Yield the statements of one file, many at once, no triple terms among them.
+
+        Raises:
+            InvalidSource: The file cannot be read to its end; the message names the place and what was expected.
+        """
+        source = source if source.form else recognized(source, self._limits)
+        self._terms.start_file()
+        self._read_bytes, self._content, self._statements = 0, None, 0
+        self.graph_json |= source.ending == GRAPH_JSON
+        try:
+            lines = RDF_FORMATS.get(source.ending) in LINE_FORMATS
+            yield from self._lines(source) if lines else self._document(source)
+        except Refused as error:
+            self._problem(f"{source.path}, {error}.", error)
+        except BAD_FILE as error:
+            self._problem(f"{source.path} {unreadable(error)}.", error)
+
+    def leave_out(self, links: Sequence[Path]) -> None:
+        """Count links that are not followed."""
+        for link in links:
+            self._note(f"{link} is a link that leads outside of the folder. It is followed with --follow-links.")
+
+    def check_graphs(self) -> None:
+        """Make sure that every chosen graph was met.
+
+        Raises:
+            InvalidSource: One of them is in none of the files that were read.
+        """
+        self._graphs.check()
+
+    def _lines(self, source: Source) -> Iterator[list[Row]]:
+        quads = RDF_FORMATS[source.ending] == ox.RdfFormat.N_QUADS
+        with opened(source, self._limits) as content:
+            self._content = content
+            if content.stream.peek(len(BOM_UTF8)).startswith(BOM_UTF8):
+                content.stream.read(len(BOM_UTF8))
+            wanted = None if self._keep is None else self._keep.pattern
+            lines = RdfLines(source, self._problem, self._limits, wanted)
+            for block in lines.blocks(content.stream):
+                if rows := list(self._rows(source, block, lines.statements, quads=quads)):
+                    yield rows
+
+    def _document(self, source: Source) -> Iterator[list[Row]]:
+        order = Order(
+            source, self._limits, self._skip_errors, self._languages, self._id_column, label_keys=self._label_keys
+        )
+        with closing(parsed_frames(order, self._on_wait)) as frames:
+            for frame in frames:
+                self._read_bytes = frame.position
+                if rows := list(self._heard(frame, source)):
+                    yield rows
+
+    def _heard(self, frame: Frame, source: Source) -> Iterator[Row]:
+        match frame.kind:
+            case Kind.STATEMENTS:
+                block = Block(1, frame.body)
+                yield from self._rows(source, block, lambda line, _: parsed_statements(line), quads=True)
+            case Kind.LONG_STATEMENT:
+                yield from self._judged(source, long_statement(frame))
+            case Kind.PROBLEM:
+                self._problem(frame.body.decode(), Refused())
+            case Kind.NOTE:
+                if len(self.notes) < _KEPT_NOTES:
+                    self.notes.append(frame.body.decode())
+            case Kind.REFUSAL:
+                raise InvalidSource(frame.body.decode())
+            case Kind.END:
+                self._declare(json.loads(frame.body))
+            case Kind.TICK:
+                self._on_wait()
+
+    def _rows(
+        self, source: Source, block: Block, parse: Callable[[bytes, int], Iterable[ox.Quad]], *, quads: bool
+    ) -> Iterator[Row]:
+        """Yield the statements of lines, those that are not plain as a parser finds them."""
+        lines: list[bytes] = []
+        choice = self._keep is not None or self._graphs.chosen
+        for place, terms in enumerate(terms_of(block.lines, quads=quads)):
+            if terms[RELATION]:
+                self._statements += 1
+                row = self._terms.plain_row(terms)
+                if not choice or self._wants(row, terms[GRAPH] or None):
+                    yield row
+            elif terms[NOT_PLAIN]:
+                lines = lines or block.lines.split(b"\n")
+                yield from self._judged(source, parse(lines[place], block.number + place))
+
+    def _judged(self, source: Source, quads: Iterable[ox.Quad]) -> Iterator[Row]:
+        for quad in quads:
+            self._statements += 1
+            try:
+                graph = graph_of(quad, RDF_FORMATS.get(source.ending))
+                row = self._terms.row(quad)
+            except InvalidRequest as error:
+                self._problem(f"{source.path}, statement {self._statements:,}: {error}", error)
+            else:
+                if self._wants(row, graph):
+                    yield row
+
+    def _wants(self, row: Row, graph: str | None) -> bool:
+        return (self._keep is None or self._keep.keeps(row)) and self._graphs.wants(graph)
+
+    def _declare(self, prefixes: Mapping[str, str]) -> None:
+        for prefix, namespace in prefixes.items():
+            if is_prefix(prefix):
+                self.prefixes.setdefault(prefix, namespace)
+
+    def _problem(self, message: str, cause: BaseException) -> None:
+        if not self._skip_errors:
+            raise InvalidSource(
+                f"{message} Fix the file, or skip what cannot be read with kg-sextant import --skip-errors."
+            ) from cause
+        self._note(message)
+
+    def _note(self, message: str) -> None:
+        self.skipped += 1
+        if len(self.problems) < _KEPT_PROBLEMS:
+            self.problems.append(message)

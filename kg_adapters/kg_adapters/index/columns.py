@@ -1,0 +1,203 @@
+"""Aggregate columns by key, chunk by chunk, and order values as numbers."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from kg_adapters.local.index import Longs, StringTable
+from kg_adapters.profile import ValueKind
+from kg_adapters.value_order import MAX_COMPARED, date_order, number_order
+
+_MOST_PENDING: Final = 2_000_000
+
+_MOST_AT_ONCE: Final = 1_000_000
+
+PASSES: Final = 8
+"""How many times as many rows are run through, a part at a time, as are held at once."""
+
+
+def parts(length: int) -> Iterator[slice]:
+    """Yield slices of an array of this length that are small enough to work on."""
+    for first in range(0, length, _MOST_AT_ONCE):
+        yield slice(first, min(length, first + _MOST_AT_ONCE))
+
+
+def portions(sizes: Longs) -> Iterator[slice]:
+    """Yield slices of things of these sizes whose total is small enough to work on, or that hold one thing."""
+    ends, first = np.cumsum(sizes), 0
+    while first < len(sizes):
+        done = int(ends[first - 1]) if first else 0
+        last = max(first + 1, int(np.searchsorted(ends, done + _MOST_AT_ONCE, side="right")))
+        yield slice(first, last)
+        first = last
+
+
+def most_of_each(sizes: Longs, weights: Longs, most: int) -> int:
+    """Return the largest number `n`, at least 1, for which the sum of `min(n, size) * weight` is at most `most`."""
+    low, high = 1, max(1, int(sizes.max(initial=1)))
+    middle = high
+    while low < high:
+        if int((np.minimum(sizes, middle) * weights).sum()) <= most:
+            low = middle
+        else:
+            high = middle - 1
+        middle = (low + high + 1) // 2
+    return low
+
+
+class Sums:
+    """Adds up numbers by key."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[Longs, Longs]] = []
+        self._pending = 0
+
+    def add(self, keys: Longs, numbers: Longs | None = None) -> None:
+        """Add numbers to their keys; 1 to each when None."""
+        self._parts.append(summed(keys, numbers))
+        self._pending += len(self._parts[-1][0])
+        if self._pending > _MOST_PENDING:
+            self._parts = [self.result()]
+            self._pending = 0
+
+    def result(self) -> tuple[Longs, Longs]:
+        """Return the keys, sorted, and their sums."""
+        if not self._parts:
+            empty = np.zeros(0, dtype=np.int64)
+            return empty, empty
+        keys, numbers = (np.concatenate(column) for column in zip(*self._parts, strict=True))
+        return summed(keys, numbers)
+
+
+def summed(keys: Longs, numbers: Longs | None) -> tuple[Longs, Longs]:
+    """Return the distinct keys, sorted, and the sums of their numbers; 1 for each when None."""
+    if numbers is None:
+        found = np.sort(keys)
+        firsts = first_of_each(found)
+        return found[firsts], np.diff(np.append(firsts, len(found)))
+    order = np.argsort(keys, kind="stable")
+    firsts = first_of_each(keys[order])
+    totals = np.add.reduceat(numbers[order], firsts) if len(firsts) else numbers
+    return keys[order][firsts], totals
+
+
+def first_of_each(numbers: Longs) -> Longs:
+    """Return the places where another number begins among sorted ones; much faster than `np.unique`."""
+    fresh = np.ones(len(numbers), dtype=np.bool_)
+    fresh[1:] = numbers[1:] != numbers[:-1]
+    return np.flatnonzero(fresh)
+
+
+class Extremes:
+    """Keeps for every key the row with the least number and the row with the greatest, the first of equal ones."""
+
+    def __init__(self) -> None:
+        empty = np.zeros(0, dtype=np.int64)
+        self._least = (empty, np.zeros(0), empty)
+        self._greatest = self._least
+
+    def add(self, keys: Longs, numbers: npt.NDArray[np.float64], rows: Longs) -> None:
+        """Compare numbers that belong to keys."""
+        self._least = _firsts(self._least, (keys, numbers, rows))
+        self._greatest = _firsts(self._greatest, (keys, -numbers, rows))
+
+    def result(self) -> tuple[Longs, Longs, Longs]:
+        """Return the keys, sorted, with the row of the least and of the greatest number."""
+        return self._least[0], self._least[2], self._greatest[2]
+
+    def numbers(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Return the least and the greatest numbers, in the order of `result`."""
+        return self._least[1], -self._greatest[1]
+
+
+_Column = tuple[Longs, npt.NDArray[np.float64], Longs]
+
+
+def _firsts(one: _Column, other: _Column) -> _Column:
+    keys = np.concatenate((one[0], other[0]))
+    numbers = np.concatenate((one[1], other[1]))
+    rows = np.concatenate((one[2], other[2]))
+    order = np.lexsort((rows, numbers, keys))
+    chosen = order[first_of_each(keys[order])]
+    return keys[chosen], numbers[chosen], rows[chosen]
+
+
+Floats = npt.NDArray[np.float64]
+
+_Bytes = npt.NDArray[np.uint8]
+
+# So many texts take some 60 MB while they are compared.
+_BLOCK: Final = 100_000
+
+_ZERO: Final = ord("0")
+
+_MARKS: Final = np.isin(np.arange(256), [*b"0123456789+-.eE", 0])
+
+_LAYOUT: Final = b"0000-00-00"
+
+_BARE: Final = (4, 7, 10)
+
+
+def orders_of(values: StringTable, rows: Longs, kind: ValueKind) -> Floats:
+    """Return what orders the values in some rows; NaN where one cannot be compared.
+
+    Args:
+        values: The texts of all values.
+        rows: Which of them.
+        kind: `number` or `date`, for all of them.
+    """
+    blocks = [_orders(values, rows[first : first + _BLOCK], kind) for first in range(0, len(rows), _BLOCK)]
+    return np.concatenate(blocks) if blocks else np.zeros(0)
+
+
+def _orders(values: StringTable, rows: Longs, kind: ValueKind) -> Floats:
+    sizes = values.offsets[rows + 1] - values.offsets[rows]
+    orders = np.full(len(rows), np.nan)
+    short = np.flatnonzero((sizes > 0) & (sizes <= MAX_COMPARED))
+    texts = _padded(values, rows[short], sizes[short])
+    plain = _plain_numbers(texts) if kind == "number" else _plain_dates(texts, sizes[short])
+    orders[short] = plain
+    order_of = number_order if kind == "number" else date_order
+    for place in short[np.isnan(plain)].tolist():
+        order = order_of(values[int(rows[place])])
+        orders[place] = np.nan if order is None else order
+    return orders
+
+
+def _padded(values: StringTable, rows: Longs, sizes: Longs) -> _Bytes:
+    """Return texts as rows of bytes, filled up with zeros; shape [rows, MAX_COMPARED]."""
+    places = np.arange(MAX_COMPARED)
+    inside = places < sizes[:, None]
+    wanted = np.where(inside, values.offsets[rows][:, None] + places, 0)
+    return np.where(inside, values.text[wanted], 0).astype(np.uint8)
+
+
+def _plain_numbers(texts: _Bytes) -> Floats:
+    """Return numbers that consist of digits, signs and points; NaN for the rest, which is looked at one by one."""
+    orders = np.full(len(texts), np.nan)
+    likely = np.flatnonzero(_MARKS[texts].all(axis=1) & (texts[:, 0] != 0))
+    try:
+        found = np.ascontiguousarray(texts[likely]).view(f"S{MAX_COMPARED}").ravel().astype(np.float64)
+    except ValueError:
+        return orders
+    orders[likely] = np.where(np.isfinite(found), found, np.nan)
+    return orders
+
+
+def _plain_dates(texts: _Bytes, sizes: Longs) -> Floats:
+    """Return what orders dates and years of four digits without a time; NaN for the rest, as above."""
+    orders = np.full(len(texts), np.nan)
+    digits = texts.astype(np.int64) - _ZERO
+    fits = np.isin(sizes, _BARE)
+    for place, mark in enumerate(_LAYOUT):
+        right = texts[:, place] == mark if mark != _ZERO else (digits[:, place] >= 0) & (digits[:, place] <= 9)
+        fits &= right | (sizes <= place)
+    chosen = np.flatnonzero(fits)
+    parts = digits[chosen]
+    year = parts[:, :4] @ np.array([1000, 100, 10, 1])
+    month = np.where(sizes[chosen] >= _BARE[1], parts[:, 5] * 10 + parts[:, 6], 0)
+    day = np.where(sizes[chosen] >= _BARE[2], parts[:, 8] * 10 + parts[:, 9], 0)
+    orders[chosen] = ((year * 13 + month) * 32 + day) * 86_400
+    return orders

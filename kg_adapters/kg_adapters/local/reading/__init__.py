@@ -1,1 +1,0 @@
-"""Reads files of any form as statements."""
