@@ -29,8 +29,8 @@ from kg_agents.papers.oda import ODA, OdaSettings, OdaWithoutModel
 from kg_agents.tools.knowledge import KnowledgeGraph, connect
 from kg_server.app import build_server
 from kg_server.observation.answer import observation
-from kg_server.observation.reach import Reach
 from kg_server.observation.scoring import RelationFirstScorer, Scorer, SpellingScorer
+from kg_server.observation.search import Reach
 from kg_server.settings import Settings
 
 QUESTIONS: Final = Path(__file__).parents[2] / "shared" / "data" / "simplequestions-dev.jsonl"

@@ -22,7 +22,7 @@ from kg_adapters.registry import OpenOptions
 from kg_adapters.sparql.adapter import SparqlAdapter
 from kg_adapters.sparql.opening import open_sparql
 from kg_adapters.sparql.options import EndpointOptions
-from kg_server.neighborhood import neighborhood
+from kg_server.answers.neighbors import neighborhood
 
 ROUND_TRIP_S: Final = 0.02
 GRAPH: Final = "http://example.org/graph/benchmark"

@@ -13,9 +13,8 @@ from mcp.types import TextResourceContents
 from calls import UNHURRIED, Reply, reply_of, rows
 from kg_adapters.protocol import KGAdapter
 from kg_server.mcp_server import SextantServer
-from kg_server.memory.network import Network
 from kg_server.memory.sqlite_store import SqliteMemoryStore
-from kg_server.memory.store import Contents, Holdings, MemoryLimits, MemoryStore
+from kg_server.memory.store import Contents, Holdings, MemoryLimits, MemoryStore, Network
 from kg_server.memory.tool import MemoryTools
 from kg_server.settings import Settings
 

@@ -16,7 +16,7 @@ from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Literal as Value
 from kg_adapters.terms import Node, Term
 from kg_adapters.testing import ntriples
-from kg_server.observation.reach import Observation
+from kg_server.observation.search import Observation
 
 SYNONYMS: Final = {"born": "birth", "wrote": "author", "wife": "spouse", "city": "town"}
 SILENT: Final = frozenset(["the", "of", "a", "an", "is", "was", "in", "it", "who", "where", "what", "does", "inverse"])

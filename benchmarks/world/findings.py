@@ -32,8 +32,8 @@ from benchmarks.world.questions import (
 )
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
+from kg_server.answers.results import token_count
 from kg_server.app import build_server
-from kg_server.budget import token_count
 from kg_server.settings import Settings
 
 FACTS: Final = FOLDER / "facts.json"

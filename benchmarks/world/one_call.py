@@ -18,8 +18,8 @@ from benchmarks.world.graph import World
 from benchmarks.world.questions import FOLDER, NO_SUCH_ENTITY, PREFIXES, YES_NO, Asked, read_questions
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
+from kg_server.answers.results import token_count
 from kg_server.app import build_server
-from kg_server.budget import token_count
 from kg_server.settings import Settings
 
 CALLS: Final = FOLDER / "calls.json"

@@ -38,7 +38,7 @@ from kg_server.settings import Settings
 from kg_server.tools import Tools
 
 if TYPE_CHECKING:
-    from kg_server.experience.store import ExperienceStore
+    from kg_server.memory.experience import ExperienceStore
     from kg_server.schema_view import SchemaCache
 
 MAX_QUESTION: Final = 2_000
@@ -105,7 +105,7 @@ class MethodPrompts:
         """
         if self._solved is None:
             return ""
-        from kg_server.experience.tool import MAX_TOKENS, MOST, solved_answer
+        from kg_server.memory.experience import MAX_TOKENS, MOST, solved_answer
 
         try:
             found = await self._solved.like(self._graph.name, question, MOST)
@@ -200,10 +200,10 @@ class Resources:
 
     async def entity(self, id: str) -> str:
         """An entity's values, and the first of its triples in both directions."""
-        await load("kg_server.entity_arguments", "kg_server.features", "kg_server.neighborhood")
+        await load("kg_server.entity_arguments", "kg_server.answers.features", "kg_server.answers.neighbors")
+        from kg_server.answers.features import features_of
+        from kg_server.answers.neighbors import neighborhood
         from kg_server.entity_arguments import read_entities
-        from kg_server.features import features_of
-        from kg_server.neighborhood import neighborhood
 
         try:
             read = await read_entities(self._graph, id)
@@ -288,7 +288,7 @@ def build_server(graph: KGAdapter, settings: Settings, profile: GraphProfile | N
     Resources(graph, meaning, schemas).provide(server)
     solved = experience_of(settings)
     if solved is not None:
-        from kg_server.experience.tool import RecallTool
+        from kg_server.memory.experience import RecallTool
 
         RecallTool(graph, solved, settings.max_tokens).provide(server)
     MethodPrompts(graph, solved).provide(server)
@@ -299,7 +299,7 @@ def experience_of(settings: Settings) -> "ExperienceStore | None":
     """Return where solved questions are kept; None unless learning is asked for."""
     if not settings.learn:
         return None
-    from kg_server.experience.store import ExperienceStore
+    from kg_server.memory.experience import ExperienceStore
 
     return ExperienceStore(settings.data_folder / EXPERIENCE_FILE)
 

@@ -1,11 +1,14 @@
-"""Several requests at once, none of which fails for the others, and none of which holds up the event loop."""
+"""Concurrent work inside one call, blocking work off the event loop, and progress reports for slow calls."""
 
-from collections.abc import Awaitable, Callable, Sequence
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from importlib import import_module
 from typing import Final, TypeVar
 
 import anyio
 import anyio.to_thread
+from mcp.server.mcpserver import Context
 
 from kg_adapters.errors import KGError
 
@@ -13,6 +16,7 @@ T = TypeVar("T")
 
 _QUICK: Final = 500
 """Up to how many items are worked on at once; they take some 5 ms."""
+
 _LOADED: Final[set[str]] = set()
 
 
@@ -66,3 +70,35 @@ async def _outcome(job: Callable[[], Awaitable[T]]) -> T | KGError:
         return await job()
     except KGError as error:
         return error
+
+
+INTERVAL_S: Final = 1.0
+
+
+@asynccontextmanager
+async def reporting(context: Context, doing: str, most_s: float) -> AsyncGenerator[None, None]:
+    """Report progress to the client every second while the body runs.
+
+    Args:
+        context: The request that the client waits for.
+        doing: What is being done, as in `searching paths`.
+        most_s: After how many seconds it ends at the latest.
+    """
+    refusal: KGError | None = None
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_report, context, doing, most_s)
+        try:
+            yield
+        except KGError as error:  # a task group would wrap it
+            refusal = error
+        tasks.cancel_scope.cancel()
+    if refusal is not None:
+        raise refusal
+
+
+async def _report(context: Context, doing: str, most_s: float) -> None:
+    started = time.monotonic()
+    while True:
+        await anyio.sleep(INTERVAL_S)
+        elapsed = min(time.monotonic() - started, most_s)
+        await context.report_progress(elapsed, most_s, f"{doing}, {elapsed:.0f} s of at most {most_s:.0f} s")

@@ -13,15 +13,15 @@ from rich.console import Console
 from rich.text import Text
 
 from kg_boundary.shown import visible_line, visible_lines
+from kg_server.answers.results import CandidatesResult, NeighborsResult, PathsResult, Result
 from kg_server.clients import block_for
 from kg_server.commands.config import launch
 from kg_server.commands.failures import FailuresForPeople, only_cause
 from kg_server.commands.invocation import Invocation
 from kg_server.commands.output import escape_what_cannot_be_shown
 from kg_server.compose.result import ComposeResult
-from kg_server.memory.result import AppendedResult, MemoryResult
+from kg_server.memory.tool import AppendedResult, MemoryResult
 from kg_server.observation.tool import ObserveResult
-from kg_server.results import CandidatesResult, NeighborsResult, PathsResult, Result
 from kg_server.settings import APP, ENVIRONMENT_PREFIX
 
 QUESTION: Final = "Through whom did Goethe influence Albert Einstein?"

@@ -15,13 +15,12 @@ from kg_adapters.prefixes import MAX_ID_LENGTH
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node
 from kg_boundary.shown import in_quotes
-from kg_server.budget import token_count
-from kg_server.coverage import plural
-from kg_server.entity_cards import portraits_of
+from kg_server.answers.cards import portraits_of
+from kg_server.answers.coverage import plural
+from kg_server.answers.results import Answer, token_count
 from kg_server.identity import Identity, entities_of_ids, identify, said_of_reading
 from kg_server.names import MAX_LABEL, Names, names_of
 from kg_server.resolve import relation_hint, require_entity
-from kg_server.results import Answer
 
 SHOWN: Final = 5
 """How many candidates a refusal shows."""

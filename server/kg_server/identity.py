@@ -16,6 +16,7 @@ from kg_adapters.models import Candidate
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node
 from kg_boundary.shown import in_quotes
+from kg_server.answers.results import Verdict
 from kg_server.concurrency import all_of
 from kg_server.misspelling import (
     SMALL_WORDS,
@@ -28,7 +29,6 @@ from kg_server.misspelling import (
     words_of,
 )
 from kg_server.names import MAX_LABEL
-from kg_server.results import Verdict
 
 POOL: Final = 50
 """How many candidates a verdict rests on."""

@@ -20,7 +20,7 @@ from kg_adapters.profile import unit_in
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import RDF_LANG_STRING, XSD, XSD_STRING, BlankNode, Fact, Iri, Literal, Node, Term, Triple
 from kg_boundary.shown import is_plain, set_apart, shown, shown_within
-from kg_server.plain_values import plain_value, unit_name, unit_of
+from kg_server.answers.values import plain_value, unit_name, unit_of
 
 _Forms: TypeAlias = tuple[str, str, str | None]
 

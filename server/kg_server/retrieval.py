@@ -11,15 +11,15 @@ from kg_adapters.models import Candidate
 from kg_adapters.protocol import KGAdapter, SupportsSearchNote
 from kg_adapters.terms import Node
 from kg_boundary.shown import in_quotes
+from kg_server.answers.cards import NO_CARD, Card, Portraits, entity_card, portraits_of
+from kg_server.answers.intermediates import with_intermediates_of_rows
+from kg_server.answers.results import Answer, CandidatesResult, Verdict, fitted
 from kg_server.concurrency import off_loop
 from kg_server.entity_arguments import MOST_NEAR, class_of
-from kg_server.entity_cards import NO_CARD, Card, Portraits, entity_card, portraits_of
 from kg_server.identity import POOL, Identity, identify, judged
-from kg_server.intermediates import with_intermediates_of_rows
 from kg_server.meaning import Meaning
 from kg_server.misspelling import alike
 from kg_server.names import MAX_LABEL, Names, shown_label
-from kg_server.results import Answer, CandidatesResult, Verdict, fitted
 
 _COMPARED: Final = 50
 """With how many names each text is compared, about."""

@@ -17,9 +17,9 @@ from kg_adapters.profile import (
 from kg_adapters.terms import XSD, Iri, Literal, Node
 from kg_adapters.value_order import order_of
 from kg_boundary.shown import in_quotes, set_apart, shown_within
-from kg_server.coverage import plural
+from kg_server.answers.coverage import plural
+from kg_server.answers.values import plain_value
 from kg_server.names import MAX_LABEL, Names
-from kg_server.plain_values import plain_value
 
 SHOWN_TARGETS: Final = 2
 MOST_IN_A_LINE: Final = 8

@@ -15,15 +15,13 @@ from kg_adapters.profile import ClassProfile, GraphProfile
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node
 from kg_boundary.shown import in_quotes, shown
-from kg_server.budget import fitting
+from kg_server.answers.intermediates import opened, without_label
+from kg_server.answers.results import Answer, Line, Over, Piece, SchemaResult, Status, fitted, fitting, terms_of_lines
 from kg_server.concurrency import off_loop
-from kg_server.intermediates import opened, without_label
-from kg_server.lines import Line, Over, Piece, terms_of_lines
 from kg_server.meaning import Meaning
 from kg_server.names import MAX_LABEL, Names, names_of
 from kg_server.near_definitions import near_classes, near_relations
 from kg_server.resolve import is_word
-from kg_server.results import Answer, SchemaResult, Status, fitted
 from kg_server.schema_definition import Definition, outside_facts
 from kg_server.schema_profile import (
     MOST_IN_A_LINE,

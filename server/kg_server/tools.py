@@ -13,12 +13,8 @@ from pydantic import Field
 from kg_adapters.errors import BackendTimeout
 from kg_adapters.models import Direction
 from kg_adapters.protocol import KGAdapter, SupportsSparql
-from kg_server.budget import MOST_TOKENS
-from kg_server.concurrency import load
-from kg_server.mcp_server import SextantServer, reading
-from kg_server.meaning import Meaning
-from kg_server.progress import reporting
-from kg_server.results import (
+from kg_server.answers.results import (
+    MOST_TOKENS,
     CandidatesResult,
     DegreeResult,
     FeaturesResult,
@@ -27,6 +23,9 @@ from kg_server.results import (
     SchemaResult,
     SparqlResult,
 )
+from kg_server.concurrency import load, reporting
+from kg_server.mcp_server import SextantServer, reading
+from kg_server.meaning import Meaning
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
@@ -113,9 +112,9 @@ class Tools:
 
         A hub is sampled across its relations, with their counts; go on with `cursor`, or name a relation.
         """
-        await load("kg_server.entity_arguments", "kg_server.neighborhood")
+        await load("kg_server.entity_arguments", "kg_server.answers.neighbors")
+        from kg_server.answers.neighbors import neighborhood
         from kg_server.entity_arguments import read_entities
-        from kg_server.neighborhood import neighborhood
 
         read = await read_entities(self._graph, entity)
         answer = await neighborhood(
@@ -144,9 +143,9 @@ class Tools:
 
         `question` puts those most like it first. Hubs and types are walked only with avoid_hubs=false.
         """
-        await load("kg_server.entity_arguments", "kg_server.path_answer")
+        await load("kg_server.entity_arguments", "kg_server.answers.paths")
+        from kg_server.answers.paths import linkage
         from kg_server.entity_arguments import read_entities
-        from kg_server.path_answer import linkage
 
         async with reporting(context, "searching paths", self._settings.timeout_s):
             read = await read_entities(self._graph, source, target)
@@ -167,9 +166,9 @@ class Tools:
         self, entity: EntityId, feature: FeatureId | None = None
     ) -> Annotated[CallToolResult, FeaturesResult]:
         """Show an entity's literal values, such as dates, or those of one feature."""
-        await load("kg_server.entity_arguments", "kg_server.features")
+        await load("kg_server.entity_arguments", "kg_server.answers.features")
+        from kg_server.answers.features import features_of
         from kg_server.entity_arguments import read_entities
-        from kg_server.features import features_of
 
         read = await read_entities(self._graph, entity)
         room = read.room(self._settings.max_tokens)
@@ -180,8 +179,8 @@ class Tools:
         self, entity: EntityId, relation: RelationId | None = None, direction: Direction = "both"
     ) -> Annotated[CallToolResult, DegreeResult]:
         """Count an entity's distinct neighbours, also by relation."""
-        await load("kg_server.entity_arguments", "kg_server.degrees")
-        from kg_server.degrees import degree_of
+        await load("kg_server.entity_arguments", "kg_server.answers.neighbors")
+        from kg_server.answers.neighbors import degree_of
         from kg_server.entity_arguments import read_entities
 
         read = await read_entities(self._graph, entity)

@@ -16,7 +16,7 @@ from kg_adapters.sparql.adapter import SparqlAdapter
 from kg_adapters.surroundings import Surroundings, surroundings
 from kg_adapters.terms import Iri, Node, Triple
 from kg_adapters.testing import feature_page
-from kg_server.path_answer import search_paths
+from kg_server.answers.paths import search_paths
 
 pytestmark = pytest.mark.xdist_group("engines")
 

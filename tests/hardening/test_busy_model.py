@@ -22,9 +22,8 @@ from kg_adapters.surroundings import Longs, Surroundings, surroundings_of
 from kg_adapters.testing import EXAMPLE
 from kg_server.embedders import hurried, shared
 from kg_server.observation.answer import observation
-from kg_server.observation.reach import Reach
-from kg_server.observation.scoring import Floats, HurriedScorer, RelationFirstScorer
-from kg_server.observation.wording import Inquiry
+from kg_server.observation.scoring import Floats, HurriedScorer, Inquiry, RelationFirstScorer
+from kg_server.observation.search import Reach
 from kg_server.settings import Settings
 from small_graphs import store_of
 

@@ -18,8 +18,8 @@ from pydantic import TypeAdapter
 
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
+from kg_server.answers.results import token_count
 from kg_server.app import build_server
-from kg_server.budget import token_count
 from kg_server.settings import Settings
 
 GENERATED: Final = 1_200

@@ -16,9 +16,8 @@ from mcp import Client
 
 from kg_adapters.errors import KGError
 from kg_adapters.terms import Iri
-from kg_server.memory.network import Fact, Place
 from kg_server.memory.sqlite_store import SqliteMemoryStore
-from kg_server.memory.store import MemoryLimits
+from kg_server.memory.store import Fact, MemoryLimits, Place
 from memories import CLIENT, FILE, Memory
 from server_processes import address_of, started
 

@@ -34,7 +34,7 @@ from kg_adapters.testing import (
     iri,
     typed,
 )
-from kg_server.path_answer import find_paths
+from kg_server.answers.paths import find_paths
 from path_reference import reference_paths
 from sparql_stand_in import CannedEndpoint, StandInEndpoint, adapter_over, endpoint_of, parts_of
 from surrounding_values import everything

@@ -16,7 +16,7 @@ from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Iri, Node, Triple
 from kg_adapters.testing import feature_page
-from kg_server.path_answer import find_paths
+from kg_server.answers.paths import find_paths
 
 # The other adapter takes long to read the graph.
 pytestmark = pytest.mark.xdist_group("agreement")

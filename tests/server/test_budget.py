@@ -1,4 +1,4 @@
-from kg_server.budget import fitting, token_count
+from kg_server.answers.results import fitting, token_count
 
 
 def test_tokens_are_estimated_from_above_by_bytes() -> None:

@@ -12,8 +12,8 @@ from compositions import compose_server, composed, refused
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
 from kg_adapters.terms import Iri
+from kg_server.answers.results import token_count
 from kg_server.app import build_server
-from kg_server.budget import token_count
 from kg_server.settings import Settings
 
 SHOP = "\n".join(

@@ -14,9 +14,9 @@ from kg_adapters.models import NeighborPage
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import XSD, Iri, Node
+from kg_server.answers.results import Answer
 from kg_server.compose.answer import composition
 from kg_server.compose.result import Limits
-from kg_server.results import Answer
 from plain_graphs import Sketchy, WithoutSets
 
 EX = "http://ex.org/"

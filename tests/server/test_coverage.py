@@ -10,8 +10,7 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.rdflib_adapter import RdflibAdapter
-from kg_server.coverage import plural
-from kg_server.inverses import MAX_COMPARED
+from kg_server.answers.coverage import MAX_COMPARED, plural
 
 PREFIXES = (
     "@prefix e: <http://e.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . "

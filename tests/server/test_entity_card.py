@@ -7,8 +7,8 @@ import pytest
 
 from calls import call, rows, texts
 from kg_adapters.local.adapter import LocalAdapter
-from kg_server.budget import token_count
-from kg_server.entity_cards import CARD_TOKENS
+from kg_server.answers.cards import CARD_TOKENS
+from kg_server.answers.results import token_count
 
 
 def name(number: int) -> str:

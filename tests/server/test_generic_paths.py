@@ -11,7 +11,7 @@ from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Iri, Node
 from kg_adapters.testing import CROWD, ROADS, edges, iri, ntriples
-from kg_server.path_answer import find_paths, search_paths
+from kg_server.answers.paths import find_paths, search_paths
 from path_reference import reference_paths
 
 A_TO_Z = PathRequest(iri("a"), iri("z"))

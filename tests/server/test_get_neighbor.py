@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 from calls import call, counts, refusal, rows
 from kg_adapters.local.adapter import LocalAdapter
-from kg_server.budget import token_count
+from kg_server.answers.results import token_count
 
 EX, XSD = "http://ex.org/", "http://www.w3.org/2001/XMLSchema#"
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"

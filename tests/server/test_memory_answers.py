@@ -13,10 +13,9 @@ from calls import Reply
 from kg_adapters.errors import BackendUnavailable
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.terms import Iri
-from kg_server.budget import token_count
-from kg_server.memory.network import Fact
+from kg_server.answers.results import token_count
 from kg_server.memory.sqlite_store import SqliteMemoryStore
-from kg_server.memory.store import Contents, MemoryLimits
+from kg_server.memory.store import Contents, Fact, MemoryLimits
 from kg_server.memory.tool import RESOURCE_TOKENS
 from kg_server.settings import Settings
 from memories import CLIENT, FILE, Memory, facts_of, memory_server, remembering

@@ -8,8 +8,7 @@ from kg_adapters.models import FeaturePage, NeighborPage
 from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.terms import RDF_LANG_STRING, XSD, Iri, Literal, Node
 from kg_server.memory.checking import MAX_VALUES, Checked, check
-from kg_server.memory.network import Fact
-from kg_server.memory.store import MemoryLimits
+from kg_server.memory.store import Fact, MemoryLimits
 
 WD, WDT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
 CAPITAL = Fact(Iri(f"{WD}Q1490"), Iri(f"{WDT}P36"), Iri(f"{WD}Q179645"))

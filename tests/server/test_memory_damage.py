@@ -10,9 +10,8 @@ import pytest
 from kg_adapters.errors import InvalidSource
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.terms import Iri, Literal
-from kg_server.memory.network import Fact, Place
 from kg_server.memory.sqlite_store import SqliteMemoryStore
-from kg_server.memory.store import Contents, Damage, Holdings, MemoryLimits
+from kg_server.memory.store import Contents, Damage, Fact, Holdings, MemoryLimits, Place
 from memories import CLIENT, FILE, facts_of, remembering
 
 R = Iri("http://example.org/r")

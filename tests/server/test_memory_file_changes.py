@@ -10,9 +10,8 @@ import pytest
 
 from kg_adapters.errors import BackendUnavailable, InvalidRequest
 from kg_adapters.terms import Iri
-from kg_server.memory.network import Fact
 from kg_server.memory.sqlite_store import SqliteMemoryStore
-from kg_server.memory.store import MemoryLimits
+from kg_server.memory.store import Fact, MemoryLimits
 from memories import CLIENT, FILE
 
 R = Iri("http://example.org/r")

@@ -9,9 +9,8 @@ import pytest
 
 from kg_adapters.errors import BackendUnavailable
 from kg_adapters.terms import RDF_LANG_STRING, BlankNode, Iri, Literal, node_key
-from kg_server.memory.network import Fact, Network, Place
 from kg_server.memory.sqlite_store import SqliteMemoryStore, digest_of, new_handle
-from kg_server.memory.store import Damage, Holdings, MemoryLimits
+from kg_server.memory.store import Damage, Fact, Holdings, MemoryLimits, Network, Place
 from memories import FILE, network_of
 
 FIRST_FORMAT = """

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_adapters.terms import Iri, Literal, Term
-from kg_server.memory.network import Fact, Network, Place
+from kg_server.memory.store import Fact, Network, Place
 
 EXAMPLE = "http://example.org/"
 

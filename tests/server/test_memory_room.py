@@ -8,9 +8,8 @@ import pytest
 
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.terms import Iri, Literal
-from kg_server.memory.network import Fact
 from kg_server.memory.sqlite_store import SqliteMemoryStore
-from kg_server.memory.store import MemoryLimits
+from kg_server.memory.store import Fact, MemoryLimits
 from memories import FILE, Clock
 
 R = Iri("http://example.org/r")

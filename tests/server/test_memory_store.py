@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from kg_adapters.errors import BackendTimeout, BackendUnavailable, InvalidRequest, InvalidSource
 from kg_adapters.terms import RDF_LANG_STRING, XSD, BlankNode, Iri, Literal
-from kg_server.memory.network import Fact, Network, Place
 from kg_server.memory.sqlite_file import MemoryFile
 from kg_server.memory.sqlite_store import PREFIX, SqliteMemoryStore
-from kg_server.memory.store import Appended, Contents, Holdings, MemoryLimits
+from kg_server.memory.store import Appended, Contents, Fact, Holdings, MemoryLimits, Network, Place
 from memories import CLIENT, Clock, network_of
 
 A, B, C = (Iri(f"http://example.org/{name}") for name in "abc")

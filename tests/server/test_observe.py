@@ -7,7 +7,7 @@ from mcp import Client
 from calls import Reply, reply_of, rows, texts
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.protocol import KGAdapter
-from kg_server.budget import token_count
+from kg_server.answers.results import token_count
 from kg_server.mcp_server import SextantServer
 from kg_server.observation.scoring import PaperScorer, Scorer, SpellingScorer
 from kg_server.observation.tool import ObserveResult, ObserveTool

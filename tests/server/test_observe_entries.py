@@ -6,10 +6,8 @@ from pathlib import Path
 from calls import Reply, call, rows
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.testing import iri
-from kg_server.observation.reach import Reach, Seed
-from kg_server.observation.scoring import RelationFirstScorer
-from kg_server.observation.search import search
-from kg_server.observation.wording import inquiry
+from kg_server.observation.scoring import RelationFirstScorer, inquiry
+from kg_server.observation.search import Reach, Seed, search
 from kg_server.settings import Settings
 from observers import CountingGraph, WordModel
 

@@ -15,14 +15,15 @@ from kg_adapters.surroundings import Ints, Surroundings, gather_surroundings
 from kg_adapters.testing import iri
 from kg_server.observation.scoring import (
     Floats,
+    Inquiry,
     PaperScorer,
     RelationFirstScorer,
     Scorer,
     SpellingScorer,
     Weights,
+    inquiry,
     pairs_of,
 )
-from kg_server.observation.wording import Inquiry, inquiry
 from observers import CountingGraph, WordModel, names
 from small_graphs import index_of
 

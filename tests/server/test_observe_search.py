@@ -4,10 +4,18 @@ import anyio
 import pytest
 
 from kg_adapters.testing import iri
-from kg_server.observation.reach import MAX_EXPANDED, Observation, Reach, Seed
-from kg_server.observation.scoring import PaperScorer, RelationFirstScorer, SpellingScorer
-from kg_server.observation.search import BEFORE, FEWEST_EDGES, HUB, PER_ENTITY, search
-from kg_server.observation.wording import inquiry
+from kg_server.observation.scoring import PaperScorer, RelationFirstScorer, SpellingScorer, inquiry
+from kg_server.observation.search import (
+    BEFORE,
+    FEWEST_EDGES,
+    HUB,
+    MAX_EXPANDED,
+    PER_ENTITY,
+    Observation,
+    Reach,
+    Seed,
+    search,
+)
 from observers import CountingGraph, Ending, SlowGraph, WordModel, names, statements_of
 
 GOETHE = [

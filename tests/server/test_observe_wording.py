@@ -1,7 +1,7 @@
 import pytest
 
 from kg_adapters.terms import BlankNode, Iri
-from kg_server.observation.wording import edge_text, question_about, spoken
+from kg_server.observation.scoring import edge_text, question_about, spoken
 
 
 @pytest.mark.parametrize(

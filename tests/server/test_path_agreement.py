@@ -8,7 +8,7 @@ from kg_adapters.local.paths.search import find_paths_in_index
 from kg_adapters.models import PathRequest
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_adapters.terms import BlankNode, Iri, Node, Triple
-from kg_server.path_answer import find_paths
+from kg_server.answers.paths import find_paths
 from path_reference import UNWALKED, index_of_triples, reference_paths
 
 NODES: tuple[Node, ...] = (*(Iri(f"http://example.org/n{number}") for number in range(6)), BlankNode("b"))

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_adapters.terms import RDF_LANG_STRING, XSD, Iri, Literal
-from kg_server.plain_values import may_mean, plain_value
+from kg_server.answers.values import may_mean, plain_value
 
 WKT = Iri("http://www.opengis.net/ont/geosparql#wktLiteral")
 

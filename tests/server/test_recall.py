@@ -15,10 +15,10 @@ from mcp.types import TextContent
 from calls import call
 from kg_adapters.errors import InvalidSource
 from kg_adapters.local.adapter import LocalAdapter
+from kg_server.answers.results import token_count
 from kg_server.app import EXPERIENCE_FILE, build_server
-from kg_server.budget import token_count
 from kg_server.commands.questions import MOST_FACTS, learn
-from kg_server.experience.store import MAX_PARTS, MAX_QUESTION, MAX_TEXT, ExperienceStore, Likened, Solved
+from kg_server.memory.experience import MAX_PARTS, MAX_QUESTION, MAX_TEXT, ExperienceStore, Likened, Solved
 from kg_server.settings import Settings
 
 QUESTION = "What is the capital of Tokyo?"
@@ -26,7 +26,7 @@ OTHER = "What is the capital of Osaka?"
 KEEPING = """
 import sys, anyio
 from pathlib import Path
-from kg_server.experience.store import ExperienceStore, Solved
+from kg_server.memory.experience import ExperienceStore, Solved
 
 async def keep(path, *topics):
     for topic in topics:

@@ -12,7 +12,7 @@ from kg_adapters.models import GraphSchema
 from kg_adapters.profile import GraphProfile
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_adapters.terms import Iri, Node
-from kg_server.budget import token_count
+from kg_server.answers.results import token_count
 from kg_server.settings import Settings
 
 MANY_PREFIXES = "\n".join(

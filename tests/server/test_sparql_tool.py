@@ -5,7 +5,7 @@ from calls import call, refusal, rows
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.models import SparqlAnswer
 from kg_adapters.terms import Iri, Node
-from kg_server.budget import token_count
+from kg_server.answers.results import token_count
 from kg_server.settings import Settings
 from small_graphs import store_of
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.protocol import KGAdapter
 from kg_server.commands.output import warn
-from kg_server.experience.store import ExperienceStore, Solved
 from kg_server.memory.checking import check
+from kg_server.memory.experience import ExperienceStore, Solved
 from kg_server.memory.store import MemoryLimits
 from kg_server.settings import Settings
 
@@ -58,7 +58,7 @@ async def keep_solved(settings: Settings, graph: KGAdapter, learned: "Learned | 
     if learned is None or not settings.learn:
         return False
     from kg_server.app import experience_of
-    from kg_server.experience.store import Solved
+    from kg_server.memory.experience import Solved
 
     store = experience_of(settings)
     assert store is not None  # noqa: S101 - learning is on

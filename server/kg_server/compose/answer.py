@@ -14,7 +14,20 @@ from kg_adapters.partial import note_partial, time_left_s
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import BlankNode, Fact, Iri, Literal
 from kg_boundary.shown import clipped
-from kg_server.budget import MOST_TOKENS, fitting
+from kg_server.answers.intermediates import Opened, ends_of, opened, without_label
+from kg_server.answers.results import (
+    MOST_TOKENS,
+    Answer,
+    Knowledge,
+    Line,
+    Piece,
+    Status,
+    fitted_lines,
+    fitting,
+    labels_of_entities,
+    labels_of_relations,
+    terms_of_lines,
+)
 from kg_server.compose.computing import Wanted, work_out
 from kg_server.compose.lines import Note, Section, Told, chained, part_line, query_line
 from kg_server.compose.naming import identities_of
@@ -24,11 +37,8 @@ from kg_server.compose.result import ComposeResult, Evidence, Limits
 from kg_server.compose.syntax import PAPER, Call, CountCall, GroupCall, Refused, TotalCall, kind_of
 from kg_server.compose.telling import Worked
 from kg_server.concurrency import off_loop, together
-from kg_server.intermediates import Opened, ends_of, opened, without_label
-from kg_server.lines import Line, Piece, fitted_lines, labels_of_entities, labels_of_relations, terms_of_lines
 from kg_server.meaning import Meaning
 from kg_server.names import Names, names_of
-from kg_server.results import Answer, Knowledge, Status
 
 LISTED_GROUPS: Final = 10
 """How many groups have a line of their own where there are many."""

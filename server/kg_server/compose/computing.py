@@ -42,6 +42,8 @@ from kg_adapters.set_requests import (
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.sparql.explaining import as_sparql
 from kg_adapters.terms import Literal, Node, Term
+from kg_server.answers.coverage import absence, inverses_in_use, one_way, thinness
+from kg_server.answers.results import Knowledge, Over, kind_of_value
 from kg_server.compose.emptied import Emptiness, left_out
 from kg_server.compose.filters import AGGREGATES, BEYOND
 from kg_server.compose.lines import Note, Told
@@ -65,10 +67,6 @@ from kg_server.compose.syntax import (
 )
 from kg_server.compose.telling import Asked, Worked, chain, noun, told, told_count
 from kg_server.concurrency import off_loop
-from kg_server.coverage import absence, thinness
-from kg_server.inverses import inverses_in_use, one_way
-from kg_server.lines import Over, kind_of_value
-from kg_server.results import Knowledge
 
 MOST_NAMED: Final = 5
 """Up to how many members are named."""

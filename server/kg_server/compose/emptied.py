@@ -26,9 +26,9 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.set_requests import Listed, SetRequest
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import Iri, Node, Term
+from kg_server.answers.coverage import NEARLY_ALL, counted_clause
+from kg_server.answers.results import Over
 from kg_server.compose.lines import Note
-from kg_server.coverage import NEARLY_ALL, counted_clause
-from kg_server.lines import Over
 
 _MOST_CONDITIONS: Final = 3
 

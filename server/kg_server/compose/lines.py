@@ -9,8 +9,8 @@ from typing import Literal as Choice
 from kg_adapters.errors import KGError
 from kg_adapters.terms import Attribute, BlankNode, Fact, Iri, Literal, Node, Term, Triple
 from kg_boundary.shown import clipped, shown, visible_line
+from kg_server.answers.results import Line, Over, Piece
 from kg_server.compose.syntax import Call, Refused
-from kg_server.lines import Line, Over, Piece
 from kg_server.names import MAX_VALUE, Names
 from kg_server.pointing import MisreadExpression
 

@@ -29,9 +29,9 @@ from kg_adapters.requests import FeatureRequest
 from kg_adapters.set_requests import Listed, SetRequest
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import Iri, Literal, Node, Term
+from kg_server.answers.coverage import both_steps
+from kg_server.answers.results import Over
 from kg_server.compose.syntax import Leg, Route, Span
-from kg_server.inverses import both_steps
-from kg_server.lines import Over
 from kg_server.names import names_of
 from kg_server.pointing import MisreadExpression
 from kg_server.relation_resolution import MAX_SAMPLED, NoSuchRelation, Sort, relation_of

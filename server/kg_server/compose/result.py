@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field
 
-from kg_server.results import Result
+from kg_server.answers.results import Result
 
 Evidence: TypeAlias = Literal["some", "all", "none"]
 

@@ -23,13 +23,12 @@ from kg_adapters.set_requests import (
 from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_adapters.value_order import unit_of
 from kg_boundary.shown import clipped
+from kg_server.answers.results import Knowledge, Over, Piece, kind_of_value
 from kg_server.compose.lines import Note, Told, chained
 from kg_server.compose.naming import Heard
 from kg_server.compose.relations import Way
 from kg_server.compose.syntax import Call, Kind, Refused
-from kg_server.lines import Over, Piece, kind_of_value
 from kg_server.names import shown_datatype
-from kg_server.results import Knowledge
 
 _LONGEST_REASON: Final = 200
 _LEAST_PLAIN: Final = 0.001

@@ -7,12 +7,11 @@ from mcp.types import CallToolResult
 from pydantic import Field
 
 from kg_adapters.protocol import KGAdapter
-from kg_server.budget import MOST_TOKENS
+from kg_server.answers.results import MOST_TOKENS
 from kg_server.compose.result import ComposeResult, Evidence, Limits
-from kg_server.concurrency import load
+from kg_server.concurrency import load, reporting
 from kg_server.mcp_server import SextantServer, reading
 from kg_server.meaning import Meaning
-from kg_server.progress import reporting
 from kg_server.settings import Settings
 
 MAX_EXPRESSION: Final = 20_000

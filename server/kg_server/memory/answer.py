@@ -8,13 +8,11 @@ from kg_adapters.cursors import read_cursor, write_cursor
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_boundary.shown import in_quotes
-from kg_server.budget import fitting
+from kg_server.answers.results import Answer, Status, fitted, fitting
 from kg_server.memory.checking import Checked, Refusal
-from kg_server.memory.network import Fact, Place
-from kg_server.memory.result import AppendedResult, MemoryResult
-from kg_server.memory.store import Appended, Contents, Holdings
+from kg_server.memory.store import Appended, Contents, Fact, Holdings, Place
+from kg_server.memory.tool import AppendedResult, MemoryResult
 from kg_server.names import MAX_LABEL, Names, names_of
-from kg_server.results import Answer, Status, fitted
 
 MAX_FACTS: Final = 200
 """The most facts in one answer."""

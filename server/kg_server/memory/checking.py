@@ -9,13 +9,11 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest
 from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_boundary.shown import clipped, shown_within, visible_line
+from kg_server.answers.values import may_mean, plain_value
 from kg_server.memory.explanation import Stated, readings_of, reasons_for
-from kg_server.memory.network import Fact
 from kg_server.memory.reading import Mention, Mentions, Reading, Value, echo
-from kg_server.memory.refusals import heavy_fact
-from kg_server.memory.store import MemoryLimits
+from kg_server.memory.store import Fact, MemoryLimits, heavy_fact
 from kg_server.names import MAX_LABEL, shown_literal
-from kg_server.plain_values import may_mean, plain_value
 
 MAX_VALUES: Final = 1_000
 """How many values of one feature a literal is looked for among."""

@@ -14,7 +14,7 @@ from kg_adapters.errors import InvalidRequest
 from kg_adapters.prefixes import Position, Prefixes
 from kg_adapters.terms import RDF_LANG_STRING, XSD, XSD_STRING, Iri, Literal, Node
 from kg_boundary.shown import clipped, read_back, visible_line
-from kg_server.plain_values import value_of
+from kg_server.answers.values import value_of
 
 MAX_PART: Final = 3_000
 """How many characters a head, relation or tail may have."""

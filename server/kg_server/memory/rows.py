@@ -8,8 +8,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.terms import Iri, Literal, Term, node_from_key, node_key
-from kg_server.memory.network import Fact, Place
-from kg_server.memory.store import Contents, Damage, Holdings
+from kg_server.memory.store import Contents, Damage, Fact, Holdings, Place
 
 Column: TypeAlias = int | float | str | bytes | None
 

@@ -12,7 +12,6 @@ from filelock import FileLock, Timeout
 from kg_adapters.errors import BackendTimeout, BackendUnavailable, InvalidSource
 from kg_boundary.private_files import FILE_MODE, private_database, private_folder
 from kg_server.memory.file_watch import Change, FileWatch, Moved, commits_of, count_commit, first_commits
-from kg_server.memory.network import Network
 from kg_server.memory.rows import (
     FACT_COLUMNS,
     Cells,
@@ -24,6 +23,7 @@ from kg_server.memory.rows import (
     insert_fact,
     insert_memory,
 )
+from kg_server.memory.store import Network
 
 VERSION: Final = 2
 _MEMORIES: Final = """

@@ -16,16 +16,6 @@ import anyio.to_thread
 
 from kg_adapters.errors import BackendError, InvalidSource
 from kg_adapters.terms import Literal, Node
-from kg_server.memory.network import Fact, Place
-from kg_server.memory.refusals import (
-    foreign_memory,
-    full_memory,
-    full_share,
-    full_store,
-    hasty_client,
-    heavy_memory,
-    unknown_memory,
-)
 from kg_server.memory.rows import (
     END_COLUMNS,
     FACT_COLUMNS,
@@ -45,7 +35,20 @@ from kg_server.memory.rows import (
     statement_of,
 )
 from kg_server.memory.sqlite_file import MemoryFile, damaged
-from kg_server.memory.store import Appended, Contents, MemoryLimits
+from kg_server.memory.store import (
+    Appended,
+    Contents,
+    Fact,
+    MemoryLimits,
+    Place,
+    foreign_memory,
+    full_memory,
+    full_share,
+    full_store,
+    hasty_client,
+    heavy_memory,
+    unknown_memory,
+)
 
 PREFIX: Final = "mem_"
 _RANDOM_BYTES: Final = 18

@@ -1,10 +1,120 @@
-"""Where memories are kept: the contract that any database can meet."""
+"""Memories as values: facts, their network, limits, and the errors of a memory that is full or unknown."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from heapq import heappop, heappush
+from math import ceil
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
-from kg_server.memory.network import Fact, Place
+from kg_adapters.errors import InvalidRequest
+from kg_adapters.terms import Iri, Literal, Node, Term
+from kg_boundary.shown import in_quotes
+
+Statement: TypeAlias = tuple[Node, Iri, Term]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A statement worth keeping: a triple, or a feature, since a date is evidence too.
+
+    Args:
+        head: What it is about.
+        relation: What it says of it.
+        tail: An entity, or a value, at which its path ends for good.
+        verified: Whether the graph was seen to hold it.
+    """
+
+    head: Node
+    relation: Iri
+    tail: Term
+    verified: bool = True
+
+    @property
+    def statement(self) -> Statement:
+        """What makes two facts the same."""
+        return self.head, self.relation, self.tail
+
+    @property
+    def bytes(self) -> int:
+        """How long its texts are, in UTF-8."""
+        texts = [str(self.head), self.relation.value]
+        if isinstance(self.tail, Literal):
+            texts.extend((self.tail.value, self.tail.datatype.value, self.tail.language or ""))
+        else:
+            texts.append(str(self.tail))
+        return sum(len(text.encode()) for text in texts)
+
+
+class Place(NamedTuple):
+    """Where a fact stands: the number of its path and its offset there, both from 0. It stays there for ever."""
+
+    path: int
+    offset: int
+    fact: Fact
+
+
+FactPath: TypeAlias = tuple[Fact, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Paths of facts, each fact's head being the tail of the fact before it; no statement stands in it twice."""
+
+    paths: tuple[FactPath, ...] = ()
+
+    def places(self) -> Iterator[Place]:
+        """Give every fact with its place, path by path."""
+        for number, path in enumerate(self.paths):
+            for offset, fact in enumerate(path):
+                yield Place(number, offset, fact)
+
+    def ends(self) -> Iterator[Place]:
+        """Give the last fact of every path that may go on: a value ends its path for good."""
+        for number, path in enumerate(self.paths):
+            if not isinstance(path[-1].tail, Literal):
+                yield Place(number, len(path) - 1, path[-1])
+
+    def extended(self, facts: Iterable[Fact]) -> "Network":
+        """Return the network with facts appended, one after the other (ODA, section 2.3).
+
+        The first path whose last tail is a fact's head gets it; where there is none, it starts a new path. A statement
+        that the network holds changes nothing. What stands in a path never moves.
+        """
+        grown = _Growth(self.paths)
+        for fact in facts:
+            grown.add(fact)
+        return grown.network()
+
+
+class _Growth:
+    """A network in the making, with the paths that end in each node at hand."""
+
+    def __init__(self, paths: Iterable[FactPath]) -> None:
+        self._paths = [list(path) for path in paths]
+        self._held = {fact.statement for path in self._paths for fact in path}
+        self._ends: dict[Node, list[int]] = {}
+        for number, path in enumerate(self._paths):
+            self._end(number, path[-1])
+
+    def add(self, fact: Fact) -> None:
+        if fact.statement in self._held:
+            return
+        self._held.add(fact.statement)
+        open_here = self._ends.get(fact.head)
+        if open_here:
+            number = heappop(open_here)
+            self._paths[number].append(fact)
+        else:
+            number = len(self._paths)
+            self._paths.append([fact])
+        self._end(number, fact)
+
+    def network(self) -> Network:
+        return Network(tuple(map(tuple, self._paths)))
+
+    def _end(self, number: int, last: Fact) -> None:
+        if not isinstance(last.tail, Literal):
+            heappush(self._ends.setdefault(last.tail, []), number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,3 +251,91 @@ class MemoryStore(Protocol):
     async def aclose(self) -> None:
         """Give back everything that the store holds; calling it twice is harmless."""
         ...
+
+
+MB: Final = 1_000_000
+
+_SECONDS_PER_MINUTE: Final = 60
+
+
+def unknown_memory(limits: MemoryLimits, *, replaced: bool = False) -> InvalidRequest:
+    """Return the error for a handle that opens nothing, whatever is wrong with it; it does not repeat the handle.
+
+    Args:
+        limits: For how long memories are kept.
+        replaced: Whether the file was another one when this server began.
+    """
+    why = (
+        "The memory file was removed, replaced or set back while this server ran, and what was kept in it before is "
+        "not there any more. "
+        if replaced
+        else ""
+    )
+    return InvalidRequest(
+        f"No memory has this handle, or its last append is more than {limits.age_days:g} days ago, or it was not used "
+        f"again after a single append and gave way. {why}Pass the handle unchanged as memory-append gave it, or call "
+        "memory-append without one to begin a new memory."
+    )
+
+
+def foreign_memory(graph: str, wanted: str) -> InvalidRequest:
+    """Return the error for a memory of another graph."""
+    return InvalidRequest(
+        f"This memory belongs to the graph {in_quotes(graph)}; this server answers from {in_quotes(wanted)}. "
+        "Call memory-append without a handle to begin a memory here."
+    )
+
+
+def full_memory(limits: MemoryLimits, held: int, coming: int) -> InvalidRequest:
+    """Return the error for facts that do not fit."""
+    return InvalidRequest(
+        f"This memory holds {held:,} of at most {limits.facts:,} facts: {coming:,} more do not fit, and nothing was "
+        "stored. Call memory-append without a handle to begin another memory."
+    )
+
+
+def heavy_memory(limits: MemoryLimits, held: int, coming: int) -> InvalidRequest:
+    """Return the error for facts whose texts are too long for what is left."""
+    return InvalidRequest(
+        f"The texts of this memory take {held:,} of at most {limits.memory_bytes:,} bytes (memory_max_mb): {coming:,} "
+        "more do not fit, and nothing was stored. Call memory-append without a handle to begin another memory."
+    )
+
+
+def heavy_fact(limits: MemoryLimits, size: int) -> str:
+    """Return why a fact is refused whose texts are too long."""
+    return (
+        f"its texts take {size:,} bytes where a memory keeps at most {limits.fact_bytes:,} of one fact "
+        "(memory_max_fact_kb). Keep another fact that proves the same, such as a shorter value."
+    )
+
+
+def hasty_client(limits: MemoryLimits, wait_s: float) -> InvalidRequest:
+    """Return the error for a client that begins too many memories."""
+    return InvalidRequest(
+        f"You have begun {limits.new_per_hour:,} memories within an hour, as many as one client may "
+        f"(memory_new_per_hour). Continue with a memory that you have, or begin the next in {_minutes(wait_s)}."
+    )
+
+
+def full_share(limits: MemoryLimits, wait_s: float) -> InvalidRequest:
+    """Return the error for a client that uses all that it may have at once."""
+    return InvalidRequest(
+        f"You have {limits.client_share:.0%} of what this server keeps, as much as one client may "
+        f"(memory_client_share), and used all of it within the last hour. Continue with a memory that you have, "
+        f"or come back in {_minutes(wait_s)}: the oldest that is not used gives way."
+    )
+
+
+def full_store(limits: MemoryLimits, wait_s: float) -> InvalidRequest:
+    """Return the error for a store in which everything is in use."""
+    return InvalidRequest(
+        f"This server keeps at most {limits.memories:,} memories (memory_max_count) in {limits.store_bytes // MB:,} MB "
+        "(memory_file_max_mb), and all were used within the last hour. Continue with a memory that you have, or come "
+        f"back in {_minutes(wait_s)}: the oldest that is not used gives way."
+    )
+
+
+def _minutes(seconds: float) -> str:
+    minutes = max(1, ceil(seconds / _SECONDS_PER_MINUTE))
+    return f"{minutes} minute{'' if minutes == 1 else 's'}"

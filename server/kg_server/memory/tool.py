@@ -16,11 +16,35 @@ from starlette.requests import HTTPConnection
 from kg_adapters.errors import InvalidRequest, KGError
 from kg_adapters.protocol import KGAdapter
 from kg_boundary.shown import visible_lines
+from kg_server.answers.results import Result
 from kg_server.concurrency import load
 from kg_server.mcp_server import SextantServer, reading
-from kg_server.memory.result import AppendedResult, MemoryResult
 from kg_server.memory.store import MemoryLimits, MemoryStore
 from kg_server.settings import Settings
+
+
+class FactsResult(Result):
+    """Facts as rows, in the order of their paths: `[path number, head, relation, tail, verified or unverified]`."""
+
+    facts: list[list[str]]
+    labels: dict[str, str]
+    relations: dict[str, str]
+
+
+class MemoryResult(FactsResult):
+    """A page of a memory."""
+
+    total: int
+    cursor: str | None = None
+
+
+class AppendedResult(FactsResult):
+    """A memory after an append: whole, or what is new in it."""
+
+    memory: str
+    added: int
+    refused: list[str]
+
 
 _HOME_BITS: Final = 64
 """The part of an IPv6 address that is given to one home or firm, which may choose the rest for each request."""
@@ -56,8 +80,10 @@ WrittenTriples: TypeAlias = Annotated[
     list[list[str] | str],
     Field(description="[head, relation, tail] or lines, as results show them"),
 ]
+
 # Without a length or pattern: an argument that breaks one is repeated in the error, which may be logged.
 Handle: TypeAlias = Annotated[str, Field(description="Handle")]
+
 Cursor: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000)]
 
 

@@ -15,18 +15,96 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import SurroundingsRequest
 from kg_adapters.surroundings import Longs, Surroundings, surroundings
 from kg_adapters.terms import Attribute, BlankNode, Fact, Iri, Literal, Node, node_key
+from kg_server.answers.coverage import InverseOf, no_inverse
+from kg_server.answers.intermediates import may_be_opened
 from kg_server.concurrency import off_loop
-from kg_server.intermediates import may_be_opened
-from kg_server.inverses import InverseOf, no_inverse
 from kg_server.observation.groups import MOST_FAR, Doubles, Group, Grouping, grouping, merged
-from kg_server.observation.reach import Observation, Observed, Reach, Seed
-from kg_server.observation.scoring import Scorer
+from kg_server.observation.scoring import Inquiry, Scorer
+
+MAX_EXPANDED: Final = 400
+"""How many entities one hop expands at most, all seeds together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """An entity to start from, what is asked about it, and whether it has a label."""
+
+    entity: Node
+    asked: Inquiry
+    labelled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far and how wide to look.
+
+    Args:
+        hops: How many turns to take; D in the paper.
+        top_n: How many triples of each turn and seed to keep; N in the paper.
+        top_percent: From what share of these the next turn goes on; P in the paper.
+        to_the_letter: Whether to search as the paper does: on from the best triples, whatever led there, and through
+            hubs.
+        timeout_s: After how many seconds to stop with what was found.
+    """
+
+    hops: int = 3
+    top_n: int = 50
+    top_percent: float = 10.0
+    to_the_letter: bool = False
+    timeout_s: float = 10.0
+
+    def width(self, seeds: int) -> int:
+        """Return from how many triples of one seed the next turn goes on."""
+        return max(1, min(int(self.top_n * self.top_percent / 100), MAX_EXPANDED // seeds))
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """A triple, how like the question it and what led there are, and at which hop from a seed it was found."""
+
+    fact: Fact
+    score: float
+    hop: int
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What a search found.
+
+    Args:
+        found: The triples, best first; equal ones by their ids.
+        groups: The groups that these are of, and every group of a seed, the best first.
+        labels: The labels of what the triples mention, but those of the seeds.
+        held: What nodes hold that have no name and only hold facts together.
+        sampled: The entities of which not every edge was looked at.
+        edges: How many edges were looked at.
+        hops: How many turns were finished.
+        stopped: Whether time ran out.
+    """
+
+    found: tuple[Observed, ...]
+    groups: tuple[Group, ...]
+    labels: Mapping[Node, str]
+    held: Mapping[Node, tuple[Fact, ...]]
+    sampled: tuple[Node, ...]
+    edges: int
+    hops: int
+    stopped: bool
+
+    @property
+    def stated(self) -> frozenset[Iri]:
+        """The relations of what is stated around the seeds, in either direction."""
+        return frozenset(group.relation for group in self.groups if group.hop == 1)
+
 
 MOST_ENTRIES: Final = 60
 """How many such nodes are opened in a turn at most."""
+
 FITTING: Final = 0.4
 """What is added to the score of one that a year of the question falls into, or that leads to another seed."""
+
 _MOST_HELD: Final = 12
+
 _YEAR: Final = re.compile(r"\b[12]\d{3}\b")
 
 
@@ -108,8 +186,10 @@ def with_entries(groups: Sequence[Group], entries: Mapping[Node, Entry], before:
 
 BEFORE: Final = 0.4
 """What part of a path's score what led there makes up; the last step makes up the rest."""
+
 RETURNING: Final = 0.4
 """What a score keeps where an edge goes back over the relation that led there: from a book's publisher to its books."""
+
 HUB: Final = 200
 """From how many incoming edges on a far end is a hub, whose incoming edges say nothing about the question."""
 
@@ -282,9 +362,12 @@ def _turns(groups: Longs) -> Longs:
 OnHop: TypeAlias = Callable[[int], Awaitable[None]]
 
 PER_RELATION: Final = 200
+
 PER_ENTITY: Final = 2_000
+
 MAX_EDGES: Final = 20_000
 """How many edges one hop looks at, about; every entity shows at least `FEWEST_EDGES`."""
+
 FEWEST_EDGES: Final = 50
 
 

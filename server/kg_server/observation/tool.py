@@ -8,10 +8,10 @@ from mcp.types import CallToolResult
 from pydantic import Field
 
 from kg_adapters.protocol import KGAdapter
+from kg_server.answers.results import Result
 from kg_server.concurrency import load
 from kg_server.mcp_server import SextantServer, reading
 from kg_server.meaning import Meaning
-from kg_server.results import Result
 from kg_server.settings import Settings
 from kg_server.tools import EntityId, Hops, Text, Tokens
 
@@ -78,7 +78,7 @@ class ObserveTool:
         await load("kg_server.entity_arguments", "kg_server.observation.answer")
         from kg_server.entity_arguments import read_entities
         from kg_server.observation.answer import observation
-        from kg_server.observation.reach import Reach
+        from kg_server.observation.search import Reach
 
         reach = Reach(
             hops=hops,

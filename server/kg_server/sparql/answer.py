@@ -15,13 +15,23 @@ from kg_adapters.prefixes import Prefixes
 from kg_adapters.protocol import KGAdapter, SupportsSparql
 from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_boundary.shown import shown
+from kg_server.answers.intermediates import ends_of, with_intermediates_of_rows
+from kg_server.answers.results import (
+    Answer,
+    Line,
+    Over,
+    Piece,
+    SparqlResult,
+    Status,
+    fitted_lines,
+    in_columns,
+    labels_of_entities,
+    labels_of_relations,
+)
+from kg_server.answers.values import plain_value
 from kg_server.concurrency import off_loop
-from kg_server.intermediates import ends_of, with_intermediates_of_rows
-from kg_server.lines import Line, Over, Piece, fitted_lines, in_columns, labels_of_entities, labels_of_relations
 from kg_server.meaning import Meaning
 from kg_server.names import MAX_VALUE, Names, names_of
-from kg_server.plain_values import plain_value
-from kg_server.results import Answer, SparqlResult, Status
 from kg_server.sparql.emptiness import LATE, Reason, reason_for
 from kg_server.sparql.preparing import prepared
 from kg_server.sparql.rewriting import Edits

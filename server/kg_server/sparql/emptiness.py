@@ -11,11 +11,11 @@ from kg_adapters.protocol import KGAdapter, SupportsSparql
 from kg_adapters.requests import FeatureRequest
 from kg_adapters.terms import Iri, Literal, Node
 from kg_boundary.shown import clipped, in_quotes, shown_within
-from kg_server.coverage import absence
+from kg_server.answers.coverage import absence
+from kg_server.answers.results import Knowledge
 from kg_server.entity_arguments import MOST_NEAR, SHOWN
 from kg_server.identity import Identity, identify
 from kg_server.names import MAX_LABEL, Names, names_of, shown_literal
-from kg_server.results import Knowledge
 from kg_server.sparql.outline import outline_of
 from kg_server.sparql.rewriting import Edits
 from kg_server.sparql.syntax import Element, Outline, Span, Statement

@@ -15,6 +15,7 @@ from kg_adapters.models import Candidate
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri
 from kg_boundary.shown import in_quotes
+from kg_server.answers.results import Verdict
 from kg_server.concurrency import together
 from kg_server.entity_arguments import SHOWN, in_plural, naming_refusal
 from kg_server.identity import AT_ONCE, Identity, identify
@@ -23,7 +24,6 @@ from kg_server.names import MAX_LABEL, Names, names_of
 from kg_server.near_definitions import near_classes, with_near_relations
 from kg_server.pointing import MisreadExpression
 from kg_server.relation_resolution import NoSuchRelation, relations_named
-from kg_server.results import Verdict
 from kg_server.sparql.syntax import Outline, Place, Span
 from kg_server.sparql.tokens import Token
 

@@ -1,4 +1,4 @@
-"""GetNeighbor: the neighbours of an entity, as an answer."""
+"""GetNeighbor and Degree: the neighbours of an entity, and its relations with their counts."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -9,15 +9,152 @@ from kg_adapters.models import NO_FEATURES, Count, Degree, Direction, NeighborPa
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.terms import Attribute, Fact, Iri, Node, Triple
-from kg_server.budget import fitting, token_count
-from kg_server.coverage import absence
-from kg_server.degrees import ADJECTIVES, RelationTable, by_direction, relation_table
-from kg_server.intermediates import Opened, ends_of, with_intermediates
-from kg_server.inverses import OPPOSITE, BothWays, both_ways, without_twins
+from kg_server.answers.coverage import OPPOSITE, BothWays, absence, both_ways, degree_both_ways, thinness, without_twins
+from kg_server.answers.intermediates import Opened, ends_of, with_intermediates
+from kg_server.answers.results import Answer, DegreeResult, Knowledge, NeighborsResult, fitted, fitting, token_count
 from kg_server.names import Names, names_of, terms_of
 from kg_server.relation_resolution import Chosen, NoSuchRelation, no_such_relation, relation_of
 from kg_server.resolve import entity_of, require_entity, unknown_entity
-from kg_server.results import Answer, Knowledge, NeighborsResult
+
+ADJECTIVES: Final = {"out": "outgoing", "in": "incoming", "both": "neighbouring"}
+
+TABLE_LINE_TOKENS: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class RelationTable:
+    """The relations that an answer counts, and the lines that show them."""
+
+    counts: tuple[RelationCount, ...]
+    lines: tuple[str, ...]
+    relations: int
+
+
+def relation_table(names: Names, counts: Sequence[RelationCount], max_tokens: int) -> RelationTable:
+    """Return a line a direction that names every relation with its count, the most frequent first.
+
+    What does not fit into the budget is summed up at the end of its line. A single relation needs no table.
+    """
+    if len(counts) < 2:
+        return RelationTable(tuple(counts), (), len(counts))
+    directions = dict.fromkeys(each.direction for each in counts)
+    share = max_tokens // len(directions)
+    lines: list[str] = []
+    shown: list[RelationCount] = []
+    for direction in directions:
+        ordered = sorted(
+            (each for each in counts if each.direction == direction),
+            key=lambda each: (-each.count.value, each.relation),
+        )
+        parts = [f"{names.relation(each.relation, ';')} {each.count};" for each in ordered]
+        fits = fitting(parts, share - TABLE_LINE_TOKENS)
+        lines.append(_table_line(ADJECTIVES[direction], parts[:fits], ordered[fits:]))
+        shown.extend(ordered[:fits])
+    return RelationTable(tuple(shown), tuple(lines), len(counts))
+
+
+def by_direction(counts: Sequence[RelationCount]) -> tuple[list[RelationCount], list[RelationCount]]:
+    """Return the outgoing and the incoming counts."""
+    return [each for each in counts if each.direction == "out"], [each for each in counts if each.direction == "in"]
+
+
+def _table_line(adjective: str, parts: Sequence[str], rest: Sequence[RelationCount]) -> str:
+    line = f"{adjective} relations: {' '.join(parts)}".rstrip(";")
+    if not rest:
+        return line
+    triples = Count(sum(each.count.value for each in rest))
+    return f"{line}; and {len(rest)} more with {triples} triples, which Degree lists"
+
+
+async def degree_of(
+    graph: KGAdapter, *, entity: str, relation: str | None, direction: Direction, max_tokens: int
+) -> Answer:
+    """Answer Degree.
+
+    Raises:
+        InvalidRequest: An id is not one.
+        UnknownEntity: The graph does not mention the entity.
+        UnknownRelation: No triple has the relation.
+    """
+    node = await require_entity(graph, entity)
+    try:
+        chosen = None if relation is None else await relation_of(graph, relation, around=[node], direction=direction)
+    except NoSuchRelation as error:
+        nothing = Degree(Count(0), ())
+        return Answer(_degree(nothing, (), await no_such_relation(graph, node, error), Names(graph.prefixes, {})), ())
+    degree, both = await _counted_degree(graph, node, chosen, direction)
+    read = () if chosen is None else chosen.terms
+    names = await names_of(graph, (node, *(each.relation for each in degree.relations), *read))
+    ordered = sorted(degree.relations, key=lambda each: (each.direction == "in", -each.count.value, each.relation))
+    lines = [f"{each.direction} | {names.relation(each.relation)} | {each.count}" for each in ordered]
+    how = "" if both is None else both.said(names)
+    note, knowledge = "", None
+    if chosen is not None and ordered:
+        outgoing = all(each.direction == "out" for each in ordered)
+        note = await thinness(graph, [node], chosen.relation) if outgoing else ""
+    elif chosen is not None:
+        missing = await absence(graph, node, chosen.relation, direction)
+        note, knowledge = f" {missing.clause[0].upper()}{missing.clause[1:]}.", missing.knowledge
+
+    def build(shown: int) -> Answer:
+        summary = _degree_summary(node, chosen, direction, degree, len(ordered) - shown, names, how)
+        result = _degree(degree, ordered[:shown], f"{summary}{note}", names, knowledge)
+        return Answer(result, tuple(lines[:shown]))
+
+    return fitted(build, len(lines), max_tokens)
+
+
+async def _counted_degree(
+    graph: KGAdapter, node: Node, chosen: Chosen | None, direction: Direction
+) -> tuple[Degree, BothWays | None]:
+    """Count neighbours over all relations, or over one with what its inverse says of it."""
+    if chosen is None:
+        return await _with_itself(graph, node, (await graph.degrees([node], direction=direction))[node]), None
+    degree, both = await degree_both_ways(graph, node, chosen.relation, direction)
+    return (degree, both) if both is not None else (await _with_itself(graph, node, degree), None)
+
+
+async def _with_itself(graph: KGAdapter, node: Node, degree: Degree) -> Degree:
+    """Return a degree in which an entity that an edge leads back to is a neighbour of its own, as it is in a set."""
+    loops = {Triple(node, each.relation, node) for each in degree.relations}
+    if not loops or loops.isdisjoint(await graph.contains(loops)):
+        return degree
+    return replace(degree, neighbors=replace(degree.neighbors, value=degree.neighbors.value + 1))
+
+
+def _degree(
+    degree: Degree, shown: Sequence[RelationCount], summary: str, names: Names, knowledge: Knowledge | None = None
+) -> DegreeResult:
+    outgoing, incoming = by_direction(shown)
+    result = DegreeResult(
+        status="empty" if not degree.relations else "ok" if len(shown) >= len(degree.relations) else "truncated",
+        summary=summary,
+        neighbors=degree.neighbors.value,
+        exact=degree.neighbors.exact,
+        outgoing=names.counts(outgoing),
+        incoming=names.counts(incoming),
+        relations=names.relation_labels([each.relation for each in shown]),
+    )
+    return result if knowledge is None else result.model_copy(update={"knowledge": knowledge})
+
+
+def _degree_summary(
+    entity: Node, chosen: Chosen | None, direction: Direction, degree: Degree, hidden: int, names: Names, how: str
+) -> str:
+    side = "" if direction == "both" else f" {ADJECTIVES[direction]}"
+    many = "relation" if len(degree.relations) == 1 else "relations"
+    over = (
+        f" over {names.relation(chosen.relation)}" if chosen is not None else f" over {len(degree.relations):,} {many}"
+    )
+    noun = "neighbour" if degree.neighbors.value == 1 else "neighbours"
+    said = "" if chosen is None else chosen.said(names)
+    summary = f"{said}{names.entity(entity)} has {degree.neighbors} distinct{side} {noun}{over}{how}."
+    return (
+        f"{summary} The {hidden:,} rarest relations are left out; name one to count it, or search Schema(about=…)."
+        if hidden > 0
+        else summary
+    )
+
 
 MOST_INCOMING: Final = 6
 """Of how many relations that lead to an entity it is said how often they do, where they are not shown."""
@@ -195,8 +332,11 @@ def absence_said(query: Query, degree: Degree, names: Names, coverage: str) -> s
 
 
 SUMMARY_TOKENS: Final = 200
+
 TABLE_SHARE: Final = 0.85
+
 RESERVED_TOKENS: Final = 110
+
 MOST_VALUES: Final = 500
 """Of how many values of a large entity it is counted which relation they have."""
 

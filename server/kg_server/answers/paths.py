@@ -20,11 +20,10 @@ from kg_adapters.paths import check_path_request
 from kg_adapters.protocol import KGAdapter, SupportsPaths
 from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import BlankNode, Iri, Node, Triple, node_key
-from kg_server.intermediates import Opened, ends_of, with_intermediates
-from kg_server.lines import Line, Over, Piece, fitted_lines
+from kg_server.answers.intermediates import Opened, ends_of, with_intermediates
+from kg_server.answers.results import Answer, Line, Over, PathsResult, Piece, Status, fitted_lines
 from kg_server.names import Names, names_of, terms_of
 from kg_server.resolve import require_entity
-from kg_server.results import Answer, PathsResult, Status
 from kg_server.settings import Settings
 
 _PAGE: Final = 5_000

@@ -16,7 +16,7 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import BlankNode, Fact, Iri, Node, Term, Triple
 from kg_boundary.shown import shown_within
-from kg_server.lines import Line
+from kg_server.answers.results import Line
 from kg_server.names import MAX_LABEL, Names, terms_of
 
 MOST_OPENED: Final = 100

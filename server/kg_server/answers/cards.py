@@ -12,9 +12,9 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term, Triple
 from kg_boundary.shown import set_apart, shown_within
-from kg_server.budget import fitting, token_count
-from kg_server.intermediates import Opened, ends_of, with_intermediates
-from kg_server.inverses import both_ways
+from kg_server.answers.coverage import both_ways
+from kg_server.answers.intermediates import Opened, ends_of, with_intermediates
+from kg_server.answers.results import fitting, token_count
 from kg_server.names import MAX_LABEL, Names, names_of, terms_of
 
 MAX_NAMESAKES: Final = 20

@@ -1,23 +1,27 @@
-"""Solved questions, kept in a file, and which are most like a new one."""
+"""Solved questions: kept in a file, found again by likeness, and shown by the Recall tool."""
 
 import re
 import sqlite3
 import time
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, contextmanager
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Annotated, Final, TypeAlias, TypeVar
 
 import anyio
 import anyio.to_thread
-from pydantic import BaseModel, ConfigDict, ValidationError
+from mcp.types import CallToolResult
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kg_adapters.errors import InvalidSource
+from kg_adapters.protocol import KGAdapter
 from kg_boundary.private_files import private_database, private_folder
-from kg_boundary.shown import clipped, json_text
+from kg_boundary.shown import clipped, json_text, visible_line
+from kg_server.answers.results import Answer, Result, fitted
+from kg_server.mcp_server import SextantServer, reading
 from kg_server.memory.sqlite_file import failures_of
 
 SAME: Final = 0.9
@@ -30,8 +34,11 @@ _MISSPELT: Final = 2
 """How many words may be misspelt."""
 
 _SPELLING: Final = 0.8
+
 _LONG: Final = 60
+
 _LETTERS: Final = 3
+
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -75,7 +82,9 @@ def _share(one: Counter[str], other: Counter[str]) -> float:
 
 
 FORMAT: Final = 1
+
 BUSY_S: Final = 30.0
+
 MAX_SOLVED: Final = 1_000
 """How many questions are kept of one graph; the oldest give way."""
 
@@ -83,6 +92,7 @@ MAX_GRAPHS: Final = 100
 """Of how many graphs questions are kept; those of the graph that learned last longest ago give way."""
 
 MAX_QUESTION: Final = 1_000
+
 MAX_PARTS: Final = 20
 """How many calls, answers and triples are kept of one question."""
 
@@ -94,10 +104,13 @@ CREATE TABLE solved (
     UNIQUE (graph, question)
 ) STRICT
 """
+
 _KEEP: Final = "INSERT OR REPLACE INTO solved (graph, question, at, content) VALUES (?, ?, ?, ?)"
+
 _GIVE_WAY: Final = """
 DELETE FROM solved WHERE number IN (SELECT number FROM solved WHERE graph = ? ORDER BY number DESC LIMIT -1 OFFSET ?)
 """
+
 _FORGET_GRAPHS: Final = """
 DELETE FROM solved WHERE graph IN (SELECT graph FROM solved GROUP BY graph ORDER BY max(number) DESC LIMIT -1 OFFSET ?)
 """
@@ -230,3 +243,70 @@ class ExperienceStore:
             f"The file of solved questions {self._path.name} cannot be used: {reason}. Nothing was deleted. Move it "
             "out of the data folder to start again."
         )
+
+
+MOST: Final = 3
+"""How many questions are shown."""
+
+MAX_TOKENS: Final = 1_000
+
+_SHOWN: Final = 5
+"""How many answers and triples are shown of each."""
+
+Asked: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION)]
+
+
+class SolvedResult(Result):
+    """Solved questions as rows: `[number, question, call, answer or evidence, text]`."""
+
+    solved: list[list[str]]
+
+
+class RecallTool:
+    """The tool over what was learned.
+
+    Args:
+        graph: The graph.
+        store: Where solved questions are kept.
+        max_tokens: How long an answer may be.
+    """
+
+    def __init__(self, graph: KGAdapter, store: ExperienceStore, max_tokens: int) -> None:
+        self._graph = graph
+        self._store = store
+        self._max_tokens = min(max_tokens, MAX_TOKENS)
+
+    def provide(self, server: SextantServer) -> None:
+        """Add the tool."""
+        server.provide(self.recall, "Recall", reading(self._graph))
+
+    async def recall(self, question: Asked) -> CallToolResult:
+        """Show solved questions like this one."""
+        found = await self._store.like(self._graph.name, question, MOST)
+        return solved_answer(found, self._max_tokens).to_mcp()
+
+
+def solved_answer(found: Sequence[Solved], max_tokens: int) -> Answer:
+    """Return solved questions as an answer."""
+
+    def build(count: int) -> Answer:
+        rows = [[str(number), *row] for number, each in enumerate(found[:count], start=1) for row in _rows(each)]
+        summary = (
+            f"{count} solved questions like this one, as examples." if count else "Nothing like this was solved yet."
+        )
+        return Answer(
+            SolvedResult(status="ok" if rows else "empty", summary=summary, solved=rows),
+            tuple(f"{number}. {kind}: {text}" for number, kind, text in rows),
+        )
+
+    return fitted(build, len(found), max_tokens)
+
+
+def _rows(solved: Solved) -> list[tuple[str, str]]:
+    parts = (
+        ("question", (solved.question,)),
+        ("call", solved.calls),
+        ("answer", solved.answers[:_SHOWN]),
+        ("evidence", solved.evidence[:_SHOWN]),
+    )
+    return [(kind, visible_line(text)) for kind, texts in parts for text in texts]

@@ -7,8 +7,11 @@ from kg_adapters.prefixes import Prefixes
 from kg_adapters.protocol import KGAdapter, SupportsFeatureNote
 from kg_adapters.requests import FeatureRequest
 from kg_adapters.terms import Node
-from kg_server.coverage import absence
-from kg_server.lines import (
+from kg_server.answers.coverage import absence
+from kg_server.answers.results import (
+    Answer,
+    FeaturesResult,
+    Knowledge,
     Line,
     Over,
     fitted_lines,
@@ -20,7 +23,6 @@ from kg_server.lines import (
 from kg_server.names import Names, names_of
 from kg_server.relation_resolution import Chosen, NoSuchRelation, no_such_relation, relation_of
 from kg_server.resolve import require_entity
-from kg_server.results import Answer, FeaturesResult, Knowledge
 
 MAX_FEATURES = 500
 SHOWN_FEATURES = 10

@@ -1,0 +1,1 @@
+"""How the tools answer: result models, fact lines, budgets, and one module per tool."""

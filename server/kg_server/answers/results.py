@@ -1,0 +1,341 @@
+"""Result models of the tools, the line grammar for facts, and cutting an answer to a token budget."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias, TypeVar
+from typing import Literal as Choice
+
+from mcp.types import CallToolResult, TextContent
+from pydantic import BaseModel, ConfigDict, Field
+
+from kg_adapters.models import Count
+from kg_adapters.partial import lacking
+from kg_adapters.prefixes import Prefixes
+from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, BlankNode, Iri, Literal, Node
+from kg_boundary.shown import shown, shown_within
+from kg_server.answers.values import unit_of
+from kg_server.names import MAX_VALUE, Names, shown_datatype
+
+BYTES_PER_TOKEN: Final = 3
+
+MOST_TOKENS: Final = 50_000
+"""The largest budget that an answer can be given."""
+
+
+def token_count(text: str) -> int:
+    """Return an upper estimate of the tokens in `text`.
+
+    A third of its bytes in UTF-8: ids and digits cost a token for every two or three characters, words for four or
+    more, and scripts beyond Latin about one for each character.
+    """
+    return -(-len(text.encode()) // BYTES_PER_TOKEN)
+
+
+def fitting(lines: Iterable[str], max_tokens: int) -> int:
+    """Return how many of the first lines fit into a budget; none is made behind the first that does not."""
+    room, fits = max_tokens * BYTES_PER_TOKEN, 0
+    for line in lines:
+        room -= len(line.encode()) + 1
+        if room < 0:
+            break
+        fits += 1
+    return fits
+
+
+def affordable(lines: Iterable[str], max_tokens: int) -> list[str]:
+    """Return the first lines that fit into a budget, at least one; none is made behind the first that does not."""
+    room, kept = max_tokens * BYTES_PER_TOKEN, list[str]()
+    for line in lines:
+        room -= len(line.encode()) + 1
+        if room < 0 and kept:
+            break
+        kept.append(line)
+    return kept
+
+
+Status: TypeAlias = Choice["ok", "empty", "truncated", "timeout"]
+
+Verdict: TypeAlias = Choice["exact", "close", "loose", "none"]
+"""How well a text names something; see `kg_server.identity`."""
+
+Knowledge: TypeAlias = Choice["stated", "denied", "unknown", "unnamed"]
+"""What an answer rests on: the graph says this; the graph says no; it does not know; you meant something not in it."""
+
+
+def knowledge_of(found: Mapping[str, object]) -> Knowledge:
+    """Return what an answer says by its status alone: what is there is stated, what is not is not known."""
+    return "stated" if found.get("status") in {"ok", "truncated"} else "unknown"
+
+
+class Result(BaseModel):
+    """What every tool's answer says about itself; `read` holds the ids that names in the call were read as."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    status: Status
+    knowledge: Knowledge = Field(default_factory=knowledge_of)
+    summary: str
+    read: dict[str, str] | None = None
+
+
+class NeighborsResult(Result):
+    """Triples around one entity as rows of ids, and its values; `held` is what nodes without a name hold."""
+
+    triples: list[list[str]] = Field(description="[head, relation, tail]")
+    values: list[list[str]] = Field(default=[], description="[head, relation, value]")
+    held: list[list[str]] | None = None
+    labels: dict[str, str]
+    relations: dict[str, str]
+    outgoing: dict[str, int]
+    incoming: dict[str, int]
+    total: int
+    cursor: str | None = None
+
+
+class PathsResult(Result):
+    """Paths between two entities, each a list of triples in walking order; `held` is what nodes without a name hold."""
+
+    paths: list[list[list[str]]] = Field(description="[head, relation, tail]")
+    held: list[list[str]] | None = None
+    labels: dict[str, str]
+    relations: dict[str, str]
+    total: int
+    exhaustive: bool
+    skipped_hubs: list[str]
+
+
+class CandidatesResult(Result):
+    """What texts name: the weakest verdict, the verdict on each of several, and who is meant or near, best first.
+
+    Where one entity is meant, `card` has a row for each of its relations, `[direction, relation, count, tails…]`, and
+    `labels` the labels of what they name.
+    """
+
+    match: Verdict
+    matches: dict[str, Verdict] | None = None
+    candidates: list[list[str]] = Field(
+        description="[id, label, description, types, score, how matched, telling fact, text number]"
+    )
+    missing: str | None = None
+    card: list[list[str]] | None = None
+    held: list[list[str]] | None = None
+    labels: dict[str, str] | None = None
+
+
+class FeaturesResult(Result):
+    """Literal-valued attributes of one entity."""
+
+    features: list[list[str]] = Field(description="[id, value, language or datatype]")
+    labels: dict[str, str] | None = None
+    relations: dict[str, str]
+    total: int
+
+
+class DegreeResult(Result):
+    """Numbers of distinct neighbours."""
+
+    neighbors: int
+    exact: bool
+    outgoing: dict[str, int]
+    incoming: dict[str, int]
+    relations: dict[str, str]
+
+
+class SchemaResult(Result):
+    """The definition of the graph; counts by id."""
+
+    entities: int
+    triples: int
+    classes: dict[str, int]
+    relations: dict[str, int]
+    features: dict[str, int]
+    labels: dict[str, str]
+    prefixes: dict[str, str]
+
+
+class SparqlResult(Result):
+    """Rows of a SPARQL query; an unbound variable is an empty text."""
+
+    variables: list[str]
+    rows: list[list[str]]
+    held: list[list[str]] | None = None
+    labels: dict[str, str]
+    relations: dict[str, str] | None = None
+    truth: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer in its two forms: a model for programs, lines for readers."""
+
+    result: Result
+    lines: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The form for readers: a line that sums up, then one line per fact."""
+        return "\n".join((self.result.summary, *self.lines))
+
+    @property
+    def tokens(self) -> int:
+        """The budget that the longer form takes."""
+        return max(token_count(self.text), token_count(self.result.model_dump_json(exclude_none=True)))
+
+    def to_mcp(self) -> CallToolResult:
+        """Return both forms as MCP carries them, with what the call had no time for."""
+        summary = f"{self.result.summary} {lacking()}".rstrip()
+        return CallToolResult(
+            content=[TextContent(type="text", text="\n".join((summary, *self.lines)))],
+            structured_content={**self.result.model_dump(exclude_none=True), "summary": summary},
+        )
+
+
+def fitted(build: Callable[[int], Answer], most: int, max_tokens: int) -> Answer:
+    """Return the answer with as many items as its budget allows, at least one.
+
+    Args:
+        build: Makes the answer that shows the first so many items.
+        most: How many items there are.
+        max_tokens: The budget of either form.
+    """
+    count = most
+    while True:
+        answer = build(count)
+        tokens = answer.tokens
+        if count <= 1 or tokens <= max_tokens:
+            return answer
+        count = max(1, min(count - 1, count * max_tokens // tokens))
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """A relation or feature, and whether it is walked from tail to head."""
+
+    relation: Iri
+    backwards: bool = False
+
+
+Piece: TypeAlias = str | Node | Literal | Count | Over
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One fact of an answer: what readers see, as pieces of one line, and what programs see, as cells of one row.
+
+    A text is shown as it is; a node, relation or literal by `Names`, with its label in the line and its id in the row.
+    `marks` separate names in the line, beside its columns (`set_apart`).
+    """
+
+    text: tuple[Piece, ...]
+    row: tuple[Piece, ...]
+    marks: str | None = field(default=None, kw_only=True)
+
+    @property
+    def nodes(self) -> Iterator[Node]:
+        """The entities that the line names."""
+        return (piece for piece in (*self.text, *self.row) if isinstance(piece, Iri | BlankNode))
+
+    @property
+    def relations(self) -> Iterator[Iri]:
+        """The relations and features that the line names."""
+        return (piece.relation for piece in (*self.text, *self.row) if isinstance(piece, Over))
+
+    @property
+    def units(self) -> Iterator[Iri]:
+        """The units of the values that the line names, where they are entities."""
+        return (unit for piece in self.text if isinstance(piece, Literal) and (unit := unit_of(piece)) is not None)
+
+    def shown(self, names: Names, max_value: int = MAX_VALUE) -> str:
+        """Return the line for readers, with values of at most so many characters."""
+        parts: list[str] = []
+        over: Iri | None = None
+        for piece in self.text:
+            over = piece.relation if isinstance(piece, Over) else over
+            parts.append(_shown(piece, names, max_value, over, self.marks))
+        return "".join(parts)
+
+    def cells(self, names: Names, max_value: int = MAX_VALUE) -> list[str]:
+        """Return the row for programs, with values of at most so many characters."""
+        return [_cell(piece, names, max_value) for piece in self.row]
+
+
+L = TypeVar("L", bound=Line)
+
+
+def fitted_lines(
+    lines: Sequence[L],
+    names: Names,
+    build: Callable[[Sequence[L]], Answer],
+    max_tokens: int,
+    max_value: int = MAX_VALUE,
+) -> Answer:
+    """Return the answer with as many of the first lines as its budget allows, at least one.
+
+    Args:
+        lines: What may be said, the most important first.
+        names: The names of all that they name.
+        build: Makes the answer that shows some lines.
+        max_tokens: The budget of either form.
+        max_value: The most characters of a value.
+    """
+    possible = lines[: 1 + fitting((line.shown(names, max_value) for line in lines), max_tokens)]
+    return fitted(lambda count: build(possible[:count]), len(possible), max_tokens)
+
+
+def in_columns(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
+    """Return pieces as the columns of a line."""
+    columns = [part for piece in pieces for part in (" | ", piece)]
+    return tuple(columns[1:])
+
+
+def terms_of_lines(lines: Iterable[Line]) -> Iterator[Node]:
+    """Yield all terms that lines name, with repeats."""
+    for line in lines:
+        yield from line.nodes
+        yield from line.relations
+        yield from line.units
+
+
+def labels_of_entities(lines: Iterable[Line], names: Names) -> dict[str, str]:
+    """Return the labels of the entities that lines name, by short id."""
+    return names.entity_labels(dict.fromkeys(node for line in lines for node in line.nodes))
+
+
+def labels_of_relations(lines: Iterable[Line], names: Names) -> dict[str, str]:
+    """Return the labels of the relations that lines name, by short id."""
+    return names.relation_labels(dict.fromkeys(relation for line in lines for relation in line.relations))
+
+
+def kind_of_value(value: Literal, prefixes: Prefixes) -> str:
+    """Return the language of a value, or its datatype; nothing for a plain text."""
+    plain = value.datatype in {XSD_STRING, RDF_LANG_STRING}
+    return shown(value.language or "") or ("" if plain else shown_datatype(value.datatype, prefixes))
+
+
+def _shown(piece: Piece, names: Names, max_value: int, over: Iri | None, marks: str | None) -> str:
+    match piece:
+        case str():
+            return piece
+        case Over():
+            return f"{'-' if piece.backwards else ''}{names.relation(piece.relation, marks)}"
+        case Count():
+            return str(piece)
+        case Literal():
+            # A text keeps its language: values that differ in nothing else stay apart.
+            return names.plain(piece, over) or names.literal(piece, max_value)
+        case _:
+            return names.entity(piece, marks)
+
+
+def _cell(piece: Piece, names: Names, max_value: int) -> str:
+    match piece:
+        case str():
+            return piece
+        case Over():
+            return f"{'-' if piece.backwards else ''}{names.relation_id(piece.relation)}"
+        case Count():
+            return str(piece.value)
+        case Literal():
+            return shown_within(piece.value, max_value)
+        case _:
+            return names.entity_id(piece)

@@ -1,1 +1,0 @@
-"""Questions that were solved over a graph, kept and offered as examples for others."""
