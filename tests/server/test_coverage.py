@@ -64,6 +64,17 @@ async def test_what_nearly_all_of_a_class_have_is_denied_where_missing(
         assert reply.data["knowledge"] == "denied"
 
 
+@pytest.mark.parametrize(("having", "knowledge"), [(10, "unknown"), (17, "unknown"), (18, "denied"), (19, "denied")])
+async def test_absence_is_a_denial_only_where_at_least_nine_of_ten_have_a_relation(
+    graph_of: Callable[[str], LocalAdapter], having: int, knowledge: str
+) -> None:
+    films = "".join(f"e:f{n} a e:Film . " + (f"e:f{n} e:director e:d{n} . " if n < having else "") for n in range(20))
+    graph = graph_of(f'{PREFIXES}e:Film rdfs:label "film" . e:director rdfs:label "director" . {films}')
+    for tool in ("GetNeighbor", "Degree"):
+        reply = await call(graph, tool, entity="e:f19", relation="director")
+        assert (reply.data["status"], reply.data["knowledge"]) == ("empty", knowledge)
+
+
 async def test_a_value_that_nearly_all_have_is_missing_and_not_denied(opened: Callable[[str], KGAdapter]) -> None:
     reply = await call(opened(FILMS), "Feature", entity="e:f0", feature="premiere")
     assert reply.summary.startswith(
