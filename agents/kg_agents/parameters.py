@@ -1,6 +1,6 @@
 """The parameters of the agents, and how they are read from a command line or a settings file."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,6 +15,95 @@ from kg_boundary.validation import in_plain_words
 
 Manner: TypeAlias = Literal["paper", "sextant"]
 """`paper` does what the paper does, to reproduce its tables; `sextant` is the same method, grounded and cheap."""
+
+
+@dataclass(frozen=True, slots=True)
+class MannerTraits:
+    """What a manner sets; limits and functions are defaults, which parameters override.
+
+    Args:
+        system_prompt: Whether prompts are preceded by the system prompt.
+        as_given: Whether answers stay as the model wrote them, rather than become the labels of what they name.
+        as_asked: Whether the question is asked as it is, without what was read as something else.
+        closed_book: What becomes of what the model says by itself.
+        observation_tokens: How long an observation may be in a prompt.
+        exact_scores: Whether observations are scored exactly.
+        reflects: Whether ODA asks a model to reflect in a reply of its own.
+        definition_tokens: How long the definition of a graph may be.
+        functions: Which functions Graph Counselor has.
+        seconds: How long a run of Graph Counselor may take; None for any time.
+    """
+
+    system_prompt: bool
+    as_given: bool
+    as_asked: bool
+    closed_book: ClosedBook
+    observation_tokens: int
+    exact_scores: bool
+    reflects: bool
+    definition_tokens: int
+    functions: "FunctionSet"
+    seconds: float | None
+
+
+MANNERS: Final[Mapping[Manner, MannerTraits]] = {
+    "paper": MannerTraits(
+        system_prompt=False,
+        as_given=True,
+        as_asked=True,
+        closed_book="allowed",
+        # All that was observed, as far as a prompt goes.
+        observation_tokens=50_000,
+        exact_scores=True,
+        reflects=True,
+        definition_tokens=2_000,
+        functions="four",
+        seconds=None,
+    ),
+    "sextant": MannerTraits(
+        system_prompt=True,
+        as_given=False,
+        as_asked=False,
+        closed_book="apart",
+        observation_tokens=700,
+        exact_scores=False,
+        reflects=False,
+        definition_tokens=600,
+        functions="all",
+        seconds=900.0,
+    ),
+}
+
+
+class _Mannered:
+    """Parameters of an agent that has the manner of its paper and another one."""
+
+    __slots__ = ()
+
+    manner: Manner
+    ablation: str | None
+    closed_book: ClosedBook | None
+
+    @property
+    def traits(self) -> MannerTraits:
+        """What the manner sets."""
+        return MANNERS[self.manner]
+
+    @property
+    def system_prompt(self) -> bool:
+        """Whether prompts are preceded by the system prompt."""
+        return self.traits.system_prompt
+
+    @property
+    def own_answers(self) -> ClosedBook:
+        """What becomes of what the model says by itself."""
+        return self.closed_book or self.traits.closed_book
+
+
+def _follow_the_paper(settings: _Mannered) -> None:
+    """Set the paper's manner where a part of the paper's method is taken out."""
+    if settings.ablation is not None:
+        object.__setattr__(settings, "manner", "paper")
 
 
 def _existing_file(path: str) -> str:
@@ -40,13 +129,8 @@ OdaAblation: TypeAlias = Literal["no-observation", "similar-reflection", "random
 """A part that is taken out or replaced (sections 4.1 and 4.2)."""
 
 
-_PAPER_OBSERVATION: Final = 50_000
-"""The most that `observe` takes: what it found is shown whole, as far as a prompt goes."""
-_OBSERVATION: Final = 700
-
-
 @dataclass(frozen=True, slots=True)
-class OdaSettings:
+class OdaSettings(_Mannered):
     """Section 3.2 of the paper, and limits.
 
     Args:
@@ -105,36 +189,27 @@ class OdaSettings:
     model_seed: int | None = None
     limits: Limits = field(default_factory=Limits)
 
+    def __post_init__(self) -> None:
+        """Choose the paper's manner for an ablation."""
+        _follow_the_paper(self)
+
     @property
     def observed_tokens(self) -> int:
         """How long an observation may be."""
-        return self.observation_tokens or (_PAPER_OBSERVATION if self.as_in_paper else _OBSERVATION)
-
-    @property
-    def own_answers(self) -> ClosedBook:
-        """What becomes of what the model says by itself."""
-        return self.closed_book or ("allowed" if self.as_in_paper else "apart")
+        return self.observation_tokens or self.traits.observation_tokens
 
     @property
     def paper_score(self) -> bool:
         """Whether observations must be scored exactly as in the paper."""
-        return self.as_in_paper and self.ablation != "no-observation"
-
-    @property
-    def as_in_paper(self) -> bool:
-        """Whether the method is the paper's."""
-        return self.manner == "paper" or self.ablation is not None
+        return self.traits.exact_scores and self.ablation != "no-observation"
 
     @property
     def reflects(self) -> bool:
         """Whether a model is asked to reflect: in the paper's manner, unless something takes the place of that."""
-        return self.as_in_paper and self.ablation in {None, "no-observation"}
+        return self.traits.reflects and self.ablation in {None, "no-observation"}
 
 
-_CHARACTERS_PER_TOKEN = 3
-_PAPER_DEFINITION = 2_000
-_DEFINITION = 600
-_SECONDS = 900.0
+_CHARACTERS_PER_TOKEN: Final = 3
 
 
 CounselorAblation: TypeAlias = Literal["no-planning", "single-functions", "no-reflection"]
@@ -146,7 +221,7 @@ FunctionSet: TypeAlias = Literal["four", "all"]
 
 
 @dataclass(frozen=True, slots=True)
-class CounselorSettings:
+class CounselorSettings(_Mannered):
     """Section 3.1 and appendices A and D of the paper, and limits.
 
     Args:
@@ -198,24 +273,15 @@ class CounselorSettings:
     limits: Limits = field(default_factory=lambda: Limits(tokens=600_000, seconds=None))
 
     def __post_init__(self) -> None:
-        """Limit the time where the paper's manner does not leave that to the user."""
-        if self.limits.seconds is None and not self.as_in_paper:
-            object.__setattr__(self, "limits", replace(self.limits, seconds=_SECONDS))
+        """Choose the paper's manner for an ablation, and the time that the manner allows."""
+        _follow_the_paper(self)
+        if self.limits.seconds is None:
+            object.__setattr__(self, "limits", replace(self.limits, seconds=self.traits.seconds))
 
     @property
     def defined_tokens(self) -> int:
         """How long the definition of the graph may be."""
-        return self.definition_tokens or (_PAPER_DEFINITION if self.as_in_paper else _DEFINITION)
-
-    @property
-    def own_answers(self) -> ClosedBook:
-        """What becomes of what the model says by itself."""
-        return self.closed_book or ("allowed" if self.as_in_paper else "apart")
-
-    @property
-    def as_in_paper(self) -> bool:
-        """Whether the method is the paper's."""
-        return self.manner == "paper" or self.ablation is not None
+        return self.definition_tokens or self.traits.definition_tokens
 
     @property
     def reflects(self) -> bool:
@@ -225,7 +291,7 @@ class CounselorSettings:
     @property
     def with_sets(self) -> bool:
         """Whether there are functions that work with sets and values, beside the paper's four."""
-        return self.functions == "all" or (self.functions is None and not self.as_in_paper)
+        return (self.functions or self.traits.functions) == "all"
 
     @property
     def reflection_characters(self) -> int:

@@ -260,9 +260,8 @@ async def _answered(run: _Run) -> AgentAnswer:
             run.watcher.on_linked(linking)
         if linking.linked or not run.asked.entities:
             entities = [each.entity.id for each in linking.linked]
-            # The manner of the papers holds the question as it was asked.
-            published = isinstance(chosen, OdaSettings | CounselorSettings) and chosen.manner == "paper"
-            read = "" if published else linking.read
+            as_asked = not isinstance(chosen, ToolsSettings) and chosen.traits.as_asked
+            read = "" if as_asked else linking.read
             question = f"{run.asked.text}\n{read}".strip()
             answer = await _agent(run, graph).answer(question, entities, talk=talk)
             answer = await _checked(answer, graph, talk, chosen.own_answers)

@@ -45,9 +45,10 @@ def test_what_is_no_parameter_is_refused_with_what_is(written: str, said: str) -
 
 
 def test_the_manner_is_a_parameter_and_an_ablation_brings_that_of_the_paper() -> None:
-    assert not read_parameters(OdaSettings, []).as_in_paper
-    assert read_parameters(OdaSettings, ["manner=paper"]).as_in_paper
-    assert read_parameters(CounselorSettings, ["ablation=no-planning"]).as_in_paper
+    assert read_parameters(OdaSettings, []).manner == "sextant"
+    assert read_parameters(OdaSettings, ["manner=paper"]).manner == "paper"
+    assert read_parameters(OdaSettings, ["ablation=no-observation"]).manner == "paper"
+    assert read_parameters(CounselorSettings, ["ablation=no-planning"]).manner == "paper"
     assert read_parameters(
         CounselorSettings, ["manner=paper", "functions=all", "learnt=latest", "earlier_answer=false"]
     ) == (CounselorSettings(manner="paper", functions="all", learnt="latest", earlier_answer=False))

@@ -95,7 +95,9 @@ async def test_the_manner_of_the_paper_and_a_setting_leave_forms_out(tmp_path: P
         (OdaSettings(manner="paper"), ["user"]),
         (OdaSettings(structured=False, stop="###", model_seed=7), ["system", "user"]),
     ):
-        llm = ScriptedLlm([NEIGHBORS.format("Q1490"), ending, ending, ending] if settings.as_in_paper else [ending])
+        llm = ScriptedLlm(
+            [NEIGHBORS.format("Q1490"), ending, ending, ending] if settings.manner == "paper" else [ending]
+        )
         async with story(tmp_path, TOKYO) as graph:
             await ODA(llm, graph, settings=settings).answer(QUESTION, ["Q1490"])
         first = llm.asked[0]

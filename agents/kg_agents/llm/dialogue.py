@@ -319,8 +319,8 @@ class Sampling(Protocol):
         ...
 
     @property
-    def as_in_paper(self) -> bool:
-        """Whether the method is the paper's, which has no system prompt."""
+    def system_prompt(self) -> bool:
+        """Whether prompts are preceded by the system prompt."""
         ...
 
     @property
@@ -359,7 +359,7 @@ def task_of(
         max_tokens or chosen.reply_tokens,
         chosen.temperature,
         top_p,
-        system="" if chosen.as_in_paper else render(SystemPrompt()),
+        system=render(SystemPrompt()) if chosen.system_prompt else "",
         schema=schema_of(form) if form is not None and chosen.structured else None,
         stop=chosen.stop,
         seed=chosen.model_seed,

@@ -173,7 +173,7 @@ def as_published(settings: Settings, parameters: object) -> Settings:
     """Return the settings of the server for an agent: in the manner of Graph Counselor's paper, Retrieve's too."""
     from kg_agents.papers.graph_counselor import CounselorSettings
 
-    if isinstance(parameters, CounselorSettings) and parameters.as_in_paper:
+    if isinstance(parameters, CounselorSettings) and parameters.manner == "paper":
         return settings.model_copy(update={"compose_retrieve": "nearest"})
     return settings
 

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -37,7 +37,7 @@ from kg_agents.papers.graph_counselor.replies import (
     step_form,
 )
 from kg_agents.papers.graph_counselor.run import CounselorAnswer, Run, Step, answer_of, shown
-from kg_agents.parameters import CounselorSettings
+from kg_agents.parameters import CounselorSettings, Manner
 from kg_agents.tools.client import ToolError, ToolRefusal
 from kg_agents.tools.knowledge import KnowledgeGraph
 from kg_boundary.regular_files import read_regular
@@ -261,6 +261,70 @@ DEFINITION: Final = "graph_counselor/definition.md"
 OnStep: TypeAlias = Callable[[ShownStep], None]
 
 
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What Graph Counselor is put together from.
+
+    Args:
+        deliberate: Chooses what to do in a step.
+        wording: Writes the prompts for a judgement and a reflection.
+        definition: A definition of the graph that comes with the examples; empty for none.
+        define: Reads a definition from the graph otherwise.
+        observe: Performs functions on the graph.
+        stops: Whether attempts end after the last one, unjudged.
+    """
+
+    deliberate: Deliberate
+    wording: Wording | ShortWording
+    definition: str
+    define: Callable[[KnowledgeGraph, Run, int], Awaitable[Shown]]
+    observe: Callable[[KnowledgeGraph, Run, Query], Awaitable[Shown]]
+    stops: Callable[[Run], bool]
+
+
+def _as_published(settings: CounselorSettings, graph_name: str) -> Parts:
+    """Return the parts of the paper: three agents, the whole definition, and every action performed."""
+    wording = Wording.of(settings, graph_name)
+    return Parts(
+        ThreeAgents(settings, wording),
+        wording,
+        examples_for(graph_name, DEFINITION, settings.examples_folder),
+        lambda graph, _, most: definition_of(graph, most),
+        lambda graph, _, query: perform(graph, query),
+        lambda _: False,
+    )
+
+
+def _grounded(settings: CounselorSettings, graph_name: str) -> Parts:
+    """Return the parts of this project: one reply a step, what the question touches, and no action performed twice."""
+    wording = ShortWording(settings, graph_name)
+    return Parts(
+        OneReply(settings, wording),
+        wording,
+        examples_for("", DEFINITION, settings.examples_folder),
+        _around,
+        _observe_once,
+        Run.repeats,
+    )
+
+
+async def _around(graph: KnowledgeGraph, run: Run, max_tokens: int) -> Shown:
+    if run.entities:
+        return await surroundings_of(graph, run.question, run.entities, max_tokens)
+    return await definition_of(graph, max_tokens)
+
+
+async def _observe_once(graph: KnowledgeGraph, run: Run, query: Query) -> Shown:
+    before = run.asked_before(query)
+    return repeated(before) if before else await perform_to_the_end(graph, query)
+
+
+_MANNERS: Final[Mapping[Manner, Callable[[CounselorSettings, str], Parts]]] = {
+    "paper": _as_published,
+    "sextant": _grounded,
+}
+
+
 def ignore_step(step: ShownStep) -> None:
     """Take no note."""
     del step
@@ -300,16 +364,8 @@ class GraphCounselor:
         self._judge_llm = judge or llm
         self._reflector = reflector or llm
         self._settings = settings or CounselorSettings()
-        self._defined = examples_for(graph_name, DEFINITION, self._settings.examples_folder)
         self._judged = self._settings.ablation != "no-reflection"
-        self._wording: Wording | ShortWording
-        self._deliberate: Deliberate
-        if self._settings.as_in_paper:
-            self._wording = paper = Wording.of(self._settings, graph_name)
-            self._deliberate = ThreeAgents(self._settings, paper)
-        else:
-            self._wording = short = ShortWording(self._settings, graph_name)
-            self._deliberate = OneReply(self._settings, short)
+        self._parts = _MANNERS[self._settings.manner](self._settings, graph_name)
         self._on_step = on_step
         self._clock = clock
 
@@ -333,19 +389,17 @@ class GraphCounselor:
             return await answer_of(run, self._settings, self._graph, end.limit, str(end))
 
     async def _define(self, run: Run) -> None:
-        """Read what the graph holds: all of its definition in the paper, what the question touches otherwise.
+        """Read what the graph holds: from the user's file, from the examples, or from the graph.
 
         Raises:
             RunEnded: The graph gives none.
         """
         if own := self._settings.definition_file:
             run.definition = await definition_in(own)
-        elif self._defined and (self._settings.as_in_paper or self._settings.examples_folder):
-            run.definition = self._defined
+        elif self._parts.definition:
+            run.definition = self._parts.definition
         else:
-            whole = self._settings.as_in_paper or not run.entities
-            looking = definition_of if whole else partial(surroundings_of, question=run.question, entities=run.entities)
-            near = await looking(self._graph, max_tokens=self._settings.defined_tokens)
+            near = await self._parts.define(self._graph, run, self._settings.defined_tokens)
             run.definition, run.surroundings = near.text, run.ledger.add(near)
 
     async def _counsel(self, run: Run) -> str:
@@ -355,7 +409,7 @@ class GraphCounselor:
             return run.ending
         for reflections_left in reversed(range(self._settings.reflections + 1)):
             await self._explore(run)
-            if not self._settings.as_in_paper and run.repeats():
+            if self._parts.stops(run):
                 break
             await self._judge(run)
             if run.attempts[-1].settled:
@@ -370,30 +424,23 @@ class GraphCounselor:
         while run.open and len(run.steps) < self._settings.steps:
             run.begin_step()
             try:
-                action = await self._deliberate(run)
+                action = await self._parts.deliberate(run)
                 if isinstance(action, Finish):
                     run.finish(action)
                 else:
-                    run.observe(await self._observe(run, action), action)
+                    observed = partial(self._parts.observe, self._graph, run, action)
+                    run.observe(await run.talk.within(observed), action)
             except FailedReply as failure:
                 run.fail(str(failure), self._settings.failures)
             self._on_step(shown(run.last_step))
         run.end_attempt("steps")
-
-    async def _observe(self, run: Run, query: Query) -> Shown:
-        """Perform functions on the graph; unless as in the paper, not those that this attempt has performed before."""
-        if self._settings.as_in_paper:
-            return await run.talk.within(partial(perform, self._graph, query))
-        if before := run.asked_before(query):
-            return repeated(before)
-        return await run.talk.within(partial(perform_to_the_end, self._graph, query))
 
     async def _judge(self, run: Run) -> None:
         """Have the answer of the last attempt judged, if it has one; what cannot be read is not yes."""
         attempt = run.attempts[-1]
         if (claim := attempt.claim) is None:
             return
-        task = counselor_task(self._settings, "judge", self._wording.judgement(run, attempt, claim))
+        task = counselor_task(self._settings, "judge", self._parts.wording.judgement(run, attempt, claim))
         try:
             judgement = await run.talk.ask(task, read_judgement, self._judge_llm)
         except FailedReply as failure:
@@ -407,7 +454,7 @@ class GraphCounselor:
         """Have the last attempt reflected on, so that the next one begins with what was learnt."""
         attempt = run.attempts[-1]
         task = counselor_task(
-            self._settings, "reflection", self._wording.reflection(run, attempt, self._settings.steps)
+            self._settings, "reflection", self._parts.wording.reflection(run, attempt, self._settings.steps)
         )
         most = self._settings.reflection_characters
         try:

@@ -359,7 +359,7 @@ async def answer_of(
     """
     ended = run.attempts[-1] if run.attempts else Attempt()
     attempt = ended if ended.not_in_graph else (_last_answered(run) if settings.earlier_answer else None) or ended
-    answers = await _answers(run, attempt, graph, as_given=settings.as_in_paper)
+    answers = await _answers(run, attempt, graph, as_given=settings.traits.as_given)
     seen = parts_in(run.ledger.cited(attempt.numbers))
     if stop_reason == "answered" and (part := part_answered(answers, seen, run.labels)):
         stop_reason, explanation = CUT, str(part)

@@ -1,21 +1,18 @@
 """The agent ODA, and the variant that only shows the facts nearest to the question because no model is set."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
 from kg_agents.evidence.answers import CUT, AgentAnswer, Step, outcome_of, part_answered
-from kg_agents.evidence.ledger import Cited
 from kg_agents.evidence.values import Labels, Triple
-from kg_agents.linking import resolver
 from kg_agents.llm import Completion, Llm, LlmError, LlmRequest
 from kg_agents.llm.dialogue import Dialogue, FailedReply, RunEnded
 from kg_agents.papers.oda.paper import LookAhead, PaperRounds, Parts, parts_of
 from kg_agents.papers.oda.run import Means, OnStep, Rounds, Run, Wording
 from kg_agents.papers.oda.turns import Turns
-from kg_agents.parameters import OdaSettings
-from kg_agents.replies import read_conclusion
+from kg_agents.parameters import Manner, OdaSettings
 from kg_agents.tools.client import ToolError
 from kg_agents.tools.knowledge import KnowledgeGraph
 
@@ -30,6 +27,12 @@ ENDINGS: Final = {
 def ignore_step(step: Step) -> None:
     """Take no note."""
     del step
+
+
+_MANNERS: Final[Mapping[Manner, Callable[[Means], Rounds]]] = {
+    "paper": lambda means: PaperRounds(means, parts_of(means)),
+    "sextant": lambda means: Turns(means, LookAhead(means)),
+}
 
 
 class ODA:
@@ -61,12 +64,7 @@ class ODA:
         self._llm = llm
         self._settings = settings or OdaSettings()
         self._means = Means(graph, self._settings, Wording(graph_name, self._settings.examples_folder), reflector)
-        paper = parts is not None or self._settings.as_in_paper
-        self._rounds: Rounds = (
-            PaperRounds(self._means, parts or parts_of(self._means))
-            if paper
-            else Turns(self._means, LookAhead(self._means))
-        )
+        self._rounds = PaperRounds(self._means, parts) if parts else _MANNERS[self._settings.manner](self._means)
         self._on_step = on_step
         self._clock = clock
 
@@ -84,7 +82,7 @@ class ODA:
         try:
             ending = await self._rounds(run, self._on_step) if named else "entities"
             if named and not run.concluded:
-                await self._conclude(run)
+                await self._rounds.conclude(run)
         except RunEnded as end:
             return self._answer_of(run, end.limit, str(end))
         except FailedReply as failure:
@@ -94,21 +92,6 @@ class ODA:
         if run.missing is not None and ending == "answered":
             return self._answer_of(run, "not_in_graph", run.missing)
         return self._answer_of(run, ending, ENDINGS.get(ending, ""))
-
-    async def _conclude(self, run: Run) -> None:
-        """Have the model answer from the memory (table 7).
-
-        Raises:
-            FailedReply: It gave no answer.
-        """
-        wording, chosen = self._means.wording, self._settings
-        own = chosen.own_answers != "never"
-        write = wording.paper_answer(run) if chosen.as_in_paper else wording.answer(run, own=own)
-        conclusion = await self._means.ask(run, write, "answer", read_conclusion)
-        given = conclusion.answers if chosen.as_in_paper else [_in_memory(run, each) for each in conclusion.answers]
-        resolve = resolver(self._means.graph, run.talk)
-        answers = await run.ledger.answers(given, run.question, run.asked, resolve, as_given=chosen.as_in_paper)
-        run.conclude(answers, conclusion.missing, conclusion.own)
 
     def _answer_of(self, run: Run, stop_reason: str, explanation: str) -> AgentAnswer:
         found = outcome_of(run.answers, self._settings.own_answers, stop_reason, explanation, run.own)
@@ -125,12 +108,6 @@ class ODA:
             model_answer=found.model_answer,
             facts=run.facts,
         )
-
-
-def _in_memory(run: Run, cited: Cited) -> Cited:
-    """Return an answer that cites facts of the memory by their place there, with the numbers that the run gave them."""
-    places = (each for each in cited.numbers if 1 <= each <= len(run.facts))
-    return Cited(cited.text, tuple(run.ledger.number(run.facts[place - 1]) for place in places))
 
 
 NO_MODEL: Final = "No model is set: these are the facts most like the question, and nobody has judged them."

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Final
 
 from kg_agents.evidence.values import Found, Labels, Observed, Triple
+from kg_agents.linking import resolver
 from kg_agents.llm.dialogue import FailedReply, NoRoom, RunEnded, Unreadable
 from kg_agents.llm.texts import tokens_in
 from kg_agents.papers.oda.replies import Action, Selection, read_action, read_facts, read_selection
@@ -24,6 +25,7 @@ from kg_agents.papers.oda.run import (
     far_ends,
 )
 from kg_agents.parameters import OdaAblation
+from kg_agents.replies import read_conclusion
 from kg_agents.tools.client import ToolError
 
 
@@ -280,6 +282,13 @@ class PaperRounds:
             if ending == "answered" or run.failures >= chosen.failures:
                 return ending
         return "iterations"
+
+    async def conclude(self, run: Run, /) -> None:
+        """See `Rounds`; answers stay as the model wrote them."""
+        found = await self.means.ask(run, self.means.wording.paper_answer(run), "answer", read_conclusion)
+        resolve = resolver(self.means.graph, run.talk)
+        answers = await run.ledger.answers(found.answers, run.question, run.asked, resolve, as_given=True)
+        run.conclude(answers, found.missing, found.own)
 
     async def _take_step(self, run: Run, observation: Observed) -> str:
         """Act, and reflect on what that found; return how the loop ends if it ends here."""

@@ -446,6 +446,14 @@ class Rounds(Protocol):
         """
         ...
 
+    async def conclude(self, run: Run, /) -> None:
+        """Have the model answer from the memory (table 7).
+
+        Raises:
+            FailedReply: It gave no answer.
+        """
+        ...
+
 
 class Observe(Protocol):
     """Looks ahead from the task-relevant entities."""

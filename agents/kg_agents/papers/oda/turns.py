@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
+from kg_agents.evidence.ledger import Cited
 from kg_agents.evidence.values import Found, Labels, Observed, Shown, Triple, plain_value, quoted
 from kg_agents.linking import resolver
 from kg_agents.llm.dialogue import FailedReply
@@ -12,6 +13,7 @@ from kg_agents.llm.texts import without_hints
 from kg_agents.papers.oda.facts import Bundle, Names, bundled
 from kg_agents.papers.oda.replies import Action, Turn, TurnForm, read_turn
 from kg_agents.papers.oda.run import Exploration, Means, Observe, OnStep, Run
+from kg_agents.replies import read_conclusion
 from kg_agents.tools.client import ToolError, ToolRefusal
 
 MAX_OUTCOME: Final = 240
@@ -49,6 +51,14 @@ class Turns:
             if ending or run.failures >= chosen.failures:
                 return ending or "graph"
         return "iterations"
+
+    async def conclude(self, run: Run, /) -> None:
+        """See `Rounds`; the answers name the facts of the memory that they rest on."""
+        own = self.means.settings.own_answers != "never"
+        found = await self.means.ask(run, self.means.wording.answer(run, own=own), "answer", read_conclusion)
+        given = [_in_memory(run, each) for each in found.answers]
+        answers = await run.ledger.answers(given, run.question, run.asked, resolver(self.means.graph, run.talk))
+        run.conclude(answers, found.missing, found.own)
 
     async def _look(self, seen: Exploration) -> None:
         """Show what lies around the entities that were not observed yet."""
@@ -225,6 +235,12 @@ class Turns:
         if named.meant:
             return f"[{number}] {said}"
         return f"[{number}] nothing is named so{f'; near, not the same: {said}' if said else ''}"
+
+
+def _in_memory(run: Run, cited: Cited) -> Cited:
+    """Return an answer that cites facts of the memory by their place there, with the numbers that the run gave them."""
+    places = (each for each in cited.numbers if 1 <= each <= len(run.facts))
+    return Cited(cited.text, tuple(run.ledger.number(run.facts[place - 1]) for place in places))
 
 
 def _outcome(run: Run, shown: int, there: int, found: Found) -> str:
