@@ -266,3 +266,49 @@ async def test_both_tools_cost_little_in_the_list_and_say_what_they_do_to_the_wo
     assert read.read_only_hint is True
     listed = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools.values()]
     assert len(json.dumps(listed, ensure_ascii=False, separators=(",", ":"))) / 3 <= 500
+
+
+PASTED = [
+    ("GetNeighbor", {"entity": "Q1490"}, 29),
+    ("GetNeighbor", {"entity": "Q1490", "relation": "P190"}, 13),
+    ("GetNeighbor", {"entity": "Q1490", "relation": "P36", "direction": "in"}, 2),
+    ("Feature", {"entity": "Q1490"}, 11),
+    ("GetPath", {"source": "Q9312", "target": "Q183", "max_hops": 2, "limit": 5}, 5),
+    ("observe", {"question": "What is Tokyo the capital of?", "entities": ["Q1490"]}, 2),
+]
+
+
+@pytest.mark.parametrize(("tool", "arguments", "least"), PASTED)
+async def test_the_fact_lines_of_an_answer_are_kept_word_for_word(
+    sample: LocalAdapter, tmp_path: Path, tool: str, arguments: dict[str, object], least: int
+) -> None:
+    reply = await call(sample, tool, **arguments)
+    assert len(reply.lines) >= least
+    # Only the answer about one entity needs its first line: it names what the others leave out.
+    given = reply.text.splitlines() if " has " in reply.summary else reply.lines
+    async with remembering(sample, tmp_path, MemoryLimits(triples_per_call=50)) as memory:
+        kept = await memory.append(*given)
+        assert not kept.is_error, kept.text
+        assert "refused" not in kept.summary, kept.text
+        again = await memory.read(str(kept.data["memory"]))
+        copy = await memory.begin(*again.lines)
+        assert {tuple(row[1:]) for row in facts_of(await memory.read(copy))} == {
+            tuple(row[1:]) for row in facts_of(again)
+        }
+
+
+async def test_lines_that_leave_out_their_entity_are_refused_without_the_first_line_of_their_answer(
+    goethe: LocalAdapter, tmp_path: Path
+) -> None:
+    async with remembering(goethe, tmp_path) as memory:
+        for lines in (["place of birth (P19) | Frankfurt (Q1794)"], ["Q5879 | P451 | Q66408", "P19 | Q3042"]):
+            reply = await memory.append(*lines, allow_unverified=True)
+            assert "it is not a triple" in reply.text
+
+
+async def test_a_relation_that_was_walked_backwards_is_kept_as_the_graph_states_it(
+    goethe: LocalAdapter, tmp_path: Path
+) -> None:
+    async with remembering(goethe, tmp_path) as memory:
+        kept = await memory.read(await memory.begin("Frankfurt (Q1794) | -place of birth (P19) | Goethe (Q5879)"))
+    assert [row[1:4] for row in facts_of(kept)] == [["Q5879", "P19", "Q1794"]]

@@ -22,12 +22,25 @@ MAX_PART: Final = 3_000
 MAX_BARS: Final = 8
 """How many `|` one line may hold; more than two only where labels or literals hold some."""
 
+MAX_LISTED: Final = 100
+"""How many triples one line may state as counted lists."""
+
 _MAX_SPLITS: Final = 8
 _MAX_ECHO: Final = 80
 _NAMED: Final = re.compile(r'"((?:\\.|[^"\\])*)" \(.+\)', re.DOTALL)
 """A label that stands in quotation marks, and its id: lists write it so where it holds a comma."""
 _LITERAL: Final = re.compile(r'"(.*)"(?:@([A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^(\S+))?', re.DOTALL)
 _BAR: Final = re.compile(r"\\.|(\|)", re.DOTALL)
+_ARROW: Final = re.compile(r" (<?-)\[(.{1,400}?)\](->?) ")
+_HEADING: Final = re.compile(
+    r"(?:at least )?[\d,]+(?: outgoing|(?P<side> incoming))? "
+    r"(?:(?:triple|fact|value)s?\b|(?P<relation>.*?(?:\([^\s()]+\)|[^\s():]+:[^\s():;,]+))(?:[:;,]| \()).*"
+)
+"""What follows `has` in the first line of an answer about one entity."""
+_COUNTED: Final = re.compile(r"([\d,]+): (.+)")
+_LISTED: Final = re.compile(r'(?:"(?:\\.|[^"\\])*"|,(?! )|[^,"])+')
+"""A name in a list; one that holds a comma is in quotation marks."""
+_NAME_AND_ID: Final = re.compile(r"(.+) \([^\s()]+\)")
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 
 
@@ -114,6 +127,84 @@ def read_triple(written: Sequence[str] | str, prefixes: Prefixes) -> Reading:
             f"it has {len(written):,} part{'' if len(written) == 1 else 's'}. Expected [head, relation, tail]."
         )
     return _read_parts(written[0], written[1], written[2], prefixes, plain=True)
+
+
+def triples_of(written: Sequence[Sequence[str] | str]) -> list[Sequence[str] | str]:
+    """Return one item for each triple that lines state as tools print them; anything else stays as it was written.
+
+    A path states one triple for each arrow, and `-` before a relation turns the triple around. The lines `relation |
+    tail`, `| tail` and `tail` are read below the first line of their answer, which names what they leave out. A name
+    without its id means what a line above shows with that name and an id.
+    """
+    found: list[Sequence[str] | str] = []
+    head = over = ""
+    ids = dict[str, str]()
+    for place, each in enumerate(written):
+        if isinstance(each, str) and len(each) > 3 * MAX_PART:
+            found.append(each)
+            continue
+        fields = [part.strip() for part in (_fields(each) if isinstance(each, str) else each)]
+        if isinstance(each, str) and len(fields) == 1:
+            heading = _heading(fields[0], written[place + 1 : place + 2])
+            steps = _steps(fields[0])
+            if heading is not None:
+                head, over = heading
+                continue
+            if steps:
+                found.extend(steps)
+                continue
+        if isinstance(each, str) and head and len(fields) < 3 and (over or (len(fields) == 2 and fields[0])):
+            over = (fields[0] if len(fields) == 2 else "") or over
+            found.append(_turned(head, over, fields[-1]))
+            continue
+        head = over = ""
+        stated = _listed(fields, ids) if isinstance(each, str) and len(fields) == 3 else [fields]
+        found.extend([each] if stated in ([], [fields]) else stated)
+    return found
+
+
+def _listed(fields: Sequence[str], ids: dict[str, str]) -> list[list[str]]:
+    """Return the triples of a line whose ends may be counted lists, `2: Japan (Q17), …`; `ids` are of lines above."""
+    heads, (relation, *_), tails = (_names(each, ids) for each in fields)
+    if len(heads) * len(tails) > MAX_LISTED:
+        return []
+    return [_turned(head, relation, tail) for head in heads for tail in tails]
+
+
+def _names(field: str, ids: dict[str, str]) -> list[str]:
+    counted = _COUNTED.fullmatch(field)
+    names = [each.strip() for each in _LISTED.findall(counted[2])] if counted else [field]
+    shown = [each for each in names if each not in {"", "…"}] or [field]
+    for each in shown:
+        if (named := _NAME_AND_ID.fullmatch(each)) is not None:
+            ids[named[1]] = each
+    return [ids.get(each, each) for each in shown]
+
+
+def _heading(line: str, following: Sequence[Sequence[str] | str]) -> tuple[str, str] | None:
+    """Return the entity of an answer's first line, and the relation it names; None if no line continues it."""
+    head, has, rest = line.partition(" has ")
+    heading = _HEADING.fullmatch(rest) if has else None
+    if heading is None or not any(isinstance(each, str) and len(_fields(each)) < 3 for each in following):
+        return None
+    return head, f"{'-' if heading['side'] else ''}{heading['relation']}" if heading["relation"] else ""
+
+
+def _turned(head: str, relation: str, tail: str) -> list[str]:
+    return [tail, relation[1:], head] if relation.startswith("-") else [head, relation, tail]
+
+
+def _steps(line: str) -> list[list[str]]:
+    """Return the triples of a path; none where a line is no path."""
+    pieces = _ARROW.split(line.removeprefix("… "))
+    ends, arrows = pieces[::4], zip(pieces[1::4], pieces[2::4], pieces[3::4], strict=True)
+    steps: list[list[str]] = []
+    for (start, relation, point), near, far in zip(arrows, ends, ends[1:], strict=False):
+        if (start, point) not in {("-", "->"), ("<-", "-")}:
+            return []
+        mark = "" if point == "->" else "-"
+        steps.append(_turned(near, f"{mark}{relation.removesuffix(', unverified')}", far))
+    return steps
 
 
 def parts_of(written: Sequence[str] | str) -> Parts | None:

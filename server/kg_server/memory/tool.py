@@ -142,13 +142,15 @@ class MemoryTools:
         await load("kg_server.memory.answer", "kg_server.memory.checking", "kg_server.memory.sqlite_store")
         from kg_server.memory.answer import append_answer, most_shown, shown_refusals
         from kg_server.memory.checking import check
+        from kg_server.memory.reading import triples_of
 
-        if not 1 <= len(triples) <= self._limits.triples_per_call:
+        stated = triples_of(triples)
+        if not 1 <= len(stated) <= self._limits.triples_per_call:
             raise InvalidRequest(
-                f"One call takes 1 to {self._limits.triples_per_call} triples; these are {len(triples):,}. "
+                f"One call takes 1 to {self._limits.triples_per_call} triples; these are {len(stated):,}. "
                 "Keep only those that help to answer the question."
             )
-        checked = await check(self._graph, triples, limits=self._limits, allow_unverified=allow_unverified)
+        checked = await check(self._graph, stated, limits=self._limits, allow_unverified=allow_unverified)
         if not checked.facts:
             reasons = shown_refusals(checked.refused, self._settings.max_tokens)
             raise InvalidRequest("\n".join(("No triple was kept, and no memory changed.", *reasons)))
