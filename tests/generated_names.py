@@ -22,8 +22,8 @@ from kg_adapters.local.names.folding import fold
 from kg_adapters.local.names.table import bare_relations, name_nodes
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node, node_from_key
-from kg_server.identity import Identity, identify
-from kg_server.misspelling import SMALL_WORDS
+from kg_server.naming.entities import Identity, identify
+from kg_server.naming.misspelling import SMALL_WORDS
 
 SEED = 12
 Way = Choice[

@@ -28,12 +28,12 @@ from kg_server.compose.tool import ComposeTool
 from kg_server.concurrency import load
 from kg_server.file_names import FileNames, NamingFiles, WithholdingSecrets
 from kg_server.mcp_server import SextantServer
-from kg_server.meaning import Meaning
 from kg_server.memory.store import MemoryLimits, MemoryStore
 from kg_server.memory.tool import MemoryTools
 from kg_server.names import names_of
+from kg_server.naming.meaning import Meaning
 from kg_server.observation.tool import ObserveTool
-from kg_server.schema_profile import MAX_EXAMPLE, facts_with_examples
+from kg_server.schema import MAX_EXAMPLE, facts_with_examples
 from kg_server.settings import Settings
 from kg_server.tools import Tools
 
@@ -200,10 +200,10 @@ class Resources:
 
     async def entity(self, id: str) -> str:
         """An entity's values, and the first of its triples in both directions."""
-        await load("kg_server.entity_arguments", "kg_server.answers.features", "kg_server.answers.neighbors")
+        await load("kg_server.naming.entities", "kg_server.answers.features", "kg_server.answers.neighbors")
         from kg_server.answers.features import features_of
         from kg_server.answers.neighbors import neighborhood
-        from kg_server.entity_arguments import read_entities
+        from kg_server.naming.entities import read_entities
 
         try:
             read = await read_entities(self._graph, id)

@@ -19,7 +19,7 @@ from kg_server.commands.config import launch
 from kg_server.commands.failures import FailuresForPeople, only_cause
 from kg_server.commands.invocation import Invocation
 from kg_server.commands.output import escape_what_cannot_be_shown
-from kg_server.compose.result import ComposeResult
+from kg_server.compose.tool import ComposeResult
 from kg_server.memory.tool import AppendedResult, MemoryResult
 from kg_server.observation.tool import ObserveResult
 from kg_server.settings import APP, ENVIRONMENT_PREFIX

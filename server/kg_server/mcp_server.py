@@ -25,7 +25,7 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.snapshots import SupportsSnapshots
 from kg_boundary.shown import clipped, in_quotes, visible_line, visible_lines
 from kg_boundary.validation import in_plain_words
-from kg_server.resolve import closest
+from kg_server.naming.refusals import closest
 from kg_server.stdio import Answers, Messages, StdioLimits, Turns, standard_streams
 
 _TRIES: Final = 3

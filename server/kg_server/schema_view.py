@@ -18,19 +18,19 @@ from kg_boundary.shown import in_quotes, shown
 from kg_server.answers.intermediates import opened, without_label
 from kg_server.answers.results import Answer, Line, Over, Piece, SchemaResult, Status, fitted, fitting, terms_of_lines
 from kg_server.concurrency import off_loop
-from kg_server.meaning import Meaning
 from kg_server.names import MAX_LABEL, Names, names_of
-from kg_server.near_definitions import near_classes, near_relations
-from kg_server.resolve import is_word
-from kg_server.schema_definition import Definition, outside_facts
-from kg_server.schema_profile import (
+from kg_server.naming.meaning import Meaning, near_classes, near_relations
+from kg_server.naming.refusals import is_word
+from kg_server.schema import (
     MOST_IN_A_LINE,
+    Definition,
     class_lines,
     class_summary,
     facts_of,
     kinds_of_facts,
     limits_of,
     named,
+    outside_facts,
     telling_classes,
     terms_of_profile,
 )

@@ -25,7 +25,7 @@ from kg_server.answers.results import (
 )
 from kg_server.concurrency import load, reporting
 from kg_server.mcp_server import SextantServer, reading
-from kg_server.meaning import Meaning
+from kg_server.naming.meaning import Meaning
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
@@ -91,8 +91,8 @@ class Tools:
 
         A text may also describe what it means. `type` keeps only instances of a class.
         """
-        await load("kg_server.retrieval")
-        from kg_server.retrieval import retrieval
+        await load("kg_server.naming.retrieval")
+        from kg_server.naming.retrieval import retrieval
 
         answer = await retrieval(
             self._graph, self._meaning, text=text, limit=limit, type=type, max_tokens=self._settings.max_tokens
@@ -112,9 +112,9 @@ class Tools:
 
         A hub is sampled across its relations, with their counts; go on with `cursor`, or name a relation.
         """
-        await load("kg_server.entity_arguments", "kg_server.answers.neighbors")
+        await load("kg_server.naming.entities", "kg_server.answers.neighbors")
         from kg_server.answers.neighbors import neighborhood
-        from kg_server.entity_arguments import read_entities
+        from kg_server.naming.entities import read_entities
 
         read = await read_entities(self._graph, entity)
         answer = await neighborhood(
@@ -143,9 +143,9 @@ class Tools:
 
         `question` puts those most like it first. Hubs and types are walked only with avoid_hubs=false.
         """
-        await load("kg_server.entity_arguments", "kg_server.answers.paths")
+        await load("kg_server.naming.entities", "kg_server.answers.paths")
         from kg_server.answers.paths import linkage
-        from kg_server.entity_arguments import read_entities
+        from kg_server.naming.entities import read_entities
 
         async with reporting(context, "searching paths", self._settings.timeout_s):
             read = await read_entities(self._graph, source, target)
@@ -166,9 +166,9 @@ class Tools:
         self, entity: EntityId, feature: FeatureId | None = None
     ) -> Annotated[CallToolResult, FeaturesResult]:
         """Show an entity's literal values, such as dates, or those of one feature."""
-        await load("kg_server.entity_arguments", "kg_server.answers.features")
+        await load("kg_server.naming.entities", "kg_server.answers.features")
         from kg_server.answers.features import features_of
-        from kg_server.entity_arguments import read_entities
+        from kg_server.naming.entities import read_entities
 
         read = await read_entities(self._graph, entity)
         room = read.room(self._settings.max_tokens)
@@ -179,9 +179,9 @@ class Tools:
         self, entity: EntityId, relation: RelationId | None = None, direction: Direction = "both"
     ) -> Annotated[CallToolResult, DegreeResult]:
         """Count an entity's distinct neighbours, also by relation."""
-        await load("kg_server.entity_arguments", "kg_server.answers.neighbors")
+        await load("kg_server.naming.entities", "kg_server.answers.neighbors")
         from kg_server.answers.neighbors import degree_of
-        from kg_server.entity_arguments import read_entities
+        from kg_server.naming.entities import read_entities
 
         read = await read_entities(self._graph, entity)
         room = read.room(self._settings.max_tokens)

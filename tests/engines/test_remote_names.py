@@ -23,8 +23,8 @@ from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql.search import EndpointSearch
 from kg_adapters.wikidata.opening import open_wikidata
 from kg_adapters.wikidata.pace import Rates
-from kg_server.identity import Identity, identify
-from kg_server.misspelling import words_of
+from kg_server.naming.entities import Identity, identify
+from kg_server.naming.misspelling import words_of
 from remote_graphs import ENGINE_S, Engine
 from wikidata_stand_in import WikidataStandIn, as_wikidata, running
 

@@ -12,7 +12,7 @@ from kg_adapters.local.cache import open_sample
 from kg_adapters.requests import NeighborRequest
 from kg_prompts import examples_for
 from kg_server.compose.answer import composition
-from kg_server.compose.result import Limits
+from kg_server.compose.tool import Limits
 
 TURN: Final = "oda/turn.md"
 FACT: Final = re.compile(r"^\[[\d, -]+\] (.+) \| (.+) \| (.+?)(?: \(\d of \d shown\))?$", re.MULTILINE)

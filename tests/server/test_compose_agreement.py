@@ -11,8 +11,8 @@ from expression_trees import NOWHERE, combined, entity, route
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_server.answers.results import Answer
 from kg_server.compose.answer import composition
-from kg_server.compose.result import ComposeResult, Limits
 from kg_server.compose.syntax import EntityRef, Mark, NeighborCall, Operand, SetCall, SetFunction
+from kg_server.compose.tool import ComposeResult, Limits
 from plain_graphs import WithoutSets
 
 EX = "http://ex.org/"

@@ -16,7 +16,7 @@ from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import XSD, Iri, Node
 from kg_server.answers.results import Answer
 from kg_server.compose.answer import composition
-from kg_server.compose.result import Limits
+from kg_server.compose.tool import Limits
 from plain_graphs import Sketchy, WithoutSets
 
 EX = "http://ex.org/"

@@ -26,7 +26,7 @@ from kg_server.compose.syntax import (
     entities_in,
     kind_of,
 )
-from kg_server.pointing import MisreadExpression, pointed
+from kg_server.naming.refusals import MisreadExpression, pointed
 
 
 def only(text: str) -> Call:

@@ -26,7 +26,7 @@ from kg_server.compose.syntax import (
     SetFunction,
     Words,
 )
-from kg_server.pointing import MisreadExpression
+from kg_server.naming.refusals import MisreadExpression
 
 NAMES: dict[Function, tuple[str, ...]] = {
     "Neighbor": ("Neighbor", "Neighbour", "GetNeighbor", "GetNeighbour"),

@@ -7,8 +7,8 @@ from rdflib import Graph
 
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.rdflib_adapter import RdflibAdapter
-from kg_server.identity import Identity, identify
-from kg_server.misspelling import Slips, slips_between, words_of
+from kg_server.naming.entities import Identity, identify
+from kg_server.naming.misspelling import Slips, slips_between, words_of
 
 PREFIXES = """
 @prefix e: <http://example.org/> .

@@ -9,7 +9,7 @@ from calls import call, refusal, rows
 from calls import texts as strings
 from kg_adapters.local.adapter import LocalAdapter
 from kg_server.app import build_server
-from kg_server.entity_arguments import MOST_NEAR
+from kg_server.naming.entities import MOST_NEAR
 from kg_server.settings import Settings
 
 MERCURY = """

@@ -15,9 +15,9 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.models import Candidate
 from kg_adapters.terms import Iri
 from kg_server.app import build_server
-from kg_server.meaning import Meaning
+from kg_server.naming.meaning import Meaning
+from kg_server.naming.retrieval import ranked
 from kg_server.observation.scoring import AWAY
-from kg_server.retrieval import ranked
 from kg_server.settings import Settings
 from loopback_service import Reply
 

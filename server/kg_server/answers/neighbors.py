@@ -13,8 +13,8 @@ from kg_server.answers.coverage import OPPOSITE, BothWays, absence, both_ways, d
 from kg_server.answers.intermediates import Opened, ends_of, with_intermediates
 from kg_server.answers.results import Answer, DegreeResult, Knowledge, NeighborsResult, fitted, fitting, token_count
 from kg_server.names import Names, names_of, terms_of
-from kg_server.relation_resolution import Chosen, NoSuchRelation, no_such_relation, relation_of
-from kg_server.resolve import entity_of, require_entity, unknown_entity
+from kg_server.naming.refusals import entity_of, require_entity, unknown_entity
+from kg_server.naming.relations import Chosen, NoSuchRelation, no_such_relation, relation_of
 
 ADJECTIVES: Final = {"out": "outgoing", "in": "incoming", "both": "neighbouring"}
 

@@ -23,7 +23,7 @@ from kg_adapters.terms import BlankNode, Iri, Node, Triple, node_key
 from kg_server.answers.intermediates import Opened, ends_of, with_intermediates
 from kg_server.answers.results import Answer, Line, Over, PathsResult, Piece, Status, fitted_lines
 from kg_server.names import Names, names_of, terms_of
-from kg_server.resolve import require_entity
+from kg_server.naming.refusals import require_entity
 from kg_server.settings import Settings
 
 _PAGE: Final = 5_000

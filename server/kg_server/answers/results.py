@@ -56,7 +56,7 @@ def affordable(lines: Iterable[str], max_tokens: int) -> list[str]:
 Status: TypeAlias = Choice["ok", "empty", "truncated", "timeout"]
 
 Verdict: TypeAlias = Choice["exact", "close", "loose", "none"]
-"""How well a text names something; see `kg_server.identity`."""
+"""How well a text names something; see `kg_server.naming.entities`."""
 
 Knowledge: TypeAlias = Choice["stated", "denied", "unknown", "unnamed"]
 """What an answer rests on: the graph says this; the graph says no; it does not know; you meant something not in it."""

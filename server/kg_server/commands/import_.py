@@ -34,8 +34,8 @@ from kg_server.commands.invocation import invocation
 from kg_server.commands.output import say
 from kg_server.commands.progress import shown_progress
 from kg_server.embedders import embedder_of
-from kg_server.identity import identify
-from kg_server.meaning import Meaning
+from kg_server.naming.entities import identify
+from kg_server.naming.meaning import Meaning
 from kg_server.schema_view import schema_view
 from kg_server.settings import Settings
 

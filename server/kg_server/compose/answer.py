@@ -33,12 +33,12 @@ from kg_server.compose.lines import Note, Section, Told, chained, part_line, que
 from kg_server.compose.naming import identities_of
 from kg_server.compose.parser import ALL, parse_parts
 from kg_server.compose.reading import Reader
-from kg_server.compose.result import ComposeResult, Evidence, Limits
+from kg_server.compose.remarks import Worked
 from kg_server.compose.syntax import PAPER, Call, CountCall, GroupCall, Refused, TotalCall, kind_of
-from kg_server.compose.telling import Worked
+from kg_server.compose.tool import ComposeResult, Evidence, Limits
 from kg_server.concurrency import off_loop, together
-from kg_server.meaning import Meaning
 from kg_server.names import Names, names_of
+from kg_server.naming.meaning import Meaning
 
 LISTED_GROUPS: Final = 10
 """How many groups have a line of their own where there are many."""

@@ -44,11 +44,11 @@ from kg_adapters.sparql.explaining import as_sparql
 from kg_adapters.terms import Literal, Node, Term
 from kg_server.answers.coverage import absence, inverses_in_use, one_way, thinness
 from kg_server.answers.results import Knowledge, Over, kind_of_value
-from kg_server.compose.emptied import Emptiness, left_out
 from kg_server.compose.filters import AGGREGATES, BEYOND
 from kg_server.compose.lines import Note, Told
+from kg_server.compose.naming import ALL_WAYS
 from kg_server.compose.reading import Reader
-from kg_server.compose.relations import ALL_WAYS
+from kg_server.compose.remarks import Asked, Emptiness, Worked, chain, left_out, noun, told, told_count
 from kg_server.compose.syntax import (
     BestCall,
     Call,
@@ -65,7 +65,6 @@ from kg_server.compose.syntax import (
     TableCall,
     TotalCall,
 )
-from kg_server.compose.telling import Asked, Worked, chain, noun, told, told_count
 from kg_server.concurrency import off_loop
 
 MOST_NAMED: Final = 5

@@ -33,7 +33,7 @@ from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import XSD, XSD_STRING, Iri, Literal
 from kg_adapters.value_order import MAX_COMPARED, order_of, value_kind
 from kg_boundary.shown import in_quotes
-from kg_server.compose.relations import Way
+from kg_server.compose.naming import Way
 from kg_server.compose.syntax import TotalFunction
 from kg_server.names import MAX_LABEL
 

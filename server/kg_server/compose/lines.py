@@ -12,7 +12,7 @@ from kg_boundary.shown import clipped, shown, visible_line
 from kg_server.answers.results import Line, Over, Piece
 from kg_server.compose.syntax import Call, Refused
 from kg_server.names import MAX_VALUE, Names
-from kg_server.pointing import MisreadExpression
+from kg_server.naming.refusals import MisreadExpression
 
 Section: TypeAlias = Choice["part", "result", "evidence", "sparql"]
 

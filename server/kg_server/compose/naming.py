@@ -1,29 +1,66 @@
 """What the names of entities and classes in an expression stand for."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from kg_adapters.algebra import Instances, Members, SetExpression
-from kg_adapters.errors import InvalidRequest, KGError, UnknownName
+from kg_adapters.algebra import (
+    ANY,
+    ComparedKind,
+    Hop,
+    Instances,
+    Measure,
+    Members,
+    NumberOf,
+    Path,
+    Reached,
+    SetExpression,
+    Step,
+    ValueOf,
+    Values,
+)
+from kg_adapters.comparing import compared_as
+from kg_adapters.errors import InvalidRequest, KGError, UnknownName, UnknownRelation
+from kg_adapters.local.names.folding import fold
+from kg_adapters.models import EdgeDirection, GraphSchema
+from kg_adapters.profile import GraphProfile, ValueRange, compared_kind, unit_in
 from kg_adapters.protocol import KGAdapter
+from kg_adapters.requests import FeatureRequest
 from kg_adapters.set_requests import Listed, SetRequest, Witness
 from kg_adapters.set_walking import compute_sets
-from kg_adapters.terms import Node
+from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_boundary.shown import in_quotes, shown_within
+from kg_server.answers.coverage import both_steps
+from kg_server.answers.results import Over
 from kg_server.compose.lines import Note
-from kg_server.compose.syntax import Call, EntityRef, Operand, RetrieveCall, WhereCall, Words, calls_in, entities_in
-from kg_server.entity_arguments import class_named, naming_refusal
-from kg_server.identity import POOL, Identity, identify, said_of_reading
-from kg_server.meaning import Meaning
-from kg_server.names import MAX_LABEL
-from kg_server.pointing import MisreadExpression
-from kg_server.resolve import entity_of, unknown_entity
+from kg_server.compose.syntax import (
+    Call,
+    EntityRef,
+    Leg,
+    Operand,
+    RetrieveCall,
+    Route,
+    Span,
+    WhereCall,
+    Words,
+    calls_in,
+    entities_in,
+)
+from kg_server.names import MAX_LABEL, names_of
+from kg_server.naming.entities import POOL, Identity, class_named, identify, naming_refusal, said_of_reading
+from kg_server.naming.meaning import Meaning
+from kg_server.naming.refusals import MisreadExpression, entity_of, unknown_entity
+from kg_server.naming.relations import MAX_SAMPLED, NoSuchRelation, Sort, relation_of
 
 LISTED_NAMESAKES: Final = 5
+
 _CLASSES: Final = "Schema lists the classes."
+
 _ID_MARKS: Final = frozenset("<>:")
+
 _ENDS_OF_NAMES: Final = frozenset(",[]")
+
 _MOST_ENDS: Final = 3
 
 
@@ -226,3 +263,235 @@ async def _nearest(graph: KGAdapter, meaning: Meaning, text: str) -> Identity:
         near = (await meaning.nearest(text, {each.entity: each.matched_text for each in pool}, limit=1)).candidates
         near = near or pool[:1]
     return Identity(text, "exact" if near else "none", tuple(near))
+
+
+ALL_WAYS: Final = Path((ANY,))
+
+_LOOKED_AT: Final = 20
+
+_DIRECTIONS: Final = frozenset({"in", "out", "both", "incoming", "outgoing"})
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A path, and what is known of its last relation.
+
+    Args:
+        path: The path.
+        over: The relation, where the path is a single one.
+        name: What its last relation is called.
+        to_nodes: Whether it leads to nodes.
+        to_values: Whether it leads to values.
+        values: What these are like, where that is known.
+        unit: The unit of its values where they are quantities, as `units.in_one_unit` finds it; `values` has its name.
+        span: Where it stands in the expression.
+    """
+
+    path: Path
+    over: Over | None
+    name: str
+    to_nodes: bool
+    to_values: bool
+    values: ValueRange | None
+    span: Span
+    unit: Iri | None = None
+
+    @property
+    def kind(self) -> ComparedKind | None:
+        """As what its values compare: as numbers or dates; None where they are texts or are not known."""
+        kind = None if self.values is None else compared_kind(self.values.datatypes)
+        return None if kind is None else compared_as(kind)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """Whether a relation leads to nodes and to values, and what these are like, where that is known."""
+
+    nodes: bool = False
+    values: bool = False
+    range: ValueRange | None = None
+
+
+class Routes:
+    """Reads the routes of one expression.
+
+    Args:
+        graph: The graph.
+        text: The expression, which errors point into.
+    """
+
+    def __init__(self, graph: KGAdapter, text: str) -> None:
+        self._graph = graph
+        self._text = text
+        self.notes: dict[str, None] = {}
+        self._profile: GraphProfile | None = None
+        self._schema: GraphSchema | None = None
+
+    async def way(self, route: Route, of: SetExpression, sort: Sort, *, strict: bool = False) -> Way:
+        """Return the path that a route stands for.
+
+        Args:
+            route: The route.
+            of: What it starts from.
+            sort: Whether its last name is rather a relation or a feature.
+            strict: Whether it must be one.
+
+        Raises:
+            MisreadExpression: A name stands for no relation, or for several.
+        """
+        hops: list[Hop] = []
+        over: Over | None = None
+        for place, leg in enumerate(route.legs):
+            last = place == len(route.legs) - 1
+            around = of if place == 0 else None
+            relation = await self._relation(leg, sort if last else "relation", around, strict=strict or not last)
+            if not last:
+                await self._require(leg, relation, "relation", await self._listed(relation))
+            hops.append(Hop(await self._steps(relation, leg), repeated=leg.repeated))
+            over = Over(relation, leg.mark == "-")
+        assert over is not None  # noqa: S101 - a route has a leg
+        path = Path(tuple(hops))
+        ends = await self._ends(over, of, path, sort)
+        if strict:
+            await self._require(route.legs[-1], over.relation, sort, ends)
+        return Way(
+            path,
+            over if len(hops) == 1 and not hops[0].repeated else None,
+            (await names_of(self._graph, [over.relation])).relation(over.relation),
+            ends.nodes,
+            ends.values,
+            ends.range,
+            route.span,
+        )
+
+    async def measure(self, way: Way, function: str) -> Measure:
+        """Return what a way measures nodes by: its numbers or dates, or how many nodes it leads to.
+
+        Raises:
+            MisreadExpression: Its values are texts.
+        """
+        if not way.to_values:
+            return NumberOf(way.path)
+        if way.values is None or not way.values.datatypes:
+            return ValueOf(way.path)
+        if way.kind is None:
+            raise MisreadExpression(
+                self._text,
+                way.span.start,
+                f"{way.name} has {' and '.join(f'{kind}s' for kind in way.values.kinds)}, and {function} needs numbers "
+                "or dates: a feature such as population, or a relation, whose neighbours are counted.",
+            )
+        return ValueOf(way.path, way.kind, way.unit)
+
+    async def _known(self) -> tuple[GraphSchema, GraphProfile]:
+        if self._schema is None or self._profile is None:
+            self._schema, self._profile = await self._graph.schema(), await self._graph.profile()
+        return self._schema, self._profile
+
+    async def _listed(self, relation: Iri) -> _Ends:
+        """Return where a relation leads by the definition of the graph."""
+        schema, _ = await self._known()
+        return _Ends(
+            any(each.iri == relation for each in schema.relations),
+            any(each.iri == relation for each in schema.features),
+        )
+
+    async def _ends(self, over: Over, of: SetExpression, path: Path, sort: Sort) -> _Ends:
+        """Return where a path leads, by the definition of the graph; where that leaves it open, by what is there."""
+        if over.backwards:
+            return _Ends(nodes=True)
+        listed = await self._listed(over.relation)
+        schema, profile = await self._known()
+        if not (listed.nodes or listed.values or schema.complete):
+            listed = _Ends(bool(await self._some(Reached(of, path), 1)), bool(await self._some(Values(of, path), 1)))
+        if not (listed.nodes or listed.values):
+            listed = _Ends(sort == "relation", sort == "feature")
+        if not listed.values:
+            return listed
+        known = profile.everything.property(over.relation)
+        if known is not None and known.values is not None:
+            return replace(listed, range=known.values)
+        seen = Counter(
+            each.datatype for each in await self._some(Values(of, path), _LOOKED_AT) if isinstance(each, Literal)
+        )
+        label = (await self._graph.labels([over.relation])).get(over.relation)
+        datatypes = tuple(datatype for datatype, _ in seen.most_common())
+        return replace(listed, range=ValueRange(datatypes, unit=unit_in(label)))
+
+    async def _some(self, of: SetExpression, limit: int) -> Sequence[Term]:
+        return (await compute_sets(self._graph, SetRequest(Listed(of), limit=limit, witnesses=0))).members
+
+    async def _require(self, leg: Leg, relation: Iri, sort: Sort, ends: _Ends) -> None:
+        names = await names_of(self._graph, [relation])
+        shown, short = names.relation(relation), names.relation_id(relation)
+        problem = ""
+        listed = await self._listed(relation)
+        if leg.mark == "-" and listed.values and not listed.nodes:
+            problem = f"{shown} has values, and none leads back: Where[…, {short} = value] finds what has one."
+        elif sort == "relation" and ends.values and not ends.nodes:
+            problem = f"{shown} has values, not nodes: use Feature[node, {short}]."
+        elif sort == "feature" and ends.nodes and not ends.values:
+            problem = f"{shown} leads to nodes, not values: use Neighbor[node, {short}]."
+        if problem:
+            raise MisreadExpression(self._text, leg.name.span.start, problem)
+
+    async def _steps(self, relation: Iri, leg: Leg) -> tuple[Step, ...]:
+        """Return the relation and its inverse, in the direction that is asked for or both."""
+        straight, back = Step(relation), Step(relation, "in")
+        steps = {"": [straight], "-": [back], "~": [straight, back]}[leg.mark]
+        return both_steps(steps, (await self._known())[1].inverse_of)
+
+    async def _relation(self, leg: Leg, sort: Sort, around: SetExpression | None, *, strict: bool) -> Iri:
+        nodes = around.nodes[:MAX_SAMPLED] if isinstance(around, Members) else ()
+        try:
+            return await self._called(leg, sort, nodes)
+        except (InvalidRequest, UnknownRelation) as error:
+            problem = error
+        if around is not None and not nodes:
+            sample = tuple(term for term in await self._some(around, MAX_SAMPLED) if not isinstance(term, Literal))
+            try:
+                return await self._called(leg, sort, sample)
+            except (InvalidRequest, UnknownRelation) as error:
+                problem = error
+        advice = _advice(leg.name.text, sort) if strict else ""
+        raise MisreadExpression(self._text, leg.name.span.start, f"{problem}{advice}", leg.name.text) from problem
+
+    async def _called(self, leg: Leg, sort: Sort, nodes: tuple[Node, ...]) -> Iri:
+        direction: EdgeDirection = "in" if leg.mark == "-" else "out"
+        try:
+            found = await relation_of(self._graph, leg.name.text, sort, around=nodes, direction=direction)
+        except NoSuchRelation:
+            without_unit = await self._without_unit(leg.name.text, nodes)
+            if without_unit is None:
+                raise
+            return without_unit
+        if found.others:
+            self.notes[found.said(await names_of(self._graph, found.terms)).strip()] = None
+        return found.relation
+
+    async def _without_unit(self, text: str, nodes: tuple[Node, ...]) -> Iri | None:
+        """Return the relation whose label is a text with a unit behind it: `length` means `length (m)`.
+
+        Of several the one is taken that the nodes have, if it is only one.
+        """
+        near = await self._graph.find_relations(text, limit=_LOOKED_AT)
+        labels = await self._graph.labels([each.relation for each in near])
+        wanted = fold(text)
+        same = [
+            node
+            for node, label in labels.items()
+            if (unit := unit_in(label)) is not None and fold(label.removesuffix(f"({unit})").strip()) == wanted
+        ]
+        relations = [node for node in same if isinstance(node, Iri)]
+        if len(relations) > 1 and nodes:
+            pages = await self._graph.features(FeatureRequest(nodes, frozenset(relations)))
+            relations = list({feature.relation for page in pages.values() for feature in page.features})
+        return relations[0] if len(relations) == 1 else None
+
+
+def _advice(text: str, sort: Sort) -> str:
+    """Return what to write instead of several relations in one call, or of a relation and a direction."""
+    name, comma, last = (part.strip() for part in text.rpartition(","))
+    if comma and last.casefold() in _DIRECTIONS:
+        return f" A direction is a mark: {name} leads away, -{name} leads to it, ~{name} both ways."
+    return f" One call takes one {sort}: write several calls, side by side or inside Union[…, …]." if comma else ""

@@ -42,10 +42,10 @@ from kg_server.compose.filters import (
     value_in,
     written_number,
 )
-from kg_server.compose.naming import Heard, Naming
-from kg_server.compose.relations import ALL_WAYS, Routes, Way
-from kg_server.compose.routes import route_in
+from kg_server.compose.naming import ALL_WAYS, Heard, Naming, Routes, Way
+from kg_server.compose.parser import route_in
 from kg_server.compose.syntax import (
+    CONDITION,
     BestCall,
     Call,
     Clause,
@@ -65,11 +65,10 @@ from kg_server.compose.syntax import (
     Words,
     kind_of,
 )
-from kg_server.compose.wording import CONDITION
-from kg_server.identity import Identity
 from kg_server.names import MAX_LABEL, names_of
-from kg_server.pointing import MisreadExpression
-from kg_server.relation_resolution import Sort
+from kg_server.naming.entities import Identity
+from kg_server.naming.refusals import MisreadExpression
+from kg_server.naming.relations import Sort
 
 MOST_UNITS: Final = 20
 """How many units are looked for, the most frequent first."""

@@ -1,26 +1,36 @@
 """The tree that an expression is read into. Where something stood in the text does not count when trees compare."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 from typing import Literal as Choice
 
 from kg_adapters.algebra import Operator
-from kg_server.pointing import MisreadExpression
+from kg_boundary.shown import in_quotes, read_back
+from kg_server.naming.refusals import MisreadExpression, closest
 
 SetFunction: TypeAlias = Choice["Union", "Intersect", "Minus"]
+
 WalkFunction: TypeAlias = Choice["Feature", "Neighbor", "Degree"]
+
 BestFunction: TypeAlias = Choice["Top", "Bottom"]
+
 TotalFunction: TypeAlias = Choice["Sum", "Mean", "Min", "Max"]
+
 OtherFunction: TypeAlias = Choice["Retrieve", "Type", "Count", "Where", "Group", "Share", "Table"]
+
 Function: TypeAlias = SetFunction | WalkFunction | BestFunction | TotalFunction | OtherFunction
+
 Kind: TypeAlias = Choice["nodes", "values", "numbers", "groups", "rows"]
+
 Mark: TypeAlias = Choice["", "-", "~"]
 
 _NAMES: Final[tuple[Function, ...]] = (
     *("Retrieve", "Feature", "Neighbor", "Degree", "Count", "Union", "Intersect", "Minus"),
     *("Type", "Where", "Top", "Bottom", "Sum", "Mean", "Min", "Max", "Group", "Share", "Table"),
 )
+
 PAPER: Final = frozenset(_NAMES[:4])
 """The functions of the paper."""
 
@@ -215,6 +225,7 @@ Call: TypeAlias = (
     | TableCall
     | ShareCall
 )
+
 Operand: TypeAlias = Call | EntityRef
 
 
@@ -274,3 +285,166 @@ def calls_in(operand: Operand) -> Iterator[Call]:
         yield operand
         for each in operands_of(operand):
             yield from calls_in(each)
+
+
+OPEN: Final = "["
+
+CLOSE: Final = "]"
+
+QUOTES: Final = "\"'"
+
+_ESCAPED: Final = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[nrt])")
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """A text that was read, where it begins in the source, and where the next character stands."""
+
+    text: str
+    start: int
+    end: int
+
+
+def skip_blanks(source: str, at: int) -> int:
+    """Return the index of the first character at or after `at` that is no blank."""
+    while at < len(source) and source[at].isspace():
+        at += 1
+    return at
+
+
+def name_at(source: str, at: int) -> str:
+    """Return the letters, digits and underscores that stand at an index; empty where there are none."""
+    end = at
+    while end < len(source) and (source[end].isalnum() or source[end] == "_"):
+        end += 1
+    return source[at:end]
+
+
+def opens_call(source: str, at: int) -> bool:
+    """Say whether a name and an opening bracket stand at an index, with or without blanks between them."""
+    name = name_at(source, at)
+    return bool(name) and source.startswith(OPEN, skip_blanks(source, at + len(name)))
+
+
+def end_of_part(source: str, at: int) -> int:
+    """Return the index of the next comma outside brackets and quotation marks that a call follows, or of the end."""
+    depth = 0
+    while at < len(source):
+        argument = quoted(source, at, (",", CLOSE)) if depth and source[at] in QUOTES else None
+        if argument is not None:
+            at = argument.end
+            continue
+        depth = max(0, depth + (source[at] == OPEN) - (source[at] == CLOSE))
+        if not depth and source[at] == "," and opens_call(source, skip_blanks(source, at + 1)):
+            return at
+        at += 1
+    return at
+
+
+def quoted(source: str, at: int, ends: Collection[str]) -> Scanned | None:
+    """Read a text in quotation marks, or return None where none stands that one of `ends` follows."""
+    if at >= len(source) or source[at] not in QUOTES:
+        return None
+    mark, place, read = source[at], at + 1, list[str]()
+    while place < len(source) and source[place] != mark:
+        if (escape := _ESCAPED.match(source, place)) is not None:
+            read.append(read_back(escape.group()))
+            place = escape.end() - 1
+        elif source[place] == "\\" and place + 1 < len(source):
+            place += 1
+            read.append(source[place])
+        else:
+            read.append(source[place])
+        place += 1
+    behind = skip_blanks(source, place + 1)
+    if place >= len(source) or behind >= len(source) or source[behind] not in ends:
+        return None
+    return Scanned("".join(read), at, behind)
+
+
+def angled(source: str, at: int, ends: Collection[str]) -> Scanned | None:
+    """Read an IRI in angle brackets, or return None where none stands that one of `ends` follows."""
+    close = source.find(">", at) if source.startswith("<", at) else -1
+    if close < 0 or any(mark.isspace() for mark in source[at:close]):
+        return None
+    behind = skip_blanks(source, close + 1)
+    if behind >= len(source) or source[behind] not in ends:
+        return None
+    return Scanned(source[at : close + 1], at, behind)
+
+
+def plain(source: str, at: int, ends: Collection[str]) -> Scanned | None:
+    """Read a text up to one of `ends` outside its own brackets, or return None where the source ends before."""
+    place, depth = at, 0
+    while place < len(source):
+        mark = source[place]
+        if depth == 0 and mark in ends:
+            return Scanned(source[at:place].strip(), at, place)
+        depth += (mark == OPEN) - (mark == CLOSE)
+        place += 1
+    return None
+
+
+FORMS: Final[Mapping[Function, str]] = {
+    "Where": "Where takes a set and conditions, as in Where[Type[town], population > 1000].",
+    "Top": "Top takes a set, what it is measured by, and how many, as in Top[Type[town], population, 3].",
+    "Bottom": "Bottom takes a set, what it is measured by, and how many, as in Bottom[Type[town], population, 3].",
+    "Group": "Group takes a set and a relation, as in Group[Type[town], country].",
+    "Table": "Table takes a set and relations, as in Table[Type[town], country, population].",
+    **{
+        each: f"{each} takes a set and a feature, as in {each}[Type[town], population]."
+        for each in ("Sum", "Mean", "Min", "Max")
+    },
+    "Feature": "Feature takes a node and a feature, as in Feature[Japan, population].",
+    **{each: f"{each} takes a node and a relation, as in {each}[Japan, capital]." for each in ("Neighbor", "Degree")},
+    "Retrieve": "Retrieve takes a text, as in Retrieve[Japan].",
+    "Type": "Type takes a class, as in Type[town].",
+    "Count": "Count takes one set, as in Count[Type[town]].",
+    **{
+        each: f"{each} takes two or more sets, as in {each}[Type[town], Neighbor[Japan, capital]]."
+        for each in ("Union", "Intersect", "Minus", "Share")
+    },
+}
+
+CONDITION: Final = "A condition is a relation, an operator and a value, as in population > 1000."
+
+UNCLOSED_QUOTE: Final = "This quotation mark is never closed, or something else follows its end."
+
+_QUERIES: Final = frozenset(("select", "ask", "construct", "describe", "prefix"))
+
+_SECOND: Final[Mapping[Function, str]] = {"Feature": "a feature", "Where": "a condition"}
+
+_SHOWN: Final = 40
+
+_SHAPES: Final = "Retrieve[text], Feature[node, feature], Neighbor[node, relation] or Degree[node, relation]"
+
+
+def second(function: Function) -> str:
+    """Return what a function takes behind its first argument."""
+    return _SECOND.get(function, "a relation")
+
+
+def unclosed(function: Function) -> str:
+    """Return what is said of a call without its closing bracket."""
+    return f"This bracket of {function} is never closed. Expected {CLOSE} after its last argument."
+
+
+def no_call(name: str, following: str) -> str:
+    """Return what is said where a call is expected and a name stands that opens none."""
+    function = FUNCTIONS.get(name.lower())
+    if function is not None and following == "(":
+        return f"The arguments of {function} go in square brackets. Expected {OPEN} after the name."
+    if function is not None:
+        return f"Expected {OPEN} and the arguments after {function}."
+    if name.lower() in _QUERIES:
+        return f"This is not an expression: the tool Sparql takes queries. Expected a call here, such as {_SHAPES}."
+    return f"Expected a call here, such as {_SHAPES}."
+
+
+def no_function(name: str, functions: Collection[Function]) -> str:
+    """Return what is said of a function that there is not."""
+    known_names = [short for short, function in FUNCTIONS.items() if function in functions]
+    close = closest(name[:_SHOWN].lower(), known_names, limit=1)
+    meant = f" Did you mean {FUNCTIONS[close[0]]}?" if close else ""
+    known = ", ".join(dict.fromkeys(FUNCTIONS[short] for short in known_names))
+    return f"There is no function {in_quotes(name, _SHOWN)}.{meant} The functions are {known}."

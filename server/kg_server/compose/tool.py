@@ -1,20 +1,62 @@
 """The tool Compose."""
 
-from typing import Annotated, Final
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal, TypeAlias
 
 from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
 from pydantic import Field
 
 from kg_adapters.protocol import KGAdapter
-from kg_server.answers.results import MOST_TOKENS
-from kg_server.compose.result import ComposeResult, Evidence, Limits
+from kg_server.answers.results import MOST_TOKENS, Result
 from kg_server.concurrency import load, reporting
 from kg_server.mcp_server import SextantServer, reading
-from kg_server.meaning import Meaning
+from kg_server.naming.meaning import Meaning
 from kg_server.settings import Settings
 
+Evidence: TypeAlias = Literal["some", "all", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one expression may cost.
+
+    Args:
+        calls: How many calls an expression may have.
+        depth: How deep they may be nested.
+        timeout_s: After how many seconds a part is given up; what is known by then is kept.
+    """
+
+    calls: int = 64
+    depth: int = 8
+    timeout_s: float = 9.0
+
+
+class ComposeResult(Result):
+    """What each part of an expression gives, and the triples that show it.
+
+    Args:
+        parts: Rows of part, expression, kind or error, size or reason.
+        results: Rows of part, the node and the relation that it is a result for, result, and `node`, `number`,
+            `at least`, `none`, `error`, or a value's datatype or language.
+        evidence: Rows of head, relation, tail.
+        held: What nodes without a label hold, as rows of head, relation, tail.
+        labels: Of nodes.
+        relations: Labels of relations.
+        sparql: Where it is asked for, rows of part and a query that asks the same.
+    """
+
+    parts: list[list[str]]
+    results: list[list[str]] = Field(description="[part, node, relation, result, its kind]")
+    evidence: list[list[str]]
+    held: list[list[str]] | None = None
+    labels: dict[str, str]
+    relations: dict[str, str]
+    sparql: list[list[str]] | None = None
+
+
 MAX_EXPRESSION: Final = 20_000
+
 # What is left is for the names in the answer.
 _EVALUATING_SHARE: Final = 0.9
 

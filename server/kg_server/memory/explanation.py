@@ -14,12 +14,11 @@ from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Attribute, BlankNode, Fact, Iri, Literal, Node, Term, Triple
 from kg_boundary.shown import in_quotes, read_back
 from kg_server.concurrency import together
-from kg_server.entity_arguments import SHOWN, naming_refusal
-from kg_server.identity import AT_ONCE, identify
 from kg_server.memory.reading import Mention, Parts, Reading, Value, mentions, parts_of, read_tail, read_triple
 from kg_server.names import MAX_LABEL, Names, names_of
-from kg_server.relation_resolution import NoSuchRelation, relation_of, relations_named
-from kg_server.resolve import unknown_entity
+from kg_server.naming.entities import AT_ONCE, SHOWN, identify, naming_refusal
+from kg_server.naming.refusals import unknown_entity
+from kg_server.naming.relations import NoSuchRelation, relation_of, relations_named
 
 MAX_NAME: Final = 1_000
 """How many characters a name may have."""

@@ -16,13 +16,13 @@ from kg_server.answers.coverage import InverseOf, no_inverse, one_way
 from kg_server.answers.intermediates import CLOSED, said_of_held
 from kg_server.answers.results import Answer, Status, affordable, fitted, token_count
 from kg_server.concurrency import off_loop
-from kg_server.meaning import Meaning
 from kg_server.names import MAX_LABEL, Names
+from kg_server.naming.meaning import Meaning
+from kg_server.naming.refusals import entity_of, unknown_entity
 from kg_server.observation.groups import Group, Key, Known, Lacking, also, counted, lacking, lines_of
 from kg_server.observation.scoring import AWAY, BUSY, Scorer, SpellingScorer, inquiry, spoken
 from kg_server.observation.search import Observation, OnHop, Reach, Seed, search
 from kg_server.observation.tool import ObserveResult
-from kg_server.resolve import entity_of, unknown_entity
 
 EXPLAINED: Final = 3
 """For how many unknown ids the error says what may have been meant; the others it names."""

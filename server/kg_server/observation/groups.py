@@ -14,8 +14,8 @@ from kg_adapters.surroundings import Longs, Surroundings
 from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term, Triple
 from kg_server.answers.coverage import Absence, absence_among, telling_classes
 from kg_server.answers.results import Knowledge
-from kg_server.meaning import Meaning
 from kg_server.names import Names
+from kg_server.naming.meaning import Meaning
 from kg_server.observation.scoring import question_about, spoken
 
 Doubles: TypeAlias = npt.NDArray[np.float64]

@@ -11,7 +11,7 @@ from kg_adapters.protocol import KGAdapter
 from kg_server.answers.results import Result
 from kg_server.concurrency import load
 from kg_server.mcp_server import SextantServer, reading
-from kg_server.meaning import Meaning
+from kg_server.naming.meaning import Meaning
 from kg_server.settings import Settings
 from kg_server.tools import EntityId, Hops, Text, Tokens
 
@@ -75,8 +75,8 @@ class ObserveTool:
 
         Every relation of the entities is named. Each hop keeps `top_n` triples and goes on from the best `top_percent`.
         """
-        await load("kg_server.entity_arguments", "kg_server.observation.answer")
-        from kg_server.entity_arguments import read_entities
+        await load("kg_server.naming.entities", "kg_server.observation.answer")
+        from kg_server.naming.entities import read_entities
         from kg_server.observation.answer import observation
         from kg_server.observation.search import Reach
 

@@ -5,8 +5,20 @@ from dataclasses import replace
 from typing import Final
 
 from kg_adapters.errors import InvalidRequest
-from kg_server.sparql.syntax import Element, ElementKind, Form, Group, Outline, Place, Role, Select, Span, Statement
-from kg_server.sparql.tokens import Token, tokens_of
+from kg_server.sparql.syntax import (
+    Element,
+    ElementKind,
+    Form,
+    Group,
+    Outline,
+    Place,
+    Role,
+    Select,
+    Span,
+    Statement,
+    Token,
+    tokens_of,
+)
 
 MAX_DEPTH: Final = 60
 """How deep brackets may be nested here; the guard allows fewer."""

@@ -15,11 +15,10 @@ from kg_server.answers.cards import NO_CARD, Card, Portraits, entity_card, portr
 from kg_server.answers.intermediates import with_intermediates_of_rows
 from kg_server.answers.results import Answer, CandidatesResult, Verdict, fitted
 from kg_server.concurrency import off_loop
-from kg_server.entity_arguments import MOST_NEAR, class_of
-from kg_server.identity import POOL, Identity, identify, judged
-from kg_server.meaning import Meaning
-from kg_server.misspelling import alike
 from kg_server.names import MAX_LABEL, Names, shown_label
+from kg_server.naming.entities import MOST_NEAR, POOL, Identity, class_of, identify, judged
+from kg_server.naming.meaning import Meaning
+from kg_server.naming.misspelling import alike
 
 _COMPARED: Final = 50
 """With how many names each text is compared, about."""

@@ -19,8 +19,8 @@ from kg_adapters.requests import FeatureRequest
 from kg_adapters.terms import Iri, Node
 from kg_boundary.shown import in_quotes
 from kg_server.answers.results import Verdict
-from kg_server.misspelling import slips_between, words_of
 from kg_server.names import MAX_LABEL, Names, names_of
+from kg_server.naming.misspelling import slips_between, words_of
 
 Sort: TypeAlias = Choice["relation", "feature"]
 

@@ -1,0 +1,1 @@
+"""What the names and ids in a call stand for in the graph."""
