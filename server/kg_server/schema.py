@@ -1,7 +1,7 @@
-"""What Schema says of the profile of a graph: which kinds of values there are, and what each class is known by."""
+"""The lines of Schema: the kinds of values in a graph, its classes, and the facts of each."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final, Self
@@ -91,10 +91,10 @@ def kinds_of_facts(profile: GraphProfile) -> str:
 def facts_with_examples(profile: GraphProfile, vocabulary: Vocabulary) -> str:
     """Return the sentence on the kinds of values, with the features that most entities have, in quotation marks."""
     kinds = kinds_of_facts(profile)
-    known = (profile.everything, *profile.classes)
-    having = [each for owner in known for each in facts_of(owner, vocabulary) if each.values is not None]
-    labels = [in_quotes(each.label, MAX_EXAMPLE) for each in having if each.label is not None]
-    examples = ", ".join(list(dict.fromkeys(labels))[:EXAMPLES])
+    known, silent = (profile.everything, *profile.classes), _silent(vocabulary)
+    having = (each for owner in known for each in owner.properties if each.relation not in silent)
+    labels = dict.fromkeys(each.label for each in having if each.values is not None and each.label is not None)
+    examples = ", ".join(in_quotes(label, MAX_EXAMPLE) for label in list(labels)[:EXAMPLES])
     return kinds.replace("besides names", f"besides names, such as {examples}", 1) if examples else kinds
 
 
@@ -109,8 +109,43 @@ def telling_classes(profile: GraphProfile) -> list[ClassProfile]:
 
 def facts_of(known: ClassProfile, vocabulary: Vocabulary) -> list[PropertyProfile]:
     """Return what a class is known by besides names and types, outgoing first."""
-    silent = vocabulary.texts | vocabulary.unwalked
+    silent = _silent(vocabulary)
     return [each for each in known.properties if each.relation not in silent]
+
+
+def _silent(vocabulary: Vocabulary) -> frozenset[Iri]:
+    """Return the relations that give names and types: they are in no line about a class."""
+    return vocabulary.texts | vocabulary.unwalked
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileFacts:
+    """What the definition shows of a profile, computed once for all the sizes that are tried for an answer.
+
+    Args:
+        classes: The classes that entities are stated to be of, the largest first.
+        own: By class, the outgoing facts of its instances that none of its wider classes has.
+        outside: The outgoing facts that only entities of no class have.
+    """
+
+    classes: Sequence[ClassProfile]
+    own: Mapping[Node | None, Sequence[PropertyProfile]]
+    outside: Sequence[PropertyProfile]
+
+    @classmethod
+    def of(cls, profile: GraphProfile, vocabulary: Vocabulary) -> Self:
+        """Return the facts of a profile, in time linear in its size."""
+        silent, classes = _silent(vocabulary), telling_classes(profile)
+        relations = {each.iri: {fact.relation for fact in each.properties} for each in profile.classes if each.direct}
+
+        def without(owner: ClassProfile, seen: Set[Iri]) -> list[PropertyProfile]:
+            return [each for each in owner.properties if each.direction == "out" and each.relation not in seen]
+
+        own: dict[Node | None, list[PropertyProfile]] = {}
+        for each in classes:
+            own[each.iri] = without(each, silent.union(*(relations[iri] for iri in each.broader if iri in relations)))
+        outside = without(profile.everything, silent.union(*(relations[each.iri] for each in classes)))
+        return cls(classes, own, [each for each in outside if not each.relation.value.startswith(ABOUT_ITSELF)])
 
 
 def terms_of_profile(known: ClassProfile, vocabulary: Vocabulary) -> Iterator[Node]:
@@ -255,12 +290,12 @@ class Definition:
 
     @classmethod
     def of(
-        cls, profile: GraphProfile, classes: Sequence[ClassProfile], vocabulary: Vocabulary, names: Names, most: int
+        cls, profile: GraphProfile, facts: ProfileFacts, classes: Sequence[ClassProfile], names: Names, most: int
     ) -> Self:
         """Return the definition that tells of some classes."""
         found: defaultdict[tuple[Iri, Node | None], list[tuple[ClassProfile, PropertyProfile]]] = defaultdict(list)
         for known in classes:
-            for each in own_facts(known, profile, vocabulary):
+            for each in facts.own[known.iri]:
                 found[each.relation, None if most > MOST_IN_A_LINE else known.iri].append((known, each))
         own: defaultdict[Node | None, list[PropertyProfile]] = defaultdict(list)
         for ((known, each),) in (having for having in found.values() if len(having) == 1):
@@ -269,11 +304,10 @@ class Definition:
         with_others: defaultdict[Node | None, list[PropertyProfile]] = defaultdict(list)
         for known, each in chain.from_iterable(shared.values()):
             with_others[known.iri].append(each)
-        outside = outside_facts(profile, vocabulary)
         owners = dict.fromkeys(each.iri for each in classes if each.iri is not None)
-        relations = dict.fromkeys((*(relation for relation, _ in found), *(each.relation for each in outside)))
+        relations = dict.fromkeys((*(relation for relation, _ in found), *(each.relation for each in facts.outside)))
         repeated = _repeated(names, owners) | _repeated(names, relations)
-        return cls(profile, names, most, own, shared, with_others, outside, repeated)
+        return cls(profile, names, most, own, shared, with_others, facts.outside, repeated)
 
     def legend(self) -> str:
         """Return how the lines are read."""
@@ -345,23 +379,6 @@ def _leads_apart(each: PropertyProfile) -> bool:
     """Say whether the largest class of the far ends would hide another one, of far ends that are none of its own."""
     edges = [count for _, count in each.targets]
     return bool(edges) and edges[0] < MAIN_TARGET * each.facts and sum(edges) <= each.facts
-
-
-def own_facts(known: ClassProfile, profile: GraphProfile, vocabulary: Vocabulary) -> list[PropertyProfile]:
-    """Return what the instances of a class have, outgoing, that those of its wider classes have not."""
-    said = {each.relation for above in wider_classes(known, profile) for each in facts_of(above, vocabulary)}
-    return [each for each in facts_of(known, vocabulary) if each.direction == "out" and each.relation not in said]
-
-
-def outside_facts(profile: GraphProfile, vocabulary: Vocabulary) -> list[PropertyProfile]:
-    """Return what only entities of no class have, outgoing, without what only describes the graph itself."""
-    said = {each.relation for known in telling_classes(profile) for each in facts_of(known, vocabulary)}
-    facts = facts_of(profile.everything, vocabulary)
-    return [
-        each
-        for each in facts
-        if each.direction == "out" and each.relation not in said and not each.relation.value.startswith(ABOUT_ITSELF)
-    ]
 
 
 def _merged(facts: Iterable[PropertyProfile]) -> PropertyProfile:

@@ -24,14 +24,13 @@ from kg_server.naming.refusals import is_word
 from kg_server.schema import (
     MOST_IN_A_LINE,
     Definition,
+    ProfileFacts,
     class_lines,
     class_summary,
     facts_of,
     kinds_of_facts,
     limits_of,
     named,
-    outside_facts,
-    telling_classes,
     terms_of_profile,
 )
 
@@ -131,13 +130,16 @@ async def _view(
     graph: KGAdapter, meaning: Meaning, schema: GraphSchema, profile: GraphProfile, about: str | None, max_tokens: int
 ) -> Answer:
     if about is None:
-        classes = telling_classes(profile)
+        facts = await off_loop(lambda: ProfileFacts.of(profile, graph.vocabulary))
         whole = Part(schema.classes, schema.relations, schema.features)
-        if classes:
-            return await _by_class(graph, schema, profile, classes, max_tokens)
+        if facts.classes:
+            return await _by_class(graph, schema, profile, facts, max_tokens)
         return await _listed(graph, schema, whole, None, kinds_of_facts(profile) + limits_of(profile), max_tokens)
     node = _read(graph, about, "entity")
-    owner = named(profile.classes, about) if node is None else profile.profile_of(node)
+    if node is not None:
+        owner = profile.profile_of(node)
+    else:
+        owner = await off_loop(lambda: named(profile.classes, about))
     if owner is not None and not _is_relation(schema, about):
         return await _of_class(graph, schema, owner, limits_of(profile), max_tokens)
     part = await _about(schema, about, graph)
@@ -174,13 +176,13 @@ async def _listed(
 
 
 async def _by_class(
-    graph: KGAdapter, schema: GraphSchema, profile: GraphProfile, classes: Sequence[ClassProfile], max_tokens: int
+    graph: KGAdapter, schema: GraphSchema, profile: GraphProfile, facts: ProfileFacts, max_tokens: int
 ) -> Answer:
     """Return an answer with a line for every class, and one for every relation that several have."""
-    foremost = classes[: max(1, max_tokens // TOKENS_A_CLASS)]
+    foremost = facts.classes[: max(1, max_tokens // TOKENS_A_CLASS)]
 
     def shown() -> dict[Node, None]:
-        outside = [each.relation for each in outside_facts(profile, graph.vocabulary)[:MOST_IN_A_LINE]]
+        outside = [each.relation for each in facts.outside[:MOST_IN_A_LINE]]
         return dict.fromkeys(
             (*(term for each in foremost for term in terms_of_profile(each, graph.vocabulary)), *outside)
         )
@@ -188,10 +190,11 @@ async def _by_class(
     names = await names_of(graph, await off_loop(shown))
 
     def fit() -> Answer:
-        answer = _definition(graph, schema, profile, foremost, names, MOST_TOLD)(len(classes))
-        if len(foremost) == len(classes) and answer.tokens <= max_tokens:
-            return answer
-        return fitted(_definition(graph, schema, profile, foremost, names, MOST_IN_A_LINE), len(foremost), max_tokens)
+        if len(foremost) == len(facts.classes):
+            answer = _definition(graph, schema, profile, facts, names, MOST_TOLD)(len(foremost))
+            if answer.tokens <= max_tokens:
+                return answer
+        return fitted(_definition(graph, schema, profile, facts, names, MOST_IN_A_LINE), len(foremost), max_tokens)
 
     return await off_loop(fit)
 
@@ -200,24 +203,23 @@ def _definition(
     graph: KGAdapter,
     schema: GraphSchema,
     profile: GraphProfile,
-    classes: Sequence[ClassProfile],
+    facts: ProfileFacts,
     names: Names,
     most: int,
 ) -> Callable[[int], Answer]:
     """Return what makes an answer that tells of so many classes, with so many facts a line."""
-    every, whole = len(telling_classes(profile)), Part(schema.classes, schema.relations, schema.features)
+    every, whole = len(facts.classes), Part(schema.classes, schema.relations, schema.features)
     total = Count(max(every, len(schema.classes)), exact=schema.complete)
     size = f"Graph {in_quotes(graph.name)}: {_extent(schema)}, "
     size = f"{size}{sizes_of(whole, schema)}. {kinds_of_facts(profile)}".rstrip() + limits_of(profile)
 
     def build(shown: int) -> Answer:
-        here = classes[:shown]
-        told = Definition.of(profile, here, graph.vocabulary, names, most)
+        here = facts.classes[:shown]
+        told = Definition.of(profile, facts, here, names, most)
         extent = "" if shown >= every else f" The largest classes are here, {shown} of {total}."
         prefixes = _prefixes(schema, PREFIX_TOKENS)
         own = {prefix: name for prefix, name in prefixes.items() if prefix not in USUAL}
-        facts = [replace(each, properties=tuple(told.facts_of(each))) for each in here]
-        part = _part_of(schema, facts, graph)
+        part = _part_of(schema, [replace(each, properties=tuple(told.facts_of(each))) for each in here], graph)
         status: Status = "ok" if shown >= every else "truncated"
         result = _result(schema, part, f"{size}{extent} {told.legend()}", names, status, prefixes)
         return Answer(result, (_prefix_line(own, schema), *told.lines(here)))

@@ -229,12 +229,13 @@ class _SparqlTool:
         A name may stand for any id: ?x a @"city"; @"country" @"Japan".
         Subclasses and inverses count only where the query walks them.
         """
-        await load("kg_server.sparql.answer")
-        from kg_server.sparql.answer import sparql_query
-
         most_s = min(timeout_s, self._settings.sparql_timeout_s)
+        deadline = anyio.current_time() + most_s
         try:
             with anyio.fail_after(most_s + GRACE_S):
+                await load("kg_server.sparql.answer")
+                from kg_server.sparql.answer import sparql_query
+
                 async with reporting(context, "running the query", most_s):
                     answer = await sparql_query(
                         self._graph,
@@ -242,7 +243,7 @@ class _SparqlTool:
                         self._meaning,
                         query=query,
                         max_rows=min(max_rows, self._settings.sparql_max_rows),
-                        timeout_s=most_s,
+                        deadline=deadline,
                         max_tokens=self._settings.max_tokens,
                     )
         except TimeoutError as error:

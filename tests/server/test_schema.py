@@ -1,11 +1,16 @@
 import re
+import threading
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar
 
 import pytest
 import rdflib
+from mcp import Client
 
-from calls import call, counts
+from calls import UNHURRIED, call, counts
+from kg_adapters.labels import RDF_TYPE, Vocabulary
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
 from kg_adapters.models import GraphSchema
@@ -13,7 +18,9 @@ from kg_adapters.profile import GraphProfile
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_adapters.terms import Iri, Node
 from kg_server.answers.results import token_count
+from kg_server.app import build_server
 from kg_server.settings import Settings
+from small_graphs import store_of
 
 MANY_PREFIXES = "\n".join(
     f"@prefix n{number:03}: <http://example.org/some/long/namespace/{number:03}/> . n{number:03}:a n{number:03}:b "
@@ -213,3 +220,39 @@ async def test_where_a_relation_leads_to_several_classes_the_second_is_told_too(
     told = (await call(world, "Schema")).text
     assert "at organisation→sports club, company;" in told
     assert "board member ⇄board seat 54%→person;" in told
+
+
+class Noting(Vocabulary):
+    """Records which threads ask which relations are in no definition."""
+
+    threads: ClassVar[list[int]] = []
+
+    @property
+    def unwalked(self) -> frozenset[Iri]:
+        self.threads.append(threading.get_ident())
+        return super().unwalked
+
+
+class Noted(LocalAdapter):
+    """A graph that records from where its definition is computed."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return Noting()
+
+
+async def test_the_definition_is_computed_once_and_off_the_event_loop(tmp_path: Path) -> None:
+    triples = "".join(
+        f"<{WORLD}e{number}> <{RDF_TYPE.value}> <{WORLD}C{number}> .\n"
+        f"<{WORLD}e{number}> <{WORLD}p{number % 7}> <{WORLD}e0> .\n"
+        for number in range(60)
+    )
+    graph = Noted(store_of(tmp_path, triples))
+    async with Client(build_server(graph, UNHURRIED)) as client:
+        Noting.threads.clear()
+        first = await client.call_tool("Schema", {})
+        asked = len(Noting.threads)
+        second = await client.call_tool("Schema", {})
+    assert first.structured_content == second.structured_content
+    assert asked == len(Noting.threads) > 0
+    assert threading.get_ident() not in Noting.threads

@@ -325,11 +325,6 @@ def told_once(row: Row, variables: Sequence[str], columns: Sequence[int], names:
     return f"In every row {', '.join(parts)}."
 
 
-def labels_of(lines: Sequence[Line], names: Names) -> dict[str, str]:
-    """Return the labels of all that lines name, by short id."""
-    return {**labels_of_entities(lines, names), **labels_of_relations(lines, names)}
-
-
 def _piece(term: Term | None, prefixes: Prefixes) -> Piece:
     if term is None:
         return ""
@@ -369,19 +364,17 @@ async def sparql_query(
     *,
     query: str,
     max_rows: int,
-    timeout_s: float,
+    deadline: float,
     max_tokens: int,
 ) -> Answer:
-    """Answer Sparql.
+    """Answer Sparql by one deadline, on the clock of `anyio.current_time`, for names, rows and explanation.
 
     Raises:
         InvalidRequest: The query is not SPARQL, does more than read this graph, or asks for more than `MAX_COLUMNS`.
-        BackendTimeout: It was stopped after `timeout_s` seconds.
+        BackendTimeout: It was stopped at the deadline.
     """
-    end = anyio.current_time() + timeout_s
-    run = await prepared(graph, meaning, query, timeout_s=timeout_s)
-    left_s = timeout_s if run.text == query else max(_LEAST_S, end - anyio.current_time())
-    found = await sparql.select(run.text, timeout_s=left_s, max_rows=max_rows)
+    run = await prepared(graph, meaning, query, timeout_s=_left_s(deadline))
+    found = await sparql.select(run.text, timeout_s=_left_s(deadline), max_rows=max_rows)
     answer = _own_columns(found, run.edits.added)
     columns = len(answer.variables)
     cell = max(MIN_CELL, min(MAX_VALUE, max_tokens // max(1, columns)))
@@ -395,8 +388,7 @@ async def sparql_query(
     variables = [shown(variable) for variable in answer.variables]
     once = told_once(rows[0], variables, alike, names, cell) if alike else ""
     header = " | ".join(f"?{variable}" for place, variable in enumerate(variables) if place not in alike)
-    left_s = time_left_s(max(0.0, end - anyio.current_time()))
-    reason = await _reason(graph, sparql, query, run.edits, answer, left_s)
+    reason = await _reason(graph, sparql, query, run.edits, answer, time_left_s(_left_s(deadline)))
 
     def build(names: Names, here: Sequence[Line]) -> Answer:
         held = opened.held(opened.facts, ()) if names is opened.names and here else ()
@@ -407,7 +399,9 @@ async def sparql_query(
             read=dict(run.read) or None,
             variables=variables,
             rows=[line.cells(names, cell) for line in here],
-            labels=labels_of(here, names) | names.entity_labels(ends_of(held)),
+            labels=labels_of_entities(here, names)
+            | labels_of_relations(here, names)
+            | names.entity_labels(ends_of(held)),
             held=[names.row(fact) for fact in held] or None,
             relations=names.relation_labels(fact.relation for fact in held) or None,
             truth=answer.truth,
@@ -418,6 +412,10 @@ async def sparql_query(
     return await off_loop(
         lambda: _whole(fitted_lines(lines, each, partial(build, each), max_tokens, cell) for each in ways), len(rows)
     )
+
+
+def _left_s(deadline: float) -> float:
+    return max(_LEAST_S, round(deadline - anyio.current_time(), 2))
 
 
 def _whole(answers: Iterator[Answer]) -> Answer:
