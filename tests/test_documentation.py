@@ -22,10 +22,10 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
 from kg_server.app import build_server
 from kg_server.cli import application
-from kg_server.clients import Host
 from kg_server.commands.call import parse_arguments, split_arguments
+from kg_server.commands.config import Host
+from kg_server.commands.invocation import load_settings
 from kg_server.settings import Settings
-from kg_server.settings_loading import load_settings
 from pages import EXAMPLES, PAGES, ROOT, Block, blocks, kg_sextant_words, prose, shell_lines, tool_calls
 
 # Lines that reach for the network or stand for a person's own words, by their beginning.

@@ -10,11 +10,9 @@ from typing import Annotated, Final
 
 import typer
 
-from kg_server.commands.failures import EXIT_CODES, FailuresForPeople
-from kg_server.commands.invocation import Invocation, invocation
-from kg_server.commands.output import escape_what_cannot_be_shown
+from kg_server.commands.invocation import SECRET_VARIABLES, Invocation, invocation
+from kg_server.commands.output import EXIT_CODES, FailuresForPeople, escape_what_cannot_be_shown
 from kg_server.settings import APP
-from kg_server.settings_loading import SECRET_VARIABLES
 
 _FOLDER: Final = "kg_server.commands"
 _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {

@@ -1,4 +1,4 @@
-"""The embedder that a server's settings name, and what takes its place where it does not run."""
+"""Load the embedder that the settings name, or its substitute where it does not run."""
 
 import logging
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What is there once it was needed; without an embedder, letters have to do.
+    """The loaded embedder; without one, texts are compared by their letters.
 
     Args:
         settings: Which score is wanted, and how long it may take.
@@ -93,7 +93,7 @@ async def load_embedder(settings: Settings, closing: AsyncExitStack) -> Loaded:
 
     Args:
         settings: They name it.
-        closing: What gives back its files and connections.
+        closing: Closes its files and connections.
     """
     if settings.embedder == "lexical":
         return Loaded(settings)

@@ -26,7 +26,7 @@ from kg_adapters.snapshots import SupportsSnapshots
 from kg_boundary.shown import clipped, in_quotes, visible_line, visible_lines
 from kg_boundary.validation import in_plain_words
 from kg_server.naming.refusals import closest
-from kg_server.stdio import Answers, Messages, StdioLimits, Turns, standard_streams
+from kg_server.serving.stdio import Answers, Messages, StdioLimits, Turns, standard_streams
 
 _TRIES: Final = 3
 
@@ -53,12 +53,14 @@ async def consistently(graph: KGAdapter | None, ask: Callable[[], Awaitable[T]])
 Schema: TypeAlias = dict[str, Any]
 
 INPUT_KEYS: Final = ("type", "enum", "items", "description", "minimum", "maximum", "default")
+
 FAR_AWAY: Final = 1_000
+
 OUTPUT_KEYS: Final = ("type", "description")
 
 
 def listed(tool: Tool) -> Tool:
-    """Return a tool with schemas that say only what helps to call it and to read its answer."""
+    """Return a tool whose schemas keep only what helps to call it and to read its answer."""
     slim = {"input_schema": _slim(tool.input_schema, INPUT_KEYS) | _required(tool.input_schema)}
     if tool.output_schema is not None:
         slim["output_schema"] = _without_texts(_slim(_always(tool.output_schema), OUTPUT_KEYS))
@@ -106,7 +108,7 @@ def _field(field: Schema, keys: tuple[str, ...]) -> Schema:
 
 
 def _goes_without_saying(key: str, value: object) -> bool:
-    """Say whether a bound is one that no caller would break who has not read it."""
+    """Return whether callers respect a bound even if they have not read it."""
     match key, value:
         case ("minimum", int(least)):
             return least <= 1
@@ -119,9 +121,12 @@ def _goes_without_saying(key: str, value: object) -> bool:
 logger = logging.getLogger(__name__)
 
 MAX_ECHO: Final = 80
+
 _OTHER_KINDS: Final = frozenset({"string_type", "list_type"})
 """How many characters of a refused value an error repeats."""
+
 MAX_URI: Final = 4_000
+
 OTHER_NAMES: Final = {"node": "entity"}
 """Names of arguments that are accepted, though others are listed: those of the papers."""
 

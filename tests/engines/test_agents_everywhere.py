@@ -26,8 +26,8 @@ from kg_agents.evidence.answers import AgentAnswer
 from kg_agents.evidence.values import Triple
 from kg_server.app import build_server
 from kg_server.commands.graphs import opened
+from kg_server.commands.invocation import load_settings
 from kg_server.settings import ENVIRONMENT_PREFIX
-from kg_server.settings_loading import load_settings
 from oda_runs import ENOUGH, NEIGHBORS, PATH, selecting
 from remote_graphs import ENGINE_S, Engine
 from server_processes import address_of, started

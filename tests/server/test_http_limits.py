@@ -14,8 +14,14 @@ import uvicorn
 from anyio.abc import SocketStream
 from starlette.types import Receive, Scope, Send
 
-from kg_server.http_connections import ConnectionLimits, ExhaustionToldOnce, LimitedConfig, room_for
-from kg_server.http_limits import LimitedRequests, RequestLimits
+from kg_server.serving.http import (
+    ConnectionLimits,
+    ExhaustionToldOnce,
+    LimitedConfig,
+    LimitedRequests,
+    RequestLimits,
+    room_for,
+)
 
 AGES = 600.0
 POST = b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"

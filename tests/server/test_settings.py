@@ -7,8 +7,8 @@ from pydantic import SecretStr
 
 from kg_adapters.errors import InvalidRequest
 from kg_boundary.secrets import Redactor
+from kg_server.commands.invocation import LoadedSettings, load_settings
 from kg_server.settings import Settings
-from kg_server.settings_loading import LoadedSettings, load_settings
 
 KEY = "sk-5f3a9c-of-mine"
 

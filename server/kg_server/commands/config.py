@@ -1,18 +1,20 @@
-"""kg-sextant config and init: write what clients need, and the first settings."""
+"""`kg-sextant config`: print or write what MCP clients need to start this server."""
 
 import difflib
 import json
 import os
 import re
+import shlex
 import shutil
 import stat
 import sys
 import sysconfig
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib.metadata import distribution
 from pathlib import Path, PurePath
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 import typer
@@ -24,13 +26,88 @@ from kg_boundary.private_files import write_private
 from kg_boundary.regular_files import parse_toml, parsed, read_regular
 from kg_boundary.secrets import Redactor
 from kg_boundary.shown import in_quotes
-from kg_server.clients import SERVER_NAME, Host, Launch, block_for
-from kg_server.commands.invocation import Invocation, invocation
+from kg_server.commands.invocation import SECRET_VARIABLES, GraphArgument, Invocation, invocation
 from kg_server.commands.output import say, warn
 from kg_server.settings import APP, ENVIRONMENT_PREFIX
-from kg_server.settings_loading import SECRET_VARIABLES
+
+Host: TypeAlias = Literal["claude", "cursor", "vscode", "codex"]
+
+SERVER_NAME: Final = "kg-sextant"
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How a host starts the server.
+
+    Args:
+        command: The executable, by its absolute path: desktop hosts have a bare PATH.
+        arguments: What follows it.
+        environment: The variables that it needs; desktop hosts pass on few of their own.
+    """
+
+    command: str
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A text to paste, and where it goes."""
+
+    text: str
+    where: str
+
+
+def block_for(host: Host, launch: Launch) -> Block:
+    """Return the block that makes a host start the server."""
+    match host:
+        case "claude":
+            where = (
+                "Claude Desktop: Settings, Developer, Edit Config, then restart it.\n"
+                f"Claude Code: run this instead: {claude_code_command(launch)}"
+            )
+            return Block(_json({"mcpServers": {SERVER_NAME: _entry(launch)}}), where)
+        case "cursor":
+            where = "Cursor: ~/.cursor/mcp.json, or .cursor/mcp.json in a project."
+            return Block(_json({"mcpServers": {SERVER_NAME: _entry(launch)}}), where)
+        case "vscode":
+            where = "VS Code: .vscode/mcp.json in a workspace, or the command MCP: Open User Configuration."
+            return Block(_json({"servers": {SERVER_NAME: {"type": "stdio", **_entry(launch)}}}), where)
+        case "codex":
+            return Block(_codex(launch), "Codex: ~/.codex/config.toml.")
+
+
+def claude_code_command(launch: Launch) -> str:
+    """Return the line that adds the server to Claude Code."""
+    variables = [part for key, value in launch.environment.items() for part in ("--env", f"{key}={value}")]
+    return shlex.join(["claude", "mcp", "add", SERVER_NAME, *variables, "--", launch.command, *launch.arguments])
+
+
+def _entry(launch: Launch) -> dict[str, object]:
+    entry: dict[str, object] = {"command": launch.command, "args": list(launch.arguments)}
+    return {**entry, "env": dict(launch.environment)} if launch.environment else entry
+
+
+def _codex(launch: Launch) -> str:
+    arguments = ", ".join(_quoted(argument) for argument in launch.arguments)
+    lines = [f"[mcp_servers.{SERVER_NAME}]", f"command = {_quoted(launch.command)}", f"args = [{arguments}]"]
+    if launch.environment:
+        pairs = ", ".join(f"{key} = {_quoted(value)}" for key, value in launch.environment.items())
+        lines.append(f"env = {{ {pairs} }}")
+    return "\n".join(lines)
+
+
+def _quoted(text: str) -> str:
+    # A JSON string is a TOML basic string, once nothing is escaped as a pair of surrogates.
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
 
 _INDENT: Final = re.compile(r"^[{\[]\s*?\n([ \t]+)", re.MULTILINE)
+
 _TABLE: Final = re.compile(r"^\s*\[")
 
 
@@ -137,11 +214,13 @@ def _without_our_tables(text: str) -> tuple[list[str], int]:
 
 
 _OBJECT: Final = TypeAdapter(dict[str, object])
+
 _OBJECTS: Final = TypeAdapter(dict[str, dict[str, object]])
+
 _BY_HAND: Final = "add the block by hand, or name another file with --file."
 
-
 CACHE_NAMES: Final = frozenset({".cache", "Caches"})
+
 CACHE_TAG: Final = "CACHEDIR.TAG"
 
 
@@ -182,7 +261,7 @@ def lasting_command(environ: Mapping[str, str], prefix: Path | None = None) -> l
 
 
 def in_cache(folder: Path) -> bool:
-    """Say whether a folder lies inside a cache, as the environments of `uvx` and `pipx run` do."""
+    """Return whether a folder lies inside a cache, as the environments of `uvx` and `pipx run` do."""
     # An environment may itself be tagged, so that backups leave it out; what counts is what it lies in.
     return any(parent.name in CACHE_NAMES or (parent / CACHE_TAG).is_file() for parent in folder.resolve().parents)
 
@@ -203,7 +282,7 @@ def requirement() -> str:
 def config(
     context: typer.Context,
     host: Annotated[Host, typer.Argument(metavar="CLIENT", help="Which MCP client.")],
-    graph: Annotated[str | None, typer.Argument(help="`sample`, RDF files, a store, or an endpoint's URL.")] = None,
+    graph: GraphArgument = None,
     show_secrets: Annotated[
         bool, typer.Option("--show-secrets", help="Print passwords, tokens and keys, in place of their names.")
     ] = False,

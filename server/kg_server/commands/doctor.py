@@ -1,9 +1,10 @@
-"""`kg-sextant doctor`: what works here, what does not, and what to do about it."""
+"""`kg-sextant doctor`: check the installation, the settings and a graph, and suggest fixes."""
 
 import json
 import platform
 import sys
 import tempfile
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -17,10 +18,9 @@ from kg_adapters.errors import KGError
 from kg_boundary.private_files import private_folder
 from kg_boundary.secret_forms import STRONG
 from kg_boundary.shown import counted, visible_line
-from kg_server.commands.failures import ExitCode
-from kg_server.commands.invocation import Invocation, invocation
+from kg_server.commands.invocation import DEFAULT, Invocation, LoadedSettings, config_path, invocation
+from kg_server.commands.output import ExitCode
 from kg_server.settings import APP, Settings
-from kg_server.settings_loading import DEFAULT, LoadedSettings, config_path
 
 if TYPE_CHECKING:
     from kg_adapters.local.store import StoreInfo
@@ -169,8 +169,8 @@ async def _comparing(settings: Settings) -> Finding:
 
 
 async def _reaching(settings: Settings) -> Finding:
-    """Say how the graph is reached, and what would make it answer more."""
-    from kg_server.commands.endpoints import endpoint_of, wikidata_of
+    """Return how the graph is reached, and which settings would improve its answers."""
+    from kg_server.commands.graphs import endpoint_of, wikidata_of
 
     wikidata, endpoint = wikidata_of(settings), endpoint_of(settings)
     if wikidata is not None:
@@ -242,14 +242,9 @@ def _store(settings: Settings) -> Path | None:
 
 async def _answering(settings: Settings) -> Finding:
     """Make one tool call as a client would."""
-    import time
+    from kg_server.commands.graphs import connected
 
-    from mcp import Client
-
-    from kg_server.app import build_server
-    from kg_server.commands.graphs import opened
-
-    async with opened(settings) as graph, Client(build_server(graph, settings)) as client:
+    async with connected(settings) as (_, client):
         tools = (await client.list_tools()).tools
         started = time.perf_counter()
         result = await client.call_tool("Schema", {})

@@ -14,11 +14,10 @@ from kg_adapters.errors import BackendError, InvalidRequest
 from kg_boundary.secrets import Redactor
 from kg_boundary.shown import visible_line
 from kg_boundary.validation import in_plain_words
-from kg_server.commands.ask import SET_MODEL
-from kg_server.commands.invocation import invocation
-from kg_server.commands.models import model_of
+from kg_server.commands.ask import SET_MODEL, as_published, exact, keep_solved, likeness, score_of
+from kg_server.commands.graphs import model_of
+from kg_server.commands.invocation import BaseUrlOption, GraphOption, ModelOption, invocation
 from kg_server.commands.output import say, warn
-from kg_server.commands.questions import as_published, exact, keep_solved, likeness, score_of
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def score_run(
         list[str] | None,
         typer.Option("--judge", metavar="MODEL", help="A model that judges each answer first; may be repeated."),
     ] = None,
-    base_url: Annotated[str | None, typer.Option(help="The URL of its service: any OpenAI-compatible one.")] = None,
+    base_url: BaseUrlOption = None,
 ) -> None:
     """Score a run again, in every metric; what a judge says is kept, so that nothing is judged twice."""
     _needs_extra()
@@ -149,7 +148,7 @@ def show(folders: list[Path], metric: str, *, official: bool, form: str = "text"
 
 
 def failure(error: Exception) -> InvalidRequest | BackendError:
-    """Return what the command line says of an error of a run: wrong usage, or something that failed."""
+    """Return the error of a run as wrong usage or as a failure."""
     from kg_eval.plan import InvalidPlan
     from kg_eval.questions import InvalidQuestions
 
@@ -174,9 +173,9 @@ def run_benchmark(  # noqa: PLR0913, PLR0917 - one argument for each option
     benchmark: Annotated[str, typer.Option(help="qald10, creak, t-rex, webqsp, grbench, world, jsonl, …")],
     data: Annotated[Path, typer.Option(metavar="FILE", help="The file or folder of its questions.")],
     method: Annotated[str, typer.Option(help="direct, cot, tog, graph-cot, oda, tools, …")] = "oda",
-    graph: Annotated[str | None, typer.Option(help="`sample`, RDF files, a store, or an endpoint's URL.")] = None,
-    model: Annotated[str | None, typer.Option(help="The language model.")] = None,
-    base_url: Annotated[str | None, typer.Option(help="The URL of its service: any OpenAI-compatible one.")] = None,
+    graph: GraphOption = None,
+    model: ModelOption = None,
+    base_url: BaseUrlOption = None,
     judge: Annotated[str | None, typer.Option(metavar="MODEL", help="Another model, to judge.")] = None,
     reflector: Annotated[str | None, typer.Option(metavar="MODEL", help="Another model, to reflect.")] = None,
     linking: Annotated[
@@ -258,7 +257,7 @@ def run_suite(
     suite: Annotated[Path, typer.Argument(metavar="FILE", help="The suite (TOML).")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the runs are kept, each in a folder of its own.")],
     model: Annotated[str | None, typer.Option(help="The language model, where the suite names none.")] = None,
-    base_url: Annotated[str | None, typer.Option(help="The URL of its service: any OpenAI-compatible one.")] = None,
+    base_url: BaseUrlOption = None,
     at_once: Annotated[int, typer.Option(min=1, help="How many questions are asked at a time.")] = 4,
 ) -> None:
     """Make the runs of a suite one after the other; after a stop, run it again to resume."""

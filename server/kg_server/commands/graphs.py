@@ -1,27 +1,125 @@
-"""A graph for the length of a command."""
+"""Open the graph, and the language model, that the settings name."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 import anyio
 
 from kg_adapters.chosen_relations import ChosenRelations, chosen_prefixes
-from kg_adapters.errors import InvalidSource, KGError
+from kg_adapters.errors import InvalidRequest, InvalidSource, KGError
 from kg_adapters.progress import OnProgress
 from kg_adapters.protocol import KGAdapter, SupportsLearning
 from kg_adapters.reading_limits import ReadingLimits
-from kg_adapters.registry import OpenOptions, hidden_path, open_graph, path_of
+from kg_adapters.registry import URLS, WIKIDATA, OpenOptions, hidden_path, open_graph, path_of
 from kg_boundary.secrets import Redactor
-from kg_server.commands.endpoints import endpoint_of, wikidata_of
-from kg_server.commands.failures import sentence
-from kg_server.commands.output import warn
-from kg_server.commands.progress import PlainProgress, StoppableProgress, shown_progress
+from kg_boundary.validation import in_plain_words
+from kg_server.commands.output import PlainProgress, StoppableProgress, sentence, shown_progress, uncollected, warn
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
+    from mcp import Client
+    from pydantic import ValidationError
+
     from kg_adapters.local.pending import PendingAdapter
+    from kg_adapters.sparql.options import Authentication, EndpointOptions
+    from kg_adapters.wikidata.options import WikidataOptions
+    from kg_agents.llm.openai_llm import OpenAiLlm
+
+
+# What is left of a call's time lets the endpoint's own reason reach the caller.
+_SHARE: Final = 0.9
+
+
+def endpoint_of(settings: Settings) -> "EndpointOptions | None":
+    """Return how the graph's endpoint is reached, or None where the graph is none.
+
+    Raises:
+        InvalidRequest: A setting is wrong, or two of them do not go together.
+    """
+    if not settings.graph.startswith(URLS):
+        return None
+    from pydantic import ValidationError
+
+    from kg_adapters.sparql.options import EndpointOptions
+
+    try:
+        return EndpointOptions(
+            url=settings.graph,
+            default_graphs=settings.endpoint_default_graphs,
+            named_graphs=settings.endpoint_named_graphs,
+            authentication=_authentication(settings),
+            timeout_s=settings.timeout_s * _SHARE,
+            max_bytes=settings.endpoint_max_mb * 1_000_000,
+            max_concurrency=settings.endpoint_max_concurrency,
+            max_retries=settings.endpoint_max_retries,
+            text_search=settings.endpoint_text_search,
+            dialect=settings.endpoint_dialect,
+            ca_file=settings.endpoint_ca_file,
+            redactor=settings.redactor,
+        )
+    except ValidationError as error:
+        raise _wrong(error, "endpoint_", {"url": "graph"}) from error
+
+
+def wikidata_of(settings: Settings) -> "WikidataOptions | None":
+    """Return how Wikidata is reached, or None where the graph is another one.
+
+    Raises:
+        InvalidRequest: A setting is wrong.
+    """
+    if settings.graph.partition(":")[0] != WIKIDATA:
+        return None
+    from pydantic import ValidationError
+
+    from kg_adapters.wikidata.options import WikidataOptions
+
+    try:
+        return WikidataOptions(
+            contact=settings.wikidata_contact,
+            query_url=settings.wikidata_query_url,
+            scholarly_url=settings.wikidata_scholarly_url or None,
+            api_url=settings.wikidata_api_url,
+            dialect=settings.wikidata_dialect,
+            languages=settings.languages,
+            requests_per_minute=settings.wikidata_requests_per_minute,
+            max_concurrency=settings.wikidata_max_concurrency,
+            timeout_s=settings.timeout_s * _SHARE,
+            max_bytes=settings.endpoint_max_mb * 1_000_000,
+            max_retries=settings.endpoint_max_retries,
+            maxlag_s=settings.wikidata_maxlag_s,
+            most_counted=settings.wikidata_most_counted,
+            replies_kept_s=settings.wikidata_replies_kept_s,
+            with_qualifiers=settings.wikidata_qualifiers,
+            with_external_ids=settings.wikidata_external_ids,
+            redactor=settings.redactor,
+        )
+    except ValidationError as error:
+        raise _wrong(error, "wikidata_", {"languages": "languages"}) from error
+
+
+def _wrong(error: "ValidationError", prefix: str, names: Mapping[str, str]) -> InvalidRequest:
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    field = str(first["loc"][0])
+    message = in_plain_words(first["msg"])
+    return InvalidRequest(f"The setting {names.get(field, prefix + field)}: {message}.")
+
+
+def _authentication(settings: Settings) -> "Authentication | None":
+    from kg_adapters.sparql.options import BasicAuthentication, BearerAuthentication, DigestAuthentication
+
+    user, password, token = settings.endpoint_user, settings.endpoint_password, settings.endpoint_token
+    if token is not None:
+        if user is not None or password is not None:
+            raise InvalidRequest("Set either endpoint_token, or endpoint_user and endpoint_password; not both.")
+        return BearerAuthentication(token=token)
+    if user is None and password is None:
+        return None
+    if user is None or password is None:
+        raise InvalidRequest("endpoint_user and endpoint_password go together: set both or neither.")
+    return (DigestAuthentication if settings.endpoint_digest else BasicAuthentication)(user=user, password=password)
+
 
 PATIENCE_S: Final = 2.0
 
@@ -66,6 +164,28 @@ async def opened_if_imported(settings: Settings) -> AsyncGenerator[KGAdapter]:
         yield graph
     finally:
         await graph.aclose()
+
+
+@asynccontextmanager
+async def connected(settings: Settings, *, imports: bool = True) -> "AsyncGenerator[tuple[KGAdapter, Client]]":
+    """Open the graph, and a client of a server of it in this process.
+
+    Args:
+        settings: They name the graph.
+        imports: Whether files that were never imported are imported first.
+
+    Raises:
+        KGError: There is no such graph, or it cannot be opened.
+    """
+    with uncollected() as begin:
+        from mcp import Client
+
+        from kg_server.app import build_server
+
+        begin()
+    opening = opened if imports else opened_if_imported
+    async with opening(settings) as graph, Client(build_server(graph, settings)) as client:
+        yield graph, client
 
 
 @asynccontextmanager
@@ -188,3 +308,20 @@ async def _open(settings: Settings, *told: OnProgress, imports: bool = True, ser
     finally:
         # The thread that imports outlives a cancelled command, and would keep the process alive to its end.
         progress.stop()
+
+
+def model_of(settings: Settings, name: str | None, redactor: Redactor) -> "OpenAiLlm | None":
+    """Return a client of the language model of this name; None without a name."""
+    if name is None:
+        return None
+    from kg_agents.llm.openai_llm import OpenAiLlm, Prices
+
+    return OpenAiLlm(
+        name,
+        base_url=settings.llm_base_url,
+        api_key=settings.llm_api_key,
+        timeout_s=settings.llm_timeout_s,
+        context_tokens=settings.llm_context_tokens,
+        prices=Prices(settings.llm_prompt_price, settings.llm_reply_price),
+        redactor=redactor,
+    )

@@ -30,9 +30,8 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.reading_limits import ReadingLimits, setting
 from kg_adapters.terms import BlankNode, Node
 from kg_boundary.shown import counted, in_quotes, visible_line
-from kg_server.commands.invocation import invocation
-from kg_server.commands.output import say
-from kg_server.commands.progress import shown_progress
+from kg_server.commands.invocation import LanguagesOption, invocation
+from kg_server.commands.output import contents, say, shown_progress
 from kg_server.embedders import embedder_of
 from kg_server.naming.entities import identify
 from kg_server.naming.meaning import Meaning
@@ -45,20 +44,16 @@ if TYPE_CHECKING:
     from kg_adapters.local.import_options import ImportOptions
 
 
-def embed(folder: Path, settings: Settings, progress: OnEmbedding) -> str:
-    """Compute what is missing of a store's vectors, and return in words what it cost, or nothing.
+async def _embed(folder: Path, settings: Settings, progress: OnEmbedding) -> str:
+    """Compute the vectors that a store lacks, and return a sentence on their cost, or an empty text.
 
     Raises:
         InvalidRequest: The settings name no model.
         Unsupported: The model cannot run on this machine.
-        KGError: The store or the model failed; what was computed stays.
+        KGError: The store or the model failed; finished vectors are kept.
     """
     if settings.embedder == "lexical":
         raise InvalidRequest("--embed needs a model. Set embedder to minilm or openai (KG_SEXTANT_EMBEDDER).")
-    return anyio.run(_embed, folder, settings, progress)
-
-
-async def _embed(folder: Path, settings: Settings, progress: OnEmbedding) -> str:
     available = await embedder_of(settings)
     embedder = available.embedder
     if isinstance(embedder, LexicalEmbedder):
@@ -91,17 +86,17 @@ class Given:
     copy: Path | None = None
 
     def told(self, text: str) -> str:
-        """Return a text in which standard input goes by its own name, not by that of its copy."""
+        """Return a text that names standard input in place of its temporary copy."""
         return text if self.copy is None else text.replace(str(self.copy), self.copy.name)
 
 
 @contextmanager
 def standard_input(files: Sequence[Path], limits: ReadingLimits) -> Generator[Given]:
-    """Give files with a copy of standard input in the place of `-`, for as long as they are read.
+    """Yield the files, with a temporary copy of standard input in place of `-`.
 
     Raises:
-        InvalidRequest: There is more of it than may be read.
-        InvalidSource: There is nothing.
+        InvalidRequest: It is larger than the limit.
+        InvalidSource: It is empty.
     """
     if STANDARD_INPUT not in files:
         yield Given(files)
@@ -126,12 +121,8 @@ _TRIED: Final = 20
 _LONGEST: Final = 80
 
 
-def summary_of(folder: Path, settings: Settings) -> list[str]:
-    """Return lines on what a store holds, the last of them with a command to try."""
-    return anyio.run(_summary, folder, settings)
-
-
 async def _summary(folder: Path, settings: Settings) -> list[str]:
+    """Return lines that describe a store; the last one is a command to try."""
     graph = LocalAdapter(open_store(folder))
     meaning = Meaning(graph, settings)
     try:
@@ -167,7 +158,7 @@ async def _called(graph: KGAdapter, best: Sequence[Node]) -> str:
 
 
 async def _names_one(graph: KGAdapter, label: str, node: Node) -> bool:
-    """Say whether a label can be typed, and tools read it as this entity alone."""
+    """Return whether a label can be typed and identifies this entity alone."""
     if visible_line(label) != label or len(label) > _LONGEST:
         return False
     (identity,) = await identify(graph, [label])
@@ -181,7 +172,7 @@ _Seen: TypeAlias = Mapping[Path, FileState]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What became of watched files since they were imported.
+    """Changes of watched files since their import.
 
     Args:
         fresh: Files that were not there before, or have changed.
@@ -206,10 +197,10 @@ class Watch:
         self._known = self._look()
 
     def changes(self, pause: Callable[[], None] = lambda: time.sleep(PAUSE_S)) -> Iterator[Change]:
-        """Yield changes without end, each when nothing has changed any more between two looks.
+        """Yield changes without end, each once nothing has changed between two scans.
 
         Args:
-            pause: Waits between two looks.
+            pause: Waits between two scans.
         """
         before = self._known
         while True:
@@ -226,7 +217,7 @@ class Watch:
             sources = gather_sources(self._paths, follow_links=self._follow_links).files
             return {source.path: look(source.path) for source in sources}
         except InvalidSource:
-            # A file that is written anew is not there for a moment.
+            # A file that is being replaced is missing for a moment.
             return {}
 
 
@@ -249,7 +240,7 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
     follow_links: Annotated[
         bool, typer.Option("--follow-links", help="Follow links in folders that lead outside of them.")
     ] = False,
-    languages: Annotated[str | None, typer.Option(help="Languages of labels, the preferred first: en,mul.")] = None,
+    languages: LanguagesOption = None,
     label: Annotated[
         list[str] | None,
         typer.Option(metavar="RELATION", help="A relation to names: an IRI or schema:name; repeatable."),
@@ -302,7 +293,7 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
         say(f"{files[0]}: the vectors are complete.")
         return
     if to is None:
-        raise InvalidRequest("Say where the store is to be, as in --to FOLDER.")
+        raise InvalidRequest("Name the folder of the store, as in --to FOLDER.")
     options = replace(
         _usual_options(settings),
         skip_errors=skip_errors,
@@ -313,7 +304,9 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
         name=name,
         follow_links=follow_links,
     )
-    watched = _watched(files, follow_links=follow_links) if watch else None
+    if watch and STANDARD_INPUT in files:
+        raise InvalidRequest("Standard input cannot be watched. Name files or folders.")
+    watched = Watch(files, follow_links=follow_links) if watch else None
     work = _Work(to, options, settings, embed=embed)
     work.do(files, update=update)
     _print_end(to, settings)
@@ -338,7 +331,7 @@ class _Work:
     embed: bool
 
     def do(self, files: Sequence[Path], *, update: bool) -> None:
-        """Import files, and say how much the store holds then."""
+        """Import files, and print the size of the store."""
         _build(files, self.to, self.options, update=update)
         if self.embed:
             _compute_vectors(self.to, self.settings)
@@ -347,9 +340,9 @@ class _Work:
         """Import what changes until somebody interrupts it.
 
         Args:
-            watched: Says what changes.
+            watched: Reports changes.
             files: All files.
-            update: Whether the store holds more than these, so that they cannot all be imported anew.
+            update: Whether the store holds more than these, so that it cannot be rebuilt from them.
         """
         say(f"Watching {', '.join(map(str, files))} for changes; Ctrl+C ends it.")
         with suppress(KeyboardInterrupt):
@@ -361,13 +354,6 @@ class _Work:
                         self.do(change.fresh, update=True)
                 except InvalidSource as error:
                     say(f"{error}\nThe store is as it was before. Watching goes on.")
-
-
-def _watched(files: Sequence[Path], *, follow_links: bool) -> "Watch":
-
-    if STANDARD_INPUT in files:
-        raise InvalidRequest("Standard input cannot be watched. Name files or folders.")
-    return Watch(files, follow_links=follow_links)
 
 
 def _usual_options(settings: Settings) -> "ImportOptions":
@@ -396,8 +382,8 @@ def _build(files: Sequence[Path], to: Path, options: "ImportOptions", *, update:
 
 
 def _print_end(to: Path, settings: Settings) -> None:
-    """Say what the store holds, and what to do with it."""
-    for line in summary_of(to, settings):
+    """Print what the store holds, and the command that serves it."""
+    for line in anyio.run(_summary, to, settings):
         say(line)
     graph = f"./{to}" if str(to).startswith("-") else str(to)
     say(f"Serve it: {shlex.join(['kg-sextant', 'serve', graph])}")
@@ -408,10 +394,7 @@ def _several(texts: list[str] | None) -> tuple[str, ...] | None:
 
 
 def _print_report(report: "ImportReport") -> None:
-    counts = report.counts
-    triples, entities = counted(counts.triples, "triple"), counted(counts.entities, "entity", "entities")
-    relations, literals = counted(counts.relations, "relation"), counted(counts.features, "literal")
-    say(f"{report.folder}: {triples} between {entities} over {relations}, and {literals}.")
+    say(f"{report.folder}: {contents(report.counts)}.")
     for note in report.notes:
         say(note)
     _print_naming(report.naming)
@@ -420,7 +403,7 @@ def _print_report(report: "ImportReport") -> None:
 
 
 def _print_naming(naming: "Naming") -> None:
-    """Say what has no name, and what could give one."""
+    """Print how many entities have no name, and which relations could name them."""
     if not naming.mostly_nameless:
         return
     say(f"{counted(naming.entities - naming.named, 'entity has', 'entities have')} no name, of {naming.entities:,}.")
@@ -448,7 +431,7 @@ def _compute_vectors(store: Path, settings: Settings) -> None:
     again = shlex.join(["kg-sextant", "import", str(store), "--embed"])
     with shown_progress() as progress:
         try:
-            cost = embed(store, settings, progress)
+            cost = anyio.run(_embed, store, settings, progress)
         except KeyboardInterrupt:
             say(f"Interrupted; what was computed is kept. Resume with: {again}")
             raise

@@ -1,19 +1,34 @@
-"""Output of commands, and objects that are freed without the garbage collector."""
+"""What commands print: lines, the progress of long work, and failures with their exit codes."""
 
 import gc
 import io
+import os
 import sys
-from collections.abc import Callable, Generator
+import traceback
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from enum import IntEnum
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
-from kg_boundary.shown import visible_lines
+from kg_adapters.errors import InvalidRequest, KGError
+from kg_adapters.progress import EmbeddingProgress, ExtractionProgress, OnProgress, Progress
+from kg_boundary.addresses import masked
+from kg_boundary.shown import counted, visible_lines
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
+
+    from kg_adapters.local.store import Counts
 
 
 @contextmanager
 def uncollected() -> Generator[Callable[[], None]]:
-    """Keep the collector off; yield a function that ends this early, for when the work begins.
+    """Disable the garbage collector; yield a function that enables it again before the body ends.
 
-    What was made until then lasts as long as the process, so that later rounds of the collector leave it out.
+    Objects that exist by then live as long as the process, so later collections skip them.
     """
     gc.disable()
     try:
@@ -29,9 +44,9 @@ def _begin() -> None:
 
 
 def collect_in_small_steps() -> None:
-    """Let the collector stop all threads for some 20 ms at most, but for a rare round over everything.
+    """Make collections short, about 20 ms, and full collections rare.
 
-    A round over everything takes 200 ms while a large answer is made, and its objects are in no cycles.
+    A full collection takes 200 ms while a large answer is made, whose objects are in no cycles.
     """
     gc.set_threshold(5_000, 10, 400)
 
@@ -44,11 +59,266 @@ def escape_what_cannot_be_shown() -> None:
 
 
 def say(text: str, *, tabs: bool = False) -> None:
-    """Print lines on standard output; what a terminal obeys, and nobody sees, is escaped; tabs may be meant."""
+    """Print lines on standard output with control characters escaped; tabs can be kept."""
     parts = text.split("\t") if tabs else (text,)
     print("\t".join(map(visible_lines, parts)), flush=True)
 
 
+def contents(counts: "Counts") -> str:
+    """Return the numbers of triples, entities, relations and literals of a store."""
+    triples, entities = counted(counts.triples, "triple"), counted(counts.entities, "entity", "entities")
+    relations, literals = counted(counts.relations, "relation"), counted(counts.features, "literal")
+    return f"{triples} between {entities} over {relations}, and {literals}"
+
+
 def warn(text: str) -> None:
-    """Print lines on standard error, as `say` does."""
+    """Print lines on standard error, escaped as in `say`."""
     print(visible_lines(text), file=sys.stderr, flush=True)
+
+
+class ExitCode(IntEnum):
+    """How a command ended.
+
+    Wrong usage is a wrong argument or setting. Typer itself ends with 2 for unknown options, with 130 after Ctrl-C,
+    and quietly with 1 when the reader of its output has gone.
+    """
+
+    OK = 0
+    REFUSED = 1
+    WRONG_USAGE = 2
+    BUG = 3
+    NO_MODEL = 4
+    NOT_IN_GRAPH = 5
+    UNKNOWN_ENTITY = 6
+
+
+EXIT_CODES: Final[Mapping[int, str]] = {
+    ExitCode.OK: "success",
+    ExitCode.REFUSED: "the request failed or was refused",
+    ExitCode.WRONG_USAGE: "wrong usage or settings",
+    ExitCode.BUG: "a bug in this program",
+    ExitCode.NO_MODEL: "`ask` without a model: facts, but no answer",
+    ExitCode.NOT_IN_GRAPH: "`ask`: the graph does not hold the answer",
+    ExitCode.UNKNOWN_ENTITY: "`ask`: no entity matches a name in the question",
+    70: "`serve`: it stood still and ended itself, to be started again",
+    130: "interrupted",
+}
+"""What the exit codes mean, in every command."""
+
+
+class FailuresForPeople:
+    """Ends the process with one sentence on standard error when its body fails.
+
+    Args:
+        debug: Show the traceback too.
+        redacted: Takes the secrets out of what is shown.
+    """
+
+    def __init__(self, *, debug: bool, redacted: Callable[[str], str] = masked) -> None:
+        self._debug = debug
+        self._redacted = redacted
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _flush()
+        if error is None:
+            return
+        cause = only_cause(error)
+        if isinstance(cause, SystemExit | KeyboardInterrupt):
+            raise cause
+        if self._debug:
+            warn(self._redacted("".join(traceback.format_exception(error))).rstrip("\n"))
+        warn(self._redacted(sentence(cause)))
+        raise SystemExit(exit_code(cause))
+
+
+def _flush() -> None:
+    """Flush standard output; exit quietly if its reader has gone."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes again when it exits, and would complain then.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(ExitCode.REFUSED) from None
+
+
+def sentence(error: BaseException) -> str:
+    """Return one line that describes an error and the next step."""
+    match error:
+        case KGError():
+            return f"kg-sextant: {error}"
+        case OSError():
+            place = f" ({error.filename})" if error.filename is not None else ""
+            return f"kg-sextant: {error.strerror or error}{place}. Check the path and its permissions, then try again."
+        case _:
+            return (
+                f"kg-sextant: a bug stopped this command ({type(error).__name__}: {error}). "
+                "Run it again with --debug and report what it prints."
+            )
+
+
+def exit_code(error: BaseException) -> ExitCode:
+    """Return the exit code of a command that this error stopped."""
+    if isinstance(error, InvalidRequest):
+        return ExitCode.WRONG_USAGE
+    return ExitCode.REFUSED if isinstance(error, KGError | OSError) else ExitCode.BUG
+
+
+def only_cause(error: BaseException) -> BaseException:
+    """Return the only exception in a group, however deeply nested, or the error itself."""
+    inner: tuple[object, ...] = getattr(error, "exceptions", ())
+    match inner:
+        case (BaseException() as only,):
+            return only_cause(only)
+        case _:
+            return error
+
+
+DOING: Final = {
+    "waiting": "Waiting for another import of the same graph",
+    "reading": "Reading",
+    "indexing": "Building the adjacency index",
+    "searching": "Building the text search",
+    "saving": "Saving",
+    "relations": "Embedding the relations",
+    "labels": "Embedding the labels",
+    "entities": "Embedding what entities are",
+    "linking": "Linking the nearest entities",
+    "walking": "Looking around, hop",
+    "typing": "Asking for the types of the outermost entities",
+    "valuing": "Asking for literals",
+    "describing": "Asking for labels and descriptions",
+}
+
+NOT_MEASURED: Final = frozenset({"waiting", "indexing", "searching", "saving"})
+
+Step: TypeAlias = Progress | EmbeddingProgress | ExtractionProgress
+
+
+class OnEither(Protocol):
+    """Receives the progress of imports, of computing vectors and of extracting subgraphs."""
+
+    def __call__(self, progress: Step) -> None:
+        """Record a step."""
+        ...
+
+
+@contextmanager
+def shown_progress() -> Generator[OnEither]:
+    """Show progress on standard error: a bar on a terminal, a line for each stage elsewhere.
+
+    Nothing appears until there is something to report.
+    """
+    if not sys.stderr.isatty():
+        yield PlainProgress()
+        return
+    from rich.console import Console
+
+    with drawn_bar(Console(stderr=True)) as progress:
+        yield progress
+
+
+@contextmanager
+def drawn_bar(console: "Console") -> Generator[OnEither]:
+    """Draw a bar that is removed at the end."""
+    from rich.progress import Progress as RichProgress
+
+    bars = RichProgress(console=console, transient=True)
+    try:
+        yield BarProgress(bars)
+    finally:
+        if bars.live.is_started:
+            bars.stop()
+
+
+class ImportStopped(Exception):
+    """An import was stopped because nobody waits for its graph any more."""
+
+
+class StoppableProgress:
+    """Forwards progress, and stops the import that reports it after a call of `stop`.
+
+    Args:
+        listeners: Called with every step.
+    """
+
+    def __init__(self, *listeners: OnProgress) -> None:
+        self._listeners = listeners
+        self._stopped = False
+
+    def stop(self) -> None:
+        """End the import at its next step; may be called from another thread."""
+        self._stopped = True
+
+    def __call__(self, progress: Progress) -> None:
+        """Record a step.
+
+        Raises:
+            ImportStopped: `stop` was called.
+        """
+        if self._stopped:
+            raise ImportStopped
+        for listener in self._listeners:
+            listener(progress)
+
+
+class PlainProgress:
+    """Prints one line when a stage begins."""
+
+    def __init__(self) -> None:
+        self._stage = ""
+
+    def __call__(self, progress: Step) -> None:
+        """Record a step."""
+        if _stage(progress) != self._stage:
+            self._stage = _stage(progress)
+            print(_words(progress), file=sys.stderr, flush=True)
+
+
+class BarProgress:
+    """Moves one bar, which restarts with every stage.
+
+    Args:
+        bars: Where the bar is drawn; started with the first step.
+    """
+
+    def __init__(self, bars: "RichProgress") -> None:
+        self._bars = bars
+        self._stage = ""
+        self._task: TaskID | None = None
+
+    def __call__(self, progress: Step) -> None:
+        """Record a step."""
+        if self._task is None or _stage(progress) != self._stage:
+            self._begin(progress)
+        else:
+            self._bars.update(self._task, description=_words(progress), completed=progress.done)
+
+    def _begin(self, progress: Step) -> None:
+        if self._task is not None:
+            self._bars.remove_task(self._task)
+        measured = progress.stage not in NOT_MEASURED
+        self._task = self._bars.add_task(_words(progress), total=progress.total if measured else None)
+        self._stage = _stage(progress)
+        self._bars.start()
+        self._bars.refresh()
+
+
+def _stage(progress: Step) -> str:
+    hop = f" {progress.hop}" if isinstance(progress, ExtractionProgress) and progress.stage == "walking" else ""
+    return f"{DOING[progress.stage]}{hop}"
+
+
+def _words(progress: Step) -> str:
+    match progress:
+        case Progress() if progress.statements:
+            read = f", {counted(progress.statements, 'statement')}"
+        case ExtractionProgress() if progress.triples:
+            read = f", {counted(progress.triples, 'triple')}"
+        case _:
+            read = ""
+    return f"{_stage(progress)}{read} …"

@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Generator
 from contextlib import contextmanager
 from io import TextIOBase, UnsupportedOperation
-from pathlib import Path
 from tempfile import TemporaryFile
 from threading import Condition, Thread
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
@@ -25,7 +24,7 @@ from mcp.types import INTERNAL_ERROR, CallToolResult, TextContent
 
 from kg_adapters.errors import InvalidRequest, KGError
 from kg_adapters.local.pending import PendingAdapter
-from kg_server.commands.invocation import invocation
+from kg_server.commands.invocation import CacheFolderOption, GraphArgument, LanguagesOption, invocation
 from kg_server.commands.output import collect_in_small_steps, uncollected, warn
 from kg_server.settings import LogLevel, Settings
 
@@ -47,15 +46,15 @@ _STANDARD_ERROR: Final = 2
 
 @contextmanager
 def watched(limit_s: float, *, tick_s: float = 1.0) -> Generator[None]:
-    """Report the stack when the running event loop stands still for 5 s, and end the process after `limit_s`.
+    """Log all stacks when the running event loop is blocked for 5 s, and exit the process after `limit_s`.
 
-    A thread counts ticks rather than compare clocks, so that a process that was suspended is not taken for stuck. Code
-    that never lets go of the interpreter stops that thread too: then a timer of the system, which the thread sets back
-    at each tick, ends the process after `limit_s` of CPU time; Windows has none.
+    A thread counts ticks instead of comparing clocks, so that a suspended process does not count as stuck. Code that
+    never releases the interpreter stops that thread too: then a system timer, which the thread resets at each tick,
+    ends the process after `limit_s` of CPU time; Windows has no such timer.
 
     Args:
         limit_s: Seconds; 0 watches nothing.
-        tick_s: How often the loop is asked for a sign of life.
+        tick_s: How often the loop is checked.
     """
     if not limit_s:
         yield
@@ -88,7 +87,7 @@ def watched(limit_s: float, *, tick_s: float = 1.0) -> Generator[None]:
 
 
 def _end_after_cpu_time(limit_s: float) -> None:
-    """Have the system end this process after so much CPU time of all its threads, with their stacks; 0 for never."""
+    """Set the system timer that ends this process after so much CPU time, and logs all stacks; 0 clears it."""
     if sys.platform == "win32":
         return
     if limit_s:
@@ -121,7 +120,7 @@ class Waiting:
         self._timeout_s = timeout_s
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Pass a message on, or say why the graph is not there.
+        """Pass a message on, or answer with the reason why the graph is not open.
 
         Raises:
             MCPError: A resource was asked for, and the graph is not open.
@@ -143,13 +142,13 @@ def _refusal(method: str, error: KGError) -> CallToolResult:
 
 
 MAX_HELD: Final = 1_000_000
-"""How many characters wait to be written at most; what comes on top is dropped, and counted."""
+"""The most characters that are queued; further texts are dropped and counted."""
 FAREWELL_S: Final = 1.0
-"""How many seconds the end of a process waits for a reader of its last lines."""
+"""How many seconds a process that ends waits until its last lines are read."""
 
 
 class UnblockedStream(TextIOBase):
-    """Takes text at once, and writes it in a thread of its own as fast as somebody reads it.
+    """Accepts text without blocking, and writes it in its own thread as fast as it is read.
 
     Args:
         descriptor: Where it is written.
@@ -169,7 +168,7 @@ class UnblockedStream(TextIOBase):
         self._thread.start()
 
     def write(self, text: str, /) -> int:
-        """Keep a text for writing, or drop it where too much waits already."""
+        """Queue a text, or drop it if too much is queued already."""
         with self._changed:
             if self._held + len(text) > MAX_HELD:
                 self._dropped += 1
@@ -180,19 +179,19 @@ class UnblockedStream(TextIOBase):
         return len(text)
 
     def writable(self) -> bool:
-        """Say that it is."""
+        """Return True."""
         return True
 
     def fileno(self) -> int:
-        """Return the descriptor behind it, which others that write to it directly want."""
+        """Return the file descriptor."""
         return self._descriptor
 
     def isatty(self) -> bool:
-        """Tell whether somebody looks on."""
+        """Return whether it is a terminal."""
         return os.isatty(self._descriptor)
 
     def end(self) -> bool:
-        """Write the rest, and tell whether somebody took it; nothing is written afterwards."""
+        """Write the rest, and return whether it was read in time; nothing is written afterwards."""
         with self._changed:
             self._ending = True
             self._changed.notify()
@@ -212,22 +211,22 @@ class UnblockedStream(TextIOBase):
                     self._held -= len(text)
 
     def _next(self) -> str:
-        """Wait for a text; the empty one is the end."""
+        """Wait for a text; an empty one means the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._texts or self._dropped or self._ending)
             if self._texts:
                 return self._texts.popleft()
             if not self._dropped:
                 return ""
-            told = f"{self._dropped:,} parts of the log were dropped here, because nothing read it.\n"
+            notice = f"{self._dropped:,} parts of the log were dropped here, because nothing read it.\n"
             self._dropped = 0
-            self._held += len(told)
-            return told
+            self._held += len(notice)
+            return notice
 
 
 @contextmanager
 def unblocked_standard_error() -> Generator[None]:
-    """Let nothing that is written to standard error wait for its reader."""
+    """Make writing to standard error never block."""
     before = sys.stderr
     try:
         stream = UnblockedStream(before.fileno(), before.encoding)
@@ -252,12 +251,12 @@ ENDING_S: Final = 2.0
 
 def serve(
     context: typer.Context,
-    graph: Annotated[str | None, typer.Argument(help="`sample`, RDF files, a store, or an endpoint's URL.")] = None,
+    graph: GraphArgument = None,
     http: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Serve HTTP here instead of stdio.")] = None,
-    languages: Annotated[str | None, typer.Option(help="Languages of labels, the preferred first: en,mul.")] = None,
+    languages: LanguagesOption = None,
     max_tokens: Annotated[int | None, typer.Option(help="How long an answer may be by default.")] = None,
     timeout_s: Annotated[float | None, typer.Option("--timeout-s", help="Seconds that a tool call may take.")] = None,
-    cache_folder: Annotated[Path | None, typer.Option(help="Where imported files are kept.")] = None,
+    cache_folder: CacheFolderOption = None,
     log_level: Annotated[str | None, typer.Option(metavar=LEVELS, help="How much is logged on standard error.")] = None,
 ) -> None:
     """Serve a graph to MCP clients, over stdio unless --http is given."""
@@ -290,7 +289,7 @@ async def _serve_watched(serving: "Callable[[Settings], Awaitable[None]]", setti
 async def _serve_stdio(settings: Settings) -> None:
     with uncollected() as begin:
         from kg_server.commands.graphs import learning, opened_or_pending
-        from kg_server.stdio import StdioLimits
+        from kg_server.serving.stdio import StdioLimits
 
         # A host waits for the handshake, and gives up where that takes as long as an import.
         async with opened_or_pending(settings) as graph, learning(graph):
@@ -342,7 +341,7 @@ async def _listen_to_http(server: "SextantServer", listener: socket.socket, sett
     import anyio.lowlevel
     import uvicorn
 
-    from kg_server.http_connections import ConnectionLimits, ExhaustionToldOnce, LimitedConfig, room_for
+    from kg_server.serving.http import ConnectionLimits, ExhaustionToldOnce, LimitedConfig, room_for
 
     limits = ConnectionLimits(
         connections=room_for(settings.http_max_connections),
@@ -369,7 +368,7 @@ async def _listen_to_http(server: "SextantServer", listener: socket.socket, sett
 def _application(server: "SextantServer", settings: Settings) -> "ASGIApp":
     from mcp.server.transport_security import TransportSecuritySettings
 
-    from kg_server.http_limits import MCP_PATH, LimitedRequests, RequestLimits
+    from kg_server.serving.http import MCP_PATH, LimitedRequests, RequestLimits
 
     # LimitedRequests compares Host and Origin exactly; the checks of the SDK compare their beginnings.
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
@@ -402,7 +401,7 @@ def parse_address(text: str) -> tuple[str | None, int | None]:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    from kg_server.http_limits import is_loopback
+    from kg_server.serving.http import is_loopback
 
     if not is_loopback(host):
         raise InvalidRequest(

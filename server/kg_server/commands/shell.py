@@ -1,4 +1,4 @@
-"""kg-sextant shell: call the tools line by line."""
+"""`kg-sextant shell` and `tools`: call the tools line by line, with history and completion."""
 
 import json
 import re
@@ -7,20 +7,29 @@ import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Protocol, TypeAlias, get_args
 
 import typer
 from pydantic import BaseModel, ConfigDict, Field
 
 from kg_adapters.errors import InvalidRequest, KGError
+from kg_boundary.private_files import private_file, private_folder
+from kg_boundary.regular_files import open_regular
 from kg_boundary.shown import in_quotes
-from kg_server.commands.call import find_tool, parse_arguments, shown, split_arguments, tell
-from kg_server.commands.completion import complete_tool, first_line
-from kg_server.commands.failures import ExitCode, sentence
-from kg_server.commands.invocation import invocation
-from kg_server.commands.line_editing import editing
-from kg_server.commands.output import say, warn
-from kg_server.commands.tables import table_of
+from kg_server.commands.call import (
+    ENTITIES,
+    argument_names,
+    complete_tool,
+    find_tool,
+    first_line,
+    parse_arguments,
+    print_result,
+    shown,
+    split_arguments,
+    table_of,
+)
+from kg_server.commands.invocation import GraphArgument, GraphOption, invocation
+from kg_server.commands.output import ExitCode, say, sentence, warn
 from kg_server.settings import APP, Settings
 
 if TYPE_CHECKING:
@@ -29,6 +38,165 @@ if TYPE_CHECKING:
     from mcp.types import CallToolResult, Tool
 
     from kg_adapters.protocol import KGAdapter
+
+
+FUNCTIONS: Final = (
+    "Bottom[",
+    "Count[",
+    "Degree[",
+    "Feature[",
+    "Group[",
+    "Intersect[",
+    "Max[",
+    "Mean[",
+    "Min[",
+    "Minus[",
+    "Neighbor[",
+    "Retrieve[",
+    "Share[",
+    "Sum[",
+    "Table[",
+    "Top[",
+    "Type[",
+    "Union[",
+    "Where[",
+)
+
+KEYWORDS: Final = (
+    "ASK",
+    "CONSTRUCT",
+    "COUNT",
+    "DESCRIBE",
+    "DISTINCT",
+    "FILTER",
+    "GROUP",
+    "HAVING",
+    "LIMIT",
+    "MINUS",
+    "OFFSET",
+    "OPTIONAL",
+    "ORDER",
+    "PREFIX",
+    "SELECT",
+    "UNION",
+    "VALUES",
+    "WHERE",
+)
+
+HISTORY: Final = "shell-history"
+
+HISTORY_LINES: Final = 2_000
+
+_ARGUMENT: Final = re.compile(r"(?P<key>\w+)=(?:[\"'](?P<quoted>[^\"']*)|(?P<plain>[^\s\"']*))$")
+
+_WORD: Final = re.compile(r"[\w.]*$")
+
+
+class _Readline(Protocol):
+    """The functions used of the module `readline`, which not every Python has."""
+
+    def parse_and_bind(self, string: str, /) -> None: ...
+    def set_completer(self, function: Callable[[str, int], str | None] | None = None, /) -> None: ...
+    def set_completer_delims(self, string: str, /) -> None: ...
+    def get_line_buffer(self) -> str: ...
+    def get_endidx(self) -> int: ...
+    def read_history_file(self, filename: str, /) -> None: ...
+    def write_history_file(self, filename: str, /) -> None: ...
+    def set_history_length(self, length: int, /) -> None: ...
+
+
+@contextmanager
+def editing(folder: Path, tools: "Sequence[Tool]", entities: Callable[[str], list[str]]) -> Generator[None]:
+    """Keep a history in a folder and complete with Tab while this is open, at a terminal.
+
+    Args:
+        folder: Where the history is kept.
+        tools: The tools, whose names and arguments are completed.
+        entities: Gives entities whose names begin like a text.
+    """
+    readline = _readline() if sys.stdin.isatty() else None
+    if readline is None:
+        yield
+        return
+    file = folder / HISTORY
+    kept = _read_history(readline, file)
+
+    def offered(_: str, number: int) -> str | None:
+        line = readline.get_line_buffer()[: readline.get_endidx()]
+        choices = completions(line, tools, entities)
+        return choices[number] if number < len(choices) else None
+
+    readline.set_completer_delims(" \t\n=,;(){}[]\"'")
+    readline.parse_and_bind("bind ^I rl_complete" if "libedit" in (readline.__doc__ or "") else "tab: complete")
+    readline.set_completer(offered)
+    try:
+        yield
+    finally:
+        readline.set_completer(None)
+        if kept:
+            readline.set_history_length(HISTORY_LINES)
+            readline.write_history_file(str(file))
+
+
+def completions(line: str, tools: "Sequence[Tool]", entities: Callable[[str], list[str]]) -> list[str]:
+    """Return what may stand in place of the last word of a line.
+
+    Names with spaces are completed word by word: what is offered begins where the last word does.
+    """
+    word = _found(_WORD, line)
+    first, _, rest = line.lstrip().partition(" ")
+    names = {tool.name.casefold() for tool in tools}
+    if " " not in line.lstrip() and "[" not in line:
+        known = [*(f"{tool.name} " for tool in tools), *FUNCTIONS, *KEYWORDS]
+        return [each for each in known if word and each.casefold().startswith(word.casefold())]
+    if first.casefold() in names:
+        argument = _ARGUMENT.search(rest)
+        if argument is None:
+            given = set(re.findall(r"(\w+)=", rest))
+            return [f"{name}=" for name in argument_names(tools, first) if name not in given and name.startswith(word)]
+        if argument["key"] not in ENTITIES:
+            return []
+        return _continued(argument["quoted"] or argument["plain"] or "", word, entities)
+    inner = re.split(r"[\[,{]\s*|@?\"", line)[-1]
+    known = [each for each in (*FUNCTIONS, *KEYWORDS) if word and inner.strip() == word and each.startswith(word)]
+    return [*known, *_continued(inner, word, entities)]
+
+
+def _continued(value: str, word: str, entities: Callable[[str], list[str]]) -> list[str]:
+    """Return the ends of names that begin like a value, from where its last word begins."""
+    try:
+        found = entities(value) if value.strip() else []
+    except KGError:
+        return []
+    skipped = len(value) - len(word)
+    return [name[skipped:] for name in found if name.casefold().startswith(value.casefold())]
+
+
+def _read_history(readline: _Readline, file: Path) -> bool:
+    """Read the history, and return whether new lines can be added to it."""
+    try:
+        private_folder(file.parent)
+        private_file(file)
+        open_regular(file).close()
+        readline.read_history_file(str(file))
+    except OSError as error:
+        warn(f"The history cannot be kept in {file}: {error.strerror}.")
+        return False
+    return True
+
+
+def _readline() -> _Readline | None:
+    try:
+        import readline
+    except ImportError:
+        return None
+    return readline
+
+
+def _found(pattern: re.Pattern[str], text: str) -> str:
+    found = pattern.search(text)
+    return found[0] if found else ""
+
 
 EXAMPLES: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "observe": (("question=Who influenced him?", "entities=Albert Einstein", "hops=1"),),
@@ -50,7 +218,7 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
 
 
 class _Property(BaseModel):
-    """What an input schema says of one argument."""
+    """One argument in an input schema."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -74,7 +242,7 @@ def tools(
     name: Annotated[
         str | None, typer.Argument(help="One tool, to see all of it.", autocompletion=complete_tool)
     ] = None,
-    graph: Annotated[str | None, typer.Option(help="`sample`, RDF files, a store, or an endpoint's URL.")] = None,
+    graph: GraphOption = None,
 ) -> None:
     """List the tools of a graph, or one with its arguments and examples."""
     import anyio
@@ -88,12 +256,9 @@ def tools(
 
 
 async def _tools(settings: Settings) -> "list[Tool]":
-    from mcp import Client
+    from kg_server.commands.graphs import connected
 
-    from kg_server.app import build_server
-    from kg_server.commands.graphs import opened
-
-    async with opened(settings) as graph, Client(build_server(graph, settings)) as client:
+    async with connected(settings) as (_, client):
         return (await client.list_tools()).tools
 
 
@@ -144,15 +309,19 @@ A line is one of these:
   SELECT ?x WHERE { ?x wdt:P36 ?y }        SPARQL; on several lines it ends with an empty one
   Goethe                                   anything else is looked up by Retrieve
   .tools   .tool NAME   .output table|text|json|csv|tsv|markdown   .help   .quit"""
+
 PROMPT: Final = f"{APP}> "
+
 MORE: Final = "... "
+
 _SPARQL: Final = re.compile(r"(SELECT|ASK|CONSTRUCT|DESCRIBE|PREFIX|BASE)\b", re.IGNORECASE)
+
 _EXPRESSION: Final = re.compile(r"[A-Z]\w*\s*\[")
 
 
 def shell(
     context: typer.Context,
-    graph: Annotated[str | None, typer.Argument(help="`sample`, RDF files, a store, or an endpoint's URL.")] = None,
+    graph: GraphArgument = None,
     output: Annotated[Form, typer.Option(help="How answers are shown.")] = "table",
 ) -> None:
     """Open a prompt for tools, Compose expressions and SPARQL, with history and completion."""
@@ -169,15 +338,9 @@ def shell(
 @contextmanager
 def _session(portal: "BlockingPortal", settings: Settings) -> "Generator[Session]":
     """Open the graph and a server of it on the portal's event loop."""
-    from mcp import Client
+    from kg_server.commands.graphs import connected
 
-    from kg_server.app import build_server
-    from kg_server.commands.graphs import opened
-
-    with (
-        portal.wrap_async_context_manager(opened(settings)) as graph,
-        portal.wrap_async_context_manager(Client(build_server(graph, settings))) as client,
-    ):
+    with portal.wrap_async_context_manager(connected(settings)) as (graph, client):
         yield Session(portal, graph, client, portal.call(client.list_tools).tools)
 
 
@@ -212,7 +375,7 @@ class Session:
 
     def entities_like(self, start: str) -> list[str]:
         """Return names or ids of entities that begin like this."""
-        from kg_server.commands.completion import entities_like
+        from kg_server.commands.call import entities_like
 
         return [text for text, _ in self._portal.call(entities_like, self._graph, start)]
 
@@ -250,7 +413,7 @@ class Session:
         if self.form == "table" and not result.is_error:
             _print_table(result)
         else:
-            tell(result, "text" if self.form == "table" else self.form)
+            print_result(result, "text" if self.form == "table" else self.form)
 
     def _command(self, text: str) -> None:
         match text.split():
@@ -285,7 +448,7 @@ def _next_text(read: Callable[[str], str] = input) -> str | None:
 
 
 def _is_begun(line: str) -> bool:
-    """Say whether a first line is the beginning of a query, or of an expression, that goes on."""
+    """Return whether a first line begins a query or an expression that continues."""
     query = _SPARQL.match(line)
     if query is None:
         return _EXPRESSION.match(line) is not None and line.count("[") > line.count("]")

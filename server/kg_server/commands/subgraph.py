@@ -1,4 +1,4 @@
-"""`kg-sextant subgraph`: what lies around some entities of any graph, as a store to work on offline."""
+"""`kg-sextant subgraph`: extract the neighbourhood of entities from any graph into a local store."""
 
 import os
 import shlex
@@ -10,19 +10,18 @@ import typer
 from kg_adapters.errors import BackendError
 from kg_adapters.progress import Progress
 from kg_boundary.shown import counted, in_quotes
-from kg_server.commands.invocation import invocation
-from kg_server.commands.output import say, warn
-from kg_server.commands.progress import shown_progress
+from kg_server.commands.invocation import GraphOption, invocation
+from kg_server.commands.output import contents, say, shown_progress, warn
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
     from kg_adapters.extraction.extract import ExtractionReport, Order
-    from kg_server.commands.progress import OnEither
+    from kg_server.commands.output import OnEither
 
 MOST_SHOWN: Final = 10
 HUBS_SHOWN: Final = 3
 PATIENCE_S: Final = 90.0
-"""How long a request may take at least: nobody waits for a single one, and a limit of so many a minute has to pass."""
+"""The shortest timeout of a request: a rate limit per minute may delay it."""
 WAITING: Final = Progress("waiting", 0, 0, 0)
 
 
@@ -33,7 +32,7 @@ def subgraph(
     ],
     out: Annotated[Path, typer.Option("--out", metavar="STORE", help="The store to build or replace.")],
     hops: Annotated[int, typer.Option(min=1, max=10, help="How many edges to go from them.")] = 3,
-    graph: Annotated[str | None, typer.Option(help="`sample`, RDF files, a store, or an endpoint's URL.")] = None,
+    graph: GraphOption = None,
     per_relation: Annotated[
         int, typer.Option(min=1, help="The most triples of an entity over one relation in one direction.")
     ] = 200,
@@ -100,10 +99,7 @@ async def _extract(settings: Settings, order: "Order", target: Path, progress: "
 
 
 def _print_report(report: "ExtractionReport") -> None:
-    counts = report.counts
-    triples, entities = counted(counts.triples, "triple"), counted(counts.entities, "entity", "entities")
-    relations, literals = counted(counts.relations, "relation"), counted(counts.features, "literal")
-    say(f"{report.folder}: {triples} between {entities} over {relations}, and {literals}.")
+    say(f"{report.folder}: {contents(report.counts)}.")
     requests, more = counted(report.requests, "request"), f"{report.value_requests:,} for literals"
     say(f"Around {counted(report.seeds, 'entity', 'entities')}, with {requests}, and {more}.")
     _print_cut(report)

@@ -1,28 +1,45 @@
-"""What `ask` is told on the command line, in the settings file or in the environment has the same effect."""
+"""`kg-sextant ask`: its settings, its tools and what a terminal shows."""
 
+import io
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 import pytest
+from rich.console import Console
 
 from cli_runs import CommandLine, Run
+from kg_agents.evidence.answers import AgentAnswer, Answer, Step
+from kg_agents.evidence.values import Candidate, Labels
+from kg_agents.linking import Linked, Linking
+from kg_agents.llm import Usage
 from kg_agents.trace import RunLine, read_trace
+from kg_boundary.shown import visible_line
+from kg_server.commands.run_view import DOING, JsonView, LiveView, PlainView
 from oda_runs import ENOUGH, NEIGHBORS, selecting
-from scripted_model import Scripted, calling, serving_model
+from scripted_model import Failure, Scripted, calling, serving_model
 from story_graphs import TOKYO, write_story
+from terminals import Shown, run_in_terminal
 
 QUESTION = "What is the capital of Tokyo?"
+
 WAYS = ("command line", "file", "environment")
+
 PAPER = ("--set", "manner=paper")
+
 COUNSEL = ("plan", "thought", "Finish[x]", "[no]", "Look.", "plan", "thought", "Finish[y]", "[yes]")
+
 EXPLORED = (NEIGHBORS.format("Q1490"), selecting("Q1490,P36,Q179645"), ENOUGH, "Answer: Shinjuku")
+
 CALLED = (
     calling(("GetNeighbor", '{"entity": "Tokyo"}')),
     calling(("answer", '{"answers": [{"text": "Shinjuku", "results": [1]}]}')),
 )
+
 ABSENT = "Keep: none\nAction: Answer\nNot in the graph: mayors\nOwn knowledge:\nKoike"
+
 Script: TypeAlias = Sequence[Scripted]
 
 
@@ -144,3 +161,234 @@ def test_what_a_model_knows_by_itself_is_shown_as_the_command_line_says(
     assert (report["model_answer"], run.code) == (["Koike"] if closed_book == "apart" else [], 0 if allowed else 5)
     assert "mayors" in report["explanation"]
     assert Path(report["trace"]).is_file()
+
+
+EVIDENCE = "Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)"
+
+BY_TOOLS: tuple[Scripted, ...] = (
+    calling(("GetNeighbor", '{"entity": "Tokyo"}')),
+    calling(("answer", '{"answers": [{"text": "Shinjuku", "results": [1]}]}')),
+)
+
+OWN = "Keep: none\nAction: Answer\nNot in the graph: mayors\nOwn knowledge:\nShinjuku"
+
+NO_TOOLS = Failure(400, {"error": {"message": "registry.ollama.ai/library/gemma:2b does not support tools"}})
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> str:
+    return str(write_story(tmp_path, TOKYO))
+
+
+def test_a_model_that_calls_functions_calls_the_tools_itself(cli: CommandLine, graph: str, tmp_path: Path) -> None:
+    trace = str(tmp_path / "run.jsonl")
+    with serving_model(*BY_TOOLS) as service:
+        run = cli.run("ask", QUESTION, "--graph", graph, "--model", "m", "--base-url", service.url, "--trace", trace)
+    assert (run.code, run.out.splitlines()) == (0, ["Shinjuku", "", "Evidence:", f"  {EVIDENCE}"])
+    assert "1. GetNeighbor(entity=Tokyo)" in run.err
+    assert "1 step, 220 tokens" in run.err
+    assert (cli.run("replay", trace).out, cli.run("replay", trace).code) == (run.out, 0)
+
+
+def test_what_was_solved_is_shown_to_a_model_that_is_asked_something_like_it(
+    cli: CommandLine, graph: str, tmp_path: Path
+) -> None:
+    options = ["--graph", graph, "--model", "m", "--learn", "--base-url"]
+    asked = ["Which place is the capital of Tokyo in Japan?", QUESTION, "Which place is the capital of Tokyo in Japan?"]
+    shown: list[bool] = []
+    for question in asked:
+        with serving_model(*BY_TOOLS) as service:
+            run = cli.run("ask", question, *options, service.url)
+        assert (run.code, "Kept as an example for other questions." in run.err) == (0, True)
+        shown.append("1. call: GetNeighbor(entity=Tokyo)" in service.asked[0].messages[0].content)
+    assert shown == [False, True, True]
+    with serving_model(*BY_TOOLS) as service:
+        run = cli.run("ask", QUESTION, *[each for each in options if each != "--learn"], service.url)
+    assert ("Kept" in run.err, "GetNeighbor(entity=Tokyo)" in service.asked[0].messages[0].content) == (False, False)
+
+
+def test_a_model_that_cannot_is_asked_by_oda_unless_the_other_was_chosen(cli: CommandLine, graph: str) -> None:
+    options = ["--graph", graph, "--entity", "Q1490", "--model", "m", "--json", "--set", "tokens=50000", "--base-url"]
+    with serving_model(NO_TOOLS, OWN) as service:
+        run = cli.run("ask", QUESTION, *options, service.url)
+    assert (run.code, json.loads(run.out)["model_answer"]) == (5, ["Shinjuku"])
+    begun = read_trace(Path(json.loads(run.out)["trace"]))[0]
+    assert isinstance(begun, RunLine)
+    assert (begun.agent, begun.parameters["limits"]) == (
+        "oda",
+        {"tokens": 50_000, "seconds": 300.0, "prompt_tokens": 12_000},
+    )
+    with serving_model(NO_TOOLS) as service:
+        chosen = cli.run("ask", QUESTION, "--agent", "tools", *options, service.url)
+    said = json.loads(chosen.out)
+    assert (chosen.code, said["status"], said["stop_reason"], len(service.asked)) == (1, "stopped", "functions", 1)
+    assert "cannot call functions" in said["explanation"]
+    assert "Choose another model, or an agent that needs none" in said["explanation"]
+
+
+def test_a_model_that_makes_no_call_is_asked_by_oda(cli: CommandLine, graph: str) -> None:
+    options = ["--graph", graph, "--entity", "Q1490", "--model", "m", "--base-url"]
+    with serving_model("It is Shinjuku.", "Answer: Shinjuku", OWN) as service:
+        run = cli.run("ask", QUESTION, *options, service.url)
+    assert (run.code, len(service.asked)) == (5, 3)
+    assert "calls none of the functions" in run.err
+    assert "llm_tools=false skips the attempt" in run.err
+
+
+def test_a_setting_says_that_a_model_calls_no_functions(cli: CommandLine, graph: str) -> None:
+    options = ["--graph", graph, "--entity", "Q1490", "--model", "m", "--base-url"]
+    with serving_model(OWN) as service:
+        cli.run("ask", QUESTION, *options, service.url, KG_SEXTANT_LLM_TOOLS="false")
+    assert [each.tools for each in service.asked] == [None]
+
+
+def test_the_agent_tools_needs_a_model(cli: CommandLine, graph: str) -> None:
+    run = cli.run("ask", QUESTION, "--graph", graph, "--agent", "tools")
+    assert (run.code, "The agent tools needs a model." in run.err) == (2, True)
+
+
+REPLIES = (NEIGHBORS.format("Q1490"), selecting("Q1490,P36,Q179645"), ENOUGH, "Answer: Shinjuku")
+
+HIDE_CURSOR, SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
+
+ATTACK = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202eevil\r"
+"""Names the window, empties the screen, colours, turns the order of letters round, and begins the line again."""
+
+ESCAPED = r"\u001b]0;owned\u0007\u001b[2J\u009b31m\u202eevil"
+
+
+def asked_at_terminal(folder: Path, *replies: str, term: str = "xterm") -> Shown:
+    graph = str(write_story(folder, TOKYO))
+    with serving_model(*replies) as service:
+        options = ["--graph", graph, "--entity", "Q1490", "--model", "m", "--base-url", service.url]
+        options += ["--set", "manner=paper"]
+        return run_in_terminal(folder, "ask", QUESTION, *options, term=term)
+
+
+def plain(sent: str) -> list[str]:
+    """Return the lines of what was sent, without orders to the terminal."""
+    return re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", sent).replace("\r", "\n").split("\n")
+
+
+def test_a_terminal_shows_what_the_run_waits_for_and_keeps_steps_and_answer(tmp_path: Path) -> None:
+    shown = asked_at_terminal(tmp_path, *REPLIES)
+    assert shown.code == 0
+    drawn = [line for line in plain(shown.sent) if " … (" in line]
+    for doing in ("Looking ahead", "Choosing an action", "Looking around an entity", "Remembering", "Answering"):
+        assert any(f"{doing} … (" in line for line in drawn)
+    assert any("1 step, 220 tokens" in line for line in drawn)
+    assert (HIDE_CURSOR in shown.sent, shown.sent.rindex(SHOW_CURSOR) > shown.sent.rindex(HIDE_CURSOR)) == (True, True)
+    after = plain(shown.sent[shown.sent.rindex(SHOW_CURSOR) :])
+    evidence = "  Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)"
+    assert [line for line in after if line][:3] == ["Shinjuku", "Evidence:", evidence]
+    assert re.fullmatch(r"2 steps, 440 tokens, \d+\.\d s; trace: .*\.jsonl", [line for line in after if line][3])
+
+
+def test_a_terminal_that_can_do_nothing_gets_plain_lines(tmp_path: Path) -> None:
+    shown = asked_at_terminal(tmp_path, *REPLIES, term="dumb")
+    assert (shown.code, HIDE_CURSOR in shown.sent, "Looking ahead" in shown.sent) == (0, False, False)
+    assert "1. GetNeighbor[Q1490]  3 triples" in plain(shown.sent)
+
+
+def test_the_drawing_is_gone_when_a_run_fails(tmp_path: Path) -> None:
+    graph = str(write_story(tmp_path, TOKYO))
+    shown = run_in_terminal(tmp_path, "ask", QUESTION, "--graph", graph, "--entity", "Q404")
+    assert shown.code == 6
+    assert shown.sent.rindex(SHOW_CURSOR) > shown.sent.rindex(HIDE_CURSOR)
+    assert "Nothing in the graph is named 'Q404'." in shown.sent
+
+
+def test_no_text_of_a_model_or_a_graph_gives_orders_to_the_terminal(tmp_path: Path) -> None:
+    hostile = f"Thought: {ATTACK}\nAction: GetNeighbor\nEntity_id: Q1490"
+    shown = asked_at_terminal(tmp_path, hostile, *REPLIES[1:3], f"Answer: {ATTACK}")
+    assert shown.code == 0
+    kept = re.sub(r"\x1b\[[\d;]*[mAKhl]|\x1b\[\?25[hl]", "", shown.sent)
+    assert [mark for mark in ("\x1b", "\x07", "\x9b", "\u202e") if mark in kept] == []
+    assert "\x1b[2J" not in shown.sent
+    assert ESCAPED in [line.strip() for line in plain(shown.sent)]
+
+
+ANSWER = AgentAnswer(
+    question=QUESTION,
+    answers=(Answer(f"a{ATTACK}", "graph", (("Q1", "P1", '"x"'),)), Answer("b", "computed", (), ("Count[…] = b",))),
+    status="partly",
+    labels=Labels({"Q1": f"one{ATTACK}"}, {}),
+    stop_reason="tokens",
+    explanation=f"The end.{ATTACK}",
+    steps=(Step(1, "", "", "failed"),),
+    usage=Usage(1_000, 234, 0.5, 2),
+    seconds=2.25,
+    model_answer=(f"c{ATTACK}",),
+)
+
+
+def test_every_line_of_a_plain_view_is_clean(capsys: pytest.CaptureFixture[str]) -> None:
+    errors = io.StringIO()
+    view = PlainView(Console(file=errors, width=200, soft_wrap=True))
+    with view:
+        view.linked(Linking())
+        linked = Linked(f"x{ATTACK}", Candidate("Q1", f"one{ATTACK}", "", 1.0, "id"))
+        view.linked(Linking((linked,), (f"no {ATTACK}",)))
+        view.begin(ATTACK)
+        view.used(Usage(1))
+        view.step(Step(1, f"think\n{ATTACK}", f"Do[{ATTACK}]", f"found{ATTACK}\nmore", (f"kept{ATTACK}",)))
+        view.step(Step(2, "", "", ""))
+    view.conclude(ANSWER, Path("trace.jsonl"))
+    evil = rf"{ESCAPED}\r"
+    assert capsys.readouterr().out.splitlines() == [
+        *(f"a{evil}", "b", "", f"Evidence for a{evil}:"),
+        f'  one{evil} (Q1) | P1 | "x"',
+        *("", "Evidence for b:", "  Count[…] = b"),
+        *("", "The model says by itself, and the graph does not:", f"  c{evil}"),
+        *("", f"The end.{ESCAPED}"),
+    ]
+    assert [line for line in errors.getvalue().splitlines() if "Entities" not in line] == [
+        f"no {evil}",
+        f"1. Do[{evil}]  found{ESCAPED}",
+        "   think",
+        f"   {ESCAPED}",
+        f"   + kept{evil}",
+        "2. ·",
+        "",
+        "1 step, 1,234 tokens, cost 0.5000, 2.2 s; trace: trace.jsonl",
+    ]
+    assert errors.getvalue().startswith("Entities: none was found\nEntities: ")
+
+
+def test_a_call_without_a_word_for_it_is_shown_by_its_name() -> None:
+    screen = io.StringIO()
+    moments = iter([0.0, *[3.0] * 1_000])
+    view = LiveView(Console(file=screen, force_terminal=True, width=100), lambda: next(moments, 3.0))
+    with view:
+        view.begin(f"GetNews{ATTACK}")
+        view.used(Usage(5))
+    assert f"Waiting for GetNews{ESCAPED}\\r … (0 steps, 5 tokens, 3 s)" in "\n".join(plain(screen.getvalue()))
+    assert set(DOING) >= {"observe", "Compose", "action", "plan", "judge"}
+
+
+def test_json_escapes_what_a_terminal_obeys_and_reads_back_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    view = JsonView()
+    with view:
+        view.say("x")
+        view.linked(Linking())
+        view.begin("x")
+        view.used(Usage())
+        view.step(ANSWER.steps[0])
+    view.conclude(ANSWER, Path("trace.jsonl"))
+    text = capsys.readouterr().out
+    assert all(mark == "\n" or mark.isprintable() for mark in text)
+    assert [each["text"] for each in json.loads(text)["answers"]] == list(ANSWER.texts)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("", ""),
+        ("two  words", "two  words"),
+        ("C:\\temp | x", "C:\\temp | x"),
+        ("a\x1b[31mb", r"a\u001b[31mb"),
+        ("\n a\tb\u2066 ", r"\n a\tb\u2066 "),
+    ],
+)
+def test_what_is_printed_stays_on_its_line(text: str, shown: str) -> None:
+    assert visible_line(text) == shown

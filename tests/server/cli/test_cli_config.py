@@ -1,4 +1,7 @@
+"""`kg-sextant config` and the blocks of clients' configurations."""
+
 import json
+import shlex
 import stat
 import subprocess
 import sys
@@ -9,8 +12,17 @@ import pytest
 
 from cli_runs import COMMAND, CommandLine, write_graph
 from kg_adapters.errors import InvalidRequest
-from kg_server.clients import Host, Launch
-from kg_server.commands.config import client_file, in_cache, lasting_command, merged, requirement
+from kg_server.commands.config import (
+    Host,
+    Launch,
+    block_for,
+    claude_code_command,
+    client_file,
+    in_cache,
+    lasting_command,
+    merged,
+    requirement,
+)
 
 
 def entry(cli: CommandLine, *words: str, **environ: str) -> dict[str, object]:
@@ -132,6 +144,7 @@ def test_a_file_of_another_form_is_left_as_it_is(cli: CommandLine, tmp_path: Pat
 
 
 OTHERS = '# mine\nmodel = "m"\n\n[mcp_servers.other]\ncommand = "o"\n'
+
 OURS = '\n[mcp_servers.kg-sextant]\ncommand = "/k"\nargs = ["serve", "sample"]\n'
 
 
@@ -171,3 +184,46 @@ def test_a_file_of_codex_that_cannot_be_changed_by_table_is_left_as_it_is(text: 
 )
 def test_every_client_has_its_file(host: Host, system: str, environ: dict[str, str], expected: str) -> None:
     assert client_file(host, Path("/h"), environ, system) == Path(expected)
+
+
+PLAIN = Launch("/opt/kg/bin/kg-sextant", ("serve", "sample"))
+
+AWKWARD = Launch("/opt/my tools/kg-sextant", ("serve", '/data/a "b" \\ 😀.ttl'), {"KG_SEXTANT_LANGUAGES": "de,en"})
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("claude", {"mcpServers": {"kg-sextant": {"command": PLAIN.command, "args": ["serve", "sample"]}}}),
+        ("cursor", {"mcpServers": {"kg-sextant": {"command": PLAIN.command, "args": ["serve", "sample"]}}}),
+        (
+            "vscode",
+            {"servers": {"kg-sextant": {"type": "stdio", "command": PLAIN.command, "args": ["serve", "sample"]}}},
+        ),
+    ],
+)
+def test_each_host_gets_json_in_its_own_shape(host: Host, expected: object) -> None:
+    assert json.loads(block_for(host, PLAIN).text) == expected
+
+
+def test_codex_gets_toml() -> None:
+    assert tomllib.loads(block_for("codex", PLAIN).text) == {
+        "mcp_servers": {"kg-sextant": {"command": PLAIN.command, "args": ["serve", "sample"]}}
+    }
+
+
+def test_quotes_blanks_and_emoji_survive_in_toml_and_json() -> None:
+    entry = {"command": AWKWARD.command, "args": list(AWKWARD.arguments), "env": dict(AWKWARD.environment)}
+    assert tomllib.loads(block_for("codex", AWKWARD).text) == {"mcp_servers": {"kg-sextant": entry}}
+    assert json.loads(block_for("cursor", AWKWARD).text) == {"mcpServers": {"kg-sextant": entry}}
+
+
+def test_the_line_for_claude_code_is_quoted_for_a_shell() -> None:
+    assert shlex.split(claude_code_command(AWKWARD)) == [
+        *("claude", "mcp", "add", "kg-sextant", "--env", "KG_SEXTANT_LANGUAGES=de,en", "--"),
+        *(AWKWARD.command, *AWKWARD.arguments),
+    ]
+
+
+def test_claude_is_told_both_ways() -> None:
+    assert claude_code_command(PLAIN) in block_for("claude", PLAIN).where

@@ -1,12 +1,30 @@
+"""`kg-sextant import`, with --update, --watch and --embed."""
+
+import os
 import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
 from io import StringIO
+from itertools import chain, repeat
 from pathlib import Path
 
+import anyio
+import pytest
 from rich.console import Console
 
-from cli_runs import CommandLine, write_graph
+from cli_runs import COMMAND, CommandLine, write_graph
+from embedding_service import Asked, serving
+from kg_adapters.embedding import MiniLmEmbedder
+from kg_adapters.local.adapter import LocalAdapter
+from kg_adapters.local.store import open_store
 from kg_adapters.progress import Progress
-from kg_server.commands.progress import PlainProgress, drawn_bar, shown_progress
+from kg_server.commands.import_ import Change, Watch
+from kg_server.commands.output import PlainProgress, drawn_bar, shown_progress
+from loopback_service import Reply
 
 
 def test_an_import_says_what_it_built_and_how_to_serve_it(cli: CommandLine, tmp_path: Path) -> None:
@@ -115,3 +133,182 @@ def test_links_that_lead_outside_of_a_folder_are_counted_and_followed_when_asked
     assert "link.nt is a link that leads outside of the folder" in cli.run(*words).out
     followed = cli.run(*words, "--follow-links")
     assert ("3 triples between 4 entities" in followed.out, "Left out" in followed.out) == (True, False)
+
+
+OSAKA = '<http://www.wikidata.org/entity/Q35765> <http://www.w3.org/2000/01/rdf-schema#label> "Osaka"@en .\n'
+
+
+def test_files_are_added_to_a_store(cli: CommandLine, tmp_path: Path) -> None:
+    store, more = str(tmp_path / "store"), tmp_path / "more.nt"
+    more.write_text(OSAKA, encoding="utf-8")
+    cli.run("import", str(write_graph(tmp_path)), "--to", store)
+    run = cli.run("import", str(more), "--to", store, "--update")
+    assert run.out.splitlines()[0] == f"{store}: 2 triples between 3 entities over 2 relations, and 6 literals."
+    assert "Osaka (Q35765)" in cli.run("call", "Retrieve", "text=Osaka", "--graph", store).out
+
+
+def test_a_store_that_is_not_there_is_not_updated(cli: CommandLine, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    run = cli.run("import", str(write_graph(tmp_path)), "--to", str(store), "--update")
+    assert (run.code, store.exists()) == (1, False)
+    assert f"There is no store {store} to be updated. Build it first: leave out --update." in run.err
+
+
+def test_standard_input_cannot_be_watched(cli: CommandLine, tmp_path: Path) -> None:
+    run = cli.run_given("", "import", "-", "--to", str(tmp_path / "store"), "--watch")
+    assert (run.code, "Standard input cannot be watched." in run.err) == (2, True)
+
+
+def test_vectors_of_what_a_store_held_are_told_to_be_gone(cli: CommandLine, tmp_path: Path) -> None:
+    store, more = tmp_path / "store", tmp_path / "more.nt"
+    more.write_text(OSAKA, encoding="utf-8")
+    cli.run("import", str(write_graph(tmp_path)), "--to", str(store))
+    (store / "vectors").mkdir()
+    assert "Compute them anew with --embed." in cli.run("import", str(more), "--to", str(store), "--update").out
+
+
+def changes(watch: Watch, *steps: Callable[[], object]) -> list[Change]:
+    """Return what a watch tells while these steps are taken, one in each pause, and two pauses behind them."""
+    found: list[Change] = []
+    left: Iterator[Callable[[], object]] = chain(steps, repeat(lambda: None, 2))
+
+    def pause() -> None:
+        step = next(left, None)
+        if step is None:
+            raise KeyboardInterrupt
+        step()
+
+    told = watch.changes(pause)
+    with suppress(KeyboardInterrupt):
+        while True:
+            found.append(next(told))
+    return found
+
+
+def test_a_watch_tells_what_came_what_changed_and_what_went(tmp_path: Path) -> None:
+    old, new = tmp_path / "old.nt", tmp_path / "new.nt"
+    old.write_text("", encoding="utf-8")
+    assert changes(Watch([tmp_path])) == []
+    assert changes(Watch([tmp_path]), lambda: new.write_text("x", encoding="utf-8")) == [Change((new,), False)]
+    assert changes(Watch([tmp_path]), lambda: old.write_text("longer", encoding="utf-8")) == [Change((old,), True)]
+    assert changes(Watch([tmp_path]), new.unlink) == [Change((), True)]
+
+
+def test_a_watch_waits_until_a_file_is_written_to_its_end(tmp_path: Path) -> None:
+    (tmp_path / "old.nt").touch()
+    new = tmp_path / "new.nt"
+    parts = (partial(new.write_text, "x" * size, encoding="utf-8") for size in (1, 2, 3))
+    assert changes(Watch([tmp_path]), *parts) == [Change((new,), False)]
+
+
+def test_a_file_that_is_gone_for_a_moment_is_waited_for(tmp_path: Path) -> None:
+    file = tmp_path / "only.nt"
+    file.write_text("before", encoding="utf-8")
+    steps = (file.unlink, lambda: None, lambda: file.write_text("after it", encoding="utf-8"))
+    assert changes(Watch([file]), *steps) == [Change((file,), True)]
+
+
+def until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    while not condition():
+        assert process.poll() is None
+        time.sleep(0.05)
+
+
+def entities(store: Path) -> int:
+    return open_store(store).info.counts.entities if (store / "store.json").is_file() else 0
+
+
+@pytest.mark.usefixtures("heard_interrupts")
+def test_a_watched_folder_is_imported_as_it_changes_until_an_interrupt(tmp_path: Path) -> None:
+    folder, store = tmp_path / "files", tmp_path / "store"
+    folder.mkdir()
+    graph = write_graph(folder)
+    words = [*COMMAND, "import", str(folder), "--to", str(store), "--no-sparql", "--watch"]
+    home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
+    with subprocess.Popen(words, env={**os.environ, **home}, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            while not process.stdout.readline().startswith("Watching "):
+                assert process.poll() is None
+            assert entities(store) == 2
+            (folder / "osaka.nt").write_text(OSAKA, encoding="utf-8")
+            until(lambda: entities(store) == 3, process)
+            graph.write_text("this is no Turtle", encoding="utf-8")
+            while "Watching goes on." not in process.stdout.readline():
+                assert process.poll() is None
+            assert entities(store) == 3
+            graph.unlink()
+            until(lambda: entities(store) == 1, process)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(900) == 0
+        finally:
+            process.kill()
+
+
+def in_three_dimensions(asked: Asked) -> Reply:
+    data = [{"object": "embedding", "index": row, "embedding": [1, 0, 0]} for row, _ in enumerate(asked.input)]
+    return Reply({"object": "list", "model": "m", "data": data, "usage": {"prompt_tokens": 5, "total_tokens": 5}})
+
+
+def test_an_import_can_compute_the_vectors_too(cli: CommandLine, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    run = cli.run("import", str(write_graph(tmp_path)), "--to", str(store), "--embed")
+    assert (run.code, run.out.splitlines()[-1]) == (0, f"Serve it: kg-sextant serve {store}")
+    assert [line for line in run.err.splitlines() if line.startswith("Embedding")] == [
+        "Embedding the relations …",
+        "Embedding the labels …",
+        "Embedding what entities are …",
+    ]
+    anyio.run(find_tokyo, store)
+
+
+async def find_tokyo(store: Path) -> None:
+    graph = LocalAdapter(open_store(store))
+    vectors = await graph.label_vectors(MiniLmEmbedder().fingerprint)
+    assert vectors is not None
+    (vector,) = await MiniLmEmbedder().embed(["Tokyo"])
+    found = await graph.search_vectors(vector, fingerprint=MiniLmEmbedder().fingerprint, limit=1)
+    assert [each.matched_text for each in found] == ["Tokyo"]
+    assert await graph.search_vectors(vector, fingerprint="another", limit=1) == []
+    await graph.aclose()
+
+
+def test_a_store_that_is_there_gets_its_vectors_from_a_service_and_the_cost_is_told(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    store = str(tmp_path / "store")
+    cli.run("import", str(write_graph(tmp_path)), "--to", store)
+    with serving(in_three_dimensions) as service:
+        environ = {
+            "KG_SEXTANT_EMBEDDER": "openai",
+            "KG_SEXTANT_EMBEDDING_DIMENSIONS": "3",
+            "KG_SEXTANT_EMBEDDING_BASE_URL": service.url,
+            "KG_SEXTANT_EMBEDDING_PRICE": "1000",
+        }
+        run = cli.run("import", store, "--embed", **environ)
+    assert (run.code, run.out.splitlines()) == (
+        0,
+        ["7 texts, 15 tokens, cost 0.0150.", f"{store}: the vectors are complete."],
+    )
+
+
+def test_the_sample_is_a_store_too(cli: CommandLine) -> None:
+    with serving(lambda _: Reply({"error": {"message": "out of money"}}, status=400)) as service:
+        environ = {"KG_SEXTANT_EMBEDDER": "openai", "KG_SEXTANT_EMBEDDING_BASE_URL": service.url}
+        run = cli.run("import", "sample", "--embed", **environ)
+    assert (run.code, "out of money" in run.err) == (1, True)
+
+
+def test_letters_need_no_vectors_and_an_import_needs_a_place(cli: CommandLine, tmp_path: Path) -> None:
+    source = str(write_graph(tmp_path))
+    run = cli.run("import", source, "--to", str(tmp_path / "store"), "--embed", KG_SEXTANT_EMBEDDER="lexical")
+    assert (run.code, "--embed needs a model" in run.err) == (2, True)
+    for words in ((source,), (source, "--embed"), (source, source, "--embed")):
+        run = cli.run("import", *words)
+        assert (run.code, run.err) == (2, "kg-sextant: Name the folder of the store, as in --to FOLDER.\n")
+
+
+def test_the_world_is_a_store_with_its_vectors_too(cli: CommandLine) -> None:
+    run = cli.run("doctor", "sample:world", "--deep")
+    assert (run.code, run.err) == (0, "")
+    assert "compared: 40,512 triples, 8,041 entities, 0 skipped at import" in run.out

@@ -6,9 +6,8 @@ import pytest
 from mcp.types import Tool
 
 from cli_runs import CommandLine, Run, write_graph
-from kg_server.commands.completion import COMPLETING
-from kg_server.commands.line_editing import completions
-from kg_server.commands.tables import WRITERS, table_of
+from kg_server.commands.call import COMPLETING, WRITERS, table_of
+from kg_server.commands.shell import completions
 
 TOOLS = [
     Tool(name="GetNeighbor", input_schema={"properties": {"entity": {}, "relation": {}, "limit": {}}}),

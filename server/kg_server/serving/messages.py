@@ -1,4 +1,4 @@
-"""Reads one JSON-RPC message, and says under the sender's own id what is wrong with what is none."""
+"""Parse one JSON-RPC message; an invalid one is answered with an error under the sender's id."""
 
 import json
 import math
@@ -33,7 +33,7 @@ class NotAMessage(Exception):
     """What was received is no message.
 
     Args:
-        answer: What its sender is told.
+        answer: The error for its sender.
     """
 
     def __init__(self, answer: JSONRPCError) -> None:

@@ -16,7 +16,7 @@ from anyio import to_thread
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp.types import INVALID_REQUEST, JSONRPCError, JSONRPCRequest, JSONRPCResponse, RequestId
 
-from kg_server.messages import LISTEN, NotAMessage, read_message, refusal
+from kg_server.serving.messages import LISTEN, NotAMessage, read_message, refusal
 
 _READ_AT_ONCE: Final = 64 * 1024
 _NEVER_BLOCKS: Final = 512 if sys.platform == "win32" else select.PIPE_BUF
@@ -75,7 +75,7 @@ class Lines:
                 # A regular file is always ready, and the system does not say so.
                 self._descriptor = None
             except BlockingIOError:
-                # Somebody else who reads here was faster.
+                # Another reader of the same stream was faster.
                 continue
         return await to_thread.run_sync(self._stream.read, _READ_AT_ONCE)
 
@@ -97,10 +97,10 @@ class Output:
             self._ready.register(descriptor, select.POLLOUT)
 
     async def write(self, text: bytes) -> None:
-        """Write a text, and wait until whoever reads has taken what does not fit between.
+        """Write a text, and wait until it fits into the pipe.
 
         Raises:
-            OSError: Nobody reads any more.
+            OSError: The reader has gone.
         """
         async with self._one_at_a_time:
             rest = self._written_at_once(memoryview(text))
@@ -121,7 +121,7 @@ class Output:
 
 
 def _descriptor(stream: BinaryIO) -> int | None:
-    """Return the number under which the system tells whether a stream is ready; None where it does not."""
+    """Return the descriptor that can be polled for a stream; None if there is none."""
     if sys.platform == "win32":
         return None
     try:
@@ -162,7 +162,7 @@ class Turns:
         self._bytes = 0
         self._ended = anyio.Event()
         self.waiting = False
-        """Whether somebody waits for an end."""
+        """Whether a request waits for another to end."""
 
     async def take(self, request: RequestId, size: int) -> None:
         """Wait until a request of so many bytes may be answered."""
@@ -174,7 +174,7 @@ class Turns:
         self._bytes += size
 
     def end(self, request: RequestId) -> None:
-        """Note that a request is answered, or never will be."""
+        """Record that a request is answered or given up."""
         sizes = self._sizes.get(request)
         if not sizes:
             return
@@ -186,7 +186,7 @@ class Turns:
         self._ended = anyio.Event()
 
     async def all_ended(self) -> None:
-        """Wait until everything is answered, or nothing has been for so long that nobody waits for it."""
+        """Wait until everything is answered, or until no answer came for `grace_s`."""
         gave_up = False
         while self._count and not gave_up:
             with anyio.move_on_after(self._limits.grace_s) as scope:
@@ -204,7 +204,7 @@ class Answers:
 
     Args:
         stream: Where they go, unbuffered.
-        turns: Who is told that a request is answered.
+        turns: Notified of each answered request.
     """
 
     def __init__(self, stream: BinaryIO, turns: Turns) -> None:
@@ -215,7 +215,7 @@ class Answers:
         """Write a message.
 
         Raises:
-            anyio.BrokenResourceError: Nobody reads any more.
+            anyio.BrokenResourceError: The reader has gone.
         """
         message = item.message
         line = message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
@@ -240,7 +240,7 @@ class Answers:
 
 
 class Messages:
-    """Reads messages, one a line; what is none is answered with an error, so that no client waits for ever.
+    """Reads messages, one a line; an invalid message is answered with an error, so that no client waits forever.
 
     Args:
         stream: Where they come from, unbuffered.
@@ -320,10 +320,10 @@ class Messages:
 
 @contextmanager
 def standard_streams() -> Generator[tuple[BinaryIO, BinaryIO]]:
-    """Give standard input and output to the protocol alone.
+    """Reserve standard input and output for the protocol.
 
-    Meanwhile others who read standard input find its end, and what they write to standard output goes to standard
-    error, in this process and in those that it starts.
+    Meanwhile all other code, also in child processes, finds standard input at its end, and its standard output goes
+    to standard error.
     """
     sys.stdout.flush()
     copies = os.dup(STDIN), os.dup(STDOUT)

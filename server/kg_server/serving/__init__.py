@@ -1,0 +1,1 @@
+"""Serve MCP over standard streams and HTTP, within limits."""
