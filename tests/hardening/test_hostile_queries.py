@@ -7,21 +7,28 @@ from contextlib import aclosing, contextmanager
 from pathlib import Path
 from typing import Final
 
+import pyoxigraph
 import pytest
 import rdflib
 from mcp import Client
 
 from calls import reply_of
+from kg_adapters.labels import Vocabulary
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.rdflib_adapter import RdflibAdapter
+from kg_adapters.sparql.dialects import DIALECTS
+from kg_adapters.sparql.queries import Queries
+from kg_adapters.sparql_tree import read_query
 from kg_adapters.testing import ntriples
 from kg_server.app import build_server
 from kg_server.settings import Settings
+from query_shapes import every_query
 from small_graphs import store_of
 from sparql_stand_in import StandInEndpoint, adapter_over
 
 TRIPLES: Final = ntriples(["tokyo twin kyoto", 'tokyo name "Tokyo"'])
+
 REFUSED: Final = re.compile(
     r"is refused|are refused|not SPARQL|the safety check cannot read|at most|more than 40 deep"
     r"|too deeply or too long|control character|The query is empty"
@@ -60,6 +67,7 @@ SERVICES: Final = (
     "SELECT ?service {{ ?service ?p 'SERVICE' # SERVICE\n . sErViCe <{u}> {{}} }}",
     "SELECT * {{ ?q000000 ?p 'q000000 q000001' . SERVICE <{u}> {{}} }}",
 )
+
 DISGUISES: Final = (
     r"SELECT * {{ \u0053ERVICE <{u}> {{}} }}",
     r"SELECT * {{ S\u0045RVICE <{u}> {{}} }}",
@@ -81,6 +89,7 @@ DISGUISES: Final = (
     "\ufeffINSERT DATA {{ <a:b> <a:b> 1 }}",
     r"\u0049NSERT DATA {{ <a:b> <a:b> 1 }}",
 )
+
 UPDATES: Final = (
     "LOAD <{u}>",
     "load silent <{u}> into graph <a:g>",
@@ -99,6 +108,7 @@ UPDATES: Final = (
     "SELECT * {{ ?s ?p ?o }}\n\nINSERT DATA {{ <a:b> <a:b> 1 }}",
     "SELECT * {{ {{ INSERT DATA {{ <a:b> <a:b> 1 }} }} }}",
 )
+
 GRAPHS: Final = (
     "SELECT * FROM <{u}> {{ ?s ?p ?o }}",
     "SELECT * FROM NAMED <{u}> {{ GRAPH ?g {{ ?s ?p ?o }} }}",
@@ -112,6 +122,7 @@ GRAPHS: Final = (
     "ASK FROM <http://example.org/graph> FROM <{u}> {{ ?s ?p ?o }}",
     "ASK FROM <http://example.org/graph> FROM NAMED <{u}> {{ ?s ?p ?o }}",
 )
+
 STRAINS: Final = (
     "SELECT * " + "{" * 41 + "}" * 41,
     "SELECT * { FILTER(" + "(" * 5_000 + "1" + ")" * 5_000 + ") }",
@@ -127,6 +138,7 @@ STRAINS: Final = (
     " " * 20_001,
     " \n ",
 )
+
 FAMILIES: Final[Mapping[str, Sequence[str]]] = {
     "services": SERVICES,
     "disguises": DISGUISES,
@@ -230,3 +242,12 @@ async def test_another_graph_is_empty_and_is_not_fetched(local: LocalAdapter, li
 async def test_an_honest_query_is_answered_so_that_the_refusals_say_something(local: LocalAdapter) -> None:
     honest = ["SELECT * {{ ?s ?p ?o }}", "ASK {{ ?service ?p 'LOAD <{u}> FROM SERVICE' }}"]
     assert len(await not_refused(local, honest, "http://127.0.0.1:9/")) == len(honest)
+
+
+def test_two_parsers_read_every_query_for_every_engine() -> None:
+    # Most are the same for several engines.
+    plain = Queries.of(DIALECTS["standard"], Vocabulary(), edge_namespace="http://example.org/")
+    ways = (plain, *(Queries.of(dialect, Vocabulary()) for dialect in DIALECTS.values()))
+    for query in {query for queries in ways for query in every_query(queries)}:
+        read_query(query)
+        pyoxigraph.Store().query(query)
