@@ -127,6 +127,17 @@ def test_a_stale_page_is_shown_and_written_anew_by_one_command(tmp_path: Path) -
     assert page.read_text(encoding="utf-8") == fresh
 
 
+async def test_every_field_of_every_answer_is_explained_on_one_page(sample: Client) -> None:
+    page = (ROOT / "docs" / "answers.md").read_text(encoding="utf-8")
+    fields = {
+        f"{tool.name}: {field}"
+        for tool in (await sample.list_tools()).tools
+        for field in (tool.output_schema or {})["properties"]
+    }
+    assert len(fields) > 50
+    assert [each for each in sorted(fields) if f"`{each.partition(': ')[2]}`" not in page] == []
+
+
 def test_the_example_adapter_keeps_the_contract(example_folder: Path) -> None:
     ended = run("-m", "pytest", "-q", "-p", "no:cacheprovider", ".", folder=example_folder, PYTHONPATH=".")
     assert ended.returncode == 0, ended.stdout
