@@ -23,7 +23,7 @@ from kg_adapters.surroundings import Surroundings, surroundings
 from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Triple
 from kg_adapters.testing import feature_page, iri, typed
 from kg_adapters.testing.set_reference import SetReference
-from kg_server.path_answer import search_paths
+from kg_server.answers.paths import search_paths
 from remote_graphs import Engine
 from set_answers import agree, written
 from set_expressions import CLASSES, FEATURES, NODES, RELATIONS, drawn

@@ -31,7 +31,7 @@ MOMENTS = 20
 KILLED_IMPORTS = """
 import json, os, random, shutil, signal, sys
 from pathlib import Path
-from kg_adapters.local.building.build import build_store
+from kg_adapters.index.build.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.sparql.store import statements
 from kg_adapters.local.store import open_store
