@@ -10,10 +10,13 @@ from kg_adapters.errors import InvalidRequest
 from kg_adapters.terms import Iri, Literal
 from kg_server.memory.sqlite_store import SqliteMemoryStore
 from kg_server.memory.store import Fact, MemoryLimits
+from kg_server.memory.tool import client_at
 from memories import FILE, Clock
 
 R = Iri("http://example.org/r")
+
 HOUR = 1 / 24
+
 GREEDY, MODEST, NEW = "192.0.2.1", "192.0.2.2", "192.0.2.3"
 
 
@@ -172,3 +175,17 @@ async def test_the_file_shrinks_once_memories_have_expired(tmp_path: Path) -> No
 
 def size_of(folder: Path) -> int:
     return (folder / FILE).stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("host", "client"),
+    [
+        ("192.0.2.1", "192.0.2.1"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2:ffff::1", "2001:db8:1:2::/64"),
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("testclient", "testclient"),
+    ],
+)
+def test_a_client_is_its_address_or_its_network_where_it_may_choose_the_rest(host: str, client: str) -> None:
+    assert client_at(host) == client

@@ -1,3 +1,5 @@
+"""."""
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -12,6 +14,7 @@ from kg_adapters.local.surroundings import RelationAliases, surroundings_in_inde
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_adapters.requests import SurroundingsRequest
 from kg_adapters.surroundings import Ints, Surroundings, gather_surroundings
+from kg_adapters.terms import BlankNode, Iri
 from kg_adapters.testing import iri
 from kg_server.observation.scoring import (
     Floats,
@@ -21,8 +24,11 @@ from kg_server.observation.scoring import (
     Scorer,
     SpellingScorer,
     Weights,
+    edge_text,
     inquiry,
     pairs_of,
+    question_about,
+    spoken,
 )
 from observers import CountingGraph, WordModel, names
 from small_graphs import index_of
@@ -34,6 +40,7 @@ LIFE = [
     "werther author goethe",
     "prometheus author goethe",
 ]
+
 QUESTION = "where was it born"
 
 
@@ -175,3 +182,53 @@ async def test_pairs_tell_the_directions_of_a_relation_apart() -> None:
     pairs = pairs_of(seen, every_edge(seen))
     assert pairs.texts(seen) == ["author faust", "inverse of author faust"]
     assert pairs.of.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("question", "name", "expected"),
+    [
+        ("What is the capital of Tokyo?", "Tokyo", "What is the capital of it?"),
+        ("who wrote THE CALL OF THE WILD", "The Call of the Wild", "who wrote it"),
+        ("who made Titanic", "Titanic (1997 film)", "who made it"),
+        ("who wrote yu-gi-oh duel monsters?", "Yu-Gi-Oh! Duel Monsters", "who wrote it?"),
+        ("where was goethe's wife born", "Johann Wolfgang von Goethe", "where was it's wife born"),
+        ("who produced ron burgundy?", "Anchorman: The Legend of Ron Burgundy", "who produced it?"),
+        ("is mrsatyendra kapoors wife alive", "Satyendra Kapur", "is it wife alive"),
+        ("东京的首都是什么", "东京", "it的首都是什么"),
+        ("ما هي عاصمة طوكيو", "طوكيو", "ما هي عاصمة it"),
+    ],
+)
+def test_the_name_of_the_entity_gives_way_to_a_pronoun(question: str, name: str, expected: str) -> None:
+    assert question_about(question, name) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("which music is it", "US"),
+        ("who wrote what", "Tokyo"),
+        ("who is he", "The Who is Who (he)"),
+        ("İstanbul'da ne var", "Ankara Kalesi"),
+        ("anything", ""),
+        ("anything", "(only) (parentheses)"),
+    ],
+)
+def test_a_question_that_does_not_name_the_entity_stays_as_it_is(question: str, name: str) -> None:
+    assert question_about(question, name) == question
+
+
+def test_a_name_of_thousands_of_words_is_searched_for_as_far_as_it_matters() -> None:
+    assert question_about("a " * 500, "a b " * 5_000) == "a " * 500
+    assert question_about(f"who {'word ' * 10}", f"word {'another ' * 9_000}") == f"who {'word ' * 10}"
+    assert question_about("who is another", f"word {'another ' * 9_000}") == "who is it"
+
+
+def test_an_edge_says_from_which_end_it_is_seen() -> None:
+    assert edge_text("capital", "Shinjuku", inverse=False) == "capital Shinjuku"
+    assert edge_text("capital", "Japan", inverse=True) == "inverse of capital Japan"
+
+
+def test_what_has_no_label_is_said_by_its_local_part() -> None:
+    assert spoken(Iri("http://dbpedia.org/resource/S%C3%A3o_Paulo"), None) == "São Paulo"
+    assert spoken(Iri("http://example.org/x"), "a name") == "a name"
+    assert spoken(BlankNode("b0"), None) == ""

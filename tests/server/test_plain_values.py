@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_adapters.terms import RDF_LANG_STRING, XSD, Iri, Literal
+from kg_server.answers.results import fitting, token_count
 from kg_server.answers.values import may_mean, plain_value
 
 WKT = Iri("http://www.opengis.net/ont/geosparql#wktLiteral")
@@ -89,3 +90,20 @@ def test_what_is_written_plainly_may_mean_the_value(text: object) -> None:
         plain = plain_value(literal)
         if plain is not None:
             assert may_mean(plain, literal)
+
+
+def test_tokens_are_estimated_from_above_by_bytes() -> None:
+    assert [token_count(text) for text in ("", "a", "abc", "abcd", "\u6771\u4eac")] == [0, 1, 1, 2, 2]
+
+
+def test_only_whole_lines_fit() -> None:
+    assert fitting(["12345", "12345", "12345"], max_tokens=4) == 2
+    assert fitting(["1" * 100], max_tokens=4) == 0
+    assert fitting([], max_tokens=4) == 0
+    assert fitting(["1", "2"], max_tokens=4) == 2
+
+
+def test_lines_are_made_until_one_is_too_many() -> None:
+    lines = iter(["12345", "12345", "12345", "12345"])
+    assert fitting(lines, max_tokens=4) == 2
+    assert list(lines) == ["12345"]
