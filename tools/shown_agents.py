@@ -8,7 +8,7 @@ from typing import Final
 from pydantic import JsonValue, TypeAdapter
 
 from kg_prompts import Prompt, graph_counselor, oda, render, tools
-from kg_prompts.system import SystemPrompt
+from kg_prompts.tools import SystemPrompt
 
 _FIELDS: Final = TypeAdapter(dict[str, JsonValue])
 _LONGEST_TEXT: Final = 160

@@ -25,7 +25,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from kg_agents.llm import Completion, FunctionCall, LlmRequest, Message, PromptTooLong, Usage
 from kg_agents.tools.client import ExactTools, Toolbox, connect_tools
-from kg_eval.methods.catalog import method_of, scores_as_in_paper
+from kg_eval.methods.catalog import method_of, needs_exact_scores
 from kg_eval.plan import RunPlan
 from kg_eval.questions import BenchmarkName
 from kg_eval.running import Models, numbered_records, task_of
@@ -114,7 +114,7 @@ def _task_of(benchmark: BenchmarkName) -> Callable[..., Task]:
         fields = {"data": data, "graph": graph, "method": method, "linking": linking, "settings": written, "seed": seed}
         plan = RunPlan.model_validate({"benchmark": benchmark, "model": "inspect", **fields})
         target = server or f"kg-sextant serve {shlex.quote(graph)}"
-        exact = scores_as_in_paper(method_of(plan.method, plan.settings))
+        exact = needs_exact_scores(method_of(plan.method, plan.settings))
         connect = partial(_connected, target, exact=exact)
         return task_of(plan, numbered_records(plan), connect, lambda: Models(InspectLlm(get_model())))
 

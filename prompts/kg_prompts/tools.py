@@ -1,4 +1,4 @@
-"""What a model is told that calls the tools itself."""
+"""The system prompt, and the prompts for a model that calls the tools itself."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -42,3 +42,10 @@ class SolvedBefore(Prompt):
 
     template: ClassVar[str] = "shared/solved.md"
     solved: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemPrompt(Prompt):
+    """What answers rest on, and in which form replies are given."""
+
+    template: ClassVar[str] = "shared/system.md"

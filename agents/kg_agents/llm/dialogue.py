@@ -24,7 +24,7 @@ from kg_agents.llm import (
 from kg_agents.llm.texts import clipped, schema_of, tokens_in, whole_characters, without_thinking
 from kg_prompts import render
 from kg_prompts.oda import RetryPrompt
-from kg_prompts.system import SystemPrompt
+from kg_prompts.tools import SystemPrompt
 
 T = TypeVar("T")
 

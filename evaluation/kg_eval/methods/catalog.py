@@ -112,7 +112,7 @@ def reflects(method: Method) -> bool:
     )
 
 
-def scores_as_in_paper(method: Method) -> bool:
+def needs_exact_scores(method: Method) -> bool:
     """Say whether a method needs observations that are scored exactly as in the paper of ODA."""
     return isinstance(method, AgentMethod) and isinstance(method.settings, OdaSettings) and method.settings.paper_score
 

@@ -285,7 +285,7 @@ def run_suite(
 async def _run(settings: Settings, plan: "RunPlan", out: Path, at_once: int, redactor: Redactor) -> int:
     from kg_agents.llm import AgentError
     from kg_agents.tools.client import ComparingTools, ExactTools, connect_tools
-    from kg_eval.methods.catalog import WITHOUT_GRAPH, method_of, scores_as_in_paper
+    from kg_eval.methods.catalog import WITHOUT_GRAPH, method_of, needs_exact_scores
     from kg_eval.player import player_of
     from kg_eval.running import Models, run
     from kg_server.app import build_server
@@ -298,7 +298,7 @@ async def _run(settings: Settings, plan: "RunPlan", out: Path, at_once: int, red
     folders = ExitStack()
     try:
         player = player_of(plan.model, plan.benchmark, plan.data)
-        in_paper = scores_as_in_paper(method_of(plan.method, plan.settings))
+        in_paper = needs_exact_scores(method_of(plan.method, plan.settings))
         settings = exact(settings) if in_paper else settings
         kept = out / LEARNED if plan.learn else Path(folders.enter_context(TemporaryDirectory(prefix="kg-sextant-")))
         alone = _alone(settings, plan, kept)

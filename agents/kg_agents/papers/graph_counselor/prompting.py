@@ -31,13 +31,12 @@ _TASKS: Final[Mapping[Role, type[TaskPrompt]]] = {"plan": PlanPrompt, "thought":
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """How prompts are written for one way of working.
+    """How prompts are written for one way of working, as in the paper: nobody may abstain.
 
     Args:
         compound: Whether functions may stand inside each other and side by side.
         planned: Whether each step begins with a plan.
         sets: Whether there are functions that work with sets and values.
-        paper: Whether the prompts say what those of the paper say: nobody may abstain.
         learnt: Which reflections on earlier attempts a prompt holds.
         graph: What the graph calls itself, for examples of its own; empty for none.
         folder: Where examples of the user's own are; empty for none.
@@ -46,7 +45,6 @@ class Wording:
     compound: bool = True
     planned: bool = True
     sets: bool = True
-    paper: bool = False
     learnt: Literal["all", "latest"] = "all"
     graph: str = ""
     folder: str = ""
@@ -59,7 +57,6 @@ class Wording:
             without != "single-functions",
             without != "no-planning",
             settings.with_sets,
-            True,
             settings.learnt,
             graph,
             settings.examples_folder,
@@ -80,7 +77,7 @@ class Wording:
                     compound=self.compound,
                     planned=self.planned,
                     sets=self.sets,
-                    abstain=not self.paper,
+                    abstain=False,
                     shortened=shortened,
                     examples=self._examples(kind.template),
                 )
@@ -100,7 +97,7 @@ class Wording:
                     answer=answer,
                     compound=self.compound,
                     sets=self.sets,
-                    abstain=not self.paper,
+                    abstain=False,
                     shortened=shortened,
                     examples=self._examples(JudgePrompt.template),
                 )
@@ -186,7 +183,7 @@ class ShortWording:
         """Return what writes the prompt of a step: plan, thought and action."""
         lessons = run.reflections[-1:] if self.settings.learnt == "latest" else run.reflections
 
-        def write(steps: str) -> str:
+        def write(steps: str, _: bool) -> str:
             return render(
                 StepPrompt(
                     question=run.topic,
@@ -200,21 +197,21 @@ class ShortWording:
                 )
             )
 
-        return _fitting_steps(write, run.steps)
+        return _fitting(write, run.steps)
 
     def judgement(self, run: Run, attempt: Attempt, answer: str) -> Writer:
         """Return what writes the prompt of the judge, who sees what lies around the question if the answer cites it."""
         cited = {number for each in attempt.cited for number in each.numbers}
         around = run.definition if run.surroundings in cited or (run.entities and not cited) else ""
-        return _fitting_steps(
-            lambda steps: render(CheckPrompt(question=run.topic, around=around, steps=steps, answer=answer)),
+        return _fitting(
+            lambda steps, _: render(CheckPrompt(question=run.topic, around=around, steps=steps, answer=answer)),
             attempt.steps,
         )
 
     def reflection(self, run: Run, attempt: Attempt, most_steps: int) -> Writer:
         """Return what writes the prompt of the model that reflects on an attempt."""
 
-        def write(steps: str) -> str:
+        def write(steps: str, _: bool) -> str:
             outcome = outcome_of(attempt)
             return render(
                 LessonPrompt(
@@ -227,12 +224,4 @@ class ShortWording:
                 )
             )
 
-        return _fitting_steps(write, attempt.steps)
-
-
-def _fitting_steps(write: Callable[[str], str], steps: Sequence[Step]) -> Writer:
-    """Return what writes a prompt around steps, with as little of them shortened as possible."""
-    return fitting(
-        lambda: (write(written(shorter)) for shorter in shortenings(steps)),
-        "the question, what the graph holds around it and the steps",
-    )
+        return _fitting(write, attempt.steps)
