@@ -1,11 +1,10 @@
-"""How a run is shown: as JSON, in plain lines, or live on a terminal."""
+"""Show a run as JSON, in plain lines, or live on a terminal."""
 
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Self
 
 from kg_boundary.shown import json_text, visible_line
 
@@ -22,65 +21,40 @@ _NO_ANSWER: Final[Mapping[str, str]] = {
     "not_in_graph": "The graph does not hold the answer.",
     "unknown_entity": "No answer: what the question is about was not found.",
 }
-"""What is said in place of an answer, by status."""
+"""The text in place of an answer, by status."""
 
 
-class RunView(AbstractContextManager["RunView"], Protocol):
-    """Shows a run, from before it begins until it has ended."""
+class RunView:
+    """Shows a run from its start to its end; this one prints only the answer, as JSON."""
 
-    def say(self, text: str) -> None:
-        """Take note of a sentence for people."""
-        ...
-
-    def linked(self, linking: "Linking") -> None:
-        """Take note of the entities that the question is about."""
-        ...
-
-    def begin(self, what: str) -> None:
-        """Take note of a call that begins."""
-        ...
-
-    def used(self, usage: "Usage") -> None:
-        """Take note of what a call has used."""
-        ...
-
-    def step(self, step: "Step") -> None:
-        """Take note of a step."""
-        ...
-
-    def conclude(self, answer: "AgentAnswer", trace: Path) -> None:
-        """Print the answer, what supports it, and what it took, once the run is over."""
-        ...
-
-
-class JsonView(RunView):
-    """Shows nothing but the answer, for programs."""
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(self, *_: object) -> None:
         return None
 
     def say(self, text: str) -> None:
-        """See `RunView`."""
+        """Show a sentence."""
 
     def linked(self, linking: "Linking") -> None:
-        """See `RunView`."""
+        """Show the entities that the question is about."""
 
     def begin(self, what: str) -> None:
-        """See `RunView`."""
+        """Show that a call begins."""
 
     def used(self, usage: "Usage") -> None:
-        """See `RunView`."""
+        """Show what a call has used."""
 
     def step(self, step: "Step") -> None:
-        """See `RunView`."""
+        """Show a step."""
 
     def conclude(self, answer: "AgentAnswer", trace: Path) -> None:
-        """See `RunView`."""
+        """Print the answer, what supports it and what it took, once the run is over."""
         print(json_text(_report(answer, trace), indent=2, ascii_only=not sys.stdout.encoding.lower().startswith("utf")))
 
 
 class PlainView(RunView):
-    """Prints a line or a few for everything that happens.
+    """Prints a few lines for each event.
 
     They go to standard error, so that the answer stands alone on standard output. What comes from a graph or a model
     cannot move the cursor, colour or rename the terminal.
@@ -92,9 +66,6 @@ class PlainView(RunView):
     def __init__(self, console: "Console") -> None:
         self._console = console
 
-    def __exit__(self, *_: object) -> None:
-        return None
-
     def say(self, text: str) -> None:
         """See `RunView`."""
         self._console.print(visible_line(text), style="yellow", markup=False)
@@ -105,12 +76,6 @@ class PlainView(RunView):
         self._console.print(f"Entities: {found}", markup=False)
         for each in linking.passed_over:
             self._console.print(visible_line(each), style="yellow", markup=False)
-
-    def begin(self, what: str) -> None:
-        """See `RunView`."""
-
-    def used(self, usage: "Usage") -> None:
-        """See `RunView`."""
 
     def step(self, step: "Step") -> None:
         """See `RunView`."""
@@ -126,7 +91,7 @@ class PlainView(RunView):
 
     def conclude(self, answer: "AgentAnswer", trace: Path) -> None:
         """See `RunView`."""
-        print("\n\n".join("\n".join(map(visible_line, part)) for part in told(answer)), flush=True)
+        print("\n\n".join("\n".join(map(visible_line, part)) for part in parts_of(answer)), flush=True)
         cost = f", cost {answer.usage.cost:.4f}" if answer.usage.cost else ""
         took = f"{steps_of(len(answer.steps))}, {answer.usage.tokens:,} tokens{cost}, {answer.seconds:.1f} s"
         self._console.print(f"\n{took}; trace: {visible_line(str(trace))}", style="dim", markup=False)
@@ -137,8 +102,8 @@ def steps_of(count: int) -> str:
     return f"{count} step" if count == 1 else f"{count} steps"
 
 
-def told(answer: "AgentAnswer") -> Iterator[Sequence[str]]:
-    """Yield what people are told of an answer, in parts: answers, what each rests on, what only the model says, why."""
+def parts_of(answer: "AgentAnswer") -> Iterator[Sequence[str]]:
+    """Yield the parts of an answer: answers, the evidence of each, what only the model claims, and the explanation."""
     yield answer.texts or (_NO_ANSWER.get(answer.status, "No answer was found."),)
     groups: dict[tuple[str, ...], list[str]] = {}
     for each in answer.answers:
@@ -230,7 +195,7 @@ def run_view(*, as_json: bool) -> RunView:
         as_json: Whether a program reads it.
     """
     if as_json:
-        return JsonView()
+        return RunView()
     from rich.console import Console
 
     console = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
@@ -267,7 +232,7 @@ class LiveView(PlainView):
         )
 
     def __exit__(self, *_: object) -> None:
-        """Take the drawing away."""
+        """Remove the drawing."""
         self._live.stop()
 
     def begin(self, what: str) -> None:

@@ -17,7 +17,7 @@ from kg_agents.linking import Linked, Linking
 from kg_agents.llm import Usage
 from kg_agents.trace import RunLine, read_trace
 from kg_boundary.shown import visible_line
-from kg_server.commands.run_view import DOING, JsonView, LiveView, PlainView
+from kg_server.commands.run_view import DOING, LiveView, PlainView, RunView
 from oda_runs import ENOUGH, NEIGHBORS, selecting
 from scripted_model import Failure, Scripted, calling, serving_model
 from story_graphs import TOKYO, write_story
@@ -367,7 +367,7 @@ def test_a_call_without_a_word_for_it_is_shown_by_its_name() -> None:
 
 
 def test_json_escapes_what_a_terminal_obeys_and_reads_back_the_same(capsys: pytest.CaptureFixture[str]) -> None:
-    view = JsonView()
+    view = RunView()
     with view:
         view.say("x")
         view.linked(Linking())
