@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from kg_adapters.errors import InvalidSource
+from kg_adapters.files.reader import SourceReader
+from kg_adapters.files.rows import line_of
 from kg_adapters.files.sources import Source, gather_sources, look
 
 
@@ -121,3 +123,298 @@ def test_a_folder_whose_links_all_lead_outside_says_how_to_read_them(tmp_path: P
     (tmp_path / "data" / "a.nt").symlink_to("../blobs/a")
     with pytest.raises(InvalidSource, match=r"data holds no RDF file\..*/data/a\.nt, .*import --follow-links"):
         list(gather_sources([tmp_path / "data"]).files)
+
+
+A_P_B = "<http://e/a> <http://e/p> <http://e/b>"
+
+XML_A_P_B = '<rdf:Description rdf:about="http://e/a"><p rdf:resource="http://e/b"/></rdf:Description>'
+
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+
+
+def write(folder: Path, name: str, content: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def read(reader: SourceReader, *paths: Path) -> list[str]:
+    return [
+        line_of(row).removesuffix(" .\n")
+        for source in gather_sources(paths).files
+        for rows in reader.read(source)
+        for row in rows
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("g.nt", f"{A_P_B} .\n"),
+        ("g.nq", f"{A_P_B} <http://e/g> .\n"),
+        ("g.ttl", "@prefix e: <http://e/> . e:a e:p e:b ."),
+        ("g.trig", "@prefix e: <http://e/> . e:g { e:a e:p e:b }"),
+        ("g.n3", "@prefix e: <http://e/> . e:a e:p e:b ."),
+        (
+            "g.rdf",
+            f'<rdf:RDF xmlns:rdf="{RDF}" xmlns="http://e/">{XML_A_P_B}</rdf:RDF>',
+        ),
+        ("g.jsonld", '{"@context": {"e": "http://e/"}, "@id": "e:a", "e:p": {"@id": "e:b"}}'),
+        ("g.json", '{"x_nodes": {}}'),
+    ],
+)
+def test_every_format_is_read_plain_and_compressed(tmp_path: Path, name: str, content: str) -> None:
+    plain, packed = write(tmp_path, name, content), write(tmp_path, name + ".gz", gzip.compress(content.encode()))
+    expected = [] if name == "g.json" else [A_P_B]
+    assert read(SourceReader(), plain) == read(SourceReader(), packed) == expected
+
+
+def test_literals_keep_datatype_and_language(tmp_path: Path) -> None:
+    path = write(tmp_path, "g.ttl", '<http://e/a> <http://e/p> "x"@en, 1, "y" .')
+    integer = '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    assert read(SourceReader(), path) == [f"<http://e/a> <http://e/p> {text}" for text in ('"x"@en', integer, '"y"')]
+
+
+def test_a_syntax_error_names_file_line_column_and_reason(tmp_path: Path) -> None:
+    path = write(tmp_path, "g.ttl", f"{A_P_B} .\n<http://e/a> e:p <http://e/b> .\n")
+    message = r"g\.ttl, line 2, column 14: The prefix e: has not been declared\. Fix the file, or .* --skip-errors"
+    with pytest.raises(InvalidSource, match=message):
+        read(SourceReader(), path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("\n<x>\n</rdf:RDF>", "line 3: ill-formed document: expected `</x>`"),
+        (f'\n{XML_A_P_B}\n<x xmlns="http://e/" rdf:about="b c"/>\n</rdf:RDF>', "line 3: error while parsing IRI 'b c'"),
+        (f"\n{XML_A_P_B}\n", "line 2: the file ends before its first element does; it may be cut off"),
+    ],
+)
+def test_an_error_in_rdf_xml_names_file_line_and_reason(tmp_path: Path, content: str, message: str) -> None:
+    path = write(tmp_path, "g.rdf", f'<rdf:RDF xmlns:rdf="{RDF}" xmlns="http://e/">{content}')
+    with pytest.raises(InvalidSource, match=rf"g\.rdf, {message}"):
+        read(SourceReader(), path)
+
+
+def test_xml_that_the_parser_puts_up_with_is_read(tmp_path: Path) -> None:
+    text = f'<rdf:RDF xmlns:rdf="{RDF}" xmlns="http://e/">\n<!-- a -- b -->\n{XML_A_P_B}\n</rdf:RDF>'
+    assert read(SourceReader(), write(tmp_path, "g.rdf", text)) == [A_P_B]
+
+
+def test_an_error_that_the_parser_gives_no_line_says_how_far_reading_came(tmp_path: Path) -> None:
+    path = write(tmp_path, "g.jsonld", '{"@context": "https://e.org/context", "@id": "http://e/a", "name": "A"}')
+    with pytest.raises(InvalidSource, match=r"g\.jsonld, after 0 statements: its context"):
+        read(SourceReader(), path)
+
+
+def test_a_context_on_the_web_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+    path = write(tmp_path, "g.jsonld", '{"@context": "https://e.org/context", "@id": "http://e/a", "name": "A"}')
+    with pytest.raises(InvalidSource, match="write the context into the file"):
+        read(SourceReader(), path)
+
+
+def test_skipping_goes_on_behind_a_broken_statement_and_counts_it(tmp_path: Path) -> None:
+    path = write(
+        tmp_path, "g.nt", f"<http://e/a b> <http://e/p> <http://e/b> .\n{A_P_B} .\n<http://e/a> oops .\n{A_P_B} ."
+    )
+    reader = SourceReader(skip_errors=True)
+    assert read(reader, path) == [A_P_B, A_P_B]
+    assert (reader.skipped, len(reader.problems)) == (2, 2)
+    assert reader.problems[0].startswith(f"{path}, line 1, column 1: Invalid IRI code point ' '")
+
+
+def test_skipping_keeps_what_stands_before_an_error_that_the_rest_hangs_on(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        "g.rdf",
+        f'<rdf:RDF xmlns:rdf="{RDF}" xmlns="http://e/">{XML_A_P_B}</broken>',
+    )
+    reader = SourceReader(skip_errors=True)
+    assert read(reader, path) == [A_P_B]
+    assert reader.skipped == 1
+
+
+def test_a_line_counts_once_however_much_is_wrong_in_it(tmp_path: Path) -> None:
+    path = write(tmp_path, "g.nt", f"<a> <p> <b> .\n{A_P_B} .\n")
+    reader = SourceReader(skip_errors=True)
+    assert read(reader, path) == [A_P_B]
+    assert reader.problems == [f"{path}, line 1, column 1: No scheme found in an absolute IRI."]
+
+
+@pytest.mark.parametrize("name", ["g.nt", "g.ttl", "g.jsonld", "g.rdf"])
+def test_a_byte_order_mark_means_nothing(tmp_path: Path, name: str) -> None:
+    content = {
+        "g.nt": f"{A_P_B} .",
+        "g.ttl": f"{A_P_B} .",
+        "g.jsonld": '{"@id": "http://e/a", "http://e/p": {"@id": "http://e/b"}}',
+        "g.rdf": f'<rdf:RDF xmlns:rdf="{RDF}" xmlns="http://e/">{XML_A_P_B}</rdf:RDF>',
+    }
+    assert read(SourceReader(), write(tmp_path, name, content[name].encode("utf-8-sig"))) == [A_P_B]
+
+
+@pytest.mark.parametrize("behind", ["", f"\n{A_P_B} .\n"])
+def test_a_statement_that_is_too_long_is_left_out_and_the_next_lines_are_read(tmp_path: Path, behind: str) -> None:
+    path = write(tmp_path, "g.nt", f'{A_P_B} .\n<http://e/a> <http://e/p> "{"x" * 17_000_000}" .{behind}')
+    with pytest.raises(InvalidSource, match=r"g\.nt, line 2: a statement has over 16,777,216 bytes"):
+        read(SourceReader(), path)
+    reader = SourceReader(skip_errors=True)
+    assert read(reader, path) == [A_P_B] * (2 if behind else 1)
+    assert reader.skipped == 1
+
+
+def test_a_statement_that_is_too_long_ends_the_reading_of_a_document(tmp_path: Path) -> None:
+    path = write(tmp_path, "g.ttl", f'{A_P_B} .\n<http://e/a> <http://e/p> "{"x" * 17_000_000}" .\n{A_P_B} .')
+    with pytest.raises(InvalidSource, match=r"g\.ttl, after 1 statements: a statement has over 16,777,216 bytes"):
+        read(SourceReader(), path)
+    assert read(SourceReader(skip_errors=True), path) == [A_P_B]
+
+
+def test_an_error_is_fit_to_be_printed(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSource, match=r"column 1: '\\u001b' is not allowed"):
+        read(SourceReader(), write(tmp_path, "g.ttl", b"\x1b[31m"))
+
+
+def test_only_the_first_problems_are_kept_but_all_are_counted(tmp_path: Path) -> None:
+    reader = SourceReader(skip_errors=True)
+    read(reader, write(tmp_path, "g.nt", "<oops> .\n" * 50))
+    assert (reader.skipped, len(reader.problems)) == (50, 10)
+
+
+@pytest.mark.parametrize("damage", ["cut", "wrong", "bits"])
+def test_a_damaged_archive_is_an_error_or_is_read_as_far_as_it_goes(tmp_path: Path, damage: str) -> None:
+    packed = gzip.compress("".join(f"<http://e/{n}> <http://e/p> <http://e/b> .\n" for n in range(9_000)).encode())
+    half = len(packed) // 2
+    content = {"cut": packed[:half], "wrong": b"no archive", "bits": packed[:half] + b"\xff" * 99 + packed[half + 99 :]}
+    path = write(tmp_path, "g.nt.gz", content[damage])
+    with pytest.raises(InvalidSource, match=r"g\.nt\.gz cannot be read to its end|g\.nt\.gz, line \d+"):
+        read(SourceReader(), path)
+    reader = SourceReader(skip_errors=True)
+    assert (len(read(reader, path)) == 0) == (damage == "wrong")
+    assert reader.skipped >= 1
+
+
+def test_text_that_is_not_utf_8_is_an_error_with_its_line(tmp_path: Path) -> None:
+    path = write(tmp_path, "g.nt", f"{A_P_B} .\n".encode() + b'<http://e/a> <http://e/p> "\xff" .\n')
+    with pytest.raises(InvalidSource, match=r"g\.nt, line 2, column 28: Invalid UTF-8"):
+        read(SourceReader(), path)
+
+
+def test_skipping_leaves_out_a_line_that_is_not_utf_8_and_no_other(tmp_path: Path) -> None:
+    path = write(
+        tmp_path, "g.nt", f"{A_P_B} .\n".encode() + b'<http://e/a> <http://e/p> "\xff" .\n' + A_P_B.encode() + b"."
+    )
+    reader = SourceReader(skip_errors=True)
+    assert read(reader, path) == [A_P_B, A_P_B]
+    assert reader.skipped == 1
+
+
+def test_skipping_leaves_out_what_is_not_utf_8_in_turtle_and_nothing_else(tmp_path: Path) -> None:
+    content = b"""
+        @prefix e: <http://e/> . # caf\xe9
+        e:a e:p "caf\xe9" , "caf\xc3\xa9" .
+        e:a e:p \"\"\" \xff . e:x e:y e:z . \"\"\" .
+        <http://e/caf\xe9> e:p e:b .
+        e:a e:p e:b .
+    """
+    reader = SourceReader(skip_errors=True)
+    assert read(reader, write(tmp_path, "g.ttl", content)) == ['<http://e/a> <http://e/p> "café"', A_P_B]
+    assert (reader.skipped, reader.problems[0]) == (3, f"{tmp_path / 'g.ttl'}, statement 1: its text is not UTF-8.")
+
+
+def test_what_stands_before_the_cut_of_an_archive_is_read(tmp_path: Path) -> None:
+    lines = b"".join(f"<http://e/{n * 7919 % 9_000}> <http://e/p> <http://e/b> .\n".encode() for n in range(9_000))
+    reader = SourceReader(skip_errors=True)
+    read_lines = len(read(reader, write(tmp_path, "g.nt.gz", gzip.compress(lines)[:-20])))
+    assert 8_900 < read_lines < 9_000
+    assert reader.skipped == 1
+
+
+def test_a_file_that_may_not_be_read_is_an_error(tmp_path: Path) -> None:
+    path = write(tmp_path, "g.nt", "")
+    sources = list(gather_sources([path]).files)
+    path.unlink()
+    with pytest.raises(InvalidSource, match=r"g\.nt cannot be read to its end"):
+        list(SourceReader().read(sources[0]))
+
+
+def test_a_triple_term_is_refused_or_skipped(tmp_path: Path) -> None:
+    path = write(tmp_path, "g.nt", f"<http://e/a> <http://e/p> <<( {A_P_B} )>> .\n{A_P_B} .\n")
+    with pytest.raises(InvalidSource, match=r"g\.nt, statement 1: There is a triple where a node is expected"):
+        read(SourceReader(), path)
+    reader = SourceReader(skip_errors=True)
+    assert read(reader, path) == [A_P_B]
+    assert reader.skipped == 1
+
+
+def test_a_formula_is_refused_as_it_states_nothing(tmp_path: Path) -> None:
+    path = write(tmp_path, "g.n3", f"@prefix e: <http://e/> . {{ e:x e:y e:z }} e:says e:q . {A_P_B} .")
+    with pytest.raises(InvalidSource, match="formula"):
+        read(SourceReader(), path)
+    reader = SourceReader(skip_errors=True)
+    assert A_P_B in read(reader, path)
+    assert "<http://e/x> <http://e/y> <http://e/z>" not in read(SourceReader(skip_errors=True), path)
+
+
+def test_blank_nodes_keep_their_labels_within_one_file(tmp_path: Path) -> None:
+    path = write(tmp_path, "g.nt", "_:x <http://e/p> _:y .\n_:y <http://e/p> _:x .\n")
+    assert read(SourceReader(), path) == ["_:x <http://e/p> _:y", "_:y <http://e/p> _:x"]
+
+
+def test_nodes_without_a_name_are_the_same_in_every_import(tmp_path: Path) -> None:
+    path = write(tmp_path, "g.ttl", "<http://e/a> <http://e/p> [ <http://e/p> [] ], _:anon-0 .")
+    first, second = read(SourceReader(), path), read(SourceReader(), path)
+    assert first == second
+    assert len({line.rsplit("_:")[-1] for line in first}) == 3
+
+
+def test_equal_labels_in_two_files_are_two_nodes(tmp_path: Path) -> None:
+    one = write(tmp_path, "1.nt", "_:x <http://e/p> _:x .")
+    two = write(tmp_path, "2.nt", "_:x <http://e/p> _:x .")
+    assert read(SourceReader(first_file=1), one, two) == ["_:f1-x <http://e/p> _:f1-x", "_:f2-x <http://e/p> _:f2-x"]
+
+
+def test_a_label_that_ids_cannot_hold_is_numbered(tmp_path: Path) -> None:
+    path = write(tmp_path, "g.nt", "_:a\u0300b <http://e/p> <http://e/b> .")
+    assert read(SourceReader(), path) == ["_:anon-0 <http://e/p> <http://e/b>"]
+
+
+def test_named_graphs_are_merged_unless_some_are_chosen(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        "g.trig",
+        "@prefix e: <http://e/> . e:a e:p e:none . e:g { e:a e:p e:g } e:h { e:a e:p e:h } _:i { e:a e:p e:i }",
+    )
+    tails = [f"<http://e/a> <http://e/p> <http://e/{name}>" for name in ("none", "g", "h", "i")]
+    assert read(SourceReader(), path) == tails
+    chosen = SourceReader(graphs=["http://e/h"])
+    assert read(chosen, path) == [tails[2]]
+    chosen.check_graphs()
+
+
+def test_a_chosen_graph_that_is_not_there_is_an_error_that_lists_those_that_are(tmp_path: Path) -> None:
+    reader = SourceReader(graphs=["http://e/x"])
+    assert read(reader, write(tmp_path, "g.nq", f"{A_P_B} <http://e/g> .")) == []
+    with pytest.raises(InvalidSource, match=r"graph <http://e/x>\. Named graphs that were read: <http://e/g>\."):
+        reader.check_graphs()
+
+
+def test_prefixes_are_collected_and_the_first_declaration_counts(tmp_path: Path) -> None:
+    one = write(tmp_path, "1.ttl", "@prefix e: <http://e/> . @prefix : <http://empty/> .")
+    two = write(tmp_path, "2.ttl", "@prefix e: <http://other/> . @prefix f: <http://f/> .")
+    reader = SourceReader(first_file=1)
+    read(reader, one, two)
+    assert reader.prefixes == {"e": "http://e/", "": "http://empty/", "f": "http://f/"}
+
+
+def test_relative_iris_are_resolved_against_the_name_of_the_file(tmp_path: Path) -> None:
+    path = write(tmp_path, "my graph.ttl", "<#a> <http://e/p> <> .")
+    assert read(SourceReader(), path) == ["<file:///my%20graph.ttl#a> <http://e/p> <file:///my%20graph.ttl>"]
+
+
+def test_the_position_in_the_file_grows_while_it_is_read(tmp_path: Path) -> None:
+    path = write(tmp_path, "g.nt", f"{A_P_B} .\n" * 10)
+    reader = SourceReader()
+    assert reader.position == 0
+    positions = [reader.position for source in gather_sources([path]).files for _ in reader.read(source)]
+    assert set(positions) == {path.stat().st_size}
+    assert reader.position == path.stat().st_size

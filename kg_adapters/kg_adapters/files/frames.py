@@ -64,14 +64,14 @@ class Frame:
 
 
 def write_frame(frame: Frame, stream: IO[bytes]) -> None:
-    """Write one frame, and pass it on at once."""
+    """Write one frame and flush."""
     stream.write(_HEADER.pack(frame.kind.value, len(frame.body), frame.position, frame.ticks))
     stream.write(frame.body)
     stream.flush()
 
 
 def read_frames(stream: IO[bytes]) -> Iterator[Frame]:
-    """Yield frames until there are no more, or what comes is none."""
+    """Yield frames until the stream ends or holds something else."""
     while len(header := stream.read(_HEADER.size)) == _HEADER.size:
         kind, length, position, ticks = _HEADER.unpack(header)
         if length > _LONGEST or kind not in _KINDS:
@@ -85,20 +85,20 @@ def read_frames(stream: IO[bytes]) -> Iterator[Frame]:
 _KINDS: Final = {kind.value: kind for kind in Kind}
 
 
-def told_statements(quads: list[ox.Quad]) -> bytes:
+def statements_body(quads: list[ox.Quad]) -> bytes:
     """Return the body of a frame with statements; it may be too long for one."""
     body = ox.serialize(quads, format=ox.RdfFormat.N_QUADS)
     assert body is not None  # noqa: S101 - without an output, it is returned
     return body
 
 
-def told_long_statement(quad: ox.Quad) -> bytes | None:
+def long_statement_body(quad: ox.Quad) -> bytes | None:
     """Return the body of a frame with one statement whose literal may be of any length; None if its IRIs may not."""
     value = b""
     if isinstance(quad.object, ox.Literal):
         value = quad.object.value.encode()
         quad = ox.Quad(quad.subject, quad.predicate, _with_value(quad.object, ""), quad.graph_name)
-    body = told_statements([quad])
+    body = statements_body([quad])
     if len(body) > LONGEST_STATEMENTS:
         return None
     return _LENGTH.pack(len(body)) + body + value
@@ -155,18 +155,22 @@ class Order:
 
     def arguments(self) -> tuple[str, ...]:
         """Return the command line of this module."""
-        told = asdict(self)
-        source = told.pop("source")
-        return str(self.source.path), self.source.name, json.dumps({**told, **{key: source[key] for key in _OF_SOURCE}})
+        fields = asdict(self)
+        source = fields.pop("source")
+        return (
+            str(self.source.path),
+            self.source.name,
+            json.dumps({**fields, **{key: source[key] for key in _OF_SOURCE}}),
+        )
 
     @classmethod
     def of(cls, path: str, name: str, rest: str) -> Self:
         """Read the command line of this module."""
-        told = json.loads(rest)
-        source = Source(Path(path), name, **{key: told.pop(key) for key in _OF_SOURCE})
-        limits = ReadingLimits(**told.pop("limits"))
-        languages, label_keys = (tuple(told.pop(key)) for key in ("languages", "label_keys"))
-        return cls(source, limits, languages=languages, label_keys=label_keys, **told)
+        fields = json.loads(rest)
+        source = Source(Path(path), name, **{key: fields.pop(key) for key in _OF_SOURCE})
+        limits = ReadingLimits(**fields.pop("limits"))
+        languages, label_keys = (tuple(fields.pop(key)) for key in ("languages", "label_keys"))
+        return cls(source, limits, languages=languages, label_keys=label_keys, **fields)
 
 
 _PROCESS: Final = "kg_adapters.files.process"
@@ -183,13 +187,13 @@ _OUT_OF_MEMORY: Final = frozenset({OUT_OF_MEMORY, -signal.SIGABRT, -getattr(sign
 
 
 class ReadingEnded(Refused):
-    """The process that parses a file was ended, or ended by itself, before it had told everything."""
+    """The process that parses a file was ended, or ended by itself, before it sent its last frame."""
 
 
 def parsed_frames(
     order: Order, on_wait: Callable[[], None], clock: Callable[[], float] = time.monotonic
 ) -> Generator[Frame]:
-    """Yield what a process tells about a file.
+    """Yield the frames that a process sends about a file.
 
     Args:
         order: What to read.
@@ -197,11 +201,11 @@ def parsed_frames(
         clock: Seconds, from any beginning.
 
     Raises:
-        ReadingEnded: It made no progress in the time that the limits give, or ended before all was told.
+        ReadingEnded: It made no progress in the time that the limits give, or ended before its last frame.
         InvalidSource: It could not be started.
     """
     with _started(order) as process, _listening(process) as frames:
-        position, ticks, waited_s, told = 0, 0, 0.0, False
+        position, ticks, waited_s, finished = 0, 0, 0.0, False
         while True:
             since = clock()
             frame = _next(frames)
@@ -209,10 +213,10 @@ def parsed_frames(
             if frame is None:
                 on_wait()
             elif isinstance(frame, Frame):
-                position, told = frame.position, frame.kind in _LAST
+                position, finished = frame.position, frame.kind in _LAST
                 ticks, waited_s = (frame.ticks, 0.0) if frame.ticks > ticks else (ticks, waited_s)
                 yield frame
-            elif told:
+            elif finished:
                 return
             else:
                 raise ReadingEnded(f"byte {position:,}: {_reason(process.wait(), order)}")

@@ -19,8 +19,8 @@ from kg_adapters.files.frames import (
     Frame,
     Kind,
     Order,
-    told_long_statement,
-    told_statements,
+    long_statement_body,
+    statements_body,
     write_frame,
 )
 from kg_adapters.files.json_graphs import LabelKeys, read_graph_json, read_subgraphs
@@ -49,17 +49,17 @@ _TRIPLE: Final = ox.Triple(_NODE, _NODE, _NODE)
 
 
 class Stopped(Exception):
-    """There was a problem, and nobody wants what comes behind it."""
+    """Reading ended at a problem, because the rest of the file is not wanted."""
 
 
-class Told:
-    """Tells another process what a file holds.
+class FrameWriter:
+    """Writes the content of a file as frames for another process.
 
     Args:
         path: The file.
-        pipe: Where the other process listens.
+        pipe: What the other process reads.
         limits: How long a literal may be.
-        salvage: Whether what comes behind a problem is wanted.
+        salvage: Whether to continue after a problem.
 
     Attributes:
         source: The file, once it is open.
@@ -75,73 +75,73 @@ class Told:
         self._labels = _Labels()
         self._batch: list[ox.Quad] = []
         self._chars = 0
-        self._told = 0
+        self._sent = 0
         self.source: SourceBytes | None = None
         self.text: WatchedText | None = None
 
     def statements(self, quads: Iterable[ox.Quad]) -> None:
-        """Tell statements, in batches."""
+        """Send statements, in batches."""
         for quad in quads:
-            self._batch.append(self._labels.sayable(quad))
+            self._batch.append(self._labels.writable(quad))
             self._chars += len(quad.object.value) if isinstance(quad.object, ox.Literal) else 0
             if len(self._batch) == _BATCH or self._chars > _BATCH_CHARS:
                 self._flush()
 
     def problem(self, message: str, _cause: BaseException) -> None:
-        """Tell what cannot be read.
+        """Report what cannot be read.
 
         Raises:
-            Stopped: That was all.
+            Stopped: Nothing after the problem is wanted.
         """
         self._flush()
-        self._tell(Kind.PROBLEM, message.encode(errors="backslashreplace"))
+        self._send(Kind.PROBLEM, message.encode(errors="backslashreplace"))
         if not self._salvage:
             raise Stopped
 
     def note(self, text: str) -> None:
-        """Tell what was guessed about the file."""
+        """Report what was guessed about the file."""
         self._flush()
-        self._tell(Kind.NOTE, text.encode(errors="backslashreplace"))
+        self._send(Kind.NOTE, text.encode(errors="backslashreplace"))
 
     def tick(self) -> None:
-        """Tell how far reading has come."""
-        self._tell(Kind.TICK)
+        """Report how far reading has come."""
+        self._send(Kind.TICK)
 
     def end(self, kind: Kind, body: bytes) -> None:
-        """Tell that nothing more will come."""
+        """Send the last frame."""
         self._flush()
-        self._tell(kind, body)
+        self._send(kind, body)
 
     def _flush(self) -> None:
         batch, self._batch, self._chars = self._batch, [], 0
         if batch:
-            self._tell_all(batch)
+            self._send_all(batch)
 
-    def _tell_all(self, quads: list[ox.Quad]) -> None:
-        body = told_statements(quads)
+    def _send_all(self, quads: list[ox.Quad]) -> None:
+        body = statements_body(quads)
         if len(body) <= self._longest:
-            self._told += len(quads)
-            self._tell(Kind.STATEMENTS, body)
+            self._sent += len(quads)
+            self._send(Kind.STATEMENTS, body)
         elif len(quads) == 1:
-            self._told += 1
-            self._tell_long(quads[0])
+            self._sent += 1
+            self._send_long(quads[0])
         else:
             half = len(quads) // 2
-            self._tell_all(quads[:half])
-            self._tell_all(quads[half:])
+            self._send_all(quads[:half])
+            self._send_all(quads[half:])
 
-    def _tell_long(self, quad: ox.Quad) -> None:
-        body = told_long_statement(quad)
+    def _send_long(self, quad: ox.Quad) -> None:
+        body = long_statement_body(quad)
         terms = (quad.subject, quad.predicate, quad.object, quad.graph_name)
         if body is not None and all(_size(term) <= self._limits.literal_bytes for term in terms):
-            self._tell(Kind.LONG_STATEMENT, body)
+            self._send(Kind.LONG_STATEMENT, body)
             return
         reason = f"a literal or IRI has over {self._limits.literal_mb:,} MB; {setting('import_literal_mb')} allows more"
-        self.problem(f"{self._path}, statement {self._told:,}: {reason}.", ValueError())
+        self.problem(f"{self._path}, statement {self._sent:,}: {reason}.", ValueError())
 
-    def _tell(self, kind: Kind, body: bytes = b"") -> None:
+    def _send(self, kind: Kind, body: bytes = b"") -> None:
         position = 0 if self.source is None else self.source.position
-        ticks = self._told // _TICK + (0 if self.text is None else self.text.ticks)
+        ticks = self._sent // _TICK + (0 if self.text is None else self.text.ticks)
         write_frame(Frame(kind, body, position, ticks), self._pipe)
 
 
@@ -150,13 +150,13 @@ def _size(term: _Term) -> int:
 
 
 class _Labels:
-    """Gives blank nodes labels that N-Quads can say, and takes terms out of terms."""
+    """Gives blank nodes labels that N-Quads can write, and takes terms out of terms."""
 
     def __init__(self) -> None:
         self._labels: dict[str, ox.BlankNode] = {}
 
-    def sayable(self, quad: ox.Quad) -> ox.Quad:
-        """Return a statement as it can be told."""
+    def writable(self, quad: ox.Quad) -> ox.Quad:
+        """Return a statement as it can be sent."""
         subject, object_, graph = quad.subject, quad.object, quad.graph_name
         if not (
             isinstance(subject, ox.BlankNode)
@@ -169,7 +169,7 @@ class _Labels:
         if isinstance(object_, ox.BlankNode):
             object_ = self._labelled(object_)
         elif isinstance(object_, ox.Triple):
-            # Whoever listens refuses it, however deep it is.
+            # The receiver refuses it, however deep it is.
             object_ = _TRIPLE
         if isinstance(graph, ox.BlankNode):
             graph = self._labelled(graph)
@@ -180,11 +180,11 @@ class _Labels:
         if _PLAIN_LABEL.fullmatch(label) is not None:
             return node
         if label not in self._labels:
-            self._labels[label] = node if _is_sayable(node) else ox.BlankNode(f"anon-{label.encode().hex()}")
+            self._labels[label] = node if _is_writable(node) else ox.BlankNode(f"anon-{label.encode().hex()}")
         return self._labels[label]
 
 
-def _is_sayable(node: ox.BlankNode) -> bool:
+def _is_writable(node: ox.BlankNode) -> bool:
     try:
         quads = list(ox.parse(f"{node} <urn:x> <urn:x> .", format=ox.RdfFormat.N_QUADS))
     except SyntaxError:
@@ -198,63 +198,63 @@ _MB: Final = 1_000_000
 _HEAD: Final = 1 << 16
 
 
-def tell(order: Order, told: Told) -> None:
-    """Tell everything that a file holds, to the end or to where it cannot be read."""
+def send_statements(order: Order, writer: FrameWriter) -> None:
+    """Send the statements of a file, up to its end or to the first problem."""
     prefixes: dict[str, str] = {}
     try:
-        prefixes = _tell_content(order, told)
+        prefixes = _send_content(order, writer)
     except Stopped:
         pass
     except InvalidSource as error:
-        told.end(Kind.REFUSAL, str(error).encode(errors="backslashreplace"))
+        writer.end(Kind.REFUSAL, str(error).encode(errors="backslashreplace"))
         return
-    told.end(Kind.END, json.dumps(prefixes).encode())
+    writer.end(Kind.END, json.dumps(prefixes).encode())
 
 
-def _tell_content(order: Order, told: Told) -> dict[str, str]:
+def _send_content(order: Order, writer: FrameWriter) -> dict[str, str]:
     source, document = order.source, None
     try:
         with opened(source, order.limits) as content:
-            text = WatchedText(content.stream, source.ending, told.tick)
-            told.source, told.text = content, text
+            text = WatchedText(content.stream, source.ending, writer.tick)
+            writer.source, writer.text = content, text
             if source.ending in READ_WHOLE:
-                told.statements(_whole(order, text, told))
+                writer.statements(_whole(order, text, writer))
             elif source.ending == ".jsonld" and names_schema_org(text.peek(_HEAD)):
-                own = WatchedText(io.BufferedReader(with_context(text, str(source.path))), source.ending, told.tick)
-                document = RdfDocument(source, own, told.problem, order.limits, salvage=order.salvage)
-                told.statements(with_dates(document.read()))
+                own = WatchedText(io.BufferedReader(with_context(text, str(source.path))), source.ending, writer.tick)
+                document = RdfDocument(source, own, writer.problem, order.limits, salvage=order.salvage)
+                writer.statements(with_dates(document.read()))
             else:
-                document = RdfDocument(source, text, told.problem, order.limits, salvage=order.salvage)
-                told.statements(document.read())
+                document = RdfDocument(source, text, writer.problem, order.limits, salvage=order.salvage)
+                writer.statements(document.read())
     except Refused as error:
-        told.problem(f"{source.path}, {error}.", error)
+        writer.problem(f"{source.path}, {error}.", error)
     except BAD_FILE as error:
-        told.problem(f"{source.path} {unreadable(error)}.", error)
+        writer.problem(f"{source.path} {unreadable(error)}.", error)
     if document is None:
         return TABLE_PREFIXES if source.ending in {KGDATA, *TABLES} else {}
     return document.prefixes
 
 
-def _whole(order: Order, text: WatchedText, told: Told) -> Iterator[ox.Quad]:
-    """Return the statements of a file that is no RDF."""
+def _whole(order: Order, text: WatchedText, writer: FrameWriter) -> Iterator[ox.Quad]:
+    """Return the statements of a file that is not RDF."""
     source, limits = order.source, order.limits
     if source.ending == GRAPH_JSON:
-        return read_graph_json(text, str(source.path), told.problem, LabelKeys(order.label_keys))
+        return read_graph_json(text, str(source.path), writer.problem, LabelKeys(order.label_keys))
     if source.ending == KGDATA:
-        return read_subgraphs(text, str(source.path), told.problem, told.note)
+        return read_subgraphs(text, str(source.path), writer.problem, writer.note)
     if source.ending == ENTITY_JSON:
-        return EntityReader(str(source.path), told.problem, order.languages, limits).read(text)
-    table = TableReader(source.path, source.name, told.problem, told.note, limits, order.id_column)
+        return EntityReader(str(source.path), writer.problem, order.languages, limits).read(text)
+    table = TableReader(source.path, source.name, writer.problem, writer.note, limits, order.id_column)
     return table.read(text, source.ending)
 
 
 def main(parent: str, *order: str) -> None:
-    """Read the file of an order, and tell it on standard output."""
+    """Read the file of an order, and write frames to standard output."""
     end_with_parent(int(parent))
     read = Order.of(*order)
     limit_memory(read.limits.memory * _MB)
     try:
-        tell(read, Told(read.source.path, sys.stdout.buffer, read.limits, salvage=read.salvage))
+        send_statements(read, FrameWriter(read.source.path, sys.stdout.buffer, read.limits, salvage=read.salvage))
     except MemoryError:
         os._exit(OUT_OF_MEMORY)
 

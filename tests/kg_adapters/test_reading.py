@@ -1,8 +1,9 @@
-"""Lines are read as a parser reads them, whether they need one or not."""
+"""Reading files: lines that need no parser, the depth of nesting, and the time a parser may take."""
 
+import json
 import re
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import count, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,13 +12,118 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kg_adapters.files.frames import Order, ReadingEnded, parsed_frames
+from kg_adapters.files.nesting import Nesting
 from kg_adapters.files.reader import SourceReader
 from kg_adapters.files.rows import NOT_PLAIN, Row, line_of, quad_of, row_of, terms_of
 from kg_adapters.files.sources import Source
 from kg_adapters.local.sparql.part import sparql_part
+from kg_adapters.reading_limits import MAX_DEPTH, ReadingLimits, Refused
+
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+
+STEP_S = 30
+
+
+def endless(folder: Path) -> Source:
+    """Return a file whose parser compares each attribute of an element with each, which takes minutes."""
+    attributes = " ".join(f'e:a{number}="x"' for number in range(300_000))
+    path = folder / "g.rdf"
+    path.write_text(f'<r:RDF xmlns:r="{RDF}" xmlns:e="http://e/"><e:a {attributes}/></r:RDF>', encoding="utf-8")
+    return Source(path, path.name)
+
+
+class Steps:
+    """Counts the steps of a clock since the parser last got ahead."""
+
+    def __init__(self) -> None:
+        self.since = 0
+
+    def wait(self) -> None:
+        self.since += 1
+
+    def follow(self, order: Order) -> None:
+        played = count(step=STEP_S)
+        got_ahead = 0
+        for frame in parsed_frames(order, self.wait, lambda: next(played)):
+            self.since = 0 if frame.ticks > got_ahead else self.since + 1
+            got_ahead = max(got_ahead, frame.ticks)
+
+
+@pytest.mark.parametrize(("stall_s", "steps"), [(STEP_S, 2), (3 * STEP_S + 1, 4), (9 * STEP_S - 1, 9)])
+def test_parsing_has_the_time_of_the_setting_since_it_last_got_ahead(
+    tmp_path: Path, stall_s: float, steps: int
+) -> None:
+    counted = Steps()
+    with pytest.raises(ReadingEnded, match=rf"made no progress for {stall_s} s; the setting import_stall_s"):
+        counted.follow(Order(endless(tmp_path), ReadingLimits(stall_s=stall_s), salvage=False))
+    assert counted.since == steps
+
+
+TURTLE = b'''@prefix e: <http://e/[x> . # it's [[[ ("
+e:a e:p """ [[ " "" \\""" ((( """, "[[", '((', \'\'\' {{{ ' '' \'\'\', e:it\\'s\\(x, "", '' ; e:q [ e:r ( 1 2 [ ] ) ] .
+e:a e:p << e:a e:b e:c >> ; <= <http://x> , "a\\"[[[" .
+e:z e:z <<( e:a e:b """x
+[[[[(((
+y""" )>> .
+'''
+
+WORDS = st.lists(st.text(alphabet='[]{}"\\a', max_size=8), max_size=8)
+
+
+def follow(text: bytes, step: int, *, turtle: bool) -> None:
+    nesting = Nesting(turtle=turtle)
+    for start in range(0, len(text), step):
+        nesting.feed(text[start : start + step])
+    nesting.feed(b"")
+
+
+def is_too_deep(text: bytes, step: int, *, turtle: bool) -> bool:
+    try:
+        follow(text, step, turtle=turtle)
+    except Refused:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 7, 64, 100_000])
+def test_the_last_bracket_that_may_open_is_the_256th(step: int) -> None:
+    # What stands before is balanced, but for brackets in strings, IRIs, names and comments.
+    for before, opening, turtle in ((TURTLE * 3, b"[", True), (TURTLE, b"(", True), (b'["]", "\\"]"],', b"{", False)):
+        assert not is_too_deep(before + opening * MAX_DEPTH, step, turtle=turtle)
+        assert is_too_deep(before + opening * (MAX_DEPTH + 1), step, turtle=turtle)
+
+
+@pytest.mark.parametrize("quote", [b'"', b"'"])
+def test_a_string_that_is_longer_than_what_is_looked_at_is_still_a_string(quote: bytes) -> None:
+    text = b"<http://e/a> <http://e/p> " + quote + b"( " * 100_000 + quote + b" ."
+    assert not is_too_deep(text, 1 << 16, turtle=True)
+    assert is_too_deep(text + b"(" * 257, 1 << 16, turtle=True)
+
+
+def test_a_term_within_a_term_counts() -> None:
+    assert is_too_deep(b"<http://e/a> <http://e/p> <<( " * 129, 1 << 16, turtle=True)
+
+
+def test_after_an_error_nothing_is_open() -> None:
+    nesting = Nesting(turtle=True)
+    for _ in range(3):
+        nesting.feed(b"[ " * 200 + b"\n")
+        nesting.restart()
+
+
+@settings(deadline=None, max_examples=30)
+@given(WORDS, st.integers(1, 9))
+def test_json_is_as_deep_as_it_is_whatever_its_parts(words: list[str], step: int) -> None:
+    value: object = words
+    for _ in range(MAX_DEPTH - 1):
+        value = [*words, value]
+    assert not is_too_deep(json.dumps(value).encode(), step, turtle=False)
+    assert is_too_deep(json.dumps({"a": value}).encode(), step, turtle=False)
+
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
-RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+
 IRIS = [
     *(
         "<http://e/a>",
@@ -62,6 +168,7 @@ IRIS = [
     "<http://e/{>",
     "<http://e/\\uD800>",
 ]
+
 BLANKS = [
     *(
         "_:b0",
@@ -82,6 +189,7 @@ BLANKS = [
     "_:a\\u0062",
     "_:f1-x",
 ]
+
 LITERALS = [
     '""',
     '"x"',
@@ -123,7 +231,9 @@ LITERALS = [
     '"\ue000\ufffe"',
     "<<( <x:a> <x:b> <x:c> )>>",
 ]
+
 A, P = "<http://e/a>", "<http://e/p>"
+
 FORMS = [
     *(
         "{0} {1} {2} .",
@@ -151,6 +261,7 @@ FORMS = [
     " ",
     "{0} {1} {2} <http://e/g> <http://e/h> .",
 ]
+
 LINES = [
     *(f"{head} {P} {A} ." for head in (*IRIS, *BLANKS, *LITERALS)),
     *(f"{A} {relation} {A} ." for relation in (*IRIS, *BLANKS[:2], *LITERALS[:2])),
