@@ -256,7 +256,7 @@ e:ann e:career _:first . _:first e:at e:town ; e:role "mayor" ;
 
 async def observed_around(graph: LocalAdapter, folder: Path, question: str, entity: str, hops: int = 3) -> Reply:
     settings = Settings(cache_folder=folder, data_folder=folder, embedder="lexical")
-    return await call(graph, "observed_around", settings, question=question, entities=[entity], hops=hops)
+    return await call(graph, "observe", settings, question=question, entities=[entity], hops=hops)
 
 
 async def test_a_node_without_a_name_stands_with_what_it_holds_the_one_of_the_year_first(
