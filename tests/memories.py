@@ -1,20 +1,23 @@
 """How tests keep and read memories: small stories, a store in a folder, and a server with nothing but its tools."""
 
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from itertools import groupby
 from pathlib import Path
+from typing import TypeAlias
 
 from mcp import Client
 from mcp.types import TextResourceContents
 
 from calls import UNHURRIED, Reply, reply_of, rows
 from kg_adapters.protocol import KGAdapter
+from kg_adapters.terms import Literal, Node
 from kg_server.mcp_server import SextantServer
 from kg_server.memory.sqlite_store import SqliteMemoryStore
-from kg_server.memory.store import Contents, Holdings, MemoryLimits, MemoryStore, Network
+from kg_server.memory.store import Contents, Fact, Holdings, MemoryLimits, MemoryStore, Place
 from kg_server.memory.tool import MemoryTools
 from kg_server.settings import Settings
 
@@ -91,6 +94,70 @@ async def remembering(
         Client(memory_server(graph, store, limits, settings)) as client,
     ):
         yield Memory(client)
+
+
+FactPath: TypeAlias = tuple[Fact, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Paths of facts, each fact's head being the tail of the fact before it; no statement stands in it twice."""
+
+    paths: tuple[FactPath, ...] = ()
+
+    def places(self) -> Iterator[Place]:
+        """Give every fact with its place, path by path."""
+        for number, path in enumerate(self.paths):
+            for offset, fact in enumerate(path):
+                yield Place(number, offset, fact)
+
+    def ends(self) -> Iterator[Place]:
+        """Give the last fact of every path that may go on: a value ends its path for good."""
+        for number, path in enumerate(self.paths):
+            if not isinstance(path[-1].tail, Literal):
+                yield Place(number, len(path) - 1, path[-1])
+
+    def extended(self, facts: Iterable[Fact]) -> "Network":
+        """Return the network with facts appended, one after the other (ODA, section 2.3).
+
+        The first path whose last tail is a fact's head gets it; where there is none, it starts a new path. A statement
+        that the network holds changes nothing. What stands in a path never moves.
+        """
+        grown = _Growth(self.paths)
+        for fact in facts:
+            grown.add(fact)
+        return grown.network()
+
+
+class _Growth:
+    """A network in the making, with the paths that end in each node at hand."""
+
+    def __init__(self, paths: Iterable[FactPath]) -> None:
+        self._paths = [list(path) for path in paths]
+        self._held = {fact.statement for path in self._paths for fact in path}
+        self._ends: dict[Node, list[int]] = {}
+        for number, path in enumerate(self._paths):
+            self._end(number, path[-1])
+
+    def add(self, fact: Fact) -> None:
+        if fact.statement in self._held:
+            return
+        self._held.add(fact.statement)
+        open_here = self._ends.get(fact.head)
+        if open_here:
+            number = heappop(open_here)
+            self._paths[number].append(fact)
+        else:
+            number = len(self._paths)
+            self._paths.append([fact])
+        self._end(number, fact)
+
+    def network(self) -> Network:
+        return Network(tuple(map(tuple, self._paths)))
+
+    def _end(self, number: int, last: Fact) -> None:
+        if not isinstance(last.tail, Literal):
+            heappush(self._ends.setdefault(last.tail, []), number)
 
 
 def network_of(contents: Contents) -> Network:

@@ -17,8 +17,8 @@ from kg_adapters.errors import BackendTimeout, BackendUnavailable, InvalidReques
 from kg_adapters.terms import RDF_LANG_STRING, XSD, BlankNode, Iri, Literal, Term
 from kg_server.memory.sqlite_file import MemoryFile
 from kg_server.memory.sqlite_store import PREFIX, SqliteMemoryStore
-from kg_server.memory.store import Appended, Contents, Fact, Holdings, MemoryLimits, Network, Place
-from memories import CLIENT, Clock, network_of
+from kg_server.memory.store import Appended, Contents, Fact, Holdings, MemoryLimits, Place
+from memories import CLIENT, Clock, Network, network_of
 
 A, B, C = (Iri(f"http://example.org/{name}") for name in "abc")
 
@@ -237,7 +237,8 @@ async def test_a_file_with_a_damaged_page_is_named_and_left_alone(store: SqliteM
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("PRAGMA user_version = 7", "has format 7; this version reads 1 and 2. Nothing was changed"),
+        ("PRAGMA user_version = 1", "has format 1; this version reads 2. Nothing was changed"),
+        ("PRAGMA user_version = 7", "has format 7; this version reads 2. Nothing was changed"),
         ("CREATE TABLE recipes (name TEXT)", "is a database of another program. Nothing was changed"),
     ],
 )

@@ -1,9 +1,8 @@
 """The SQLite file of memories: its schema, and what to do if it is damaged, locked or replaced."""
 
 import sqlite3
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -12,18 +11,6 @@ from filelock import FileLock, Timeout
 from kg_adapters.errors import BackendTimeout, BackendUnavailable, InvalidSource
 from kg_boundary.private_files import FILE_MODE, private_database, private_folder
 from kg_server.memory.file_watch import Change, FileWatch, Moved, commits_of, count_commit, first_commits
-from kg_server.memory.rows import (
-    FACT_COLUMNS,
-    Cells,
-    FactRow,
-    MemoryRow,
-    digest_of_texts,
-    fact_from_cells,
-    insert_end,
-    insert_fact,
-    insert_memory,
-)
-from kg_server.memory.store import Network
 
 VERSION: Final = 2
 _MEMORIES: Final = """
@@ -81,70 +68,13 @@ _TABLES: Final = (
     _ENDS,
     f"PRAGMA user_version = {VERSION}",
 )
-_SET_FIRST_ASIDE: Final = (
-    "DROP INDEX memories_by_age",
-    "ALTER TABLE memories RENAME TO memories_1",
-    "ALTER TABLE facts RENAME TO facts_1",
-)
-_DROP_FIRST: Final = ("DROP TABLE facts_1", "DROP TABLE memories_1")
-_MEMORIES_1: Final = "SELECT number, digest, graph, touched FROM memories_1"
-_FACTS_1: Final = """
-    SELECT position, head, relation, tail, datatype, language, verified FROM facts_1 WHERE memory = ? ORDER BY position
-"""
-_UNREAD_1: Final = f"""
-    INSERT INTO facts (memory, {FACT_COLUMNS})
-    SELECT memory, position, 0, 0, head, relation, tail, datatype, language, verified, ?, x'' FROM facts_1
-    WHERE memory = ? AND position = ?
-"""  # noqa: S608 - a constant
-_APPENDS_1: Final = 2
-"""The appends of a memory of the first format, which did not count them: too many for one that was abandoned."""
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
     """Make the tables within a transaction."""
-    _execute(connection, _TABLES)
-    connection.execute(f"PRAGMA application_id = {first_commits()}")
-
-
-def migrate(connection: sqlite3.Connection) -> None:
-    """Bring a file of the first format to this one within a transaction.
-
-    Memories keep their handles and facts; as nobody knows who began them, they belong to a client without a name. A
-    fact that cannot be read is carried over with a checksum that tells so.
-    """
-    _execute(connection, _SET_FIRST_ASIDE)
-    create_tables(connection)
-    for number, digest, graph, touched in connection.execute(_MEMORIES_1).fetchall():
-        times = float(touched), float(touched), float(touched)
-        _migrate_memory(connection, MemoryRow(number, digest, graph.decode(), "", *times, appends=_APPENDS_1))
-    _execute(connection, _DROP_FIRST)
-
-
-def _migrate_memory(connection: sqlite3.Connection, memory: MemoryRow) -> None:
-    found: list[tuple[int, Cells]] = [(each[0], each[1:]) for each in connection.execute(_FACTS_1, (memory.number,))]
-    facts = {position: fact_from_cells(cells) for position, cells in found}
-    network = Network().extended(fact for fact in facts.values() if fact is not None)
-    places = {place.fact.statement: place for place in network.places()}
-    rows: list[FactRow] = []
-    insert_memory(connection, memory)
-    for position, _ in found:
-        fact = facts[position]
-        place = None if fact is None else places.pop(fact.statement, None)
-        if place is None:
-            unread = digest_of_texts(f"fact {position}, which cannot be read")
-            connection.execute(_UNREAD_1, (unread, memory.number, position))
-        else:
-            rows.append(FactRow(position, place))
-            insert_fact(connection, memory.number, rows[-1].cells(memory.digest))
-    for place in network.ends():
-        insert_end(connection, memory, place)
-    held = memory.with_facts(rows, len(network.paths))
-    insert_memory(connection, replace(held, facts=max((position + 1 for position, _ in found), default=0)))
-
-
-def _execute(connection: sqlite3.Connection, statements: Iterable[str]) -> None:
-    for statement in statements:
+    for statement in _TABLES:
         connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {first_commits()}")
 
 
 Kind: TypeAlias = Literal["DEFERRED", "IMMEDIATE"]
@@ -299,9 +229,9 @@ def _transaction(connection: sqlite3.Connection, kind: Kind) -> Generator[None]:
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version not in {0, 1, VERSION}:
+    if version not in {0, VERSION}:
         raise InvalidSource(
-            f"The memory file {path.name} has format {version}; this version reads 1 and {VERSION}. Nothing was "
+            f"The memory file {path.name} has format {version}; this version reads {VERSION}. Nothing was "
             "changed. Use the version of kg-sextant that wrote it, or set another data_folder."
         )
     if version == 0 and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
@@ -318,13 +248,8 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA synchronous = FULL")
     if version != VERSION:
         with _transaction(connection, "IMMEDIATE"):
-            (create_tables if version == 0 else migrate)(connection)
-    if version == 1:
-        # Only a file that is written anew can shrink later on; where others are reading it, it stays as it is.
-        with suppress(sqlite3.OperationalError):
-            connection.execute("VACUUM")
-    if version != VERSION:
-        # From now on the file itself tells how many commits are in it.
+            create_tables(connection)
+        # From now on the file itself shows how many commits are in it.
         connection.execute("PRAGMA wal_checkpoint").fetchall()
     connection.execute("PRAGMA foreign_keys = ON")
 
