@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.figures import Line, Section, Target, differing, line_of, race
 from benchmarks.graphs import Bench
 from benchmarks.peers import OxigraphPeer, RdflibPeer
-from kg_adapters.algebra import Best, Hop, Intersect, Members, NumberOf, Path, Reached, SetExpression, Step
+from kg_adapters.algebra import Best, Hop, HopPath, Intersect, Members, NumberOf, Reached, SetExpression, Step
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.index import GraphIndex
 from kg_adapters.set_requests import Grouped, Listed, SetQuestion, SetRequest, Tabled
@@ -39,7 +39,7 @@ class Crowd:
     @property
     def expression(self) -> SetExpression:
         """The set."""
-        return Reached(Members(tuple(map(Iri, self.tails))), Path((Hop((Step(Iri(self.relation), "in"),)),)))
+        return Reached(Members(tuple(map(Iri, self.tails))), HopPath((Hop((Step(Iri(self.relation), "in"),)),)))
 
     def pattern(self, number: int) -> str:
         """Return the set as SPARQL, as somebody would write it by hand."""
@@ -136,7 +136,7 @@ def _ranked(found: Sequence[Crowd], over: Sequence[str], *, groups: bool) -> Ite
     counted, by = ("?x", "?y") if groups else ("?y", "?x")
     for crowd in found:
         for relation in over:
-            path = Path((Hop((Step(Iri(relation)),)),))
+            path = HopPath((Hop((Step(Iri(relation)),)),))
             number = NumberOf(path)
             query = (
                 f"SELECT (COUNT(DISTINCT {counted}) AS ?n) {{ {crowd.pattern(1)} ?x <{relation}> ?y "

@@ -11,7 +11,7 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.store import LocalStore, SourceFile, open_store
 from kg_adapters.local.swap import exclusively
 from kg_adapters.models import Description, FeaturePage, NeighborPage
-from kg_adapters.progress import OnExtraction, ignore_extraction
+from kg_adapters.open_options import OnExtraction, ignore_extraction
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.terms import Node

@@ -6,14 +6,6 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import TypeAlias
 
-from kg_adapters.inverses import (
-    OWL_INVERSE,
-    OWL_SYMMETRIC,
-    WIKIDATA_INVERSE,
-    PairCounts,
-    choose_inverses,
-    relation_meant,
-)
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import EdgeDirection
 from kg_adapters.profile import (
@@ -21,20 +13,26 @@ from kg_adapters.profile import (
     MAX_PROPERTIES,
     MAX_RELATIONS,
     MAX_TARGETS,
+    OWL_INVERSE,
+    OWL_SYMMETRIC,
     VALUE_KINDS,
+    WIKIDATA_INVERSE,
     ClassProfile,
     GraphProfile,
     InverseRelations,
+    PairCounts,
     PropertyProfile,
     ValueCount,
     ValueKind,
     ValueRange,
+    choose_inverses,
     compared_by,
     kind_of,
+    relation_meant,
     unit_in,
 )
 from kg_adapters.terms import Iri, Literal, Node, Term, literal_key, node_key
-from kg_adapters.value_order import order_of, unit_of, value_kind
+from kg_adapters.values import order_of, unit_of, value_kind
 
 Statement: TypeAlias = tuple[Node, Iri, Term]
 LabelOf: TypeAlias = Callable[[Node], str | None]

@@ -12,6 +12,7 @@ from kg_adapters.algebra import (
     Condition,
     Has,
     Hop,
+    HopPath,
     Instances,
     Intersect,
     Kept,
@@ -23,7 +24,6 @@ from kg_adapters.algebra import (
     NumberOf,
     Numbers,
     Operator,
-    Path,
     Reached,
     SetExpression,
     Step,
@@ -99,7 +99,7 @@ _hops = st.one_of(
     st.builds(Hop, st.tuples(_steps), st.booleans()),
     st.builds(Hop, st.tuples(_steps, _steps), st.booleans()),
 )
-_paths: st.SearchStrategy[Path] = st.lists(_hops, min_size=1, max_size=2).map(lambda hops: Path(tuple(hops)))
+_paths: st.SearchStrategy[HopPath] = st.lists(_hops, min_size=1, max_size=2).map(lambda hops: HopPath(tuple(hops)))
 _quantities: st.SearchStrategy[Measure] = st.builds(ValueOf, _paths, st.just("number"), st.just(iri("km")))
 _numbers: st.SearchStrategy[Measure] = st.one_of(st.builds(ValueOf, _paths), _quantities, st.builds(NumberOf, _paths))
 _measures: st.SearchStrategy[Measure] = st.one_of(_numbers, st.builds(ValueOf, _paths, st.just("date")))

@@ -25,7 +25,7 @@ FORBIDDEN: Final = {
 WIRING: Final = ("kg_server/cli.py", "kg_server/commands/")
 READS_ENVIRONMENT: Final = {
     "kg_server/cli.py": "settings come from there",
-    "kg_boundary/child_environment.py": "it passes on what a process needs to run, and reads no setting",
+    "kg_boundary/machine.py": "it passes on what a process needs to run, and reads no setting",
     "kg_adapters/embedding/minilm.py": "it keeps a library silent, which listens to nothing else, and reads nothing",
 }
 SPEAKS_TO_PEOPLE: Final = ("kg_server/cli.py", "kg_server/commands/", "kg_server/demo.py")

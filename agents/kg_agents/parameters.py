@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 from kg_agents.evidence.answers import ClosedBook
 from kg_agents.llm import AgentError
 from kg_agents.llm.dialogue import Limits
-from kg_boundary.validation import in_plain_words
+from kg_boundary.shown import in_plain_words
 
 Manner: TypeAlias = Literal["paper", "sextant"]
 """`paper` does what the paper does, to reproduce its tables; `sextant` is the same method, grounded and cheap."""

@@ -1,4 +1,4 @@
-"""What the machine has, as far as this process may use it."""
+"""The machine and the environment of this process: memory, processors, and what child processes inherit."""
 
 import os
 from pathlib import Path
@@ -38,3 +38,21 @@ def _limit_bytes(path: Path) -> int | None:
     except (OSError, ValueError):
         return None
     return int(text) if text.isdecimal() and int(text) > 0 else None
+
+
+_NEEDED: Final = frozenset(
+    {"PATH", "HOME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP", "VIRTUAL_ENV", "LD_LIBRARY_PATH"}
+    # Without these a process of Windows does not start.
+    | {"SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "USERPROFILE", "APPDATA", "LOCALAPPDATA"}
+)
+# Of Python, of the loader of macOS, the locale, and what measures which lines the tests reach.
+_NEEDED_BEGINNINGS: Final = ("PYTHON", "DYLD_", "LC_", "COVERAGE_")
+
+
+def child_environment() -> dict[str, str]:
+    """Return the environment of a process that reads no settings."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name.upper() in _NEEDED or name.upper().startswith(_NEEDED_BEGINNINGS)
+    }

@@ -17,10 +17,12 @@ other text is left as it is, whatever its script.
 """
 
 import json
+import logging
 import re
 from collections.abc import Iterable
 from functools import cache
-from typing import Final
+from types import TracebackType
+from typing import Final, TypeAlias
 
 # What Python takes for printable although nothing is seen of it: fillers, and what selects a form of another character.
 _FILLERS: Final = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\uffa0"
@@ -165,3 +167,59 @@ def _meant(found: re.Match[str]) -> str:
 
 def _bytes(text: str) -> int:
     return len(text.encode(errors="surrogatepass"))
+
+
+_ExceptionInfo: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+_BEHIND = "    "
+
+
+class LogLines(logging.Formatter):
+    """Writes each record on one line, and what belongs to it, such as a traceback, on lines that are set in."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is that of the standard library
+        """Return the record's own line."""
+        return visible_line(super().formatMessage(record))
+
+    def formatException(self, ei: _ExceptionInfo) -> str:  # noqa: N802 - the name is that of the standard library
+        """Return a traceback, set in."""
+        return _set_in(super().formatException(ei))
+
+    def formatStack(self, stack_info: str) -> str:  # noqa: N802 - the name is that of the standard library
+        """Return the place of a record, set in."""
+        return _set_in(super().formatStack(stack_info))
+
+
+def _set_in(text: str) -> str:
+    return "\n".join(f"{_BEHIND}{visible_line(line)}" for line in text.split("\n"))
+
+
+_BEGINNINGS: Final = (
+    ("Value error, ", ""),
+    ("Input should ", "it must "),
+    ("String should ", "the text must "),
+    ("List should ", "the list must "),
+    ("Field required", "it is missing"),
+    ("Extra inputs are not permitted", "there is no such field"),
+)
+_KINDS: Final = (
+    ("a valid string, unable to parse raw data as a unicode string", "a text without lone surrogates"),
+    ("a valid string", "a text"),
+    ("a valid integer", "a whole number"),
+    ("a valid number", "a number"),
+    ("a valid boolean", "true or false"),
+    ("a valid dictionary", "an object"),
+    ("a valid list", "a list"),
+)
+_REASON: Final = ", unable to parse string"
+
+
+def in_plain_words(message: str) -> str:
+    """Return what pydantic says of a value as a person would, to stand behind a colon: `it must be a whole number`."""
+    said = message.partition(_REASON)[0]
+    for theirs, ours in _BEGINNINGS:
+        if said.startswith(theirs):
+            said = ours + said.removeprefix(theirs)
+            break
+    for theirs, ours in _KINDS:
+        said = said.replace(theirs, ours)
+    return said

@@ -7,10 +7,9 @@ from itertools import islice
 from typing import TypeAlias, TypeVar
 
 import kg_adapters as kg
-from kg_adapters.name_index import Name, NameIndex
-from kg_adapters.paging import cursor_at, in_turns, offset_of
+from kg_adapters.name_index import Name, NameIndex, RelationIndex, RelationName, own_name
 from kg_adapters.profiling import profile_of
-from kg_adapters.relation_index import RelationIndex, RelationName, own_name
+from kg_adapters.requests import cursor_at, in_turns, offset_of
 from kg_adapters.terms import node_key
 
 Statement: TypeAlias = tuple[kg.Node, kg.Iri, kg.Term]

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kg_agents.llm import AgentError
 from kg_boundary.regular_files import read_toml
-from kg_boundary.validation import in_plain_words
+from kg_boundary.shown import in_plain_words
 from kg_eval.questions import BenchmarkName, Record
 
 LinkingName: TypeAlias = Literal["gold", "model", "none"]

@@ -64,10 +64,10 @@ from kg_adapters.protocol import (
     SupportsPaths,
     SupportsSearchNote,
     SupportsSets,
+    SupportsSnapshots,
     SupportsSparql,
 )
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
-from kg_adapters.snapshots import SupportsSnapshots
 from kg_adapters.terms import Attribute, BlankNode, Fact, Iri, Literal, Node, Term, Triple
 
 if TYPE_CHECKING:
@@ -75,8 +75,7 @@ if TYPE_CHECKING:
     from kg_adapters.rdflib_adapter import RdflibAdapter
     from kg_adapters.registry import open_graph
     from kg_adapters.sparql.adapter import SparqlAdapter
-    from kg_adapters.surroundings import SupportsSurroundings
-    from kg_adapters.vectors import SupportsVectors
+    from kg_adapters.surroundings import SupportsSurroundings, SupportsVectors
     from kg_adapters.wikidata.adapter import WikidataAdapter
 
 __all__ = [
@@ -160,7 +159,7 @@ _LOADED_LATER: Final = {
     "RdflibAdapter": "kg_adapters.rdflib_adapter",
     "SparqlAdapter": "kg_adapters.sparql.adapter",
     "SupportsSurroundings": "kg_adapters.surroundings",
-    "SupportsVectors": "kg_adapters.vectors",
+    "SupportsVectors": "kg_adapters.surroundings",
     "WikidataAdapter": "kg_adapters.wikidata.adapter",
     "open_graph": "kg_adapters.registry",
 }

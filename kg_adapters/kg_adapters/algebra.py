@@ -62,7 +62,7 @@ ANY: Final = Hop(None)
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class HopPath:
     """Hops one behind the other.
 
     Raises:
@@ -81,12 +81,12 @@ class ValueOf:
 
     Numbers of all numeric datatypes compare with each other, as 64-bit floating point numbers; quantities only with
     those of the same `unit`, which is their datatype (`profile.is_unit`), and then only these count. Dates, years,
-    months and points in time (`profile.kind_of`) compare as `value_order.order_of` says: `1977` stands before
+    months and points in time (`profile.kind_of`) compare as `values.order_of` says: `1977` stands before
     `1977-01-01`. Values of another kind, or that are not what their datatype says, do not count. A node may have
     several values, or none.
     """
 
-    path: Path
+    path: HopPath
     kind: ComparedKind = "number"
     unit: Iri | None = None
 
@@ -94,7 +94,7 @@ class ValueOf:
         _require(self.unit is None or self.kind == "number", "Only numbers have a unit.")
 
 
-def counts_values(path: Path) -> bool:
+def counts_values(path: HopPath) -> bool:
     """Say whether the values that a path reaches count among its ends: not where its last hop names no relation."""
     return path.hops[-1].steps is not None
 
@@ -103,7 +103,7 @@ def counts_values(path: Path) -> bool:
 class NumberOf:
     """How many different nodes and values a path reaches from a node; over every relation only nodes count."""
 
-    path: Path
+    path: HopPath
 
 
 Measure: TypeAlias = ValueOf | NumberOf
@@ -113,14 +113,14 @@ Measure: TypeAlias = ValueOf | NumberOf
 class Has:
     """True of a node from which a path reaches anything, be it a node or a value."""
 
-    path: Path
+    path: HopPath
 
 
 @dataclass(frozen=True, slots=True)
 class Linked:
     """True of a node from which a path reaches a member of a set, of nodes or of values."""
 
-    path: Path
+    path: HopPath
     to: "SetExpression"
 
 
@@ -128,15 +128,15 @@ class Linked:
 class Meets:
     """True of a node from which two paths reach the same node or value."""
 
-    path: Path
-    other: Path
+    path: HopPath
+    other: HopPath
 
 
 @dataclass(frozen=True, slots=True)
 class Compares:
     """True of a node of which some value at the end of a path stands in a relation to a given one.
 
-    The kind of the given value (`value_order.value_kind`) says what is compared:
+    The kind of the given value (`values.value_kind`) says what is compared:
 
     - *number*: the values that are numbers, as in `ValueOf`; of a quantity those of the same unit; not with `~`.
     - *date*: the values that are dates, at the precision of the coarser of the two: year, month, day, or time (midnight
@@ -148,7 +148,7 @@ class Compares:
     `!=` is true where some value of the kind is not equal. A node without values of the kind is never kept.
     """
 
-    path: Path
+    path: HopPath
     operator: Operator
     value: Literal
 
@@ -157,7 +157,7 @@ class Compares:
 class Numbers:
     """True of a node from which a path reaches as many ends as said, counted as in `NumberOf`; none count as 0."""
 
-    path: Path
+    path: HopPath
     operator: Operator
     number: int
 
@@ -191,7 +191,7 @@ class Reached:
     """The nodes that a path reaches from any member of a set."""
 
     of: "SetExpression"
-    path: Path
+    path: HopPath
 
     def __post_init__(self) -> None:
         require_nodes(self.of)
@@ -202,7 +202,7 @@ class Values:
     """The values that a path reaches from any member of a set."""
 
     of: "SetExpression"
-    path: Path
+    path: HopPath
 
     def __post_init__(self) -> None:
         require_nodes(self.of)

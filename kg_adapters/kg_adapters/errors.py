@@ -111,7 +111,7 @@ class StoreDamaged(InvalidSource):
 class GraphReplaced(InvalidSource):
     """Another graph took the place of the one that was asked, before it had said everything.
 
-    Whoever asks again from the start is answered by the new one: `kg_adapters.snapshots`.
+    Whoever asks again from the start is answered by the new one: `kg_adapters.protocol`.
     """
 
 

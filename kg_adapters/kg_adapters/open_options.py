@@ -1,19 +1,155 @@
-"""What opens a graph is given, and what it must be."""
+"""Options for opening a graph: where to cache, what to read, how to report progress."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, runtime_checkable
+from typing import Literal as Choice
 
-from kg_adapters.chosen_relations import ChosenRelations
-from kg_adapters.progress import OnProgress, ignore_progress
+from kg_adapters.labels import ChosenRelations
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.reading_limits import ReadingLimits
+from kg_boundary.machine import memory_bytes
 
 if TYPE_CHECKING:
     from kg_adapters.local.sparql.pool import SparqlLimits
     from kg_adapters.sparql.options import EndpointOptions
     from kg_adapters.wikidata.options import WikidataOptions
+
+
+MAX_DEPTH: Final = 256
+"""How deep elements, objects, lists, blank nodes and triple terms may be nested."""
+_MB: Final = 1_000_000
+_LEAST_MEMORY_MB: Final = 64
+_MOST_MEMORY_MB: Final = 2_048
+
+
+class Refused(Exception):
+    """A file asks for more than it may; the message names the place, the limit and the setting, without a stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingLimits:
+    """What one file may ask for while it is read.
+
+    Args:
+        memory_mb: The most megabytes of memory that the process takes which parses; a quarter of the machine's, at most
+            2,048, when None. Linux only.
+        stall_s: Seconds after which parsing that does not get ahead is ended.
+        literal_mb: The most megabytes of one literal or IRI.
+        inflate_ratio: How many times its own size a compressed file may inflate to.
+        inflate_mb: How many megabytes a compressed file may inflate to.
+    """
+
+    memory_mb: int | None = None
+    stall_s: float = 60.0
+    literal_mb: int = 64
+    inflate_ratio: int = 100
+    inflate_mb: int = 32_768
+
+    @property
+    def memory(self) -> int:
+        """The most memory of the process that parses, megabytes."""
+        return memory_of_the_machine_mb() if self.memory_mb is None else self.memory_mb
+
+    @property
+    def literal_bytes(self) -> int:
+        """The most bytes of one literal or IRI."""
+        return self.literal_mb * _MB
+
+    @property
+    def inflate_bytes(self) -> int:
+        """The most bytes that a compressed file may inflate to, whatever its size."""
+        return self.inflate_mb * _MB
+
+
+def setting(name: str) -> str:
+    """Return how a message names a setting that lifts a limit."""
+    return f"the setting {name} (KG_SEXTANT_{name.upper()})"
+
+
+def memory_of_the_machine_mb() -> int:
+    """Return how much memory parsing takes at most unless it is set: a quarter of what there is, at most 2,048 MB."""
+    return max(min(memory_bytes() // 4 // _MB, _MOST_MEMORY_MB), _LEAST_MEMORY_MB)
+
+
+Stage: TypeAlias = Choice["waiting", "reading", "indexing", "searching", "saving"]
+ExtractionStage: TypeAlias = Choice["walking", "typing", "valuing", "describing"]
+EmbeddingStage: TypeAlias = Choice["relations", "labels", "entities", "linking"]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One step of an import.
+
+    Args:
+        stage: What is being done: waiting for another import of the same store, reading the sources, building the
+            adjacency index, building the full-text search, writing to disk.
+        done: Bytes of the sources that were read; the total once reading is over.
+        total: Bytes of all sources.
+        statements: How many statements were read so far.
+    """
+
+    stage: Stage
+    done: int
+    total: int
+    statements: int
+
+
+OnProgress: TypeAlias = Callable[[Progress], None]
+
+
+def ignore_progress(progress: Progress) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingProgress:
+    """One step of computing vectors ahead.
+
+    Args:
+        stage: What is being done: vectors of relation labels, of node labels, of entities with their descriptions, or
+            the index that finds the nearest of those.
+        done: How many texts are done.
+        total: How many there are.
+    """
+
+    stage: EmbeddingStage
+    done: int
+    total: int
+
+
+OnEmbedding: TypeAlias = Callable[[EmbeddingProgress], None]
+
+
+def ignore_embedding(progress: EmbeddingProgress) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractionProgress:
+    """One step of taking a subgraph out of a graph.
+
+    Args:
+        stage: What is being asked for: neighbours, types of the outermost, literals, or labels and descriptions.
+        hop: Which hop that is of `walking`, from 1; 0 in other stages.
+        done: How many terms were asked about in this stage, or hop.
+        total: How many there are.
+        triples: How many triples were found so far.
+    """
+
+    stage: ExtractionStage
+    hop: int
+    done: int
+    total: int
+    triples: int
+
+
+OnExtraction: TypeAlias = Callable[[Progress | ExtractionProgress], None]
+
+
+def ignore_extraction(progress: Progress | ExtractionProgress) -> None:
+    """Tell nobody."""
+
 
 SAMPLE: Final = "sample"
 SAMPLES: Final = (SAMPLE, f"{SAMPLE}:world")

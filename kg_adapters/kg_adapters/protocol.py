@@ -6,6 +6,7 @@ the graph does not mention are left out of a mapping; they are never an error he
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from kg_adapters.labels import Vocabulary
@@ -224,4 +225,20 @@ class SupportsFeatureNote(Protocol):
     @property
     def feature_note(self) -> str:
         """What `features` leaves out where no relation is named: a full sentence, or nothing."""
+        ...
+
+
+@runtime_checkable
+class SupportsSnapshots(Protocol):
+    """A graph whose content another one may take the place of while it is open."""
+
+    def snapshot(self, *, newest: bool = False) -> AbstractAsyncContextManager[None]:
+        """Have everything that is asked inside answered by one and the same state of the graph.
+
+        What the replaced state has not read yet and cannot read any more raises `GraphReplaced`; then everything that
+        was asked belongs asked again, in another snapshot.
+
+        Args:
+            newest: Whether to wait for the state that is taking the place of the present one.
+        """
         ...

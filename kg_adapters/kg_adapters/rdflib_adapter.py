@@ -11,7 +11,7 @@ import rdflib
 from kg_adapters.errors import BackendError
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.sparql.pool import SparqlLimits
-from kg_adapters.local.sparql.snapshots import SparqlSnapshots
+from kg_adapters.local.sparql.store import SparqlSnapshots
 from kg_adapters.models import (
     Candidate,
     Count,
@@ -24,13 +24,11 @@ from kg_adapters.models import (
     RelationCandidate,
     SparqlAnswer,
 )
-from kg_adapters.namespaces import prefixes_in_use
-from kg_adapters.paging import offset_of
-from kg_adapters.prefixes import Prefixes
+from kg_adapters.prefixes import Prefixes, prefixes_in_use
 from kg_adapters.profile import GraphProfile
 from kg_adapters.rdflib_reader import RdflibReader
 from kg_adapters.rdflib_terms import RdflibStatements
-from kg_adapters.requests import FeatureRequest, NeighborRequest
+from kg_adapters.requests import FeatureRequest, NeighborRequest, offset_of
 from kg_adapters.set_requests import Computed, SetRequest
 from kg_adapters.terms import Fact, Iri, Node
 

@@ -9,7 +9,6 @@ from typing import TypeAlias, TypeVar
 
 import rdflib
 
-from kg_adapters.cursors import past_the_end
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import (
     Candidate,
@@ -23,12 +22,10 @@ from kg_adapters.models import (
     RelationCount,
     Role,
 )
-from kg_adapters.name_index import NameIndex
-from kg_adapters.paging import cursor_at, in_turns
+from kg_adapters.name_index import NameIndex, RelationIndex
 from kg_adapters.rdflib_survey import Survey
 from kg_adapters.rdflib_terms import RdflibStatements
-from kg_adapters.relation_index import RelationIndex
-from kg_adapters.requests import NeighborRequest
+from kg_adapters.requests import NeighborRequest, cursor_at, in_turns, past_the_end
 from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Triple, literal_key, node_key
 
 _Group: TypeAlias = tuple[EdgeDirection, Iri, bool]

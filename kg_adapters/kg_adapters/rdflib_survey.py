@@ -12,11 +12,10 @@ from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.sets.answers import LocalSets
 from kg_adapters.local.sets.gathered import index_of, sets_over
 from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
-from kg_adapters.name_index import Name
+from kg_adapters.name_index import Name, RelationName, own_name
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.profile import GraphProfile
 from kg_adapters.rdflib_terms import RdflibStatements, Statement
-from kg_adapters.relation_index import RelationName, own_name
 from kg_adapters.terms import Attribute, Iri, Literal, Node, Triple, node_key
 
 MAX_CLASSES: Final = 2_000

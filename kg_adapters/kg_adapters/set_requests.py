@@ -1,10 +1,29 @@
-"""What is asked about sets (`kg_adapters.algebra`), and what is answered."""
+"""Requests for sets, their answers, and the limits that bound them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 from typing import Literal as Choice
 
-from kg_adapters.algebra import Measure, NumberOf, Path, SetExpression, Step, ValueOf, require_nodes
+from kg_adapters.algebra import (
+    Best,
+    HopPath,
+    Instances,
+    Intersect,
+    Kept,
+    Linked,
+    Measure,
+    Members,
+    Minus,
+    NumberOf,
+    Numbers,
+    Reached,
+    SetExpression,
+    Step,
+    Union,
+    ValueOf,
+    Values,
+    require_nodes,
+)
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.models import Count
 from kg_adapters.terms import Fact, Iri, Literal, Node, Term, literal_key, node_key
@@ -16,7 +35,7 @@ Function: TypeAlias = Choice["sum", "mean", "min", "max"]
 class Ends:
     """What a column of a table shows: all that a path reaches from a node."""
 
-    path: Path
+    path: HopPath
 
 
 Column: TypeAlias = Ends | NumberOf
@@ -67,7 +86,7 @@ class Grouped:
     """
 
     of: SetExpression
-    by: Path
+    by: HopPath
 
     def __post_init__(self) -> None:
         require_nodes(self.of)
@@ -226,3 +245,51 @@ def term_key(term: Term) -> tuple[bool, str, str, str]:
     if isinstance(term, Literal):
         return True, *literal_key(term)
     return False, node_key(term), "", ""
+
+
+def parts_of(of: SetExpression) -> tuple[SetExpression, ...]:
+    """Return the sets that a set is directly made of."""
+    match of:
+        case Members() | Instances():
+            return ()
+        case Union(sets) | Intersect(sets) | Minus(sets):
+            return sets
+        case Kept(starts, Linked(to=to)):
+            return starts, to
+        case Reached() | Values() | Kept() | Best():
+            return (of.of,)
+
+
+def grows(question: SetQuestion) -> bool:
+    """Say whether more facts could only make the answer larger."""
+    match question:
+        case Aggregated():
+            return False
+        case SharedBy(sets=sets):
+            return all(map(_set_grows, sets))
+        case Listed(of) | Tabled(of) | Grouped(of):
+            return _set_grows(of)
+
+
+def _set_grows(of: SetExpression) -> bool:
+    if isinstance(of, Minus | Best) or (isinstance(of, Kept) and isinstance(of.condition, Numbers)):
+        return False
+    return all(map(_set_grows, parts_of(of)))
+
+
+def at_least(computed: Computed) -> Computed:
+    """Return an answer whose numbers are lower bounds; how many were left out is not known at all then."""
+    return replace(
+        computed,
+        count=_lower(computed.count),
+        without=Count(0, exact=False),
+        groups=tuple(replace(group, size=_lower(group.size)) for group in computed.groups),
+        rows=tuple(
+            replace(row, cells=tuple(replace(cell, count=_lower(cell.count)) for cell in row.cells))
+            for row in computed.rows
+        ),
+    )
+
+
+def _lower(count: Count) -> Count:
+    return Count(count.value, exact=False)

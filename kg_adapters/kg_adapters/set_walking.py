@@ -16,13 +16,13 @@ from kg_adapters.algebra import (
     Best,
     Condition,
     Hop,
+    HopPath,
     Instances,
     Intersect,
     Kept,
     Meets,
     Members,
     Minus,
-    Path,
     Reached,
     SetExpression,
     Step,
@@ -35,8 +35,19 @@ from kg_adapters.local.sets.gathered import sets_of
 from kg_adapters.models import Direction, EdgeDirection, NeighborPage
 from kg_adapters.protocol import KGAdapter, SupportsSets
 from kg_adapters.requests import NeighborRequest
-from kg_adapters.set_bounds import at_least, grows, parts_of
-from kg_adapters.set_requests import Aggregated, Computed, Grouped, Listed, SetQuestion, SetRequest, SharedBy, Tabled
+from kg_adapters.set_requests import (
+    Aggregated,
+    Computed,
+    Grouped,
+    Listed,
+    SetQuestion,
+    SetRequest,
+    SharedBy,
+    Tabled,
+    at_least,
+    grows,
+    parts_of,
+)
 from kg_adapters.terms import Fact, Iri, Literal, Node
 
 BATCH: Final = 200
@@ -102,7 +113,7 @@ class _Walk:
             case Listed(of):
                 await self._gather(of)
             case Aggregated(of, by) | Grouped(of, by):
-                await self._along(of, [by if isinstance(by, Path) else by.path])
+                await self._along(of, [by if isinstance(by, HopPath) else by.path])
             case Tabled(of, columns):
                 await self._along(of, [column.path for column in columns])
             case SharedBy(sets=sets):
@@ -127,7 +138,7 @@ class _Walk:
             case Members() | Union() | Intersect() | Minus():
                 pass
 
-    async def _along(self, of: SetExpression, paths: Iterable[Path]) -> None:
+    async def _along(self, of: SetExpression, paths: Iterable[HopPath]) -> None:
         await self._gather(of)
         for path in paths:
             await self._walk(self._members(of), path)
@@ -136,12 +147,12 @@ class _Walk:
         vocabulary = self._graph.vocabulary
         classes = [owner]
         if subclasses and vocabulary.subclasses:
-            wider = Path((Hop(tuple(Step(relation, "in") for relation in vocabulary.subclasses), repeated=True),))
+            wider = HopPath((Hop(tuple(Step(relation, "in") for relation in vocabulary.subclasses), repeated=True),))
             await self._walk(classes, wider)
             classes += self._members(Reached(Members((owner,)), wider))
         await self._fetch(classes, Hop(tuple(Step(relation, "in") for relation in vocabulary.types)))
 
-    async def _walk(self, starts: Collection[Node], path: Path) -> None:
+    async def _walk(self, starts: Collection[Node], path: HopPath) -> None:
         here: Collection[Node] = starts
         for hop in path.hops:
             once = Hop(hop.steps)
@@ -202,5 +213,5 @@ def _sides(hop: Hop) -> Iterator[tuple[Direction, frozenset[Iri] | None]]:
             yield direction, relations
 
 
-def _paths_of(condition: Condition) -> tuple[Path, ...]:
+def _paths_of(condition: Condition) -> tuple[HopPath, ...]:
     return (condition.path, condition.other) if isinstance(condition, Meets) else (condition.path,)

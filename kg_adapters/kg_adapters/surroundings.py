@@ -1,29 +1,30 @@
-"""The edges around many entities at once, as arrays: what a search looks through before it builds a single triple."""
+"""Optional abilities that serve observations: everything around entities in one call, and stored vectors."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
-from typing import Final, Protocol, TypeAlias, TypeVar, overload, runtime_checkable
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar, overload, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from kg_adapters.labels import Vocabulary
-from kg_adapters.models import Count, NeighborPage
+from kg_adapters.models import Candidate, Count, NeighborPage
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
 from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term, Triple, node_key
 
+if TYPE_CHECKING:
+    from kg_adapters.embedding.protocol import Vectors
+
+
 Ints: TypeAlias = npt.NDArray[np.int32]
 Longs: TypeAlias = npt.NDArray[np.int64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
-
 _NO_ALIASES: Final[Mapping[Iri, Sequence[str]]] = {}
-
 MAX_ALIASES: Final = 8
 """How many other names of a relation count at most."""
-
 T_co = TypeVar("T_co", covariant=True)
 
 
@@ -226,7 +227,6 @@ def surroundings_of(
 
 _Edge: TypeAlias = tuple[int, bool, Iri, Term]
 _NO_FACTS: Final[tuple[Fact, ...]] = ()
-
 T = TypeVar("T", bound=Node)
 
 
@@ -284,3 +284,39 @@ def parts_of(found: Surroundings) -> dict[Node, Around]:
         )
         for place, entity in enumerate(found.entities)
     }
+
+
+class LabelVectors(Protocol):
+    """The vectors of a store's labels by one model; ids are those of `StoreIds`."""
+
+    def nodes(self, numbers: Ints, /) -> "Vectors":
+        """Return the rows of nodes by their ids, zeros for what has none; shape [ids, dimensions]."""
+        ...
+
+    def relations(self, numbers: Ints, /) -> "Vectors":
+        """Return the rows of relations by their ids; shape [ids, dimensions]."""
+        ...
+
+
+@runtime_checkable
+class SupportsVectors(Protocol):
+    """A graph for which vectors were computed ahead, by one model or several."""
+
+    async def label_vectors(self, fingerprint: str) -> LabelVectors | None:
+        """Return the vectors of labels by the model of this fingerprint, or None where there are none."""
+        ...
+
+    async def search_vectors(
+        self, vector: "Vectors", *, fingerprint: str, limit: int, type: Node | None = None
+    ) -> Sequence[Candidate]:
+        """Return the entities whose label, description and types mean what a vector means, best first.
+
+        The score is the cosine. There are none where no vectors by this model are there.
+
+        Args:
+            vector: A unit vector by the model of the fingerprint; shape [dimensions].
+            fingerprint: The model.
+            limit: The most entities to return.
+            type: Only instances of this class.
+        """
+        ...

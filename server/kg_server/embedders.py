@@ -20,7 +20,7 @@ from kg_adapters.embedding import (
     best_available,
 )
 from kg_adapters.errors import ModelBusy, ModelUnavailable
-from kg_adapters.vectors import LabelVectors
+from kg_adapters.surroundings import LabelVectors
 from kg_boundary.private_files import private_folder
 from kg_server.observation.scoring import (
     AWAY,

@@ -18,13 +18,10 @@ from mcp.types import Tool as ListedTool
 from pydantic import AnyUrl, ValidationError
 from starlette.requests import HTTPConnection
 
-from kg_adapters.callers import calling_as
+from kg_adapters.calls import calling_as, watching_completeness
 from kg_adapters.errors import GraphReplaced, KGError, causes
-from kg_adapters.partial import watching_completeness
-from kg_adapters.protocol import KGAdapter
-from kg_adapters.snapshots import SupportsSnapshots
-from kg_boundary.shown import clipped, in_quotes, visible_line, visible_lines
-from kg_boundary.validation import in_plain_words
+from kg_adapters.protocol import KGAdapter, SupportsSnapshots
+from kg_boundary.shown import clipped, in_plain_words, in_quotes, visible_line, visible_lines
 from kg_server.naming.refusals import closest
 from kg_server.serving.stdio import Answers, Messages, StdioLimits, Turns, standard_streams
 

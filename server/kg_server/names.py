@@ -12,9 +12,9 @@ from typing import Final, TypeAlias
 
 import anyio
 
+from kg_adapters.calls import note_partial, time_left_s
 from kg_adapters.errors import BackendTimeout, InvalidRequest
 from kg_adapters.models import RelationCount
-from kg_adapters.partial import note_partial, time_left_s
 from kg_adapters.prefixes import Position, Prefixes
 from kg_adapters.profile import unit_in
 from kg_adapters.protocol import KGAdapter

@@ -20,7 +20,7 @@ from kg_adapters.profile import (
     is_unit,
 )
 from kg_adapters.terms import XSD, Iri, Literal, Node
-from kg_adapters.value_order import order_of, unit_of
+from kg_adapters.values import order_of, unit_of
 from kg_boundary.shown import in_quotes, set_apart, shown_within
 from kg_server.answers.coverage import plural
 from kg_server.answers.values import plain_value

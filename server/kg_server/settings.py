@@ -7,9 +7,8 @@ from typing import Annotated, Final, Literal, TypeAlias
 import platformdirs
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
-from kg_adapters.chosen_relations import chosen_prefixes
 from kg_adapters.errors import InvalidRequest
-from kg_adapters.labels import language_tag
+from kg_adapters.labels import chosen_prefixes, language_tag
 from kg_boundary.addresses import base_url_problem
 from kg_boundary.secrets import Redactor
 

@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from kg_adapters.worker_pool import WorkerPool
-from kg_boundary.child_environment import child_environment
+from kg_boundary.machine import child_environment
 
 TELLING = "import os, sys\nfor line in sys.stdin: print(sorted(os.environ), flush=True)"
 

@@ -3,7 +3,7 @@
 import io
 import logging
 
-from kg_boundary.log_lines import LogLines
+from kg_boundary.shown import LogLines
 
 
 def logged(message: str, *arguments: object, error: BaseException | None = None) -> list[str]:

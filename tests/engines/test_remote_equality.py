@@ -10,7 +10,7 @@ import pytest
 from benchmarks.engines.weather import weathered
 
 from kg_adapters.algebra import Hop, Instances, Intersect, Members, Reached, Step
-from kg_adapters.algebra import Path as Walk
+from kg_adapters.algebra import HopPath as Walk
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.store import LocalStore

@@ -24,7 +24,7 @@ from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.endpoint import SparqlEndpoint
 from kg_adapters.sparql.queries import Queries
 from kg_adapters.terms import XSD, Attribute, Fact, Iri, Literal, Node
-from kg_adapters.value_order import order_of
+from kg_adapters.values import order_of
 from remote_graphs import ENGINE_S, Engine
 from small_graphs import store_of
 

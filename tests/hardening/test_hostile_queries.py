@@ -19,7 +19,7 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.queries import Queries
-from kg_adapters.sparql_tree import read_query
+from kg_adapters.sparql_guard import read_query
 from kg_adapters.testing import ntriples
 from kg_server.app import build_server
 from kg_server.settings import Settings

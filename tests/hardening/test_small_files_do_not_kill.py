@@ -21,8 +21,7 @@ from kg_adapters.files.sources import Source
 from kg_adapters.index.build.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store
-from kg_adapters.progress import Progress
-from kg_adapters.reading_limits import ReadingLimits
+from kg_adapters.open_options import Progress, ReadingLimits
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 EDGE = b"<http://e/a> <http://e/p> <http://e/b> .\n"

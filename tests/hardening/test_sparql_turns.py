@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp.types import CallToolResult, ToolAnnotations
 
-from kg_adapters.callers import calling_as, current_caller
+from kg_adapters.calls import calling_as, current_caller
 from kg_adapters.errors import BackendUnavailable
 from kg_adapters.local.sparql.pool import SparqlLimits, SparqlPool
 from kg_adapters.prefixes import Prefixes
-from kg_adapters.turns import TooManyWait, Turns
+from kg_adapters.worker_pool import TooManyWait, Turns
 from kg_boundary.machine import memory_bytes
 from kg_server.mcp_server import SextantServer
 

@@ -18,8 +18,7 @@ from kg_adapters.local.cache import open_cached, open_sample, sample_file
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import FORMAT, Counts, open_store
 from kg_adapters.local.verifying import verify_store
-from kg_adapters.progress import Progress, Stage
-from kg_adapters.reading_limits import ReadingLimits
+from kg_adapters.open_options import Progress, ReadingLimits, Stage
 from kg_adapters.registry import SAMPLES, OpenOptions, open_graph
 
 EDGE = "<http://e/a> <http://e/p> <http://e/b> .\n"

@@ -8,18 +8,16 @@ import anyio.lowlevel
 import pytest
 import rdflib
 
-from kg_adapters.answer_cache import AnswerCache
-from kg_adapters.caching import CacheLimits, CachingAdapter
+from kg_adapters.caching import AnswerCache, CacheLimits, CachingAdapter
 from kg_adapters.errors import BackendTimeout, BackendUnavailable, InvalidRequest, KGError
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.models import PathRequest
 from kg_adapters.protocol import KGAdapter, SupportsPaths, SupportsSearchNote, SupportsSparql
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_adapters.requests import NeighborRequest, SurroundingsRequest
-from kg_adapters.surroundings import SupportsSurroundings
+from kg_adapters.surroundings import SupportsSurroundings, SupportsVectors
 from kg_adapters.terms import Node
 from kg_adapters.testing import NAMED, TANGLE, TOWNS, KGAdapterContract, ValuesContract, feature_page, iri, ntriples
-from kg_adapters.vectors import SupportsVectors
 from small_graphs import store_of
 from sparql_stand_in import StandInEndpoint, adapter_over, endpoint_of
 from surrounding_values import everything

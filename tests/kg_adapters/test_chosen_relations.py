@@ -4,11 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from kg_adapters.chosen_relations import ChosenRelations, chosen_prefixes
 from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.index.build.build import build_store
 from kg_adapters.index.build.naming import LikelyName, Naming
-from kg_adapters.labels import Vocabulary
+from kg_adapters.labels import ChosenRelations, Vocabulary, chosen_prefixes
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store

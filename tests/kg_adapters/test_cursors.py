@@ -2,8 +2,8 @@
 
 import pytest
 
-from kg_adapters.cursors import Position, read_cursor, write_cursor
 from kg_adapters.errors import InvalidRequest
+from kg_adapters.requests import Position, read_cursor, write_cursor
 
 QUESTION = ("Q1", "out")
 SEAL = "c7de00fb29c81e81"

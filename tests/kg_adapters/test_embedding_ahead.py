@@ -27,7 +27,7 @@ from kg_adapters.local.vectors.labels import (
 )
 from kg_adapters.local.vectors.matrix_file import MatrixFile
 from kg_adapters.local.verifying import verify_store
-from kg_adapters.progress import EmbeddingProgress
+from kg_adapters.open_options import EmbeddingProgress
 from kg_adapters.testing import iri, ntriples
 from small_graphs import index_of, store_of
 

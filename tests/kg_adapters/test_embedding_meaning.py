@@ -18,7 +18,7 @@ from kg_adapters.local.seal import Damage, write_seal
 from kg_adapters.local.vectors.entities import MeaningIndex, build_meaning_index, entity_texts, pack_bytes
 from kg_adapters.local.vectors.labels import ENTITIES, seal_name, vector_folder
 from kg_adapters.local.vectors.nearest import NearestRows, link_rows
-from kg_adapters.progress import EmbeddingProgress
+from kg_adapters.open_options import EmbeddingProgress
 from kg_adapters.testing import iri
 from small_graphs import index_of
 

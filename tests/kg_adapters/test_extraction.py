@@ -13,8 +13,8 @@ from kg_adapters.extraction.journal import Bounds, Cut, Unknown
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.store import Counts, LocalStore, open_store
 from kg_adapters.models import Count, Feature, FeaturePage, NeighborPage
+from kg_adapters.open_options import ExtractionProgress, Progress
 from kg_adapters.prefixes import Prefixes
-from kg_adapters.progress import ExtractionProgress, Progress
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import XSD_STRING, Literal, Node, Triple, node_from_key, node_key

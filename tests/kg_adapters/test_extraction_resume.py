@@ -18,7 +18,7 @@ from kg_adapters.index.build.build import build_store
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import LocalStore, open_store
-from kg_adapters.progress import ExtractionProgress, Progress
+from kg_adapters.open_options import ExtractionProgress, Progress
 from kg_adapters.terms import Node
 from kg_adapters.testing import TANGLE, TOWNS, iri, ntriples
 from small_graphs import store_of

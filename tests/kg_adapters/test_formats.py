@@ -20,7 +20,7 @@ from kg_adapters.files.sources import gather_sources
 from kg_adapters.index.build.build import ImportReport, build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store
-from kg_adapters.reading_limits import ReadingLimits
+from kg_adapters.open_options import ReadingLimits
 
 A_P_B = "<http://e/a> <http://e/p> <http://e/b>"
 TURTLE = "@prefix e: <http://e/> .\ne:a e:p e:b .\n"

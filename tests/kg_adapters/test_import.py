@@ -17,8 +17,8 @@ from kg_adapters.labels import Vocabulary
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import Counts, LocalStore, open_store
 from kg_adapters.local.swap import exclusively
+from kg_adapters.open_options import Progress, Stage
 from kg_adapters.prefixes import WIKIDATA
-from kg_adapters.progress import Progress, Stage
 
 EDGE = "<http://e/a> <http://e/p> <http://e/b> .\n"
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"

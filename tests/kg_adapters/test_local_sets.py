@@ -1,7 +1,7 @@
 """Sets over the arrays of an index: equal to the plain reference, with facts that show each result."""
 
 from dataclasses import replace
-from pathlib import Path as FilePath
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -12,13 +12,13 @@ from kg_adapters.algebra import (
     Best,
     Compares,
     Hop,
+    HopPath,
     Instances,
     Kept,
     Linked,
     Meets,
     Members,
     NumberOf,
-    Path,
     Reached,
     SetExpression,
     Step,
@@ -89,7 +89,9 @@ def test_random_questions_are_answered_as_the_plain_reference_answers_them(
 def test_a_path_that_leads_to_too_many_pairs_is_refused_before_it_is_walked(*, repeated: bool) -> None:
     crowd: list[Fact] = [edge(f"n{number} type k") for number in range(40)]
     both_ways = Hop((Step(iri("type")), Step(iri("type"), "in")), repeated=True)
-    to_all = Path((both_ways,)) if repeated else Path((Hop((Step(iri("type")),)), Hop((Step(iri("type"), "in"),))))
+    to_all = (
+        HopPath((both_ways,)) if repeated else HopPath((Hop((Step(iri("type")),)), Hop((Step(iri("type"), "in"),))))
+    )
     question = Listed(Best(Instances(iri("k")), NumberOf(to_all)))
     with pytest.raises(Unsupported, match="and 1,000 are worked out at most"):
         sets_of(crowd, 1_000).compute(SetRequest(question))
@@ -124,8 +126,8 @@ FACTS: list[Fact] = [
 ]
 
 
-def path(*relations: str, repeated: bool = False) -> Path:
-    return Path(tuple(Hop((Step(iri(relation)),), repeated=repeated) for relation in relations))
+def path(*relations: str, repeated: bool = False) -> HopPath:
+    return HopPath(tuple(Hop((Step(iri(relation)),), repeated=repeated) for relation in relations))
 
 
 @pytest.mark.parametrize(
@@ -139,7 +141,7 @@ def path(*relations: str, repeated: bool = False) -> Path:
         (Kept(Members((iri("ran"),)), Meets(path("cast"), path("cast"))), ["ran cast bob"]),
         (Best(Members((iri("m"), iri("ran"))), ValueOf(path("length"))), ["ran length 162"]),
         (Kept(Members((iri("m"),)), Compares(path("length"), "<", typed("100", "integer"))), ["m length 99"]),
-        (Values(Reached(Members((iri("cid"),)), Path((ANY,))), path("length")), ["m cast cid", "m length 99"]),
+        (Values(Reached(Members((iri("cid"),)), HopPath((ANY,))), path("length")), ["m cast cid", "m length 99"]),
     ],
 )
 def test_a_witness_is_the_chain_of_facts_that_leads_to_a_result(expression: SetExpression, chain: list[str]) -> None:
@@ -157,9 +159,9 @@ def test_working_out_sets_stops_when_its_time_is_up() -> None:
         sets_of(FACTS).compute(SetRequest(Listed(Instances(iri("film"))), timeout_s=0))
 
 
-async def test_a_store_on_this_machine_computes_sets_over_its_files(tmp_path: FilePath) -> None:
+async def test_a_store_on_this_machine_computes_sets_over_its_files(tmp_path: Path) -> None:
     graph = LocalAdapter(store_of(tmp_path, ntriples(["tokyo country japan", "kyoto country japan"])))
     assert isinstance(graph, SupportsSets)
-    cities = Reached(Members((iri("japan"),)), Path((Hop((Step(iri("country"), "in"),)),)))
+    cities = Reached(Members((iri("japan"),)), HopPath((Hop((Step(iri("country"), "in"),)),)))
     found = await graph.compute(SetRequest(Listed(cities), limit=1, witnesses=0))
     assert found == Computed(Count(2), members=(iri("kyoto"),))

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from kg_adapters.namespaces import prefixes_in_use
-from kg_adapters.prefixes import WIKIDATA, Prefixes
+from kg_adapters.prefixes import WIKIDATA, Prefixes, prefixes_in_use
 
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 MADE = {

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from kg_adapters.errors import InvalidRequest
-from kg_adapters.paging import cursor_at, in_turns, offset_of
-from kg_adapters.requests import NeighborRequest
+from kg_adapters.requests import NeighborRequest, cursor_at, in_turns, offset_of
 from kg_adapters.testing import iri
 
 A = iri("a")

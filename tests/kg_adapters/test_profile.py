@@ -33,7 +33,7 @@ from kg_adapters.profile import (
 )
 from kg_adapters.terms import XSD, XSD_STRING, Iri, Literal, Node
 from kg_adapters.testing import iri, typed
-from kg_adapters.value_order import order_of
+from kg_adapters.values import order_of
 from plain_profile import Statement, profile_of
 from small_graphs import index_of
 

@@ -17,8 +17,8 @@ from kg_adapters.files.nesting import Nesting
 from kg_adapters.files.reader import SourceReader
 from kg_adapters.files.rows import NOT_PLAIN, Row, line_of, quad_of, row_of, terms_of
 from kg_adapters.files.sources import Source
-from kg_adapters.local.sparql.part import sparql_part
-from kg_adapters.reading_limits import MAX_DEPTH, ReadingLimits, Refused
+from kg_adapters.local.sparql.store import sparql_part
+from kg_adapters.open_options import MAX_DEPTH, ReadingLimits, Refused
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 

@@ -10,6 +10,7 @@ from kg_adapters.algebra import (
     Compares,
     Has,
     Hop,
+    HopPath,
     Instances,
     Intersect,
     Kept,
@@ -20,7 +21,6 @@ from kg_adapters.algebra import (
     NumberOf,
     Numbers,
     Operator,
-    Path,
     Reached,
     SetExpression,
     Step,
@@ -28,7 +28,6 @@ from kg_adapters.algebra import (
     ValueOf,
     Values,
 )
-from kg_adapters.comparing import compares
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import Count
@@ -36,6 +35,7 @@ from kg_adapters.set_requests import Aggregated, Grouped, Listed, SetQuestion, S
 from kg_adapters.terms import Attribute, Fact, Literal
 from kg_adapters.testing import edge, iri, typed
 from kg_adapters.testing.set_reference import SetReference
+from kg_adapters.values import compares
 
 
 def value(head: str, relation: str, text: str, datatype: str) -> Fact:
@@ -57,9 +57,9 @@ PEOPLE = Members((iri("ann"), iri("bob"), iri("cid")))
 TRUE_YEAR = typed("1985", "gYear")
 
 
-def path(*steps: str, repeated: bool = False) -> Path:
+def path(*steps: str, repeated: bool = False) -> HopPath:
     """Return a path of single relations, `-` before those that are walked backwards, `~` before those both ways."""
-    return Path(tuple(Hop(_steps(step), repeated=repeated) for step in steps))
+    return HopPath(tuple(Hop(_steps(step), repeated=repeated) for step in steps))
 
 
 def _steps(step: str) -> tuple[Step, ...]:
@@ -87,12 +87,13 @@ class Case:
         Case(Reached(FILMS, path("cast")), "ann bob cid"),
         Case(Reached(Members((iri("bob"),)), path("-cast", "cast")), "ann bob"),
         Case(Reached(Members((iri("bob"),)), path("~spouse")), "ann"),
-        Case(Reached(Members((iri("bob"),)), Path((ANY,))), "ann heat ran"),
+        Case(Reached(Members((iri("bob"),)), HopPath((ANY,))), "ann heat ran"),
         Case(
-            Reached(Members((iri("ann"),)), Path((*path("born").hops, *path("in", repeated=True).hops))), "europe italy"
+            Reached(Members((iri("ann"),)), HopPath((*path("born").hops, *path("in", repeated=True).hops))),
+            "europe italy",
         ),
         Case(Values(FILMS, path("length")), "162.5 170 99 long"),
-        Case(Values(Members((iri("ann"),)), Path((ANY,))), ""),
+        Case(Values(Members((iri("ann"),)), HopPath((ANY,))), ""),
         Case(Union((PEOPLE, FILMS)), "ann bob cid heat m ran"),
         Case(Intersect((PEOPLE, Reached(Members((iri("heat"),)), path("cast")))), "ann bob"),
         Case(Minus((PEOPLE, Reached(Members((iri("heat"),)), path("cast")))), "cid"),

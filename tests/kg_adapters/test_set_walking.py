@@ -5,7 +5,7 @@ import rdflib
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_adapters.algebra import Hop, Members, Minus, Path, Reached, SetExpression, Step
+from kg_adapters.algebra import Hop, HopPath, Members, Minus, Reached, SetExpression, Step
 from kg_adapters.errors import Unsupported
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import Count
@@ -22,8 +22,8 @@ from set_expressions import graphs, questions
 
 TOWNS = tuple(iri(f"town{number}") for number in range(300))
 FACTS = edges(*(f"town{number} in region{number % 3}" for number in range(300)))
-IN = Path((Hop((Step(iri("in")),)),))
-HOLDS = Path((Hop((Step(iri("in"), "in"),)),))
+IN = HopPath((Hop((Step(iri("in")),)),))
+HOLDS = HopPath((Hop((Step(iri("in"), "in"),)),))
 IN_REGION = Reached(Members((iri("region0"),)), HOLDS)
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from fault_endpoint import opened, refusing, serving, stalling
 from kg_adapters.caching import CachingAdapter
+from kg_adapters.calls import RETRY_S
 from kg_adapters.errors import BackendTimeout, BackendUnavailable, InvalidRequest
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
-from kg_adapters.partial import RETRY_S
 from kg_adapters.prefixes import WELL_KNOWN, WIKIDATA, Prefixes
 from kg_adapters.sparql.adapter import SparqlAdapter
 from kg_adapters.sparql.asking import Asker

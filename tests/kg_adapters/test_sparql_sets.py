@@ -11,6 +11,7 @@ from kg_adapters.algebra import (
     Best,
     Compares,
     Hop,
+    HopPath,
     Instances,
     Intersect,
     Kept,
@@ -20,7 +21,6 @@ from kg_adapters.algebra import (
     NumberOf,
     Numbers,
     Operator,
-    Path,
     Reached,
     Step,
     Union,
@@ -68,9 +68,9 @@ KNOWN = Prefixes(
     }
 )
 FILMS = Instances(iri("film"))
-CAST = Path((Hop((Step(iri("cast")),)),))
-OF_CAST = Path((Hop((Step(iri("cast"), "in"),)),))
-LENGTH = Path((Hop((Step(iri("length")),)),))
+CAST = HopPath((Hop((Step(iri("cast")),)),))
+OF_CAST = HopPath((Hop((Step(iri("cast"), "in"),)),))
+LENGTH = HopPath((Hop((Step(iri("length")),)),))
 LONG = Kept(FILMS, Compares(LENGTH, ">", typed("100", "integer")))
 QUESTIONS: Sequence[SetQuestion] = (
     Listed(Intersect((Reached(Members((iri("ann"),)), OF_CAST), Reached(Members((iri("bob"),)), OF_CAST)))),
@@ -115,7 +115,7 @@ async def test_a_question_is_one_request_and_one_more_for_what_shows_the_answer(
 
 
 async def test_what_shows_a_result_leads_to_it_in_order() -> None:
-    births = Path((*CAST.hops, Hop((Step(iri("born")),))))
+    births = HopPath((*CAST.hops, Hop((Step(iri("born")),))))
     found = await adapter_over(StandInEndpoint(written(FACTS))).compute(SetRequest(Listed(Reached(LONG, births))))
 
     film, length = iri("heat"), Attribute(iri("heat"), iri("length"), typed("170", "integer"))
@@ -128,7 +128,7 @@ async def test_what_shows_a_result_leads_to_it_in_order() -> None:
 async def test_years_of_more_than_four_digits_compare_with_others(operator: Operator) -> None:
     dates = (("far", "12000-01-01", "date"), ("old", "-0044-03-15", "date"), ("new", "2000", "gYear"))
     facts = tuple(Attribute(iri(head), iri("began"), typed(text, kind)) for head, text, kind in dates)
-    among, began = Members(tuple(iri(head) for head, *_ in dates)), Path((Hop((Step(iri("began")),)),))
+    among, began = Members(tuple(iri(head) for head, *_ in dates)), HopPath((Hop((Step(iri("began")),)),))
     for wanted in (typed("1977", "gYear"), typed("2000-05-01", "date"), typed("11000", "gYear")):
         question = Listed(Kept(among, Compares(began, operator, wanted)))
         found = await adapter_over(StandInEndpoint(written(facts))).compute(SetRequest(question, witnesses=0))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kg_adapters.sparql_syntax import SyntaxProblem, read_engine_error
+from kg_adapters.sparql_guard import SyntaxProblem, read_engine_error
 
 QUERY = "ASK {\n?s ?p ?o .\n?x ?y }"
 

@@ -9,7 +9,7 @@ from kg_adapters.errors import InvalidSource
 from kg_adapters.files.tables import TableReader
 from kg_adapters.index.build.build import build_store
 from kg_adapters.local.import_options import ImportOptions
-from kg_adapters.reading_limits import ReadingLimits
+from kg_adapters.open_options import ReadingLimits
 
 
 class Told:

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kg_adapters.chosen_relations import ChosenRelations
 from kg_adapters.errors import InvalidSource
 from kg_adapters.index.build.build import build_store
+from kg_adapters.labels import ChosenRelations
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.index_check import check_index

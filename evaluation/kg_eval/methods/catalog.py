@@ -15,7 +15,7 @@ from kg_agents.papers.graph_counselor import CounselorSettings, GraphCounselor
 from kg_agents.papers.oda import ODA, OdaSettings
 from kg_agents.parameters import InvalidParameter, ToolsSettings, read_parameters
 from kg_agents.tools.agent import ToolsAgent
-from kg_boundary.validation import in_plain_words
+from kg_boundary.shown import in_plain_words
 from kg_eval.methods.baselines import (
     ChainOfThought,
     ConsistencySettings,

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from kg_agents.llm import AgentError
 from kg_boundary.json_stream import BrokenJson, Json, JsonStream
 from kg_boundary.regular_files import open_regular
-from kg_boundary.validation import in_plain_words
+from kg_boundary.shown import in_plain_words
 
 
 class InvalidQuestions(AgentError):

@@ -5,9 +5,9 @@ from typing import Final
 
 import anyio
 
+from kg_adapters.calls import RETRY_S
 from kg_adapters.embedding.protocol import Embedder, Vectors
 from kg_adapters.errors import BackendError, ModelUnavailable
-from kg_adapters.partial import RETRY_S
 from kg_adapters.sparql.breaker import CircuitBreaker
 from kg_adapters.sparql.timing import Timing
 

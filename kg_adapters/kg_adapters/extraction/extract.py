@@ -37,8 +37,8 @@ from kg_adapters.local.sparql.store import ensure_sparql_store
 from kg_adapters.local.store import FORMAT, INDEX_FOLDER, Counts, StoreInfo, open_store, stored_files, write_store_info
 from kg_adapters.local.swap import replacing
 from kg_adapters.models import Count
+from kg_adapters.open_options import OnExtraction, Progress, Stage, ignore_extraction
 from kg_adapters.prefixes import Prefixes
-from kg_adapters.progress import OnExtraction, Progress, Stage, ignore_extraction
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import XSD_STRING, Iri, Literal
 

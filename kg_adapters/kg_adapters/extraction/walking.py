@@ -9,7 +9,7 @@ from kg_adapters.errors import BackendTimeout
 from kg_adapters.extraction.journal import Bounds, Cut, Journal, Look, Text, Texts, Value, ValueChoice, Values
 from kg_adapters.extraction.seeds import batches
 from kg_adapters.models import NO_FEATURES, Description, Feature, FeaturePage, NeighborPage
-from kg_adapters.progress import ExtractionProgress, ExtractionStage, OnExtraction
+from kg_adapters.open_options import ExtractionProgress, ExtractionStage, OnExtraction
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.terms import BlankNode, Iri, Node, Triple, node_from_key

@@ -15,8 +15,8 @@ import pyoxigraph as ox
 from kg_adapters.errors import InvalidSource
 from kg_adapters.files.rdf import Problem
 from kg_adapters.labels import Vocabulary
+from kg_adapters.open_options import ReadingLimits, Refused, setting
 from kg_adapters.prefixes import WELL_KNOWN
-from kg_adapters.reading_limits import ReadingLimits, Refused, setting
 from kg_adapters.terms import XSD, Literal
 from kg_adapters.wikidata import values
 from kg_boundary.shown import in_quotes

@@ -20,8 +20,8 @@ import pyoxigraph as ox
 
 from kg_adapters.errors import InvalidSource
 from kg_adapters.files.sources import Source
-from kg_adapters.reading_limits import ReadingLimits, Refused, setting
-from kg_boundary.child_environment import child_environment
+from kg_adapters.open_options import ReadingLimits, Refused, setting
+from kg_boundary.machine import child_environment
 
 LONGEST_STATEMENTS: Final = 1 << 23
 """How many bytes of statements a frame holds at most; the parser takes no more than twice as many at once."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 from xml.parsers import expat
 
-from kg_adapters.reading_limits import MAX_DEPTH, ReadingLimits, Refused, setting
+from kg_adapters.open_options import MAX_DEPTH, ReadingLimits, Refused, setting
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

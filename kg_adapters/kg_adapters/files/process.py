@@ -30,7 +30,7 @@ from kg_adapters.files.recognition import BAD_FILE, SourceBytes, opened, unreada
 from kg_adapters.files.sources import ENTITY_JSON, GRAPH_JSON, KGDATA, READ_WHOLE, TABLES
 from kg_adapters.files.table_columns import TABLE_PREFIXES
 from kg_adapters.files.tables import TableReader
-from kg_adapters.reading_limits import ReadingLimits, Refused, setting
+from kg_adapters.open_options import ReadingLimits, Refused, setting
 from kg_adapters.worker_process import end_with_parent, limit_memory
 
 _Term: TypeAlias = "ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple | ox.DefaultGraph"

@@ -15,7 +15,7 @@ import pyoxigraph as ox
 from kg_adapters.errors import InvalidSource
 from kg_adapters.files.nesting import TOO_DEEP, WatchedText, XmlLines
 from kg_adapters.files.sources import RDF_FORMATS, Source
-from kg_adapters.reading_limits import MAX_DEPTH, ReadingLimits, setting
+from kg_adapters.open_options import MAX_DEPTH, ReadingLimits, setting
 from kg_adapters.terms import XSD
 from kg_boundary.shown import visible_line
 

@@ -11,7 +11,6 @@ from typing import Final
 
 import pyoxigraph as ox
 
-from kg_adapters.chosen_relations import read_relation
 from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.files.frames import Frame, Kind, Order, long_statement, parsed_frames, parsed_statements
 from kg_adapters.files.json_graphs import LabelKeys
@@ -19,10 +18,10 @@ from kg_adapters.files.rdf import LINE_FORMATS, Block, RdfLines
 from kg_adapters.files.recognition import BAD_FILE, SourceBytes, opened, recognized, unreadable
 from kg_adapters.files.rows import GRAPH, NOT_PLAIN, RELATION, Row, Terms, row_of, tag_of, terms_of, unescaped
 from kg_adapters.files.sources import GRAPH_JSON, RDF_FORMATS, Source
-from kg_adapters.labels import Vocabulary
+from kg_adapters.labels import Vocabulary, read_relation
 from kg_adapters.local.index import StringTable
+from kg_adapters.open_options import ReadingLimits, Refused
 from kg_adapters.prefixes import WELL_KNOWN, WIKIDATA, Prefixes, is_prefix
-from kg_adapters.reading_limits import ReadingLimits, Refused
 from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, BlankNode, Iri
 
 # What the parser calls nodes without a name is random; numbers make an import repeatable.

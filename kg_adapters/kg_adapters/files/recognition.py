@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from kg_adapters.errors import InvalidSource
 from kg_adapters.files.sources import ENTITY_JSON, FORMATS, GRAPH_JSON, KGDATA, Source, expected_endings
-from kg_adapters.reading_limits import ReadingLimits, Refused, setting
+from kg_adapters.open_options import ReadingLimits, Refused, setting
 from kg_boundary.regular_files import open_regular
 from kg_boundary.shown import in_quotes, listed
 

@@ -30,7 +30,7 @@ from kg_adapters.files.table_columns import (
     plain_header,
     relation_of,
 )
-from kg_adapters.reading_limits import ReadingLimits, Refused, setting
+from kg_adapters.open_options import ReadingLimits, Refused, setting
 from kg_boundary.shown import counted, in_quotes, listed
 
 _HEADS: Final = frozenset({"head", "subject", "source", "from", "start", "h", "s", "src", "startid", "entity1"})

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from kg_adapters.local.index import Longs, StringTable
 from kg_adapters.profile import ValueKind
-from kg_adapters.value_order import MAX_COMPARED, date_order, number_order
+from kg_adapters.values import MAX_COMPARED, date_order, number_order
 
 _MOST_PENDING: Final = 2_000_000
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 import anyio.to_thread
 
-from kg_adapters.cursors import past_the_end, read_cursor, write_cursor
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.definition import StoreDefinition
 from kg_adapters.local.degrees import degree_in_index
@@ -36,10 +35,17 @@ from kg_adapters.models import (
     Role,
     SparqlAnswer,
 )
-from kg_adapters.paging import question_about
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.profile import GraphProfile
-from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
+from kg_adapters.requests import (
+    FeatureRequest,
+    NeighborRequest,
+    SurroundingsRequest,
+    past_the_end,
+    question_about,
+    read_cursor,
+    write_cursor,
+)
 from kg_adapters.terms import Attribute, Fact, Iri, Node, Triple
 
 if TYPE_CHECKING:

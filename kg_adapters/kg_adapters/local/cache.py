@@ -18,8 +18,7 @@ from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.seal import file_sha256
 from kg_adapters.local.store import FORMAT, STORE_FILE, LocalStore, is_store, open_store, store_stamp
 from kg_adapters.local.swap import exclusively, replacing
-from kg_adapters.open_options import SAMPLE
-from kg_adapters.progress import OnProgress, Progress, ignore_progress
+from kg_adapters.open_options import SAMPLE, OnProgress, Progress, ignore_progress
 from kg_boundary.private_files import private_folder, write_private
 from kg_boundary.regular_files import read_regular
 

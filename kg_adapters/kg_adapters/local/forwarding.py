@@ -21,9 +21,8 @@ from kg_adapters.models import (
 from kg_adapters.profile import GraphProfile
 from kg_adapters.protocol import KGAdapter, SupportsPaths, SupportsSets, SupportsSparql
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
-from kg_adapters.surroundings import SupportsSurroundings, Surroundings
+from kg_adapters.surroundings import LabelVectors, SupportsSurroundings, SupportsVectors, Surroundings
 from kg_adapters.terms import Fact, Iri, Node
-from kg_adapters.vectors import LabelVectors, SupportsVectors
 
 if TYPE_CHECKING:
     from kg_adapters.embedding.protocol import Vectors

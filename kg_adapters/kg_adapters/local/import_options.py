@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kg_adapters.chosen_relations import ChosenRelations
-from kg_adapters.labels import Vocabulary
-from kg_adapters.reading_limits import ReadingLimits
+from kg_adapters.labels import ChosenRelations, Vocabulary
+from kg_adapters.open_options import ReadingLimits
 
 
 @dataclass(frozen=True, slots=True)

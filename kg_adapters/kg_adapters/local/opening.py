@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
-from kg_adapters.open_options import SAMPLES, OpenOptions
-from kg_adapters.progress import ignore_progress
+from kg_adapters.open_options import SAMPLES, OpenOptions, ignore_progress
 from kg_adapters.protocol import KGAdapter
 
 if TYPE_CHECKING:

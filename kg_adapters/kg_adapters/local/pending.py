@@ -11,9 +11,9 @@ import anyio
 from kg_adapters.errors import BackendUnavailable, KGError
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.forwarding import ForwardingAdapter, LocalGraph
+from kg_adapters.open_options import Progress
 from kg_adapters.prefixes import Prefixes
-from kg_adapters.progress import Progress
-from kg_adapters.snapshots import SupportsSnapshots
+from kg_adapters.protocol import SupportsSnapshots
 from kg_boundary.shown import in_quotes
 
 T = TypeVar("T")

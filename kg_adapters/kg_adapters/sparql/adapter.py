@@ -9,6 +9,7 @@ from typing import Final
 
 import anyio
 
+from kg_adapters.calls import RETRY_S, note_partial
 from kg_adapters.errors import BackendTimeout, InvalidRequest, KGError, Unsupported
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import (
@@ -22,7 +23,6 @@ from kg_adapters.models import (
     RelationCandidate,
     SparqlAnswer,
 )
-from kg_adapters.partial import RETRY_S, note_partial
 from kg_adapters.prefixes import WELL_KNOWN, Prefixes
 from kg_adapters.profile import GraphProfile
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest

@@ -5,8 +5,8 @@ from dataclasses import replace
 from itertools import count
 from typing import Final, Protocol
 
+from kg_adapters.calls import time_left_s
 from kg_adapters.errors import BackendTimeout
-from kg_adapters.partial import time_left_s
 from kg_adapters.sparql.dialects import Dialect
 from kg_adapters.sparql.queries.writing import is_askable
 from kg_adapters.sparql.slices import in_slices

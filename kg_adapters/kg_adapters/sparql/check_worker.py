@@ -6,8 +6,7 @@ from typing import TypedDict, final
 
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.sparql.forms import Form
-from kg_adapters.sparql_guard import check_query
-from kg_adapters.sparql_tree import Branch, IriLeaf, Tree, read_query, walk
+from kg_adapters.sparql_guard import Branch, IriLeaf, Tree, check_query, read_query, walk
 from kg_adapters.worker_process import RECURSION_LIMIT, answer_lines
 
 # Functions of Virtuoso's own, some of which read files or other hosts.

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 from kg_adapters.errors import BackendError, BackendUnavailable, InvalidRequest
 from kg_adapters.sparql.forms import Form
 from kg_adapters.terms import Iri
-from kg_adapters.turns import TooManyWait
-from kg_adapters.worker_pool import WorkerEnded, WorkerPool, WorkerTimeout
+from kg_adapters.worker_pool import TooManyWait, WorkerEnded, WorkerPool, WorkerTimeout
 
 if TYPE_CHECKING:
     from kg_adapters.sparql.check_worker import Passed, Question, Refusal

@@ -7,7 +7,7 @@ from typing import Final
 
 import anyio
 
-from kg_adapters.partial import note_partial
+from kg_adapters.calls import note_partial
 from kg_adapters.sparql.arrival import Arrival
 from kg_adapters.sparql.client import EndpointClient
 from kg_adapters.sparql.connection import redactor_of

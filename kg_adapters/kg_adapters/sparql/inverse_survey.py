@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kg_adapters.inverses import PairCounts, choose_inverses, relation_meant
-from kg_adapters.profile import InverseRelations
+from kg_adapters.profile import InverseRelations, PairCounts, choose_inverses, relation_meant
 from kg_adapters.sparql.bounded_asking import BoundedAsker, Enough, ProfileLimits
 from kg_adapters.sparql.queries.profiles import ProfileQueries
 from kg_adapters.sparql.rows import Row

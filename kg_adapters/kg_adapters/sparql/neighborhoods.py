@@ -9,8 +9,7 @@ from itertools import islice
 from typing import Final
 
 from kg_adapters.models import Count, Degree, NeighborPage, RelationCount
-from kg_adapters.paging import offset_of
-from kg_adapters.requests import NeighborRequest, SurroundingsRequest
+from kg_adapters.requests import NeighborRequest, SurroundingsRequest, offset_of
 from kg_adapters.sparql.asking import Asker, part_of_an_answer
 from kg_adapters.sparql.label_memory import LabelMemory
 from kg_adapters.sparql.opened_nodes import OpenedNodes

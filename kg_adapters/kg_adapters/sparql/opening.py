@@ -20,7 +20,7 @@ from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql.schema import SurveyLimits, Surveyor, with_well_known
 from kg_adapters.sparql.schema_file import SchemaFile
 from kg_adapters.sparql.search import EndpointSearch
-from kg_boundary.validation import in_plain_words
+from kg_boundary.shown import in_plain_words
 
 OPENING_S: Final = 3.0
 """How long an endpoint may take to tell its prefixes, since nothing can be asked before it is open."""

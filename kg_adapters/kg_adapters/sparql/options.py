@@ -10,8 +10,8 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationInfo
 
+from kg_adapters.calls import RETRY_S
 from kg_adapters.errors import InvalidRequest
-from kg_adapters.partial import RETRY_S
 from kg_adapters.terms import Iri
 from kg_boundary.secrets import Redactor
 from kg_boundary.shown import in_quotes

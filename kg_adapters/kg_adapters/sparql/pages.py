@@ -5,10 +5,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Self
 
-from kg_adapters.cursors import past_the_end
 from kg_adapters.models import Count, NeighborPage
-from kg_adapters.paging import cursor_at
-from kg_adapters.requests import NeighborRequest
+from kg_adapters.requests import NeighborRequest, cursor_at, past_the_end
 from kg_adapters.sparql.queries.groups import Group, Span
 from kg_adapters.terms import Attribute, Fact, Literal, Node, Term, Triple, literal_key, node_key
 

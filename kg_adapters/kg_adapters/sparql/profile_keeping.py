@@ -6,8 +6,8 @@ from typing import Final
 
 import anyio
 
+from kg_adapters.calls import RETRY_S
 from kg_adapters.errors import KGError
-from kg_adapters.partial import RETRY_S
 from kg_adapters.profile import GraphProfile, unknown_profile
 from kg_adapters.sparql.profile_survey import ProfileSurvey
 from kg_adapters.sparql.profiling import Profiler

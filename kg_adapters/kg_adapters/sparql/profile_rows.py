@@ -20,7 +20,7 @@ from kg_adapters.profile import (
 )
 from kg_adapters.sparql.rows import Row
 from kg_adapters.terms import RDF_LANG_STRING, XSD, Iri, Literal, Node, node_key
-from kg_adapters.value_order import order_of
+from kg_adapters.values import order_of
 
 Place: TypeAlias = int | None
 """The number of a class in its queries; None for all entities."""

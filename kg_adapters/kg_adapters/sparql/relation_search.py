@@ -7,9 +7,9 @@ from typing import Final
 import anyio
 import anyio.to_thread
 
+from kg_adapters.calls import note_partial, watching_completeness
 from kg_adapters.models import GraphSchema, RelationCandidate
-from kg_adapters.partial import note_partial, watching_completeness
-from kg_adapters.relation_index import RelationIndex, RelationName, own_name
+from kg_adapters.name_index import RelationIndex, RelationName, own_name
 from kg_adapters.sparql.asking import Asker
 from kg_adapters.sparql.neighborhoods import BATCH
 from kg_adapters.sparql.queries.names import NameQueries

@@ -9,8 +9,7 @@ import anyio
 
 from kg_adapters.errors import BackendUnavailable, KGError
 from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
-from kg_adapters.namespaces import prefixes_in_use
-from kg_adapters.prefixes import WELL_KNOWN, WIKIDATA, Prefixes
+from kg_adapters.prefixes import WELL_KNOWN, WIKIDATA, Prefixes, prefixes_in_use
 from kg_adapters.sparql.asking import Asker
 from kg_adapters.sparql.queries.survey import SurveyQueries
 from kg_adapters.sparql.rows import Row, rows

@@ -7,12 +7,12 @@ from typing import Final, Protocol
 import anyio.to_thread
 from rapidfuzz import fuzz, process
 
+from kg_adapters.calls import note_partial
 from kg_adapters.errors import BackendTimeout
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.names.folding import bare_words, fold
 from kg_adapters.models import Candidate
 from kg_adapters.name_index import Name, NameIndex
-from kg_adapters.partial import note_partial
 from kg_adapters.sparql.asking import Asker
 from kg_adapters.sparql.options import TextSearch
 from kg_adapters.sparql.queries.names import NameQueries

@@ -8,10 +8,9 @@ from typing import Final
 import anyio
 
 from kg_adapters.algebra import Best, Step
+from kg_adapters.calls import note_partial, time_left_s
 from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest, KGError, Unsupported
 from kg_adapters.models import Count
-from kg_adapters.partial import note_partial, time_left_s
-from kg_adapters.set_bounds import grows
 from kg_adapters.set_requests import (
     Aggregated,
     Cell,
@@ -24,6 +23,7 @@ from kg_adapters.set_requests import (
     SharedTerm,
     Tabled,
     Witness,
+    grows,
     term_key,
 )
 from kg_adapters.set_requests import Row as Tuple

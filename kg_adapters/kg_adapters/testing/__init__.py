@@ -11,20 +11,14 @@ adapter does not have are skipped.
 
 import pytest
 
-pytest.register_assert_rewrite(
-    *(
-        f"{__name__}.{part}_contract"
-        for part in (
-            *("neighbor", "paging", "degree", "containment", "description", "search", "relation", "schema"),
-            *("profile", "path", "sets", "sparql", "values"),
-        )
-    )
-)
+pytest.register_assert_rewrite(*(f"{__name__}.{part}" for part in ("entities", "neighbors", "queries", "schemas")))
 
 # Only modules that are imported after this line show the values in a failed assert.
-from kg_adapters.testing.containment_contract import ContainmentContract  # noqa: E402 - see above
-from kg_adapters.testing.degree_contract import DegreeContract  # noqa: E402
-from kg_adapters.testing.description_contract import DescriptionContract  # noqa: E402
+from kg_adapters.testing.entities import (  # noqa: E402
+    DescriptionContract,
+    SearchContract,
+    ValuesContract,
+)
 from kg_adapters.testing.graphs import (  # noqa: E402
     BLANKS,
     CALLED,
@@ -50,16 +44,22 @@ from kg_adapters.testing.graphs import (  # noqa: E402
     ntriples,
     typed,
 )
-from kg_adapters.testing.neighbor_contract import NeighborContract  # noqa: E402
-from kg_adapters.testing.paging_contract import PagingContract  # noqa: E402
-from kg_adapters.testing.path_contract import PathContract  # noqa: E402
-from kg_adapters.testing.profile_contract import ProfileContract  # noqa: E402
-from kg_adapters.testing.relation_contract import RelationContract  # noqa: E402
-from kg_adapters.testing.schema_contract import SchemaContract  # noqa: E402
-from kg_adapters.testing.search_contract import SearchContract  # noqa: E402
-from kg_adapters.testing.sets_contract import SetsContract  # noqa: E402
-from kg_adapters.testing.sparql_contract import SparqlContract  # noqa: E402
-from kg_adapters.testing.values_contract import ValuesContract  # noqa: E402
+from kg_adapters.testing.neighbors import (  # noqa: E402
+    ContainmentContract,
+    DegreeContract,
+    NeighborContract,
+    PagingContract,
+)
+from kg_adapters.testing.queries import (  # noqa: E402
+    PathContract,
+    SetsContract,
+    SparqlContract,
+)
+from kg_adapters.testing.schemas import (  # noqa: E402
+    ProfileContract,
+    RelationContract,
+    SchemaContract,
+)
 
 __all__ = [
     "BLANKS",

@@ -5,11 +5,14 @@ of `NAMES`, a blank node (`_:b0`), an IRI in angle brackets or, at the end, a li
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping
+from contextlib import asynccontextmanager
 from typing import Final
 
+import pytest
+
 from kg_adapters.labels import RDF_TYPE, WIKIDATA_TYPES
-from kg_adapters.models import NO_FEATURES, Direction, FeaturePage
+from kg_adapters.models import NO_FEATURES, Count, Direction, FeaturePage
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest
 from kg_adapters.terms import XSD, Iri, Literal, Node, Triple, node_from_key, node_key
@@ -110,13 +113,10 @@ TOWNS: Final = (
     'hermit label "A hermit, who knows nobody"@en',
 )
 """Two relations each way between the same two nodes, a cycle, and an entity with a label and no neighbours."""
-
 LOOPS: Final = ("a knows a", "a knows b", "a likes b", "b knows a", "b likes b", "c likes a")
 """Self-loops, parallel edges and a cycle of two."""
-
 TANGLE: Final = tuple(f"n{i * i // 3 % 12} r{i // 5 % 4} n{(7 * i + i // 4) % 12}" for i in range(90))
 """A dozen nodes with many edges of four relations in every way, to themselves too, some said twice."""
-
 CITIZENS: Final = 3_000
 HUB: Final = (
     "tokyo capitalOf japan",
@@ -125,10 +125,8 @@ HUB: Final = (
     'japan label "Japan"@en',
 )
 """One node with thousands of edges of one relation and a single one of another."""
-
 BLANKS: Final = ("_:ward partOf tokyo", '_:ward label "a ward without a name"@en', "_:ward near _:park")
 """Nodes without an IRI on both sides of an edge."""
-
 UNICODE: Final = (
     "東京 国 日本",
     '東京 label "東京 🗼"@ja',
@@ -139,7 +137,6 @@ UNICODE: Final = (
     "mitte near Z",
 )
 """IRIs beyond ASCII, two of which sort differently by code point and by UTF-16."""
-
 NAMED: Final = (
     'tokyo label "東京"@ja',
     'tokyo label "Tokio"@de',
@@ -159,7 +156,6 @@ NAMED: Final = (
     "tokyo near nameless",
 )
 """Labels in several languages and by several relations."""
-
 DESCRIBED: Final = (
     'tokyo label "Tokyo"@en',
     'tokyo description "Hauptstadt Japans"@de',
@@ -172,7 +168,6 @@ DESCRIBED: Final = (
     "osaka country japan",
 )
 """Descriptions, types by two relations, and a relation that is also spoken of."""
-
 VALUES: Final = (
     'tokyo area "2194.07"^^<http://www.w3.org/2001/XMLSchema#decimal>',
     'tokyo code "T1"^^<http://example.org/code>',
@@ -186,7 +181,6 @@ VALUES: Final = (
     "tokyo country japan",
 )
 """Literals with datatypes and languages, and one edge that is no feature."""
-
 SEARCHABLE: Final = (
     'planet label "Mercury"@en',
     "planet type Planet",
@@ -198,7 +192,6 @@ SEARCHABLE: Final = (
     r'odd label "the \"odd\" one {?x} \\ <b>"@en',
 )
 """Two entities of one name and different types, an alias, and a name full of syntax."""
-
 CALLED: Final = (
     'father label "father"@en',
     'father altLabel "dad"@en',
@@ -228,7 +221,6 @@ CALLED: Final = (
     'owl feathers "brown"',
 )
 """Relations and features with labels and aliases, two of one label, and one called as another one's IRI says."""
-
 SUMMED: Final = (
     "kyoto type City",
     "osaka type City",
@@ -241,7 +233,6 @@ SUMMED: Final = (
     'osaka population "2700000"^^<http://www.w3.org/2001/XMLSchema#integer>',
 )
 """Two classes, three relations and two features, each counted easily by hand."""
-
 ROADS: Final = (
     "a near z",
     "z near a",
@@ -255,10 +246,8 @@ ROADS: Final = (
     "m partOf n",
 )
 """From a to z: two direct edges, two ways of two hops and two of three, and one over a class."""
-
 CROWD: Final = ("a near hub", "hub near z", *(f"p{number} near hub" for number in range(50)), "a near b", "b near z")
 """From a to z: one way over a node with 52 neighbours, one over a quiet node."""
-
 HEAP: Final = tuple(f"s{number} r{number % 3} o{number % 97}" for number in range(2_000))
 """Enough triples that a cross product of several patterns never ends."""
 
@@ -267,3 +256,55 @@ async def feature_page(graph: KGAdapter, entity: Node, *, relation: Iri | None =
     """Return what a graph says of a single entity: an empty page where it says nothing."""
     relations = None if relation is None else frozenset({relation})
     return (await graph.features(FeatureRequest((entity,), relations, limit))).get(entity, NO_FEATURES)
+
+
+SHOWN: Final = 3
+"""How many missing or surplus items a failure names: pytest would take minutes to show how two long ones differ."""
+
+
+@pytest.mark.anyio
+class GraphOpening:
+    """The one thing to override, and what a store may declare that it cannot do.
+
+    Attributes:
+        stable_blank_nodes: Whether a blank node of one answer can be asked about in the next call. SPARQL endpoints
+            give blank nodes new labels with every answer.
+    """
+
+    stable_blank_nodes: bool = True
+
+    @pytest.fixture
+    def anyio_backend(self) -> str:
+        """Run the contract on asyncio."""
+        return "asyncio"
+
+    async def open_graph(self, triples: str) -> KGAdapter:
+        """Return a new adapter, with the default `Vocabulary`, over exactly the graph of an N-Triples text."""
+        raise NotImplementedError("override open_graph(triples) to return your adapter over these N-Triples")
+
+    @asynccontextmanager
+    async def opened(self, statements: Iterable[str]) -> AsyncGenerator[KGAdapter]:
+        """Open a graph in the short notation for the time of one test."""
+        graph = await self.open_graph(ntriples(statements))
+        try:
+            yield graph
+        finally:
+            await graph.aclose()
+
+
+def allows(count: Count, actual: int) -> bool:
+    """Say whether a count is true: exact, or honest about being a lower bound."""
+    return count.value == actual if count.exact else count.value <= actual
+
+
+def apart(found: Collection[object], wanted: Collection[object]) -> str:
+    """Return in what two collections of one type differ, with a few examples; nothing where they are the same."""
+    if found == wanted:
+        return ""
+    surplus, missing = set(found).difference(wanted), set(wanted).difference(found)
+    told = [
+        f"{len(items)} {name}: {'; '.join(sorted(map(repr, items))[:SHOWN])}"
+        for name, items in (("surplus", surplus), ("missing", missing))
+        if items
+    ]
+    return ", ".join(told) or f"the same in another order or number: {len(found)} and {len(wanted)}"

@@ -9,6 +9,7 @@ from kg_adapters.algebra import (
     Condition,
     Has,
     Hop,
+    HopPath,
     Instances,
     Intersect,
     Kept,
@@ -18,7 +19,6 @@ from kg_adapters.algebra import (
     Members,
     Minus,
     Numbers,
-    Path,
     Reached,
     SetExpression,
     Step,
@@ -27,7 +27,6 @@ from kg_adapters.algebra import (
     Values,
     counts_values,
 )
-from kg_adapters.comparing import compares, holds, order_of_kind
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import Count
 from kg_adapters.set_requests import (
@@ -47,6 +46,7 @@ from kg_adapters.set_requests import (
     term_key,
 )
 from kg_adapters.terms import Fact, Literal, Node, Term, literal_key
+from kg_adapters.values import compares, holds, order_of_kind
 
 
 class SetReference:
@@ -114,14 +114,14 @@ class SetReference:
         """Yield the nodes of a set."""
         yield from (term for term in self.members(expression) if not isinstance(term, Literal))
 
-    def ends(self, node: Node, path: Path) -> frozenset[Term]:
+    def ends(self, node: Node, path: HopPath) -> frozenset[Term]:
         """Return what a path reaches from a node."""
         reached: frozenset[Term] = frozenset([node])
         for hop in path.hops:
             reached = frozenset(chain.from_iterable(self._over(each, hop) for each in reached))
         return reached
 
-    def _reached(self, of: SetExpression, path: Path) -> Iterator[Term]:
+    def _reached(self, of: SetExpression, path: HopPath) -> Iterator[Term]:
         return chain.from_iterable(self.ends(node, path) for node in self.nodes(of))
 
     def _over(self, term: Term, hop: Hop) -> frozenset[Term]:
@@ -175,7 +175,7 @@ class SetReference:
         values = ((end, order_of_kind(end, by.kind, by.unit)) for end in ends if isinstance(end, Literal))
         return {value: order for value, order in values if order is not None}
 
-    def _number(self, node: Node, path: Path) -> int:
+    def _number(self, node: Node, path: HopPath) -> int:
         """Return how many ends of a path count."""
         return sum(counts_values(path) or not isinstance(end, Literal) for end in self.ends(node, path))
 
@@ -201,7 +201,7 @@ class SetReference:
         ends = sorted(self.ends(node, column.path), key=term_key)
         return Cell(tuple(ends[:limit]), Count(len(ends)))
 
-    def _grouped(self, of: SetExpression, by: Path, limit: int) -> Computed:
+    def _grouped(self, of: SetExpression, by: HopPath, limit: int) -> Computed:
         ends = {node: self.ends(node, by) for node in self.nodes(of)}
         terms = frozenset[Term]().union(*ends.values())
         sizes = {term: sum(term in reached for reached in ends.values()) for term in terms}
@@ -214,7 +214,7 @@ class SetReference:
         relations = {fact.relation for fact in self._facts} - self._vocabulary.texts
         back = (Step(relation, "in") for relation in relations if relation not in asked.opposites)
         for step in chain(map(Step, relations), back):
-            path = Path((Hop(asked.steps_of(step)),))
+            path = HopPath((Hop(asked.steps_of(step)),))
             reached = [frozenset(chain.from_iterable(self.ends(node, path) for node in each)) for each in members]
             yield from (SharedTerm(step, term) for term in reached[0].intersection(*reached[1:]))
 

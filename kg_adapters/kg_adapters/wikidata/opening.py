@@ -29,7 +29,7 @@ from kg_adapters.wikidata.pace import RATES, Rates
 from kg_adapters.wikidata.queries import ValueQueries, queries_for
 from kg_adapters.wikidata.search import WikidataSearch
 from kg_adapters.wikidata.value_rows import StatedValues
-from kg_boundary.validation import in_plain_words
+from kg_boundary.shown import in_plain_words
 
 NAME = "wikidata"
 REPLIES = "wikidata-replies.sqlite"

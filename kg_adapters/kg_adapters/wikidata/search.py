@@ -6,8 +6,7 @@ from typing import Final
 
 from kg_adapters.local.names.folding import fold
 from kg_adapters.models import Candidate, RelationCandidate
-from kg_adapters.name_index import Name, NameIndex
-from kg_adapters.relation_index import RelationIndex, RelationName
+from kg_adapters.name_index import Name, NameIndex, RelationIndex, RelationName
 from kg_adapters.sparql.asking import Asker
 from kg_adapters.sparql.rows import rows
 from kg_adapters.terms import Iri, Node

@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from kg_adapters.cursors import past_the_end, read_cursor, write_cursor
 from kg_adapters.models import Count, Degree, Direction, EdgeDirection, NeighborPage, RelationCount
 from kg_adapters.profile import ClassProfile, Coverage, GraphProfile, PropertyProfile
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.requests import FeatureRequest, NeighborRequest
+from kg_adapters.requests import FeatureRequest, NeighborRequest, past_the_end, read_cursor, write_cursor
 from kg_adapters.terms import Fact, Iri, Node, Triple, node_key
 from kg_boundary.shown import shown_within
 from kg_server.answers.results import Knowledge

@@ -9,9 +9,9 @@ from typing import Final
 
 import anyio
 
+from kg_adapters.calls import note_partial, time_left_s
 from kg_adapters.errors import BackendError
 from kg_adapters.models import NeighborPage
-from kg_adapters.partial import note_partial, time_left_s
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import BlankNode, Fact, Iri, Node, Term, Triple

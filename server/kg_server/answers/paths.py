@@ -16,9 +16,8 @@ from kg_adapters.errors import BackendTimeout
 from kg_adapters.index.build.arrays import IndexBuilder
 from kg_adapters.local.paths.search import UNKNOWN_DEGREE, find_paths_in_index
 from kg_adapters.models import Count, Degree, NeighborPage, Path, PathRequest, PathsFound
-from kg_adapters.paths import check_path_request
 from kg_adapters.protocol import KGAdapter, SupportsPaths
-from kg_adapters.requests import NeighborRequest
+from kg_adapters.requests import NeighborRequest, check_path_request
 from kg_adapters.terms import BlankNode, Iri, Node, Triple, node_key
 from kg_server.answers.intermediates import Opened, ends_of, with_intermediates
 from kg_server.answers.results import Answer, Line, Over, PathsResult, Piece, Status, fitted_lines

@@ -8,8 +8,8 @@ from typing import Literal as Choice
 from mcp.types import CallToolResult, TextContent
 from pydantic import BaseModel, ConfigDict, Field
 
+from kg_adapters.calls import lacking
 from kg_adapters.models import Count
-from kg_adapters.partial import lacking
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, BlankNode, Iri, Literal, Node
 from kg_boundary.shown import shown, shown_within

@@ -16,7 +16,7 @@ from pydantic import SecretStr
 
 from kg_adapters.errors import KGError
 from kg_boundary.private_files import private_folder
-from kg_boundary.secret_forms import STRONG
+from kg_boundary.secrets import STRONG
 from kg_boundary.shown import counted, visible_line
 from kg_server.commands.invocation import DEFAULT, Invocation, LoadedSettings, config_path, invocation
 from kg_server.commands.output import ExitCode

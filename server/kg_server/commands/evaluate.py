@@ -12,8 +12,7 @@ import typer
 
 from kg_adapters.errors import BackendError, InvalidRequest
 from kg_boundary.secrets import Redactor
-from kg_boundary.shown import visible_line
-from kg_boundary.validation import in_plain_words
+from kg_boundary.shown import in_plain_words, visible_line
 from kg_server.commands.ask import SET_MODEL, as_published, exact, keep_solved, likeness, score_of
 from kg_server.commands.graphs import model_of
 from kg_server.commands.invocation import BaseUrlOption, GraphOption, ModelOption, invocation

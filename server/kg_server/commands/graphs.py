@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from kg_adapters.chosen_relations import ChosenRelations, chosen_prefixes
 from kg_adapters.errors import InvalidRequest, InvalidSource, KGError
-from kg_adapters.progress import OnProgress
+from kg_adapters.labels import ChosenRelations, chosen_prefixes
+from kg_adapters.open_options import OnProgress, ReadingLimits
 from kg_adapters.protocol import KGAdapter, SupportsLearning
-from kg_adapters.reading_limits import ReadingLimits
 from kg_adapters.registry import URLS, WIKIDATA, OpenOptions, hidden_path, open_graph, path_of
 from kg_boundary.secrets import Redactor
-from kg_boundary.validation import in_plain_words
+from kg_boundary.shown import in_plain_words
 from kg_server.commands.output import PlainProgress, StoppableProgress, sentence, shown_progress, uncollected, warn
 from kg_server.settings import Settings
 

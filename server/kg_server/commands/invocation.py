@@ -22,8 +22,7 @@ from kg_adapters.errors import InvalidRequest
 from kg_boundary.private_files import private_folder
 from kg_boundary.regular_files import read_toml
 from kg_boundary.secrets import RedactingFormatter, Redactor
-from kg_boundary.shown import shown_within
-from kg_boundary.validation import in_plain_words
+from kg_boundary.shown import in_plain_words, shown_within
 from kg_server.commands.output import warn
 from kg_server.settings import APP, ENVIRONMENT_PREFIX, Settings
 

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from kg_adapters.errors import InvalidRequest, KGError
-from kg_adapters.progress import EmbeddingProgress, ExtractionProgress, OnProgress, Progress
+from kg_adapters.open_options import EmbeddingProgress, ExtractionProgress, OnProgress, Progress
 from kg_boundary.addresses import masked
 from kg_boundary.shown import counted, visible_lines
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from kg_adapters.errors import BackendError
-from kg_adapters.progress import Progress
+from kg_adapters.open_options import Progress
 from kg_boundary.shown import counted, in_quotes
 from kg_server.commands.invocation import GraphOption, invocation
 from kg_server.commands.output import contents, say, shown_progress, warn

@@ -9,8 +9,8 @@ from typing import Final
 
 import anyio
 
+from kg_adapters.calls import note_partial, time_left_s
 from kg_adapters.errors import BackendTimeout, InvalidRequest, KGError
-from kg_adapters.partial import note_partial, time_left_s
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import BlankNode, Fact, Iri, Literal
 from kg_boundary.shown import clipped

@@ -10,10 +10,10 @@ from kg_adapters.algebra import (
     Best,
     Has,
     Hop,
+    HopPath,
     Kept,
     Members,
     NumberOf,
-    Path,
     Reached,
     SetExpression,
     Step,
@@ -419,7 +419,7 @@ async def _meant(graph: KGAdapter, asked: Asked, computed: Computed) -> tuple[tu
             thin = "" if way.over.backwards else await thinness(graph, of.nodes, way.over.relation)
             return ((thin.strip(),),) if thin else (), None
         turned = Over(way.over.relation, not way.over.backwards)
-        back = Path((Hop((Step(turned.relation, "in" if turned.backwards else "out"),)),))
+        back = HopPath((Hop((Step(turned.relation, "in" if turned.backwards else "out"),)),))
         found = await compute_sets(graph, SetRequest(Listed(Kept(of, Has(back))), limit=0, witnesses=0))
         if found.count.value:
             return (("Only the other way round: ", turned, "."),), None

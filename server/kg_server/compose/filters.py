@@ -11,6 +11,7 @@ from kg_adapters.algebra import (
     Compares,
     Has,
     Hop,
+    HopPath,
     Kept,
     Linked,
     Measure,
@@ -18,20 +19,18 @@ from kg_adapters.algebra import (
     Minus,
     Numbers,
     Operator,
-    Path,
     SetExpression,
     Step,
     ValueOf,
     holds_values,
 )
-from kg_adapters.comparing import compared_as
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.labels import Vocabulary
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.set_requests import Aggregated, Function, Listed, SetRequest, Witness
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import XSD, XSD_STRING, Iri, Literal
-from kg_adapters.value_order import MAX_COMPARED, order_of, value_kind
+from kg_adapters.values import MAX_COMPARED, compared_as, order_of, value_kind
 from kg_boundary.shown import in_quotes
 from kg_server.compose.naming import Way
 from kg_server.compose.syntax import TotalFunction
@@ -126,7 +125,7 @@ def kept_by_count(of: SetExpression, way: Way, operator: Operator, number: float
 def kept_by_name(of: SetExpression, way: Way, text: str, vocabulary: Vocabulary) -> SetExpression:
     """Return the members of a set that lead to nodes whose label contains a text."""
     labels = Hop(tuple(map(Step, vocabulary.labels)))
-    return Kept(of, Compares(Path((*way.path.hops, labels)), "~", Literal(text, XSD_STRING)))
+    return Kept(of, Compares(HopPath((*way.path.hops, labels)), "~", Literal(text, XSD_STRING)))
 
 
 def kept_by_meeting(of: SetExpression, way: Way, other: Way, operator: Operator) -> SetExpression:

@@ -9,18 +9,17 @@ from kg_adapters.algebra import (
     ANY,
     ComparedKind,
     Hop,
+    HopPath,
     Instances,
     Measure,
     Members,
     NumberOf,
-    Path,
     Reached,
     SetExpression,
     Step,
     ValueOf,
     Values,
 )
-from kg_adapters.comparing import compared_as
 from kg_adapters.errors import InvalidRequest, KGError, UnknownName, UnknownRelation
 from kg_adapters.local.names.folding import fold
 from kg_adapters.models import EdgeDirection, GraphSchema
@@ -30,6 +29,7 @@ from kg_adapters.requests import FeatureRequest
 from kg_adapters.set_requests import Listed, SetRequest, Witness
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import Iri, Literal, Node, Term
+from kg_adapters.values import compared_as
 from kg_boundary.shown import in_quotes, shown_within
 from kg_server.answers.coverage import both_steps
 from kg_server.answers.results import Over
@@ -265,7 +265,7 @@ async def _nearest(graph: KGAdapter, meaning: Meaning, text: str) -> Identity:
     return Identity(text, "exact" if near else "none", tuple(near))
 
 
-ALL_WAYS: Final = Path((ANY,))
+ALL_WAYS: Final = HopPath((ANY,))
 
 _LOOKED_AT: Final = 20
 
@@ -287,7 +287,7 @@ class Way:
         span: Where it stands in the expression.
     """
 
-    path: Path
+    path: HopPath
     over: Over | None
     name: str
     to_nodes: bool
@@ -350,7 +350,7 @@ class Routes:
             hops.append(Hop(await self._steps(relation, leg), repeated=leg.repeated))
             over = Over(relation, leg.mark == "-")
         assert over is not None  # noqa: S101 - a route has a leg
-        path = Path(tuple(hops))
+        path = HopPath(tuple(hops))
         ends = await self._ends(over, of, path, sort)
         if strict:
             await self._require(route.legs[-1], over.relation, sort, ends)
@@ -396,7 +396,7 @@ class Routes:
             any(each.iri == relation for each in schema.features),
         )
 
-    async def _ends(self, over: Over, of: SetExpression, path: Path, sort: Sort) -> _Ends:
+    async def _ends(self, over: Over, of: SetExpression, path: HopPath, sort: Sort) -> _Ends:
         """Return where a path leads, by the definition of the graph; where that leaves it open, by what is there."""
         if over.backwards:
             return _Ends(nodes=True)

@@ -8,13 +8,13 @@ from kg_adapters.algebra import (
     Best,
     Compares,
     Has,
+    HopPath,
     Intersect,
     Kept,
     Linked,
     Measure,
     Minus,
     Operator,
-    Path,
     Reached,
     SetExpression,
     Union,
@@ -27,7 +27,7 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.set_requests import Listed, SetRequest
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import XSD, Iri, Literal
-from kg_adapters.value_order import unit_of, value_kind
+from kg_adapters.values import unit_of, value_kind
 from kg_boundary.shown import in_quotes
 from kg_server.compose.filters import (
     Unfit,
@@ -194,7 +194,7 @@ class Reader:
             case _:
                 raise self.misread(operand.span, "A set is needed here: nodes or values.")
 
-    async def _walked(self, node: Operand, of: SetExpression, route: Route | None, sort: Sort) -> Path:
+    async def _walked(self, node: Operand, of: SetExpression, route: Route | None, sort: Sort) -> HopPath:
         if route is None:
             return ALL_WAYS
         path = (await self.way(route, of, sort, strict=True)).path

@@ -8,6 +8,7 @@ from kg_adapters.algebra import (
     Best,
     Compares,
     Has,
+    HopPath,
     Instances,
     Intersect,
     Kept,
@@ -16,7 +17,6 @@ from kg_adapters.algebra import (
     Members,
     Minus,
     NumberOf,
-    Path,
     Reached,
     SetExpression,
     Union,
@@ -43,7 +43,7 @@ from kg_adapters.set_requests import (
 )
 from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import Iri, Literal, Node, Term
-from kg_adapters.value_order import unit_of
+from kg_adapters.values import unit_of
 from kg_boundary.shown import clipped
 from kg_server.answers.coverage import NEARLY_ALL, counted_clause
 from kg_server.answers.results import Knowledge, Over, Piece, kind_of_value
@@ -87,7 +87,7 @@ async def left_out(graph: KGAdapter, of: SetExpression, timeout_s: float) -> Sil
     return Silent(tuple(notes), bool(shares) and min(shares) >= NEARLY_ALL)
 
 
-def _conditions(of: SetExpression) -> Iterator[tuple[SetExpression, Path]]:
+def _conditions(of: SetExpression) -> Iterator[tuple[SetExpression, HopPath]]:
     """Yield what is kept from which set by what it leads to, the innermost condition last."""
     while True:
         match of:
@@ -100,7 +100,7 @@ def _conditions(of: SetExpression) -> Iterator[tuple[SetExpression, Path]]:
         of = among
 
 
-def last_over(graph: KGAdapter, path: Path) -> Over:
+def last_over(graph: KGAdapter, path: HopPath) -> Over:
     """Return the last relation of a path that does not name."""
     steps = [hop.steps[0] for hop in path.hops if hop.steps]
     named = [step for step in steps if step.relation not in graph.vocabulary.texts] or steps
@@ -111,7 +111,7 @@ async def _number(graph: KGAdapter, of: SetExpression, timeout_s: float) -> Coun
     return (await compute_sets(graph, SetRequest(Listed(of), limit=0, witnesses=0, timeout_s=timeout_s))).count
 
 
-async def _by_profile(graph: KGAdapter, among: SetExpression, path: Path, over: Over) -> list[Note]:
+async def _by_profile(graph: KGAdapter, among: SetExpression, path: HopPath, over: Over) -> list[Note]:
     if not isinstance(among, Instances) or len(path.hops) != 1:
         return []
     known = (await graph.profile()).coverage(among.owner, over.relation, "in" if over.backwards else "out")
@@ -182,7 +182,7 @@ class Emptiness:
             return ()
         return ((f"None is in all of the sets, which have {', '.join(f'{each:,}' for each in numbers)}.",),)
 
-    async def _walk(self, among: SetExpression, path: Path) -> tuple[Note, ...]:
+    async def _walk(self, among: SetExpression, path: HopPath) -> tuple[Note, ...]:
         if isinstance(among, Members):
             return ()
         number = await self._number(among)
@@ -205,7 +205,7 @@ class Emptiness:
     async def _led_elsewhere(self, kept: Kept) -> Note:
         """Return to what a relation leads where it is compared with something of another class."""
         match kept.condition:
-            case Linked(Path((hop,)), Members((node,))) if hop.steps and hop.steps[0].direction == "out":
+            case Linked(HopPath((hop,)), Members((node,))) if hop.steps and hop.steps[0].direction == "out":
                 pass
             case _:
                 return ()

@@ -4,8 +4,8 @@ from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from kg_adapters.cursors import read_cursor, write_cursor
 from kg_adapters.protocol import KGAdapter
+from kg_adapters.requests import read_cursor, write_cursor
 from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_boundary.shown import in_quotes
 from kg_server.answers.results import Answer, Status, fitted, fitting

@@ -11,8 +11,8 @@ import numpy as np
 
 from kg_adapters.models import Candidate, GraphSchema
 from kg_adapters.protocol import KGAdapter
+from kg_adapters.surroundings import SupportsVectors
 from kg_adapters.terms import Iri, Node
-from kg_adapters.vectors import SupportsVectors
 from kg_server.concurrency import load
 from kg_server.names import names_of
 from kg_server.naming.refusals import is_word

@@ -13,8 +13,8 @@ from typing import Literal as Choice
 
 from kg_adapters.errors import InvalidRequest, UnknownRelation
 from kg_adapters.models import Direction, RelationCandidate
+from kg_adapters.name_index import RelationIndex, RelationName, own_name
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.relation_index import RelationIndex, RelationName, own_name
 from kg_adapters.requests import FeatureRequest
 from kg_adapters.terms import Iri, Node
 from kg_boundary.shown import in_quotes

@@ -16,9 +16,8 @@ from rapidfuzz import fuzz
 from kg_adapters.embedding.lexical import lexical_scores
 from kg_adapters.embedding.protocol import Embedder, products
 from kg_adapters.errors import ModelBusy
-from kg_adapters.surroundings import Flags, Longs, StoreIds, Surroundings
+from kg_adapters.surroundings import Flags, LabelVectors, Longs, StoreIds, Surroundings
 from kg_adapters.terms import BlankNode, Node
-from kg_adapters.vectors import LabelVectors
 
 PRONOUN: Final = "it"
 

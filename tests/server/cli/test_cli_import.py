@@ -21,7 +21,7 @@ from embedding_service import Asked, serving
 from kg_adapters.embedding import MiniLmEmbedder
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.store import open_store
-from kg_adapters.progress import Progress
+from kg_adapters.open_options import Progress
 from kg_server.commands.import_ import Change, Watch
 from kg_server.commands.output import PlainProgress, drawn_bar, shown_progress
 from loopback_service import Reply

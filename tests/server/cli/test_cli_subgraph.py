@@ -16,7 +16,7 @@ from rich.console import Console
 
 from cli_runs import COMMAND, CommandLine, write_graph
 from extractions import content_of
-from kg_adapters.progress import ExtractionProgress
+from kg_adapters.open_options import ExtractionProgress
 from kg_server.commands.output import drawn_bar
 from story_graphs import NOVELS, write_story
 

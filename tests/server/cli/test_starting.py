@@ -18,11 +18,9 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.forwarding import ForwardingAdapter
 from kg_adapters.local.pending import PendingAdapter
 from kg_adapters.local.reloading import ReloadingAdapter
-from kg_adapters.progress import Progress
+from kg_adapters.open_options import Progress
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.testing.degree_contract import DegreeContract
-from kg_adapters.testing.neighbor_contract import NeighborContract
-from kg_adapters.testing.paging_contract import PagingContract
+from kg_adapters.testing.neighbors import DegreeContract, NeighborContract, PagingContract
 from kg_server.app import build_server
 from kg_server.commands.graphs import opened, opened_or_pending
 from kg_server.commands.output import ImportStopped, StoppableProgress, uncollected

@@ -34,7 +34,7 @@ from kg_adapters.local.names.search import build_text_index
 from kg_adapters.local.names.table import bare_relations, edges_by_relation, written
 from kg_adapters.local.profile_file import write_profile
 from kg_adapters.local.seal import SEAL_FILE, Damage, file_sha256, find_changed_oxigraph
-from kg_adapters.local.sparql.part import AddRows, sparql_part
+from kg_adapters.local.sparql.store import AddRows, sparql_part
 from kg_adapters.local.store import (
     FORMAT,
     INDEX_FOLDER,
@@ -51,9 +51,8 @@ from kg_adapters.local.store import (
 from kg_adapters.local.swap import exclusively, replacing
 from kg_adapters.local.vectors.labels import FOLDER as VECTORS_FOLDER
 from kg_adapters.local.verifying import verify_index
-from kg_adapters.namespaces import prefixes_in_use
-from kg_adapters.prefixes import BareIds, Prefixes
-from kg_adapters.progress import OnProgress, Progress, Stage, ignore_progress
+from kg_adapters.open_options import OnProgress, Progress, Stage, ignore_progress
+from kg_adapters.prefixes import BareIds, Prefixes, prefixes_in_use
 
 # What reads as a full IRI stays one; everything else may be an id.
 _PLAIN: Final = r"(?s:(?!<|_:|urn:|[A-Za-z][A-Za-z0-9+.-]*://)\S(?:.*\S)?)"

@@ -19,18 +19,23 @@ from kg_adapters.index.columns import (
     parts,
     portions,
 )
-from kg_adapters.inverses import (
+from kg_adapters.labels import Vocabulary
+from kg_adapters.local.index import Bytes, GraphIndex, Ints, Longs, stored_node, stored_relation
+from kg_adapters.profile import (
+    COMPARED,
+    MAX_CLASSES,
     MIN_PAIRS,
     OWL_INVERSE,
     OWL_SYMMETRIC,
     WIKIDATA_INVERSE,
+    InverseRelations,
     PairCounts,
+    ValueKind,
     choose_inverses,
+    is_unit,
+    kind_of,
     relation_meant,
 )
-from kg_adapters.labels import Vocabulary
-from kg_adapters.local.index import Bytes, GraphIndex, Ints, Longs, stored_node, stored_relation
-from kg_adapters.profile import COMPARED, MAX_CLASSES, InverseRelations, ValueKind, is_unit, kind_of
 from kg_adapters.terms import Iri
 
 # Sets of more classes than this are compared as a whole, not class by class.

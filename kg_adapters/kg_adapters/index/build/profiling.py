@@ -16,6 +16,7 @@ from kg_adapters.local.index import GraphIndex, Ints, Longs
 from kg_adapters.local.names.table import bare_relations, edges_by_relation
 from kg_adapters.local.schema_file import FILE, ClassRow, FeatureRow, RelationRow, SchemaFile, ValueRow
 from kg_adapters.models import EdgeDirection
+from kg_adapters.open_options import memory_of_the_machine_mb
 from kg_adapters.profile import (
     COMPARED,
     MAX_DATATYPES,
@@ -33,7 +34,6 @@ from kg_adapters.profile import (
     kind_of,
     unit_in,
 )
-from kg_adapters.reading_limits import memory_of_the_machine_mb
 from kg_adapters.terms import Iri
 
 _Pairs: TypeAlias = list[tuple[int, int]]

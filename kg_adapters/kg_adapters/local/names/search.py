@@ -11,7 +11,6 @@ import numpy as np
 
 from kg_adapters.index.storage import Storage
 from kg_adapters.labels import Vocabulary
-from kg_adapters.likeness import LEAST, Floats, likeness
 from kg_adapters.local.array_files import ArrayFiles
 from kg_adapters.local.index import GraphIndex, Longs, StringTable
 from kg_adapters.local.index_check import check_names
@@ -28,7 +27,7 @@ from kg_adapters.local.names.table import (
 )
 from kg_adapters.local.seal import Damage
 from kg_adapters.models import Candidate, Match
-from kg_adapters.relation_index import RelationIndex, RelationName
+from kg_adapters.name_index import LEAST, Floats, RelationIndex, RelationName, likeness
 from kg_adapters.terms import Iri, Node
 
 FOLDER: Final = "text"

@@ -16,7 +16,7 @@ from kg_adapters.local.paths.assembly import NodePaths, TripleFinder, cutoff
 from kg_adapters.local.paths.frontier import Fan, Flags, Steps, chained, fan_of, matches, steps_of
 from kg_adapters.local.paths.middle import count_meetings, join_steps, nearest_meetings
 from kg_adapters.models import Count, PathRequest, PathsFound
-from kg_adapters.paths import check_path_request
+from kg_adapters.requests import check_path_request
 from kg_adapters.terms import Iri, node_key
 
 UNKNOWN_DEGREE: Final = -1

@@ -5,7 +5,7 @@ from itertools import chain, islice
 
 import numpy as np
 
-from kg_adapters.algebra import Hop, Members, NumberOf, Path, Reached, SetExpression, Values, holds_values
+from kg_adapters.algebra import Hop, HopPath, Members, NumberOf, Reached, SetExpression, Values, holds_values
 from kg_adapters.index.columns import Floats
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.dictionary import Dictionary
@@ -123,7 +123,7 @@ class _Answering:
             witnesses=self._shown(of, numbers),
         )
 
-    def _grouped(self, of: SetExpression, by: Path) -> Computed:
+    def _grouped(self, of: SetExpression, by: HopPath) -> Computed:
         nodes = self._sets.nodes(of)
         ends = self._walks.ends(nodes, by)
         ranked = self._values.ranked(ends.rows)
@@ -145,7 +145,7 @@ class _Answering:
             witnesses=tuple(self._in_group(of, by, end) for end, _ in groups[: self._request.witnesses]),
         )
 
-    def _in_group(self, of: SetExpression, by: Path, end: Literal | int) -> Witness:
+    def _in_group(self, of: SetExpression, by: HopPath, end: Literal | int) -> Witness:
         """Return why some member is in a group."""
         if isinstance(end, Literal):
             return Witness(end, tuple(self._witnesses.of_value(Values(of, by), end)))
@@ -161,7 +161,7 @@ class _Answering:
         )
 
     def _shared_by(self, asked: SharedBy, shared: SharedTerm) -> Witness:
-        path, term, sets = Path((Hop(asked.steps_of(shared.step)),)), shared.term, asked.sets
+        path, term, sets = HopPath((Hop(asked.steps_of(shared.step)),)), shared.term, asked.sets
         if isinstance(term, Literal):
             facts = [fact for each in sets for fact in self._witnesses.of_value(Values(each, path), term)]
         else:

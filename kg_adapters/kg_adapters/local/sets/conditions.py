@@ -5,12 +5,12 @@ from typing import Protocol
 import numpy as np
 
 from kg_adapters.algebra import Compares, Condition, Has, Linked, Meets, Numbers, SetExpression, holds_values
-from kg_adapters.comparing import SIGNS
 from kg_adapters.local.index import Longs
 from kg_adapters.local.sets.spreading import distinct, within
 from kg_adapters.local.sets.values import Mask, ValueRows
 from kg_adapters.local.sets.walks import Ends, Walks
 from kg_adapters.terms import Literal
+from kg_adapters.values import SIGNS
 
 
 class Sets(Protocol):

@@ -7,12 +7,12 @@ import numpy as np
 from kg_adapters.algebra import (
     Best,
     Hop,
+    HopPath,
     Instances,
     Intersect,
     Kept,
     Members,
     Minus,
-    Path,
     Reached,
     SetExpression,
     Step,
@@ -112,7 +112,7 @@ class SetMembers:
         if not instances.subclasses or not wider:
             return owner
         narrower = Hop(tuple(Step(iri, "in") for iri in wider), repeated=True)
-        return distinct(np.append(owner, self.walks.reach(owner, Path((narrower,)))))
+        return distinct(np.append(owner, self.walks.reach(owner, HopPath((narrower,)))))
 
     def _worked_out(self, expression: SetExpression) -> Longs:
         match expression:
@@ -141,7 +141,7 @@ class SetMembers:
 
     def _instances(self, instances: Instances) -> Longs:
         types = tuple(map(Step, self._vocabulary.types))
-        return self.walks.before(self.classes(instances), Path((Hop(types),))) if types else EMPTY
+        return self.walks.before(self.classes(instances), HopPath((Hop(types),))) if types else EMPTY
 
     def _of_all(self, sets: Sequence[SetExpression]) -> Longs:
         first, *others = sorted((self.nodes(each) for each in sets), key=len)

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from kg_adapters.algebra import Hop, Path
+from kg_adapters.algebra import Hop, HopPath
 from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.index import EdgeTable, Longs
 from kg_adapters.local.neighborhood import has_edge
@@ -31,18 +31,18 @@ class Routes:
         self._dictionary = dictionary
         self._kept: tuple[Longs, tuple[Hop, ...], tuple[list[Longs], Longs, Longs]] | None = None
 
-    def to_nodes(self, start: int, path: Path, targets: Longs) -> tuple[int, list[Fact]] | None:
+    def to_nodes(self, start: int, path: HopPath, targets: Longs) -> tuple[int, list[Fact]] | None:
         """Return the first of some nodes that a path reaches from a node, and the facts on the way; None if none is."""
         levels = self._levels(np.array([start], dtype=np.int64), path.hops)
         ends = levels[-1][within(levels[-1], targets)]
         return (int(ends[0]), self._back(levels, path.hops, int(ends[0]))[1]) if len(ends) else None
 
-    def to_value(self, start: int, path: Path, accepts: Accepts) -> list[Fact] | None:
+    def to_value(self, start: int, path: HopPath, accepts: Accepts) -> list[Fact] | None:
         """Return the facts that lead over a path from a node to a value that is accepted; None if there is none."""
         found = self.to_value_from(np.array([start], dtype=np.int64), path, accepts)
         return None if found is None else found[1]
 
-    def to_value_from(self, starts: Longs, path: Path, accepts: Accepts) -> tuple[int, list[Fact]] | None:
+    def to_value_from(self, starts: Longs, path: HopPath, accepts: Accepts) -> tuple[int, list[Fact]] | None:
         """Return the one of some nodes from which a path leads to a value that is accepted, and the facts on the way.
 
         What the path reaches is kept for the next value of the same nodes.
@@ -68,14 +68,14 @@ class Routes:
     def _levels(self, starts: Longs, hops: Sequence[Hop]) -> list[Longs]:
         levels = [starts]
         for hop in hops:
-            levels.append(self._walks.reach(levels[-1], Path((hop,))))
+            levels.append(self._walks.reach(levels[-1], HopPath((hop,))))
         return levels
 
     def _back(self, levels: Sequence[Longs], hops: Sequence[Hop], end: int) -> tuple[int, list[Fact]]:
         """Return the facts that lead over levels to a node of the last one, and the node that they start from."""
         facts: list[Fact] = []
         for level, hop in zip(reversed(levels[:-1]), reversed(hops), strict=True):
-            ahead = self._walks.reach(np.array([end], dtype=np.int64), backwards(Path((hop,))))
+            ahead = self._walks.reach(np.array([end], dtype=np.int64), backwards(HopPath((hop,))))
             start = int(level[within(level, ahead)][0])
             facts[:0] = self._steps(start, end, hop) if hop.repeated else [self._triple(start, end, hop)]
             end = start
@@ -83,7 +83,7 @@ class Routes:
 
     def _steps(self, start: int, end: int, hop: Hop) -> list[Fact]:
         """Return the facts of the fewest steps between two nodes, of which there is at least one."""
-        once = Path((Hop(hop.steps),))
+        once = HopPath((Hop(hop.steps),))
         levels = [np.array([start], dtype=np.int64)]
         seen = levels[0][:0]
         while not within(np.array([end]), levels[-1])[0] or len(levels) == 1:

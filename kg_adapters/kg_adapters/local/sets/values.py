@@ -7,8 +7,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from kg_adapters.algebra import ComparedKind, Measure, Operator, Path, ValueOf, counts_values
-from kg_adapters.comparing import DATE_UNITS, SIGNS, compared_kind_of, date_unit, order_of_kind, text_compares
+from kg_adapters.algebra import ComparedKind, HopPath, Measure, Operator, ValueOf, counts_values
 from kg_adapters.index.columns import Floats, orders_of
 from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.index import GraphIndex, Longs
@@ -16,7 +15,7 @@ from kg_adapters.local.sets.spreading import distinct_pairs
 from kg_adapters.local.sets.walks import Ends
 from kg_adapters.profile import ValueKind, kind_of
 from kg_adapters.terms import Iri, Literal
-from kg_adapters.value_order import unit_of
+from kg_adapters.values import DATE_UNITS, SIGNS, compared_kind_of, date_unit, order_of_kind, text_compares, unit_of
 
 Mask = npt.NDArray[np.bool_]
 
@@ -114,7 +113,7 @@ class ValueRows:
         places = np.flatnonzero(sizes)
         return places, sizes[places].astype(np.float64), np.full(len(places), -1, dtype=np.int64)
 
-    def sizes(self, ends: Ends, path: Path, count: int) -> Longs:
+    def sizes(self, ends: Ends, path: HopPath, count: int) -> Longs:
         """Return how many different ends of a path each place reaches, counted as in `NumberOf`."""
         sizes = np.bincount(ends.places, minlength=count)
         return sizes + np.bincount(self.different(ends)[0], minlength=count) if counts_values(path) else sizes

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kg_adapters.algebra import Hop, Path, Step
+from kg_adapters.algebra import Hop, HopPath, Step
 from kg_adapters.local.index import EdgeTable, Longs
 from kg_adapters.local.sets.limits import Limits
 from kg_adapters.local.sets.spreading import EMPTY, Joint, distinct, distinct_pairs, spread, within
@@ -39,17 +39,17 @@ class Walks:
         self._tables = tables
         self._limits = limits
 
-    def reach(self, nodes: Longs, path: Path) -> Longs:
+    def reach(self, nodes: Longs, path: HopPath) -> Longs:
         """Return the nodes that a path reaches from some nodes, sorted."""
         for hop in path.hops:
             nodes = self._hop(nodes, hop)
         return nodes
 
-    def before(self, nodes: Longs, path: Path) -> Longs:
+    def before(self, nodes: Longs, path: HopPath) -> Longs:
         """Return the nodes from which a path reaches some nodes, sorted."""
         return self.reach(nodes, backwards(path))
 
-    def reach_values(self, nodes: Longs, path: Path) -> Longs:
+    def reach_values(self, nodes: Longs, path: HopPath) -> Longs:
         """Return the rows of the values that a path reaches from some nodes; several may hold the same value."""
         *hops, last = path.hops
         for hop in hops:
@@ -58,7 +58,7 @@ class Walks:
             nodes = distinct(np.append(nodes, self._hop(nodes, last)))
         return self.values(nodes, last)[1]
 
-    def ends(self, nodes: Longs, path: Path) -> Ends:
+    def ends(self, nodes: Longs, path: HopPath) -> Ends:
         """Return what a path reaches from each of some nodes."""
         places, middles = np.arange(len(nodes)), nodes
         *hops, last = path.hops
@@ -159,9 +159,9 @@ class Walks:
         return places, owned.at[positions]
 
 
-def backwards(path: Path) -> Path:
+def backwards(path: HopPath) -> HopPath:
     """Return the path that leads back from where a path leads to."""
-    return Path(tuple(Hop(_turned(hop.steps), repeated=hop.repeated) for hop in reversed(path.hops)))
+    return HopPath(tuple(Hop(_turned(hop.steps), repeated=hop.repeated) for hop in reversed(path.hops)))
 
 
 def _turned(steps: tuple[Step, ...] | None) -> tuple[Step, ...] | None:

@@ -11,6 +11,7 @@ from kg_adapters.algebra import (
     Condition,
     Has,
     Hop,
+    HopPath,
     Instances,
     Intersect,
     Kept,
@@ -20,7 +21,6 @@ from kg_adapters.algebra import (
     Members,
     Minus,
     Numbers,
-    Path,
     Reached,
     SetExpression,
     Step,
@@ -102,7 +102,7 @@ class Witnesses:
         row = int(rows[orders.argmin() if best.lowest else orders.argmax()])
         return self.along(node, by.path, [self._sets.values.literal(row)])
 
-    def along(self, node: int, path: Path, ends: Iterable[Literal | int]) -> list[Fact]:
+    def along(self, node: int, path: HopPath, ends: Iterable[Literal | int]) -> list[Fact]:
         """Return the facts of a path from a node to each of some values and nodes."""
         facts: list[Fact] = []
         for end in ends:
@@ -116,16 +116,16 @@ class Witnesses:
         return bool(within(np.array([node], dtype=np.int64), self._sets.nodes(expression))[0])
 
     def _instance(self, instances: Instances, node: int) -> list[Fact]:
-        types = Path((Hop(tuple(map(Step, self._vocabulary.types))),))
+        types = HopPath((Hop(tuple(map(Step, self._vocabulary.types))),))
         found = self._routes.to_nodes(node, types, self._sets.classes(instances))
         owner = self._sets.nodes(Members((instances.owner,)))
         if found is None or found[0] in owner:
             return [] if found is None else found[1]
-        wider = Path((Hop(tuple(map(Step, self._vocabulary.subclasses)), repeated=True),))
+        wider = HopPath((Hop(tuple(map(Step, self._vocabulary.subclasses)), repeated=True),))
         above = self._routes.to_nodes(found[0], wider, owner)
         return [*found[1], *(above[1] if above is not None else ())]
 
-    def _led_to(self, of: SetExpression, path: Path, node: int) -> list[Fact]:
+    def _led_to(self, of: SetExpression, path: HopPath, node: int) -> list[Fact]:
         found = self._routes.to_nodes(node, backwards(path), self._sets.nodes(of))
         return [] if found is None else [*self.of_node(of, found[0]), *reversed(found[1])]
 
@@ -149,7 +149,7 @@ class Witnesses:
             case Numbers(path):
                 return self.along(node, path, self._ends(node, path)[:COUNTED_ENDS])
 
-    def _ends(self, node: int, path: Path) -> list[Literal | int]:
+    def _ends(self, node: int, path: HopPath) -> list[Literal | int]:
         ends = self._sets.walks.ends(np.array([node], dtype=np.int64), path)
         _, rows = self._sets.values.different(ends)
         return [*ends.nodes.tolist(), *map(self._sets.values.literal, rows.tolist())]

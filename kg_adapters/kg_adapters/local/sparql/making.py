@@ -15,7 +15,7 @@ import anyio.to_thread
 
 from kg_adapters.errors import BackendError, BackendUnavailable
 from kg_adapters.local.store import OXIGRAPH_FOLDER, LocalStore
-from kg_boundary.child_environment import child_environment
+from kg_boundary.machine import child_environment
 
 DONE: Final = "done"
 FAILED: Final = "failed "

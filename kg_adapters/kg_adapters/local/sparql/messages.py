@@ -12,8 +12,6 @@ from kg_adapters.terms import BlankNode, Iri, Literal, Term
 
 WireTerm: TypeAlias = str | list[str | None] | None
 """An IRI; or a blank node's label alone in a list; or a literal's value, datatype and language; or nothing."""
-
-
 Blame: TypeAlias = Choice["query", "engine"]
 _ERRORS: Final[Mapping[Blame, type[KGError]]] = {"query": InvalidRequest, "engine": BackendError}
 

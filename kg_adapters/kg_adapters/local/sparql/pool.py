@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import anyio
 import anyio.to_thread
 
 from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest
@@ -12,8 +13,7 @@ from kg_adapters.local.sparql.messages import Request, read_answer
 from kg_adapters.local.store import OXIGRAPH_FOLDER
 from kg_adapters.models import SparqlAnswer
 from kg_adapters.prefixes import WELL_KNOWN, Prefixes
-from kg_adapters.turns import MAX_WAITING, TooManyWait
-from kg_adapters.worker_pool import WorkerEnded, WorkerPool, WorkerTimeout
+from kg_adapters.worker_pool import MAX_WAITING, TooManyWait, WorkerEnded, WorkerPool, WorkerTimeout
 from kg_boundary.machine import memory_bytes, processor_count
 
 MAX_ANSWER_BYTES: Final = 2_000_000

@@ -15,8 +15,7 @@ import pyoxigraph
 
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.local.sparql.messages import AnswerLine, ProblemLine, ReplyLine, Request, WireTerm, reply_line
-from kg_adapters.sparql_guard import CheckedQuery, check_query
-from kg_adapters.sparql_syntax import read_engine_error
+from kg_adapters.sparql_guard import CheckedQuery, check_query, read_engine_error
 from kg_adapters.worker_process import RECURSION_LIMIT, answer_lines, limit_memory
 
 _TRIPLE: Final = ["subject", "predicate", "object"]

@@ -14,7 +14,7 @@ from kg_adapters.local.vectors.labels import (
     build_label_vectors,
     vector_folder,
 )
-from kg_adapters.progress import OnEmbedding, ignore_embedding
+from kg_adapters.open_options import OnEmbedding, ignore_embedding
 
 
 @dataclass(frozen=True, slots=True)

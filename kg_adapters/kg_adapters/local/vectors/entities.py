@@ -24,7 +24,7 @@ from kg_adapters.local.vectors.labels import (
 )
 from kg_adapters.local.vectors.matrix_file import MatrixFile
 from kg_adapters.local.vectors.nearest import ByteRows, NearestRows, link_rows
-from kg_adapters.progress import EmbeddingProgress, OnEmbedding, ignore_embedding
+from kg_adapters.open_options import EmbeddingProgress, OnEmbedding, ignore_embedding
 
 MAX_ENTITIES: Final = 200_000
 SCANNED_ROWS: Final = 100_000

@@ -15,7 +15,7 @@ from kg_adapters.local.names.table import bare_relations, local_name, written
 from kg_adapters.local.seal import Damage, find_cut, read_seal, write_seal
 from kg_adapters.local.store import damaged
 from kg_adapters.local.vectors.matrix_file import MatrixFile
-from kg_adapters.progress import EmbeddingProgress, OnEmbedding, ignore_embedding
+from kg_adapters.open_options import EmbeddingProgress, OnEmbedding, ignore_embedding
 
 FOLDER: Final = "vectors"
 MAX_LABELS: Final = 200_000

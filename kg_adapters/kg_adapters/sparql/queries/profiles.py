@@ -4,10 +4,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kg_adapters.inverses import OWL_INVERSE, OWL_SYMMETRIC, WIKIDATA_INVERSE
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import EdgeDirection
-from kg_adapters.profile import NO_UNITS
+from kg_adapters.profile import NO_UNITS, OWL_INVERSE, OWL_SYMMETRIC, WIKIDATA_INVERSE
 from kg_adapters.sparql.dialects import Dialect
 from kg_adapters.sparql.queries import writing
 from kg_adapters.sparql.queries.set_values import NUMBER

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import count, pairwise
 from typing import Final
 
-from kg_adapters.algebra import Hop, Path, Step, counts_values
+from kg_adapters.algebra import Hop, HopPath, Step, counts_values
 from kg_adapters.errors import Unsupported
 from kg_adapters.labels import Vocabulary
 from kg_adapters.sparql.dialects import Dialect
@@ -75,7 +75,7 @@ class PathWriter:
         """Return a new variable."""
         return f"?v{next(self.names)}"
 
-    def walked(self, start: str, path: Path, end: str) -> str:
+    def walked(self, start: str, path: HopPath, end: str) -> str:
         """Return the pattern of a path, which ends in nodes and values."""
         stops = [start, *(self.fresh() for _ in path.hops[1:]), end]
         hops = zip(pairwise(stops), path.hops, strict=True)
@@ -83,10 +83,10 @@ class PathWriter:
         for place, (hop, stop) in enumerate(zip(path.hops[1:], stops[1:], strict=False)):
             if not _only(hop, "out"):
                 # What a hop starts from must be no value, which a triple with it as its tail would not rule out.
-                written[place] += self.is_node(Path((path.hops[place],)), stop)
+                written[place] += self.is_node(HopPath((path.hops[place],)), stop)
         return " ".join(written)
 
-    def counted(self, start: str, path: Path, end: str) -> str:
+    def counted(self, start: str, path: HopPath, end: str) -> str:
         """Return the pattern of a path, which ends in what `NumberOf` counts."""
         return self.walked(start, path, end) + ("" if counts_values(path) else self.is_node(path, end))
 
@@ -107,7 +107,7 @@ class PathWriter:
         self._where = before
         return writing.union(written)
 
-    def is_node(self, path: Path, end: str) -> str:
+    def is_node(self, path: HopPath, end: str) -> str:
         """Return the condition that what a path ends in is a node, unless it can be nothing else."""
         if self.graph.entities is not None:
             return f" FILTER(isIRI({end}) && STRSTARTS(STR({end}), {writing.text(self.graph.entities)}))"
@@ -122,7 +122,7 @@ class PathWriter:
         self.require_nesting()
         if not self.telling:
             return f"{here} {alternatives(hop)}+ {there} ."
-        chains = (Path((Hop(hop.steps),) * steps) for steps in range(1, TOLD_STEPS // len(hop.steps) + 1))
+        chains = (HopPath((Hop(hop.steps),) * steps) for steps in range(1, TOLD_STEPS // len(hop.steps) + 1))
         return self.either(partial(self.walked, here, chain, there) for chain in chains)
 
     def _any(self, head: str, tail: str, far: str) -> str:

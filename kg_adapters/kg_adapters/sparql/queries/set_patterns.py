@@ -8,6 +8,7 @@ from kg_adapters.algebra import (
     Compares,
     Has,
     Hop,
+    HopPath,
     Instances,
     Intersect,
     Kept,
@@ -17,7 +18,6 @@ from kg_adapters.algebra import (
     Members,
     Minus,
     Numbers,
-    Path,
     Reached,
     SetExpression,
     Step,
@@ -65,7 +65,7 @@ class SetWriter(PathWriter):
         pattern = self.within(of, name)
         return f"{{ {pattern} }}" if isinstance(of, Union | Minus) else pattern
 
-    def along(self, of: SetExpression, path: Path, end: str) -> str:
+    def along(self, of: SetExpression, path: HopPath, end: str) -> str:
         """Return the pattern from the members of a set to what a path reaches from them."""
         if isinstance(of, Members) and len(of.nodes) == 1:
             return self.walked(writing.node(of.nodes[0], self.graph.dialect), path, end)

@@ -1,14 +1,13 @@
-"""What SPARQL says of values that are compared: `kg_adapters.comparing`, as text."""
+"""What SPARQL says of values that are compared: `kg_adapters.values`, as text."""
 
 import re
 from collections.abc import Callable
 from typing import Final
 
 from kg_adapters.algebra import ComparedKind, Operator
-from kg_adapters.comparing import SIGNS, compared_kind_of
 from kg_adapters.sparql.queries import writing
 from kg_adapters.terms import XSD, Iri, Literal
-from kg_adapters.value_order import MAX_COMPARED, unit_of
+from kg_adapters.values import MAX_COMPARED, SIGNS, compared_kind_of, unit_of
 
 _DATES: Final = ", ".join(
     writing.iri(Iri(XSD + name)) for name in ("date", "dateTime", "dateTimeStamp", "gYear", "gYearMonth")
