@@ -240,7 +240,7 @@ def of_facts(text: str) -> Callable[[str], str]:
 
 def counting(prompt: str) -> str:
     left_out = int(re.findall(r"(\d+) results are left out", prompt)[-1])
-    return f"Action: Finish[{MEMBERS - left_out} [1]]"
+    return f"Action: Finish[{PART - left_out} [1]]"
 
 
 LOOK = "Thought: all of it.\nKeep: none\nAction: GetNeighbor[c1, member]"
