@@ -16,12 +16,12 @@ from benchmarks.engines.virtuoso import MISSING, Virtuoso, is_installed, running
 from benchmarks.engines.weather import Request, far_away, weathered
 from benchmarks.figures import Line, Section, Target, line_of, race
 from benchmarks.graphs import Bench, bundled_sample, choose_workload
+from kg_adapters.http.options import EndpointOptions
 from kg_adapters.local.store import open_store
 from kg_adapters.models import Direction
 from kg_adapters.registry import OpenOptions
 from kg_adapters.sparql.adapter import SparqlAdapter
 from kg_adapters.sparql.opening import open_sparql
-from kg_adapters.sparql.options import EndpointOptions
 from kg_server.answers.neighbors import neighborhood
 
 ROUND_TRIP_S: Final = 0.02

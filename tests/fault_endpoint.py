@@ -15,9 +15,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import anyio
 
+from kg_adapters.http.options import EndpointOptions
+from kg_adapters.http.pacing import Timing
 from kg_adapters.sparql.endpoint import SparqlEndpoint
-from kg_adapters.sparql.options import EndpointOptions
-from kg_adapters.sparql.timing import Timing
 
 JSON_RESULTS = "application/sparql-results+json"
 _CHUNK = 64 * 1024

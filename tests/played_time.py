@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import anyio.lowlevel
 
-from kg_adapters.sparql.timing import Timing
+from kg_adapters.http.pacing import Timing
 
 START = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 

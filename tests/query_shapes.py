@@ -8,18 +8,16 @@ from itertools import product
 
 from kg_adapters.algebra import Instances, Step
 from kg_adapters.errors import Unsupported
+from kg_adapters.http.options import DialectName, TextSearch
 from kg_adapters.models import Count
 from kg_adapters.set_requests import Computed, Group, SetRequest, SharedTerm
 from kg_adapters.sparql import queries as package
-from kg_adapters.sparql.options import DialectName, TextSearch
 from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql.queries.descriptions import APART
-from kg_adapters.sparql.queries.edges import NAMED_APART
-from kg_adapters.sparql.queries.groups import Fill, Scope, Span
-from kg_adapters.sparql.queries.groups import Group as EdgeGroup
+from kg_adapters.sparql.queries.edges import NAMED_APART, Fill, Scope, Span
+from kg_adapters.sparql.queries.edges import Group as EdgeGroup
 from kg_adapters.sparql.queries.profiles import Looked
-from kg_adapters.sparql.queries.set_evidence import EvidenceQueries
-from kg_adapters.sparql.queries.sets import SetQueries
+from kg_adapters.sparql.queries.sets import EvidenceQueries, SetQueries
 from kg_adapters.terms import RDF_LANG_STRING, Attribute, Literal, Triple
 from kg_adapters.testing import iri, typed
 from set_expressions import drawn

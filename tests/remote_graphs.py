@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Literal as Choice
 from typing import Protocol, TypeAlias
 
+from kg_adapters.http.options import DialectName, EndpointOptions, TextSearch
 from kg_adapters.registry import OpenOptions
 from kg_adapters.sparql.adapter import SparqlAdapter
 from kg_adapters.sparql.opening import open_sparql
-from kg_adapters.sparql.options import DialectName, EndpointOptions, TextSearch
 
 SAMPLE_GRAPH = "http://example.org/graph/sample"
 ENGINE_S = 120.0

@@ -8,14 +8,14 @@ import pyoxigraph
 from mcp import Client
 
 from fault_endpoint import Asked, FaultEndpoint, Script, Wire, answering
+from kg_adapters.http.options import EndpointOptions
+from kg_adapters.http.pacing import Timing
 from kg_adapters.labels import Vocabulary
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.sparql.adapter import Parts, SparqlAdapter
 from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.endpoint import SparqlEndpoint
-from kg_adapters.sparql.options import EndpointOptions
 from kg_adapters.sparql.queries import Queries
-from kg_adapters.sparql.timing import Timing
 from kg_server.app import build_server
 from kg_server.settings import Settings
 

@@ -18,8 +18,7 @@ from kg_adapters.prefixes import Prefixes
 from kg_adapters.sparql.adapter import Parts, SparqlAdapter
 from kg_adapters.sparql.dialects import DIALECTS, Dialect
 from kg_adapters.sparql.queries import Queries
-from kg_adapters.sparql.solutions import Solutions
-from kg_adapters.sparql.triples import GRAPH_VARIABLES
+from kg_adapters.sparql.solutions import GRAPH_VARIABLES, Solutions
 from kg_adapters.terms import BlankNode, Iri, Literal, Term
 from kg_adapters.testing import ntriples
 from small_graphs import store_of

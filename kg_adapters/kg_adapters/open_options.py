@@ -11,8 +11,8 @@ from kg_adapters.protocol import KGAdapter
 from kg_boundary.machine import memory_bytes
 
 if TYPE_CHECKING:
+    from kg_adapters.http.options import EndpointOptions
     from kg_adapters.local.sparql.pool import SparqlLimits
-    from kg_adapters.sparql.options import EndpointOptions
     from kg_adapters.wikidata.options import WikidataOptions
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from generated_names import Asked, generated_names, mistaken
+from kg_adapters.http.pacing import Rates
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.sparql.store import statements
@@ -22,7 +23,6 @@ from kg_adapters.sparql.endpoint import SparqlEndpoint
 from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql.search import EndpointSearch
 from kg_adapters.wikidata.opening import open_wikidata
-from kg_adapters.wikidata.pace import Rates
 from kg_server.naming.entities import Identity, identify
 from kg_server.naming.misspelling import words_of
 from remote_graphs import ENGINE_S, Engine

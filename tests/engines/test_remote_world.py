@@ -19,7 +19,7 @@ from kg_adapters.profile import ClassProfile, GraphProfile
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
 from kg_adapters.sparql.adapter import Parts, SparqlAdapter
-from kg_adapters.sparql.bounded_asking import ProfileLimits
+from kg_adapters.sparql.asking import ProfileLimits
 from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.endpoint import SparqlEndpoint
 from kg_adapters.sparql.queries import Queries

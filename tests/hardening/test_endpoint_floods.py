@@ -29,6 +29,9 @@ from fault_endpoint import (
 )
 from kg_adapters.caching import CachingAdapter
 from kg_adapters.errors import BackendError, BackendTimeout
+from kg_adapters.http.messages import HttpReply
+from kg_adapters.http.options import EndpointOptions
+from kg_adapters.http.reply_file import ReplyFile
 from kg_adapters.labels import Vocabulary
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.protocol import SupportsSparql
@@ -37,14 +40,9 @@ from kg_adapters.sparql.adapter import Parts, SparqlAdapter
 from kg_adapters.sparql.arrival import SMALL_BYTES, Arrival
 from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.endpoint import SparqlEndpoint
-from kg_adapters.sparql.forms import Form
-from kg_adapters.sparql.messages import HttpReply
 from kg_adapters.sparql.opening import open_sparql
-from kg_adapters.sparql.options import EndpointOptions
 from kg_adapters.sparql.queries import Queries
-from kg_adapters.sparql.reply_file import ReplyFile
-from kg_adapters.sparql.slices import ROWS_AT_ONCE
-from kg_adapters.sparql.solutions import Row, Solutions, UnreadableAnswer
+from kg_adapters.sparql.solutions import ROWS_AT_ONCE, Form, Solution, Solutions, UnreadableAnswer
 from kg_adapters.terms import RDF_LANG_STRING, XSD, Iri, Literal
 from kg_boundary.bodies import SLICE_BYTES, TooLarge, body_slices
 from kg_server.app import build_server
@@ -290,7 +288,7 @@ async def test_reading_a_large_answer_ends_with_the_time_of_its_call(form: Form,
 class Answerer:
     """Gives one answer at once, without a turn for anybody."""
 
-    def __init__(self, *rows: Row) -> None:
+    def __init__(self, *rows: Solution) -> None:
         self._rows = rows
 
     async def query(

@@ -13,8 +13,7 @@ from kg_adapters.protocol import KGAdapter, SupportsPaths, SupportsSearchNote, S
 from kg_adapters.requests import NeighborRequest, SurroundingsRequest
 from kg_adapters.sparql.adapter import SparqlAdapter
 from kg_adapters.sparql.dialects import DIALECTS
-from kg_adapters.sparql.label_memory import LabelMemory
-from kg_adapters.sparql.neighborhoods import BATCH
+from kg_adapters.sparql.neighborhoods import BATCH, LabelMemory
 from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql.solutions import Solutions
 from kg_adapters.surroundings import SupportsSurroundings, gather_surroundings

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 import pyoxigraph
 
+from kg_adapters.http.options import DialectName
 from kg_adapters.labels import Vocabulary
 from kg_adapters.sparql.dialects import DIALECTS
-from kg_adapters.sparql.options import DialectName
 from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql_guard import read_query
 from query_shapes import SHAPES, builders, every_query, shortest_queries

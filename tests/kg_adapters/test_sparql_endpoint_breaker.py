@@ -16,8 +16,8 @@ from fault_endpoint import (
     stalling,
 )
 from kg_adapters.errors import BackendError, BackendTimeout, InvalidRequest
+from kg_adapters.http.options import EndpointOptions
 from kg_adapters.sparql.endpoint import SparqlEndpoint
-from kg_adapters.sparql.options import EndpointOptions
 from kg_adapters.sparql.solutions import Solutions
 from played_time import PlayedTime
 

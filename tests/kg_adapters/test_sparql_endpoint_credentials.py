@@ -21,7 +21,7 @@ from fault_endpoint import (
     uri,
 )
 from kg_adapters.errors import BackendError, BackendUnavailable, KGError
-from kg_adapters.sparql.options import (
+from kg_adapters.http.options import (
     BasicAuthentication,
     BearerAuthentication,
     DigestAuthentication,

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest, KGError
-from kg_adapters.sparql.failures import Failure, FailureTeller, Refusal
+from kg_adapters.http.failures import Failure, FailureTeller, Refusal
 from kg_boundary.bodies import stays_in_place
 from kg_boundary.secrets import Redactor
 

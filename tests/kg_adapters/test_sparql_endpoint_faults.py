@@ -24,8 +24,8 @@ from fault_endpoint import (
     uri,
 )
 from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest, KGError
+from kg_adapters.http.options import EndpointOptions
 from kg_adapters.sparql.endpoint import SparqlEndpoint
-from kg_adapters.sparql.options import EndpointOptions
 from kg_adapters.sparql.solutions import Solutions
 from kg_adapters.terms import Iri
 from played_time import PlayedTime

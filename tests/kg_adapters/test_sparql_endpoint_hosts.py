@@ -21,9 +21,9 @@ from fault_endpoint import (
     uri,
 )
 from kg_adapters.errors import BackendError, BackendUnavailable, InvalidRequest, InvalidSource
-from kg_adapters.sparql.client import EndpointClient
-from kg_adapters.sparql.messages import HttpRequest
-from kg_adapters.sparql.options import (
+from kg_adapters.http.client import EndpointClient
+from kg_adapters.http.messages import HttpRequest
+from kg_adapters.http.options import (
     BasicAuthentication,
     EndpointOptions,
 )
@@ -116,7 +116,7 @@ WATCHED = """
 import json, sys, anyio
 from kg_adapters.errors import KGError
 from kg_adapters.sparql.endpoint import SparqlEndpoint
-from kg_adapters.sparql.options import EndpointOptions
+from kg_adapters.http.options import EndpointOptions
 
 contacted = []
 def watch(event, arguments):

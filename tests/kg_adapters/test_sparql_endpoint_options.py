@@ -4,13 +4,13 @@ import pytest
 from pydantic import SecretStr, ValidationError
 
 from kg_adapters.errors import InvalidRequest
-from kg_adapters.sparql.forms import query_form
-from kg_adapters.sparql.options import (
+from kg_adapters.http.options import (
     BasicAuthentication,
     BearerAuthentication,
     DigestAuthentication,
     EndpointOptions,
 )
+from kg_adapters.sparql.solutions import query_form
 
 URL = "https://example.org/sparql"
 

@@ -19,10 +19,10 @@ from fault_endpoint import (
     uri,
 )
 from kg_adapters.errors import BackendUnavailable, InvalidRequest
-from kg_adapters.sparql.endpoint import SparqlEndpoint
-from kg_adapters.sparql.options import (
+from kg_adapters.http.options import (
     EndpointOptions,
 )
+from kg_adapters.sparql.endpoint import SparqlEndpoint
 from kg_adapters.sparql.solutions import Solutions
 from kg_adapters.terms import Iri
 

@@ -6,9 +6,9 @@ import pytest
 
 from fault_endpoint import Script, answering, dropping, refusing, results, serving
 from kg_adapters.errors import BackendError, BackendUnavailable
+from kg_adapters.http.options import EndpointOptions
+from kg_adapters.http.pacing import Backoff, SharedHold, retry_after_s
 from kg_adapters.sparql.endpoint import SparqlEndpoint
-from kg_adapters.sparql.options import EndpointOptions
-from kg_adapters.sparql.retries import Backoff, SharedHold, retry_after_s
 from kg_adapters.sparql.solutions import Solutions
 from played_time import START, PlayedTime
 

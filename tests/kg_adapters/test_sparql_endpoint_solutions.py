@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from kg_adapters.sparql.solutions import Solutions, UnreadableAnswer, read_results
-from kg_adapters.sparql.triples import read_graph
+from kg_adapters.sparql.solutions import Solutions, UnreadableAnswer, read_graph, read_results
 from kg_adapters.terms import RDF_LANG_STRING, XSD, BlankNode, Iri, Literal
 
 A = Iri("http://example.org/a")

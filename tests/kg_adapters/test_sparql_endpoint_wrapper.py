@@ -14,12 +14,12 @@ from fault_endpoint import (
     serving,
     uri,
 )
-from kg_adapters.sparql.client import EndpointClient
-from kg_adapters.sparql.messages import HttpReply, HttpRequest
-from kg_adapters.sparql.options import (
+from kg_adapters.http.client import EndpointClient
+from kg_adapters.http.messages import HttpReply, HttpRequest
+from kg_adapters.http.options import (
     EndpointOptions,
 )
-from kg_adapters.sparql.wrapper import PooledWrapper
+from kg_adapters.sparql.endpoint import PooledWrapper
 
 QUERY = "SELECT ?x { ?x ?y ?z }"
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from kg_adapters.sparql.json_rows import JsonRows
+from kg_adapters.sparql.arrival import JsonRows
 from kg_adapters.sparql.solutions import UnreadableAnswer
 
 OBJECT, ARRAY = TypeAdapter(dict[str, object]), TypeAdapter(list[object])

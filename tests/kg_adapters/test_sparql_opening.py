@@ -9,12 +9,12 @@ import pytest
 
 from fault_endpoint import Asked, FaultEndpoint, Script, Wire, answering, refusing, serving
 from kg_adapters.errors import BackendUnavailable, InvalidRequest
+from kg_adapters.http.options import EndpointOptions
 from kg_adapters.prefixes import WELL_KNOWN, WIKIDATA
 from kg_adapters.registry import OpenOptions
 from kg_adapters.requests import NeighborRequest
 from kg_adapters.sparql.adapter import SparqlAdapter
 from kg_adapters.sparql.opening import open_sparql
-from kg_adapters.sparql.options import EndpointOptions
 from kg_adapters.terms import BlankNode
 from kg_adapters.testing import TOWNS, edges, iri, ntriples
 

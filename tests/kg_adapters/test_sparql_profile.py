@@ -13,12 +13,11 @@ from kg_adapters.labels import Vocabulary
 from kg_adapters.profile import unknown_profile
 from kg_adapters.protocol import SupportsLearning
 from kg_adapters.sparql.adapter import SparqlAdapter
-from kg_adapters.sparql.asking import Asker
-from kg_adapters.sparql.bounded_asking import ProfileLimits
+from kg_adapters.sparql.asking import Asker, ProfileLimits
 from kg_adapters.sparql.dialects import DIALECTS
-from kg_adapters.sparql.profiling import Profiler
+from kg_adapters.sparql.profile_reading import Profiler
 from kg_adapters.sparql.queries import Queries
-from kg_adapters.sparql.schema_file import EXPIRY_S, SchemaFile
+from kg_adapters.sparql.schema import EXPIRY_S, SchemaFile
 from kg_adapters.terms import XSD
 from kg_adapters.testing import iri
 from sparql_stand_in import LateEndpoint, StandInEndpoint, endpoint_of, parts_of

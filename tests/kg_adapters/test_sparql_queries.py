@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_adapters.errors import InvalidRequest, Unsupported
+from kg_adapters.http.options import DialectName, TextSearch
 from kg_adapters.labels import Vocabulary
 from kg_adapters.sparql.dialects import DIALECTS
-from kg_adapters.sparql.options import DialectName, TextSearch
 from kg_adapters.sparql.queries import Queries, writing
-from kg_adapters.sparql.queries.groups import Fill, Group, Scope, Span
-from kg_adapters.sparql.queries.naming import TextChoice
-from kg_adapters.sparql.queries.spelling import cleaned
+from kg_adapters.sparql.queries.descriptions import TextChoice
+from kg_adapters.sparql.queries.edges import Fill, Group, Scope, Span
+from kg_adapters.sparql.queries.names import cleaned
 from kg_adapters.terms import RDF_LANG_STRING, BlankNode, Iri, Literal
 from kg_adapters.testing import iri, typed
 from query_shapes import HOSTILE

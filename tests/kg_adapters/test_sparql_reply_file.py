@@ -9,10 +9,10 @@ import pytest
 
 from fault_endpoint import JSON_RESULTS, answering, results, serving, uri
 from kg_adapters.errors import BackendError
+from kg_adapters.http.messages import HttpReply, HttpRequest
+from kg_adapters.http.options import EndpointOptions
+from kg_adapters.http.reply_file import MAX_BODY_BYTES, ReplyFile
 from kg_adapters.sparql.endpoint import SparqlEndpoint
-from kg_adapters.sparql.messages import HttpReply, HttpRequest
-from kg_adapters.sparql.options import EndpointOptions
-from kg_adapters.sparql.reply_file import MAX_BODY_BYTES, ReplyFile
 from kg_adapters.terms import Iri
 
 ASKED = HttpRequest("POST", "http://example.org/sparql?x=1", ("application/json",), {"A": "b"}, b"query=ASK {}")

@@ -18,8 +18,7 @@ from kg_adapters.sparql.adapter import SparqlAdapter
 from kg_adapters.sparql.asking import Asker
 from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.queries import Queries
-from kg_adapters.sparql.schema import SurveyLimits, Surveyor, with_well_known
-from kg_adapters.sparql.schema_file import FORMAT, SchemaFile
+from kg_adapters.sparql.schema import FORMAT, SchemaFile, SurveyLimits, Surveyor, with_well_known
 from kg_adapters.sparql.solutions import Solutions
 from kg_adapters.terms import BlankNode, Iri, Literal, Node
 from kg_adapters.testing import SUMMED, TOWNS, edge, iri, ntriples, typed

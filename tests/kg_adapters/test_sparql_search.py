@@ -6,11 +6,11 @@ import pytest
 
 from kg_adapters.caching import CachingAdapter
 from kg_adapters.errors import BackendTimeout, BackendUnavailable
+from kg_adapters.http.options import TextSearch
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import Candidate, RelationCandidate
 from kg_adapters.sparql.asking import Asker
 from kg_adapters.sparql.dialects import DIALECTS, Dialect
-from kg_adapters.sparql.options import TextSearch
 from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql.search import EndpointSearch
 from kg_adapters.sparql.solutions import Solutions

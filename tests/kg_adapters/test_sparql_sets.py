@@ -44,8 +44,8 @@ from kg_adapters.set_requests import (
     Tabled,
     Witness,
 )
-from kg_adapters.sparql.explaining import as_sparql
 from kg_adapters.sparql.queries.sets import MOST_CELLS
+from kg_adapters.sparql.sets import as_sparql
 from kg_adapters.sparql.solutions import Solutions
 from kg_adapters.terms import Attribute, Fact, Literal
 from kg_adapters.testing import edge, iri, typed

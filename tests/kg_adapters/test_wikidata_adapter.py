@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kg_adapters.errors import InvalidRequest
+from kg_adapters.http.pacing import Rates
 from kg_adapters.models import (
     Candidate,
     Count,
@@ -26,7 +27,6 @@ from kg_adapters.terms import RDF_LANG_STRING, XSD, Iri, Literal, Node, Triple
 from kg_adapters.testing import feature_page
 from kg_adapters.wikidata.adapter import WikidataAdapter
 from kg_adapters.wikidata.opening import open_wikidata
-from kg_adapters.wikidata.pace import Rates
 from wikidata_stand_in import API, QUERY, SCHOLARLY, WikidataStandIn, graph, running
 
 FANS = 40

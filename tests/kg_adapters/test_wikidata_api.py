@@ -8,9 +8,8 @@ import pytest
 
 from fault_endpoint import Script, answering, dropping, refusing, stalling
 from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable
-from kg_adapters.sparql.timing import Timing
+from kg_adapters.http.pacing import SharedRate, Timing
 from kg_adapters.wikidata.api import ApiMatch, Named, WikidataApi
-from kg_adapters.wikidata.pace import SharedRate
 from played_time import PlayedTime
 from wikidata_stand_in import API, WikidataStandIn, graph, running
 

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
+from kg_adapters.http.pacing import Rates
 from kg_adapters.models import Count, Degree, Description, Feature, FeaturePage, NeighborPage, RelationCount
 from kg_adapters.registry import OpenOptions
 from kg_adapters.requests import NeighborRequest
@@ -11,7 +12,6 @@ from kg_adapters.terms import XSD, Iri, Literal, Triple
 from kg_adapters.testing import feature_page
 from kg_adapters.wikidata.adapter import WikidataAdapter
 from kg_adapters.wikidata.opening import open_wikidata
-from kg_adapters.wikidata.pace import Rates
 from wikidata_stand_in import QUERY, SCHOLARLY, WikidataStandIn, graph, running
 
 CITIZENS = 60

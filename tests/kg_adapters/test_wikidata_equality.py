@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kg_adapters.http.pacing import Rates
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
 from kg_adapters.local.sparql.store import statements
@@ -20,9 +21,8 @@ from kg_adapters.requests import NeighborRequest, SurroundingsRequest
 from kg_adapters.surroundings import gather_surroundings
 from kg_adapters.terms import Iri, Node, Triple
 from kg_adapters.wikidata.adapter import WikidataAdapter
-from kg_adapters.wikidata.namespaces import DIRECT
 from kg_adapters.wikidata.opening import open_wikidata
-from kg_adapters.wikidata.pace import Rates
+from kg_adapters.wikidata.queries import DIRECT
 from small_graphs import store_of
 from wikidata_stand_in import WikidataStandIn, as_wikidata, running
 

@@ -19,14 +19,13 @@ from fault_endpoint import (
     stalling_behind_headers,
 )
 from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, KGError
+from kg_adapters.http.pacing import Rates, Timing
 from kg_adapters.registry import OpenOptions
 from kg_adapters.requests import NeighborRequest
-from kg_adapters.sparql.timing import Timing
 from kg_adapters.terms import Iri
 from kg_adapters.wikidata.adapter import WikidataAdapter
 from kg_adapters.wikidata.opening import open_wikidata
 from kg_adapters.wikidata.options import WikidataOptions
-from kg_adapters.wikidata.pace import Rates
 from played_time import PlayedTime
 from wikidata_stand_in import WikidataStandIn, graph, running
 

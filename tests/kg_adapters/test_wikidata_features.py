@@ -9,10 +9,9 @@ from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.solutions import Solutions
 from kg_adapters.terms import RDF_LANG_STRING, XSD, BlankNode, Iri, Literal, Node, Term, Triple
 from kg_adapters.wikidata.features import FeatureReader
-from kg_adapters.wikidata.namespaces import id_of
-from kg_adapters.wikidata.queries import MAX_ROWS, ValueQueries, queries_for
+from kg_adapters.wikidata.names import MAX_KNOWN, Whereabouts, renamed
+from kg_adapters.wikidata.queries import MAX_ROWS, ValueQueries, id_of, queries_for
 from kg_adapters.wikidata.values import link
-from kg_adapters.wikidata.whereabouts import MAX_KNOWN, Whereabouts, renamed
 from sparql_stand_in import CannedEndpoint
 
 LABELS = {"P580": "start time", "Q64": "Berlin"}

@@ -7,11 +7,11 @@ import pytest
 
 from fault_endpoint import answering
 from kg_adapters.errors import BackendError
+from kg_adapters.http.pacing import Rates
 from kg_adapters.registry import OpenOptions
 from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Iri
 from kg_adapters.wikidata.opening import REPLIES, open_wikidata
-from kg_adapters.wikidata.pace import Rates
 from wikidata_stand_in import WikidataStandIn, graph, running
 
 TOKYO, JAPAN = Iri("http://www.wikidata.org/entity/Q1490"), Iri("http://www.wikidata.org/entity/Q17")

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from extractions import extracted, offline, order_for
 from kg_adapters.extraction.journal import Bounds
+from kg_adapters.http.pacing import Rates
 from kg_adapters.registry import OpenOptions
 from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Iri, Literal
 from kg_adapters.testing import feature_page
 from kg_adapters.wikidata.opening import open_wikidata
-from kg_adapters.wikidata.pace import Rates
 from played_time import PlayedTime
 from wikidata_stand_in import WikidataStandIn, graph, running
 

@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from kg_adapters.errors import BackendUnavailable
-from kg_adapters.wikidata.pace import Rates, SharedRate
+from kg_adapters.http.pacing import Rates, SharedRate
 from played_time import PlayedTime
 
 ADVICE = "Set a contact."

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar, cast
 
 import pyoxigraph
 
+from kg_adapters.http.pacing import Rates
 from kg_adapters.labels import WIKIDATA_TYPES
 from kg_adapters.registry import OpenOptions
 from kg_adapters.set_requests import SetRequest
@@ -15,7 +16,6 @@ from kg_adapters.terms import Attribute, Fact, Iri, Triple
 from kg_adapters.testing import iri, typed
 from kg_adapters.testing.set_reference import SetReference
 from kg_adapters.wikidata.opening import open_wikidata
-from kg_adapters.wikidata.pace import Rates
 from kg_adapters.wikidata.queries import VOCABULARY
 from set_answers import agree, written
 from set_expressions import CLASSES, FEATURES, NODES, RELATIONS, drawn

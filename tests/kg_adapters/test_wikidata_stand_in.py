@@ -12,14 +12,14 @@ import pytest
 
 from fault_endpoint import Asked, Wire
 from kg_adapters.errors import BackendError, BackendUnavailable, InvalidRequest
-from kg_adapters.sparql.client import EndpointClient
+from kg_adapters.http.client import EndpointClient
+from kg_adapters.http.messages import HttpReply, HttpRequest
+from kg_adapters.http.options import EndpointOptions
+from kg_adapters.http.pacing import SharedRate
 from kg_adapters.sparql.endpoint import SparqlEndpoint
-from kg_adapters.sparql.messages import HttpReply, HttpRequest
-from kg_adapters.sparql.options import EndpointOptions
 from kg_adapters.sparql.solutions import Solutions
 from kg_adapters.terms import Iri
 from kg_adapters.wikidata.api import WikidataApi
-from kg_adapters.wikidata.pace import SharedRate
 from played_time import PlayedTime
 from wikidata_limits import Limited, Limits
 from wikidata_stand_in import WikidataStandIn, as_wikidata, graph, running

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from kg_adapters.http.pacing import Rates
 from kg_adapters.models import Count
 from kg_adapters.registry import OpenOptions
 from kg_adapters.requests import FeatureRequest, NeighborRequest
 from kg_adapters.terms import RDF_LANG_STRING, XSD, Attribute, Iri, Literal, Triple
 from kg_adapters.wikidata.adapter import WikidataAdapter
 from kg_adapters.wikidata.opening import open_wikidata
-from kg_adapters.wikidata.pace import Rates
 from wikidata_stand_in import API, QUERY, WikidataStandIn, graph, running
 
 KINDS = {"P17": "WikibaseItem", "P214": "ExternalId", "P569": "Time", "P2044": "Quantity", "P625": "GlobeCoordinate"}

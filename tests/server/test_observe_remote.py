@@ -11,6 +11,7 @@ import pytest
 
 from calls import Reply, call, rows
 from kg_adapters.caching import CachingAdapter
+from kg_adapters.http.pacing import Rates
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.open_options import OpenOptions
@@ -20,7 +21,6 @@ from kg_adapters.sparql.adapter import SparqlAdapter
 from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.queries import Queries
 from kg_adapters.wikidata.opening import open_wikidata
-from kg_adapters.wikidata.pace import Rates
 from sparql_stand_in import StandInEndpoint, parts_of
 from wikidata_stand_in import QUERY, WikidataStandIn, as_wikidata, running
 

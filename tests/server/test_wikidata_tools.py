@@ -9,11 +9,11 @@ import pytest
 from mcp import Client
 
 from calls import Reply, reply_of, rows
+from kg_adapters.http.pacing import Rates
 from kg_adapters.local.cache import open_sample
 from kg_adapters.local.sparql.store import statements
 from kg_adapters.registry import OpenOptions
 from kg_adapters.wikidata.opening import open_wikidata
-from kg_adapters.wikidata.pace import Rates
 from kg_server.app import build_server
 from served_graphs import quiet
 from wikidata_stand_in import QUERY, SCHOLARLY, WikidataStandIn, as_wikidata, graph, running

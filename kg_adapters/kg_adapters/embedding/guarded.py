@@ -8,8 +8,7 @@ import anyio
 from kg_adapters.calls import RETRY_S
 from kg_adapters.embedding.protocol import Embedder, Vectors
 from kg_adapters.errors import BackendError, ModelUnavailable
-from kg_adapters.sparql.breaker import CircuitBreaker
-from kg_adapters.sparql.timing import Timing
+from kg_adapters.http.pacing import CircuitBreaker, Timing
 
 _WHO: Final = "The embedding service"
 

@@ -28,22 +28,17 @@ from kg_adapters.profile import GraphProfile
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
 from kg_adapters.set_requests import Computed, SetRequest
 from kg_adapters.set_walking import walked_sets
-from kg_adapters.sparql.asking import Asker, QueryAnswerer, as_meant, part_of_an_answer
-from kg_adapters.sparql.bounded_asking import ProfileLimits
+from kg_adapters.sparql.asking import Asker, ProfileLimits, QueryAnswerer, as_meant, part_of_an_answer
 from kg_adapters.sparql.checking import QueryChecker
 from kg_adapters.sparql.descriptions import DescriptionReader
-from kg_adapters.sparql.label_memory import LabelMemory
-from kg_adapters.sparql.neighborhoods import EdgeReader
-from kg_adapters.sparql.profile_keeping import ProfileKeeper
+from kg_adapters.sparql.neighborhoods import EdgeReader, LabelMemory
+from kg_adapters.sparql.profile_reading import ProfileKeeper, Profiler
 from kg_adapters.sparql.profile_survey import ProfileSurvey
-from kg_adapters.sparql.profiling import Profiler
 from kg_adapters.sparql.queries import Queries
-from kg_adapters.sparql.queries.groups import Scope
-from kg_adapters.sparql.relation_search import RelationSearch
+from kg_adapters.sparql.queries.edges import Scope
 from kg_adapters.sparql.rows import ValueRows
-from kg_adapters.sparql.schema import Labels, SurveyLimits, Surveyor
-from kg_adapters.sparql.schema_file import SchemaFile
-from kg_adapters.sparql.search import EndpointSearch, NameSearch
+from kg_adapters.sparql.schema import Labels, SchemaFile, SurveyLimits, Surveyor
+from kg_adapters.sparql.search import EndpointSearch, NameSearch, RelationSearch
 from kg_adapters.sparql.sets import SetReader
 from kg_adapters.surroundings import Surroundings
 from kg_adapters.terms import Fact, Iri, Node

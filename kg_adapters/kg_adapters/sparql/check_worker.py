@@ -5,7 +5,7 @@ import sys
 from typing import TypedDict, final
 
 from kg_adapters.errors import InvalidRequest
-from kg_adapters.sparql.forms import Form
+from kg_adapters.sparql.solutions import Form
 from kg_adapters.sparql_guard import Branch, IriLeaf, Tree, check_query, read_query, walk
 from kg_adapters.worker_process import RECURSION_LIMIT, answer_lines
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kg_adapters.errors import BackendError, BackendUnavailable, InvalidRequest
-from kg_adapters.sparql.forms import Form
+from kg_adapters.sparql.solutions import Form
 from kg_adapters.terms import Iri
 from kg_adapters.worker_pool import TooManyWait, WorkerEnded, WorkerPool, WorkerTimeout
 

@@ -10,11 +10,9 @@ from kg_adapters.models import Count, Description, Feature, FeaturePage, Role
 from kg_adapters.requests import FeatureRequest
 from kg_adapters.sparql.asking import Asker, part_of_an_answer
 from kg_adapters.sparql.dialects import Dialect
-from kg_adapters.sparql.label_memory import LabelMemory
-from kg_adapters.sparql.neighborhoods import BATCH, MAX_ROWS
-from kg_adapters.sparql.queries.descriptions import APART, DescriptionQueries
-from kg_adapters.sparql.queries.naming import TextChoice
-from kg_adapters.sparql.rows import Row, Texts, named, read_texts, rows
+from kg_adapters.sparql.neighborhoods import BATCH, MAX_ROWS, LabelMemory
+from kg_adapters.sparql.queries.descriptions import APART, DescriptionQueries, TextChoice
+from kg_adapters.sparql.rows import Bindings, Texts, named, read_texts, rows
 from kg_adapters.sparql.solutions import Solutions
 from kg_adapters.terms import Iri, Literal, Node, literal_key, node_key
 
@@ -95,7 +93,7 @@ class _Said:
         self.types: set[Node] = set()
         self.roles: set[Role] = set()
 
-    def read(self, row: Row, choice: TextChoice) -> None:
+    def read(self, row: Bindings, choice: TextChoice) -> None:
         """Take in one row."""
         kind = row.text("k") or ""
         if kind in _ROLES:

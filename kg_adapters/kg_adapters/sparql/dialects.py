@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from kg_adapters.sparql.options import DialectName
+from kg_adapters.http.options import DialectName
 from kg_adapters.terms import BlankNode
 
 _SERVER_SHARE: Final = 0.9

@@ -4,37 +4,250 @@ One request brings the counts of all groups and every far end of the small ones.
 a large group needs a second one, which names the places it wants; the hub itself is never read.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import time
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import Final
+from typing import Final, Self
 
 from kg_adapters.models import Count, Degree, NeighborPage, RelationCount
-from kg_adapters.requests import NeighborRequest, SurroundingsRequest, offset_of
+from kg_adapters.requests import NeighborRequest, SurroundingsRequest, cursor_at, offset_of, past_the_end
 from kg_adapters.sparql.asking import Asker, part_of_an_answer
-from kg_adapters.sparql.label_memory import LabelMemory
-from kg_adapters.sparql.opened_nodes import OpenedNodes
-from kg_adapters.sparql.pages import Held, PagePlan
-from kg_adapters.sparql.queries.edges import EdgeQueries
-from kg_adapters.sparql.queries.groups import Fill, Group, Scope, Span
-from kg_adapters.sparql.rows import Around, ValueRows, read_around, rows
+from kg_adapters.sparql.queries.edges import MOST_HELD_ROWS, EdgeQueries, Fill, Group, Scope, Span
+from kg_adapters.sparql.rows import Around, Texts, ValueRows, read_around, rows
 from kg_adapters.sparql.solutions import Solutions
 from kg_adapters.surroundings import Surroundings, surroundings_of
-from kg_adapters.terms import Attribute, Fact, Literal, Node, node_key
+from kg_adapters.terms import Attribute, BlankNode, Fact, Iri, Literal, Node, Term, Triple, literal_key, node_key
+
+MOST_NODES: Final = 20_000
+
+_ROWS_OF_A_FACT: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """What one node holds, and what its terms are called."""
+
+    members: Mapping[Group, Set[Term]]
+    texts: Mapping[Node, Texts]
+
+
+class OpenedNodes:
+    """Remembers what blank nodes hold; those that were learned first go first.
+
+    Args:
+        unspoken: The relations to names and descriptions, which are no facts unless they are asked for.
+        most: How many nodes to remember.
+    """
+
+    def __init__(self, unspoken: Collection[Iri], most: int = MOST_NODES) -> None:
+        self._unspoken = unspoken
+        self._most = most
+        self._nodes: OrderedDict[BlankNode, _Opened] = OrderedDict()
+
+    def learn(self, found: Around) -> None:
+        """Remember the blank nodes that an answer opened, unless some of what they hold may be missing."""
+        opened: defaultdict[BlankNode, dict[Group, Set[Term]]] = defaultdict(dict)
+        for (entity, group), members in found.members.items():
+            if isinstance(entity, BlankNode):
+                opened[entity][group] = members
+        facts = sum(len(members) for groups in opened.values() for members in groups.values())
+        if not found.complete or facts * _ROWS_OF_A_FACT >= MOST_HELD_ROWS:
+            return
+        for node, groups in opened.items():
+            terms = (term for group, members in groups.items() for term in (group.relation, *members))
+            nodes = {term for term in terms if not isinstance(term, Literal) and term in found.texts}
+            self._nodes[node] = _Opened(groups, {term: found.texts[term] for term in nodes})
+        while len(self._nodes) > self._most:
+            self._nodes.popitem(last=False)
+
+    def recall(self, nodes: Collection[Node], scope: Scope) -> Around:
+        """Return what some nodes hold of what is asked for, as an answer about them would; of others nothing."""
+        found = Around()
+        for node in nodes:
+            opened = self._nodes.get(node) if isinstance(node, BlankNode) else None
+            if opened is not None:
+                found.known.add(node)
+                found.texts.update(opened.texts)
+                for group, members in opened.members.items():
+                    if self._counts(group, scope):
+                        found.members[node, group].update(members)
+                        found.counts[node][group] = len(members)
+        return found
+
+    def _counts(self, group: Group, scope: Scope) -> bool:
+        if scope.relations is None:
+            return group.side in scope.sides and not (group.literal and group.relation in self._unspoken)
+        return group.side in scope.sides and group.relation in scope.relations
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Some far ends of a group in their order, from the place `start` on."""
+
+    ends: Sequence[Term]
+    start: int = 0
+
+    @classmethod
+    def of(cls, ends: Iterable[Term], start: int = 0) -> Self:
+        """Return far ends as the protocol orders them."""
+        return cls(sorted(ends, key=_order), start)
+
+    def at(self, place: int) -> Term | None:
+        """Return the far end in a place; None where it is not held."""
+        inside = 0 <= place - self.start < len(self.ends)
+        return self.ends[place - self.start] if inside else None
+
+
+@dataclass(frozen=True)
+class PagePlan:
+    """What one page of an entity shows.
+
+    Args:
+        entity: Whose facts.
+        counts: How many far ends each group has.
+        sizes: How many of them are listed.
+        query: What was asked.
+        graph: What people call the graph.
+        offset: How many facts the pages before showed.
+
+    Raises:
+        InvalidRequest: There are no more than `offset`.
+    """
+
+    entity: Node
+    counts: Mapping[Group, int]
+    sizes: Mapping[Group, int]
+    query: NeighborRequest
+    graph: str
+    offset: int = 0
+    places: Sequence[tuple[Group, int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.offset and self.offset >= self.listed:
+            raise past_the_end()
+        shown = islice(_in_turns(self.sizes), self.offset, self.offset + self.query.limit)
+        object.__setattr__(self, "places", tuple(shown))
+
+    @property
+    def listed(self) -> int:
+        """How many facts all pages show together."""
+        return sum(self.sizes.values())
+
+    def spans(self) -> Iterator[Span]:
+        """Yield the part of each group that the page shows."""
+        first: dict[Group, int] = {}
+        last: dict[Group, int] = {}
+        for group, place in self.places:
+            first.setdefault(group, place)
+            last[group] = place
+        for group, start in first.items():
+            yield Span(self.entity, group, start, last[group] + 1)
+
+    def page(self, held: Mapping[Group, Held], *, exact: bool) -> NeighborPage:
+        """Return the page; a fact whose far end is not held, because it vanished meanwhile, is left out.
+
+        Args:
+            held: The far ends by group.
+            exact: Whether the counts are all there is.
+        """
+        nothing = Held(())
+        found = ((group, held.get(group, nothing).at(place)) for group, place in self.places)
+        facts = tuple(self._fact(group, far) for group, far in found if far is not None)
+        total, end = sum(self.counts.values()), self.offset + self.query.limit
+        missing = end < self.listed or self.listed < total or len(facts) < len(self.places) or not exact
+        cursor = cursor_at(end, self.query, self.entity, self.graph) if end < self.listed else None
+        return NeighborPage(facts, Count(total, exact=exact), truncated=missing, cursor=cursor)
+
+    def _fact(self, group: Group, far: Term) -> Fact:
+        if isinstance(far, Literal):
+            return Attribute(self.entity, group.relation, far)
+        if group.inverse:
+            return Triple(far, group.relation, self.entity)
+        return Triple(self.entity, group.relation, far)
+
+
+def _in_turns(sizes: Mapping[Group, int]) -> Iterator[tuple[Group, int]]:
+    """Yield the first place of every group, then the second of those that have one, and so on."""
+    going, place = sorted(group for group, size in sizes.items() if size), 0
+    while going:
+        for group in going:
+            yield group, place
+        place += 1
+        going = [group for group in going if sizes[group] > place]
+
+
+def _order(term: Term) -> tuple[str, str, str]:
+    return literal_key(term) if isinstance(term, Literal) else (node_key(term), "", "")
+
+
+MAX_LABELS: Final = 100_000
+
+EXPIRY_S: Final = 600.0
+
+
+class LabelMemory:
+    """Remembers for a while what terms are called, and which have no label; the least recently learned goes first.
+
+    Args:
+        max_labels: How many terms to remember.
+        expiry_s: After how many seconds a label is forgotten.
+        clock: Tells the time, in seconds.
+    """
+
+    def __init__(
+        self,
+        max_labels: int = MAX_LABELS,
+        expiry_s: float = EXPIRY_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._max_labels = max_labels
+        self._expiry_s = expiry_s
+        self._clock = clock
+        self._labels: OrderedDict[Node, tuple[float, str | None]] = OrderedDict()
+
+    def learn(self, labels: Mapping[Node, str | None]) -> None:
+        """Remember labels."""
+        end = self._clock() + self._expiry_s
+        for term, label in labels.items():
+            self._labels[term] = (end, label)
+            self._labels.move_to_end(term)
+        while len(self._labels) > self._max_labels:
+            self._labels.popitem(last=False)
+
+    def recall(self, terms: Collection[Node]) -> dict[Node, str | None]:
+        """Return what is remembered: the label of a term, or None where it is known to have none."""
+        now = self._clock()
+        found: dict[Node, str | None] = {}
+        for term in terms:
+            end, label = self._labels.get(term, (now, None))
+            if end > now:
+                found[term] = label
+        return found
+
 
 BATCH: Final = 1_000
 """About how many entities one request may be."""
+
 FEWEST_ROWS, MAX_ROWS = 5_000, 50_000
 """Between which bounds the neighbours of one request lie."""
+
 LABELLED_EDGES: Final = 1_000
 """Up to how many edges labels come along: whoever shows so few will show their labels."""
+
 WHOLE_GROUP: Final = 50
 """Groups of up to so many neighbours come along whole, even where a page shows fewer."""
+
 SPANS: Final = 25
 """How many parts of groups one request may want; engines take some milliseconds to plan each."""
+
 STATED: Final = 50
 """About how many triples one request may ask whether they are there."""
+
 NAMED_GROUPS: Final = 12
 """Up to how many groups are asked for by their places at once, when their relations are named."""
+
 SAMPLED_GROUPS: Final = 8
 """Of how many large groups the surroundings of a frontier show as many neighbours as were wished for, about."""
 

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 
 from kg_adapters.errors import InvalidRequest, KGError
+from kg_adapters.http.options import EndpointOptions
 from kg_adapters.labels import Vocabulary
 from kg_adapters.open_options import OpenOptions
 from kg_adapters.prefixes import WIKIDATA, Prefixes
@@ -15,10 +16,8 @@ from kg_adapters.sparql.adapter import Parts, SparqlAdapter
 from kg_adapters.sparql.asking import Asker
 from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.endpoint import SparqlEndpoint
-from kg_adapters.sparql.options import EndpointOptions
 from kg_adapters.sparql.queries import Queries
-from kg_adapters.sparql.schema import SurveyLimits, Surveyor, with_well_known
-from kg_adapters.sparql.schema_file import SchemaFile
+from kg_adapters.sparql.schema import SchemaFile, SurveyLimits, Surveyor, with_well_known
 from kg_adapters.sparql.search import EndpointSearch
 from kg_boundary.shown import in_plain_words
 

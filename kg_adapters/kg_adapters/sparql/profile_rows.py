@@ -18,7 +18,7 @@ from kg_adapters.profile import (
     kind_of,
     unit_in,
 )
-from kg_adapters.sparql.rows import Row
+from kg_adapters.sparql.rows import Bindings
 from kg_adapters.terms import RDF_LANG_STRING, XSD, Iri, Literal, Node, node_key
 from kg_adapters.values import order_of
 
@@ -71,19 +71,19 @@ class ProfileRows:
         self.whole = True
         self._found: dict[Place, dict[tuple[EdgeDirection, Iri], _Property]] = {}
 
-    def take_facts(self, rows: Iterable[Row], direction: EdgeDirection) -> None:
+    def take_facts(self, rows: Iterable[Bindings], direction: EdgeDirection) -> None:
         """Take in answers to `ProfileQueries.facts`."""
         for known, row in self._about(rows, direction):
             known.instances, known.facts = row.number("i") or 0, row.number("n") or 0
 
-    def take_values(self, rows: Iterable[Row]) -> None:
+    def take_values(self, rows: Iterable[Bindings]) -> None:
         """Take in answers to `ProfileQueries.values`."""
         for known, row in self._about(rows, "out"):
             datatype = row.iri("d") or RDF_LANG_STRING
             least, greatest = (_end(row.term(name), datatype) for name in "lg")
             known.values[datatype] = _Values(row.number("n") or 0, least, greatest)
 
-    def take_targets(self, rows: Iterable[Row], direction: EdgeDirection) -> None:
+    def take_targets(self, rows: Iterable[Bindings], direction: EdgeDirection) -> None:
         """Take in answers to `ProfileQueries.targets`."""
         for known, row in self._about(rows, direction):
             target = row.node("t")
@@ -140,7 +140,7 @@ class ProfileRows:
             kinds[kind] += 0 if relation in texts else number
         return tuple(ValueCount(kind, kinds[kind]) for kind in VALUE_KINDS if kinds[kind])
 
-    def _about(self, rows: Iterable[Row], direction: EdgeDirection) -> Iterator[tuple[_Property, Row]]:
+    def _about(self, rows: Iterable[Bindings], direction: EdgeDirection) -> Iterator[tuple[_Property, Bindings]]:
         for row in rows:
             relation = row.iri("p")
             if relation is not None:

@@ -8,11 +8,9 @@ from typing import Final, Protocol
 from kg_adapters.errors import BackendError, InvalidRequest
 from kg_adapters.sparql.dialects import Dialect
 from kg_adapters.sparql.queries import writing
-from kg_adapters.sparql.queries.edges import EdgeQueries, counted_apart
-from kg_adapters.sparql.queries.groups import Group, Side
-from kg_adapters.sparql.queries.naming import TextChoice
-from kg_adapters.sparql.slices import in_slices
-from kg_adapters.sparql.solutions import Solutions
+from kg_adapters.sparql.queries.descriptions import TextChoice
+from kg_adapters.sparql.queries.edges import EdgeQueries, Group, Side, counted_apart
+from kg_adapters.sparql.solutions import Solutions, in_slices
 from kg_adapters.terms import XSD_STRING, BlankNode, Iri, Literal, Node, Term
 from kg_boundary.shown import in_quotes
 
@@ -23,7 +21,7 @@ _MOST_COUNTED: Final = 10**15
 _SIDES: Final[Mapping[str, Side]] = {"out": "out", "in": "in", "value": "value"}
 
 
-class Row:
+class Bindings:
     """One solution, whose values are asked for by name and kind."""
 
     __slots__ = ("_places", "_terms")
@@ -98,11 +96,11 @@ class Row:
         return int(digits)
 
 
-def rows(solutions: Solutions) -> Iterator[Row]:
+def rows(solutions: Solutions) -> Iterator[Bindings]:
     """Yield the rows of an answer."""
     places = {name: place for place, name in enumerate(solutions.variables)}
     for terms in solutions.rows:
-        yield Row(places, terms)
+        yield Bindings(places, terms)
 
 
 @dataclass(frozen=True)
@@ -147,7 +145,7 @@ class Around:
 class ValueRows(Protocol):
     """Reads the rows about values of a graph that states them in ways of its own, all values of an entity at once."""
 
-    def take(self, entity: Node, row: Row) -> None:
+    def take(self, entity: Node, row: Bindings) -> None:
         """Take in one row about an entity."""
         ...
 
@@ -225,7 +223,7 @@ def _with_values(found: Around, asked: Sequence[Node], values: ValueRows) -> Aro
     return replace(found, cut=found.cut | {(entity, "value") for entity in asked}) if values.is_cut else found
 
 
-def _read_edge_row(row: Row, entity: Node, found: Around, texts: TextChoice) -> None:
+def _read_edge_row(row: Bindings, entity: Node, found: Around, texts: TextChoice) -> None:
     about, number = row.text("d"), row.number("n")
     if about == "self":
         found.known.add(entity)
@@ -262,7 +260,7 @@ async def read_texts(solutions: Solutions, texts: TextChoice) -> dict[Node, Text
     return dict(found)
 
 
-def _read_text(row: Row, term: Node, found: defaultdict[Node, Texts], texts: TextChoice) -> None:
+def _read_text(row: Bindings, term: Node, found: defaultdict[Node, Texts], texts: TextChoice) -> None:
     said = found[term]
     relation, key = row.iri("a"), row.text("label")
     if relation is not None and key is not None:

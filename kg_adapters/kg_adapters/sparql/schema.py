@@ -1,24 +1,38 @@
 """The definition of an endpoint's graph: counted where that takes seconds, sampled where it would take longer."""
 
+import hashlib
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 from typing import Literal as Choice
 
 import anyio
+from pydantic import TypeAdapter, ValidationError
 
-from kg_adapters.errors import BackendUnavailable, KGError
+from kg_adapters.errors import BackendUnavailable, InvalidRequest, KGError
+from kg_adapters.local.profile_file import profile_text, read_profile
+from kg_adapters.local.seal import Damage
 from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
 from kg_adapters.prefixes import WELL_KNOWN, WIKIDATA, Prefixes, prefixes_in_use
+from kg_adapters.profile import GraphProfile
 from kg_adapters.sparql.asking import Asker
-from kg_adapters.sparql.queries.survey import SurveyQueries
-from kg_adapters.sparql.rows import Row, rows
+from kg_adapters.sparql.queries.profiles import SurveyQueries
+from kg_adapters.sparql.rows import Bindings, rows
 from kg_adapters.terms import Literal, Node, Triple, node_key
+from kg_boundary.private_files import private_folder, write_private
+from kg_boundary.regular_files import read_regular
 
 MAX_CLASSES: Final = 2_000
+
 MAX_RELATIONS: Final = 5_000
+
 _LOOKED_AT: Final = 20_000
+
 _MAX_IRIS: Final = 500
+
 # Of the time that is left: what the size may take, and then what counting everything may take before a sample does.
 _SIZE_SHARE, _WHOLE_SHARE = 0.25, 0.6
 
@@ -57,7 +71,7 @@ _Kind: TypeAlias = Choice["classes", "relations", "features", "entities"]
 class _Findings:
     """The rows of each query that was answered, and which answers are about the whole graph."""
 
-    rows: dict[_Kind, list[Row]] = field(default_factory=dict["_Kind", list[Row]])
+    rows: dict[_Kind, list[Bindings]] = field(default_factory=dict["_Kind", list[Bindings]])
     whole: set[_Kind] = field(default_factory=set["_Kind"])
     failures: list[KGError] = field(default_factory=list[KGError])
 
@@ -231,5 +245,123 @@ class _Summary:
                 example = value if isinstance(value, Literal) else None
                 yield FeatureSummary(relation, self._labels.get(relation), self._count(row, "features"), example)
 
-    def _count(self, row: Row, kind: _Kind) -> Count:
+    def _count(self, row: Bindings, kind: _Kind) -> Count:
         return Count(row.number("n") or 0, exact=kind in self._found.whole)
+
+
+FORMAT: Final = 1
+
+FOLDER: Final = "endpoints"
+
+EXPIRY_S: Final = 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What one file holds.
+
+    Args:
+        format: The version of the file's form.
+        prefixes: The graph's prefixes, which stay as they are so that ids keep their meaning.
+        schema: Its definition, if it was asked for.
+        schema_time: When that was, in seconds since 1970.
+    """
+
+    format: int
+    prefixes: Prefixes
+    schema: GraphSchema | None = None
+    schema_time: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Profiled:
+    """What the file beside it holds: a profile as its own text.
+
+    Args:
+        format: The version of the file's form.
+        profile: The text.
+        time: When it was counted, in seconds since 1970.
+    """
+
+    format: int
+    profile: str
+    time: float
+
+
+_LEARNED: Final = TypeAdapter(Learned)
+
+_PROFILED: Final = TypeAdapter(Profiled)
+
+
+class SchemaFile:
+    """The files for one endpoint and choice of graphs; one that is damaged or of another version counts as missing.
+
+    Args:
+        cache_folder: Where they are kept.
+        key: What tells this graph from others.
+        expiry_s: After how many seconds a schema or profile is out of date.
+        clock: Tells the time, in seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        cache_folder: Path,
+        key: tuple[str, ...],
+        *,
+        expiry_s: float = EXPIRY_S,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        name = hashlib.sha256("\n".join(key).encode()).hexdigest()[:24]
+        self.path = cache_folder / FOLDER / f"{name}.json"
+        self.profile_path = self.path.with_name(f"{name}-profile.json")
+        self._expiry_s = expiry_s
+        self._clock = clock
+
+    def prefixes(self) -> Prefixes | None:
+        """Return the prefixes, or None where none are kept."""
+        learned = self._read()
+        return None if learned is None else learned.prefixes
+
+    def schema(self) -> GraphSchema | None:
+        """Return the schema, or None where none is kept that is young enough."""
+        learned = self._read()
+        if learned is None or learned.schema is None:
+            return None
+        return learned.schema if self._is_young(learned.schema_time) else None
+
+    def profile(self) -> GraphProfile | None:
+        """Return the profile, or None where none is kept that is young enough."""
+        try:
+            kept = _PROFILED.validate_json(read_regular(self.profile_path))
+            return read_profile(kept.profile.encode()) if kept.format == FORMAT and self._is_young(kept.time) else None
+        except (OSError, ValidationError, Damage):
+            return None
+
+    def keep_prefixes(self, prefixes: Prefixes) -> None:
+        """Write prefixes; a schema that went with other ones is dropped."""
+        self._write(self.path, _LEARNED.dump_json(Learned(FORMAT, prefixes)))
+
+    def keep_schema(self, schema: GraphSchema) -> None:
+        """Write a schema with its prefixes."""
+        learned = replace(Learned(FORMAT, schema.prefixes), schema=schema, schema_time=self._clock())
+        self._write(self.path, _LEARNED.dump_json(learned))
+
+    def _read(self) -> Learned | None:
+        try:
+            learned = _LEARNED.validate_json(read_regular(self.path))
+        except (OSError, ValidationError, InvalidRequest):
+            return None
+        return learned if learned.format == FORMAT else None
+
+    def keep_profile(self, profile: GraphProfile) -> None:
+        """Write a profile."""
+        self._write(self.profile_path, _PROFILED.dump_json(Profiled(FORMAT, profile_text(profile), self._clock())))
+
+    def _is_young(self, time_s: float) -> bool:
+        return 0 <= self._clock() - time_s < self._expiry_s
+
+    def _write(self, path: Path, content: bytes) -> None:
+        # A full or read-only disk costs the next start some seconds, and nothing else.
+        with suppress(OSError):
+            private_folder(path.parent, ours=True)
+            write_private(path, content)

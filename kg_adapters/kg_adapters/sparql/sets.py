@@ -1,7 +1,8 @@
 """Questions about sets, each asked in one request, and what shows the answer in one more."""
 
+import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -10,7 +11,9 @@ import anyio
 from kg_adapters.algebra import Best, Step
 from kg_adapters.calls import note_partial, time_left_s
 from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest, KGError, Unsupported
+from kg_adapters.labels import Vocabulary
 from kg_adapters.models import Count
+from kg_adapters.prefixes import Prefixes
 from kg_adapters.set_requests import (
     Aggregated,
     Cell,
@@ -19,6 +22,7 @@ from kg_adapters.set_requests import (
     Ends,
     Group,
     Listed,
+    SetQuestion,
     SetRequest,
     SharedTerm,
     Tabled,
@@ -28,10 +32,10 @@ from kg_adapters.set_requests import (
 )
 from kg_adapters.set_requests import Row as Tuple
 from kg_adapters.sparql.asking import Asker, part_of_an_answer
-from kg_adapters.sparql.queries.set_evidence import EvidenceQueries, Shown
+from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.queries.set_paths import Told, Walked
-from kg_adapters.sparql.queries.sets import MOST_CELLS, SetQueries
-from kg_adapters.sparql.rows import Row, rows
+from kg_adapters.sparql.queries.sets import MOST_CELLS, EvidenceQueries, SetQueries, Shown
+from kg_adapters.sparql.rows import Bindings, rows
 from kg_adapters.terms import Attribute, Fact, Iri, Literal, Term, Triple
 
 _EVIDENCE_SHARE: Final = 0.8
@@ -96,10 +100,10 @@ class _Read:
         exact: Whether they are all that there are.
     """
 
-    def __init__(self, request: SetRequest, answered: Sequence[Row], *, exact: bool) -> None:
+    def __init__(self, request: SetRequest, answered: Sequence[Bindings], *, exact: bool) -> None:
         self._request = request
         self._exact = exact
-        self._rows = defaultdict[str, list[Row]](list)
+        self._rows = defaultdict[str, list[Bindings]](list)
         for row in answered:
             self._rows[row.text("d") or ""].append(row)
 
@@ -160,7 +164,7 @@ class _Read:
             if not isinstance(member, Literal):
                 yield Tuple(member, tuple(cells.get(member, none) for cells, none in zip(read, empty, strict=True)))
 
-    def _cells(self, found: Sequence[Row], column: Column, *, exact: bool) -> dict[Term, Cell]:
+    def _cells(self, found: Sequence[Bindings], column: Column, *, exact: bool) -> dict[Term, Cell]:
         if not isinstance(column, Ends):
             numbers = ((row.term("x"), row.number("n")) for row in found)
             return {member: Cell((), Count(number or 0, exact)) for member, number in numbers if member is not None}
@@ -213,7 +217,7 @@ def _is_lowest(request: SetRequest) -> bool:
     return isinstance(question, Listed | Tabled) and isinstance(question.of, Best) and question.of.lowest
 
 
-def _size(row: Row) -> float:
+def _size(row: Bindings) -> float:
     said = row.text("m")
     try:
         return float(said or "")
@@ -221,7 +225,7 @@ def _size(row: Row) -> float:
         raise BackendError(f"The endpoint answered {said!r} for a number.") from error
 
 
-def _witnesses(parts: Sequence[Shown], answered: Sequence[Row], most: int) -> Iterator[Witness]:
+def _witnesses(parts: Sequence[Shown], answered: Sequence[Bindings], most: int) -> Iterator[Witness]:
     """Yield one way to each result, in the order of the parts."""
     ways = dict[Term, Witness]()
     for row in sorted(answered, key=lambda row: int(row.text("w") or 0)):
@@ -232,7 +236,7 @@ def _witnesses(parts: Sequence[Shown], answered: Sequence[Row], most: int) -> It
     yield from list(ways.values())[:most]
 
 
-def _facts(told: Sequence[Told], row: Row) -> Iterator[Fact]:
+def _facts(told: Sequence[Told], row: Bindings) -> Iterator[Fact]:
     for each in told:
         if each.where and row.term(each.where[1:]) is None:
             continue
@@ -242,6 +246,48 @@ def _facts(told: Sequence[Told], row: Row) -> Iterator[Fact]:
         yield Attribute(head, relation, tail) if isinstance(tail, Literal) else Triple(head, relation, tail)
 
 
-def _meant(written: str, row: Row) -> Term | None:
+def _meant(written: str, row: Bindings) -> Term | None:
     """Return what a variable is bound to, or the node that is written."""
     return row.term(written[1:]) if written.startswith("?") else Iri(written[1:-1])
+
+
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|<([^>]*)>')
+
+_LOCAL: Final = re.compile(r"[A-Za-z0-9_]+")
+
+_BLANKS: Final = re.compile(r" {2,}")
+
+
+def as_sparql(question: SetQuestion, vocabulary: Vocabulary, prefixes: Prefixes, *, only_count: bool = False) -> str:
+    """Return the query that asks the same, whatever engine will answer it; it may show as a long line.
+
+    Args:
+        question: What is asked.
+        vocabulary: The relations that type; those without a prefix are left out where others have one.
+        prefixes: The short forms of the graph's IRIs.
+        only_count: Whether only the number of members or groups is asked for.
+    """
+    namespaces = prefixes.namespaces
+    kept = replace(
+        vocabulary,
+        types=_used(vocabulary.types, namespaces.values()),
+        subclasses=_used(vocabulary.subclasses, namespaces.values()),
+    )
+    text = SetQueries(Walked(DIALECTS["standard"], kept)).explained(question, only_count=only_count)
+    used: dict[str, str] = {}
+
+    def shortened(found: re.Match[str]) -> str:
+        value = found[1]
+        for prefix, namespace in namespaces.items():
+            if value is not None and value.startswith(namespace) and _LOCAL.fullmatch(value.removeprefix(namespace)):
+                used[prefix] = namespace
+                return f"{prefix}:{value.removeprefix(namespace)}"
+        return found[0]
+
+    short = _BLANKS.sub(" ", _TOKEN.sub(shortened, text))
+    return " ".join((*(f"PREFIX {prefix}: <{namespace}>" for prefix, namespace in used.items()), short))
+
+
+def _used(relations: tuple[Iri, ...], namespaces: Iterable[str]) -> tuple[Iri, ...]:
+    known = tuple(relation for relation in relations if relation.value.startswith(tuple(namespaces)))
+    return known or relations

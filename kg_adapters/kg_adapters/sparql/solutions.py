@@ -1,28 +1,76 @@
-"""What an endpoint answers, as terms; nothing that it sends is trusted."""
+"""The answers of an endpoint as terms, and the form of answer that a query asks for; nothing sent is trusted."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from itertools import islice
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Final, TypeAlias, TypeVar
+from typing import Literal as Choice
 
+import anyio
+import anyio.lowlevel
+import pyoxigraph
 from pydantic import Field, StrictBool, TypeAdapter, ValidationError
 
 from kg_adapters.errors import InvalidRequest
-from kg_adapters.sparql.forms import Form
 from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, BlankNode, Iri, Literal, Node, Term
 from kg_boundary.shown import in_quotes
 
-Row: TypeAlias = tuple[Term | None, ...]
+Form: TypeAlias = Choice["SELECT", "ASK", "CONSTRUCT", "DESCRIBE"]
+
+_FORMS: Final[dict[str, Form]] = {
+    "SELECT": "SELECT",
+    "ASK": "ASK",
+    "CONSTRUCT": "CONSTRUCT",
+    "DESCRIBE": "DESCRIBE",
+}
+
+_TOKEN: Final = re.compile(r"[\s\ufeff]+|#[^\r\n]*|(?P<iri><[^<>\s]*>)|(?P<prefix>[^\s:<>#{}]*:)|(?P<word>[A-Za-z]+)")
+
+
+def query_form(text: str) -> Form:
+    """Return the form of a query: the first keyword behind its prologue, which comments do not mislead.
+
+    Raises:
+        InvalidRequest: The text starts otherwise, as an update does, or cannot be sent as UTF-8.
+    """
+    at = 0
+    while (token := _TOKEN.match(text, at)) is not None:
+        at = token.end()
+        word = (token["word"] or "").upper()
+        if word in _FORMS:
+            _check_encodable(text)
+            return _FORMS[word]
+        if word and word not in {"BASE", "PREFIX"}:
+            break
+    raise InvalidRequest("The text is not a query that reads. Ask with SELECT, ASK, CONSTRUCT or DESCRIBE.")
+
+
+def _check_encodable(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidRequest(
+            f"The query holds half of a character (a lone surrogate) at position {error.start}. Remove it."
+        ) from error
+
+
+Solution: TypeAlias = tuple[Term | None, ...]
 """One solution: a term for each variable, None where it is unbound."""
 
 MOST_CELLS: Final = 1_000_000
 """A small answer with more cells, bound or not, is refused: rows that bind nothing have two bytes each."""
+
 _BLANK_LABEL: Final = re.compile(r"\w(?:[\w.·-]*[\w·-])?")
+
 VIRTUOSO_BLANK: Final = "nodeID://"
 """How Virtuoso begins the names of its blank nodes."""
+
 _HALF_A_CHARACTER: Final = re.compile(r"[\ud800-\udfff]")
+
 _VIRTUOSO_TRUTH: Final = "__ASK_RETVAL"
+
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
 
 
@@ -96,7 +144,7 @@ class RowReader:
         self.variables = read_results(members, "SELECT").variables
         self._terms = _Terms()
 
-    def rows(self, bindings: Sequence[object], first: int) -> list[Row | None]:
+    def rows(self, bindings: Sequence[object], first: int) -> list[Solution | None]:
         """Return rows, None for one that holds what is no RDF term.
 
         Args:
@@ -114,7 +162,7 @@ class RowReader:
         return list(_rows(self.variables, batch, self._terms))
 
 
-def solutions_of(variables: tuple[str, ...], rows: Iterator[Row | None], max_rows: int | None) -> Solutions:
+def solutions_of(variables: tuple[str, ...], rows: Iterator[Solution | None], max_rows: int | None) -> Solutions:
     """Return an answer of rows, of which None stands for one that could not be read; no more are taken than needed."""
     read = list(rows if max_rows is None else islice(rows, max_rows + 1))
     kept = read if max_rows is None else read[:max_rows]
@@ -163,6 +211,7 @@ def _truth(results: _Results) -> bool:
 
 
 _RESULTS: Final = TypeAdapter(_Results)
+
 _BINDINGS: Final = TypeAdapter(list[dict[str, _Binding]])
 
 
@@ -215,7 +264,9 @@ class _Terms:
         return found
 
 
-def _rows(variables: Sequence[str], bindings: Sequence[Mapping[str, _Binding]], terms: _Terms) -> Iterator[Row | None]:
+def _rows(
+    variables: Sequence[str], bindings: Sequence[Mapping[str, _Binding]], terms: _Terms
+) -> Iterator[Solution | None]:
     """Yield the rows, None for one that holds what is no RDF term."""
     known = set(variables)
     for bound in bindings:
@@ -241,3 +292,102 @@ def _first_problem(error: ValidationError, within: tuple[str, ...] = (), first: 
     inside = tuple(first + part if isinstance(part, int) else part for part in problem["loc"])
     place = ".".join(str(part) for part in (*within, *inside)[:6])
     return f"{problem['msg'].lower()} at {place}" if place else problem["msg"].lower()
+
+
+RdfSyntax: TypeAlias = Choice["n-triples", "turtle"]
+"""How such an answer is written."""
+
+GRAPH_VARIABLES: Final = ("subject", "predicate", "object")
+
+_FORMATS: Final[Mapping[RdfSyntax, pyoxigraph.RdfFormat]] = {
+    "n-triples": pyoxigraph.RdfFormat.N_TRIPLES,
+    "turtle": pyoxigraph.RdfFormat.TURTLE,
+}
+
+# A prefix stands for an IRI of any length, as often as it is used.
+_MOST_CHARACTERS: Final = 200_000_000
+
+
+def read_graph(body: bytes, syntax: RdfSyntax, *, max_rows: int | None = None) -> Solutions:
+    """Return the triples of an RDF document, as rows subject, predicate, object.
+
+    Args:
+        body: The document.
+        syntax: How it is written.
+        max_rows: Rows behind so many are dropped, and `truncated` is set; None keeps all.
+
+    Raises:
+        UnreadableAnswer: The document does not have this syntax.
+    """
+    return solutions_of(GRAPH_VARIABLES, read_triples(body, syntax), max_rows)
+
+
+class Beginning(BytesIO):
+    """The beginning of a document, whose triples are read as far as they go."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Return the next bytes.
+
+        Raises:
+            BlockingIOError: There are no more as yet.
+        """
+        part = super().read(size)
+        if not part:
+            raise BlockingIOError
+        return part
+
+
+def read_triples(body: bytes | BytesIO, syntax: RdfSyntax) -> Iterator[Solution | None]:
+    """Yield the triples of an RDF document, or of the `Beginning` of one, None for one that holds what is no RDF term.
+
+    Raises:
+        UnreadableAnswer: The document does not have this syntax, or writes few terms out at great length.
+    """
+    room = _MOST_CHARACTERS
+    try:
+        # Lenient, so that one IRI with a blank costs its own row and not the answer.
+        for triple in pyoxigraph.parse(body, _FORMATS[syntax], lenient=True):
+            row = _triple(triple)
+            room -= 0 if row is None else sum(len(str(term)) for term in row)
+            if room < 0:
+                raise UnreadableAnswer(f"written out it has more than {_MOST_CHARACTERS:,} characters")
+            yield row
+    except BlockingIOError:
+        return
+    except SyntaxError as error:
+        raise UnreadableAnswer(f"it is not {syntax}: {error.msg}") from error
+
+
+def _triple(triple: pyoxigraph.Quad) -> Solution | None:
+    try:
+        return _from_engine(triple.subject), _from_engine(triple.predicate), _from_engine(triple.object)
+    except InvalidRequest:
+        return None
+
+
+def _from_engine(term: pyoxigraph.NamedNode | pyoxigraph.BlankNode | pyoxigraph.Literal | pyoxigraph.Triple) -> Term:
+    match term:
+        case pyoxigraph.NamedNode():
+            is_blank = term.value.startswith(VIRTUOSO_BLANK)
+            return BlankNode(blank_label(term.value)) if is_blank else Iri(term.value)
+        case pyoxigraph.BlankNode():
+            return BlankNode(blank_label(term.value))
+        case pyoxigraph.Literal():
+            return Literal(term.value, Iri(term.datatype.value), term.language)
+        case pyoxigraph.Triple():
+            raise InvalidRequest("A quoted triple cannot be an entity or a value here.")
+
+
+ROWS_AT_ONCE: Final = 1_000
+"""Reading so many rows takes a few milliseconds."""
+
+Item = TypeVar("Item")
+
+
+async def in_slices(items: Iterable[Item], at_once: int = ROWS_AT_ONCE) -> AsyncIterator[list[Item]]:
+    """Yield items in slices; after each but the last, other tasks have their turn and deadlines are looked at."""
+    rest = iter(items)
+    while batch := list(islice(rest, at_once)):
+        yield batch
+        if len(batch) == at_once:
+            await anyio.lowlevel.checkpoint()

@@ -26,13 +26,9 @@ from kg_adapters.sparql.asking import part_of_an_answer
 from kg_adapters.surroundings import Surroundings, gather_surroundings
 from kg_adapters.terms import Attribute, Fact, Iri, Node, Triple
 from kg_adapters.wikidata.api import WikidataApi
-from kg_adapters.wikidata.features import FeatureReader
-from kg_adapters.wikidata.names import WikidataNames, target
-from kg_adapters.wikidata.namespaces import DIRECT
-from kg_adapters.wikidata.queries import MAX_ROWS
-from kg_adapters.wikidata.search import find_properties
-from kg_adapters.wikidata.sets import as_people_read
-from kg_adapters.wikidata.whereabouts import Whereabouts, renamed
+from kg_adapters.wikidata.features import FeatureReader, as_people_read
+from kg_adapters.wikidata.names import Whereabouts, WikidataNames, find_properties, renamed, target
+from kg_adapters.wikidata.queries import DIRECT, MAX_ROWS
 
 EXTERNAL_IDS: Final = "Ids in other databases are left out; name their property to read one."
 

@@ -3,36 +3,141 @@
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Annotated, Final, TypeVar
+from typing import Literal as Choice
 from urllib.parse import urlencode
 
 import anyio
-from pydantic import ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from kg_adapters.errors import BackendError, BackendUnavailable
-from kg_adapters.sparql.client import EndpointClient
-from kg_adapters.sparql.messages import HttpReply, HttpRequest
-from kg_adapters.sparql.reply_file import NoMemory, ReplyMemory
-from kg_adapters.sparql.retries import Backoff, Pace, retry_after_s
-from kg_adapters.sparql.timing import Timing
-from kg_adapters.wikidata.api_models import ApiError, EntitiesAnswer, Entity, Hit, Kind, PagesAnswer, SearchAnswer, Text
+from kg_adapters.http.client import EndpointClient
+from kg_adapters.http.messages import HttpReply, HttpRequest
+from kg_adapters.http.pacing import Backoff, Pace, Timing, retry_after_s
+from kg_adapters.http.reply_file import NoMemory, ReplyMemory
 from kg_adapters.wikidata.options import WikidataOptions
+
+
+def _map(value: object) -> object:
+    # PHP writes an empty map as a list.
+    return {} if value == [] else value
+
+
+class _Said(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Text(_Said):
+    """A text in a language."""
+
+    language: str
+    value: str
+
+
+class Redirect(_Said):
+    """An entity that was merged into another."""
+
+    merged: str = Field(alias="from")
+    to: str
+
+
+Texts = Annotated[dict[str, Text], BeforeValidator(_map)]
+
+
+class Entity(_Said):
+    """One entity of `wbgetentities`; `missing` is there when it does not exist."""
+
+    id: str = ""
+    labels: Texts = Field(default_factory=dict[str, Text])
+    aliases: Annotated[dict[str, list[Text]], BeforeValidator(_map)] = Field(default_factory=dict[str, list[Text]])
+    descriptions: Texts = Field(default_factory=dict[str, Text])
+    redirects: Redirect | None = None
+    missing: object = None
+
+
+class ApiError(_Said):
+    """Why there is no answer; it comes with HTTP status 200."""
+
+    code: str
+    info: str = ""
+    lag: float | None = None
+
+
+class EntitiesAnswer(_Said):
+    """The answer to `wbgetentities`."""
+
+    error: ApiError | None = None
+    entities: Annotated[dict[str, Entity], BeforeValidator(_map)] = Field(default_factory=dict[str, Entity])
+
+
+class Matched(_Said):
+    """Which text a search found."""
+
+    type: str
+    text: str = ""
+    language: str = ""
+
+
+class Hit(_Said):
+    """One entity that `wbsearchentities` found."""
+
+    id: str
+    match: Matched
+
+
+class SearchAnswer(_Said):
+    """The answer to `wbsearchentities`."""
+
+    error: ApiError | None = None
+    search: list[Hit] | None = None
+
+
+class Page(_Said):
+    """One page that the full-text search found; that of an item bears its id."""
+
+    title: str
+
+
+class Pages(_Said):
+    """What the full-text search found."""
+
+    search: list[Page]
+
+
+class PagesAnswer(_Said):
+    """The answer to `list=search`."""
+
+    error: ApiError | None = None
+    query: Pages | None = None
+
+
+Kind = Choice["item", "property"]
 
 BATCH: Final = 50
 """The most ids, or hits, of one request."""
+
 MAX_TEXT: Final = 250
 """The most characters of a text that is searched for; longer ones are cut."""
+
 ALIKE: Final = 20
 """The most entities with a misspelled name that are looked at."""
+
 _MAX_WORDS: Final = 12
+
 _FORGIVEN_FROM: Final = 4
+
 _WORD: Final = re.compile(r"\w+")
+
 _ID: Final = re.compile(r"[QPL][1-9][0-9]{0,9}")
+
 _LARGEST: Final = 2**31 - 1
+
 _PASSING: Final = frozenset({"maxlag", "ratelimited", "readonly", "internal_api_error_DBQueryTimeoutError"})
+
 _JSON: Final = ("application/json",)
 
 AnswerT = TypeVar("AnswerT", EntitiesAnswer, SearchAnswer, PagesAnswer)
+
 T = TypeVar("T")
 
 

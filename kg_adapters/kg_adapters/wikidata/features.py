@@ -1,21 +1,94 @@
-"""The literals of entities as people read them: with precision, unit and, on demand, qualifiers."""
+"""The values of entities as people read them: with precision, unit and, on request, qualifiers."""
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
+from kg_adapters.labels import Vocabulary
 from kg_adapters.models import Count, Feature, FeaturePage
 from kg_adapters.requests import FeatureRequest
+from kg_adapters.set_requests import Cell, Computed, Row, Witness
 from kg_adapters.sparql.asking import Asker
-from kg_adapters.sparql.rows import named, rows
-from kg_adapters.terms import Iri, Literal, Node, Term, literal_key
+from kg_adapters.sparql.rows import Bindings, named, rows
+from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term, literal_key
 from kg_adapters.wikidata import values
-from kg_adapters.wikidata.queries import MAX_ROWS, ValueQueries
-from kg_adapters.wikidata.value_rows import StatedValues
+from kg_adapters.wikidata.queries import ENTITY, MAX_ROWS, ValueQueries
+from kg_adapters.wikidata.values import plain
+
+_NO_UNIT: Final = Iri(ENTITY + "Q199")
+
+
+@dataclass
+class _Stated:
+    """What is said about one entity: values by relation, and better ones for dates and quantities."""
+
+    plain: set[tuple[Iri, Literal]] = field(default_factory=set[tuple[Iri, Literal]])
+    dates: set[tuple[Iri, Literal]] = field(default_factory=set[tuple[Iri, Literal]])
+    amounts: set[tuple[Iri, str, Node]] = field(default_factory=set[tuple[Iri, str, Node]])
+
+
+class StatedValues:
+    """Takes in the rows that `ValueQueries` asks for.
+
+    Args:
+        vocabulary: Its languages are those in which units are named.
+
+    Attributes:
+        rows: How many rows were values as they are; dates and amounts come once more.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.rows = 0
+        self._vocabulary = vocabulary
+        self._stated: defaultdict[Node, _Stated] = defaultdict(_Stated)
+        self._units: defaultdict[Node, set[Literal]] = defaultdict(set)
+
+    def take(self, entity: Node, row: Bindings) -> None:
+        """Take in one row about an entity."""
+        about, value, stated = row.iri("p"), row.term("o"), self._stated[entity]
+        if about is None or value is None:
+            return
+        precision, unit = row.number("precision"), row.node("unit")
+        if not isinstance(value, Literal):
+            self.rows += 1
+            stated.plain.add((about, values.link(value)))
+        elif precision is not None:
+            date = values.date(value.value, precision)
+            stated.dates |= {(about, date)} if date is not None else set()
+        elif unit is not None:
+            stated.amounts.add((about, value.value, unit))
+            self._units[unit] |= {name for name in (row.literal("name"),) if name is not None}
+        else:
+            self.rows += 1
+            stated.plain.add((about, values.plain(value)))
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there may be more rows than were asked for."""
+        return self.rows >= MAX_ROWS
+
+    def said(self) -> Mapping[Node, set[tuple[Iri, Literal]]]:
+        """Return the relations and values of each entity that has any."""
+        units = {unit: self._unit(unit) for unit in self._units}
+        return {entity: found for entity, stated in self._stated.items() if (found := _best(stated, units))}
+
+    def _unit(self, unit: Node) -> str | None:
+        if unit == _NO_UNIT:
+            return None
+        name = self._vocabulary.label({self._vocabulary.labels[0]: self._units[unit]})
+        return unit.local_part if name is None else name.value
+
+
+def _best(stated: _Stated, units: Mapping[Node, str | None]) -> set[tuple[Iri, Literal]]:
+    better = {(about, values.quantity(amount, units[unit])) for about, amount, unit in stated.amounts} | stated.dates
+    replaced = {about for about, _ in better}
+    return {each for each in stated.plain if each[0] not in replaced} | better
+
 
 TOGETHER: Final = 25
 """Of how many entities one request asks for the literals."""
+
 _MANY: Final = 12
 
 Labels: TypeAlias = Callable[[Collection[Node]], Awaitable[Mapping[Node, str]]]
@@ -121,3 +194,32 @@ def _shown(term: Term, labels: Mapping[Node, str]) -> str:
 
 def _order(feature: Feature) -> tuple[Iri, tuple[str, str, str]]:
     return feature.relation, literal_key(feature.value)
+
+
+def as_people_read(computed: Computed) -> Computed:
+    """Return an answer with days without a time, and numbers without a plus.
+
+    Truthy statements do not say how precise a date is: what is known to the year only shows as its first day.
+    """
+    value = computed.value
+    return replace(
+        computed,
+        members=tuple(map(_read, computed.members)),
+        groups=tuple(replace(group, by=_read(group.by)) for group in computed.groups),
+        rows=tuple(Row(row.node, tuple(map(_cell, row.cells))) for row in computed.rows),
+        shared=tuple(replace(shared, term=_read(shared.term)) for shared in computed.shared),
+        value=plain(value) if isinstance(value, Literal) else value,
+        witnesses=tuple(Witness(_read(each.result), tuple(map(_fact, each.facts))) for each in computed.witnesses),
+    )
+
+
+def _read(term: Term) -> Term:
+    return plain(term) if isinstance(term, Literal) else term
+
+
+def _cell(cell: Cell) -> Cell:
+    return replace(cell, terms=tuple(map(_read, cell.terms)))
+
+
+def _fact(fact: Fact) -> Fact:
+    return replace(fact, tail=plain(fact.tail)) if isinstance(fact, Attribute) else fact

@@ -6,29 +6,22 @@ from dataclasses import replace
 from pydantic import ValidationError
 
 from kg_adapters.errors import InvalidRequest
+from kg_adapters.http.options import EndpointOptions
+from kg_adapters.http.pacing import RATES, Pace, Rates, Timing
+from kg_adapters.http.reply_file import NoMemory, ReplyFile, ReplyMemory
 from kg_adapters.open_options import OpenOptions
 from kg_adapters.sparql.adapter import Parts, SparqlAdapter
-from kg_adapters.sparql.asking import Asker
-from kg_adapters.sparql.bounded_asking import ProfileLimits
+from kg_adapters.sparql.asking import Asker, ProfileLimits
 from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.endpoint import SparqlEndpoint
-from kg_adapters.sparql.options import EndpointOptions
 from kg_adapters.sparql.queries import Queries
-from kg_adapters.sparql.reply_file import NoMemory, ReplyFile, ReplyMemory
-from kg_adapters.sparql.retries import Pace
-from kg_adapters.sparql.schema import SurveyLimits
-from kg_adapters.sparql.schema_file import SchemaFile
-from kg_adapters.sparql.timing import Timing
+from kg_adapters.sparql.schema import SchemaFile, SurveyLimits
 from kg_adapters.wikidata.adapter import Service, WikidataAdapter
 from kg_adapters.wikidata.api import WikidataApi
-from kg_adapters.wikidata.features import FeatureReader
-from kg_adapters.wikidata.names import SharedNames, WikidataNames
-from kg_adapters.wikidata.namespaces import PREFIXES
+from kg_adapters.wikidata.features import FeatureReader, StatedValues
+from kg_adapters.wikidata.names import SharedNames, WikidataNames, WikidataSearch
 from kg_adapters.wikidata.options import ANONYMOUS_PER_MINUTE, KNOWN_PER_MINUTE, QUERY_URL, WikidataOptions
-from kg_adapters.wikidata.pace import RATES, Rates
-from kg_adapters.wikidata.queries import ValueQueries, queries_for
-from kg_adapters.wikidata.search import WikidataSearch
-from kg_adapters.wikidata.value_rows import StatedValues
+from kg_adapters.wikidata.queries import PREFIXES, ValueQueries, queries_for
 from kg_boundary.shown import in_plain_words
 
 NAME = "wikidata"

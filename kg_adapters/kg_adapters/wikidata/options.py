@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from kg_adapters.http.options import DialectName, EndpointOptions, endpoint_url
 from kg_adapters.labels import language_tag
-from kg_adapters.sparql.options import DialectName, EndpointOptions, endpoint_url
 from kg_boundary.secrets import Redactor
 
 QUERY_URL: Final = "https://query.wikidata.org/sparql"

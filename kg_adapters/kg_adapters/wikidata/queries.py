@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kg_adapters.labels import Vocabulary
+from kg_adapters.prefixes import WELL_KNOWN, WIKIDATA, Prefixes
 from kg_adapters.sparql.dialects import Dialect
 from kg_adapters.sparql.queries import (
     DescriptionQueries,
@@ -17,11 +18,48 @@ from kg_adapters.sparql.queries import (
     Walked,
     writing,
 )
-from kg_adapters.sparql.queries.groups import Fill, Scope
-from kg_adapters.sparql.queries.naming import TextChoice
+from kg_adapters.sparql.queries.descriptions import TextChoice
+from kg_adapters.sparql.queries.edges import Fill, Scope
 from kg_adapters.sparql.queries.profiles import MAX_ROWS as MAX_PROFILE_ROWS
 from kg_adapters.terms import Iri, Node
-from kg_adapters.wikidata.namespaces import DIRECT, ENTITY, INSTANCE_OF, SUBCLASS_OF, WIKIBASE, wikibase
+
+ENTITY: Final = WIKIDATA.namespaces["wd"]
+
+DIRECT: Final = WIKIDATA.namespaces["wdt"]
+
+WIKIBASE: Final = WIKIDATA.namespaces["wikibase"]
+
+PREFIXES: Final = Prefixes(
+    {**WELL_KNOWN, **WIKIDATA.namespaces, "psv": "http://www.wikidata.org/prop/statement/value/"},
+    WIKIDATA.entities,
+    WIKIDATA.relations,
+    blank_nodes=False,
+)
+
+INSTANCE_OF: Final = Iri(DIRECT + "P31")
+
+SUBCLASS_OF: Final = Iri(DIRECT + "P279")
+
+
+def wikibase(name: str) -> str:
+    """Return a term of the Wikibase ontology as SPARQL has it."""
+    return f"<{WIKIBASE}{name}>"
+
+
+def id_of(node: Node) -> str | None:
+    """Return the id by which the web API knows an entity or a property, or None where it knows none."""
+    if not isinstance(node, Iri):
+        return None
+    for namespace in (ENTITY, DIRECT):
+        if node.value.startswith(namespace):
+            return node.value[len(namespace) :]
+    return None
+
+
+def entity(text: str) -> Iri:
+    """Return the entity with an id."""
+    return Iri(ENTITY + text)
+
 
 VOCABULARY: Final = Vocabulary(
     labels=(Iri("http://www.w3.org/2000/01/rdf-schema#label"),),
@@ -29,14 +67,21 @@ VOCABULARY: Final = Vocabulary(
     types=(INSTANCE_OF,),
     subclasses=(SUBCLASS_OF,),
 )
+
 DIRECT_CLAIM: Final = Iri(WIKIBASE + "directClaim")
+
 _SEED: Final = 1
+
 _DRAWN: Final = 2_000
+
 _ITEMS: Final = 130_000_000
 """About how many numbers of items are taken; the newest are left out."""
+
 _IS_ENTITY: Final = f"isIRI(?o) && STRSTARTS(STR(?o), {writing.text(ENTITY)})"
+
 MAX_ROWS: Final = 5_000
 """The most values, and the most qualifiers, of one query."""
+
 VALUE_COLUMNS: Final = "?precision ?unit ?name"
 """What the rows about values hold beside entity, relation and value."""
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from mcp import Client
     from pydantic import ValidationError
 
+    from kg_adapters.http.options import Authentication, EndpointOptions
     from kg_adapters.local.pending import PendingAdapter
-    from kg_adapters.sparql.options import Authentication, EndpointOptions
     from kg_adapters.wikidata.options import WikidataOptions
     from kg_agents.llm.openai_llm import OpenAiLlm
 
@@ -41,7 +41,7 @@ def endpoint_of(settings: Settings) -> "EndpointOptions | None":
         return None
     from pydantic import ValidationError
 
-    from kg_adapters.sparql.options import EndpointOptions
+    from kg_adapters.http.options import EndpointOptions
 
     try:
         return EndpointOptions(
@@ -106,7 +106,7 @@ def _wrong(error: "ValidationError", prefix: str, names: Mapping[str, str]) -> I
 
 
 def _authentication(settings: Settings) -> "Authentication | None":
-    from kg_adapters.sparql.options import BasicAuthentication, BearerAuthentication, DigestAuthentication
+    from kg_adapters.http.options import BasicAuthentication, BearerAuthentication, DigestAuthentication
 
     user, password, token = settings.endpoint_user, settings.endpoint_password, settings.endpoint_token
     if token is not None:

@@ -40,7 +40,7 @@ from kg_adapters.set_requests import (
     Tabled,
 )
 from kg_adapters.set_walking import compute_sets
-from kg_adapters.sparql.explaining import as_sparql
+from kg_adapters.sparql.sets import as_sparql
 from kg_adapters.terms import Literal, Node, Term
 from kg_server.answers.coverage import absence, inverses_in_use, one_way, thinness
 from kg_server.answers.results import Knowledge, Over, kind_of_value

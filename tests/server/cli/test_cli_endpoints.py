@@ -7,7 +7,7 @@ import pytest
 
 from cli_runs import CommandLine
 from kg_adapters.errors import InvalidRequest
-from kg_adapters.sparql.options import BasicAuthentication, BearerAuthentication, DigestAuthentication, EndpointOptions
+from kg_adapters.http.options import BasicAuthentication, BearerAuthentication, DigestAuthentication, EndpointOptions
 from kg_server.commands.graphs import endpoint_of
 from kg_server.settings import Settings
 from oxigraph_endpoint import running_oxigraph

@@ -5,13 +5,11 @@ from typing import Self
 
 from kg_adapters.labels import Vocabulary
 from kg_adapters.sparql.dialects import Dialect
-from kg_adapters.sparql.queries.descriptions import DescriptionQueries
+from kg_adapters.sparql.queries.descriptions import DescriptionQueries, TextChoice
 from kg_adapters.sparql.queries.edges import EdgeQueries
 from kg_adapters.sparql.queries.names import NameQueries
-from kg_adapters.sparql.queries.naming import TextChoice
-from kg_adapters.sparql.queries.profiles import ProfileQueries
+from kg_adapters.sparql.queries.profiles import ProfileQueries, SurveyQueries
 from kg_adapters.sparql.queries.set_paths import Walked
-from kg_adapters.sparql.queries.survey import SurveyQueries
 
 __all__ = [
     "DescriptionQueries",

@@ -10,7 +10,7 @@ import httpx2
 from pydantic import TypeAdapter, ValidationError
 
 from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest, KGError, causes
-from kg_adapters.sparql.options import ServiceName
+from kg_adapters.http.options import ServiceName
 from kg_boundary.secrets import Redactor
 from kg_boundary.shown import clipped, in_quotes, visible_line
 

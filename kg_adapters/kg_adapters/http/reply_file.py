@@ -14,7 +14,7 @@ import anyio.to_thread
 from filelock import FileLock, Timeout
 from pydantic import TypeAdapter
 
-from kg_adapters.sparql.messages import HttpReply, HttpRequest
+from kg_adapters.http.messages import HttpReply, HttpRequest
 from kg_boundary.private_files import FILE_MODE, private_database, private_folder
 
 MAX_BODY_BYTES: Final = 2_000_000
