@@ -42,6 +42,7 @@ _PROMPT: Final = re.compile(r"(^<!-- prompt (\S+) -->\n```text\n).*?(?=^```$)", 
 _TRACE: Final = re.compile(r"(^<!-- trace (\S+) (\d+) -->\n```text\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
 _SCORED: Final = re.compile(r"(?:^.* \| -?\d\.\d\d \| hop \d\n)+", re.MULTILINE)
 _SCORE: Final = re.compile(r"\| -?\d\.\d\d \|")
+_COUNTED: Final = re.compile(r"^Also around .*$", re.MULTILINE)
 _SETTINGS: Final = re.compile(r"(?<=^<!-- settings -->\n).*?(?=^<!-- end -->$)", re.MULTILINE | re.DOTALL)
 
 
@@ -160,7 +161,8 @@ def rewritten(text: str, shell: Shell) -> str:
 
 
 def _steady(text: str) -> str:
-    """Return a page with its scored lines sorted and without scores, whose last digit depends on the processor."""
+    """Return a page with what is ordered by scores sorted and without scores: their last digits differ by processor."""
+    text = _COUNTED.sub(lambda found: " ".join(sorted(found[0].replace(",", "").split())), text)
     return _SCORED.sub(lambda found: "".join(sorted(_SCORE.sub("|", found[0]).splitlines(keepends=True))), text)
 
 

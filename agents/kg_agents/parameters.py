@@ -81,7 +81,6 @@ class _Mannered:
     __slots__ = ()
 
     manner: Manner
-    ablation: str | None
     closed_book: ClosedBook | None
 
     @property
@@ -100,7 +99,7 @@ class _Mannered:
         return self.closed_book or self.traits.closed_book
 
 
-def _follow_the_paper(settings: _Mannered) -> None:
+def _follow_the_paper(settings: "OdaSettings | CounselorSettings") -> None:
     """Set the paper's manner where a part of the paper's method is taken out."""
     if settings.ablation is not None:
         object.__setattr__(settings, "manner", "paper")

@@ -6,7 +6,6 @@ from itertools import count
 from typing import Final, Protocol
 
 import anyio
-import anyio.lowlevel
 
 from kg_adapters.calls import time_left_s
 from kg_adapters.errors import BackendTimeout, BackendUnavailable, KGError
