@@ -3,12 +3,14 @@
 import math
 import re
 from itertools import pairwise
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from kg_adapters.algebra import ComparedKind, Operator
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.profile import ValueKind, is_unit, kind_of
 from kg_adapters.terms import Iri, Literal
+
+if TYPE_CHECKING:
+    from kg_adapters.algebra import ComparedKind, Operator
 
 MAX_COMPARED: Final = 32
 """The most bytes that a value may have to be compared; numbers and dates are shorter."""
@@ -65,7 +67,7 @@ def date_order(text: str) -> float | None:
     return float(((year * 13 + month) * 32 + day) * 86_400 + seconds)
 
 
-SIGNS: Final[dict[Operator, tuple[int, ...]]] = {
+SIGNS: Final[dict["Operator", tuple[int, ...]]] = {
     "=": (0,),
     "!=": (-1, 1),
     "<": (-1,),
@@ -79,7 +81,7 @@ DATE_UNITS: Final = (1, 86_400, 32 * 86_400, 13 * 32 * 86_400)
 """What a second, a day, a month and a year make of what orders dates (`values.date_order`)."""
 
 
-def compares(value: Literal, operator: Operator, given: Literal) -> bool:
+def compares(value: Literal, operator: "Operator", given: Literal) -> bool:
     """Say whether a value stands in a relation to a given one.
 
     Raises:
@@ -98,7 +100,7 @@ def compares(value: Literal, operator: Operator, given: Literal) -> bool:
     return holds(order, operator, other)
 
 
-def compared_kind_of(given: Literal, operator: Operator) -> ComparedKind | None:
+def compared_kind_of(given: Literal, operator: "Operator") -> "ComparedKind | None":
     """Return as what values are compared with a given one; None where they are compared as texts.
 
     Raises:
@@ -114,7 +116,7 @@ def compared_kind_of(given: Literal, operator: Operator) -> ComparedKind | None:
     return kind
 
 
-def compared_as(kind: ValueKind) -> ComparedKind | None:
+def compared_as(kind: ValueKind) -> "ComparedKind | None":
     """Return as what values of a kind are compared; None where it is as texts."""
     match kind:
         case "number" | "date":
@@ -123,20 +125,20 @@ def compared_as(kind: ValueKind) -> ComparedKind | None:
             return None
 
 
-def order_of_kind(value: Literal, kind: ComparedKind, unit: Iri | None = None) -> float | None:
+def order_of_kind(value: Literal, kind: "ComparedKind", unit: Iri | None = None) -> float | None:
     """Return what orders a value among those of a kind, or of a unit; None where it is none of them."""
     fits = kind_of(value.datatype) == kind if unit is None else value.datatype == unit
     return order_of(value) if fits else None
 
 
-def text_compares(text: str, operator: Operator, given: str) -> bool:
+def text_compares(text: str, operator: "Operator", given: str) -> bool:
     """Say whether a text, in lower case like the one that is given, stands in a relation to it."""
     if operator == "~":
         return given in text
     return (text > given) - (text < given) in SIGNS[operator]
 
 
-def holds(number: float, operator: Operator, given: float) -> bool:
+def holds(number: float, operator: "Operator", given: float) -> bool:
     """Say whether a number stands in a relation to a given one."""
     return (number > given) - (number < given) in SIGNS[operator]
 

@@ -25,7 +25,7 @@ from mcp.types import (
 )
 from pydantic import BaseModel, Field, TypeAdapter
 
-from kg_adapters.caching import AnswerCache
+from kg_adapters.answer_cache import AnswerCache
 from kg_adapters.errors import InvalidRequest, KGError, UnknownEntity
 from kg_adapters.profile import GraphProfile
 from kg_adapters.protocol import KGAdapter, SupportsSparql

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from rapidfuzz import fuzz
 
-from kg_adapters.caching import AnswerCache, Question, one
+from kg_adapters.answer_cache import AnswerCache, Question, one
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
 from kg_adapters.prefixes import USUAL, Position

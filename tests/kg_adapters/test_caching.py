@@ -8,7 +8,8 @@ import anyio.lowlevel
 import pytest
 import rdflib
 
-from kg_adapters.caching import AnswerCache, CacheLimits, CachingAdapter
+from kg_adapters.answer_cache import AnswerCache
+from kg_adapters.caching import CacheLimits, CachingAdapter
 from kg_adapters.errors import BackendTimeout, BackendUnavailable, InvalidRequest, KGError
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.models import PathRequest

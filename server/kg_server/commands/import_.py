@@ -15,7 +15,7 @@ import anyio
 import numpy as np
 import typer
 
-from kg_adapters.caching import AnswerCache
+from kg_adapters.answer_cache import AnswerCache
 from kg_adapters.embedding import LexicalEmbedder, OpenAiEmbedder
 from kg_adapters.errors import InvalidRequest, InvalidSource, Unsupported
 from kg_adapters.files.sources import FileState, gather_sources, look
