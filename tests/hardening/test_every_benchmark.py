@@ -1,9 +1,10 @@
 """Every method answers questions of every form through `eval run`, and goes on after it was killed."""
 
-import json
+import gc
 import signal
 import subprocess
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,21 @@ import pytest
 from benchmark_players import QUESTION, write_rows
 from benchmark_runs import BENCHMARKS, WAYS, Way, model_of, scored, stored, words_of
 from cli_runs import COMMAND, CommandLine
+from kg_eval.logs import read_run
 from scripted_model import Asked, Failure, serving_model
+
+# inspect_ai leaves a stream of its hooks open.
+pytestmark = pytest.mark.filterwarnings("ignore:.*MemoryObject:pytest.PytestUnraisableExceptionWarning")
 
 HELD = 4
 """Which request gets no reply, as the run is killed."""
+
+
+@pytest.fixture(autouse=True)
+def _collected() -> Iterator[None]:
+    """Collect what inspect_ai leaves open here, where its warning is ignored."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture
@@ -58,8 +70,8 @@ def test_a_method_that_was_killed_goes_on_without_asking_twice(cli: CommandLine,
             killed.set()
         run = cli.run(*words)
     assert (run.code, "set: 100.00" in cli.run("eval", "score", str(out)).out) == (0, True)
-    kept = [path.read_text(encoding="utf-8").splitlines() for path in sorted(out.glob("questions/*.jsonl"))]
-    kinds = [tuple(json.loads(line)["kind"] for line in lines) for lines in kept]
-    # Each question has all its calls once: what came before the kill was kept, and only the held request is repeated.
-    assert (len(kinds), len(set(kinds))) == (HELD, 1)
-    assert len(service.asked) == sum(each.count("model") for each in kinds) + 1
+    questions = read_run(out).questions
+    requests = sum(call.kind == "model" for question in questions for call in question.calls)
+    # What was answered before the kill is not asked again; the question under way is asked from its beginning.
+    assert len(questions) == HELD
+    assert requests < len(service.asked) <= requests + HELD
