@@ -312,3 +312,19 @@ async def test_a_relation_that_was_walked_backwards_is_kept_as_the_graph_states_
     async with remembering(goethe, tmp_path) as memory:
         kept = await memory.read(await memory.begin("Frankfurt (Q1794) | -place of birth (P19) | Goethe (Q5879)"))
     assert [row[1:4] for row in facts_of(kept)] == [["Q5879", "P19", "Q1794"]]
+
+
+async def test_lines_that_state_far_too_many_triples_are_refused_and_nothing_is_kept(
+    goethe: LocalAdapter, tmp_path: Path
+) -> None:
+    places = ", ".join(f"place (Q{number})" for number in range(80))
+    path = "Q1" + " -[P19]-> Q2" * 101
+    async with remembering(goethe, tmp_path) as memory:
+        many = await memory.append(*[f"Q5879 | P19 | 80: {places}"] * 1_000)
+        listed = await memory.append(f"Q5879 | P19 | 80: {places}")
+        walked = await memory.append(path)
+        stretched = await memory.append("Q5879 has 1 " + "x" * 4_000 + ":" + "x" * 4_000, "P19 | Q1794")
+    assert "these are 1,000" in many.text
+    assert "these are 80" in listed.text
+    assert "it is not a triple" in walked.text
+    assert all(each.is_error for each in (many, listed, walked, stretched))

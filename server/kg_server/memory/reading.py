@@ -23,7 +23,7 @@ MAX_BARS: Final = 8
 """How many `|` one line may hold; more than two only where labels or literals hold some."""
 
 MAX_LISTED: Final = 100
-"""How many triples one line may state as counted lists."""
+"""How many triples one line may state."""
 
 _MAX_SPLITS: Final = 8
 _MAX_ECHO: Final = 80
@@ -31,10 +31,12 @@ _NAMED: Final = re.compile(r'"((?:\\.|[^"\\])*)" \(.+\)', re.DOTALL)
 """A label that stands in quotation marks, and its id: lists write it so where it holds a comma."""
 _LITERAL: Final = re.compile(r'"(.*)"(?:@([A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^(\S+))?', re.DOTALL)
 _BAR: Final = re.compile(r"\\.|(\|)", re.DOTALL)
+_MAX_HEADING: Final = 1_000
 _ARROW: Final = re.compile(r" (<?-)\[(.{1,400}?)\](->?) ")
 _HEADING: Final = re.compile(
     r"(?:at least )?[\d,]+(?: outgoing|(?P<side> incoming))? "
-    r"(?:(?:triple|fact|value)s?\b|(?P<relation>.*?(?:\([^\s()]+\)|[^\s():]+:[^\s():;,]+))(?:[:;,]| \()).*"
+    r"(?:(?:triple|fact|value)s?\b"
+    r"|(?P<relation>.*?(?:\([^\s()]{1,400}\)|[^\s():]{1,400}:[^\s():;,]{1,400}))(?:[:;,]| \()).*"
 )
 """What follows `has` in the first line of an answer about one entity."""
 _COUNTED: Final = re.compile(r"([\d,]+): (.+)")
@@ -184,7 +186,7 @@ def _names(field: str, ids: dict[str, str]) -> list[str]:
 def _heading(line: str, following: Sequence[Sequence[str] | str]) -> tuple[str, str] | None:
     """Return the entity of an answer's first line, and the relation it names; None if no line continues it."""
     head, has, rest = line.partition(" has ")
-    heading = _HEADING.fullmatch(rest) if has else None
+    heading = _HEADING.fullmatch(rest[:_MAX_HEADING]) if has else None
     if heading is None or not any(isinstance(each, str) and len(_fields(each)) < 3 for each in following):
         return None
     return head, f"{'-' if heading['side'] else ''}{heading['relation']}" if heading["relation"] else ""
@@ -195,7 +197,9 @@ def _turned(head: str, relation: str, tail: str) -> list[str]:
 
 
 def _steps(line: str) -> list[list[str]]:
-    """Return the triples of a path; none where a line is no path."""
+    """Return the triples of a path; none where a line is no path, or too long a one."""
+    if line.count("-[") > MAX_LISTED:
+        return []
     pieces = _ARROW.split(line.removeprefix("… "))
     ends, arrows = pieces[::4], zip(pieces[1::4], pieces[2::4], pieces[3::4], strict=True)
     steps: list[list[str]] = []
