@@ -19,7 +19,6 @@ class TaskPrompt(Prompt):
         compound: Whether functions may stand inside each other and side by side.
         sets: Whether there are functions that work with sets and values.
         planned: Whether each step begins with a plan.
-        abstain: Whether the answer may be that the graph does not hold it.
         shortened: Whether observations of the scratchpad are shortened.
         examples: Examples of good replies.
     """
@@ -32,7 +31,6 @@ class TaskPrompt(Prompt):
     compound: bool = True
     sets: bool = True
     planned: bool = True
-    abstain: bool = True
     shortened: bool = False
     examples: str = ""
 
@@ -119,7 +117,6 @@ class JudgePrompt(Prompt):
     answer: str
     compound: bool = True
     sets: bool = True
-    abstain: bool = True
     shortened: bool = False
     examples: str = ""
 

@@ -31,7 +31,7 @@ _TASKS: Final[Mapping[Role, type[TaskPrompt]]] = {"plan": PlanPrompt, "thought":
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """How prompts are written for one way of working, as in the paper: nobody may abstain.
+    """Writes the prompts of the paper, in which the model may not answer that the graph does not hold it.
 
     Args:
         compound: Whether functions may stand inside each other and side by side.
@@ -77,7 +77,6 @@ class Wording:
                     compound=self.compound,
                     planned=self.planned,
                     sets=self.sets,
-                    abstain=False,
                     shortened=shortened,
                     examples=self._examples(kind.template),
                 )
@@ -97,7 +96,6 @@ class Wording:
                     answer=answer,
                     compound=self.compound,
                     sets=self.sets,
-                    abstain=False,
                     shortened=shortened,
                     examples=self._examples(JudgePrompt.template),
                 )
