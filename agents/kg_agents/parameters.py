@@ -28,7 +28,7 @@ class MannerTraits:
         closed_book: What becomes of what the model says by itself.
         observation_tokens: How long an observation may be in a prompt.
         exact_scores: Whether observations are scored exactly.
-        reflects: Whether ODA asks a model to reflect in a reply of its own.
+        reflects: Whether ODA asks a model to reflect in a separate reply.
         definition_tokens: How long the definition of a graph may be.
         functions: Which functions Graph Counselor has.
         seconds: How long a run of Graph Counselor may take; None for any time.

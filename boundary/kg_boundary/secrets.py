@@ -158,7 +158,7 @@ def forms_of(secrets: Iterable[str], users: Iterable[str]) -> tuple[Form, ...]:
     """Return the forms of all secrets, which any of the users may have.
 
     A secret of one to three characters is nobody's secret: it has the forms that come with a user or a scheme, since
-    texts would be unreadable without every `a`. One of four or five is looked for as a word of its own.
+    texts would be unreadable without every `a`. One of four or five characters is searched for as a whole word.
     """
     found = {form: None for secret in secrets if secret for form in _forms(secret, tuple(users))}
     return tuple(found)

@@ -144,6 +144,6 @@ def holds(number: float, operator: "Operator", given: float) -> bool:
 
 
 def date_unit(order: float) -> int:
-    """Return the unit of `DATE_UNITS` to which a date is told, by what orders it; midnight is no time of day."""
+    """Return the precision of a date as a unit of `DATE_UNITS`, from its order; midnight is no time of day."""
     finer = (unit for unit, coarser in pairwise(DATE_UNITS) if order % coarser)
     return next(finer, DATE_UNITS[-1])

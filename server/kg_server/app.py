@@ -176,7 +176,7 @@ class NamingFiles(Rewriting):
         """Return a text without the folders of files."""
         shown = self._names.shown(text)
         if shown != text:
-            logger.warning("A client was told this without its folders: %s", text)
+            logger.warning("Shown to a client without its folders: %s", text)
         return shown
 
     def _block(self, block: dict[str, object]) -> dict[str, object]:

@@ -103,7 +103,7 @@ def _counted(values: int, kind: str) -> str:
 
 
 def telling_classes(profile: GraphProfile) -> list[ClassProfile]:
-    """Return the classes that entities are said to be of, without those that only describe the graph itself."""
+    """Return the stated classes of entities, without those that only describe the graph itself."""
     return [each for each in profile.classes if each.direct and not _describes_the_graph(each)]
 
 
@@ -177,7 +177,7 @@ def class_summary(known: ClassProfile, names: Names) -> str:
 
 
 def wider_classes(known: ClassProfile, profile: GraphProfile) -> list[ClassProfile]:
-    """Return the classes right above one that entities are said to be of."""
+    """Return the classes directly above one that are stated for entities."""
     found = (profile.profile_of(iri) for iri in known.broader)
     return [each for each in found if each is not None and each.direct]
 
@@ -266,13 +266,13 @@ MAIN_TARGET: Final = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A graph by its classes: each relation and feature is told once.
+    """A graph by its classes: each relation and feature is shown once.
 
     Args:
         profile: What is known of the graph.
-        names: The names of all that is told.
-        most: How many facts a line tells; where these are but the first, each class has all of its own in its line.
-        own: The facts of every class that is told that no other one has.
+        names: The names of all that is shown.
+        most: The most facts in a line; with `MOST_IN_A_LINE` each class lists all of its facts, shared or not.
+        own: The facts that only one of the shown classes has, by class.
         shared: The facts that instances of several classes have, with these.
         with_others: The same facts by class.
         outside: The facts that only entities of no class have.
@@ -292,7 +292,7 @@ class Definition:
     def of(
         cls, profile: GraphProfile, facts: ProfileFacts, classes: Sequence[ClassProfile], names: Names, most: int
     ) -> Self:
-        """Return the definition that tells of some classes."""
+        """Return the definition that shows some classes."""
         found: defaultdict[tuple[Iri, Node | None], list[tuple[ClassProfile, PropertyProfile]]] = defaultdict(list)
         for known in classes:
             for each in facts.own[known.iri]:
@@ -317,11 +317,11 @@ class Definition:
         )
 
     def facts_of(self, known: ClassProfile) -> list[PropertyProfile]:
-        """Return what the lines tell of a class."""
+        """Return the facts that the lines show of a class."""
         return [*self.own.get(known.iri, ())[: self.most], *self.with_others.get(known.iri, ())]
 
     def lines(self, classes: Sequence[ClassProfile]) -> Iterator[str]:
-        """Yield a line for every class that has facts of its own, one for the other classes, and those for facts."""
+        """Yield a line for every class with facts that only it has, one for the other classes, and those for facts."""
         yield from (self._class(each, " | ") for each in classes if each.iri in self.own)
         plain = [self._class(each, " ") for each in classes if each.iri not in self.own]
         if plain:
@@ -332,7 +332,7 @@ class Definition:
             yield f"of no class | {self._listed(facts)}"
 
     def _class(self, known: ClassProfile, mark: str) -> str:
-        """Return what is told of a class: its size, and the facts that only its instances have."""
+        """Return the line of a class: its size, and the facts that only its instances have."""
         wider = wider_classes(known, self.profile)
         above = f" < {', '.join(set_apart(label_of(each), MARKS) for each in wider)}" if wider else ""
         size = f"{Count(known.instances, exact=not known.at_least)}"
@@ -376,7 +376,7 @@ class Definition:
 
 
 def _leads_apart(each: PropertyProfile) -> bool:
-    """Say whether the largest class of the far ends would hide another one, of far ends that are none of its own."""
+    """Return whether showing only the largest class of the far ends would hide a class that it does not contain."""
     edges = [count for _, count in each.targets]
     return bool(edges) and edges[0] < MAIN_TARGET * each.facts and sum(edges) <= each.facts
 

@@ -1,4 +1,4 @@
-"""."""
+"""The store of memories in SQLite: what is appended comes back, and handles are secret."""
 
 import sqlite3
 import stat

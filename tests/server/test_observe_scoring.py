@@ -1,4 +1,4 @@
-"""."""
+"""The scores of observe: the paper's cosine, and the relation before its far end."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

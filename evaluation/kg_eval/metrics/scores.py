@@ -309,7 +309,7 @@ class Summary:
         without_gold: How many were asked that no metric can score.
         metrics: By name.
         groups: Each metric by group of questions and by level; `macro` is the mean of the groups.
-        measures: What is told beside accuracy, by name.
+        measures: What is reported beside accuracy, by name.
         cost: The price of all.
     """
 
@@ -335,7 +335,7 @@ def summary_of(
     Args:
         outcomes: What came of each question.
         verdicts: What judges said of them.
-        official: Whether the published script's variant of the exact match is told as well.
+        official: Whether the published script's variant of the exact match is reported as well.
         seed: What the dice of the intervals begin with.
     """
     values = scores_of(outcomes, verdicts or {}, official=official)

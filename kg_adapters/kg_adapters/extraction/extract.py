@@ -50,7 +50,7 @@ class Collected:
     Args:
         plan: What was asked for.
         walked: The triples.
-        stated: What is said of the terms.
+        stated: The statements about the terms.
         journal: Where the answers are.
     """
 

@@ -271,7 +271,7 @@ class StatementReader:
         self._tell = tell
 
     async def read(self, walked: Walked, choice: ValueChoice) -> Stated:
-        """Return what is said of all nodes and relations that were met.
+        """Return the statements about all nodes and relations that were reached.
 
         Literals are read of those terms that `choice` names.
 

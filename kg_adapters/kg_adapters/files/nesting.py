@@ -189,7 +189,7 @@ _DOCTYPE_LENGTH: Final = 9
 class XmlLines(io.BytesIO):
     """XML as it is, line by line, so that a parser that asks for more is done with all lines before.
 
-    It is followed by a parser of its own before it is handed out. What stands before the first element is handed out
+    A separate parser checks it before it is handed out. What stands before the first element is handed out
     when all of it is known, since that is where entities are declared.
 
     Args:

@@ -94,7 +94,7 @@ class JsonRows:
         return rows
 
     def document(self, rows: list[object]) -> dict[str, object]:
-        """Return the document as far as it has come, with these rows in place of its own."""
+        """Return the document as far as it has arrived, with these rows in place of those in it."""
         if self.members.get("results") is not self._results:
             return self.members
         return {**self.members, "results": {**self._results, "bindings": rows}}

@@ -32,11 +32,11 @@ class SurveyedClass:
 
     Args:
         iri: Its IRI.
-        below: The classes at or below it that instances are said to be of.
+        below: The classes at or below it that are stated types of instances.
         direct: How many are stated to be of this class itself.
         instances: How many instances it has.
         at_least: Whether it may have more.
-        broader: The classes that it is said to be a subclass of.
+        broader: The classes that are stated as its superclasses.
     """
 
     iri: Node
@@ -96,7 +96,7 @@ async def survey_classes(asker: BoundedAsker, queries: ProfileQueries) -> Survey
 
 
 async def _direct(asker: BoundedAsker, queries: ProfileQueries) -> tuple[dict[Node, int], bool]:
-    """Return how many instances classes are said to have, and whether these are all of both."""
+    """Return how many instances classes are stated to have, and whether all of both are here."""
     for query, every in queries.classes(asker.limits.sampled):
         found = await asker.ask(query)
         sizes = {row.node("c"): row.number("n") or 0 for row in (() if found is None else found.rows)}

@@ -21,7 +21,7 @@ _NO_UNIT: Final = Iri(ENTITY + "Q199")
 
 @dataclass
 class _Stated:
-    """What is said about one entity: values by relation, and better ones for dates and quantities."""
+    """The statements about one entity: values by relation, and more exact ones for dates and quantities."""
 
     plain: set[tuple[Iri, Literal]] = field(default_factory=set[tuple[Iri, Literal]])
     dates: set[tuple[Iri, Literal]] = field(default_factory=set[tuple[Iri, Literal]])

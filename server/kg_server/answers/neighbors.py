@@ -115,7 +115,7 @@ async def _counted_degree(
 
 
 async def _with_itself(graph: KGAdapter, node: Node, degree: Degree) -> Degree:
-    """Return a degree in which an entity that an edge leads back to is a neighbour of its own, as it is in a set."""
+    """Return a degree that counts an entity with an edge to itself as its own neighbour, as sets do."""
     loops = {Triple(node, each.relation, node) for each in degree.relations}
     if not loops or loops.isdisjoint(await graph.contains(loops)):
         return degree

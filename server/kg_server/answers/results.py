@@ -272,7 +272,7 @@ def fitted_lines(
     """Return the answer with as many of the first lines as its budget allows, at least one.
 
     Args:
-        lines: What may be said, the most important first.
+        lines: The lines that may be shown, the most important first.
         names: The names of all that they name.
         build: Makes the answer that shows some lines.
         max_tokens: The budget of either form.

@@ -70,7 +70,7 @@ _WORDS: Final = {
     "llm": "--model",
     "llm_base_url": "--base-url",
 }
-"""What people write on the command line for a setting that has no flag of its own name."""
+"""The flag of a setting, where it differs from the name of the setting."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,7 +159,7 @@ class Emptiness:
                 return ()
 
     async def _below(self, sets: Sequence[SetExpression]) -> tuple[Note, ...]:
-        """Return what is said of the first of some sets that is empty."""
+        """Return the remark about the first of some sets that is empty."""
         for each in sets:
             if not isinstance(each, Members) and await self._number(each) == 0:
                 return await self._step(each)

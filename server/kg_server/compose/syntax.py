@@ -425,12 +425,12 @@ def second(function: Function) -> str:
 
 
 def unclosed(function: Function) -> str:
-    """Return what is said of a call without its closing bracket."""
+    """Return the error for a call without its closing bracket."""
     return f"This bracket of {function} is never closed. Expected {CLOSE} after its last argument."
 
 
 def no_call(name: str, following: str) -> str:
-    """Return what is said where a call is expected and a name stands that opens none."""
+    """Return the error for a name where a call is expected."""
     function = FUNCTIONS.get(name.lower())
     if function is not None and following == "(":
         return f"The arguments of {function} go in square brackets. Expected {OPEN} after the name."
@@ -442,7 +442,7 @@ def no_call(name: str, following: str) -> str:
 
 
 def no_function(name: str, functions: Collection[Function]) -> str:
-    """Return what is said of a function that there is not."""
+    """Return the error for an unknown function."""
     known_names = [short for short, function in FUNCTIONS.items() if function in functions]
     close = closest(name[:_SHOWN].lower(), known_names, limit=1)
     meant = f" Did you mean {FUNCTIONS[close[0]]}?" if close else ""

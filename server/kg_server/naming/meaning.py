@@ -129,7 +129,7 @@ async def near_relations(meaning: Meaning, schema: GraphSchema, text: str) -> Se
 
 
 async def with_near_relations(graph: KGAdapter, meaning: Meaning, text: str, said: str) -> str:
-    """Return what is said of a text that names no relation, with those near in meaning that are not said yet."""
+    """Return the message for a text that names no relation, with relations near in meaning that it lacks so far."""
     near = await near_relations(meaning, await graph.schema(), text)
     relations = [each.entity for each in near if isinstance(each.entity, Iri)]
     names = await names_of(graph, relations)

@@ -109,7 +109,7 @@ class MisreadExpression(InvalidRequest):
 def pointed(text: str, position: int) -> str:
     """Return the line of `text` that holds a position, with a caret below the character.
 
-    Of several lines it is told which one that is; a long line is shortened.
+    Of several lines it shows the number of the line; a long line is shortened.
     """
     before, line_start = text[:position], text.rfind("\n", 0, position) + 1
     line_end = text.find("\n", position)

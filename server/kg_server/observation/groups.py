@@ -142,7 +142,7 @@ def _rank(group: Group) -> tuple[float, int, str, str, bool]:
 MOST_RELATIONS: Final = 500
 
 SHOWN: Final = 3
-"""Of how many entities it is said at most."""
+"""How many entities a sentence names at most."""
 
 _ASKED: Final = 0.4
 """How like a question the label of a relation has to be for the question to ask for it."""
@@ -234,7 +234,7 @@ _MOST_TEXT: Final = 80
 
 
 class _Said:
-    """What was named already, so that its id need not be said again.
+    """What was named already, so that its id is not repeated.
 
     Args:
         names: The ids and labels.

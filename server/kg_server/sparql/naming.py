@@ -400,7 +400,7 @@ class Prepared:
 
     Args:
         text: SPARQL.
-        note: What was read as what, in full sentences; empty where nothing need be said.
+        note: What was read as what, in full sentences; empty where every name was exact.
         read: The ids that names stand for.
         edits: How it came out of the query that was written.
     """

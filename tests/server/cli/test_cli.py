@@ -1,4 +1,4 @@
-"""."""
+"""The command line: help, versions, wrong words and settings."""
 
 import json
 import os

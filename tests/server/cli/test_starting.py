@@ -261,7 +261,7 @@ async def test_a_graph_that_cannot_be_opened_in_the_end_says_so_to_every_call_an
         reply = reply_of(await client.call_tool("Schema", {}))
     assert reply.is_error
     assert reply.text.startswith("japan.ttl, line 1, column 1: ")
-    # The client is told the name of the file, and whoever sits at the machine where it lies.
+    # The client gets the name of the file, the person at the machine its path.
     assert f"kg-sextant: {Path(broken.graph).parent}/{reply.text}" in capsys.readouterr().err.splitlines()
 
 

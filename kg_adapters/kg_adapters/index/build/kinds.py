@@ -90,7 +90,7 @@ class Members:
             whole graph, which all belong to, the next for `classes`.
         classes: The listed classes, as node ids, the largest first.
         sizes: How many entities the whole graph and every listed class has.
-        stated: How many entities are said to be of every node.
+        stated: How many entities have each node as a stated type.
         broader: For every listed class what it is a subclass of, as node ids.
         complete: Whether all classes are listed.
         climbed: Whether all superclasses of all classes were counted, and not only the nearest.
@@ -273,7 +273,7 @@ class KindSums:
         heads: The head of every edge, in the order of `index.out`.
         over: The relation of every edge.
         value_heads: The head of every value, in the order of `index.features`.
-        told: Which values are said of entities.
+        told: Which values belong to entities.
         instances: How many nodes of a kind have a relation: by place.
         links: How many edges lead from a kind over a relation to a kind: by place, times `kinds`, plus the other kind.
         datatypes: How many values have a datatype: by place, times the number of datatypes, plus the datatype.

@@ -71,7 +71,7 @@ class Structure:
 
 @dataclass
 class _Node:
-    """What is said of one node that may be a cell or a container."""
+    """The statements about one node that may be a cell or a container."""
 
     firsts: set[Item] = field(default_factory=set[Item])
     rests: set[Item] = field(default_factory=set[Item])
@@ -409,7 +409,7 @@ def _text_of(spelled: Sequence[str]) -> str | None:
 def unfolded_lists(
     said: Numbered, found: Unfolded, texts: Iterable[Row], rows_of: Callable[[Numbered], Iterator[Row]]
 ) -> WrittenLists:
-    """Return what was written before lists were unfolded, and what is said in its place.
+    """Return the triples as written before lists were unfolded, and the triples in their place.
 
     Args:
         said: All statements, before.
