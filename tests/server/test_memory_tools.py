@@ -314,6 +314,30 @@ async def test_a_relation_that_was_walked_backwards_is_kept_as_the_graph_states_
     assert [row[1:4] for row in facts_of(kept)] == [["Q5879", "P19", "Q1794"]]
 
 
+async def test_the_evidence_of_compose_states_a_triple_for_each_relation(goethe: LocalAdapter, tmp_path: Path) -> None:
+    partner, born = "Goethe | unmarried partner | Lili Schönemann", "place of birth | Offenbach am Main"
+    backwards = "because Frankfurt | -place of birth | Goethe; country | Germany"
+    async with remembering(goethe, tmp_path) as memory:
+        there = await memory.append(f"because {partner} | {born}")
+        assert [row[1:4] for row in facts_of(there)] == [PARTNER, BIRTH]
+        back = await memory.append(backwards)
+        assert [row[1:4] for row in facts_of(back)] == [["Q5879", "P19", "Q1794"], ["Q1794", "P17", "Q183"]]
+        for odd in ("because ", "because Goethe", "because Goethe | place of birth"):
+            refused = await memory.append(odd, allow_unverified=True)
+            assert refused.is_error
+            assert "it is not a triple" in refused.text
+
+
+async def test_a_fact_in_a_sentence_and_a_node_with_what_it_holds_are_read(
+    goethe: LocalAdapter, tmp_path: Path
+) -> None:
+    async with remembering(goethe, tmp_path) as memory:
+        sentence = await memory.append("Goethe (Q5879) | place of birth (P19) | Frankfurt (Q1794).")
+        held = await memory.append("Goethe | unmarried partner | wd:Q66408 [place of birth Offenbach am Main (Q3042)]")
+    assert [row[1:4] for row in facts_of(sentence)] == [["Q5879", "P19", "Q1794"]]
+    assert [row[1:4] for row in facts_of(held)] == [PARTNER]
+
+
 async def test_lines_that_state_far_too_many_triples_are_refused_and_nothing_is_kept(
     goethe: LocalAdapter, tmp_path: Path
 ) -> None:

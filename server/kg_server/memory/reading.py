@@ -43,6 +43,10 @@ _COUNTED: Final = re.compile(r"([\d,]+): (.+)")
 _LISTED: Final = re.compile(r'(?:"(?:\\.|[^"\\])*"|,(?! )|[^,"])+')
 """A name in a list; one that holds a comma is in quotation marks."""
 _NAME_AND_ID: Final = re.compile(r"(.+) \([^\s()]+\)")
+_HELD: Final = re.compile(r"([A-Za-z_][\w.-]{0,50}:[^\s:]{1,400}) \[.+\]")
+"""A node without a label, and what it holds together."""
+_BECAUSE: Final = "because "
+"""What a line of evidence of Compose begins with."""
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 
 
@@ -134,9 +138,10 @@ def read_triple(written: Sequence[str] | str, prefixes: Prefixes) -> Reading:
 def triples_of(written: Sequence[Sequence[str] | str]) -> list[Sequence[str] | str]:
     """Return one item for each triple that lines state as tools print them; anything else stays as it was written.
 
-    A path states one triple for each arrow, and `-` before a relation turns the triple around. The lines `relation |
-    tail`, `| tail` and `tail` are read below the first line of their answer, which names what they leave out. A name
-    without its id means what a line above shows with that name and an id.
+    A path states one triple for each arrow, evidence of Compose one for each relation, and `-` before a relation turns
+    the triple around. What a node without a label holds, in brackets, is left out. The lines `relation | tail`,
+    `| tail` and `tail` are read below the first line of their answer, which names what they leave out. A name without
+    its id means what a line above shows with that name and an id.
     """
     found: list[Sequence[str] | str] = []
     head = over = ""
@@ -145,7 +150,10 @@ def triples_of(written: Sequence[Sequence[str] | str]) -> list[Sequence[str] | s
         if isinstance(each, str) and len(each) > 3 * MAX_PART:
             found.append(each)
             continue
-        fields = [part.strip() for part in (_fields(each) if isinstance(each, str) else each)]
+        if isinstance(each, str) and (chain := _chain(each)):
+            found.extend(chain)
+            continue
+        fields = _columns(each) if isinstance(each, str) else _trimmed(each)
         if isinstance(each, str) and len(fields) == 1:
             heading = _heading(fields[0], written[place + 1 : place + 2])
             steps = _steps(fields[0])
@@ -160,9 +168,33 @@ def triples_of(written: Sequence[Sequence[str] | str]) -> list[Sequence[str] | s
             found.append(_turned(head, over, fields[-1]))
             continue
         head = over = ""
-        stated = _listed(fields, ids) if isinstance(each, str) and len(fields) == 3 else [fields]
-        found.extend([each] if stated in ([], [fields]) else stated)
+        stated = _listed(fields, ids) if isinstance(each, str) and len(fields) == 3 else []
+        found.extend(stated if stated not in ([], [_trimmed(each)]) else [each])
     return found
+
+
+def _trimmed(written: Sequence[str] | str) -> list[str]:
+    return [part.strip() for part in (_fields(written) if isinstance(written, str) else written)]
+
+
+def _columns(line: str) -> list[str]:
+    """Return the columns of a line without what nodes hold, and without the full stop of a sentence behind an id."""
+    line = line.strip().removesuffix(".") if line.rstrip().endswith(").") else line
+    return [held[1] if (held := _HELD.fullmatch(part)) else part for part in _trimmed(line)]
+
+
+def _chain(line: str) -> list[list[str]]:
+    """Return the triples of a line of evidence: `; ` goes on from the head before it, ` | ` from the end before it."""
+    triples: list[list[str]] = []
+    head = ""
+    for part in line.removeprefix(_BECAUSE).split("; ") if line.startswith(_BECAUSE) else ():
+        fields = _columns(part)
+        steps = fields if len(fields) % 2 else [head, *fields]
+        if len(steps) < 3 or not all(steps):
+            return []
+        head = steps[0]
+        triples += [_turned(*steps[place : place + 3]) for place in range(0, len(steps) - 2, 2)]
+    return triples
 
 
 def _listed(fields: Sequence[str], ids: dict[str, str]) -> list[list[str]]:
