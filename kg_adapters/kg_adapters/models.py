@@ -5,7 +5,7 @@ from typing import Final, TypeAlias, TypeGuard
 from typing import Literal as Choice
 
 from kg_adapters.prefixes import Prefixes
-from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term, Triple
+from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term, Triple, literal_key
 from kg_boundary.shown import counted
 
 EdgeDirection: TypeAlias = Choice["out", "in"]
@@ -85,6 +85,11 @@ class Feature:
 
     relation: Iri
     value: Literal
+
+    @property
+    def order(self) -> tuple[Iri, tuple[str, str, str]]:
+        """What features are sorted by: relation, then value."""
+        return self.relation, literal_key(self.value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cached_property, partial
 from itertools import islice
+from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
 import rdflib
@@ -118,7 +119,7 @@ class RdflibReader:
             for _, about, value in self._statements.match(head=entity, relation=relation)
             if isinstance(value, Literal)
         }
-        return tuple(sorted(found, key=_feature_order))
+        return tuple(sorted(found, key=attrgetter("order")))
 
     def search(self, text: str, limit: int, kind: Node | None) -> Sequence[Candidate]:
         if kind is None:
@@ -168,7 +169,3 @@ class RdflibReader:
 def _far_end(entity: Node, fact: Fact) -> tuple[str, ...]:
     far = fact.tail if fact.head == entity else fact.head
     return literal_key(far) if isinstance(far, Literal) else (node_key(far),)
-
-
-def _feature_order(feature: Feature) -> tuple[Iri, tuple[str, str, str]]:
-    return feature.relation, literal_key(feature.value)

@@ -118,9 +118,9 @@ def _goes_without_saying(key: str, value: object) -> bool:
 logger = logging.getLogger(__name__)
 
 MAX_ECHO: Final = 80
+"""How many characters of a refused value an error repeats."""
 
 _OTHER_KINDS: Final = frozenset({"string_type", "list_type"})
-"""How many characters of a refused value an error repeats."""
 
 MAX_URI: Final = 4_000
 

@@ -1,1 +1,1 @@
-"""The HTTP client of everything that is asked over the network: endpoints and Wikidata's web API."""
+"""The HTTP client for SPARQL endpoints and Wikidata's web API."""

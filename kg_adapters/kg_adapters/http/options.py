@@ -1,4 +1,4 @@
-"""How a SPARQL endpoint is reached, and how much may be asked of it."""
+"""How a SPARQL endpoint or a web API is reached, and within which limits."""
 
 import re
 from collections.abc import Mapping

@@ -235,7 +235,6 @@ _TRIPLES_AT_ONCE: Final = 500
 
 # An answer of 32 MB may have a million rows, and four million cells more than a small one.
 _BYTES_OF_A_ROW: Final = 32
-
 _BYTES_OF_A_CELL: Final = 8
 
 _SYNTAXES: Final[dict[str, RdfSyntax]] = {"text/turtle": "turtle"}

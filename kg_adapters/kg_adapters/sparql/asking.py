@@ -116,7 +116,6 @@ def _in_words(term: Term | None) -> Term | None:
 
 
 _REFUSED: Final = 3
-
 """After how many queries in a row without an answer nothing more is asked."""
 
 

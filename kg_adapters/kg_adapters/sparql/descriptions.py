@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import attrgetter
 from typing import Final
 
 from kg_adapters.models import Count, Description, Feature, FeaturePage, Role
@@ -14,7 +15,7 @@ from kg_adapters.sparql.neighborhoods import BATCH, MAX_ROWS, LabelMemory
 from kg_adapters.sparql.queries.descriptions import APART, DescriptionQueries, TextChoice
 from kg_adapters.sparql.rows import Bindings, Texts, named, read_texts, rows
 from kg_adapters.sparql.solutions import Solutions
-from kg_adapters.terms import Iri, Literal, Node, literal_key, node_key
+from kg_adapters.terms import Literal, Node, node_key
 
 MAX_TYPES: Final = 100
 VALUED: Final = 250
@@ -129,7 +130,7 @@ class _Valued:
 
     def page(self, limit: int, *, exact: bool) -> FeaturePage:
         """Return what was said as one value."""
-        kept = tuple(sorted(self.found, key=_feature_order)[:limit])
+        kept = tuple(sorted(self.found, key=attrgetter("order"))[:limit])
         return FeaturePage(kept, Count(max(self.total, len(kept)), exact=exact))
 
 
@@ -144,7 +145,3 @@ def _read_features(answer: Solutions, asked: Sequence[Node], dialect: Dialect) -
             if about is not None and isinstance(value, Literal):
                 said.found.add(Feature(about, value))
     return dict(found)
-
-
-def _feature_order(feature: Feature) -> tuple[Iri, tuple[str, str, str]]:
-    return feature.relation, literal_key(feature.value)

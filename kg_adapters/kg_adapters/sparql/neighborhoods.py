@@ -325,8 +325,8 @@ class EdgeReader:
             fill = Fill(most, _row_limit(len(batch), query.limit), SAMPLED_GROUPS * most)
             found = found.merged(await self._around(batch, _scope(query), fill, labelled=True))
         pages = {entity: _sample(found, entity, query) for entity in asked if _is_known(found, entity)}
-        labels = {term: self._queries.texts.label(texts) for term, texts in found.texts.items()}
-        return surroundings_of(asked, pages, {term: label for term, label in labels.items() if label is not None})
+        labels = {term: label for term, label in self._labels(found).items() if label is not None}
+        return surroundings_of(asked, pages, labels)
 
     async def _pages(self, batch: Sequence[Node], query: NeighborRequest, offset: int) -> dict[Node, NeighborPage]:
         scope = _scope(query)
@@ -358,9 +358,12 @@ class EdgeReader:
         if about_all:
             _check_silence(answer, found, batch)
         if labelled:
-            labels = {term: self._queries.texts.label(texts) for term, texts in found.texts.items()}
+            labels = self._labels(found)
             self._memory.learn({term: label for term, label in labels.items() if label is not None or found.complete})
         return found
+
+    def _labels(self, found: Around) -> dict[Node, str | None]:
+        return {term: self._queries.texts.label(texts) for term, texts in found.texts.items()}
 
     def _can_ask_for(self, fact: Fact) -> bool:
         ends = (fact.head, fact.tail)

@@ -1,4 +1,4 @@
-"""The definition of an endpoint's graph: counted where that takes seconds, sampled where it would take longer."""
+"""The definition of an endpoint's graph: counted or sampled, and cached on disk with its prefixes and profile."""
 
 import hashlib
 import time

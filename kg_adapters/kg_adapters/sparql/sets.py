@@ -1,4 +1,4 @@
-"""Questions about sets, each asked in one request, and what shows the answer in one more."""
+"""Questions about sets, each asked in one request, their evidence in one more, and the same as SPARQL for people."""
 
 import re
 from collections import defaultdict

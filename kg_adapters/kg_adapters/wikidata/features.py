@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Final, TypeAlias
 
 from kg_adapters.labels import Vocabulary
@@ -11,7 +12,7 @@ from kg_adapters.requests import FeatureRequest
 from kg_adapters.set_requests import Cell, Computed, Row, Witness
 from kg_adapters.sparql.asking import Asker
 from kg_adapters.sparql.rows import Bindings, named, rows
-from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term, literal_key
+from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term
 from kg_adapters.wikidata import values
 from kg_adapters.wikidata.queries import ENTITY, MAX_ROWS, ValueQueries
 from kg_adapters.wikidata.values import plain
@@ -138,7 +139,7 @@ class FeatureReader:
         if not complete and len(batch) > 1:
             alone = [await self._pages([entity], request) for entity in batch]
             return {entity: page for pages in alone for entity, page in pages.items()}
-        kept = {entity: sorted(features, key=_order) for entity, features in said.items()}
+        kept = {entity: sorted(features, key=attrgetter("order")) for entity, features in said.items()}
         return {
             entity: FeaturePage(tuple(features[: request.limit]), Count(len(features), exact=complete))
             for entity, features in kept.items()
@@ -190,10 +191,6 @@ def _shown(term: Term, labels: Mapping[Node, str]) -> str:
     if isinstance(term, Literal):
         return values.plain(term).value
     return labels.get(term) or (term.local_part if isinstance(term, Iri) else "unknown")
-
-
-def _order(feature: Feature) -> tuple[Iri, tuple[str, str, str]]:
-    return feature.relation, literal_key(feature.value)
 
 
 def as_people_read(computed: Computed) -> Computed:

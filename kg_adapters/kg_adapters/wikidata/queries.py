@@ -115,12 +115,10 @@ class ValueQueries:
         who = writing.values("e", entities, self.dialect)
         named = writing.values("p", sorted(relations), self.dialect) if relations is not None else ""
         direct = f"STRSTARTS(STR(?p), {writing.text(DIRECT)})"
-        entity_there = f"isIRI(?o) && STRSTARTS(STR(?o), {writing.text(ENTITY)})"
-        is_said = f"({direct} && !({entity_there}))"
+        is_said = f"({direct} && !({_IS_ENTITY}))"
         if texts:
             is_said += f" || (?p IN ({', '.join(map(writing.iri, texts))}) && LANG(?o) IN ({self._languages()}))"
-        external = f"{wikibase('directClaim')} ?p ; {wikibase('propertyType')} {wikibase('ExternalId')}"
-        no_ids = "" if with_ids else f"FILTER NOT EXISTS {{ ?external {external} }}"
+        no_ids = "" if with_ids else f"FILTER NOT EXISTS {{ ?external {_external_id()} }}"
         claims = (
             f"{who} {named} ?e ?claim ?statement . ?property {wikibase('claim')} ?claim ; "
             f"{wikibase('statementValue')} ?path ; {wikibase('directClaim')} ?p . "
@@ -217,8 +215,12 @@ class ItemProfileQueries(ProfileQueries):
         """Return the query for ids in other databases."""
         if not relations:
             return None
-        external = f"{wikibase('directClaim')} ?p ; {wikibase('propertyType')} {wikibase('ExternalId')}"
-        return f"SELECT ?p {{ {writing.values('p', relations, self.dialect)} ?property {external} }}"
+        return f"SELECT ?p {{ {writing.values('p', relations, self.dialect)} ?property {_external_id()} }}"
+
+
+def _external_id() -> str:
+    """Return what states that the property of `?p` holds ids of another database."""
+    return f"{wikibase('directClaim')} ?p ; {wikibase('propertyType')} {wikibase('ExternalId')}"
 
 
 def queries_for(dialect: Dialect, languages: tuple[str, ...], most_counted: int) -> Queries:

@@ -18,13 +18,9 @@ from kg_boundary.addresses import credentials_in_command
 from kg_boundary.private_files import open_private, private_folder
 from kg_boundary.secrets import Redactor
 from kg_boundary.shown import visible_line
-from kg_server.commands.graphs import model_of
 from kg_server.commands.invocation import BaseUrlOption, GraphOption, JsonOption, ModelOption, invocation
 from kg_server.commands.output import ExitCode, warn
 from kg_server.commands.run_view import RunView, run_view
-from kg_server.memory.checking import check
-from kg_server.memory.experience import ExperienceStore, Solved
-from kg_server.memory.store import MemoryLimits
 from kg_server.settings import Settings
 
 if TYPE_CHECKING:
@@ -33,6 +29,7 @@ if TYPE_CHECKING:
     from kg_agents.experience import Learned
     from kg_agents.running import Question, Watcher
     from kg_agents.tools.client import Toolbox
+    from kg_server.memory.experience import ExperienceStore, Solved
 
 
 AT_ONCE: Final = 15
@@ -43,7 +40,7 @@ MOST_FACTS: Final = 10 * AT_ONCE
 
 
 async def learn(
-    graph: KGAdapter, store: ExperienceStore, solved: Solved, facts: Sequence[tuple[str, str, str]]
+    graph: KGAdapter, store: "ExperienceStore", solved: "Solved", facts: Sequence[tuple[str, str, str]]
 ) -> bool:
     """Keep a question whose evidence the graph holds, and return whether it was kept.
 
@@ -55,6 +52,9 @@ async def learn(
     """
     if not solved.answers or not 0 < len(facts) <= MOST_FACTS:
         return False
+    from kg_server.memory.checking import check
+    from kg_server.memory.store import MemoryLimits
+
     for first in range(0, len(facts), AT_ONCE):
         batch = facts[first : first + AT_ONCE]
         checked = await check(graph, batch, limits=MemoryLimits(), allow_unverified=False)
@@ -344,6 +344,7 @@ async def _ask(
     from kg_agents.running import run_question
     from kg_agents.tools.client import ExactTools
     from kg_agents.trace import Trace
+    from kg_server.commands.graphs import model_of
 
     in_paper = asked.agent == "oda" and asked.oda.paper_score and settings.llm is not None
     settings = exact(settings) if in_paper else settings

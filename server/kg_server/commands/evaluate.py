@@ -14,7 +14,6 @@ from kg_adapters.errors import BackendError, InvalidRequest
 from kg_boundary.secrets import Redactor
 from kg_boundary.shown import in_plain_words, visible_line
 from kg_server.commands.ask import SET_MODEL, as_published, exact, keep_solved, likeness, score_of
-from kg_server.commands.graphs import model_of
 from kg_server.commands.invocation import BaseUrlOption, GraphOption, ModelOption, invocation
 from kg_server.commands.output import say, warn
 from kg_server.settings import Settings
@@ -107,6 +106,7 @@ async def _judge(folder: Path, settings: Settings, redactor: Redactor) -> None:
     from kg_agents.llm import AgentError
     from kg_agents.llm.dialogue import RunEnded
     from kg_eval.logs import judge_run
+    from kg_server.commands.graphs import model_of
 
     llm = model_of(settings, settings.llm, redactor)
     assert llm is not None  # noqa: S101 - the option that is given sets it
@@ -288,7 +288,7 @@ async def _run(settings: Settings, plan: "RunPlan", out: Path, at_once: int, red
     from kg_eval.player import player_of
     from kg_eval.running import Models, run
     from kg_server.app import build_server
-    from kg_server.commands.graphs import opened
+    from kg_server.commands.graphs import model_of, opened
 
     llm, judge, reflector = (
         model_of(settings, name, redactor) for name in (settings.llm, settings.judge_llm, settings.reflector_llm)

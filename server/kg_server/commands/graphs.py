@@ -277,12 +277,12 @@ def chosen_relations_of(settings: Settings) -> ChosenRelations:
     )
 
 
-async def _open(settings: Settings, *told: OnProgress, imports: bool = True, serves: bool = False) -> KGAdapter:
+async def _open(settings: Settings, *listeners: OnProgress, imports: bool = True, serves: bool = False) -> KGAdapter:
     from kg_adapters.local.sparql.pool import SparqlLimits
 
     if (hidden := hidden_path(settings.graph)) is not None:
         warn(f"{hidden} is the graph of that name. What is called so in this folder is ./{hidden}.")
-    progress = StoppableProgress(*told)
+    progress = StoppableProgress(*listeners)
     worker_mb = settings.sparql_worker_mb
     options = OpenOptions(
         cache_folder=settings.cache_folder,

@@ -26,6 +26,7 @@ from kg_boundary.shown import in_plain_words, shown_within
 from kg_server.commands.output import warn
 from kg_server.settings import APP, ENVIRONMENT_PREFIX, Settings
 
+# Options and arguments that several commands share.
 _GRAPH: Final = "`sample`, RDF files, a store, or an endpoint's URL."
 GraphArgument: TypeAlias = Annotated[str | None, typer.Argument(help=_GRAPH)]
 GraphOption: TypeAlias = Annotated[str | None, typer.Option(help=_GRAPH)]
@@ -38,7 +39,6 @@ LanguagesOption: TypeAlias = Annotated[
     str | None, typer.Option(help="Languages of labels, the preferred first: en,mul.")
 ]
 CacheFolderOption: TypeAlias = Annotated[Path | None, typer.Option(help="Where imported files are kept.")]
-"""Options and arguments that several commands share."""
 
 OPENAI_VARIABLES: Final = {
     "OPENAI_API_KEY": ("embedding_api_key", "llm_api_key"),

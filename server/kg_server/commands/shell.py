@@ -20,6 +20,7 @@ from kg_server.commands.call import (
     ENTITIES,
     argument_names,
     complete_tool,
+    entities_like,
     find_tool,
     first_line,
     parse_arguments,
@@ -375,8 +376,6 @@ class Session:
 
     def entities_like(self, start: str) -> list[str]:
         """Return names or ids of entities that begin like this."""
-        from kg_server.commands.call import entities_like
-
         return [text for text, _ in self._portal.call(entities_like, self._graph, start)]
 
     def _answer(self, text: str) -> None:
@@ -395,9 +394,9 @@ class Session:
         if _EXPRESSION.match(text):
             return self._call("Compose", {"expression": text})
         name, *_ = text.split(maxsplit=1)
-        if name.casefold() not in {tool.name.casefold() for tool in self.tools}:
+        tool = next((tool for tool in self.tools if tool.name.casefold() == name.casefold()), None)
+        if tool is None:
             return self._call("Retrieve", {"text": text})
-        tool = next(tool for tool in self.tools if tool.name.casefold() == name.casefold())
         try:
             words = shlex.split(text)[1:]
         except ValueError as error:

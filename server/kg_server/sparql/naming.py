@@ -32,7 +32,6 @@ from kg_server.sparql.outline import outline_of
 from kg_server.sparql.syntax import Edits, Outline, Place, Select, Span, Token
 
 MAX_NAMES: Final = 50
-
 """How many names one query may hold."""
 
 _SHOWN_ERRORS: Final = 3

@@ -38,6 +38,16 @@ _BY_TEXT: Final = "STR({0}) LANG({0}) STR(DATATYPE({0}))"
 class SetQueries:
     """Writes queries for questions about sets.
 
+    Rows are `?d` what the row is about, `?n` a number, `?x` a member, group or end, `?y` what a cell holds, `?p` a
+    relation:
+
+    - `count`: how many members, groups, pairs or shared terms there are
+    - `of` and `with`: how many members the set has, and how many of them have a measure or group
+    - `member`: a member `?x`, with its measure `?m` where it is one of the best; `group`: a group `?x` of `?n`
+    - `sum`, `mean`: `?m`; `end`: the least or greatest value `?x`, or number `?m`
+    - `cell0`, `cell1`, …: an end `?y` of the member `?x` in a column, or how many there are `?n`
+    - `out`, `in`: a shared term `?x` over `?p`
+
     Args:
         graph: What is walked.
     """
