@@ -21,10 +21,16 @@ pytestmark = pytest.mark.xdist_group("engines")
 
 
 class UncountedSample(LocalAdapter):
-    """The sample as an endpoint knows it: so large a graph is not read to count what its classes have."""
+    """The sample as an endpoint knows it: without counts of its classes, and without vectors.
+
+    The vectors of the sample were computed on another processor, which rounds otherwise than this one may.
+    """
 
     async def profile(self) -> GraphProfile:
         return unknown_profile()
+
+    async def label_vectors(self, fingerprint: str) -> None:
+        del fingerprint
 
 
 @pytest.fixture
