@@ -338,6 +338,29 @@ async def test_a_fact_in_a_sentence_and_a_node_with_what_it_holds_are_read(
     assert [row[1:4] for row in facts_of(held)] == [PARTNER]
 
 
+async def test_a_relation_whose_own_name_begins_with_a_dash_is_not_turned_around(
+    graph_of: Callable[[str], LocalAdapter], tmp_path: Path
+) -> None:
+    graph = graph_of('<http://e/a> <http://e/r/-capital> <http://e/b> ; <http://e/r/tag> "b" .')
+    lines = ("<http://e/a> | -capital (<http://e/r/-capital>) | <http://e/b>", "<http://e/a> | <http://e/r/tag> | b")
+    async with remembering(graph, tmp_path) as memory:
+        kept = await memory.append(*lines)
+    assert "refused" not in kept.summary, kept.text
+    assert len(facts_of(kept)) == 2
+
+
+async def test_a_value_that_is_written_like_a_name_above_stays_a_value(
+    graph_of: Callable[[str], LocalAdapter], tmp_path: Path
+) -> None:
+    prefixes = "\n".join(line for line in GOETHE.splitlines() if line.startswith("@prefix"))
+    graph = graph_of(
+        f'{prefixes} wd:Q1 rdfs:label "Ann"@en ; wdt:P1 wd:Q2 ; wdt:P2 "Ann" , "Bob" . wd:Q2 rdfs:label "Bob"@en .'
+    )
+    async with remembering(graph, tmp_path) as memory:
+        kept = await memory.append("Ann (Q1) | P1 | Bob (Q2)", "Ann (Q1) | P2 | Ann", "Ann (Q1) | P2 | Bob")
+    assert [row[1:4] for row in facts_of(kept)] == [["Q1", "P1", "Q2"], ["Q1", "P2", '"Ann"'], ["Q1", "P2", '"Bob"']]
+
+
 async def test_lines_that_state_far_too_many_triples_are_refused_and_nothing_is_kept(
     goethe: LocalAdapter, tmp_path: Path
 ) -> None:

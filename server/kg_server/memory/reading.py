@@ -8,6 +8,7 @@ just the text in quotes, or what people write: `1832-03-22`, `2,544`. Names with
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final, TypeAlias
 
 from kg_adapters.errors import InvalidRequest
@@ -45,6 +46,8 @@ _LISTED: Final = re.compile(r'(?:"(?:\\.|[^"\\])*"|,(?! )|[^,"])+')
 _NAME_AND_ID: Final = re.compile(r"(.+) \([^\s()]+\)")
 _HELD: Final = re.compile(r"([A-Za-z_][\w.-]{0,50}:[^\s:]{1,400}) \[.+\]")
 """A node without a label, and what it holds together."""
+_OWN_DASH: Final = re.compile(r"[(:/#]-[^\s()]{0,400}\)$")
+"""The id of a relation whose own name begins with `-`."""
 _BECAUSE: Final = "because "
 """What a line of evidence of Compose begins with."""
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
@@ -150,17 +153,16 @@ def triples_of(written: Sequence[Sequence[str] | str]) -> list[Sequence[str] | s
         if isinstance(each, str) and len(each) > 3 * MAX_PART:
             found.append(each)
             continue
-        if isinstance(each, str) and (chain := _chain(each)):
-            found.extend(chain)
+        if isinstance(each, str) and (steps := _chain(each)):
+            found.extend(steps)
             continue
         fields = _columns(each) if isinstance(each, str) else _trimmed(each)
         if isinstance(each, str) and len(fields) == 1:
             heading = _heading(fields[0], written[place + 1 : place + 2])
-            steps = _steps(fields[0])
             if heading is not None:
                 head, over = heading
                 continue
-            if steps:
+            if steps := _steps(fields[0]):
                 found.extend(steps)
                 continue
         if isinstance(each, str) and head and len(fields) < 3 and (over or (len(fields) == 2 and fields[0])):
@@ -199,20 +201,20 @@ def _chain(line: str) -> list[list[str]]:
 
 def _listed(fields: Sequence[str], ids: dict[str, str]) -> list[list[str]]:
     """Return the triples of a line whose ends may be counted lists, `2: Japan (Q17), …`; `ids` are of lines above."""
-    heads, (relation, *_), tails = (_names(each, ids) for each in fields)
+    heads, (relation, *_), tails = names = [_names(each) for each in fields]
+    shown = {named[1]: each for each in chain(*names) if (named := _NAME_AND_ID.fullmatch(each)) is not None}
+    # An answer that repeats the id of a head leaves out none: what has no id there is a value.
+    above = {} if any(each in heads and name in ids for name, each in shown.items()) else dict(ids)
+    ids.update(shown)
     if len(heads) * len(tails) > MAX_LISTED:
         return []
-    return [_turned(head, relation, tail) for head in heads for tail in tails]
+    return [_turned(*(above.get(each, each) for each in (head, relation, tail))) for head in heads for tail in tails]
 
 
-def _names(field: str, ids: dict[str, str]) -> list[str]:
+def _names(field: str) -> list[str]:
     counted = _COUNTED.fullmatch(field)
     names = [each.strip() for each in _LISTED.findall(counted[2])] if counted else [field]
-    shown = [each for each in names if each not in {"", "…"}] or [field]
-    for each in shown:
-        if (named := _NAME_AND_ID.fullmatch(each)) is not None:
-            ids[named[1]] = each
-    return [ids.get(each, each) for each in shown]
+    return [each for each in names if each not in {"", "…"}] or [field]
 
 
 def _heading(line: str, following: Sequence[Sequence[str] | str]) -> tuple[str, str] | None:
@@ -225,7 +227,8 @@ def _heading(line: str, following: Sequence[Sequence[str] | str]) -> tuple[str, 
 
 
 def _turned(head: str, relation: str, tail: str) -> list[str]:
-    return [tail, relation[1:], head] if relation.startswith("-") else [head, relation, tail]
+    backwards = relation.startswith("-") and _OWN_DASH.search(relation) is None
+    return [tail, relation[1:], head] if backwards else [head, relation, tail]
 
 
 def _steps(line: str) -> list[list[str]]:
