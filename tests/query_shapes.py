@@ -16,7 +16,7 @@ from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql.queries.descriptions import APART
 from kg_adapters.sparql.queries.edges import NAMED_APART, Fill, Scope, Span
 from kg_adapters.sparql.queries.edges import Group as EdgeGroup
-from kg_adapters.sparql.queries.profiles import Looked
+from kg_adapters.sparql.queries.profiles import ClassMembers
 from kg_adapters.sparql.queries.sets import EvidenceQueries, SetQueries
 from kg_adapters.terms import RDF_LANG_STRING, Attribute, Literal, Triple
 from kg_adapters.testing import iri, typed
@@ -58,7 +58,7 @@ SCOPES = (
 )
 VALUES = (typed("1.5", "decimal"), typed("no number", "integer"), Literal("\x07"), Literal("x", RDF_LANG_STRING, "en"))
 TEXTS = (" ".join(HOSTILE), "plain words", "one", "five words of a name")
-LOOKED = (Looked(0, (iri("c"),)), Looked(1, (iri("d"), iri("e"))), Looked(2, (iri("f"),), 50))
+OWNERS = (ClassMembers(0, (iri("c"),)), ClassMembers(1, (iri("d"), iri("e"))))
 COMPUTED = Computed(
     Count(2, True),
     members=(iri("a"), Literal("x")),
@@ -93,18 +93,15 @@ def _indexed(queries: Queries) -> Built:
             yield queries.names.indexed(text, kind, index, 5)
 
 
-def _looks(queries: Queries) -> Built:
-    everyone = queries.profiles.everyone
-    for looks in (queries.profiles.instances(LOOKED), everyone((iri("c"),)), everyone(())):
-        for direction in ("out", "in"):
-            yield queries.profiles.facts(looks, direction)
-            yield queries.profiles.targets(looks, direction)
-        yield queries.profiles.values(looks)
+def _samples(queries: Queries) -> Built:
+    for direction in ("out", "in"):
+        yield queries.profiles.sample(OWNERS, 7, direction, 100)
+    yield queries.profiles.types(OWNERS, 7, ("out", "in"), 100)
 
 
 def _pairs(queries: Queries) -> Built:
-    for back, most in product((False, True), (None, 100)):
-        yield queries.profiles.pairs(sorted(NAMED), back=back, most=most)
+    for back in (False, True):
+        yield queries.profiles.pairs(sorted(NAMED), back=back, most=100)
 
 
 def _sets(queries: Queries) -> Built:
@@ -156,14 +153,10 @@ SHAPES: Mapping[str, Callable[[Queries], Built]] = {
     "SurveyQueries.iris": _one(lambda queries: queries.survey.iris(10, 5)),
     "ProfileQueries.classes": lambda queries: (query for query, _ in queries.profiles.classes(1_000)),
     "ProfileQueries.unwanted": _one(lambda queries: queries.profiles.unwanted(NAMED)),
-    "ProfileQueries.instances": _looks,
-    "ProfileQueries.everyone": _looks,
-    "ProfileQueries.facts": _looks,
-    "ProfileQueries.values": _looks,
-    "ProfileQueries.targets": _looks,
+    "ProfileQueries.sample": _samples,
+    "ProfileQueries.types": _samples,
     "ProfileQueries.broader": lambda queries: (queries.profiles.broader(each) for each in (None, [iri("c")])),
-    "ProfileQueries.sizes": _one(lambda queries: queries.profiles.sizes(LOOKED)),
-    "ProfileQueries.entities_among": _one(lambda queries: queries.profiles.entities_among(NAMED)),
+    "ProfileQueries.sizes": _one(lambda queries: queries.profiles.sizes(OWNERS)),
     "ProfileQueries.declared_inverses": _one(lambda queries: queries.profiles.declared_inverses()),
     "ProfileQueries.pairs": _pairs,
     "SetQueries.answer": _sets,

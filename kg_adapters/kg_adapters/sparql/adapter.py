@@ -28,12 +28,12 @@ from kg_adapters.profile import GraphProfile
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
 from kg_adapters.set_requests import Computed, SetRequest
 from kg_adapters.set_walking import walked_sets
-from kg_adapters.sparql.asking import Asker, ProfileLimits, QueryAnswerer, as_meant, part_of_an_answer
+from kg_adapters.sparql.asking import Asker, QueryAnswerer, as_meant, part_of_an_answer
 from kg_adapters.sparql.checking import QueryChecker
 from kg_adapters.sparql.descriptions import DescriptionReader
 from kg_adapters.sparql.neighborhoods import EdgeReader, LabelMemory
 from kg_adapters.sparql.profile_reading import ProfileKeeper, Profiler
-from kg_adapters.sparql.profile_survey import ProfileSurvey
+from kg_adapters.sparql.profile_survey import ProfileLimits, ProfileSurvey
 from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql.queries.edges import Scope
 from kg_adapters.sparql.rows import ValueRows

@@ -1,238 +1,145 @@
-"""The profile of a large graph behind an endpoint, surveyed by queries that look at a bounded part of it each."""
+"""The profile of a large graph behind an endpoint: classes and pairs are counted, their instances sampled."""
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 import anyio
+import anyio.to_thread
 
+from kg_adapters.errors import BackendUnavailable, KGError
 from kg_adapters.models import EdgeDirection
 from kg_adapters.profile import (
     ClassProfile,
     GraphProfile,
     InverseRelations,
     PairCounts,
+    PropertyProfile,
     choose_inverses,
     relation_meant,
+    unit_in,
     unknown_profile,
 )
-from kg_adapters.sparql.asking import Asker, BoundedAsker, Enough, ProfileLimits
-from kg_adapters.sparql.profile_rows import Place, ProfileRows
-from kg_adapters.sparql.queries.profiles import Looked, Looks, ProfileQueries
-from kg_adapters.sparql.rows import Bindings
+from kg_adapters.profiling import Statement, profile_of
+from kg_adapters.sparql.asking import Asker
+from kg_adapters.sparql.queries.profiles import MAX_ROWS, ClassMembers, ProfileQueries
+from kg_adapters.sparql.rows import Bindings, rows
 from kg_adapters.sparql.schema import Labels
-from kg_adapters.terms import Iri, Node, node_key
+from kg_adapters.terms import BlankNode, Iri, Literal, Node, node_key
+
+_REFUSED: Final = 3
+"""After how many queries in a row without an answer nothing more is asked."""
+_FEWER: Final = 20
+"""How many times fewer instances are looked at where the statements about all are too many."""
 
 
 @dataclass(frozen=True, slots=True)
-class SurveyedClass:
-    """A class.
+class ProfileLimits:
+    """How much is asked for the profile of a graph.
 
     Args:
-        iri: Its IRI.
-        below: The classes at or below it that are stated types of instances.
-        direct: How many are stated to be of this class itself.
-        instances: How many instances it has.
-        at_least: Whether it may have more.
-        broader: The classes that are stated as its superclasses.
+        read: Graphs of up to so many statements are read instead, all of them.
+        classes: How many classes are looked at, the largest ones.
+        instances: How many instances of one class are sampled.
+        together: How many instances one query looks at.
+        rows: How many statements about them an answer may have; where there are more, fewer instances are sampled.
+        relations: How many relations are compared to find inverses.
+        compared: How many relations one query compares.
+        pairs: How many pairs of entities of one relation.
+        sampled: How many statements are looked at to find classes where counting them all takes too long.
+        queries: How many queries are sent.
+        timeout_s: How many seconds one may take.
+        total_s: How many all together; what is not answered by then is not known.
+        pause_s: How many seconds pass between two queries, so that others are served as well.
+        whole: Whether the graph is small enough for what is asked about all of it: its hierarchy of classes, and the
+            edges that lead to instances.
     """
 
-    iri: Node
-    below: tuple[Node, ...]
-    direct: int
-    instances: int
-    at_least: bool
-    broader: tuple[Node, ...]
+    read: int = 100_000
+    classes: int = 60
+    instances: int = 200
+    together: int = 400
+    rows: int = MAX_ROWS
+    relations: int = 100
+    compared: int = 20
+    pairs: int = 500
+    sampled: int = 100_000
+    queries: int = 150
+    timeout_s: float = 30.0
+    total_s: float = 300.0
+    pause_s: float = 0.05
+    whole: bool = True
 
-    def looked_at(self, place: int, most: int) -> Looked:
-        """Return that at most so many of its instances are looked at."""
-        return Looked(place, self.below, most if self.at_least or self.instances > most else None)
+
+class Enough(Exception):
+    """Nothing more is to be asked."""
 
 
 @dataclass(frozen=True, slots=True)
-class SurveyedClasses:
-    """Classes, the largest first; `complete` if the graph has no others with instances."""
+class BoundedAnswer:
+    """The rows of an answer; `whole` unless there may be more."""
 
-    classes: tuple[SurveyedClass, ...] = ()
-    complete: bool = False
-
-
-async def survey_classes(asker: BoundedAsker, queries: ProfileQueries) -> SurveyedClasses:
-    """Return the largest classes, each with the instances of its subclasses as far as these are known.
-
-    Raises:
-        BackendUnavailable: The endpoint cannot be reached.
-        Enough: It answers nothing.
-    """
-    limits = asker.limits
-    direct, every = await _direct(asker, queries)
-    broader = await asker.ask(queries.broader(None)) if limits.whole else None
-    known = broader is not None and broader.whole
-    largest = sorted(direct, key=lambda node: (-direct[node], node_key(node)))
-    if not known and largest:
-        broader = await asker.ask(queries.broader(largest[: limits.classes]))
-    above = _above(() if broader is None else broader.rows)
-    below = _below(direct, above if known else {})
-    most = {owner: sum(direct[each] for each in under) for owner, under in below.items()}
-    owners = sorted(most, key=lambda node: (-most[node], node_key(node)))
-    chosen = [Looked(place, below[owner]) for place, owner in enumerate(owners[: limits.classes])]
-    sizes = await _sizes(asker, queries, chosen, direct if every else {})
-    return SurveyedClasses(
-        tuple(
-            SurveyedClass(
-                owner,
-                looked.classes,
-                direct.get(owner, 0),
-                sizes.get(looked.place, max(direct[each] for each in looked.classes)),
-                at_least=not known or looked.place not in sizes,
-                broader=above.get(owner, ()),
-            )
-            for looked, owner in zip(chosen, owners, strict=False)
-        ),
-        complete=every and known and len(chosen) == len(owners),
-    )
+    rows: tuple[Bindings, ...] = ()
+    whole: bool = False
 
 
-async def _direct(asker: BoundedAsker, queries: ProfileQueries) -> tuple[dict[Node, int], bool]:
-    """Return how many instances classes are stated to have, and whether all of both are here."""
-    for query, every in queries.classes(asker.limits.sampled):
-        found = await asker.ask(query)
-        sizes = {row.node("c"): row.number("n") or 0 for row in (() if found is None else found.rows)}
-        direct = {node: number for node, number in sizes.items() if node is not None and asker.can_name(node)}
-        if found is not None and direct:
-            return direct, every and found.whole and len(direct) == len(sizes)
-    return {}, False
-
-
-async def _sizes(
-    asker: BoundedAsker, queries: ProfileQueries, looked: Sequence[Looked], direct: Mapping[Node, int]
-) -> dict[int, int]:
-    """Return the sizes of classes by place, asking for those that do not follow from what is known."""
-    sizes = {
-        each.place: direct[each.classes[0]] for each in looked if len(each.classes) == 1 and each.classes[0] in direct
-    }
-    missing = [each for each in looked if each.place not in sizes]
-    found = await asker.ask(queries.sizes(missing)) if missing else None
-    return sizes | {row.number("k") or 0: row.number("n") or 0 for row in (() if found is None else found.rows)}
-
-
-def _above(found: Iterable[Bindings]) -> dict[Node, tuple[Node, ...]]:
-    above: defaultdict[Node, set[Node]] = defaultdict(set)
-    for row in found:
-        narrow, wide = row.node("c"), row.node("d")
-        if narrow is not None and wide is not None:
-            above[narrow].add(wide)
-    return {narrow: tuple(sorted(wide, key=node_key)) for narrow, wide in above.items()}
-
-
-def _below(direct: Mapping[Node, int], above: Mapping[Node, Sequence[Node]]) -> dict[Node, tuple[Node, ...]]:
-    below: defaultdict[Node, list[Node]] = defaultdict(list)
-    for node in direct:
-        for owner in _reached(node, above):
-            below[owner].append(node)
-    return {owner: tuple(under) for owner, under in below.items()}
-
-
-def _reached(node: Node, above: Mapping[Node, Sequence[Node]]) -> Iterator[Node]:
-    reached, ahead = {node}, [node]
-    while ahead:
-        current = ahead.pop()
-        yield current
-        fresh = set(above.get(current, ())) - reached
-        reached |= fresh
-        ahead.extend(fresh)
-
-
-@dataclass(frozen=True, slots=True)
-class SurveyedInverses:
-    """Pairs of inverse relations; `complete` if they were counted over all that the graph has."""
-
-    pairs: tuple[InverseRelations, ...] = ()
-    complete: bool = False
-
-
-async def survey_inverses(asker: BoundedAsker, queries: ProfileQueries, edges: Mapping[Iri, int]) -> SurveyedInverses:
-    """Return the inverse relations: those that are declared, and those of which pairs are stored both ways.
+class BoundedAsker:
+    """Asks one query after the other, until it has asked enough.
 
     Args:
-        asker: What asks.
-        queries: What writes the queries.
-        edges: How many edges relations have, at least; those with most come first.
-
-    Raises:
-        BackendUnavailable: The endpoint cannot be reached.
-        Enough: Too much was asked before.
+        asker: What asks the endpoint.
+        limits: How much is enough.
     """
-    limits = asker.limits
-    declared = await asker.ask(queries.declared_inverses())
-    relations, counted = list(edges)[: limits.relations], _Counted()
-    whole = len(relations) == len(edges) and declared is not None and declared.whole
-    try:
-        for part, most in _parts(relations, edges, limits):
-            back = await asker.ask(queries.pairs(part, back=True, most=most))
-            along = await asker.ask(queries.pairs(part, back=False, most=most))
-            if back is None or along is None:
-                whole = False
-                continue
-            whole = whole and most is None and back.whole and along.whole
-            counted.take(back.rows, along.rows)
-    except Enough:
-        whole = False
-    said = [] if declared is None else [pair for pair in _declared(declared.rows) if counted.stored.keys() >= set(pair)]
-    return SurveyedInverses(choose_inverses(PairCounts(counted.stored, counted.back, counted.along), said), whole)
+
+    def __init__(self, asker: Asker, limits: ProfileLimits) -> None:
+        self.limits = limits
+        self.can_name = asker.can_name
+        self.keeps_blank_nodes = asker.dialect.blank_nodes is not None
+        self._asker = asker
+        self._asked = self._refused = 0
+
+    @property
+    def refused(self) -> bool:
+        """Whether so many queries in a row had no answer that nothing more is asked."""
+        return self._refused >= _REFUSED
+
+    async def ask(self, query: str, limit: int = MAX_ROWS) -> BoundedAnswer | None:
+        """Return what was found; None without an answer.
+
+        Args:
+            query: What is asked.
+            limit: The most rows that it asks for.
+
+        Raises:
+            BackendUnavailable: The endpoint cannot be reached.
+            Enough: So many queries were sent as may be, or too many in a row had no answer.
+        """
+        if self._asked >= self.limits.queries or self.refused:
+            raise Enough
+        if self._asked:
+            await anyio.sleep(self.limits.pause_s)
+        self._asked += 1
+        try:
+            answer = await self._asker.ask_whole(query, timeout_s=self.limits.timeout_s)
+        except BackendUnavailable:
+            raise
+        except KGError:
+            self._refused += 1
+            return None
+        self._refused = 0
+        return BoundedAnswer(tuple(rows(answer)), not answer.truncated and len(answer.rows) < limit)
 
 
-@dataclass(frozen=True, slots=True)
-class _Counted:
-    stored: dict[Iri, int] = field(default_factory=dict[Iri, int])
-    back: dict[tuple[Iri, Iri], int] = field(default_factory=dict[tuple[Iri, Iri], int])
-    along: dict[tuple[Iri, Iri], int] = field(default_factory=dict[tuple[Iri, Iri], int])
+@dataclass(slots=True)
+class _Sample:
+    """Some instances of a class and the statements about them; `whole` if these are all statements."""
 
-    def take(self, back: Iterable[Bindings], along: Iterable[Bindings]) -> None:
-        self.back.update(_by_relations(back))
-        for (one, other), number in _by_relations(along):
-            if one == other:
-                self.stored[one] = number
-            else:
-                self.along[one, other] = number
-
-
-def _by_relations(found: Iterable[Bindings]) -> Iterator[tuple[tuple[Iri, Iri], int]]:
-    for row in found:
-        one, other = row.iri("p"), row.iri("q")
-        if one is not None and other is not None:
-            yield (one, other), row.number("n") or 0
-
-
-def _declared(found: Iterable[Bindings]) -> Iterator[tuple[Iri, Iri]]:
-    for row in found:
-        one, other = row.node("p"), row.node("q")
-        if isinstance(one, Iri) and isinstance(other, Iri):
-            yield relation_meant(one), relation_meant(other)
-
-
-def _parts(
-    relations: Sequence[Iri], edges: Mapping[Iri, int], limits: ProfileLimits
-) -> Iterator[tuple[list[Iri], int | None]]:
-    """Yield relations in groups that are looked at by one query, and how many pairs of each; None for all."""
-    large = [each for each in relations if edges[each] > limits.pairs or not limits.whole]
-    for start in range(0, len(large), together := max(1, limits.together // limits.pairs)):
-        yield large[start : start + together], limits.pairs
-    part, size = list[Iri](), 0
-    for relation in (each for each in relations if each not in large):
-        if part and size + edges[relation] > limits.together:
-            yield part, None
-            part, size = [], 0
-        part.append(relation)
-        size += edges[relation]
-    if part:
-        yield part, None
-
-
-_SMALLER: Final = 20
-"""How many times fewer instances are looked at where all are too many."""
+    instances: dict[Node, None] = field(default_factory=dict[Node, None])
+    statements: list[Statement] = field(default_factory=list[Statement])
+    whole: bool = True
+    every: bool = False
 
 
 class ProfileSurvey:
@@ -247,14 +154,14 @@ class ProfileSurvey:
 
     def __init__(self, asker: Asker, queries: ProfileQueries, labels: Labels, limits: ProfileLimits) -> None:
         self._asker = BoundedAsker(asker, limits)
+        self._limits = limits
         self._queries = queries
         self._labels = labels
-        self._found = ProfileRows()
-        self._classes = SurveyedClasses()
-        self._inverses = SurveyedInverses()
-        self._entities: int | None = None
-        self._looked: dict[Place, int | None] = {}
-        self._cut: set[Place] = set()
+        self._classes: list[ClassProfile] = []
+        self._all_classes = False
+        self._samples: dict[int, _Sample] = {}
+        self._unwanted: frozenset[Iri] = frozenset()
+        self._inverses: tuple[InverseRelations, ...] = ()
 
     @property
     def refused(self) -> bool:
@@ -267,108 +174,209 @@ class ProfileSurvey:
         Raises:
             BackendUnavailable: The endpoint cannot be reached.
         """
-        with anyio.move_on_after(self._asker.limits.total_s), suppress(Enough):
-            await self._survey()
-        if not self._classes.classes and self._entities is None:
+        with anyio.move_on_after(self._limits.total_s), suppress(Enough):
+            owners = await self._survey_classes()
+            for first in range(0, len(owners), self._together):
+                await self._sample(owners[first : first + self._together])
+            relations = self._relations()
+            if (query := self._queries.unwanted(relations)) and (found := await self._asker.ask(query)) is not None:
+                self._unwanted = frozenset(iri for row in found.rows if (iri := row.iri("p")) is not None)
+            self._inverses = await self._survey_inverses([each for each in relations if each not in self._unwanted])
+        if not self._classes:
             return unknown_profile()
-        named = [*(each.iri for each in self._classes.classes), *self._found.relations()]
-        return self._profile(await self._labels(named))
+        labels = await self._labels([*(each.iri for each in self._classes if each.iri), *self._relations()])
+        return await anyio.to_thread.run_sync(self._profile, labels)
 
-    async def _survey(self) -> None:
-        queries, limits = self._queries, self._asker.limits
-        self._classes = await survey_classes(self._asker, queries)
-        for batch in _batches(self._classes.classes, limits):
-            await self._look_at(batch)
-        if limits.whole:
-            await self._look_at_everything()
-        unwanted = queries.unwanted(list(self._found.relations()))
-        if unwanted and (found := await self._asker.ask(unwanted)) is not None:
-            self._found.drop(iri for row in found.rows if (iri := row.iri("p")) is not None)
-        self._inverses = await survey_inverses(self._asker, queries, self._found.edges())
+    @property
+    def _together(self) -> int:
+        return max(1, self._limits.together // self._limits.instances)
 
-    async def _look_at(self, batch: Sequence[Looked]) -> None:
-        """Count what the instances of some classes have; where these are too many, over some of them."""
-        fewer = [replace(each, most=max(1, self._asker.limits.instances // _SMALLER)) for each in batch]
-        for looked in (batch, fewer):
-            if await self._count(self._queries.instances(looked), [each.place for each in looked]):
-                self._looked.update((each.place, each.most) for each in looked)
-                return
+    async def _survey_classes(self) -> list[ClassMembers]:
+        """Find the largest classes, each with the instances of its subclasses as far as these are known."""
+        direct, every = await self._stated_classes()
+        largest = sorted(direct, key=lambda node: (-direct[node], node_key(node)))
+        broader = await self._asker.ask(self._queries.broader(None)) if self._limits.whole else None
+        known = broader is not None and broader.whole
+        if not known and largest:
+            broader = await self._asker.ask(self._queries.broader(largest[: self._limits.classes]))
+        above = _above(() if broader is None else broader.rows)
+        below = _below(direct, above if known else {})
+        most = {owner: sum(direct[each] for each in under) for owner, under in below.items()}
+        chosen = sorted(most, key=lambda node: (-most[node], node_key(node)))[: self._limits.classes]
+        owners = [ClassMembers(place, below[owner]) for place, owner in enumerate(chosen)]
+        sizes = await self._sizes(owners, direct if every else {})
+        self._classes = [
+            ClassProfile(
+                iri=owner,
+                label=None,
+                instances=sizes.get(place, max(direct[each] for each in below[owner])),
+                direct=direct.get(owner, 0),
+                broader=above.get(owner, ()),
+                properties=(),
+                at_least=not known or place not in sizes,
+            )
+            for place, owner in enumerate(chosen)
+        ]
+        self._all_classes = every and known and len(chosen) == len(most)
+        return owners
 
-    async def _look_at_everything(self) -> None:
-        relations = list(self._found.relations())
-        among = await self._asker.ask(self._queries.entities_among(relations))
-        counted = await self._asker.ask(self._queries.survey.entities())
-        if among is None or counted is None:
+    async def _stated_classes(self) -> tuple[dict[Node, int], bool]:
+        """Return how many instances classes are stated to have, and whether all of both are here."""
+        for query, every in self._queries.classes(self._limits.sampled):
+            found = await self._asker.ask(query) or BoundedAnswer()
+            sizes = {row.node("c"): row.number("n") or 0 for row in found.rows}
+            direct = {node: number for node, number in sizes.items() if node is not None and self._asker.can_name(node)}
+            if direct:
+                return direct, every and found.whole and len(direct) == len(sizes)
+        return {}, False
+
+    async def _sizes(self, owners: Sequence[ClassMembers], direct: Mapping[Node, int]) -> dict[int, int]:
+        """Return the sizes of classes by place, asking for those that do not follow from what is known."""
+        sizes = {
+            each.place: direct[each.classes[0]]
+            for each in owners
+            if len(each.classes) == 1 and each.classes[0] in direct
+        }
+        missing = [each for each in owners if each.place not in sizes]
+        found = await self._asker.ask(self._queries.sizes(missing)) if missing else None
+        return sizes | {row.number("k") or 0: row.number("n") or 0 for row in (() if found is None else found.rows)}
+
+    async def _sample(self, owners: Sequence[ClassMembers]) -> None:
+        """Read the statements about some instances of classes; about fewer where these are too many."""
+        most, limit = self._limits.instances, self._limits.rows
+        directions: tuple[EdgeDirection, ...] = ("out", "in") if self._limits.whole else ("out",)
+        while most:
+            found = await self._asker.ask(self._queries.sample(owners, most, "out", limit), limit)
+            if found is not None and found.whole:
+                break
+            most //= _FEWER
+        else:
             return
-        joined = {row.iri("r") for row in among.rows}
-        everyone = self._queries.everyone([each for each in relations if each not in joined])
-        if await self._count(everyone, [None]):
-            self._entities = sum(row.number("n") or 0 for row in counted.rows)
+        samples = {each.place: _Sample(whole=self._limits.whole) for each in owners}
+        for place, head, relation, tail in _statements(found.rows):
+            if place in samples:
+                samples[place].instances[head] = None
+                samples[place].statements.append((head, relation, tail))
+        if self._limits.whole:
+            into = await self._asker.ask(self._queries.sample(owners, most, "in", limit), limit)
+            for place, tail, relation, far in _statements(() if into is None or not into.whole else into.rows):
+                if place in samples and not isinstance(far, Literal):
+                    samples[place].statements.append((far, relation, tail))
+            for sample in samples.values():
+                # A blank node has another name in each answer.
+                blank = not self._asker.keeps_blank_nodes and any(isinstance(n, BlankNode) for n in sample.instances)
+                sample.whole = into is not None and into.whole and not blank
+        types = await self._asker.ask(self._queries.types(owners, most, directions, limit), limit) or BoundedAnswer()
+        typed = [
+            (node, over, kind)
+            for row in types.rows
+            if (node := row.node("o")) and (over := row.iri("a")) and (kind := row.term("t"))
+        ]
+        for sample in samples.values():
+            sample.statements += typed
+            sample.every = len(sample.instances) < most
+        self._samples |= samples
 
-    async def _count(self, looks: Looks, places: Collection[Place]) -> bool:
-        """Count over some entities, and say whether all was answered that is said of them."""
-        found, whole = ProfileRows(), self._asker.limits.whole
-        if not await self._count_edges(found, looks, "out"):
-            return False
-        values = await self._asker.ask(self._queries.values(looks))
-        if values is None:
-            return False
-        found.take_values(values.rows)
-        whole = whole and await self._count_edges(found, looks, "in") and found.whole and values.whole
-        self._found.take(found)
-        self._cut.update(() if whole else places)
-        return True
+    def _relations(self) -> list[Iri]:
+        """Return the relations that were met, those of most edges first."""
+        edges = Counter[Iri]()
+        for sample in self._samples.values():
+            for _, relation, tail in sample.statements:
+                edges[relation] += not isinstance(tail, Literal)
+        return sorted(edges, key=lambda relation: (-edges[relation], relation))
 
-    async def _count_edges(self, found: ProfileRows, looks: Looks, direction: EdgeDirection) -> bool:
-        facts = await self._asker.ask(self._queries.facts(looks, direction))
-        targets = None if facts is None else await self._asker.ask(self._queries.targets(looks, direction))
-        if facts is None or targets is None:
-            return False
-        found.whole = found.whole and facts.whole and targets.whole
-        found.take_facts(facts.rows, direction)
-        found.take_targets(targets.rows, direction)
-        return True
+    async def _survey_inverses(self, relations: Sequence[Iri]) -> tuple[InverseRelations, ...]:
+        """Return the inverse relations: those that are declared, and those of which pairs are stored both ways."""
+        limits, queries = self._limits, self._queries
+        declared = await self._asker.ask(queries.declared_inverses()) or BoundedAnswer()
+        back, same = dict[tuple[Iri, Iri], int](), dict[tuple[Iri, Iri], int]()
+        with suppress(Enough):
+            for first in range(0, min(len(relations), limits.relations), limits.compared):
+                part = relations[first : min(first + limits.compared, limits.relations)]
+                for counts, backwards in ((back, True), (same, False)):
+                    found = await self._asker.ask(queries.pairs(part, back=backwards, most=limits.pairs))
+                    counts.update(_by_relations(() if found is None else found.rows))
+        stored = {one: number for (one, other), number in same.items() if one == other}
+        along = {pair: number for pair, number in same.items() if pair[0] != pair[1]}
+        said = [
+            (relation_meant(one), relation_meant(other))
+            for row in declared.rows
+            if isinstance(one := row.term("p"), Iri) and isinstance(other := row.term("q"), Iri)
+        ]
+        return choose_inverses(PairCounts(stored, back, along), [pair for pair in said if stored.keys() >= set(pair)])
 
     def _profile(self, labels: Mapping[Node, str]) -> GraphProfile:
-        everything, entities = unknown_profile().everything, self._entities
-        if entities is not None:
-            told = self._found.properties(None, labels)
-            everything = ClassProfile(None, None, entities, 0, (), told, complete=None not in self._cut)
-        classes = [self._class(place, each, labels) for place, each in enumerate(self._classes.classes)]
+        vocabulary, everything = self._queries.vocabulary, list[Statement]()
+        instances = dict[Node, None]()
+        classes: list[ClassProfile] = []
+        for place, known in enumerate(self._classes):
+            label = None if known.iri is None else labels.get(known.iri)
+            sample = self._samples.get(place)
+            if sample is None:
+                classes.append(replace(known, label=label, complete=False, looked_at=0))
+                continue
+            statements = [each for each in sample.statements if each[1] not in self._unwanted]
+            found = profile_of(statements, vocabulary, sample.instances).everything
+            looked_at = None if sample.every and not known.at_least else len(sample.instances)
+            classes.append(
+                replace(
+                    known,
+                    label=label,
+                    properties=tuple(_labelled(each, labels.get(each.relation)) for each in found.properties),
+                    complete=sample.whole and found.complete,
+                    looked_at=looked_at,
+                )
+            )
+            everything += statements
+            instances |= sample.instances
+        values = profile_of(everything, vocabulary, instances).values
         return GraphProfile(
-            everything,
+            unknown_profile().everything,
             tuple(classes),
-            self._inverses.pairs,
-            self._found.values(self._queries.vocabulary.texts),
-            complete=self._classes.complete,
-            sampled=entities is None or not self._inverses.complete,
-        )
-
-    def _class(self, place: int, known: SurveyedClass, labels: Mapping[Node, str]) -> ClassProfile:
-        most = self._looked.get(place, 0)
-        part = None if most is None or (most > known.instances and not known.at_least) else min(most, known.instances)
-        return ClassProfile(
-            known.iri,
-            labels.get(known.iri),
-            known.instances,
-            known.direct,
-            known.broader,
-            self._found.properties(place, labels),
-            complete=place in self._looked and place not in self._cut,
-            looked_at=part,
-            at_least=known.at_least,
+            self._inverses,
+            values,
+            complete=self._all_classes,
+            sampled=True,
         )
 
 
-def _batches(classes: Sequence[SurveyedClass], limits: ProfileLimits) -> Iterator[list[Looked]]:
-    """Yield what one query after the other looks at."""
-    batch, size = list[Looked](), 0
-    for place, each in enumerate(classes):
-        expected = min(each.instances, limits.instances)
-        if batch and size + expected > limits.together:
-            yield batch
-            batch, size = [], 0
-        batch.append(each.looked_at(place, limits.instances))
-        size += expected
-    if batch:
-        yield batch
+def _labelled(known: PropertyProfile, label: str | None) -> PropertyProfile:
+    values = None if known.values is None else replace(known.values, unit=unit_in(label))
+    return replace(known, label=label, values=values)
+
+
+def _statements(found: Iterable[Bindings]) -> Iterator[tuple[int, Node, Iri, Node | Literal]]:
+    for row in found:
+        head, relation, tail = row.node("s"), row.iri("p"), row.term("o")
+        if head is not None and relation is not None and tail is not None:
+            yield row.number("k") or 0, head, relation, tail
+
+
+def _above(found: Iterable[Bindings]) -> dict[Node, tuple[Node, ...]]:
+    above: defaultdict[Node, set[Node]] = defaultdict(set)
+    for row in found:
+        narrow, wide = row.node("c"), row.node("d")
+        if narrow is not None and wide is not None:
+            above[narrow].add(wide)
+    return {narrow: tuple(sorted(wide, key=node_key)) for narrow, wide in above.items()}
+
+
+def _below(direct: Mapping[Node, int], above: Mapping[Node, Sequence[Node]]) -> dict[Node, tuple[Node, ...]]:
+    """Return for each class the stated classes of what belongs to it."""
+    below: defaultdict[Node, list[Node]] = defaultdict(list)
+    for node in direct:
+        reached, ahead = {node}, [node]
+        while ahead:
+            current = ahead.pop()
+            below[current].append(node)
+            fresh = set(above.get(current, ())) - reached
+            reached |= fresh
+            ahead.extend(fresh)
+    return {owner: tuple(under) for owner, under in below.items()}
+
+
+def _by_relations(found: Iterable[Bindings]) -> Iterator[tuple[tuple[Iri, Iri], int]]:
+    for row in found:
+        one, other = row.iri("p"), row.iri("q")
+        if one is not None and other is not None:
+            yield (one, other), row.number("n") or 0

@@ -11,9 +11,10 @@ from kg_adapters.http.pacing import RATES, Pace, Rates, Timing
 from kg_adapters.http.reply_file import NoMemory, ReplyFile, ReplyMemory
 from kg_adapters.open_options import OpenOptions
 from kg_adapters.sparql.adapter import Parts, SparqlAdapter
-from kg_adapters.sparql.asking import Asker, ProfileLimits
+from kg_adapters.sparql.asking import Asker
 from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.endpoint import SparqlEndpoint
+from kg_adapters.sparql.profile_survey import ProfileLimits
 from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql.schema import SchemaFile, SurveyLimits
 from kg_adapters.wikidata.adapter import Service, WikidataAdapter
@@ -31,8 +32,8 @@ SURVEY = SurveyLimits(classes=100, relations=150)
 PROFILED = ProfileLimits(
     read=0,
     classes=24,
-    instances=200,
-    together=1_600,
+    together=800,
+    rows=50_000,
     relations=40,
     pairs=100,
     sampled=50_000,

@@ -66,6 +66,12 @@ class Rows:
         found, places = self.places(lists)
         return self.members[found].astype(np.int64), places
 
+    def twice(self) -> "Rows":
+        """Return the lists, and all of them once more behind these."""
+        starts: Longs = np.concatenate((self.starts, self.starts[1:] + self.starts[-1]))
+        members: Longs = np.concatenate((self.members, self.members)).astype(np.int64)
+        return Rows(starts, members)
+
     def shortened(self, most: int, rank: Longs | None = None) -> "Rows":
         """Return the lists with at most so many members each: the first, or those of the least rank."""
         sizes = self.sizes
@@ -112,7 +118,13 @@ class Members:
         return (bits & 1).astype(np.bool_)
 
 
-def members_of(index: GraphIndex, vocabulary: Vocabulary, entities: npt.NDArray[np.bool_], most: int) -> Members:
+def members_of(
+    index: GraphIndex,
+    vocabulary: Vocabulary,
+    entities: npt.NDArray[np.bool_],
+    most: int,
+    sampled: npt.NDArray[np.bool_] | None = None,
+) -> Members:
     """Return the classes of all nodes.
 
     Args:
@@ -120,9 +132,14 @@ def members_of(index: GraphIndex, vocabulary: Vocabulary, entities: npt.NDArray[
         vocabulary: What types its entities.
         entities: Which nodes count.
         most: How many superclasses are counted at once; of more of them the nearest to each class.
+        sampled: The nodes of which the index holds all statements; the others belong to no class, but are told apart by
+            their classes. None for all nodes.
     """
     nodes, classes = _pairs(index, vocabulary.types)
     kinds, direct = _kinds(nodes, classes, len(index.nodes))
+    described = len(direct.starts) - 1
+    if sampled is not None:
+        kinds, direct = np.where(sampled, kinds, kinds + described), direct.twice()
     people = np.bincount(kinds[entities], minlength=len(direct.starts) - 1)
     wider: dict[int, list[int]] = {}
     for narrow, wide in zip(*(column.tolist() for column in _pairs(index, vocabulary.subclasses)), strict=True):
@@ -138,10 +155,12 @@ def members_of(index: GraphIndex, vocabulary: Vocabulary, entities: npt.NDArray[
     places = np.zeros(len(index.nodes), dtype=np.int64)
     places[listed] = np.arange(1, len(listed) + 1)
     stated = np.bincount(direct.members, np.repeat(people, direct.sizes), len(index.nodes)).astype(np.int64)
+    bits = _bits(reached.pairs(), places, len(people), len(listed) + 1)
+    bits[described:] = 0
     return Members(
         kinds=kinds,
         direct=direct,
-        owners=_bits(reached.pairs(), places, len(people), len(listed) + 1),
+        owners=bits,
         classes=tuple(listed),
         sizes=np.append(people.sum(), sizes[order]),
         stated=stated,

@@ -57,6 +57,7 @@ def profile_of_index(
     vocabulary: Vocabulary,
     let_go: Callable[[], None] = lambda: None,
     memory_mb: int | None = None,
+    sampled: npt.NDArray[np.bool_] | None = None,
 ) -> GraphProfile:
     """Return the profile of a graph on this machine.
 
@@ -65,12 +66,15 @@ def profile_of_index(
         vocabulary: What types its entities.
         let_go: Called when what was read of the index is not needed for a while.
         memory_mb: About how many megabytes of memory it may take besides the index; as reading a file when None.
+        sampled: The nodes of which the index holds all statements; only these are counted. None for all nodes.
     """
     statements = len(index.out.neighbors) + len(index.features.relations)
     memory = (memory_of_the_machine_mb() if memory_mb is None else memory_mb) * _MB
     most = min(_LEAST_ROWS + _ROWS_OF_A_STATEMENT * statements, memory // _BYTES_OF_A_ROW)
     entities = ~bare_relations(index)
-    members = members_of(index, vocabulary, entities, most)
+    if sampled is not None:
+        entities &= sampled
+    members = members_of(index, vocabulary, entities, most, sampled)
     let_go()
     sums = KindSums(index, members, entities)
     let_go()

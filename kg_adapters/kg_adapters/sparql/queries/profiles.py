@@ -6,11 +6,10 @@ from typing import Final
 
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import EdgeDirection
-from kg_adapters.profile import NO_UNITS, OWL_INVERSE, OWL_SYMMETRIC, WIKIDATA_INVERSE
+from kg_adapters.profile import OWL_INVERSE, OWL_SYMMETRIC, WIKIDATA_INVERSE
 from kg_adapters.sparql.dialects import Dialect
 from kg_adapters.sparql.queries import writing
-from kg_adapters.sparql.queries.set_patterns import NUMBER
-from kg_adapters.terms import XSD, Iri, Node
+from kg_adapters.terms import Iri, Node
 
 _EDGE: Final = "FILTER(!isLiteral(?o))"
 
@@ -101,51 +100,20 @@ class SurveyQueries:
 MAX_ROWS: Final = 10_000
 """The most rows of an answer; as many mean that there may be more."""
 
-_STEPS: Final[dict[EdgeDirection, str]] = {"out": "?s ?p ?o .", "in": "?o ?p ?s . FILTER(!isLiteral(?s))"}
-
-_YEAR: Final = writing.iri(Iri(f"{XSD}gYear"))
-
-_INTEGER, _DECIMAL = (writing.iri(Iri(XSD + name)) for name in ("integer", "decimal"))
-
-_COMPARED: Final = ", ".join(
-    writing.iri(Iri(XSD + name))
-    for name in ("date", "dateTime", "integer", "int", "long", "nonNegativeInteger", "decimal", "double", "float")
-)
-
-# Engines compare years as texts, or not at all.
-_NO_UNIT: Final = " || ".join(f"STRSTARTS(STR(?d), {writing.text(each)})" for each in NO_UNITS)
-
-_QUANTITY: Final = f"IF(!({_NO_UNIT}) && REGEX(STR(?o), {writing.text(NUMBER)}), {_DECIMAL}(STR(?o)), ?none)"
-
-_VALUE: Final = f"IF(?d = {_YEAR}, {_INTEGER}(STR(?o)), IF(?d IN ({_COMPARED}), ?o, {_QUANTITY}))"
+_STEPS: Final[dict[EdgeDirection, str]] = {"out": "?s ?p ?o .", "in": "?o ?p ?s ."}
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
-    """Which instances of a class are looked at.
-
-    Args:
-        place: The number that answers have for the class.
-        classes: The class and those below it.
-        most: How many are looked at; None for all.
-    """
+class ClassMembers:
+    """Whose instances are meant: the place of a class in answers, and the class with those below it."""
 
     place: int
     classes: tuple[Node, ...]
-    most: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Looks:
-    """Whose facts are counted: a block that binds `?s`, and `?k` if `key` names it."""
-
-    block: str
-    key: str = "?k"
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileQueries:
-    """Writes the queries; none looks at more than it is told to.
+    """Writes the queries for the profile of a large graph: counts of classes and pairs, and samples of instances.
 
     Args:
         survey: What writes the queries about the whole graph.
@@ -174,33 +142,9 @@ class ProfileQueries:
         return (self.survey.classes(None, MAX_ROWS), True), (self.survey.classes(sampled, MAX_ROWS), False)
 
     def unwanted(self, relations: Collection[Iri]) -> str | None:
-        """Return the query for those relations `?p` that are not worth telling; None if all are."""
+        """Return the query for those relations `?p` that are left out of the profile; None if none is."""
         del relations
         return None
-
-    def instances(self, looked: Sequence[Looked]) -> Looks:
-        """Return the instances `?s` of classes, each with the place `?k` of its class."""
-        whole = [
-            f"({each.place} {writing.node(one, self.dialect)})"
-            for each in looked
-            if each.most is None
-            for one in each.classes
-        ]
-        blocks = [
-            f"SELECT DISTINCT ?s ({each.place} AS ?k) {{ {self._typed(each.classes)} }} LIMIT {each.most}"
-            for each in looked
-            if each.most is not None
-        ]
-        if whole:
-            # Virtuoso looks at everything once for each block, so there are as few as can be.
-            over = writing.values("a", self.vocabulary.types, self.dialect)
-            blocks.append(f"SELECT DISTINCT ?s ?k {{ VALUES (?k ?c) {{ {' '.join(whole)} }} {over} ?s ?a ?c }}")
-        return Looks(f"{{ {writing.union(blocks)} }}")
-
-    def everyone(self, no_entities: Collection[Node]) -> Looks:
-        """Return all that is said anything about but what is no entity."""
-        left_out = ", ".join(writing.node(each, self.dialect) for each in no_entities)
-        return Looks(f"FILTER(?s NOT IN ({left_out}))" if left_out else "", "")
 
     def broader(self, classes: Sequence[Node] | None) -> str:
         """Return the query for the wider classes `?d` of classes `?c`; of all for None."""
@@ -208,65 +152,63 @@ class ProfileQueries:
         over = writing.values("b", self.vocabulary.subclasses, self.dialect)
         return f"SELECT DISTINCT ?c ?d {{ {some} {over} ?c ?b ?d FILTER(!isLiteral(?d)) }} LIMIT {MAX_ROWS}"
 
-    def sizes(self, looked: Sequence[Looked]) -> str:
+    def sizes(self, owners: Sequence[ClassMembers]) -> str:
         """Return the query for the number `?n` of all instances of classes by their place `?k`."""
-        return f"SELECT ?k ?n {{ {writing.union(map(self._size, looked))} }}"
+        return f"SELECT ?k ?n {{ {writing.union(map(self._size, owners))} }}"
 
-    def facts(self, looks: Looks, direction: EdgeDirection) -> str:
-        """Return the query for relations `?p`: how many `?i` have one, and the number `?n` of facts."""
-        counts = "(COUNT(DISTINCT ?s) AS ?i) (COUNT(*) AS ?n)"
-        return self._grouped(looks, "?p", counts, _STEPS[direction])
+    def sample(self, owners: Sequence[ClassMembers], most: int, direction: EdgeDirection, limit: int) -> str:
+        """Return the query for the statements about some instances `?s` of each class, whose place is `?k`.
 
-    def values(self, looks: Looks) -> str:
-        """Return the query for the datatypes `?d` of relations `?p`, which texts in a language may be without.
-
-        Counted is the number `?n` of values, and shown the least `?l` and the greatest `?g` of those that compare.
+        Args:
+            owners: The classes.
+            most: How many instances of each.
+            direction: `out` for the relations `?p` to `?o`, `in` for those that lead from there.
+            limit: The most rows.
         """
-        counts = "(COUNT(*) AS ?n) (MIN(?v) AS ?l) (MAX(?v) AS ?g)"
-        found = f"{_STEPS['out']} FILTER(isLiteral(?o)) BIND(DATATYPE(?o) AS ?d) BIND({_VALUE} AS ?v)"
-        return self._grouped(looks, "?p ?d", counts, found)
+        found = f"{self._drawn(owners, most)} {_STEPS[direction]} {self._counted('p')}"
+        return f"SELECT ?k ?s ?p ?o {{ {found} }} LIMIT {limit}"
 
-    def targets(self, looks: Looks, direction: EdgeDirection) -> str:
-        """Return the query for the number `?n` of edges over a relation `?p` by the class `?t` of the other end."""
-        typed = f"{writing.values('a', self.vocabulary.types, self.dialect)} ?o ?a ?t ."
-        return self._grouped(looks, "?p ?t", "(COUNT(*) AS ?n)", f"{_STEPS[direction]} {typed}")
-
-    def entities_among(self, relations: Collection[Iri]) -> str:
-        """Return the query for those `?r` of some relations that take part in an edge themselves."""
-        some = writing.values("r", relations, self.dialect)
-        arms = (f"{some} ?r ?p ?o FILTER(!isLiteral(?o))", f"{some} ?o ?p ?r")
-        return f"SELECT DISTINCT ?r {{ {writing.union(arms)} }}"
+    def types(
+        self, owners: Sequence[ClassMembers], most: int, directions: Collection[EdgeDirection], limit: int
+    ) -> str:
+        """Return the query for the classes `?t` of what `sample` leads to, `?o`, each with the relation `?a` to it."""
+        over = writing.values("a", self.vocabulary.types, self.dialect)
+        drawn = self._drawn(owners, most)
+        arms = (f"{drawn} {_STEPS[each]} {self._counted('p')} {over} ?o ?a ?t ." for each in directions)
+        return f"SELECT DISTINCT ?o ?a ?t {{ {writing.union(arms)} }} LIMIT {limit}"
 
     def declared_inverses(self) -> str:
-        """Return the query for pairs of relations `?p` and `?q` that are said to be inverse."""
+        """Return the query for pairs of relations `?p` and `?q` that are declared to be inverse."""
         over = writing.values("r", (OWL_INVERSE, WIKIDATA_INVERSE), self.dialect)
         symmetric = f"?p ?r {writing.iri(OWL_SYMMETRIC)} BIND(?p AS ?q)"
         return f"SELECT DISTINCT ?p ?q {{ {writing.union((f'{over} ?p ?r ?q', symmetric))} }} LIMIT {MAX_ROWS}"
 
-    def pairs(self, relations: Sequence[Iri], *, back: bool, most: int | None = None) -> str:
-        """Return the query for how many `?n` of the pairs of a relation `?p` a relation `?q` holds as well.
+    def pairs(self, relations: Sequence[Iri], *, back: bool, most: int) -> str:
+        """Return the query for how many `?n` of some pairs of a relation `?p` a relation `?q` holds as well.
 
         Args:
             relations: Those whose pairs are looked at.
             back: Whether pairs are compared in the opposite direction.
-            most: How many pairs of each are looked at; None for all.
+            most: How many pairs of each are looked at.
         """
-        apart = "FILTER(!isLiteral(?e) && ?s != ?e)"
-        if most is None:
-            blocks = [f"SELECT DISTINCT ?s ?e ?p {{ {writing.values('p', relations, self.dialect)} ?s ?p ?e {apart} }}"]
-        else:
-            blocks = [
-                f"SELECT DISTINCT ?s ?e ({iri} AS ?p) {{ ?s {iri} ?e {apart} }} LIMIT {most}"
-                for iri in map(writing.iri, relations)
-            ]
+        blocks = (
+            f"SELECT DISTINCT ?s ?e ({iri} AS ?p) {{ ?s {iri} ?e FILTER(!isLiteral(?e) && ?s != ?e) }} LIMIT {most}"
+            for iri in map(writing.iri, relations)
+        )
         step = "?e ?q ?s" if back else "?s ?q ?e"
         found = f"{{ {writing.union(blocks)} }} {step} . {self._counted('q')}"
         return f"SELECT ?p ?q (COUNT(*) AS ?n) {{ {found} }} GROUP BY ?p ?q LIMIT {MAX_ROWS}"
 
-    def _size(self, looked: Looked) -> str:
-        single = len(looked.classes) == len(self.vocabulary.types) == 1 and not self.dialect.merges_graphs
+    def _size(self, owner: ClassMembers) -> str:
+        single = len(owner.classes) == len(self.vocabulary.types) == 1 and not self.dialect.merges_graphs
         number = "COUNT(*)" if single else "COUNT(DISTINCT ?s)"
-        return f"SELECT ({looked.place} AS ?k) ({number} AS ?n) {{ {self._typed(looked.classes)} }}"
+        return f"SELECT ({owner.place} AS ?k) ({number} AS ?n) {{ {self._typed(owner.classes)} }}"
+
+    def _drawn(self, owners: Sequence[ClassMembers], most: int) -> str:
+        blocks = (
+            f"SELECT DISTINCT ?s ({each.place} AS ?k) {{ {self._typed(each.classes)} }} LIMIT {most}" for each in owners
+        )
+        return f"{{ {writing.union(blocks)} }}"
 
     def _typed(self, classes: Sequence[Node]) -> str:
         """Return the block for instances `?s`; where it is one pattern, engines count it without looking."""
@@ -274,12 +216,6 @@ class ProfileQueries:
             return f"?s {writing.iri(self.vocabulary.types[0])} {writing.node(classes[0], self.dialect)}"
         over = writing.values("a", self.vocabulary.types, self.dialect)
         return f"{over} {writing.values('c', classes, self.dialect)} ?s ?a ?c"
-
-    def _grouped(self, looks: Looks, by: str, counts: str, found: str) -> str:
-        keys = f"{looks.key} {by}".strip()
-        return (
-            f"SELECT {keys} {counts} {{ {looks.block} {found} {self._counted('p')} }} GROUP BY {keys} LIMIT {MAX_ROWS}"
-        )
 
     def _counted(self, name: str) -> str:
         namespace = self.survey.namespace
