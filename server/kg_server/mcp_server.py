@@ -23,7 +23,7 @@ from kg_adapters.errors import GraphReplaced, KGError, causes
 from kg_adapters.protocol import KGAdapter, SupportsSnapshots
 from kg_boundary.shown import clipped, in_plain_words, in_quotes, visible_line, visible_lines
 from kg_server.naming.refusals import closest
-from kg_server.serving.stdio import Answers, Messages, StdioLimits, Turns, standard_streams
+from kg_server.serving.stdio import Channel, StdioLimits, standard_streams
 
 _TRIES: Final = 3
 
@@ -280,12 +280,10 @@ class SextantServer(MCPServer[None]):
         at_end: Callable[[], None] = lambda: None,
     ) -> None:
         """Serve one client over standard input and output; `at_end` is called when it has gone."""
-        turns = Turns(limits)
-        with standard_streams() as (incoming, outgoing):
-            answers = Answers(outgoing, turns)
-            messages = Messages(incoming, answers, turns, limits, at_end)
+        with standard_streams() as streams:
+            channel = Channel(*streams, limits, at_end)
             server = self._lowlevel_server
-            await server.run(messages, answers, server.create_initialization_options())
+            await server.run(channel, channel, server.create_initialization_options())
 
     async def _unknown_resource(self, uri: str) -> str:
         known = [str(each.uri) for each in await self.list_resources()]

@@ -272,16 +272,6 @@ class Settings(BaseModel):
         default=8_000, ge=0, le=65_535, description="The port to listen on under HTTP; 0 takes a free one."
     )
     http_max_connections: int = Field(default=256, ge=1, description="The most connections at once under HTTP.")
-    http_max_requests: int = Field(default=128, ge=1, description="The most requests answered at once under HTTP.")
-    http_max_streams: int = Field(
-        default=32, ge=1, description="The most of these requests that may stay open to listen for changes."
-    )
-    http_headers_s: float = Field(
-        default=10.0, gt=0, description="Seconds that the headers of a request may take to arrive."
-    )
-    http_body_s: float = Field(
-        default=30.0, gt=0, description="Seconds that the body of a request may take, and an answer may stay unread."
-    )
     stdio_max_requests: int = Field(
         default=64, ge=1, description="The most requests answered at once under stdio; more wait unread."
     )

@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import select
 import socket
 import struct
@@ -134,7 +133,7 @@ HTTP_NONSENSE = (
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     words = [str(write_graph(tmp_path)), "--cache-folder", str(tmp_path / "cache")]
-    with started({"KG_SEXTANT_HTTP_HEADERS_S": "0.5", "KG_SEXTANT_HTTP_BODY_S": "0.5"}, *words) as process:
+    with started({}, *words) as process:
         yield process
 
 
@@ -166,10 +165,11 @@ def test_nonsense_is_refused_or_cut_off_and_leaves_no_traceback(server: subproce
     statuses: list[bytes] = []
     for nonsense in HTTP_NONSENSE:
         with connected(address) as connection:
+            connection.settimeout(0.5)  # what may be the beginning of a request gets no answer
             try:
                 connection.sendall(nonsense)
                 statuses.append(connection.recv(65_536)[9:10])
-            except ConnectionError:
+            except (ConnectionError, TimeoutError):
                 statuses.append(b"")
     assert set(statuses) <= {b"4", b""}
     assert statuses.count(b"4") > len(HTTP_NONSENSE) / 2
@@ -191,36 +191,6 @@ def test_clients_that_vanish_leave_no_traceback(server: subprocess.Popen[str]) -
     log = log_of(server)
     assert "Traceback" not in log
     assert log.count("\n") < 10
-
-
-def test_exhausted_descriptors_are_told_in_a_line_and_overcome(server: subprocess.Popen[str]) -> None:
-    address = address_of(server)
-    assert answers_a_call(address)
-    used = len(list(Path(f"/proc/{server.pid}/fd").iterdir()))
-    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (used + 10, used + 10))
-    clients = [connected(address) for _ in range(60)]
-    assert server.stderr is not None
-    told = next(line for line in server.stderr if "No connection can be taken until others end" in line)
-    assert "Too many open files" in told
-    for client in clients:
-        client.close()
-    assert answers_a_call(address)
-    assert len(log_of(server)) < 10_000
-
-
-def test_slow_clients_lock_nobody_out(tmp_path: Path) -> None:
-    words = [str(write_graph(tmp_path)), "--cache-folder", str(tmp_path / "cache")]
-    limits = {"KG_SEXTANT_HTTP_MAX_CONNECTIONS": "5", "KG_SEXTANT_HTTP_HEADERS_S": "0.5"}
-    with started(limits, *words) as server:
-        address = address_of(server)
-        slow = [connected(address) for _ in range(5)]
-        assert answers_a_call(address)
-        replies: list[bytes] = []
-        for client in slow:
-            replies.append(client.recv(1_000)[:12])
-            client.close()
-        assert replies == [b"", *[b"HTTP/1.1 408"] * 4]
-        assert answers_a_call(address)
 
 
 REQUESTS = 6_000

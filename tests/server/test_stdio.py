@@ -14,126 +14,100 @@ from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp.types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from kg_server.serving.messages import NotAMessage, read_message
-from kg_server.serving.stdio import Answers, Lines, Messages, Output, StdioLimits, Turns
+from kg_server.serving.stdio import Channel, Lines, Output, StdioLimits
 from protocol_nonsense import NONSENSE, Nonsense
 
-LIMITS = StdioLimits(requests=2, message_bytes=100, held_bytes=1_000)
+LIMITS = StdioLimits(requests=2, message_bytes=100)
 
 
-class Wire:
+class Wire(Channel):
     """Both directions in memory."""
 
-    def __init__(self, *lines: bytes) -> None:
+    def __init__(self, *lines: bytes, limits: StdioLimits = LIMITS) -> None:
         self.written = io.BytesIO()
-        self.turns = Turns(LIMITS)
-        self.answers = Answers(self.written, self.turns)
-        self.messages = Messages(io.BytesIO(b"\n".join(lines)), self.answers, self.turns, LIMITS)
+        self.ended: list[str] = []
+        super().__init__(io.BytesIO(b"\n".join(lines)), self.written, limits, lambda: self.ended.append("client"))
 
     @property
     def refusals(self) -> list[JSONRPCError]:
         return [JSONRPCError.model_validate_json(line) for line in self.written.getvalue().splitlines()]
+
+    async def answer(self, number: int) -> None:
+        await self.send(SessionMessage(JSONRPCResponse(jsonrpc="2.0", id=number, result={})))
 
 
 def ping(number: int) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": number, "method": "ping"}).encode()
 
 
-async def answered(wire: Wire, number: int) -> None:
-    await wire.answers.send(SessionMessage(JSONRPCResponse(jsonrpc="2.0", id=number, result={})))
-
-
 async def test_messages_pass_between_refusals() -> None:
     wire = Wire(b"{", ping(1), b"[]")
-    item = await wire.messages.receive()
+    item = await wire.receive()
     assert item.message == JSONRPCRequest(jsonrpc="2.0", id=1, method="ping")
-    await answered(wire, 1)
-    assert [each async for each in wire.messages] == []
+    await wire.answer(1)
+    assert [each async for each in wire] == []
     first, _, last = wire.written.getvalue().splitlines()
     assert [json.loads(line)["error"]["code"] for line in (first, last)] == [-32700, -32600]
 
 
-@pytest.mark.parametrize("end", [b"\n", b""], ids=["with an end", "without"])
-async def test_a_line_that_is_too_long_is_refused_and_what_follows_is_read(end: bytes) -> None:
-    for length in (102, 200_000):
-        wire = Wire(b"x" * length, ping(1)) if end else Wire(b"x" * length)
-        seen = 0
-        async for _ in wire.messages:
-            seen += 1
-            wire.turns.end(1)
-        assert (seen, [refusal.error.code for refusal in wire.refusals]) == (1 if end else 0, [-32600])
+@pytest.mark.parametrize("length", [102, 200_000])
+async def test_a_line_that_is_too_long_is_refused_and_what_follows_is_read(length: int) -> None:
+    wire = Wire(b"x" * length, ping(1))
+    item = await wire.receive()
+    assert item.message == JSONRPCRequest(jsonrpc="2.0", id=1, method="ping")
+    assert [refusal.error.code for refusal in wire.refusals] == [-32600]
 
 
-async def test_a_request_waits_for_a_turn_and_a_notification_does_not() -> None:
+async def test_a_request_waits_for_a_place_and_a_notification_does_not() -> None:
     wire = Wire(ping(1), ping(2), b'{"jsonrpc":"2.0","method":"notifications/initialized"}', ping(3))
     read: list[object] = []
 
     async def read_one_more() -> None:
-        read.append((await wire.messages.receive()).message)
+        read.append((await wire.receive()).message)
 
+    for _ in range(3):
+        await wire.receive()
     async with anyio.create_task_group() as tasks:
-        for _ in range(3):
-            await wire.messages.receive()
         tasks.start_soon(read_one_more)
-        await until_waiting(wire)
+        await anyio.sleep(0.05)
         assert read == []
-        await answered(wire, 1)
+        await wire.answer(1)
     assert read == [JSONRPCRequest(jsonrpc="2.0", id=3, method="ping")]
 
 
-async def until_waiting(wire: Wire) -> None:
-    while not wire.turns.waiting:
-        await anyio.lowlevel.checkpoint()
-
-
-async def test_requests_wait_for_their_bytes_too_and_the_first_never_does() -> None:
-    turns = Turns(LIMITS)
-    await turns.take(1, 1_000)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(turns.take, 2, 1)
-        await anyio.wait_all_tasks_blocked()
-        assert turns.waiting
-        turns.end(1)
-    assert not turns.waiting
-
-
-async def test_a_cancelled_request_gives_its_turn_back() -> None:
+async def test_a_cancelled_request_gives_its_place_back() -> None:
     wire = Wire(ping(1), ping(2), ping(2))
-    await wire.messages.receive()
-    item = await wire.messages.receive()
+    await wire.receive()
+    item = await wire.receive()
     assert isinstance(item.metadata, ServerMessageMetadata)
     assert item.metadata.on_request_unanswered is not None
     await item.metadata.on_request_unanswered()
-    item = await wire.messages.receive()
+    item = await wire.receive()
     assert item.message == JSONRPCRequest(jsonrpc="2.0", id=2, method="ping")
 
 
 async def test_the_end_comes_when_everything_is_answered() -> None:
-    wire = Wire(ping(1))
-    await wire.messages.receive()
-    ended = anyio.Event()
+    wire = Wire(ping(1), limits=StdioLimits())
+    await wire.receive()
 
     async def read_on() -> None:
         with pytest.raises(anyio.EndOfStream):
-            await wire.messages.receive()
-        ended.set()
+            await wire.receive()
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(read_on)
-        await until_waiting(wire)
-        assert not ended.is_set()
-        await answered(wire, 1)
-    assert ended.is_set()
+        await anyio.sleep(0.05)
+        assert wire.ended == []
+        await wire.answer(1)
+    assert wire.ended == ["client"]
 
 
 async def test_what_is_not_answered_soon_after_the_end_is_given_up() -> None:
-    wire, ended = Wire(ping(1)), list[str]()
-    limits = StdioLimits(grace_s=0.01)
-    turns = Turns(limits)
-    messages = Messages(io.BytesIO(ping(1)), wire.answers, turns, limits, lambda: ended.append("client"))
-    await messages.receive()
+    wire = Wire(ping(1), limits=StdioLimits(grace_s=0.01))
+    await wire.receive()
     with pytest.raises(anyio.EndOfStream):
-        await messages.receive()
-    assert ended == ["client"]
+        await wire.receive()
+    assert wire.ended == ["client"]
 
 
 class Broken(io.BytesIO):
@@ -143,12 +117,13 @@ class Broken(io.BytesIO):
         raise BrokenPipeError
 
 
-async def test_an_answer_that_nobody_takes_ends_the_turn_all_the_same() -> None:
-    turns = Turns(LIMITS)
-    await turns.take(1, 10)
+async def test_an_answer_that_nobody_takes_is_over_all_the_same() -> None:
+    channel = Channel(io.BytesIO(ping(1)), Broken(), StdioLimits(grace_s=600))
+    await channel.receive()
     with pytest.raises(anyio.BrokenResourceError):
-        await Answers(Broken(), turns).send(SessionMessage(JSONRPCResponse(jsonrpc="2.0", id=1, result={})))
-    await turns.all_ended()
+        await channel.send(SessionMessage(JSONRPCResponse(jsonrpc="2.0", id=1, result={})))
+    with pytest.raises(anyio.EndOfStream):
+        await channel.receive()
 
 
 @pytest.mark.parametrize("nonsense", NONSENSE, ids=lambda each: each.name)

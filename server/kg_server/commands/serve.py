@@ -243,8 +243,8 @@ def unblocked_standard_error() -> Generator[None]:
 
 LEVELS: Final = f"<{'|'.join(get_args(LogLevel))}>"
 MEGABYTE: Final = 1024 * 1024
-MESSAGES_HELD: Final = 16
-"""How many messages of the largest size are held at once under HTTP."""
+SHUTDOWN_S: Final = 2
+"""How many seconds an HTTP server that stops waits for its answers to be read."""
 ENDING_S: Final = 2.0
 """How many seconds a process may take to close files and to end its own processes, once its client has gone."""
 
@@ -336,20 +336,19 @@ async def _serve_http(settings: Settings) -> None:
 
 
 async def _listen_to_http(server: "SextantServer", listener: socket.socket, settings: Settings) -> None:
-    import asyncio
-
     import anyio.lowlevel
     import uvicorn
 
-    from kg_server.serving.http import ConnectionLimits, ExhaustionToldOnce, LimitedConfig, room_for
-
-    limits = ConnectionLimits(
-        connections=room_for(settings.http_max_connections),
-        headers_s=settings.http_headers_s,
-        unread_s=settings.http_body_s,
+    # uvicorn's own logging would write its access log to standard output.
+    config = uvicorn.Config(
+        _application(server, settings),
+        ws="none",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        limit_concurrency=settings.http_max_connections,
+        timeout_graceful_shutdown=SHUTDOWN_S,
     )
-    asyncio.get_running_loop().set_exception_handler(ExhaustionToldOnce())
-    config = LimitedConfig(_application(server, settings), limits)
     host = f"[{settings.http_host}]" if ":" in settings.http_host else settings.http_host
     address = f"http://{host}:{listener.getsockname()[1]}/mcp"
 
@@ -368,22 +367,15 @@ async def _listen_to_http(server: "SextantServer", listener: socket.socket, sett
 def _application(server: "SextantServer", settings: Settings) -> "ASGIApp":
     from mcp.server.transport_security import TransportSecuritySettings
 
-    from kg_server.serving.http import MCP_PATH, LimitedRequests, RequestLimits
+    from kg_server.serving.http import MCP_PATH, LocalMessages
 
-    # LimitedRequests compares Host and Origin exactly; the checks of the SDK compare their beginnings.
+    # Both are left to LocalMessages, which compares Host and Origin exactly.
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     most = settings.message_max_mb * MEGABYTE
     app = server.streamable_http_app(
         streamable_http_path=MCP_PATH, stateless_http=True, transport_security=security, max_request_body_size=most
     )
-    limits = RequestLimits(
-        requests=settings.http_max_requests,
-        streams=settings.http_max_streams,
-        body_bytes=most,
-        held_bytes=MESSAGES_HELD * most,
-        body_s=settings.http_body_s,
-    )
-    return LimitedRequests(app, limits)
+    return LocalMessages(app, most)
 
 
 def parse_address(text: str) -> tuple[str | None, int | None]:

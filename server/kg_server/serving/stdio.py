@@ -4,6 +4,7 @@ import io
 import os
 import select
 import sys
+from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -142,74 +143,40 @@ class StdioLimits:
     Args:
         requests: The most that are answered at once; more stay unread.
         message_bytes: The most bytes of one message.
-        held_bytes: The most bytes of all that are answered at once, where they are several.
         grace_s: After how many seconds without an answer the rest is given up, once the client has closed its end.
     """
 
     requests: int = 64
     message_bytes: int = 4 * 1024 * 1024
-    held_bytes: int = 16 * 1024 * 1024
     grace_s: float = 2.0
 
 
-class Turns:
-    """Requests that are being answered; others wait for one of them to end."""
+class Channel:
+    """One client's messages, one a line; an invalid one is answered with an error, so that no client waits forever.
 
-    def __init__(self, limits: StdioLimits) -> None:
-        self._limits = limits
-        self._sizes: dict[RequestId, list[int]] = {}
-        self._count = 0
-        self._bytes = 0
-        self._ended = anyio.Event()
-        self.waiting = False
-        """Whether a request waits for another to end."""
-
-    async def take(self, request: RequestId, size: int) -> None:
-        """Wait until a request of so many bytes may be answered."""
-        while self._count and (self._count >= self._limits.requests or self._bytes + size > self._limits.held_bytes):
-            await self._end_of_one()
-        # A client that gives one id twice at once has two turns.
-        self._sizes.setdefault(request, []).append(size)
-        self._count += 1
-        self._bytes += size
-
-    def end(self, request: RequestId) -> None:
-        """Record that a request is answered or given up."""
-        sizes = self._sizes.get(request)
-        if not sizes:
-            return
-        self._count -= 1
-        self._bytes -= sizes.pop()
-        if not sizes:
-            del self._sizes[request]
-        self._ended.set()
-        self._ended = anyio.Event()
-
-    async def all_ended(self) -> None:
-        """Wait until everything is answered, or until no answer came for `grace_s`."""
-        gave_up = False
-        while self._count and not gave_up:
-            with anyio.move_on_after(self._limits.grace_s) as scope:
-                await self._end_of_one()
-            gave_up = scope.cancelled_caught
-
-    async def _end_of_one(self) -> None:
-        self.waiting = True
-        await self._ended.wait()
-        self.waiting = False
-
-
-class Answers:
-    """Writes messages, one a line, each when the one before has been taken.
+    It is both streams that a server of the SDK runs on.
 
     Args:
-        stream: Where they go, unbuffered.
-        turns: Notified of each answered request.
+        incoming: Where messages come from, unbuffered.
+        outgoing: Where they go, unbuffered.
+        limits: What is held of the requests.
+        at_end: Called when there are no more messages.
     """
 
-    def __init__(self, stream: BinaryIO, turns: Turns) -> None:
-        self._output = Output(stream)
-        self._turns = turns
+    def __init__(
+        self,
+        incoming: BinaryIO,
+        outgoing: BinaryIO,
+        limits: StdioLimits,
+        at_end: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._lines = Lines(incoming, limits.message_bytes)
+        self._output = Output(outgoing)
+        self._limits = limits
+        self._at_end = at_end
+        self._open = Counter[RequestId]()
+        """The requests that are not answered; a client may give one id twice."""
+        self._closed = anyio.Event()
 
     async def send(self, item: SessionMessage, /) -> None:
         """Write a message.
@@ -218,51 +185,13 @@ class Answers:
             anyio.BrokenResourceError: The reader has gone.
         """
         message = item.message
-        line = message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
         try:
-            await self._output.write(line)
+            await self._output.write(message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
         except OSError as error:
             raise anyio.BrokenResourceError from error
         finally:
             if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
-                self._turns.end(message.id)
-
-    async def aclose(self) -> None:
-        """Write no more."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-
-class Messages:
-    """Reads messages, one a line; an invalid message is answered with an error, so that no client waits forever.
-
-    Args:
-        stream: Where they come from, unbuffered.
-        answers: Where the errors go.
-        turns: What bounds the requests that are answered at once.
-        limits: What bounds a line.
-        at_end: Called when there are no more.
-    """
-
-    def __init__(
-        self,
-        stream: BinaryIO,
-        answers: Answers,
-        turns: Turns,
-        limits: StdioLimits,
-        at_end: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._lines = Lines(stream, limits.message_bytes)
-        self._answers = answers
-        self._turns = turns
-        self._max_bytes = limits.message_bytes
-        self._at_end = at_end
+                await self._close(message.id)
 
     async def receive(self) -> SessionMessage:
         """Return the next message.
@@ -270,35 +199,45 @@ class Messages:
         Raises:
             anyio.EndOfStream: There is none, and those before are answered or given up.
         """
-        while True:
-            line = await self._lines.next()
-            if not line:
-                await self._turns.all_ended()
-                self._at_end()
-                raise anyio.EndOfStream
+        while line := await self._lines.next():
             try:
                 return await self._message(line)
             except NotAMessage as error:
-                await self._answers.send(SessionMessage(error.answer))
+                await self.send(SessionMessage(error.answer))
+        given_up = False
+        while self._open and not given_up:
+            with anyio.move_on_after(self._limits.grace_s) as scope:
+                await self._closed.wait()
+            given_up = scope.cancelled_caught
+        self._at_end()
+        raise anyio.EndOfStream
 
     async def _message(self, line: bytes) -> SessionMessage:
-        if len(line) > self._max_bytes:
-            too_long = f"Invalid request: one message has at most {self._max_bytes:,} bytes; this line has more."
+        most = self._limits.message_bytes
+        if len(line) > most:
+            too_long = f"Invalid request: one message has at most {most:,} bytes; this line has more."
             raise NotAMessage(refusal(None, INVALID_REQUEST, too_long))
         message = read_message(line)
         if not isinstance(message, JSONRPCRequest) or message.method == LISTEN:
             # Neither is answered, or not before the client leaves.
             return SessionMessage(message)
-        await self._turns.take(message.id, len(line))
-        # What is cancelled gets no answer, and its turn ends all the same.
-        unanswered = partial(self._unanswered, message.id)
+        while self._open.total() >= self._limits.requests:
+            await self._closed.wait()
+        self._open[message.id] += 1
+        # What is cancelled gets no answer, and is over all the same.
+        unanswered = partial(self._close, message.id)
         return SessionMessage(message, metadata=ServerMessageMetadata(on_request_unanswered=unanswered))
 
-    async def _unanswered(self, request: RequestId) -> None:
-        self._turns.end(request)
+    async def _close(self, request: RequestId) -> None:
+        """Note that a request is answered or given up."""
+        if self._open[request] > 0:
+            self._open[request] -= 1
+        self._open += Counter()  # without those at zero
+        self._closed.set()
+        self._closed = anyio.Event()
 
     async def aclose(self) -> None:
-        """Read no more."""
+        """Read and write no more."""
 
     def __aiter__(self) -> Self:
         return self
