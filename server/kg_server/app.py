@@ -435,7 +435,7 @@ def build_server(graph: KGAdapter, settings: Settings, profile: GraphProfile | N
     schemas: SchemaCache = AnswerCache(MOST_SCHEMAS, SCHEMA_KEPT_S)
     Tools(graph, settings, meaning, schemas).provide(server)
     ComposeTool(graph, settings, meaning).provide(server)
-    _memory_tools(graph, settings, server).provide(server)
+    _memory_tools(graph, settings).provide(server)
     Resources(graph, meaning, schemas).provide(server)
     solved = experience_of(settings)
     if solved is not None:
@@ -455,25 +455,21 @@ def experience_of(settings: Settings) -> "ExperienceStore | None":
     return ExperienceStore(settings.data_folder / EXPERIENCE_FILE)
 
 
-def _memory_tools(graph: KGAdapter, settings: Settings, server: SextantServer) -> MemoryTools:
+def _memory_tools(graph: KGAdapter, settings: Settings) -> MemoryTools:
     limits = MemoryLimits(
         triples_per_call=settings.memory_triples_per_call,
         facts=settings.memory_max_facts,
         memories=settings.memory_max_count,
         age_days=settings.memory_max_age_days,
         abandoned_days=settings.memory_abandoned_days,
-        new_per_hour=settings.memory_new_per_hour,
-        client_share=settings.memory_client_share,
         fact_bytes=settings.memory_max_fact_kb * 1_000,
         memory_bytes=settings.memory_max_mb * 1_000_000,
         store_bytes=settings.memory_file_max_mb * 1_000_000,
     )
 
     def opened() -> MemoryStore:
-        from kg_server.memory.sqlite_store import SqliteMemoryStore
+        from kg_server.memory.sqlite_storage import SqliteStorage
 
-        store = SqliteMemoryStore(settings.data_folder / MEMORY_FILE, limits)
-        server.call_at_end(store.aclose)
-        return store
+        return MemoryStore(SqliteStorage(settings.data_folder / MEMORY_FILE), limits)
 
     return MemoryTools(graph, opened, limits, settings)

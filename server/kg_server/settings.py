@@ -245,21 +245,10 @@ class Settings(BaseModel):
     memory_max_facts: int = Field(default=10_000, ge=1, description="The most facts of one memory.")
     memory_max_count: int = Field(default=10_000, ge=1, description="The most memories in the data folder.")
     memory_max_age_days: float = Field(
-        default=30.0, gt=0, description="Days after its last append that a memory is forgotten."
+        default=30.0, gt=0, description="Days after its last append that a memory is deleted."
     )
     memory_abandoned_days: float = Field(
-        default=1.0, gt=0, description="Days without use after which a memory with a single append is forgotten."
-    )
-    memory_new_per_hour: int = Field(
-        default=1_000,
-        ge=1,
-        description="The most memories that one client, an address under HTTP, may begin in an hour.",
-    )
-    memory_client_share: float = Field(
-        default=0.25,
-        gt=0,
-        le=1,
-        description="The largest share of all memories and bytes for one client: 0.25 is a quarter.",
+        default=1.0, gt=0, description="Days without use after which a memory with a single append is deleted."
     )
     memory_max_fact_kb: int = Field(default=64, ge=1, description="The most kilobytes of the texts of one fact.")
     memory_max_mb: int = Field(default=16, ge=1, description="The most megabytes of the texts of one memory.")

@@ -25,8 +25,8 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.protocol import KGAdapter
 from kg_server.app import build_server
 from kg_server.mcp_server import SextantServer
-from kg_server.memory.sqlite_store import SqliteMemoryStore
-from kg_server.memory.store import MemoryLimits
+from kg_server.memory.sqlite_storage import SqliteStorage
+from kg_server.memory.store import MemoryLimits, MemoryStore
 from kg_server.observation.scoring import RelationFirstScorer
 from kg_server.observation.tool import ObserveTool
 from kg_server.settings import Settings
@@ -155,7 +155,7 @@ class ChaoticGraph(LocalAdapter):
         return partial(self.chaos.through, name, found) if name in VERBS else found
 
 
-class ChaoticStore(SqliteMemoryStore):
+class ChaoticStore(MemoryStore):
     """A memory store whose verbs fail by a plan."""
 
     chaos: Chaos
@@ -263,15 +263,15 @@ async def test_whatever_the_model_does_letters_rank_and_the_next_call_is_right(t
 @pytest.mark.parametrize("kind", KINDS)
 async def test_whatever_the_memory_store_does_nothing_answered_is_lost(tmp_path: Path, verb: str, kind: Kind) -> None:
     chaos = Chaos()
-    store = ChaoticStore(tmp_path / "memories.sqlite3", MemoryLimits())
+    store = ChaoticStore(SqliteStorage(tmp_path / "memories.sqlite3"), MemoryLimits())
     store.chaos = chaos
     facts = [[f"{EX}{city}", f"{EX}located_in", f"{EX}japan"] for city in ("kyoto", "osaka", "tokyo")]
-    async with aclosing(store), aclosing(LocalAdapter(store_of(tmp_path, GRAPH))) as graph:
+    async with aclosing(LocalAdapter(store_of(tmp_path, GRAPH))) as graph:
         server = memory_server(graph, store, settings=Settings(timeout_s=DEADLINE_S))
         async with Client(server) as client:
             begun = await unfailing(client, ("memory-append", {"triples": facts[:1]}))
             memory = str(begun.data["memory"])
-            appends: Call = ("memory-append", {"triples": facts[1:], "memory": None if verb == "create" else memory})
+            appends: Call = ("memory-append", {"triples": facts[1:], "memory": memory})
             reads: Call = ("memory-read", {"memory": memory})
             before = await unfailing(client, reads)
             for seed in range(3):

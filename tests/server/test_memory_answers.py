@@ -1,6 +1,5 @@
 import json
 from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,18 +13,18 @@ from kg_adapters.errors import BackendUnavailable
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.terms import Iri
 from kg_server.answers.results import token_count
-from kg_server.memory.sqlite_store import SqliteMemoryStore
-from kg_server.memory.store import Contents, Fact, MemoryLimits
+from kg_server.memory.sqlite_storage import SqliteStorage
+from kg_server.memory.store import Contents, Fact, MemoryLimits, MemoryStore
 from kg_server.memory.tool import RESOURCE_TOKENS
 from kg_server.settings import Settings
-from memories import CLIENT, FILE, Memory, facts_of, memory_server, remembering
+from memories import FILE, Memory, facts_of, memory_server, remembering, stored_in
 
 WD, WDT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
 CAPITAL, LAND = ["Q1490", "P36", "Q179645"], ["Q1490", "P17", "Q17"]
 CITY = ["Q1490", "P31", "Q515"]
 
 
-class Stuck(SqliteMemoryStore):
+class Stuck(MemoryStore):
     """A store that never answers."""
 
     async def read(self, handle: str, graph: str) -> Contents:
@@ -33,7 +32,7 @@ class Stuck(SqliteMemoryStore):
         raise AssertionError
 
 
-class Gone(SqliteMemoryStore):
+class Gone(MemoryStore):
     """A store behind which there is nothing any more."""
 
     async def read(self, handle: str, graph: str) -> Contents:
@@ -77,10 +76,7 @@ def sizes(reply: Reply) -> Iterator[int]:
 
 
 async def keep(folder: Path, graph: LocalAdapter, facts: list[Fact]) -> str:
-    async with aclosing(SqliteMemoryStore(folder / FILE, MemoryLimits())) as store:
-        handle = await store.create(graph.name, CLIENT)
-        await store.append(handle, graph.name, facts)
-    return handle
+    return (await stored_in(folder).append(None, graph.name, facts)).handle
 
 
 @pytest.mark.parametrize(("count", "length", "budget"), [(4_000, 7, 20_000), (300, 1_000, 500), (300, 1, 500)])
@@ -259,9 +255,9 @@ async def test_the_resource_of_a_guess_is_refused_like_the_tool(
     [(Stuck, "Reading the memory took too long. Read it again."), (Gone, "The memory cannot be reached.")],
 )
 async def test_the_resource_of_a_store_that_fails_says_so(
-    tokyo: LocalAdapter, tmp_path: Path, store: type[SqliteMemoryStore], message: str
+    tokyo: LocalAdapter, tmp_path: Path, store: type[MemoryStore], message: str
 ) -> None:
-    server = memory_server(tokyo, store(tmp_path / FILE, MemoryLimits()), settings=Settings(timeout_s=1))
+    server = memory_server(tokyo, store(SqliteStorage(tmp_path / FILE), MemoryLimits()), settings=Settings(timeout_s=1))
     async with Client(server) as client:
         with pytest.raises(MCPError) as raised:
             await client.read_resource("kg-memory://mem_1")

@@ -1,18 +1,16 @@
 """Facts and memories whose bytes are not what was written."""
 
 import sqlite3
-from collections.abc import AsyncIterator
-from contextlib import aclosing, closing
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from kg_adapters.errors import InvalidSource
+from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.terms import Iri, Literal
-from kg_server.memory.sqlite_store import SqliteMemoryStore
-from kg_server.memory.store import Contents, Damage, Fact, Holdings, MemoryLimits, Place
-from memories import CLIENT, FILE, facts_of, remembering
+from kg_adapters.terms import Iri
+from kg_server.memory.store import Fact, MemoryLimits, MemoryStore, Place
+from memories import FILE, facts_of, remembering, stored_in
 
 R = Iri("http://example.org/r")
 
@@ -40,15 +38,12 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def store(path: Path) -> AsyncIterator[SqliteMemoryStore]:
-    async with aclosing(SqliteMemoryStore(path, MemoryLimits())) as opened:
-        yield opened
+def store(tmp_path: Path) -> MemoryStore:
+    return stored_in(tmp_path)
 
 
-async def begin(store: SqliteMemoryStore, facts: list[Fact]) -> str:
-    handle = await store.create("graph", CLIENT)
-    await store.append(handle, "graph", facts)
-    return handle
+async def begin(store: MemoryStore, facts: list[Fact]) -> str:
+    return (await store.append(None, "graph", facts)).handle
 
 
 @pytest.mark.parametrize(
@@ -69,38 +64,39 @@ async def begin(store: SqliteMemoryStore, facts: list[Fact]) -> str:
     ],
 )
 async def test_any_column_of_a_fact_that_changed_is_told_and_the_others_are_answered(
-    store: SqliteMemoryStore, path: Path, damage: str
+    store: MemoryStore, path: Path, damage: str
 ) -> None:
     handle = await begin(store, CHAIN)
     change(path, f"UPDATE facts SET {damage} WHERE position = 2")  # noqa: S608 - ours
-    kept = (*PLACES[:2], *PLACES[3:])
-    assert await store.read(handle, "graph") == Contents(Holdings(5, 1), kept, Damage(1, (3,)))
+    contents = await store.read(handle, "graph")
+    assert (contents.places, contents.damaged) == ((*PLACES[:2], *PLACES[3:]), (3,))
+    assert (contents.memory.number, contents.memory.facts) == (1, 5)
 
 
-async def test_a_fact_that_is_gone_is_told_the_last_one_too(store: SqliteMemoryStore, path: Path) -> None:
+async def test_a_fact_that_is_gone_is_told_the_last_one_too(store: MemoryStore, path: Path) -> None:
     handle = await begin(store, CHAIN)
     change(path, "DELETE FROM facts WHERE position IN (0, 4)")
-    assert await store.read(handle, "graph") == Contents(Holdings(5, 1), PLACES[1:4], Damage(1, (1, 5)))
+    contents = await store.read(handle, "graph")
+    assert (contents.places, contents.damaged) == (PLACES[1:4], (1, 5))
 
 
-async def test_facts_that_were_moved_between_memories_are_told_in_both(store: SqliteMemoryStore, path: Path) -> None:
+async def test_facts_that_were_moved_between_memories_are_told_in_both(store: MemoryStore, path: Path) -> None:
     one, other = await begin(store, CHAIN[:2]), await begin(store, CHAIN[2:4])
     change(path, "UPDATE facts SET memory = 3 WHERE position = 0 AND memory = 1")
     change(path, "UPDATE facts SET memory = 1 WHERE position = 0 AND memory = 2")
     change(path, "UPDATE facts SET memory = 2 WHERE memory = 3")
     for handle, number in ((one, 1), (other, 2)):
         contents = await store.read(handle, "graph")
-        assert contents.damage is not None
-        assert contents.damage.memory == number
-        assert (contents.damage.facts, [place.fact for place in contents.places]) == ((1,), [CHAIN[2 * number - 1]])
+        assert contents.memory.number == number
+        assert (contents.damaged, [place.fact for place in contents.places]) == ((1,), [CHAIN[2 * number - 1]])
 
 
 @pytest.mark.parametrize(
     "damage",
-    ["facts = 4", "graph = 'other'", "touched = 0.0", "paths = 7", "client = 'x'", "bytes = 1", "checksum = x''"],
+    ["facts = 4", "graph = 'other'", "touched = 0.0", "paths = 7", "appends = 9", "size = 1", "checksum = x''"],
 )
 async def test_a_memory_whose_own_row_changed_is_refused_and_others_are_not(
-    store: SqliteMemoryStore, path: Path, damage: str
+    store: MemoryStore, path: Path, damage: str
 ) -> None:
     handle, other = await begin(store, CHAIN), await begin(store, CHAIN)
     change(path, f"UPDATE memories SET {damage} WHERE number = 1")  # noqa: S608 - ours
@@ -111,15 +107,15 @@ async def test_a_memory_whose_own_row_changed_is_refused_and_others_are_not(
 
 
 async def test_a_handle_that_may_be_that_of_a_damaged_memory_is_not_called_unknown(
-    store: SqliteMemoryStore, path: Path
+    store: MemoryStore, path: Path
 ) -> None:
     handle = await begin(store, CHAIN)
     change(path, "UPDATE memories SET digest = zeroblob(32)")
-    with pytest.raises(InvalidSource, match="what it says of a memory, which may be this one, is not what was written"):
+    with pytest.raises(InvalidSource, match="a row of a memory, which may be this one, is not what was written"):
         await store.read(handle, "graph")
 
 
-async def test_a_fact_that_is_damaged_does_not_count_as_there_already(store: SqliteMemoryStore, path: Path) -> None:
+async def test_a_fact_that_is_damaged_does_not_count_as_there_already(store: MemoryStore, path: Path) -> None:
     handle = await begin(store, CHAIN)
     change(path, "UPDATE facts SET verified = 7 WHERE position = 2")
     with pytest.raises(InvalidSource, match=r"Nothing was kept: fact 3 of this memory \(number 1 in the memory file\)"):
@@ -127,20 +123,19 @@ async def test_a_fact_that_is_damaged_does_not_count_as_there_already(store: Sql
     assert (await store.append(handle, "graph", [fact(8, 9)])).added == (Place(1, 0, fact(8, 9)),)
 
 
-async def test_a_path_whose_end_is_damaged_is_not_gone_on_with(store: SqliteMemoryStore, path: Path) -> None:
+async def test_a_path_whose_end_is_damaged_is_not_gone_on_with(store: MemoryStore, path: Path) -> None:
     handle = await begin(store, CHAIN)
-    change(path, "UPDATE ends SET step = 1")
-    with pytest.raises(InvalidSource, match="Nothing was kept: the end of a path of this memory"):
+    change(path, "UPDATE facts SET step = 1 WHERE open_end IS NOT NULL")
+    with pytest.raises(InvalidSource, match="Nothing was kept: fact 5 of this memory"):
         await store.append(handle, "graph", [fact(5, 6)])
 
 
-async def test_what_is_damaged_is_never_deleted_to_make_room(path: Path) -> None:
-    limits = MemoryLimits(memories=1, client_share=1)
-    async with aclosing(SqliteMemoryStore(path, limits, now=lambda: 1e9)) as store:
-        await begin(store, CHAIN)
+async def test_what_is_damaged_is_never_deleted_to_make_room(tmp_path: Path, path: Path) -> None:
+    await begin(stored_in(tmp_path, now=lambda: 1e9), CHAIN)
     change(path, "UPDATE memories SET touched = 1.0")
-    async with aclosing(SqliteMemoryStore(path, MemoryLimits(), now=lambda: 2e9)) as store:
-        await begin(store, [Fact(Iri("http://example.org/1"), R, Literal("x"))])
+    await begin(stored_in(tmp_path, now=lambda: 2e9), CHAIN[:1])
+    with pytest.raises(InvalidRequest, match="at most 1 memories"):
+        await begin(stored_in(tmp_path, MemoryLimits(memories=1), now=lambda: 2e9), CHAIN)
     with closing(sqlite3.connect(path)) as file:
         assert file.execute("SELECT number, facts FROM memories").fetchall() == [(1, 5), (2, 1)]
 

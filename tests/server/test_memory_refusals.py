@@ -14,9 +14,8 @@ from memories import FILE, Clock, remembering
 
 CAPITAL, LAND, CITY = ["Q1490", "P36", "Q179645"], ["Q1490", "P17", "Q17"], ["Q1490", "P31", "Q515"]
 NO_SUCH_MEMORY = (
-    "No memory has this handle, or its last append is more than 30 days ago, or it was not used again after a single "
-    "append and gave way. Pass the handle unchanged as memory-append gave it, or call memory-append without one to "
-    "begin a new memory."
+    "No memory has this handle, or its last append is more than 30 days ago, or it was deleted to make room. Pass the "
+    "handle unchanged as memory-append gave it, or call memory-append without one to begin a new memory."
 )
 HUGE = "x" * 1_000_000
 
@@ -89,8 +88,8 @@ async def test_sizes_are_limited_and_the_refusal_says_what_to_do(tokyo: LocalAda
     async with remembering(tokyo, tmp_path, MemoryLimits(facts=2)) as memory:
         handle = await memory.begin(CAPITAL)
         assert refused(await memory.append(LAND, CITY, memory=handle)) == [
-            "This memory holds 1 of at most 2 facts: 2 more do not fit, and nothing was stored. Call memory-append "
-            "without a handle to begin another memory.",
+            "This memory holds 1 of at most 2 facts (memory_max_facts): 2 more do not fit, and nothing was stored. "
+            "Call memory-append without a handle to begin another memory.",
         ]
         assert (await memory.append(LAND, memory=handle)).data["added"] == 1
 

@@ -1,31 +1,27 @@
-"""The store of memories in SQLite: what is appended comes back, and handles are secret."""
+"""The store of memories in SQLite: what is appended comes back, handles are secret, and limits hold."""
 
+import shutil
 import sqlite3
 import stat
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import aclosing, closing
+from collections.abc import Sequence
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 
 import anyio
 import pytest
-from filelock import FileLock
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kg_adapters.errors import BackendTimeout, BackendUnavailable, InvalidRequest, InvalidSource
-from kg_adapters.terms import RDF_LANG_STRING, XSD, BlankNode, Iri, Literal, Term
-from kg_server.memory.sqlite_file import MemoryFile
-from kg_server.memory.sqlite_store import PREFIX, SqliteMemoryStore
-from kg_server.memory.store import Appended, Contents, Fact, Holdings, MemoryLimits, Place
-from memories import CLIENT, Clock, Network, network_of
+from kg_adapters.terms import RDF_LANG_STRING, XSD, BlankNode, Iri, Literal
+from kg_server.memory.sqlite_file import SqliteFile
+from kg_server.memory.store import HANDLE_PREFIX, Fact, MemoryLimits, MemoryStore, Place
+from memories import FILE, Clock, network, stored_in
 
 A, B, C = (Iri(f"http://example.org/{name}") for name in "abc")
-
 R = Iri("http://example.org/r")
-
 AB, BC = Fact(A, R, B), Fact(B, R, C)
-
 ODD = (
     Fact(A, R, Literal("1832-03-22", Iri(XSD + "date"))),
     Fact(A, R, Literal("Tokyo", RDF_LANG_STRING, "en"), verified=False),
@@ -35,377 +31,304 @@ ODD = (
     Fact(A, R, Literal("two\nlines\x00 and '; DROP TABLE facts; --")),
     Fact(A, R, Literal("\N{FOX FACE} \u6771\u4eac")),
 )
-
-FACTS = st.lists(st.builds(Fact, st.sampled_from([A, B, C]), st.just(R), st.sampled_from([A, B, C])), max_size=8)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "memory" / "memories.sqlite3"
-
-
-@pytest.fixture
-async def store(path: Path) -> AsyncIterator[SqliteMemoryStore]:
-    async with aclosing(SqliteMemoryStore(path, MemoryLimits())) as opened:
-        yield opened
-
-
-def content_of(path: Path) -> bytes:
-    return path.read_bytes()
-
-
-def write(path: Path, content: bytes) -> None:
-    path.write_bytes(content)
-
-
-async def test_what_was_appended_is_read_by_another_store_on_the_same_file(
-    store: SqliteMemoryStore, path: Path
-) -> None:
-    handle = await store.create("graph", CLIENT)
-    appended = await store.append(handle, "graph", [AB, BC], whole=2)
-    held, places = Holdings(2, 1, 0), (Place(0, 0, AB), Place(0, 1, BC))
-    assert appended == Appended(held, places, Contents(held, places))
-    async with aclosing(SqliteMemoryStore(path, MemoryLimits())) as other:
-        assert await other.read(handle, "graph") == appended.whole
-
-
-async def test_every_kind_of_term_comes_back_as_it_was(store: SqliteMemoryStore) -> None:
-    handle = await store.create("graph", CLIENT)
-    await store.append(handle, "graph", ODD)
-    assert network_of(await store.read(handle, "graph")) == Network(tuple((fact,) for fact in ODD))
-
-
-async def test_a_fact_that_is_there_is_not_kept_twice_and_not_called_new(store: SqliteMemoryStore) -> None:
-    handle = await store.create("graph", CLIENT)
-    await store.append(handle, "graph", [AB])
-    again = Fact(A, R, B, verified=False)
-    assert await store.append(handle, "graph", [again, BC, BC]) == Appended(Holdings(2, 1), (Place(0, 1, BC),))
-
-
-async def test_a_text_with_its_language_tag_in_another_case_is_the_same_fact(store: SqliteMemoryStore) -> None:
-    handle = await store.create("graph", CLIENT)
-    upper, lower = (Fact(A, R, Literal("colour", RDF_LANG_STRING, tag)) for tag in ("en-GB", "en-gb"))
-    appended = await store.append(handle, "graph", [upper, lower])
-    assert appended == Appended(Holdings(1, 1), (Place(0, 0, upper),))
-    assert await store.append(handle, "graph", [lower]) == Appended(Holdings(1, 1), ())
-
-
-async def test_memories_do_not_see_each_other(store: SqliteMemoryStore) -> None:
-    one, other = await store.create("graph", CLIENT), await store.create("graph", CLIENT)
-    await store.append(one, "graph", [AB])
-    await store.append(other, "graph", [AB, BC])
-    assert (await store.read(one, "graph")).holdings.facts == 1
-
-
-async def test_a_handle_cannot_be_guessed_and_the_file_does_not_hold_it(store: SqliteMemoryStore, path: Path) -> None:
-    handles = {await store.create("graph", CLIENT) for _ in range(20)}
-    await store.aclose()
-    assert len(handles) == 20
-    assert all(handle.startswith(PREFIX) and len(handle) == len(PREFIX) + 24 for handle in handles)
-    assert not [handle for handle in handles if handle.encode() in content_of(path)]
-
-
-@pytest.mark.parametrize(
-    "guess", ["", "mem_", "mem_000000000000000000000000", "' OR 1=1 --", "\ud800", "\x00", "x" * 1_000_000]
+FACTS = st.lists(
+    st.builds(
+        Fact,
+        st.sampled_from([A, B, C]),
+        st.just(R),
+        st.sampled_from([A, B, C, Literal(A.value)]),
+        verified=st.booleans(),
+    ),
+    max_size=20,
 )
-async def test_any_wrong_handle_gets_the_same_answer_which_does_not_repeat_it(
-    store: SqliteMemoryStore, guess: str
+HOUR = 1 / 24
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> MemoryStore:
+    return stored_in(tmp_path)
+
+
+def text_of(number: int, length: int = 1) -> Fact:
+    return Fact(Iri(f"http://example.org/{number}"), R, Literal("x" * length))
+
+
+async def begin(store: MemoryStore, *facts: Fact, appends: int = 1) -> str:
+    """Begin a memory with facts, and append them again until there were so many appends."""
+    handle = (await store.append(None, "graph", facts)).handle
+    for _ in range(appends - 1):
+        await store.append(handle, "graph", facts)
+    return handle
+
+
+async def there(store: MemoryStore, *handles: str) -> list[bool]:
+    """Return which handles open a memory."""
+    found: list[bool] = []
+    for handle in handles:
+        try:
+            await store.read(handle, "graph")
+        except InvalidRequest:
+            found.append(False)
+        else:
+            found.append(True)
+    return found
+
+
+async def test_what_was_appended_is_read_by_another_store_on_the_same_file(store: MemoryStore, tmp_path: Path) -> None:
+    appended = await store.append(None, "graph", [AB, BC], whole=2)
+    assert appended.whole is not None
+    assert appended.added == appended.whole.places == (Place(0, 0, AB), Place(0, 1, BC))
+    assert (appended.memory.facts, appended.memory.paths, appended.memory.unverified) == (2, 1, 0)
+    assert await stored_in(tmp_path).read(appended.handle, "graph") == appended.whole
+
+
+async def test_every_kind_of_term_comes_back_as_it_was(store: MemoryStore) -> None:
+    assert (await store.read(await begin(store, *ODD), "graph")).places == network(ODD)
+
+
+async def test_a_fact_that_is_there_is_not_kept_twice_and_not_called_new(store: MemoryStore) -> None:
+    handle = await begin(store, AB)
+    appended = await store.append(handle, "graph", [Fact(A, R, B, verified=False), BC, BC])
+    assert (appended.added, appended.memory.facts) == ((Place(0, 1, BC),), 2)
+    upper, lower = (Fact(A, R, Literal("colour", RDF_LANG_STRING, tag)) for tag in ("en-GB", "en-gb"))
+    assert (await store.append(handle, "graph", [upper, lower])).added == (Place(1, 0, upper),)
+
+
+@given(FACTS, st.lists(st.integers(0, 20), max_size=4))
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_batches_of_facts_form_the_network_that_the_rule_of_the_paper_gives(
+    tmp_path_factory: pytest.TempPathFactory, facts: Sequence[Fact], cuts: Sequence[int]
 ) -> None:
-    await store.create("graph", CLIENT)
-    messages: list[str] = []
+    async def keep() -> tuple[Place, ...]:
+        store = stored_in(tmp_path_factory.mktemp("any"))
+        handle = await begin(store)
+        for start, end in pairwise([0, *sorted(cuts), len(facts)]):
+            await store.append(handle, "graph", facts[start:end])
+        contents = await store.read(handle, "graph")
+        assert contents.memory.unverified == sum(not place.fact.verified for place in contents.places)
+        return contents.places
+
+    assert anyio.run(keep) == network(facts)
+
+
+async def test_a_handle_cannot_be_guessed_and_the_file_does_not_hold_it(store: MemoryStore, tmp_path: Path) -> None:
+    handles = {await begin(store, AB) for _ in range(5)}
+    assert len(handles) == 5
+    assert all(handle.startswith(HANDLE_PREFIX) and len(handle) == len(HANDLE_PREFIX) + 24 for handle in handles)
+    content = (tmp_path / FILE).read_bytes()
+    assert not [handle for handle in handles if handle.encode() in content]
+
+
+@pytest.mark.parametrize("guess", ["", "mem_", "mem_000000000000000000000000", "' OR 1=1 --", "\ud800", "x" * 10**6])
+async def test_any_wrong_handle_gets_the_same_answer_which_does_not_repeat_it(store: MemoryStore, guess: str) -> None:
+    await begin(store, AB)
     for call in (store.read(guess, "graph"), store.append(guess, "graph", [AB])):
-        with pytest.raises(InvalidRequest) as refused:
+        with pytest.raises(
+            InvalidRequest, match=r"^No memory has this handle, or its last append is more than 30 days"
+        ):
             await call
-        messages.append(str(refused.value))
-    assert (
-        messages
-        == [
-            "No memory has this handle, or its last append is more than 30 days ago, or it was not used again after a "
-            "single append and gave way. Pass the handle unchanged as memory-append gave it, or call memory-append "
-            "without one to begin a new memory."
-        ]
-        * 2
-    )
 
 
-async def test_a_memory_of_another_graph_is_refused(store: SqliteMemoryStore) -> None:
-    handle = await store.create("wikidata", CLIENT)
+async def test_a_memory_of_another_graph_is_refused(store: MemoryStore) -> None:
+    handle = await begin(store, AB)
     for call in (store.read(handle, "dbpedia"), store.append(handle, "dbpedia", [AB])):
-        with pytest.raises(InvalidRequest, match="belongs to the graph 'wikidata'; this server answers from 'dbpedia'"):
+        with pytest.raises(InvalidRequest, match="belongs to the graph 'graph'; this server answers from 'dbpedia'"):
             await call
-    assert await store.read(handle, "wikidata") == Contents()
 
 
-async def test_an_append_that_would_grow_too_large_stores_nothing(path: Path) -> None:
-    async with aclosing(SqliteMemoryStore(path, MemoryLimits(facts=2))) as store:
-        handle = await store.create("graph", CLIENT)
-        await store.append(handle, "graph", [AB])
-        with pytest.raises(InvalidRequest, match="holds 1 of at most 2 facts: 2 more do not fit, and nothing"):
-            await store.append(handle, "graph", [BC, Fact(C, R, A)])
-        assert await store.append(handle, "graph", [AB, BC]) == Appended(Holdings(2, 1), (Place(0, 1, BC),))
+async def test_an_append_that_would_grow_too_large_stores_nothing(tmp_path: Path) -> None:
+    few, short = stored_in(tmp_path, MemoryLimits(facts=2)), stored_in(tmp_path, MemoryLimits(memory_bytes=1_000))
+    handle = await begin(few, AB)
+    with pytest.raises(InvalidRequest, match=r"holds 1 of at most 2 facts .*: 2 more do not fit, and nothing"):
+        await few.append(handle, "graph", [BC, Fact(C, R, A)])
+    with pytest.raises(InvalidRequest, match=r"of at most 1,000 bytes \(memory_max_mb\): .* nothing was stored"):
+        await short.append(handle, "graph", [BC, text_of(8, 1_000)])
+    assert (await few.append(handle, "graph", [AB, BC])).added == (Place(0, 1, BC),)
+    strict = stored_in(tmp_path, MemoryLimits(facts=1))
+    assert (await strict.append(handle, "graph", [AB])).added == ()
+    assert len((await strict.read(handle, "graph")).places) == 2
 
 
-async def test_a_memory_that_is_larger_than_may_be_since_can_be_read_and_takes_what_it_holds(
-    store: SqliteMemoryStore, path: Path
-) -> None:
-    handle = await store.create("graph", CLIENT)
-    await store.append(handle, "graph", [AB, BC])
-    whole = await store.read(handle, "graph")
-    async with aclosing(SqliteMemoryStore(path, MemoryLimits(facts=1))) as strict:
-        assert await strict.append(handle, "graph", [AB]) == Appended(whole.holdings, ())
-        assert await strict.read(handle, "graph") == whole
-        with pytest.raises(InvalidRequest, match="holds 2 of at most 1 facts: 1 more do not fit"):
-            await strict.append(handle, "graph", [Fact(C, R, A)])
-
-
-async def test_a_memory_is_forgotten_some_days_after_its_last_append(path: Path) -> None:
+async def test_a_memory_expires_some_days_after_its_last_append_and_is_deleted(tmp_path: Path) -> None:
     clock = Clock()
-    async with aclosing(
-        SqliteMemoryStore(path, MemoryLimits(age_days=2, memories=2, client_share=1), now=clock)
-    ) as store:
-        old, young = await store.create("graph", CLIENT), await store.create("graph", CLIENT)
-        await store.append(old, "graph", [AB])
-        await store.append(old, "graph", [AB])
-        clock.pass_days(1.5)
-        await store.append(young, "graph", [AB])
-        clock.pass_days(1)
-        with pytest.raises(InvalidRequest, match="more than 2 days ago"):
-            await store.read(old, "graph")
-        new = await store.create("graph", CLIENT)
-        assert (await store.read(young, "graph")).holdings.facts == 1
-        assert await store.read(new, "graph") == Contents()
-        await store.aclose()
-    with closing(sqlite3.connect(path)) as file:
-        assert file.execute("SELECT count(*) FROM facts").fetchone() == (1,)
+    store = stored_in(tmp_path, MemoryLimits(age_days=2), clock)
+    old, young = await begin(store, AB, appends=2), await begin(store, AB, appends=2)
+    clock.pass_days(1.5)
+    await store.append(young, "graph", [AB])
+    clock.pass_days(1)
+    with pytest.raises(InvalidRequest, match="more than 2 days ago"):
+        await store.read(old, "graph")
+    assert await there(store, young, await begin(store, AB)) == [True, True]
+    with closing(sqlite3.connect(tmp_path / FILE)) as file:
+        assert file.execute("SELECT count(*) FROM facts").fetchone() == (2,)
 
 
-async def test_only_the_owner_may_read_the_files_and_their_folder(store: SqliteMemoryStore, path: Path) -> None:
-    await store.append(await store.create("graph", CLIENT), "graph", [AB])
-    modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in (path.parent, *path.parent.iterdir())}
-    assert modes.pop("memory") == 0o700
-    assert len(modes) >= 3, "the log and the shared memory of WAL stand beside the file"
-    assert set(modes.values()) == {0o600}
+async def test_a_memory_of_one_append_that_nobody_used_again_expires_sooner(tmp_path: Path) -> None:
+    clock = Clock()
+    store = stored_in(tmp_path, MemoryLimits(abandoned_days=1), clock)
+    abandoned, read, grown = [await begin(store, AB, appends=appends) for appends in (1, 1, 2)]
+    clock.pass_days(0.9)
+    await store.read(read, "graph")
+    clock.pass_days(0.9)
+    await begin(store, AB)
+    assert await there(store, abandoned, read, grown) == [False, True, True]
 
 
-async def test_a_store_that_is_closed_leaves_one_clean_file_and_opens_again(
-    store: SqliteMemoryStore, path: Path
+async def test_in_a_full_store_what_had_one_append_is_deleted_first_and_then_what_was_unused_longest(
+    tmp_path: Path,
 ) -> None:
-    handle = await store.create("graph", CLIENT)
-    await store.append(handle, "graph", [AB])
-    await store.aclose()
-    await store.aclose()
-    assert [each.name for each in path.parent.iterdir() if not each.name.startswith(".")] == [path.name]
-    with closing(sqlite3.connect(path)) as file:
-        assert file.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        assert file.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    assert (await store.read(handle, "graph")).holdings.facts == 1
+    clock = Clock()
+    store = stored_in(tmp_path, MemoryLimits(memories=3), clock)
+    old = await begin(store, AB, appends=2)
+    clock.pass_days(HOUR)
+    single, young = await begin(store, AB), await begin(store, AB, appends=2)
+    clock.pass_days(2 * HOUR)
+    first = await begin(store, AB, appends=2)
+    assert await there(store, single, first) == [False, True]
+    second = await begin(store, AB, appends=2)
+    assert await there(store, old, young, first, second) == [False, True, True, True]
 
 
-async def test_two_stores_on_one_file_lose_nothing_when_all_append_at_once(
-    store: SqliteMemoryStore, path: Path
-) -> None:
-    facts = [Fact(Iri(f"http://example.org/{number}"), R, A) for number in range(60)]
-    handle = await store.create("graph", CLIENT)
-    async with aclosing(SqliteMemoryStore(path, MemoryLimits())) as other, anyio.create_task_group() as tasks:
+async def test_what_was_used_within_the_hour_is_never_deleted_for_another(tmp_path: Path) -> None:
+    clock = Clock()
+    store = stored_in(tmp_path, MemoryLimits(memories=2), clock)
+    read, appended = await begin(store, AB), await begin(store, AB)
+    clock.pass_days(2 * HOUR)
+    await store.read(read, "graph")
+    await store.append(appended, "graph", [BC])
+    clock.pass_days(HOUR / 2)
+    with pytest.raises(InvalidRequest, match=r"at most 2 memories.*all were used.*come back in an hour"):
+        await begin(store, AB)
+    assert await there(store, read, appended) == [True, True]
+
+
+async def test_the_bytes_of_all_memories_are_bounded(tmp_path: Path) -> None:
+    clock = Clock()
+    store = stored_in(tmp_path, MemoryLimits(store_bytes=500_000), clock)
+    first, second = [await begin(store, text_of(0, 200_000)) for _ in range(2)]
+    with pytest.raises(InvalidRequest, match=r"in 0 MB \(memory_file_max_mb\), and all were used"):
+        await store.append(second, "graph", [text_of(1, 200_000)])
+    clock.pass_days(2 * HOUR)
+    await store.append(second, "graph", [text_of(1, 200_000)])
+    assert await there(store, first, second) == [False, True]
+
+
+async def test_the_file_shrinks_once_memories_have_expired(tmp_path: Path) -> None:
+    clock = Clock()
+    store = stored_in(tmp_path, now=clock)
+    for _ in range(5):
+        await begin(store, text_of(0, 200_000))
+    large = (tmp_path / FILE).stat().st_size
+    clock.pass_days(31)
+    await begin(store, AB)
+    assert large > 1_000_000
+    assert (tmp_path / FILE).stat().st_size < 100_000
+
+
+async def test_only_the_owner_may_read_the_file_and_its_folder(tmp_path: Path) -> None:
+    await begin(stored_in(tmp_path / "memory"), AB)
+    assert modes_in(tmp_path) == {"memory": 0o700, FILE: 0o600}
+
+
+def modes_in(folder: Path) -> dict[str, int]:
+    return {each.name: stat.S_IMODE(each.stat().st_mode) for each in folder.rglob("*")}
+
+
+async def test_two_stores_on_one_file_lose_nothing_when_all_append_at_once(store: MemoryStore, tmp_path: Path) -> None:
+    facts = [text_of(number) for number in range(60)]
+    handle, other = await begin(store), stored_in(tmp_path)
+    async with anyio.create_task_group() as tasks:
         for number, fact in enumerate(facts):
             tasks.start_soon((store, other)[number % 2].append, handle, "graph", [fact, facts[0]])
-    network = network_of(await store.read(handle, "graph"))
-    assert sorted(map(str, facts)) == sorted(str(place.fact) for place in network.places())
+    places = (await store.read(handle, "graph")).places
+    assert sorted(map(str, facts)) == sorted(str(place.fact) for place in places)
 
 
-async def test_a_file_that_is_no_database_is_named_and_left_alone(store: SqliteMemoryStore, path: Path) -> None:
-    path.parent.mkdir()
-    write(path, b"not a database at all" * 100)
-    with pytest.raises(
-        InvalidSource, match=r"memories\.sqlite3 is damaged .* Nothing was deleted.* move it out of the data folder"
-    ):
-        await store.create("graph", CLIENT)
-    assert content_of(path) == b"not a database at all" * 100
+async def test_each_call_uses_the_file_that_is_there(store: MemoryStore, tmp_path: Path) -> None:
+    """A file that is removed, restored or replaced under a running server is never written to by its old handle."""
+    path, backup = tmp_path / FILE, tmp_path / "backup"
+    handle = await begin(store, AB)
+    shutil.copy(path, backup)
+    await store.append(handle, "graph", [BC])
+    backup.replace(path)
+    assert len((await store.read(handle, "graph")).places) == 1
+    path.unlink()
+    with pytest.raises(InvalidRequest, match="No memory has this handle"):
+        await store.append(handle, "graph", [BC])
+    assert await there(store, await begin(store, AB)) == [True]
 
 
-async def test_a_file_with_a_damaged_page_is_named_and_left_alone(store: SqliteMemoryStore, path: Path) -> None:
-    handle = await store.create("graph", CLIENT)
-    await store.append(handle, "graph", [Fact(A, R, Literal(str(number) * 500)) for number in range(100)])
-    await store.aclose()
-    content = content_of(path)
-    write(path, content[:4096] + b"\xff" * (len(content) - 4096))
+@pytest.mark.parametrize(("whole", "reason"), [(False, "file is not a database"), (True, "its end is missing")])
+async def test_a_damaged_file_is_named_and_left_alone(
+    store: MemoryStore, tmp_path: Path, whole: bool, reason: str
+) -> None:
+    handle, path = await begin(store, AB), tmp_path / FILE
+    content = path.read_bytes()[:-1] if whole else b"not a database at all" * 100
+    path.write_bytes(content)
+    with pytest.raises(InvalidSource, match=rf"{FILE} is damaged \({reason}\). Nothing was deleted.* move it out"):
+        await store.read(handle, "graph")
+    assert path.read_bytes() == content
+
+
+async def test_a_file_with_a_damaged_page_is_named_and_left_alone(store: MemoryStore, tmp_path: Path) -> None:
+    handle, path = await begin(store, *(text_of(number, 500) for number in range(100))), tmp_path / FILE
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
     with pytest.raises(InvalidSource, match="is damaged"):
         await store.read(handle, "graph")
-    assert len(content_of(path)) == len(content)
 
 
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("PRAGMA user_version = 1", "has format 1; this version reads 2. Nothing was changed"),
-        ("PRAGMA user_version = 7", "has format 7; this version reads 2. Nothing was changed"),
+        ("PRAGMA user_version = 2", "has format 2; this version reads 3. Nothing was changed"),
         ("CREATE TABLE recipes (name TEXT)", "is a database of another program. Nothing was changed"),
     ],
 )
-async def test_a_file_of_others_is_refused(store: SqliteMemoryStore, path: Path, statement: str, message: str) -> None:
-    path.parent.mkdir()
+async def test_a_file_of_others_is_refused(store: MemoryStore, tmp_path: Path, statement: str, message: str) -> None:
+    path = tmp_path / FILE
     with closing(sqlite3.connect(path)) as file:
         file.execute(statement)
-    before = content_of(path)
+    before = path.read_bytes()
     with pytest.raises(InvalidSource, match=message):
-        await store.create("graph", CLIENT)
-    assert content_of(path) == before
+        await begin(store, AB)
+    assert path.read_bytes() == before
 
 
-async def test_a_file_that_others_keep_busy_is_a_timeout_and_nothing_is_kept(path: Path) -> None:
-    async with aclosing(SqliteMemoryStore(path, MemoryLimits(), busy_s=0.01)) as store:
-        handle = await store.create("graph", CLIENT)
-        with closing(sqlite3.connect(path, isolation_level=None)) as other:
-            other.execute("BEGIN IMMEDIATE")
-            with pytest.raises(BackendTimeout, match="busy with other writers"):
-                await store.append(handle, "graph", [AB])
-            assert await store.read(handle, "graph") == Contents()
-        assert (await store.append(handle, "graph", [AB])).added == (Place(0, 0, AB),)
-
-
-async def test_a_file_that_another_process_is_opening_for_too_long_is_a_timeout(path: Path) -> None:
-    path.parent.mkdir()
-    async with aclosing(SqliteMemoryStore(path, MemoryLimits(), busy_s=0.01)) as store:
-        with FileLock(path.with_name(f".{path.name}.lock")), pytest.raises(BackendTimeout, match="busy"):
-            await store.create("graph", CLIENT)
-        await store.create("graph", CLIENT)
+async def test_a_file_that_others_keep_busy_is_a_timeout_and_nothing_is_kept(tmp_path: Path) -> None:
+    store = stored_in(tmp_path, busy_s=0.01)
+    handle = await begin(store, AB)
+    with closing(sqlite3.connect(tmp_path / FILE, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(BackendTimeout, match="busy with other writers"):
+            await store.append(handle, "graph", [BC])
+        assert len((await store.read(handle, "graph")).places) == 1
+    assert (await store.append(handle, "graph", [BC])).added == (Place(0, 1, BC),)
 
 
 async def test_a_folder_that_cannot_be_made_is_named_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    store = SqliteMemoryStore(tmp_path / "file" / "memories.sqlite3", MemoryLimits())
     with pytest.raises(BackendUnavailable, match=r"cannot be used: .*the setting data_folder names another"):
-        await store.create("graph", CLIENT)
+        await begin(stored_in(tmp_path / "file"), AB)
 
 
-def test_a_full_disk_is_an_error_and_leaves_no_half_transaction(path: Path) -> None:
-    file = MemoryFile(path, busy_s=1)
-    try:
-        with file.transaction("DEFERRED") as connection:
+def test_a_full_disk_is_an_error_and_leaves_no_half_transaction(tmp_path: Path) -> None:
+    file = SqliteFile(tmp_path / FILE, "file", 1, ("CREATE TABLE small (content)",))
+    with file.transaction(write=True):
+        pass
+
+    def fill() -> None:
+        with file.transaction(write=True) as connection:
+            connection.execute("INSERT INTO small VALUES (1)")
             connection.execute("PRAGMA max_page_count = 1")
-        with pytest.raises(BackendUnavailable, match="is full"), file.transaction("IMMEDIATE"):
-            connection.execute("CREATE TABLE large AS SELECT zeroblob(100000)")
-        assert not connection.in_transaction
-        with file.transaction("DEFERRED"):
-            assert connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'large'").fetchone() == (0,)
-    finally:
-        file.close()
+            connection.execute("INSERT INTO small VALUES (zeroblob(100000))")
 
-
-@given(batches=st.lists(FACTS, max_size=6))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_the_store_keeps_what_the_pure_network_is(
-    tmp_path_factory: pytest.TempPathFactory, batches: Sequence[list[Fact]]
-) -> None:
-    async def keep() -> Network:
-        path = tmp_path_factory.mktemp("any") / "memories.sqlite3"
-        async with aclosing(SqliteMemoryStore(path, MemoryLimits())) as store:
-            handle = await store.create("graph", CLIENT)
-            for batch in batches:
-                await store.append(handle, "graph", batch)
-            return network_of(await store.read(handle, "graph"))
-
-    assert anyio.run(keep) == Network().extended(fact for batch in batches for fact in batch)
-
-
-EXAMPLE = "http://example.org/"
-
-
-def fact(head: str, relation: str, tail: str | Literal, *, verified: bool = True) -> Fact:
-    end: Term = tail if isinstance(tail, Literal) else Iri(EXAMPLE + tail)
-    return Fact(Iri(EXAMPLE + head), Iri(EXAMPLE + relation), end, verified)
-
-
-PARTNER = fact("Goethe", "unmarried_partner", "Lili")
-
-BIRTHPLACE = fact("Lili", "place_of_birth", "Offenbach")
-
-DEATH = fact("Goethe", "date_of_death", Literal("1832-03-22", Iri("http://www.w3.org/2001/XMLSchema#date")))
-
-NETWORK_FACTS = st.lists(
-    st.builds(
-        fact,
-        st.sampled_from("abcd"),
-        st.sampled_from(["r", "s"]),
-        st.one_of(st.sampled_from("abcd"), st.sampled_from("abcd").map(Literal)),
-        verified=st.booleans(),
-    ),
-    max_size=40,
-)
-
-
-def plainly(facts: Iterable[Fact]) -> Network:
-    """The rule of the paper, word for word: slow, and without a thought for anything else."""
-    paths: list[list[Fact]] = []
-    for each in facts:
-        if any(each.statement == held.statement for path in paths for held in path):
-            continue
-        suitable = (path for path in paths if path[-1].tail == each.head)
-        path = next(suitable, None)
-        if path is None:
-            paths.append([each])
-        else:
-            path.append(each)
-    return Network(tuple(map(tuple, paths)))
-
-
-def test_a_fact_goes_to_the_path_that_ends_in_its_head() -> None:
-    assert Network().extended([PARTNER]).extended([BIRTHPLACE]) == Network(((PARTNER, BIRTHPLACE),))
-
-
-def test_a_fact_that_no_path_leads_to_starts_one() -> None:
-    assert Network().extended([BIRTHPLACE, PARTNER]) == Network(((BIRTHPLACE,), (PARTNER,)))
-
-
-def test_the_first_of_several_suitable_paths_gets_the_fact() -> None:
-    other = fact("Schiller", "friend", "Lili")
-    assert Network().extended([other, PARTNER, BIRTHPLACE]) == Network(((other, BIRTHPLACE), (PARTNER,)))
-
-
-def test_a_value_ends_a_path_for_good() -> None:
-    named_alike = fact("1832-03-22", "day_of", "Lili")
-    assert Network().extended([DEATH, named_alike]) == Network(((DEATH,), (named_alike,)))
-
-
-def test_a_statement_that_is_held_anywhere_changes_nothing_even_with_another_mark() -> None:
-    network = Network().extended([PARTNER, BIRTHPLACE, DEATH])
-    again = fact("Lili", "place_of_birth", "Offenbach", verified=False)
-    assert network.extended([again, again, DEATH]) == network
-
-
-def test_a_fact_about_itself_extends_its_own_path() -> None:
-    loop, after = fact("a", "r", "a"), fact("a", "s", "b")
-    assert Network().extended([loop, after]) == Network(((loop, after),))
-
-
-def test_a_network_gives_every_fact_its_place_and_the_ends_that_may_go_on() -> None:
-    network = Network().extended([PARTNER, DEATH, BIRTHPLACE])
-    places = [Place(0, 0, PARTNER), Place(0, 1, BIRTHPLACE), Place(1, 0, DEATH)]
-    assert (list(network.places()), list(network.ends())) == (places, [places[1]])
+    with pytest.raises(BackendUnavailable, match="is full"):
+        fill()
+    with file.transaction(write=False) as connection:
+        assert connection.execute("SELECT count(*) FROM small").fetchone()[0] == 0
 
 
 def test_the_size_of_a_fact_is_that_of_its_texts() -> None:
-    assert fact("a", "r", "b").bytes == 3 * len(EXAMPLE) + 3
-    assert fact("a", "r", Literal("\u00e9", Iri(EXAMPLE), "de")).bytes == 3 * len(EXAMPLE) + 2 + 2 + 2
-
-
-def test_ten_thousand_paths_are_one_fact_each_and_the_first_is_extended() -> None:
-    starts = [fact(f"start{number}", "r", "end") for number in range(10_000)]
-    network = Network().extended(starts).extended([fact("end", "r", "after")])
-    assert (len(network.paths), network.paths[0]) == (10_000, (starts[0], fact("end", "r", "after")))
-
-
-@given(NETWORK_FACTS)
-def test_the_network_is_what_the_rule_of_the_paper_gives(facts: Sequence[Fact]) -> None:
-    assert Network().extended(facts) == plainly(facts)
-
-
-@given(NETWORK_FACTS, st.lists(st.integers(0, 40), max_size=6))
-def test_any_batches_build_the_network_that_single_facts_build(facts: Sequence[Fact], cuts: Sequence[int]) -> None:
-    bounds = [0, *sorted(cuts), len(facts)]
-    batched = one_by_one = Network()
-    for start, end in pairwise(bounds):
-        batched = batched.extended(facts[start:end])
-    for each in facts:
-        one_by_one = one_by_one.extended([each])
-    assert batched == one_by_one
+    assert Fact(A, R, B).bytes == 3 * len(A.value)
+    assert Fact(A, R, Literal("\u00e9", Iri("http://example.org/"), "de")).bytes == 3 * len(A.value) - 1 + 2 + 2

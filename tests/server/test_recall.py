@@ -166,7 +166,7 @@ async def test_many_writers_lose_nothing(tmp_path: Path) -> None:
     [
         ("UPDATE solved SET content = '{}'", "holds something else"),
         ("PRAGMA user_version = 9", "has format 9"),
-        ("CREATE TABLE other (a); DROP TABLE solved; PRAGMA user_version = 0", "has format 0"),
+        ("CREATE TABLE other (a); DROP TABLE solved; PRAGMA user_version = 0", "is a database of another program"),
         (b"no database" * 500, "is damaged"),
     ],
 )

@@ -320,7 +320,7 @@ async def _run(settings: Settings, plan: "RunPlan", out: Path, at_once: int, red
 
 
 def _alone(settings: Settings, plan: "RunPlan", folder: Path) -> Settings:
-    """Return settings for one client that begins memories for thousands of questions, as their evidence is compared.
+    """Return settings in which memories of thousands of questions may be kept, as their evidence is compared.
 
     They are kept in a folder of their own: they would crowd out those of the user, whose records would change figures.
     """
@@ -330,6 +330,5 @@ def _alone(settings: Settings, plan: "RunPlan", folder: Path) -> Settings:
     method = method_of(plan.method, plan.settings)
     if isinstance(method, AgentMethod) and isinstance(method.settings, CounselorSettings):
         settings = as_published(settings, method.settings)
-    limits: dict[str, object] = {"memory_new_per_hour": NO_LIMIT, "memory_client_share": 1.0}
-    limits |= {"memory_max_count": NO_LIMIT, "memory_file_max_mb": NO_LIMIT}
+    limits: dict[str, object] = {"memory_max_count": NO_LIMIT, "memory_file_max_mb": NO_LIMIT}
     return settings.model_copy(update={**limits, "learn": plan.learn, "data_folder": folder})

@@ -7,10 +7,10 @@ from typing import Final
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import read_cursor, write_cursor
 from kg_adapters.terms import Iri, Literal, Node, Term
-from kg_boundary.shown import in_quotes
+from kg_boundary.shown import counted, in_quotes, listed
 from kg_server.answers.results import Answer, Status, fitted, fitting
 from kg_server.memory.checking import Checked, Refusal
-from kg_server.memory.store import Appended, Contents, Fact, Holdings, Place
+from kg_server.memory.store import Appended, Contents, Fact, MemoryRecord, Place
 from kg_server.memory.tool import AppendedResult, MemoryResult
 from kg_server.names import MAX_LABEL, Names, names_of
 
@@ -53,7 +53,7 @@ async def read_answer(
             facts=_rows(shown, names),
             labels=names.entity_labels(_entities(shown)),
             relations=names.relation_labels(_relations(shown)),
-            total=contents.holdings.facts,
+            total=contents.memory.facts,
             cursor=following,
         )
         return Answer(result, _lines(shown, names))
@@ -61,9 +61,7 @@ async def read_answer(
     return fitted(page, min(len(places), most), max_tokens)
 
 
-async def append_answer(
-    graph: KGAdapter, *, memory: str, appended: Appended, checked: Checked, max_tokens: int
-) -> Answer:
+async def append_answer(graph: KGAdapter, *, appended: Appended, checked: Checked, max_tokens: int) -> Answer:
     """Return a memory after an append: whole where it fits, otherwise what was appended."""
     changed = sorted(appended.added, key=lambda place: place[:2])
     whole = () if appended.whole is None else appended.whole.places
@@ -71,11 +69,11 @@ async def append_answer(
     refused = shown_refusals(checked.refused, int(max_tokens * REFUSALS_SHARE))
 
     def answer(shown: Sequence[Place]) -> Answer:
-        complete = len(shown) == appended.holdings.facts
+        complete = len(shown) == appended.memory.facts
         result = AppendedResult(
             status="ok" if complete else "truncated",
-            summary=_append_summary(memory, appended, checked, shown=len(shown)),
-            memory=memory,
+            summary=_append_summary(appended, checked, shown=len(shown)),
+            memory=appended.handle,
             facts=_rows(shown, names),
             labels=names.entity_labels(_entities(shown)),
             relations=names.relation_labels(_relations(shown)),
@@ -161,50 +159,40 @@ def _rows(places: Sequence[Place], names: Names) -> list[list[str]]:
     ]
 
 
-def _holdings(holdings: Holdings) -> str:
-    marked = f", {holdings.unverified:,} of them unverified" if holdings.unverified else ""
-    return f"{_counted(holdings.facts, 'fact')} in {_counted(holdings.paths, 'path')}{marked}"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _lost(contents: Contents | None) -> int:
-    return 0 if contents is None or contents.damage is None else len(contents.damage.facts)
+def _holdings(memory: MemoryRecord) -> str:
+    marked = f", {memory.unverified:,} of them unverified" if memory.unverified else ""
+    return f"{counted(memory.facts, 'fact')} in {counted(memory.paths, 'path')}{marked}"
 
 
 def _damaged(contents: Contents | None) -> str:
     """Return what is said of damage, after a sentence; nothing where there is none."""
-    if contents is None or contents.damage is None:
+    if contents is None or not contents.damaged:
         return ""
-    memory, facts = contents.damage.memory, contents.damage.facts
-    shown = ", ".join(str(each) for each in facts[:SHOWN_DAMAGED])
-    others = f" and {len(facts) - SHOWN_DAMAGED:,} more" if len(facts) > SHOWN_DAMAGED else ""
     return (
-        f" Left out: {_counted(len(facts), 'fact')} damaged in the file (of memory {memory} there, in the order of "
-        f"appending: {shown}{others}). The others are as they were written."
+        f" Left out: {counted(len(contents.damaged), 'fact')} damaged in the file (of memory {contents.memory.number} "
+        f"there, in the order of appending: {listed(map(str, contents.damaged), ', ', SHOWN_DAMAGED)}). The others are "
+        "as they were written."
     )
 
 
 def _status(contents: Contents, shown: int, following: str | None) -> Status:
-    if following is not None or contents.damage is not None:
+    if following is not None or contents.damaged:
         return "truncated"
     return "ok" if shown else "empty"
 
 
 def _read_summary(contents: Contents, shown: int, cursor: str | None, following: str | None) -> str:
-    held = f"The memory holds {_holdings(contents.holdings)}"
+    held = f"The memory holds {_holdings(contents.memory)}"
     if following is not None:
         return f'{held}; {shown} here. Next page: cursor="{following}".{_damaged(contents)}'
     if cursor is not None:
         return f"{held}; the last {shown} here.{_damaged(contents)}"
-    return f"{held}{'; ' + str(shown) + ' here' if contents.damage else ', all here'}.{_damaged(contents)}"
+    return f"{held}{'; ' + str(shown) + ' here' if contents.damaged else ', all here'}.{_damaged(contents)}"
 
 
-def _append_summary(memory: str, appended: Appended, checked: Checked, *, shown: int) -> str:
-    added, held = len(appended.added), appended.holdings
-    parts = [f"Kept {_counted(added, 'new fact')}; memory {memory} holds {_holdings(held)}.{_damaged(appended.whole)}"]
+def _append_summary(appended: Appended, checked: Checked, *, shown: int) -> str:
+    added, held, whole = len(appended.added), appended.memory, appended.whole
+    parts = [f"Kept {counted(added, 'new fact')}; memory {appended.handle} holds {_holdings(held)}.{_damaged(whole)}"]
     known = len(checked.facts) - added
     if known:
         parts.append(f"{known} of the triples {'was' if known == 1 else 'were'} there already.")
@@ -213,12 +201,12 @@ def _append_summary(memory: str, appended: Appended, checked: Checked, *, shown:
         rest = len(checked.read) - len(told)
         parts.append(f"Read {', '.join(told)}{f' and {rest} more' if rest else ''}.")
     if checked.refused:
-        parts.append(f"{_counted(len(checked.refused), 'triple')} refused: correct and send only these.")
+        parts.append(f"{counted(len(checked.refused), 'triple')} refused: correct and send only these.")
     parts.extend(checked.notes[:SHOWN_NOTES])
     others = len(checked.notes) - SHOWN_NOTES
     if others > 0:
         parts.append(f"{others} more ids have another label in this graph.")
-    if shown < held.facts - _lost(appended.whole):
+    if shown < held.facts - (0 if whole is None else len(whole.damaged)):
         new = "The new facts are here" if shown == added else f"{shown} of the new facts are here"
         parts.append(f"{new if added else 'They are not repeated here'}; memory-read shows all.")
     return " ".join(parts)

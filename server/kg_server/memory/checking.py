@@ -12,7 +12,7 @@ from kg_boundary.shown import clipped, shown_within, visible_line
 from kg_server.answers.values import may_mean, plain_value
 from kg_server.memory.explanation import Stated, readings_of, reasons_for
 from kg_server.memory.reading import Mention, Mentions, Reading, Value, echo
-from kg_server.memory.store import Fact, MemoryLimits, heavy_fact
+from kg_server.memory.store import Fact, MemoryLimits
 from kg_server.names import MAX_LABEL, shown_literal
 
 MAX_VALUES: Final = 1_000
@@ -116,7 +116,12 @@ def _fact(stated: Stated, tail: Term | None) -> Fact:
 
 def _too_long(facts: Mapping[int, Fact], limits: MemoryLimits) -> dict[int, str]:
     sizes = {number: fact.bytes for number, fact in facts.items()}
-    return {number: heavy_fact(limits, size) for number, size in sizes.items() if size > limits.fact_bytes}
+    return {
+        number: f"its texts take {size:,} bytes where a memory keeps at most {limits.fact_bytes:,} of one fact "
+        "(memory_max_fact_kb). Keep another fact that proves the same, such as a shorter value."
+        for number, size in sizes.items()
+        if size > limits.fact_bytes
+    }
 
 
 def _nodes(reading: Reading) -> Sequence[Node]:

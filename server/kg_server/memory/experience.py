@@ -5,24 +5,21 @@ import sqlite3
 import time
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias, TypeVar
+from typing import Annotated, Final, TypeAlias
 
 import anyio
 import anyio.to_thread
 from mcp.types import CallToolResult
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from kg_adapters.errors import InvalidSource
 from kg_adapters.protocol import KGAdapter
-from kg_boundary.private_files import private_database, private_folder
 from kg_boundary.shown import clipped, json_text, visible_line
 from kg_server.answers.results import Answer, Result, fitted
 from kg_server.mcp_server import SextantServer, reading
-from kg_server.memory.sqlite_file import failures_of
+from kg_server.memory.sqlite_file import SqliteFile
 
 SAME: Final = 0.9
 """From which share of common letters on two questions count as the same."""
@@ -83,8 +80,6 @@ def _share(one: Counter[str], other: Counter[str]) -> float:
 
 FORMAT: Final = 1
 
-BUSY_S: Final = 30.0
-
 MAX_SOLVED: Final = 1_000
 """How many questions are kept of one graph; the oldest give way."""
 
@@ -114,8 +109,6 @@ DELETE FROM solved WHERE number IN (SELECT number FROM solved WHERE graph = ? OR
 _FORGET_GRAPHS: Final = """
 DELETE FROM solved WHERE graph IN (SELECT graph FROM solved GROUP BY graph ORDER BY max(number) DESC LIMIT -1 OFFSET ?)
 """
-
-T = TypeVar("T")
 
 
 class Solved(BaseModel):
@@ -154,7 +147,7 @@ class ExperienceStore:
     """
 
     def __init__(self, path: Path, *, most: int = MAX_SOLVED, now: Callable[[], float] = time.time) -> None:
-        self._path = path
+        self._file = SqliteFile(path, "file of solved questions", FORMAT, (_TABLE,))
         self._most = most
         self._now = now
         self._turn = anyio.CapacityLimiter(1)
@@ -166,7 +159,7 @@ class ExperienceStore:
             BackendError: The file cannot be used.
             InvalidSource: It is damaged, or of another version.
         """
-        await self._run(lambda: self._keep(graph, solved.bounded()))
+        await anyio.to_thread.run_sync(self._keep, graph, solved.bounded(), limiter=self._turn)
 
     async def like(self, graph: str, question: str, most: int) -> tuple[Solved, ...]:
         """Return the questions that are most like one, the most like first, and never that one itself.
@@ -175,74 +168,30 @@ class ExperienceStore:
             BackendError: The file cannot be used.
             InvalidSource: It is damaged, or of another version.
         """
-        return await self._run(lambda: self._like(graph, question, most))
-
-    async def _run(self, work: Callable[[], T]) -> T:
-        return await anyio.to_thread.run_sync(work, limiter=self._turn)
+        return await anyio.to_thread.run_sync(self._like, graph, question, most, limiter=self._turn)
 
     def _keep(self, graph: str, solved: Solved) -> None:
-        private_folder(self._path.parent)
-        with failures_of(self._path), self._transaction("IMMEDIATE") as connection:
-            if self._is_new(connection):
-                connection.execute(_TABLE)
-                connection.execute(f"PRAGMA user_version = {FORMAT}")
+        with self._file.transaction(write=True) as connection:
             content = json_text(solved.model_dump(mode="json"))
             connection.execute(_KEEP, (graph, solved.question, float(self._now()), content))
             connection.execute(_GIVE_WAY, (graph, self._most))
             connection.execute(_FORGET_GRAPHS, (MAX_GRAPHS,))
 
     def _like(self, graph: str, question: str, most: int) -> tuple[Solved, ...]:
-        if not self._path.exists():
+        if not self._file.path.exists():
             return ()
-        with failures_of(self._path), self._transaction("DEFERRED") as connection:
-            if self._is_new(connection):
-                return ()
+        with self._file.transaction(write=False) as connection:
             rows = connection.execute("SELECT content FROM solved WHERE graph = ? ORDER BY number", (graph,)).fetchall()
         asked = Likened(question)
         known = [(Likened(each.question), each) for each in map(self._read, rows)]
         others = [(asked.to(likened), each) for likened, each in known if not asked.is_same(likened)]
         return tuple(each for likeness, each in sorted(others, key=lambda found: -found[0])[:most] if likeness > 0)
 
-    def _read(self, row: tuple[str]) -> Solved:
+    def _read(self, row: sqlite3.Row) -> Solved:
         try:
-            return Solved.model_validate_json(row[0])
+            return Solved.model_validate_json(row["content"])
         except ValidationError as error:
-            raise self._damaged("it holds something else than solved questions") from error
-
-    @contextmanager
-    def _transaction(self, kind: str) -> Generator[sqlite3.Connection]:
-        private_database(self._path)
-        connect = sqlite3.connect(self._path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
-        with closing(connect) as connection:
-            connection.execute(f"BEGIN {kind}")
-            try:
-                yield connection
-                connection.execute("COMMIT")
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-
-    def _is_new(self, connection: sqlite3.Connection) -> bool:
-        """Say whether a file is empty, within a transaction.
-
-        Raises:
-            InvalidSource: It is of another version, another program's, or was cut off.
-        """
-        version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-        page: int = connection.execute("PRAGMA page_size").fetchone()[0]
-        if self._path.stat().st_size % page:
-            # SQLite takes what is missing of the last page for zeros.
-            raise self._damaged("it is damaged: its end is missing")
-        tables: int = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if version not in {0, FORMAT} or (version == 0 and tables):
-            raise self._damaged(f"it has format {version}, and this version reads {FORMAT}")
-        return version == 0
-
-    def _damaged(self, reason: str) -> InvalidSource:
-        return InvalidSource(
-            f"The file of solved questions {self._path.name} cannot be used: {reason}. Nothing was deleted. Move it "
-            "out of the data folder to start again."
-        )
+            raise self._file.damaged("it holds something else than solved questions") from error
 
 
 MOST: Final = 3

@@ -1,288 +1,133 @@
-"""The SQLite file of memories: its schema, and what to do if it is damaged, locked or replaced."""
+"""One private SQLite file with tables of a known version; each transaction opens whatever file has its name then."""
 
 import sqlite3
-from collections.abc import Generator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Generator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
-
-from filelock import FileLock, Timeout
+from typing import Final
 
 from kg_adapters.errors import BackendTimeout, BackendUnavailable, InvalidSource
-from kg_boundary.private_files import FILE_MODE, private_database, private_folder
-from kg_server.memory.file_watch import Change, FileWatch, Moved, commits_of, count_commit, first_commits
+from kg_boundary.private_files import private_database, private_folder
 
-VERSION: Final = 2
-_MEMORIES: Final = """
-    CREATE TABLE memories (
-        number INTEGER PRIMARY KEY,
-        digest BLOB NOT NULL UNIQUE,
-        graph TEXT NOT NULL,
-        client TEXT NOT NULL,
-        created REAL NOT NULL,
-        touched REAL NOT NULL,
-        used REAL NOT NULL,
-        appends INTEGER NOT NULL,
-        facts INTEGER NOT NULL,
-        paths INTEGER NOT NULL,
-        unverified INTEGER NOT NULL,
-        bytes INTEGER NOT NULL,
-        checksum BLOB NOT NULL
-    )
-"""
-_FACTS: Final = """
-    CREATE TABLE facts (
-        memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
-        position INTEGER NOT NULL,
-        path INTEGER NOT NULL,
-        step INTEGER NOT NULL,
-        head TEXT NOT NULL,
-        relation TEXT NOT NULL,
-        tail TEXT NOT NULL,
-        datatype TEXT NOT NULL,
-        language TEXT NOT NULL,
-        verified INTEGER NOT NULL,
-        statement BLOB NOT NULL,
-        checksum BLOB NOT NULL,
-        PRIMARY KEY (memory, position)
-    ) WITHOUT ROWID
-"""
-# One row for each path that may go on, by the node that it ends in.
-_ENDS: Final = """
-    CREATE TABLE ends (
-        memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
-        tail BLOB NOT NULL,
-        path INTEGER NOT NULL,
-        step INTEGER NOT NULL,
-        checksum BLOB NOT NULL,
-        PRIMARY KEY (memory, tail, path)
-    ) WITHOUT ROWID
-"""
-_TABLES: Final = (
-    _MEMORIES,
-    "CREATE INDEX memories_by_age ON memories (touched)",
-    "CREATE INDEX memories_by_client ON memories (client, created)",
-    "CREATE INDEX memories_used_once ON memories (used) WHERE appends <= 1",
-    _FACTS,
-    "CREATE UNIQUE INDEX facts_by_statement ON facts (memory, statement)",
-    _ENDS,
-    f"PRAGMA user_version = {VERSION}",
-)
-
-
-def create_tables(connection: sqlite3.Connection) -> None:
-    """Make the tables within a transaction."""
-    for statement in _TABLES:
-        connection.execute(statement)
-    connection.execute(f"PRAGMA application_id = {first_commits()}")
-
-
-Kind: TypeAlias = Literal["DEFERRED", "IMMEDIATE"]
+BUSY_S: Final = 5.0
 
 _DAMAGE: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _BUSY: Final = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-_LOG_BYTES: Final = 16_000_000
-"""How large the log stays once it was written back."""
-
-_SPARE_PAGES: Final = 64
-"""How many free pages are kept for what comes next."""
-
-_VACUUM_PAGES: Final = 2_000
-"""How many free pages are given back to the disk at once."""
-
-_HAPPENED: Final[dict[Change, str]] = {
-    "replaced": "was removed or replaced",
-    "overwritten": "was overwritten by another program",
-    "set back": "was set back to an older state",
-    "log": "lost its log (the file beside it that ends in -wal or -shm)",
-}
 
 
-class MemoryFile:
-    """One memory file, opened when it is first needed, and again when another one has taken its place.
+class SqliteFile:
+    """A file for its owner alone, which is made by the first transaction, and so is the folder around it.
 
-    Its connection may move between threads, which take turns; texts come from it as bytes.
+    Nothing stays open between transactions: a file that was removed, moved or restored is never written to by its old
+    handle. Several processes may use it at once.
 
     Args:
-        path: The file; it is made for its owner alone, and so is the folder around it.
+        path: The file.
+        kind: What messages call it, as in `memory file`.
+        version: The version of its tables.
+        tables: The statements that make them.
         busy_s: How many seconds to wait for other processes.
     """
 
-    def __init__(self, path: Path, busy_s: float) -> None:
-        self._path = path
+    def __init__(self, path: Path, kind: str, version: int, tables: Sequence[str], *, busy_s: float = BUSY_S) -> None:
+        self.path = path
+        self._name = f"{kind} {path.name}"
+        self._version = version
+        self._tables = tables
         self._busy_s = busy_s
-        # Two processes that switch a new file to WAL at once would fail without waiting for each other.
-        self._opening = FileLock(path.with_name(f".{path.name}.lock"), timeout=busy_s, mode=FILE_MODE)
-        self._open: tuple[sqlite3.Connection, FileWatch] | None = None
-        self.replaced = False
-        """Whether the file was once found to be another one than before."""
 
     @contextmanager
-    def transaction(self, kind: Kind) -> Generator[sqlite3.Connection]:
-        """Run the block in one transaction: all of it happens in the file under the name, or the block fails.
+    def transaction(self, *, write: bool) -> Generator[sqlite3.Connection]:
+        """Run the block in one transaction: all of it happens, or the block fails.
 
         Raises:
-            InvalidSource: The file is damaged, of another version, or not one of ours; nothing was deleted.
+            InvalidSource: The file is damaged, of another version, or of another program; nothing was deleted.
             BackendTimeout: Others kept it busy for too long.
-            BackendUnavailable: It cannot be opened, read or written, or was removed, replaced or set back since it was
-                opened; the next transaction opens what is there then.
+            BackendUnavailable: It cannot be opened, read or written.
         """
-        with failures_of(self._path):
-            connection, watch = self._open = self._open or self._opened()
+        with self._translated_errors(), closing(self._connected()) as connection:
+            # Only an empty file is written to by a transaction that reads.
+            connection.execute(f"BEGIN {'IMMEDIATE' if write or self._is_empty() else 'DEFERRED'}")
             try:
-                watch.check_names()
-                with _transaction(connection, kind):
-                    watch.check_content()
-                    yield connection
-                    if kind == "IMMEDIATE":
-                        count_commit(connection)
-                    commits = commits_of(connection)
-                watch.note(commits)
-                watch.check_names()
-            except Moved as moved:
-                self._let_go(watch, moved.change)
-                raise _moved(self._path, moved.change) from moved
+                self._prepare(connection)
+                yield connection
+                connection.execute("COMMIT")
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
 
-    def shrink(self) -> None:
-        """Give back to the disk some of what was deleted."""
-        with failures_of(self._path):
-            if self._open is not None:
-                connection = self._open[0]
-                if connection.execute("PRAGMA freelist_count").fetchone()[0] >= _SPARE_PAGES:
-                    # As a script, since it goes a page at each step and a cursor stops at the first.
-                    connection.executescript(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})")
+    def damaged(self, reason: str) -> InvalidSource:
+        """Return the error for a file that is damaged as a whole."""
+        name = self.path.name
+        return InvalidSource(
+            f"The {self._name} is damaged ({reason}). Nothing was deleted. Stop the servers that use it and move it "
+            f"out of the data folder to start again; `sqlite3 {name} .recover` saves what can be read."
+        )
 
-    def close(self) -> None:
-        """Close the file; it is opened again when it is needed."""
-        if self._open is None:
+    def _is_empty(self) -> bool:
+        return not self.path.stat().st_size
+
+    def _connected(self) -> sqlite3.Connection:
+        private_folder(self.path.parent)
+        # SQLite gives its journal the mode of this file.
+        private_database(self.path)
+        connection = sqlite3.connect(self.path, timeout=self._busy_s, isolation_level=None)
+        # Text that was damaged is no UTF-8: it has to be read to be recognized by its checksum.
+        connection.text_factory = _text
+        connection.row_factory = sqlite3.Row
+        if self._is_empty():
+            # Deleted rows leave no holes in the file.
+            connection.execute("PRAGMA auto_vacuum = FULL")
+        # What was answered outlives a power cut.
+        connection.execute("PRAGMA synchronous = EXTRA")
+        return connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+        page: int = connection.execute("PRAGMA page_size").fetchone()[0]
+        if self.path.stat().st_size % page:
+            # SQLite takes what is missing of the last page for zeros.
+            raise self.damaged("its end is missing")
+        if version == self._version:
             return
-        connection, watch = self._open
+        if version:
+            raise InvalidSource(
+                f"The {self._name} has format {version}; this version reads {self._version}. Nothing was changed. Use "
+                "the version of kg-sextant that wrote it, or set another data_folder."
+            )
+        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            raise InvalidSource(
+                f"{self.path.name} in the data folder is a database of another program. Nothing was changed. Set "
+                "another data_folder, or move it away."
+            )
+        for statement in (*self._tables, f"PRAGMA user_version = {self._version}"):
+            connection.execute(statement)
+
+    @contextmanager
+    def _translated_errors(self) -> Generator[None]:
         try:
-            watch.check_names()
-        except Moved as moved:
-            with failures_of(self._path):
-                self._let_go(watch, moved.change)
-        else:
-            self._open = None
-            connection.close()
+            yield
+        except sqlite3.Error as error:
+            code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+            if code in _DAMAGE:
+                raise self.damaged(str(error)) from error
+            if code in _BUSY:
+                raise BackendTimeout(
+                    f"The {self._name} is busy with other writers. Call again: writing the same again is harmless."
+                ) from error
+            raise self._unusable(str(error)) from error
+        except UnicodeDecodeError as error:
+            # SQLite names what is wrong by words of the damaged file.
+            raise self.damaged("it holds bytes that are not text") from error
+        except OSError as error:
+            raise self._unusable(error.strerror or str(error)) from error
 
-    def _let_go(self, watch: FileWatch, change: Change) -> None:
-        self._open, self.replaced = None, True
-        with ExitStack() as locked:
-            # The folder may be gone too.
-            with suppress(OSError):
-                locked.enter_context(self._opening)
-            watch.let_go(change)
-
-    def _opened(self) -> tuple[sqlite3.Connection, FileWatch]:
-        path = self._path
-        private_folder(path.parent)
-        with self._opening, ExitStack() as failing:
-            # SQLite gives its other files the mode of this one.
-            private_database(path)
-            connection = sqlite3.connect(path, timeout=self._busy_s, isolation_level=None, check_same_thread=False)
-            failing.callback(connection.close)
-            connection.text_factory = bytes
-            _prepare(connection, path)
-            watch = FileWatch(path, connection)
-            failing.pop_all()
-        return connection, watch
-
-
-@contextmanager
-def failures_of(path: Path) -> Generator[None]:
-    """Turn what SQLite and the file system raise into errors that say what to do.
-
-    Raises:
-        InvalidSource: The file is damaged; nothing was deleted.
-        BackendTimeout: Others kept it busy for too long.
-        BackendUnavailable: It cannot be opened, read or written.
-    """
-    try:
-        yield
-    except Timeout as error:
-        raise _busy() from error
-    except sqlite3.Error as error:
-        code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-        if code in _DAMAGE:
-            raise damaged(path, str(error)) from error
-        if code in _BUSY:
-            raise _busy() from error
-        raise _unusable(path, str(error)) from error
-    except UnicodeDecodeError as error:
-        # SQLite names what is wrong by words of the damaged file.
-        raise damaged(path, "it holds bytes that are not text") from error
-    except OSError as error:
-        raise _unusable(path, error.strerror or str(error)) from error
-
-
-@contextmanager
-def _transaction(connection: sqlite3.Connection, kind: Kind) -> Generator[None]:
-    connection.execute(f"BEGIN {kind}")
-    try:
-        yield
-        connection.execute("COMMIT")
-    finally:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-
-
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version not in {0, VERSION}:
-        raise InvalidSource(
-            f"The memory file {path.name} has format {version}; this version reads {VERSION}. Nothing was "
-            "changed. Use the version of kg-sextant that wrote it, or set another data_folder."
+    def _unusable(self, reason: str) -> BackendUnavailable:
+        return BackendUnavailable(
+            f"The {self._name} cannot be used: {reason}. The data folder has to be writable, with room on the disk; "
+            "the setting data_folder names another. The other tools still work."
         )
-    if version == 0 and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-        raise InvalidSource(
-            f"{path.name} in the data folder is a database of another program. Nothing was changed. Set another "
-            "data_folder, or move it away."
-        )
-    # Both come before the first table, so that what is deleted can be given back to the disk.
-    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
-    # FULL syncs the log at every commit, so that what was answered outlives a power cut too; a process that is killed
-    # loses nothing in any mode.
-    connection.execute("PRAGMA synchronous = FULL")
-    if version != VERSION:
-        with _transaction(connection, "IMMEDIATE"):
-            create_tables(connection)
-        # From now on the file itself shows how many commits are in it.
-        connection.execute("PRAGMA wal_checkpoint").fetchall()
-    connection.execute("PRAGMA foreign_keys = ON")
 
 
-def damaged(path: Path, reason: str) -> InvalidSource:
-    """Return the error for a file that is damaged as a whole."""
-    return InvalidSource(
-        f"The memory file {path.name} is damaged ({reason}). Nothing was deleted. Stop the servers that use it and "
-        f"move it out of the data folder together with {path.name}-wal to start again; `sqlite3 {path.name} .recover` "
-        "saves what can be read."
-    )
-
-
-def _busy() -> BackendTimeout:
-    return BackendTimeout("The memory is busy with other writers. Call again: appending the same triples is harmless.")
-
-
-def _unusable(path: Path, reason: str) -> BackendUnavailable:
-    return BackendUnavailable(
-        f"The memory file {path.name} cannot be used: {reason}. The data folder has to be writable, with room on the "
-        "disk; the setting data_folder names another. The other tools still work."
-    )
-
-
-def _moved(path: Path, change: Change) -> BackendUnavailable:
-    after = (
-        "What was acknowledged is in the file as far as the log could be written back: see with memory-read whether "
-        "the last facts are there."
-        if change == "log"
-        else "What was kept before is where that file is now, and handles open only what the present one holds."
-    )
-    return BackendUnavailable(
-        f"The memory file {path.name} in the data folder {_HAPPENED[change]} while this server had it open, so that "
-        f"this call kept nothing for sure. {after} Call again: the server opens the file that is there, or begins a "
-        "new one. Stop the servers before a memory file is moved or restored."
-    )
+def _text(content: bytes) -> str:
+    return content.decode(errors="surrogateescape")

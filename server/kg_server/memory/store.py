@@ -1,15 +1,35 @@
-"""Memories as values: facts, their network, limits, and the errors of a memory that is full or unknown."""
+"""Memories: networks of facts by handle, kept in transactions, with limits and expiry (ODA, section 2.3)."""
 
-from collections.abc import Sequence
+import hashlib
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
-from math import ceil
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from kg_adapters.errors import InvalidRequest
+import anyio
+import anyio.to_thread
+
+from kg_adapters.errors import BackendError, InvalidRequest
 from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_boundary.shown import in_quotes
 
+T = TypeVar("T")
 Statement: TypeAlias = tuple[Node, Iri, Term]
+
+HANDLE_PREFIX: Final = "mem_"
+_RANDOM_BYTES: Final = 18
+_DAY_S: Final = 86_400
+
+NOTED_S: Final = 300
+"""How long after a use the next one need not be noted."""
+
+IN_USE_S: Final = 3_600 + NOTED_S
+"""How long after its last noted use a memory is not deleted for another."""
+
+_AT_ONCE: Final = 20
+"""How many expired memories are deleted at once, so that others need not wait long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +72,77 @@ class Place(NamedTuple):
     fact: Fact
 
 
+class MemoryRecord(NamedTuple):
+    """What is known of one memory beside its facts.
+
+    Args:
+        number: Its number in the storage.
+        digest: The digest of its handle.
+        graph: The graph that it is bound to.
+        touched: When something was last appended, in seconds since 1970, as all times here.
+        used: When something was last appended or read; reads are noted now and then.
+        appends: How often something was appended.
+        facts: How many facts it holds.
+        paths: How many paths they form.
+        unverified: How many of them the graph was not seen to hold.
+        size: How many bytes their texts take.
+    """
+
+    number: int
+    digest: bytes
+    graph: str
+    touched: float
+    used: float
+    appends: int = 0
+    facts: int = 0
+    paths: int = 0
+    unverified: int = 0
+    size: int = 0
+
+    def with_fact(self, place: Place) -> "MemoryRecord":
+        """Return the record after a fact was added."""
+        return self._replace(
+            facts=self.facts + 1,
+            paths=max(self.paths, place.path + 1),
+            unverified=self.unverified + (not place.fact.verified),
+            size=self.size + place.fact.bytes,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The facts of a memory by path, and the numbers of those that are damaged, in the order of appending, from 1."""
+
+    memory: MemoryRecord
+    places: tuple[Place, ...] = ()
+    damaged: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """What an append left behind.
+
+    Args:
+        handle: The handle of the memory.
+        memory: The memory as it is now.
+        added: The facts that are new, in the order in which they came.
+        whole: All of the memory, where it is small enough to be shown.
+    """
+
+    handle: str
+    memory: MemoryRecord
+    added: tuple[Place, ...]
+    whole: Contents | None = None
+
+
+class Usage(NamedTuple):
+    """How many memories and bytes a storage holds, and the highest number of a memory."""
+
+    memories: int
+    size: int
+    highest: int
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryLimits:
     """How much may be kept, and for how long.
@@ -60,10 +151,8 @@ class MemoryLimits:
         triples_per_call: The most triples that one append may bring; K in the ODA paper.
         facts: The most facts of one memory.
         memories: The most memories of one store.
-        age_days: How many days after its last append a memory is forgotten.
-        abandoned_days: How many days after its last use one is forgotten that had no second append.
-        new_per_hour: The most memories that one client may begin in an hour.
-        client_share: The most that one client may have of all memories, and of all bytes.
+        age_days: How many days after its last append a memory expires.
+        abandoned_days: How many days after its last use one expires that had no second append.
         fact_bytes: The most bytes of the texts of one fact.
         memory_bytes: The most bytes of the texts of one memory.
         store_bytes: The most bytes of the whole store.
@@ -74,203 +163,206 @@ class MemoryLimits:
     memories: int = 10_000
     age_days: float = 30.0
     abandoned_days: float = 1.0
-    new_per_hour: int = 1_000
-    client_share: float = 0.25
     fact_bytes: int = 64_000
     memory_bytes: int = 16_000_000
     store_bytes: int = 1_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Holdings:
-    """What a memory holds, in numbers.
+class Transaction(Protocol):
+    """What one transaction reads and writes. Rows that are damaged are never returned, nor deleted.
 
-    Args:
-        facts: How many facts.
-        paths: How many paths they form.
-        unverified: How many of them the graph was not seen to hold.
+    Every method may raise `InvalidSource` where a row that it needs is damaged, and `BackendError`.
     """
 
-    facts: int = 0
-    paths: int = 0
-    unverified: int = 0
+    def find(self, digest: bytes) -> MemoryRecord | None:
+        """Return the memory whose handle has this digest, or None where there is certainly none."""
+        ...
 
+    def save(self, memory: MemoryRecord) -> None:
+        """Write a record, in place of the one with its number."""
+        ...
 
-@dataclass(frozen=True, slots=True)
-class Damage:
-    """Facts that cannot be read any more.
+    def read(self, memory: MemoryRecord) -> Contents:
+        """Return the facts of a memory, and the numbers of those that are damaged."""
+        ...
 
-    Args:
-        memory: The number that the store has for the memory; a handle is never logged.
-        facts: Their numbers in the order in which they came, from 1.
-    """
+    def holds(self, memory: MemoryRecord, fact: Fact) -> bool:
+        """Return whether a memory has a fact, verified or not."""
+        ...
 
-    memory: int
-    facts: tuple[int, ...]
+    def add(self, memory: MemoryRecord, position: int, fact: Fact) -> Place:
+        """Write a fact that is not there, at the end of the first path that ends in its head or else of a new one."""
+        ...
 
+    def usage(self) -> Usage:
+        """Return how much the storage holds."""
+        ...
 
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """A whole memory: its facts by path, and those that are damaged."""
-
-    holdings: Holdings = Holdings()
-    places: tuple[Place, ...] = ()
-    damage: Damage | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Appended:
-    """What an append left behind.
-
-    Args:
-        holdings: What the memory holds now.
-        added: The facts that are new, in the order in which they came.
-        whole: The memory, where it is small enough to be shown.
-    """
-
-    holdings: Holdings
-    added: tuple[Place, ...]
-    whole: Contents | None = None
-
-
-class MemoryStore(Protocol):
-    """Keeps networks of facts by handle, each bound to the graph that it was made for.
-
-    Several processes may use one store at once. An append that was answered is never lost, nor kept twice, and the
-    network depends on nothing but the order in which appends were committed.
-    """
-
-    async def create(self, graph: str, client: str) -> str:
-        """Begin an empty memory for a graph and return its handle; forget those past their age.
-
-        Where there are too many, memories that nobody has used for an hour give way: the oldest of the client that has
-        the most, those with a single append first.
+    def drop(self, *, touched: float, single_used: float, used: float, most: int, spared: int | None = None) -> int:
+        """Delete memories and return how many: those with a single append first, the longest unused first.
 
         Args:
-            graph: The graph that it is bound to.
-            client: Who begins it, as an address or another name that a client cannot choose.
-
-        Raises:
-            InvalidRequest: The client has begun too many, or all are in use.
-            BackendError: The store failed to answer.
-            InvalidSource: The store is damaged.
+            touched: Those that were last appended to before this may go.
+            single_used: Of those with a single append, those that were last used before this may go.
+            used: Those that were last used before this may go.
+            most: How many.
+            spared: The number of one that stays.
         """
         ...
 
-    async def append(self, handle: str, graph: str, facts: Sequence[Fact], *, whole: int = 0) -> Appended:
-        """Append facts in order, all or none.
+
+class Storage(Protocol):
+    """Where memories are kept; several processes may use it at once."""
+
+    def transaction(self, *, write: bool) -> AbstractContextManager[Transaction]:
+        """Run a block in one transaction, in a thread: all of it happens, or the block fails.
+
+        Raises:
+            BackendError: The storage failed to answer.
+            InvalidSource: It is damaged, or of another version.
+        """
+        ...
+
+
+class MemoryStore:
+    """Keeps networks of facts by handle, each bound to the graph that it was made for.
+
+    An append that was answered is never lost, nor kept twice, and the network depends on nothing but the order in
+    which appends were committed. Handles are kept as digests: the storage gives none away.
+
+    Args:
+        storage: Where they are kept.
+        limits: How much is kept, and for how long.
+        now: Returns the time, in seconds since 1970.
+    """
+
+    def __init__(self, storage: Storage, limits: MemoryLimits, *, now: Callable[[], float] = time.time) -> None:
+        self._storage = storage
+        self._limits = limits
+        self._now = now
+        # One thread at a time: SQLite has one writer anyway, and others need the threads too.
+        self._turn = anyio.CapacityLimiter(1)
+
+    async def append(self, handle: str | None, graph: str, facts: Sequence[Fact], *, whole: int = 0) -> Appended:
+        """Append facts in order, all or none. To make room, memories that nobody used for an hour are deleted.
 
         Args:
-            handle: The memory.
-            graph: The graph that it should be bound to.
+            handle: The memory; None begins one.
+            graph: The graph that it is bound to.
             facts: What is appended.
             whole: How many facts it may hold for all of it to be returned.
 
         Raises:
-            InvalidRequest: No memory has this handle, it is one of another graph, or it would grow too large.
-            BackendError: The store failed to answer.
-            InvalidSource: The store is damaged where the append would need it.
+            InvalidRequest: No memory has this handle, it is one of another graph, it would grow too large, or the store
+                is full and all of it in use.
+            BackendError: The storage failed to answer.
+            InvalidSource: It is damaged where the append would need it.
         """
-        ...
+        return await self._run(lambda: self._append(handle, graph, facts, whole))
 
     async def read(self, handle: str, graph: str) -> Contents:
         """Return what a memory holds.
 
         Raises:
             InvalidRequest: No memory has this handle, or it is one of another graph.
-            BackendError: The store failed to answer.
-            InvalidSource: The store is damaged, or what it says of the memory as a whole.
+            BackendError: The storage failed to answer.
+            InvalidSource: It is damaged, or what it says of the memory as a whole.
         """
-        ...
+        return await self._run(lambda: self._read(handle, graph))
 
-    async def aclose(self) -> None:
-        """Give back everything that the store holds; calling it twice is harmless."""
-        ...
+    async def _run(self, work: Callable[[], T]) -> T:
+        return await anyio.to_thread.run_sync(work, limiter=self._turn)
+
+    def _append(self, handle: str | None, graph: str, facts: Sequence[Fact], whole: int) -> Appended:
+        now = float(self._now())
+        with self._storage.transaction(write=True) as transaction:
+            if handle is None:
+                handle = HANDLE_PREFIX + secrets.token_urlsafe(_RANDOM_BYTES)
+                number = self._with_room(transaction, memories=1).highest + 1
+                memory = MemoryRecord(number, _digest(handle), graph, now, now)
+            else:
+                memory = self._memory(transaction, handle, graph)
+            grown, added = memory, list[Place]()
+            for fact in facts:
+                if not transaction.holds(grown, fact):
+                    added.append(transaction.add(grown, grown.facts, fact))
+                    grown = grown.with_fact(added[-1])
+            if added:
+                self._refuse_growth(memory, grown)
+                self._with_room(transaction, size=grown.size - memory.size, spared=memory.number)
+            grown = grown._replace(touched=now, used=now, appends=memory.appends + 1)
+            transaction.save(grown)
+            contents = transaction.read(grown) if grown.facts <= whole else None
+        return Appended(handle, grown, tuple(added), contents)
+
+    def _read(self, handle: str, graph: str) -> Contents:
+        with self._storage.transaction(write=False) as transaction:
+            contents = transaction.read(self._memory(transaction, handle, graph))
+        if self._now() - contents.memory.used > NOTED_S:
+            # Where that fails, the memory was read all the same.
+            with suppress(BackendError), self._storage.transaction(write=True) as transaction:
+                transaction.save(self._memory(transaction, handle, graph)._replace(used=float(self._now())))
+        return contents
+
+    def _memory(self, transaction: Transaction, handle: str, graph: str) -> MemoryRecord:
+        memory = transaction.find(_digest(handle))
+        if memory is None or memory.touched < self._oldest():
+            raise InvalidRequest(
+                f"No memory has this handle, or its last append is more than {self._limits.age_days:g} days ago, or it "
+                "was deleted to make room. Pass the handle unchanged as memory-append gave it, or call memory-append "
+                "without one to begin a new memory."
+            )
+        if memory.graph != graph:
+            raise InvalidRequest(
+                f"This memory belongs to the graph {in_quotes(memory.graph)}; this server answers from "
+                f"{in_quotes(graph)}. Call memory-append without a handle to begin a memory here."
+            )
+        return memory
+
+    def _refuse_growth(self, memory: MemoryRecord, grown: MemoryRecord) -> None:
+        limits, begin = self._limits, "Call memory-append without a handle to begin another memory."
+        if grown.facts > limits.facts:
+            raise InvalidRequest(
+                f"This memory holds {memory.facts:,} of at most {limits.facts:,} facts (memory_max_facts): "
+                f"{grown.facts - memory.facts:,} more do not fit, and nothing was stored. {begin}"
+            )
+        if grown.size > limits.memory_bytes:
+            raise InvalidRequest(
+                f"The texts of this memory take {memory.size:,} of at most {limits.memory_bytes:,} bytes "
+                f"(memory_max_mb): {grown.size - memory.size:,} more do not fit, and nothing was stored. {begin}"
+            )
+
+    def _with_room(
+        self, transaction: Transaction, *, memories: int = 0, size: int = 0, spared: int | None = None
+    ) -> Usage:
+        """Delete what expired, and what is not in use until there is room; return what is left."""
+        limits, now = self._limits, self._now()
+        idle, most = 0.0, _AT_ONCE
+        while True:
+            dropped = transaction.drop(
+                touched=self._oldest(),
+                single_used=now - limits.abandoned_days * _DAY_S,
+                used=idle,
+                most=most,
+                spared=spared,
+            )
+            usage = transaction.usage()
+            if usage.memories + memories <= limits.memories and usage.size + size <= limits.store_bytes:
+                return usage
+            if idle and not dropped:
+                raise InvalidRequest(
+                    f"This server keeps at most {limits.memories:,} memories (memory_max_count) in "
+                    f"{limits.store_bytes // 1_000_000:,} MB (memory_file_max_mb), and all were used within the last "
+                    "hour. Continue with a memory that you have, or come back in an hour: the oldest that is not used "
+                    "is deleted."
+                )
+            idle, most = now - IN_USE_S, 1
+
+    def _oldest(self) -> float:
+        """Return when a memory must have been appended to that has not expired."""
+        return self._now() - self._limits.age_days * _DAY_S
 
 
-MB: Final = 1_000_000
-
-_SECONDS_PER_MINUTE: Final = 60
-
-
-def unknown_memory(limits: MemoryLimits, *, replaced: bool = False) -> InvalidRequest:
-    """Return the error for a handle that opens nothing, whatever is wrong with it; it does not repeat the handle.
-
-    Args:
-        limits: For how long memories are kept.
-        replaced: Whether the file was another one when this server began.
-    """
-    why = (
-        "The memory file was removed, replaced or set back while this server ran, and what was kept in it before is "
-        "not there any more. "
-        if replaced
-        else ""
-    )
-    return InvalidRequest(
-        f"No memory has this handle, or its last append is more than {limits.age_days:g} days ago, or it was not used "
-        f"again after a single append and gave way. {why}Pass the handle unchanged as memory-append gave it, or call "
-        "memory-append without one to begin a new memory."
-    )
-
-
-def foreign_memory(graph: str, wanted: str) -> InvalidRequest:
-    """Return the error for a memory of another graph."""
-    return InvalidRequest(
-        f"This memory belongs to the graph {in_quotes(graph)}; this server answers from {in_quotes(wanted)}. "
-        "Call memory-append without a handle to begin a memory here."
-    )
-
-
-def full_memory(limits: MemoryLimits, held: int, coming: int) -> InvalidRequest:
-    """Return the error for facts that do not fit."""
-    return InvalidRequest(
-        f"This memory holds {held:,} of at most {limits.facts:,} facts: {coming:,} more do not fit, and nothing was "
-        "stored. Call memory-append without a handle to begin another memory."
-    )
-
-
-def heavy_memory(limits: MemoryLimits, held: int, coming: int) -> InvalidRequest:
-    """Return the error for facts whose texts are too long for what is left."""
-    return InvalidRequest(
-        f"The texts of this memory take {held:,} of at most {limits.memory_bytes:,} bytes (memory_max_mb): {coming:,} "
-        "more do not fit, and nothing was stored. Call memory-append without a handle to begin another memory."
-    )
-
-
-def heavy_fact(limits: MemoryLimits, size: int) -> str:
-    """Return why a fact is refused whose texts are too long."""
-    return (
-        f"its texts take {size:,} bytes where a memory keeps at most {limits.fact_bytes:,} of one fact "
-        "(memory_max_fact_kb). Keep another fact that proves the same, such as a shorter value."
-    )
-
-
-def hasty_client(limits: MemoryLimits, wait_s: float) -> InvalidRequest:
-    """Return the error for a client that begins too many memories."""
-    return InvalidRequest(
-        f"You have begun {limits.new_per_hour:,} memories within an hour, as many as one client may "
-        f"(memory_new_per_hour). Continue with a memory that you have, or begin the next in {_minutes(wait_s)}."
-    )
-
-
-def full_share(limits: MemoryLimits, wait_s: float) -> InvalidRequest:
-    """Return the error for a client that uses all that it may have at once."""
-    return InvalidRequest(
-        f"You have {limits.client_share:.0%} of what this server keeps, as much as one client may "
-        f"(memory_client_share), and used all of it within the last hour. Continue with a memory that you have, "
-        f"or come back in {_minutes(wait_s)}: the oldest that is not used gives way."
-    )
-
-
-def full_store(limits: MemoryLimits, wait_s: float) -> InvalidRequest:
-    """Return the error for a store in which everything is in use."""
-    return InvalidRequest(
-        f"This server keeps at most {limits.memories:,} memories (memory_max_count) in {limits.store_bytes // MB:,} MB "
-        "(memory_file_max_mb), and all were used within the last hour. Continue with a memory that you have, or come "
-        f"back in {_minutes(wait_s)}: the oldest that is not used gives way."
-    )
-
-
-def _minutes(seconds: float) -> str:
-    minutes = max(1, ceil(seconds / _SECONDS_PER_MINUTE))
-    return f"{minutes} minute{'' if minutes == 1 else 's'}"
+def _digest(handle: str) -> bytes:
+    """Return 32 bytes for a handle, which take as long to find whatever it has in common with one that exists."""
+    return hashlib.sha256(handle.strip().encode(errors="surrogatepass")).digest()

@@ -1,17 +1,14 @@
 """The tools memory-append and memory-read."""
 
-import secrets
 from collections.abc import Callable
 from functools import cache, partial
-from ipaddress import IPv6Address, ip_address, ip_network
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import anyio
-from mcp.server.mcpserver import Context, ResourceSecurity
+from mcp.server.mcpserver import ResourceSecurity
 from mcp.shared.exceptions import MCPError
 from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, ToolAnnotations
 from pydantic import Field
-from starlette.requests import HTTPConnection
 
 from kg_adapters.errors import InvalidRequest, KGError
 from kg_adapters.protocol import KGAdapter
@@ -46,34 +43,6 @@ class AppendedResult(FactsResult):
     refused: list[str]
 
 
-_HOME_BITS: Final = 64
-"""The part of an IPv6 address that is given to one home or firm, which may choose the rest for each request."""
-
-
-def client_of(context: Context[None, Any]) -> str | None:
-    """Return the address that a request comes from, or None where it does not come from the network.
-
-    No header is asked, nor a session: a client could send another one each time.
-    """
-    request: object = context.request_context.request
-    if not isinstance(request, HTTPConnection):
-        return None
-    return "http" if request.client is None else client_at(request.client.host)
-
-
-def client_at(host: str) -> str:
-    """Return the name of the client at an address; all addresses of an IPv6 network of 64 bits are one client."""
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return host
-    if not isinstance(address, IPv6Address):
-        return str(address)
-    if address.ipv4_mapped is not None:
-        return str(address.ipv4_mapped)
-    return str(ip_network((int(address), _HOME_BITS), strict=False))
-
-
 RESOURCE_TOKENS: Final = 4_000
 
 WrittenTriples: TypeAlias = Annotated[
@@ -104,8 +73,6 @@ class MemoryTools:
         self._store = cache(store)
         self._limits = limits
         self._settings = settings
-        # Whoever speaks to this process alone, over standard input, is one client.
-        self._process = f"process {secrets.token_hex(8)}"
 
     def provide(self, server: SextantServer) -> None:
         """Add both tools, and the resource of each memory."""
@@ -131,7 +98,6 @@ class MemoryTools:
     async def append(
         self,
         triples: WrittenTriples,
-        context: Context[None, Any],
         memory: Handle | None = None,
         allow_unverified: bool = False,
     ) -> Annotated[CallToolResult, AppendedResult]:
@@ -139,7 +105,7 @@ class MemoryTools:
 
         One that is not in the graph is refused, or with allow_unverified marked.
         """
-        await load("kg_server.memory.answer", "kg_server.memory.checking", "kg_server.memory.sqlite_store")
+        await load("kg_server.memory.answer", "kg_server.memory.checking", "kg_server.memory.sqlite_storage")
         from kg_server.memory.answer import append_answer, most_shown, shown_refusals
         from kg_server.memory.checking import check
         from kg_server.memory.reading import triples_of
@@ -157,15 +123,12 @@ class MemoryTools:
         if not checked.facts:
             reasons = shown_refusals(checked.refused, self._settings.max_tokens)
             raise InvalidRequest("\n".join(("No triple was kept, and no memory changed.", *reasons)))
-        if memory is None:
-            handle = await self._store().create(self._graph.name, client_of(context) or self._process)
-        else:
-            handle = memory.strip()
+        handle = None if memory is None else memory.strip()
         appended = await self._store().append(
             handle, self._graph.name, checked.facts, whole=most_shown(self._settings.max_tokens)
         )
         answer = await append_answer(
-            self._graph, memory=handle, appended=appended, checked=checked, max_tokens=self._settings.max_tokens
+            self._graph, appended=appended, checked=checked, max_tokens=self._settings.max_tokens
         )
         return answer.to_mcp()
 

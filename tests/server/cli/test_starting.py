@@ -127,7 +127,7 @@ def test_a_server_lists_its_tools_without_what_only_their_answers_need(tmp_path:
         "kg_adapters.embedding",
         "kg_adapters.local.paths.search",
         "kg_adapters.index.build.profiling",
-        "kg_server.memory.sqlite_store",
+        "kg_server.memory.sqlite_storage",
         "kg_server.answers.neighbors",
         "kg_server.observation.answer",
     }
