@@ -3,14 +3,14 @@
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from importlib import import_module
 from itertools import product
 
-from kg_adapters.algebra import Instances, Step
+from kg_adapters.algebra import Best, Instances, Kept, Reached, Values
 from kg_adapters.errors import Unsupported
 from kg_adapters.http.options import DialectName, TextSearch
-from kg_adapters.models import Count
-from kg_adapters.set_requests import Computed, Group, SetRequest, SharedTerm
+from kg_adapters.set_requests import SetRequest, SharedBy
 from kg_adapters.sparql import queries as package
 from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql.queries.descriptions import APART
@@ -59,13 +59,7 @@ SCOPES = (
 VALUES = (typed("1.5", "decimal"), typed("no number", "integer"), Literal("\x07"), Literal("x", RDF_LANG_STRING, "en"))
 TEXTS = (" ".join(HOSTILE), "plain words", "one", "five words of a name")
 OWNERS = (ClassMembers(0, (iri("c"),)), ClassMembers(1, (iri("d"), iri("e"))))
-COMPUTED = Computed(
-    Count(2, True),
-    members=(iri("a"), Literal("x")),
-    groups=(Group(iri("g"), Count(1, True)),),
-    shared=(SharedTerm(Step(iri("p")), iri("b")),),
-    value=1.5,
-)
+RESULTS = (iri("a"), Literal("x"))
 
 Built = Iterator[str | None]
 
@@ -106,18 +100,34 @@ def _pairs(queries: Queries) -> Built:
 
 def _sets(queries: Queries) -> Built:
     """Yield what random questions of every sort are asked by, but for those that the engine is not asked."""
-    writer, evidence = SetQueries(queries.sets), EvidenceQueries(queries.sets)
+    writer = SetQueries(queries.sets)
     for question in drawn(QUESTIONS, ()):
         try:
             request = SetRequest(question, limit=5)
             yield writer.answer(request)
             for only_count in (False, True):
                 yield writer.explained(question, only_count=only_count)
-            if parts := evidence.parts(request, COMPUTED):
-                yield evidence.query(parts)
         except Unsupported:
             assert not queries.dialect.nests_sets
     yield writer.members(Instances(iri("c")), None)
+
+
+def _evidence(queries: Queries) -> Built:
+    writer = EvidenceQueries(queries.sets)
+    for question in drawn(QUESTIONS, ()):
+        of = question.sets[0] if isinstance(question, SharedBy) else question.of
+        with suppress(Unsupported):
+            yield writer.inside(of, RESULTS).text
+        with suppress(Unsupported):
+            match of:
+                case Kept(_, condition):
+                    yield writer.true(condition, RESULTS).text
+                case Reached(starts, path) | Values(starts, path):
+                    yield writer.led(starts, dict.fromkeys(RESULTS, path), RESULTS).text
+                case Best():
+                    yield writer.measured(of, RESULTS).text
+                case _:
+                    yield writer.typed(Instances(iri("c")), RESULTS).text
 
 
 def _named(build: Callable[[Queries, str], str | None]) -> Callable[[Queries], Built]:
@@ -162,8 +172,11 @@ SHAPES: Mapping[str, Callable[[Queries], Built]] = {
     "SetQueries.answer": _sets,
     "SetQueries.explained": _sets,
     "SetQueries.members": _sets,
-    "EvidenceQueries.parts": _sets,
-    "EvidenceQueries.query": _sets,
+    "EvidenceQueries.led": _evidence,
+    "EvidenceQueries.typed": _evidence,
+    "EvidenceQueries.inside": _evidence,
+    "EvidenceQueries.true": _evidence,
+    "EvidenceQueries.measured": _evidence,
 }
 """What builds queries, with how the queries of each shape come about."""
 

@@ -1,4 +1,4 @@
-"""Questions about sets, each asked in one request, their evidence in one more, and the same as SPARQL for people."""
+"""Questions about sets, each asked in one request, and the same as SPARQL for people."""
 
 import re
 from collections import defaultdict
@@ -26,17 +26,17 @@ from kg_adapters.set_requests import (
     SetRequest,
     SharedTerm,
     Tabled,
-    Witness,
     grows,
     term_key,
 )
 from kg_adapters.set_requests import Row as Tuple
 from kg_adapters.sparql.asking import Asker, part_of_an_answer
 from kg_adapters.sparql.dialects import DIALECTS
-from kg_adapters.sparql.queries.set_paths import Told, Walked
-from kg_adapters.sparql.queries.sets import MOST_CELLS, EvidenceQueries, SetQueries, Shown
+from kg_adapters.sparql.evidence import EvidenceReader
+from kg_adapters.sparql.queries.set_patterns import Walked
+from kg_adapters.sparql.queries.sets import MOST_CELLS, SetQueries
 from kg_adapters.sparql.rows import Bindings, rows
-from kg_adapters.terms import Attribute, Fact, Iri, Literal, Term, Triple
+from kg_adapters.terms import Iri, Literal, Term
 
 _EVIDENCE_SHARE: Final = 0.8
 """Of the time that is left: so the answer itself still arrives in time where the evidence does not."""
@@ -53,12 +53,12 @@ class SetReader:
     def __init__(self, asker: Asker, graph: Walked) -> None:
         self._asker = asker
         self._queries = SetQueries(graph)
-        self._evidence = EvidenceQueries(graph)
+        self._evidence = EvidenceReader(asker, graph)
 
     async def compute(self, request: SetRequest) -> Computed:
-        """Return what is asked, as `SupportsSets.compute` does: one request, or two with what shows it.
+        """Return what is asked, as `SupportsSets.compute` does: by one request, and a few for the evidence.
 
-        Where the second one fails or is late, the answer comes without what shows it.
+        What is late or fails of the evidence is left out with the reason; all has one deadline.
 
         Raises:
             Unsupported: The engine cannot answer it, or would answer wrongly.
@@ -78,17 +78,21 @@ class SetReader:
         if answer.truncated and not grows(request.question):
             raise part_of_an_answer()
         computed = _Read(wanted, list(rows(answer)), exact=not answer.truncated).computed()
-        if parts := self._evidence.parts(wanted, computed):
+        if request.witnesses:
             left_s = _EVIDENCE_SHARE * time_left_s(max(0.0, end - anyio.current_time()))
-            try:
-                shown = await self._asker.ask(self._evidence.query(parts), timeout_s=left_s)
-                witnesses = tuple(_witnesses(parts, list(rows(shown)), request.witnesses))
-            except KGError as error:
-                note_partial()
-                computed = replace(computed, without_witnesses=str(error))
-            else:
-                computed = replace(computed, witnesses=witnesses)
+            computed = await self._with_evidence(wanted, computed, left_s)
         return _cut(computed, request.limit)
+
+    async def _with_evidence(self, request: SetRequest, computed: Computed, timeout_s: float) -> Computed:
+        try:
+            with anyio.fail_after(timeout_s):
+                return replace(computed, witnesses=await self._evidence.witnesses(request, computed))
+        except TimeoutError:
+            problem = f"The endpoint did not send it within {timeout_s:.2g} s."
+        except KGError as error:
+            problem = str(error)
+        note_partial()
+        return replace(computed, without_witnesses=problem)
 
 
 class _Read:
@@ -223,32 +227,6 @@ def _size(row: Bindings) -> float:
         return float(said or "")
     except ValueError as error:
         raise BackendError(f"The endpoint answered {said!r} for a number.") from error
-
-
-def _witnesses(parts: Sequence[Shown], answered: Sequence[Bindings], most: int) -> Iterator[Witness]:
-    """Yield one way to each result, in the order of the parts."""
-    ways = dict[Term, Witness]()
-    for row in sorted(answered, key=lambda row: int(row.text("w") or 0)):
-        part = parts[int(row.text("w") or 0)]
-        result = row.term(part.name[1:]) if part.result is None else part.result
-        if result is not None and result not in ways:
-            ways[result] = Witness(result, tuple(dict.fromkeys(_facts(part.told, row))))
-    yield from list(ways.values())[:most]
-
-
-def _facts(told: Sequence[Told], row: Bindings) -> Iterator[Fact]:
-    for each in told:
-        if each.where and row.term(each.where[1:]) is None:
-            continue
-        head, relation, tail = (_meant(end, row) for end in (each.head, each.relation, each.tail))
-        if isinstance(head, Literal) or not isinstance(relation, Iri) or head is None or tail is None:
-            continue
-        yield Attribute(head, relation, tail) if isinstance(tail, Literal) else Triple(head, relation, tail)
-
-
-def _meant(written: str, row: Bindings) -> Term | None:
-    """Return what a variable is bound to, or the node that is written."""
-    return row.term(written[1:]) if written.startswith("?") else Iri(written[1:-1])
 
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|<([^>]*)>')

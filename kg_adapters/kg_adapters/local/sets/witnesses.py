@@ -36,10 +36,8 @@ from kg_adapters.local.sets.routes import Routes
 from kg_adapters.local.sets.spreading import within
 from kg_adapters.local.sets.values import Mask
 from kg_adapters.local.sets.walks import backwards
+from kg_adapters.set_requests import COUNTED_ENDS
 from kg_adapters.terms import Fact, Literal
-
-COUNTED_ENDS = 3
-"""How many of the ends that a condition counts are shown."""
 
 
 class Witnesses:

@@ -9,7 +9,7 @@ from kg_adapters.sparql.queries.descriptions import DescriptionQueries, TextChoi
 from kg_adapters.sparql.queries.edges import EdgeQueries
 from kg_adapters.sparql.queries.names import NameQueries
 from kg_adapters.sparql.queries.profiles import ProfileQueries, SurveyQueries
-from kg_adapters.sparql.queries.set_paths import Walked
+from kg_adapters.sparql.queries.set_patterns import Walked
 
 __all__ = [
     "DescriptionQueries",

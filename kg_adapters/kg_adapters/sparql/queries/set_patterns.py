@@ -1,9 +1,9 @@
-"""Expressions over sets (`kg_adapters.algebra`) as SPARQL patterns."""
+"""Paths and sets of `kg_adapters.algebra` as SPARQL patterns."""
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, count, pairwise, product
 from typing import Final
 
 from kg_adapters.algebra import (
@@ -29,11 +29,17 @@ from kg_adapters.algebra import (
     Union,
     ValueOf,
     Values,
+    counts_values,
 )
+from kg_adapters.errors import Unsupported
+from kg_adapters.labels import Vocabulary
+from kg_adapters.sparql.dialects import Dialect
 from kg_adapters.sparql.queries import writing
-from kg_adapters.sparql.queries.set_paths import PathWriter, alternatives
 from kg_adapters.terms import XSD, Iri, Literal, Node
 from kg_adapters.values import MAX_COMPARED, SIGNS, compared_kind_of, unit_of
+
+MOST_STEPS: Final = 4
+"""Of how many steps a repeated hop is shown, at most."""
 
 _DATES: Final = ", ".join(
     writing.iri(Iri(XSD + name)) for name in ("date", "dateTime", "dateTimeStamp", "gYear", "gYearMonth")
@@ -133,9 +139,122 @@ def _told(value: str) -> str:
     return f'REPLACE(STR({value}), {writing.text(_REST)}, "")'
 
 
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """What of a graph is walked.
+
+    Args:
+        dialect: The engine.
+        vocabulary: The relations that type and name.
+        namespace: Only relations whose IRI starts so are walked where none is named; None for all.
+        entities: Only what has an IRI that starts so is a node; None for all that are no literals.
+    """
+
+    dialect: Dialect
+    vocabulary: Vocabulary
+    namespace: str | None = None
+    entities: str | None = None
+
+
 @dataclass
-class SetWriter(PathWriter):
-    """Writes the patterns of one query."""
+class SetWriter:
+    """Writes the paths and sets of one query, each variable of its own name.
+
+    Args:
+        graph: What is walked.
+        names: The numbers of variables.
+
+    Attributes:
+        steps: How many steps of ways are bound (see `way`).
+    """
+
+    graph: Walked
+    names: Iterator[int] = field(default_factory=lambda: count(1))
+    steps: int = 0
+
+    def require_nesting(self) -> None:
+        """Refuse what the engine would answer wrongly.
+
+        Raises:
+            Unsupported: It would.
+        """
+        if not self.graph.dialect.nests_sets:
+            raise Unsupported(f"{self.graph.dialect.name} does not answer every such query rightly.")
+
+    def fresh(self) -> str:
+        """Return a new variable."""
+        return f"?v{next(self.names)}"
+
+    def walked(self, start: str, path: HopPath, end: str) -> str:
+        """Return the pattern of a path, which ends in nodes and values."""
+        return self._along_hops(start, path, end, self.hop)
+
+    def way(self, start: str, path: HopPath, end: str) -> str:
+        """Return the pattern of a path that also binds each of its steps: `?h0 ?p0 ?t0`, `?h1 ?p1 ?t1` and so on.
+
+        These are head, relation and tail of a statement. A repeated hop is walked over `MOST_STEPS` at most.
+        """
+        before, lengths, written = self.steps, list[int](), list[str]()
+        for hops in product(*map(_chains, path.hops)):
+            self.steps = before
+            written.append(self._along_hops(start, HopPath(tuple(chain.from_iterable(hops))), end, self._bound_hop))
+            lengths.append(self.steps)
+        self.steps = max(lengths)
+        return writing.union(written) if len(written) > 1 else written[0]
+
+    def _along_hops(self, start: str, path: HopPath, end: str, write: Callable[[str, Hop, str], str]) -> str:
+        stops = [start, *(self.fresh() for _ in path.hops[1:]), end]
+        hops = zip(pairwise(stops), path.hops, strict=True)
+        written = [write(here, hop, there) for (here, there), hop in hops]
+        for place, (hop, stop) in enumerate(zip(path.hops[1:], stops[1:], strict=False)):
+            if not _only(hop, "out"):
+                # What a hop starts from must be no value, which a triple with it as its tail would not rule out.
+                written[place] += self.is_node(HopPath((path.hops[place],)), stop)
+        return " ".join(written)
+
+    def counted(self, start: str, path: HopPath, end: str) -> str:
+        """Return the pattern of a path, which ends in what `NumberOf` counts."""
+        return self.walked(start, path, end) + ("" if counts_values(path) else self.is_node(path, end))
+
+    def is_node(self, path: HopPath, end: str) -> str:
+        """Return the condition that what a path ends in is a node, unless it can be nothing else."""
+        if self.graph.entities is not None:
+            return f" FILTER(isIRI({end}) && STRSTARTS(STR({end}), {writing.text(self.graph.entities)}))"
+        return "" if _only(path.hops[-1], "in") else f" FILTER(!isLiteral({end}))"
+
+    def hop(self, here: str, hop: Hop, there: str) -> str:
+        """Return the pattern of one hop."""
+        if hop.repeated:
+            self.require_nesting()
+            return f"{here} {alternatives(hop)}+ {there} ."
+        return _either(pattern for *_, pattern in self._edges(here, hop, there))
+
+    def _bound_hop(self, here: str, hop: Hop, there: str) -> str:
+        place, self.steps = self.steps, self.steps + 1
+        return _either(
+            f"{pattern} BIND({head} AS ?h{place}) BIND({relation} AS ?p{place}) BIND({tail} AS ?t{place})"
+            for head, relation, tail, pattern in self._edges(here, hop, there)
+        )
+
+    def _edges(self, here: str, hop: Hop, there: str) -> Iterator[tuple[str, str, str, str]]:
+        """Yield head, relation and tail of each edge that a hop may walk, and its pattern."""
+        for step in hop.steps or ():
+            head, tail = (here, there) if step.direction == "out" else (there, here)
+            relation = writing.iri(step.relation)
+            yield head, relation, tail, f"{head} {relation} {tail} ."
+        for head, tail in ((here, there), (there, here)) if hop.steps is None else ():
+            relation = self.fresh()
+            yield head, relation, tail, f"{head} {relation} {tail} .{self._is_walked(relation, tail, there)}"
+
+    def _is_walked(self, relation: str, tail: str, far: str) -> str:
+        """Return the condition that an edge over any relation counts; `tail` may be a value where it is the far end."""
+        found: list[str] = []
+        if self.graph.namespace is not None:
+            found.append(f"STRSTARTS(STR({relation}), {writing.text(self.graph.namespace)})")
+        if tail == far:
+            texts = ", ".join(map(writing.iri, sorted(self.graph.vocabulary.texts)))
+            found.append(f"!(isLiteral({tail}) && {relation} IN ({texts}))")
+        return f" FILTER({' && '.join(found)})" if found else ""
 
     def within(self, of: SetExpression, name: str) -> str:
         """Return the pattern by which a variable is bound to what is in a set, if more than once each."""
@@ -143,19 +262,19 @@ class SetWriter(PathWriter):
         match of:
             case Members(nodes):
                 found = self._these(nodes, name)
-            case Instances(owner, subclasses):
-                found = self._instances(name, writing.node(owner, self.graph.dialect), subclasses=subclasses)
+            case Instances():
+                found = self._instances(name, of)
             case Reached(starts, path):
                 found = f"{self.along(starts, path, name)}{self.is_node(path, name)}"
             case Values(starts, path):
                 found = f"{self.along(starts, path, name)} FILTER(isLiteral({name}))"
             case Union(sets):
-                found = self.either(partial(self.within, each, name) for each in sets)
+                found = writing.union(self.within(each, name) for each in sets)
             case Intersect(sets):
                 found = " ".join(self.group(each, name) for each in sets)
             case Minus(sets):
                 self.require_nesting()
-                taken = (f"MINUS {{ {self._aside().within(each, name)} }}" for each in sets[1:])
+                taken = (f"MINUS {{ {self.within(each, name)} }}" for each in sets[1:])
                 found = " ".join((self.group(sets[0], name), *taken))
             case Kept():
                 found = self._kept(of, name)
@@ -192,8 +311,6 @@ class SetWriter(PathWriter):
 
     def measured_best(self, best: Best, name: str, key: str) -> str:
         """Return the pattern that binds the best members of a set, and what each measures."""
-        if self.telling:
-            return self._told_best(best, name, key)
         function, order = ("MIN", "ASC") if best.lowest else ("MAX", "DESC")
         last, other, others_key = self.fresh(), self.fresh(), self.fresh()
         mine = self._extreme(best, function, name, key)
@@ -209,17 +326,10 @@ class SetWriter(PathWriter):
         found = self.valued(best.of, best.by, name, self.fresh(), each)
         return f"SELECT {name} ({function}({each}) AS {key}) {{ {found} }} GROUP BY {name}"
 
-    def _told_best(self, best: Best, name: str, key: str) -> str:
-        chosen = f"{{ SELECT DISTINCT {name} {{ {self._aside().measured_best(best, name, key)} }} }}"
-        if isinstance(best.by, ValueOf):
-            return f"{chosen} {self.valued(best.of, best.by, name, self.fresh(), key)}"
-        return f"{chosen} {self.group(best.of, name)} {self.counted(name, best.by.path, self.fresh())}"
-
     def _kept(self, kept: Kept, name: str) -> str:
         of, condition = kept.of, kept.condition
         if isinstance(condition, Numbers):
-            counted = self._aside().numbered(of, condition, name)
-            return f"{{ {counted} }} {self.group(of, name)}" if self.telling else f"{{ {counted} }}"
+            return f"{{ {self.numbered(of, condition, name)} }}"
         return f"{self.group(of, name)} {self._true(condition, name)}"
 
     def _true(self, condition: Has | Linked | Meets | Compares, name: str) -> str:
@@ -228,9 +338,8 @@ class SetWriter(PathWriter):
         found: str
         match condition:
             case Has(path):
-                walked = self.walked(name, path, end)
-                found = walked if self.telling else f"FILTER EXISTS {{ {walked} }}"
-            case Linked(path, Members((only,))) if isinstance(only, Iri) and not self.telling:
+                found = f"FILTER EXISTS {{ {self.walked(name, path, end)} }}"
+            case Linked(path, Members((only,))) if isinstance(only, Iri):
                 found = self.walked(name, path, writing.iri(only))
             case Linked(path, to):
                 found = f"{self.walked(name, path, end)} {self.group(to, end)}"
@@ -248,24 +357,30 @@ class SetWriter(PathWriter):
         having = f"COUNT(DISTINCT {end}) {condition.operator} {condition.number}"
         return f"SELECT {name} {{ {self.group(of, name)} {ends} }} GROUP BY {name} HAVING ({having})"
 
-    def _instances(self, name: str, owner: str, *, subclasses: bool) -> str:
-        vocabulary = self.graph.vocabulary
-        types = Hop(tuple(map(Step, vocabulary.types)))
-        if not subclasses or not vocabulary.subclasses:
+    def _instances(self, name: str, of: Instances) -> str:
+        owner, types = writing.node(of.owner, self.graph.dialect), self.types
+        if not of.subclasses or not self.graph.vocabulary.subclasses:
             return self.hop(name, types, owner)
-        # In two patterns, since Virtuoso never ends a sequence of alternatives; and only the first of them is told.
-        kind, wider = self.fresh(), Hop(tuple(map(Step, vocabulary.subclasses)))
-        typed = self.hop(name, types, kind) if self.telling else f"{name} {alternatives(types)} {kind} ."
-        return f"{typed} {kind} {alternatives(wider)}* {owner} ."
+        # In two patterns, since Virtuoso never ends a sequence of alternatives.
+        kind = self.fresh()
+        return f"{name} {alternatives(types)} {kind} . {self.below(kind, of)}"
+
+    @property
+    def types(self) -> Hop:
+        """The hop from a node to its classes."""
+        return Hop(tuple(map(Step, self.graph.vocabulary.types)))
+
+    def below(self, kind: str, of: Instances) -> str:
+        """Return the pattern that a class has all its instances among those."""
+        owner, wider = writing.node(of.owner, self.graph.dialect), self.graph.vocabulary.subclasses
+        if not of.subclasses or not wider:
+            return f"FILTER({kind} = {owner})"
+        return f"{kind} {alternatives(Hop(tuple(map(Step, wider))))}* {owner} ."
 
     def _these(self, nodes: tuple[Node, ...], name: str) -> str:
         if not nodes:
             self.require_nesting()
         return writing.values(name[1:], nodes, self.graph.dialect)
-
-    def _aside(self) -> "SetWriter":
-        """Return what writes on with the same names, and tells nothing."""
-        return SetWriter(self.graph, names=self.names)
 
 
 def _holds_of_none(condition: Numbers) -> bool:
@@ -283,3 +398,26 @@ def _holds_of_none(condition: Numbers) -> bool:
             return number < 0
         case ">=" | "~":
             return number <= 0
+
+
+def _chains(hop: Hop) -> Sequence[tuple[Hop, ...]]:
+    """Return the ways to walk a hop step by step."""
+    if not hop.repeated:
+        return [(hop,)]
+    return [(Hop(hop.steps),) * steps for steps in range(1, max(1, MOST_STEPS // len(hop.steps or ())) + 1)]
+
+
+def _either(patterns: Iterable[str]) -> str:
+    written = list(patterns)
+    return writing.union(written) if len(written) > 1 else written[0]
+
+
+def _only(hop: Hop, direction: str) -> bool:
+    return hop.steps is not None and all(step.direction == direction for step in hop.steps)
+
+
+def alternatives(hop: Hop) -> str:
+    """Return the alternatives of a hop as a property path."""
+    steps = hop.steps or ()
+    written = "|".join(("^" if step.direction == "in" else "") + writing.iri(step.relation) for step in steps)
+    return written if len(steps) == 1 and not written.startswith("^") else f"({written})"

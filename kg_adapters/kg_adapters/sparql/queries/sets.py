@@ -1,28 +1,41 @@
-"""Queries that answer set requests, one query each, and queries for the facts that show an answer."""
+"""Queries that answer set requests, one query each, and queries for the facts that show some results."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count
 from typing import Final
 
-from kg_adapters.algebra import Best, Hop, SetExpression, ValueOf, holds_values
+from kg_adapters.algebra import (
+    Best,
+    Compares,
+    Condition,
+    Has,
+    HopPath,
+    Instances,
+    Linked,
+    Meets,
+    NumberOf,
+    Numbers,
+    SetExpression,
+    ValueOf,
+    counts_values,
+    holds_values,
+)
 from kg_adapters.set_requests import (
+    COUNTED_ENDS,
     Aggregated,
     Column,
-    Computed,
     Ends,
     Grouped,
     Listed,
     SetQuestion,
     SetRequest,
     SharedBy,
-    SharedTerm,
     Tabled,
 )
 from kg_adapters.sparql.queries import writing
-from kg_adapters.sparql.queries.set_paths import Told, Walked
-from kg_adapters.sparql.queries.set_patterns import SetWriter
-from kg_adapters.terms import BlankNode, Iri, Literal, Term, literal_key
+from kg_adapters.sparql.queries.set_patterns import SetWriter, Walked, compared, is_of_kind, ordered
+from kg_adapters.terms import Iri, Literal, Term, literal_key
 
 MOST_CELLS: Final = 10_000
 """How many ends the rows of a table may have together."""
@@ -207,33 +220,26 @@ def _groups(found: str, member: str) -> str:
     return f"{number} ORDER BY DESC(?n) isLiteral(?x) {_BY_TEXT.format(_X)}"
 
 
-PLACE: Final = "?w"
-"""The variable that says which part of the query a row is of."""
-
-_WAYS: Final = 20
-"""How many ways to a sum are looked at for each member that is wanted."""
+_Y: Final = "?y"
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A part of the query.
+class Ways:
+    """A query for what shows results, one step of the way that leads to them.
 
     Args:
-        query: Its rows are ways to a result.
-        told: The statements of a way.
-        result: The result; None where it is what `name` is bound to.
-        name: The variable of the result.
+        text: Its rows are ways: the place `?w` of a result, what is at the other end `?y`, and the statements between
+            them, `?h0 ?p0 ?t0` and so on.
+        steps: How many statements a way has, at most.
     """
 
-    query: str
-    told: tuple[Told, ...]
-    result: Term | None
-    name: str
+    text: str
+    steps: int
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceQueries:
-    """Writes queries for what shows results.
+    """Writes queries for one way from each of some results; what is at its other end is shown by a query of its own.
 
     Args:
         graph: What is walked.
@@ -241,95 +247,71 @@ class EvidenceQueries:
 
     graph: Walked
 
-    def parts(self, request: SetRequest, computed: Computed) -> tuple[Shown, ...]:
-        """Return what asks for the ways to the first results; nothing for those that need no statement."""
-        found = _Parts(self.graph, request, computed)
-        return tuple(part for part in found.all() if part.told)
+    def led(self, starts: SetExpression, paths: Mapping[Term, HopPath], results: Iterable[Term]) -> Ways:
+        """Return the query for the ways by which results are reached over their paths from the members of a set."""
 
-    def query(self, parts: tuple[Shown, ...]) -> str:
-        """Return the query for all parts: `?w` is the place of a row's part."""
-        names = dict.fromkeys(name for part in parts for name in (part.name, *variables(part.told)))
-        blocks = (f'{{ {part.query} }} BIND("{place}" AS {PLACE})' for place, part in enumerate(parts))
-        return f"SELECT {PLACE} {' '.join(names)} {{ {writing.union(blocks)} }}"
+        def write(writer: SetWriter, result: Term) -> str:
+            return f"{writer.group(starts, _Y)} {writer.way(_Y, paths[result], _X)}"
 
+        return self._ways(results, write)
 
-def variables(told: tuple[Told, ...]) -> Iterator[str]:
-    """Yield the variables of some statements."""
-    yield from (end for each in told for end in (each.head, each.relation, each.tail, each.where) if end[:1] == "?")
+    def typed(self, of: Instances, results: Iterable[Term]) -> Ways:
+        """Return the query for what says that results are instances of a class, or of one below it."""
+        return self._ways(
+            results, lambda writer, _: f"{writer.way(_X, HopPath((writer.types,)), _Y)} {writer.below(_Y, of)}"
+        )
 
+    def inside(self, of: SetExpression, results: Iterable[Term]) -> Ways:
+        """Return the query for those of some terms that are in a set."""
+        return self._ways(results, lambda writer, _: f"{writer.within(of, _X)} BIND({_X} AS {_Y})")
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """The parts of one query, no two with a variable in common."""
+    def true(self, condition: Condition, results: Iterable[Term]) -> Ways:
+        """Return the query for what makes a condition true of results: of several ends that count the first few."""
+        most = COUNTED_ENDS if isinstance(condition, Numbers) else 1
+        return self._ways(results, lambda writer, _: _shown(writer, condition), f"LIMIT {most}")
 
-    graph: Walked
-    request: SetRequest
-    computed: Computed
-    names: Iterator[int] = field(default_factory=lambda: count(1))
+    def measured(self, best: Best, results: Iterable[Term]) -> Ways:
+        """Return the query for the values that results are measured by, or one of the ends that are counted."""
+        if isinstance(best.by, NumberOf):
+            return self.true(Has(best.by.path), results)
+        by, key = best.by, "?key"
 
-    def all(self) -> Iterator[Shown]:
-        """Yield the parts for the first results."""
-        computed, most = self.computed, self.request.witnesses
-        match self.request.question:
-            case Listed(of) | Tabled(of):
-                results = computed.members or tuple(row.node for row in computed.rows)
-                yield from (self._member(of, result) for result in results[:most] if _can_bind(result))
-            case Grouped():
-                results = tuple(group.by for group in computed.groups)
-                yield from (self._group(self.request.question, each) for each in results[:most] if _can_bind(each))
-            case SharedBy():
-                shared = computed.shared[:most]
-                yield from (self._shared(self.request.question, each) for each in shared if _can_bind(each.term))
-            case Aggregated():
-                if computed.value is not None and most:
-                    yield self._aggregated(self.request.question, computed.value, most)
+        def write(writer: SetWriter, _: Term) -> str:
+            is_kind = is_of_kind(_Y, by.kind, by.unit)
+            return f"{writer.way(_X, by.path, _Y)} FILTER({is_kind}) {ordered(_Y, by.kind, key, writer.fresh)}"
 
-    def _writer(self) -> SetWriter:
-        return SetWriter(self.graph, telling=True, names=self.names)
+        return self._ways(results, write, f"ORDER BY {'ASC' if best.lowest else 'DESC'}({key}) LIMIT 1")
 
-    def _member(self, of: SetExpression, result: Term) -> Shown:
-        writer = self._writer()
-        name = writer.fresh()
-        return self._shown(writer, writer.within(of, name), result, name)
-
-    def _group(self, asked: Grouped, result: Term) -> Shown:
-        writer = self._writer()
-        member, name = writer.fresh(), writer.fresh()
-        found = f"{writer.group(asked.of, member)} {writer.walked(member, asked.by, name)}"
-        return self._shown(writer, found, result, name)
-
-    def _shared(self, asked: SharedBy, shared: SharedTerm) -> Shown:
-        writer, found = self._writer(), list[str]()
-        name = writer.fresh()
-        for of in asked.sets:
-            member = writer.fresh()
-            found.append(f"{writer.group(of, member)} {writer.hop(member, Hop(asked.steps_of(shared.step)), name)}")
-        return self._shown(writer, " ".join(found), shared.term, name)
-
-    def _aggregated(self, asked: Aggregated, value: float | Literal, most: int) -> Shown:
-        writer = self._writer()
-        member, end = writer.fresh(), writer.fresh()
-        if isinstance(asked.by, ValueOf):
-            found = writer.valued(asked.of, asked.by, member, end, writer.fresh())
-        else:
-            found = f"{writer.group(asked.of, member)} {writer.counted(member, asked.by.path, end)}"
-        if isinstance(value, Literal):
-            return self._shown(writer, found, value, end)
-        names = " ".join(dict.fromkeys((member, *variables(tuple(writer.told)))))
-        query = f"SELECT {names} {{ {found} }} LIMIT {most * _WAYS}"
-        return Shown(query, tuple(writer.told), None, member)
-
-    def _shown(self, writer: SetWriter, found: str, result: Term, name: str) -> Shown:
-        if isinstance(result, Literal):
-            # A literal in VALUES would not match one that the engine keeps in another form.
-            text, language, _ = literal_key(result)
-            same = f"STR({name}) = {writing.text(text)} && LCASE(LANG({name})) = {writing.text(language)}"
-            bound = f"{found} FILTER({same})"
-        else:
-            bound = f"{writing.values(name[1:], [result], self.graph.dialect)} {found}"
-        names = " ".join(dict.fromkeys((name, *variables(tuple(writer.told)))))
-        return Shown(f"SELECT {names} {{ {bound} }} LIMIT 1", tuple(writer.told), result, name)
+    def _ways(self, results: Iterable[Term], write: Callable[[SetWriter, Term], str], end: str = "LIMIT 1") -> Ways:
+        names, blocks, most = count(1), list[str](), 0
+        for place, result in enumerate(results):
+            writer = SetWriter(self.graph, names)
+            found = write(writer, result)
+            if isinstance(result, Literal):
+                # A literal in VALUES would not match one that the engine keeps in another form.
+                text, language, _ = literal_key(result)
+                found += f" FILTER(STR({_X}) = {writing.text(text)} && LCASE(LANG({_X})) = {writing.text(language)})"
+            else:
+                found = f"{writing.values(_X[1:], [result], self.graph.dialect)} {found}"
+            most = max(most, writer.steps)
+            blocks.append(f'{{ SELECT {_ends(writer.steps)} {{ {found} }} {end} }} BIND("{place}" AS ?w)')
+        return Ways(f"SELECT ?w {_ends(most)} {{ {writing.union(blocks)} }}", most)
 
 
-def _can_bind(result: Term) -> bool:
-    return not isinstance(result, BlankNode)
+def _ends(steps: int) -> str:
+    return " ".join((_Y, *(f"?h{step} ?p{step} ?t{step}" for step in range(steps))))
+
+
+def _shown(writer: SetWriter, condition: Condition) -> str:
+    walked = writer.way(_X, condition.path, _Y)
+    match condition:
+        case Has():
+            return walked
+        case Linked(to=to):
+            return f"{walked} {writer.group(to, _Y)}"
+        case Meets(other=other):
+            return f"{walked} {writer.way(_X, other, _Y)}"
+        case Compares(operator=operator, value=value):
+            return f"{walked} {compared(_Y, operator, value, writer.fresh)}"
+        case Numbers(path):
+            return walked + ("" if counts_values(path) else writer.is_node(path, _Y))
