@@ -1,4 +1,4 @@
-"""Record the run that docs/agents.md reads line by line: ODA on the sample, with a model that replies by script."""
+"""Record the run that docs/agents.md replays: ODA on the sample, with scripted replies in place of a model."""
 
 import tempfile
 from contextlib import aclosing
@@ -33,7 +33,7 @@ REPLIES: Final = (
 
 
 async def record() -> None:
-    """Write the record anew."""
+    """Write the record."""
     with tempfile.TemporaryDirectory() as temporary:
         settings = Settings(cache_folder=Path(temporary), data_folder=Path(temporary))
         async with (

@@ -1,6 +1,6 @@
-"""Write what README.md and docs/ take from the code: output of commands and notebooks, files, prompts, settings.
+"""Update the generated parts of README.md and docs/: output of commands and notebooks, included files, settings.
 
-`--check` writes nothing: it prints what is stale and fails.
+`--check` writes nothing; it prints what is stale and fails.
 """
 
 import ast
@@ -24,7 +24,6 @@ from types import FunctionType
 from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
-from shown_agents import shown_prompts, trace_line
 
 from kg_server.cli import main as kg_sextant
 from kg_server.settings import ENVIRONMENT_PREFIX, Settings
@@ -34,24 +33,20 @@ EXAMPLES: Final = ROOT / "docs" / "examples"
 PAGES: Final = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 NOTEBOOKS: Final = tuple(sorted((ROOT / "docs").glob("*.ipynb")))
 HOME: Final = "/home/you"
-"""What the pages call the folder that the commands run in."""
+"""The folder that the commands run in, as the pages show it."""
 
 _SESSION: Final = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
 _FILE: Final = re.compile(r"(^<!-- (docs/\S+) -->\n```\w+\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
-_PROMPT: Final = re.compile(r"(^<!-- prompt (\S+) -->\n```text\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
-_TRACE: Final = re.compile(r"(^<!-- trace (\S+) (\d+) -->\n```text\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
-_SCORED: Final = re.compile(r"(?:^.* \| -?\d\.\d\d \| hop \d\n)+", re.MULTILINE)
-_SCORE: Final = re.compile(r"\| -?\d\.\d\d \|")
 _COUNTED: Final = re.compile(r"^Also around .*$", re.MULTILINE)
 _SETTINGS: Final = re.compile(r"(?<=^<!-- settings -->\n).*?(?=^<!-- end -->$)", re.MULTILINE | re.DOTALL)
 
 
-# Servers inherit the standard error that their client finds when it is imported: it has to be a real one.
+# The client passes the standard error that it finds on import to the servers it starts, so it must be a real file.
 import_module("kg_agents")
 
 
 class _Project(BaseModel):
-    """What a `pyproject.toml` says about the adapters of its project."""
+    """The project table of a `pyproject.toml`, with its adapters."""
 
     name: str
     version: str
@@ -63,9 +58,9 @@ class Shell:
     """Runs the commands that pages show, in this process.
 
     Args:
-        folder: Where they run.
-        environ: The environment that they see.
-        settings_file: The settings file that they read unless they name one.
+        folder: The current folder of the commands.
+        environ: Their environment.
+        settings_file: The settings file that they read unless they name another.
     """
 
     folder: Path
@@ -73,20 +68,23 @@ class Shell:
     settings_file: Path
 
     def session(self, shown: str) -> str:
-        """Return the commands of a console block, each with what it prints now."""
+        """Return the commands of a console block, each with its current output."""
         commands = [line for line in shown.splitlines() if line.startswith("$ ")]
         return "".join(f"{command}\n{self.output(shlex.split(command[2:]))}" for command in commands)
 
     def output(self, words: list[str]) -> str:
-        """Return what one command prints; of a command that fails also its message.
+        """Return the output of one command, with its message if it fails.
 
         Raises:
-            ValueError: It is neither `cat` nor `kg-sextant`.
+            ValueError: The command is neither `cat` nor `kg-sextant`.
         """
         match words:
             case ["cat", name]:
                 return (self.folder / name).read_text(encoding="utf-8")
             case ["kg-sextant", *arguments]:
+                if arguments[:2] == ["call", "Sparql"]:
+                    # The first query of a store prepares it, which may take longer than the tool's default.
+                    self._kg_sextant([*arguments, "timeout_s=600"])
                 return self._kg_sextant(arguments).replace(str(self.folder), HOME)
             case _:
                 raise ValueError(f"a console block may run cat and kg-sextant, not {shlex.join(words)}")
@@ -100,14 +98,14 @@ class Shell:
                 failed = bool(end.code)
             else:
                 failed = False
-        # A terminal draws the progress as a bar and takes it away again.
+        # Lines of progress: a terminal shows them as a bar and removes it.
         messages = [line for line in err.getvalue().splitlines(keepends=True) if not line.endswith(" …\n")]
         return out.getvalue() + ("".join(messages) if failed else "")
 
 
 @contextlib.contextmanager
 def shell_with_examples() -> Generator[Shell]:
-    """Give a shell in a folder with the files of `docs/examples`, where the example adapter is installed."""
+    """Provide a shell in a copy of `docs/examples`, where the example adapter is installed."""
     with tempfile.TemporaryDirectory() as temporary:
         folder, packages = Path(temporary).resolve() / "home", Path(temporary).resolve() / "packages"
         folder.mkdir()
@@ -128,7 +126,7 @@ def shell_with_examples() -> Generator[Shell]:
 
 
 def _register_example(packages: Path) -> None:
-    """Write what installing the example project would leave behind, but its modules."""
+    """Write the metadata that installing the example project would create."""
     table = tomllib.loads((EXAMPLES / "pyproject.toml").read_text(encoding="utf-8"))
     project = _Project.model_validate(table["project"])
     folder = packages / f"{project.name.replace('-', '_')}-{project.version}.dist-info"
@@ -152,22 +150,19 @@ def settings_table() -> str:
 
 
 def rewritten(text: str, shell: Shell) -> str:
-    """Return a page with everything that it takes from the code as it is now."""
+    """Return a page with its generated parts updated."""
     text = _SESSION.sub(lambda found: shell.session(found[0]), text)
     text = _FILE.sub(lambda found: found[1] + (ROOT / found[2]).read_text(encoding="utf-8"), text)
-    text = _PROMPT.sub(lambda found: found[1] + shown_prompts()[found[2]], text)
-    text = _TRACE.sub(lambda found: found[1] + trace_line(ROOT / found[2], int(found[3])), text)
     return _SETTINGS.sub(lambda _: settings_table(), text)
 
 
 def _steady(text: str) -> str:
-    """Return a page with what is ordered by scores sorted and without scores: their last digits differ by processor."""
-    text = _COUNTED.sub(lambda found: " ".join(sorted(found[0].replace(",", "").split())), text)
-    return _SCORED.sub(lambda found: "".join(sorted(_SCORE.sub("|", found[0]).splitlines(keepends=True))), text)
+    """Return a page with the relations that `observe` only counts sorted: their order may differ by processor."""
+    return _COUNTED.sub(lambda found: " ".join(sorted(found[0].replace(",", "").split())), text)
 
 
 class _Stream(BaseModel):
-    """What a cell printed."""
+    """The text that a cell printed."""
 
     output_type: Literal["stream"] = "stream"
     name: Literal["stdout"] = "stdout"
@@ -175,7 +170,7 @@ class _Stream(BaseModel):
 
 
 class _Cell(BaseModel):
-    """A cell of a notebook; one of prose has neither a count nor outputs."""
+    """A cell of a notebook; a cell of prose has neither a count nor outputs."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -186,7 +181,7 @@ class _Cell(BaseModel):
 
 
 class _Notebook(BaseModel):
-    """The cells of a notebook, and what else it says."""
+    """The cells of a notebook, and its other fields."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -194,11 +189,11 @@ class _Notebook(BaseModel):
 
 
 def performed(text: str) -> str:
-    """Return a notebook with what its cells print now, run one after the other as a notebook runs them."""
+    """Return a notebook with the current output of its cells, run in order."""
     notebook = _Notebook.model_validate_json(text)
     names: dict[str, object] = {"__name__": "__main__"}
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    with _home_of_its_own(), asyncio.Runner() as loop:
+    with _temporary_home(), asyncio.Runner() as loop:
         for count, cell in enumerate(cells, start=1):
             printed = io.StringIO()
             code = compile("".join(cell.source), f"cell {count}", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
@@ -215,8 +210,8 @@ def performed(text: str) -> str:
 
 
 @contextlib.contextmanager
-def _home_of_its_own() -> Generator[None]:
-    """Keep what servers that a notebook starts write out of the way; no environment is active for them."""
+def _temporary_home() -> Generator[None]:
+    """Give the servers that a notebook starts a temporary home, and no active virtual environment."""
     before = {name: os.environ.get(name) for name in ("HOME", "PATH")}
     with tempfile.TemporaryDirectory() as home:
         os.environ.update(HOME=home, PATH=os.defpath)
@@ -228,26 +223,24 @@ def _home_of_its_own() -> Generator[None]:
 
 
 def main(*, check: bool) -> int:
-    """Rewrite every page, or only say what is stale; return the exit code."""
+    """Update every page, or only report what is stale; return the exit code."""
     stale = 0
-    for page in (*PAGES, *NOTEBOOKS):
+    with shell_with_examples() as shell:
+        updated = {page: rewritten(page.read_text(encoding="utf-8"), shell) for page in PAGES}
+    updated |= {page: performed(page.read_text(encoding="utf-8")) for page in NOTEBOOKS}
+    for page, after in updated.items():
         before = page.read_text(encoding="utf-8")
-        if page.suffix == ".ipynb":
-            after = performed(before)
-        else:
-            with shell_with_examples() as shell:
-                after = rewritten(before, shell)
         if _steady(after) == _steady(before):
             continue
         stale += 1
         name = str(page.relative_to(ROOT))
         if not check:
             page.write_text(after, encoding="utf-8")
-            print(f"{name} is written anew.")
+            print(f"Updated {name}.")
             continue
         print(*difflib.unified_diff(before.splitlines(), after.splitlines(), name, "now", n=1, lineterm=""), sep="\n")
     if check and stale:
-        print("To write the pages anew: python tools/update_docs.py")
+        print("To update the pages: python tools/update_docs.py")
     return 1 if check and stale else 0
 
 
