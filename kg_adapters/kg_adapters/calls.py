@@ -1,4 +1,4 @@
-"""The call that is under way: its caller, its deadline, and whether its answers were cut."""
+"""The call that is under way: its deadline, and whether its answers were cut."""
 
 import math
 from collections.abc import Generator
@@ -8,24 +8,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import anyio
-
-_CALLER: Final[ContextVar[str]] = ContextVar("_CALLER", default="")
-
-
-@contextmanager
-def calling_as(caller: str) -> Generator[None]:
-    """Let what happens in this context, and in tasks that are started in it, happen for a caller."""
-    token = _CALLER.set(caller)
-    try:
-        yield
-    finally:
-        _CALLER.reset(token)
-
-
-def current_caller() -> str:
-    """Return for whom something is done now; the same empty text for all that cannot be told apart."""
-    return _CALLER.get()
-
 
 RETRY_S: Final = 10.0
 """After how many seconds at most what failed is asked for again."""

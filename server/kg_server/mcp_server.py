@@ -16,9 +16,8 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult, Tool, ToolAnnotations
 from mcp.types import Tool as ListedTool
 from pydantic import AnyUrl, ValidationError
-from starlette.requests import HTTPConnection
 
-from kg_adapters.calls import calling_as, watching_completeness
+from kg_adapters.calls import watching_completeness
 from kg_adapters.errors import GraphReplaced, KGError, causes
 from kg_adapters.protocol import KGAdapter, SupportsSnapshots
 from kg_boundary.shown import clipped, in_plain_words, in_quotes, visible_line, visible_lines
@@ -213,7 +212,6 @@ class SextantServer(MCPServer[None]):
                 raise ToolError(_unknown_argument(name, argument, known))
         try:
             with (
-                calling_as(_caller(context)),
                 watching_completeness(),
                 anyio.fail_after(None if name in self._unlimited else self._timeout_s),
             ):
@@ -307,14 +305,6 @@ async def _closing(server: MCPServer[None]) -> AsyncGenerator[None]:
         if isinstance(server, SextantServer):
             with anyio.CancelScope(shield=True):
                 await server.aclose()
-
-
-def _caller(context: Context[None, Any] | None) -> str:
-    """Return who calls: over HTTP the other end of the connection; all of stdio is one caller."""
-    asked: object = None if context is None else context.request_context.request
-    if not isinstance(asked, HTTPConnection) or asked.client is None:
-        return ""
-    return f"{asked.client.host} {asked.client.port}"
 
 
 def _readable(name: str, error: ToolError) -> ToolError:

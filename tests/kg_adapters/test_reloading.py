@@ -4,10 +4,10 @@ import logging
 import shutil
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from subprocess import Popen
 
 import anyio
 import pytest
-from anyio.abc import Process
 
 from kg_adapters.errors import GraphReplaced, InvalidRequest
 from kg_adapters.local.adapter import LocalAdapter
@@ -39,7 +39,7 @@ async def truth(graph: ReloadingAdapter) -> bool | None:
     return (await graph.select(QUERY, timeout_s=30, max_rows=1)).truth
 
 
-async def processes(graph: LocalGraph) -> Sequence[Process]:
+async def processes(graph: LocalGraph) -> Sequence[Popen[bytes]]:
     assert isinstance(graph, LocalAdapter)
     return graph.sparql.pool.workers.processes
 

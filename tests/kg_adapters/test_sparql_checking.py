@@ -6,7 +6,7 @@ from contextlib import aclosing
 import pytest
 
 from kg_adapters.errors import BackendError, InvalidRequest
-from kg_adapters.sparql.check_worker import Passed, Question, check
+from kg_adapters.sparql.check_worker import check
 from kg_adapters.sparql.checking import QueryChecker, ReadOnlyQuery
 from kg_adapters.testing import EXAMPLE, iri
 
@@ -15,10 +15,11 @@ GRAPH = "http://example.org/graph"
 
 TWINS = "SELECT ?x { ex:kyoto ex:twin ?x } # all"
 TWINS_SENT = f"PREFIX ex: <http://example.org/> {TWINS}\nLIMIT 2"
+CHECKED = ReadOnlyQuery("SELECT", TWINS_SENT, (iri("kyoto"), iri("twin")))
 
 
 def sent(query: str) -> str:
-    return check(Question(query=query, namespaces={}, graphs=[GRAPH], max_rows=50))["text"]
+    return check(query, 50, namespaces={}, graphs=[GRAPH]).text
 
 
 @pytest.fixture
@@ -28,8 +29,7 @@ async def checker() -> AsyncIterator[QueryChecker]:
 
 
 def test_a_select_query_gets_its_prefixes_and_a_limit() -> None:
-    found = check(Question(query=TWINS, namespaces={"ex": EXAMPLE}, graphs=[], max_rows=1))
-    assert found == Passed(form="SELECT", text=TWINS_SENT, named=[iri("kyoto").value, iri("twin").value])
+    assert check(TWINS, 1, namespaces={"ex": EXAMPLE}) == CHECKED
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,7 @@ def test_what_only_reads_the_graph_is_not(query: str) -> None:
 
 
 async def test_the_process_gives_the_same_answer_and_the_same_refusal(checker: QueryChecker) -> None:
-    expected = ReadOnlyQuery("SELECT", TWINS_SENT, (iri("kyoto"), iri("twin")))
-    assert await checker.check(TWINS, max_rows=1) == expected
+    assert await checker.check(TWINS, max_rows=1) == CHECKED
     with pytest.raises(InvalidRequest, match="read-only"):
         await checker.check("CLEAR ALL", max_rows=9)
 

@@ -2,20 +2,19 @@
 
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from subprocess import Popen
 
 import anyio
 import anyio.lowlevel
 import pyoxigraph
 import pytest
-from anyio.abc import Process
 
-from kg_adapters.errors import BackendError, BackendTimeout, InvalidRequest
+from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest
 from kg_adapters.local.sparql.pool import SparqlLimits, SparqlPool
 from kg_adapters.models import SparqlAnswer
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.protocol import SupportsSparql
 from kg_adapters.terms import XSD, Iri, Literal
-from kg_adapters.worker_pool import WorkerPool
 
 EDGES = 300
 PATTERNS = " . ".join(f"?a{number} ?b{number} ?c{number}" for number in range(9))
@@ -42,11 +41,11 @@ async def pool(folder: Path) -> AsyncIterator[SparqlPool]:
     await pool.aclose()
 
 
-def processes(pool: SparqlPool) -> Sequence[Process]:
+def processes(pool: SparqlPool) -> Sequence[Popen[bytes]]:
     return pool.workers.processes
 
 
-async def busy_process(pool: SparqlPool) -> Process:
+async def busy_process(pool: SparqlPool) -> Popen[bytes]:
     with anyio.fail_after(60):
         while not pool.workers.busy:
             await anyio.lowlevel.checkpoint()
@@ -88,13 +87,16 @@ async def test_bounds_must_make_sense(pool: SparqlPool, timeout_s: float, max_ro
 
 async def test_a_query_is_stopped_at_its_deadline_while_others_are_answered(pool: SparqlPool) -> None:
     stopped: list[str] = []
-    bombed: list[Process] = []
+    bombed: list[Popen[bytes]] = []
 
     async def bomb() -> None:
         with pytest.raises(BackendTimeout) as caught:
             await pool.select(BOMB, timeout_s=3, max_rows=10)
         stopped.append(str(caught.value))
 
+    async with anyio.create_task_group() as tasks:
+        for _ in range(2):
+            tasks.start_soon(count, pool)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(bomb)
         bombed.append(await busy_process(pool))
@@ -122,7 +124,7 @@ async def test_waiting_for_a_worker_counts_against_the_deadline(folder: Path) ->
 
 
 async def test_a_cancelled_caller_takes_the_worker_along(pool: SparqlPool) -> None:
-    bombed: list[Process] = []
+    bombed: list[Popen[bytes]] = []
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(lambda: pool.select(BOMB, timeout_s=60, max_rows=10))
         bombed.append(await busy_process(pool))
@@ -145,7 +147,7 @@ async def test_a_worker_that_died_while_idle_is_replaced(pool: SparqlPool) -> No
     await count(pool)
     (process,) = processes(pool)
     process.kill()
-    await process.wait()
+    process.wait()
     assert await count(pool) == COUNTED
     assert process not in processes(pool)
 
@@ -178,7 +180,7 @@ async def test_closing_ends_queries_that_are_still_running(pool: SparqlPool) -> 
         with pytest.raises(BackendError, match=r"^The process that ran the query ended"):
             await pool.select(BOMB, timeout_s=60, max_rows=10)
 
-    bombed: list[Process] = []
+    bombed: list[Popen[bytes]] = []
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(bomb)
         bombed.append(await busy_process(pool))
@@ -187,7 +189,13 @@ async def test_closing_ends_queries_that_are_still_running(pool: SparqlPool) -> 
     assert processes(pool) == []
 
 
-async def test_a_process_that_cannot_start_is_a_clear_error(folder: Path) -> None:
-    pool = WorkerPool([str(folder / "no-such-program")], workers=1, max_line_bytes=100)
-    with pytest.raises(BackendError, match=r"^No process could be started for SPARQL"):
-        await pool.ask(b"{}\n", timeout_s=10)
+async def test_when_too_many_queries_wait_the_next_is_refused_with_a_sentence(folder: Path) -> None:
+    pool = SparqlPool(folder, Prefixes(), SparqlLimits(workers=1, max_waiting=1))
+    async with anyio.create_task_group() as tasks:
+        for _ in range(2):
+            tasks.start_soon(lambda: pool.select(BOMB, timeout_s=600, max_rows=10))
+        await busy_process(pool)
+        with pytest.raises(BackendUnavailable, match=r"^The server is busy: 1 queries wait for their turn already\."):
+            await count(pool)
+        tasks.cancel_scope.cancel()
+    await pool.aclose()

@@ -1,18 +1,12 @@
 """The process that runs SPARQL: what it answers, line by line, and how it is bounded."""
 
-import subprocess
-import sys
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
-import anyio
 import pyoxigraph
 import pytest
-from anyio.abc import Process
 
 from kg_adapters.errors import BackendError, InvalidRequest
-from kg_adapters.local.sparql.messages import AnswerLine, Request, read_answer, reply_line
 from kg_adapters.local.sparql.worker import SparqlWorker
 from kg_adapters.models import SparqlAnswer
 from kg_adapters.terms import RDF_LANG_STRING, XSD, BlankNode, Iri, Literal
@@ -23,11 +17,8 @@ TURTLE = """
 :Kyoto :in :Japan ; :label "Kyōto \\"old\\"\\n"@en .
 _:m :name "Yuriko" .
 """
-ALL = Request("", {"x": "http://x/"}, max_rows=100, max_bytes=10_000)
+NAMESPACES = {"x": "http://x/"}
 NT = pyoxigraph.RdfFormat.N_TRIPLES
-BOMB = (
-    "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n_ ?o . ?q ?r ?s . ?t ?u ?v . ?w ?x ?y }"
-)
 
 
 @pytest.fixture(scope="module")
@@ -39,20 +30,11 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def worker(store: Path) -> SparqlWorker:
-    return SparqlWorker(store)
+    return SparqlWorker(store, NAMESPACES)
 
 
-@pytest.fixture
-async def process(store: Path) -> AsyncIterator[Process]:
-    command = [sys.executable, "-m", "kg_adapters.local.sparql.worker", str(store), str(4 << 30)]
-    async with await anyio.open_process(command, stderr=subprocess.DEVNULL) as started:
-        yield started
-        if started.returncode is None:
-            started.kill()
-
-
-def ask(worker: SparqlWorker, query: str, request: Request = ALL) -> SparqlAnswer:
-    return read_answer(worker.reply(replace(request, query=query).line()))
+def ask(worker: SparqlWorker, query: str, max_rows: int = 100) -> SparqlAnswer:
+    return worker.answer(query, max_rows)
 
 
 def test_select_gives_terms_with_their_kinds_and_none_where_a_variable_is_unbound(worker: SparqlWorker) -> None:
@@ -101,7 +83,7 @@ def test_triple_terms_come_as_text(tmp_path: Path) -> None:
     )
     quad = pyoxigraph.Quad(pyoxigraph.NamedNode("http://x/s"), pyoxigraph.NamedNode("http://x/says"), triple)
     pyoxigraph.Store(tmp_path / "store").bulk_extend([quad])
-    answer = ask(SparqlWorker(tmp_path / "store"), "SELECT ?what { ?s ?p ?what }")
+    answer = ask(SparqlWorker(tmp_path / "store", {}), "SELECT ?what { ?s ?p ?what }")
     assert answer.rows == ((Literal(str(triple)),),)
 
 
@@ -109,17 +91,17 @@ def test_rows_are_bounded_and_the_answer_says_so(worker: SparqlWorker) -> None:
     query = "SELECT ?p { ?s ?p ?o }"
     whole = ask(worker, query)
     assert len(whole.rows) == 8
-    assert ask(worker, query, replace(ALL, max_rows=8)) == whole
-    assert ask(worker, query, replace(ALL, max_rows=7)) == replace(whole, rows=whole.rows[:7], truncated=True)
+    assert ask(worker, query, 8) == whole
+    assert ask(worker, query, 7) == replace(whole, rows=whole.rows[:7], truncated=True)
 
 
-def test_bytes_are_bounded_and_the_answer_says_so(worker: SparqlWorker) -> None:
+def test_bytes_are_bounded_and_the_answer_says_so(store: Path) -> None:
     query = "SELECT (STR(?p) AS ?t) { ?s ?p ?o }"
-    few = ask(worker, query, replace(ALL, max_bytes=200))
+    few = ask(SparqlWorker(store, NAMESPACES, max_bytes=200), query)
     assert few.truncated
     assert 0 < len(few.rows) < 8
     with pytest.raises(InvalidRequest, match=r"^One row of the answer has over 20 bytes\."):
-        ask(worker, query, replace(ALL, max_bytes=20))
+        ask(SparqlWorker(store, NAMESPACES, max_bytes=20), query)
 
 
 def test_a_refused_query_is_an_invalid_request(worker: SparqlWorker) -> None:
@@ -134,7 +116,7 @@ def test_what_only_the_engine_finds_wrong_is_an_invalid_request_too(worker: Spar
 
 def test_a_missing_store_is_the_graphs_fault(tmp_path: Path) -> None:
     with pytest.raises(BackendError, match=r"is damaged: IO error: .* Delete the folder"):
-        ask(SparqlWorker(tmp_path / "nothing"), "ASK {}")
+        ask(SparqlWorker(tmp_path / "nothing", {}), "ASK {}")
 
 
 def test_damage_that_only_reading_finds_is_the_graphs_fault(tmp_path: Path) -> None:
@@ -148,36 +130,4 @@ def test_damage_that_only_reading_finds_is_the_graphs_fault(tmp_path: Path) -> N
         if len(content) > 50_000:
             path.write_bytes(content)
     with pytest.raises(BackendError, match=r"is damaged: Corruption: .* Delete the folder .*oxigraph: the next query"):
-        ask(
-            SparqlWorker(tmp_path / "oxigraph"),
-            "SELECT * { ?s ?p ?o }",
-            replace(ALL, max_rows=50_000, max_bytes=10_000_000),
-        )
-
-
-def test_a_line_that_says_no_term_is_reported_as_a_bug() -> None:
-    reply = AnswerLine(form="SELECT", variables=["a"], rows=[[[]]], truncated=False, truth=None, named=[])
-    with pytest.raises(BackendError, match="Report this as a bug"):
-        read_answer(reply_line(reply))
-
-
-async def test_the_process_answers_line_by_line_and_ends_with_its_input(process: Process) -> None:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    with anyio.fail_after(60):
-        for _ in range(2):
-            await process.stdin.send(replace(ALL, query="ASK { x:Tokyo ?p ?o }").line())
-            line = b""
-            while not line.endswith(b"\n"):
-                line += await process.stdout.receive()
-            assert read_answer(line).truth is True
-        await process.stdin.aclose()
-        assert await process.wait() == 0
-
-
-async def test_the_process_ends_with_its_input_even_in_the_middle_of_a_query(process: Process) -> None:
-    assert process.stdin is not None
-    with anyio.fail_after(60):
-        await process.stdin.send(replace(ALL, query=BOMB).line())
-        await process.stdin.aclose()
-        assert await process.wait() == 1
+        ask(SparqlWorker(tmp_path / "oxigraph", {}, max_bytes=10_000_000), "SELECT * { ?s ?p ?o }", 50_000)

@@ -1,28 +1,17 @@
-"""The program of the process that parses one file, and sends its statements as frames."""
+"""What the process runs that parses one file, and sends its statements as frames."""
 
 import io
-import json
 import os
 import re
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import IO, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import pyoxigraph as ox
 
-from kg_adapters.errors import InvalidSource
 from kg_adapters.files.entity_json import EntityReader
-from kg_adapters.files.frames import (
-    LONGEST_STATEMENTS,
-    OUT_OF_MEMORY,
-    Frame,
-    Kind,
-    Order,
-    long_statement_body,
-    statements_body,
-    write_frame,
-)
+from kg_adapters.files.frames import OUT_OF_MEMORY, Content, End, Frame, Note, Order, Problem, Statements
 from kg_adapters.files.json_graphs import LabelKeys, read_graph_json, read_subgraphs
 from kg_adapters.files.nesting import WatchedText
 from kg_adapters.files.rdf import RdfDocument, names_schema_org, with_context, with_dates
@@ -31,9 +20,12 @@ from kg_adapters.files.sources import ENTITY_JSON, GRAPH_JSON, KGDATA, READ_WHOL
 from kg_adapters.files.table_columns import TABLE_PREFIXES
 from kg_adapters.files.tables import TableReader
 from kg_adapters.open_options import ReadingLimits, Refused, setting
-from kg_adapters.worker_process import end_with_parent, limit_memory
+from kg_adapters.worker_process import Send, limit_memory
 
 _Term: TypeAlias = "ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple | ox.DefaultGraph"
+
+LONGEST_STATEMENTS: Final = 1 << 23
+"""How many bytes of statements a frame holds at most; the parser takes no more than twice as many at once."""
 
 _BATCH: Final = 1_000
 
@@ -57,7 +49,7 @@ class FrameWriter:
 
     Args:
         path: The file.
-        pipe: What the other process reads.
+        send: Sends a frame.
         limits: How long a literal may be.
         salvage: Whether to continue after a problem.
 
@@ -66,9 +58,9 @@ class FrameWriter:
         text: Its text, once it is read.
     """
 
-    def __init__(self, path: Path, pipe: IO[bytes], limits: ReadingLimits, *, salvage: bool) -> None:
+    def __init__(self, path: Path, send: Send, limits: ReadingLimits, *, salvage: bool) -> None:
         self._path = path
-        self._pipe = pipe
+        self._send_frame = send
         self._limits = limits
         self._longest = min(limits.literal_bytes, LONGEST_STATEMENTS)
         self._salvage = salvage
@@ -94,23 +86,23 @@ class FrameWriter:
             Stopped: Nothing after the problem is wanted.
         """
         self._flush()
-        self._send(Kind.PROBLEM, message.encode(errors="backslashreplace"))
+        self._send(Problem(message))
         if not self._salvage:
             raise Stopped
 
     def note(self, text: str) -> None:
         """Report what was guessed about the file."""
         self._flush()
-        self._send(Kind.NOTE, text.encode(errors="backslashreplace"))
+        self._send(Note(text))
 
     def tick(self) -> None:
         """Report how far reading has come."""
-        self._send(Kind.TICK)
+        self._send(None)
 
-    def end(self, kind: Kind, body: bytes) -> None:
+    def end(self, prefixes: Mapping[str, str]) -> None:
         """Send the last frame."""
         self._flush()
-        self._send(kind, body)
+        self._send(End(dict(prefixes)))
 
     def _flush(self) -> None:
         batch, self._batch, self._chars = self._batch, [], 0
@@ -118,10 +110,11 @@ class FrameWriter:
             self._send_all(batch)
 
     def _send_all(self, quads: list[ox.Quad]) -> None:
-        body = statements_body(quads)
-        if len(body) <= self._longest:
+        lines = ox.serialize(quads, format=ox.RdfFormat.N_QUADS)
+        assert lines is not None  # noqa: S101 - without an output, it is returned
+        if len(lines) <= self._longest:
             self._sent += len(quads)
-            self._send(Kind.STATEMENTS, body)
+            self._send(Statements(lines))
         elif len(quads) == 1:
             self._sent += 1
             self._send_long(quads[0])
@@ -131,18 +124,17 @@ class FrameWriter:
             self._send_all(quads[half:])
 
     def _send_long(self, quad: ox.Quad) -> None:
-        body = long_statement_body(quad)
         terms = (quad.subject, quad.predicate, quad.object, quad.graph_name)
-        if body is not None and all(_size(term) <= self._limits.literal_bytes for term in terms):
-            self._send(Kind.LONG_STATEMENT, body)
+        if all(_size(term) <= self._limits.literal_bytes for term in terms):
+            self._send(quad)
             return
         reason = f"a literal or IRI has over {self._limits.literal_mb:,} MB; {setting('import_literal_mb')} allows more"
         self.problem(f"{self._path}, statement {self._sent:,}: {reason}.", ValueError())
 
-    def _send(self, kind: Kind, body: bytes = b"") -> None:
+    def _send(self, content: Content) -> None:
         position = 0 if self.source is None else self.source.position
         ticks = self._sent // _TICK + (0 if self.text is None else self.text.ticks)
-        write_frame(Frame(kind, body, position, ticks), self._pipe)
+        self._send_frame(Frame(content, position, ticks))
 
 
 def _size(term: _Term) -> int:
@@ -198,17 +190,21 @@ _MB: Final = 1_000_000
 _HEAD: Final = 1 << 16
 
 
-def send_statements(order: Order, writer: FrameWriter) -> None:
-    """Send the statements of a file, up to its end or to the first problem."""
-    prefixes: dict[str, str] = {}
+def send_file(_requests: Iterator[object], send: Send, order: Order) -> None:
+    """Send the statements of a file, up to its end or to the first problem.
+
+    Raises:
+        InvalidSource: The file is not what it should be.
+    """
+    limit_memory(order.limits.memory * _MB)
+    writer = FrameWriter(order.source.path, send, order.limits, salvage=order.salvage)
+    prefixes: Mapping[str, str] = {}
     try:
-        prefixes = _send_content(order, writer)
-    except Stopped:
-        pass
-    except InvalidSource as error:
-        writer.end(Kind.REFUSAL, str(error).encode(errors="backslashreplace"))
-        return
-    writer.end(Kind.END, json.dumps(prefixes).encode())
+        with suppress(Stopped):
+            prefixes = _send_content(order, writer)
+        writer.end(prefixes)
+    except MemoryError:
+        os._exit(OUT_OF_MEMORY)
 
 
 def _send_content(order: Order, writer: FrameWriter) -> dict[str, str]:
@@ -246,18 +242,3 @@ def _whole(order: Order, text: WatchedText, writer: FrameWriter) -> Iterator[ox.
         return EntityReader(str(source.path), writer.problem, order.languages, limits).read(text)
     table = TableReader(source.path, source.name, writer.problem, writer.note, limits, order.id_column)
     return table.read(text, source.ending)
-
-
-def main(parent: str, *order: str) -> None:
-    """Read the file of an order, and write frames to standard output."""
-    end_with_parent(int(parent))
-    read = Order.of(*order)
-    limit_memory(read.limits.memory * _MB)
-    try:
-        send_statements(read, FrameWriter(read.source.path, sys.stdout.buffer, read.limits, salvage=read.salvage))
-    except MemoryError:
-        os._exit(OUT_OF_MEMORY)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

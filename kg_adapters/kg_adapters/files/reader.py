@@ -1,6 +1,5 @@
 """Read the statements of the files that a graph is made of, merged into one graph."""
 
-import json
 import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -12,7 +11,7 @@ from typing import Final
 import pyoxigraph as ox
 
 from kg_adapters.errors import InvalidRequest, InvalidSource
-from kg_adapters.files.frames import Frame, Kind, Order, long_statement, parsed_frames, parsed_statements
+from kg_adapters.files.frames import Content, End, Note, Order, Problem, Statements, parsed_frames
 from kg_adapters.files.json_graphs import LabelKeys
 from kg_adapters.files.rdf import LINE_FORMATS, Block, RdfLines
 from kg_adapters.files.recognition import BAD_FILE, SourceBytes, opened, recognized, unreadable
@@ -205,6 +204,11 @@ _KEPT_PROBLEMS: Final = 10
 _KEPT_NOTES: Final = 20
 
 
+def _parsed(line: bytes, _number: int) -> Iterable[ox.Quad]:
+    # The process that wrote it has checked the IRIs.
+    return ox.parse(line, format=ox.RdfFormat.N_QUADS, lenient=True)
+
+
 class SourceReader:
     """Reads the statements of one import, file by file, all merged into the default graph.
 
@@ -320,26 +324,23 @@ class SourceReader:
         with closing(parsed_frames(order, self._on_wait)) as frames:
             for frame in frames:
                 self._read_bytes = frame.position
-                if rows := list(self._heard(frame, source)):
+                if rows := list(self._heard(frame.content, source)):
                     yield rows
 
-    def _heard(self, frame: Frame, source: Source) -> Iterator[Row]:
-        match frame.kind:
-            case Kind.STATEMENTS:
-                block = Block(1, frame.body)
-                yield from self._rows(source, block, lambda line, _: parsed_statements(line), quads=True)
-            case Kind.LONG_STATEMENT:
-                yield from self._judged(source, long_statement(frame))
-            case Kind.PROBLEM:
-                self._problem(frame.body.decode(), Refused())
-            case Kind.NOTE:
+    def _heard(self, content: Content, source: Source) -> Iterator[Row]:
+        match content:
+            case Statements(lines):
+                yield from self._rows(source, Block(1, lines), _parsed, quads=True)
+            case ox.Quad():
+                yield from self._judged(source, [content])
+            case Problem(text):
+                self._problem(text, Refused())
+            case Note(text):
                 if len(self.notes) < _KEPT_NOTES:
-                    self.notes.append(frame.body.decode())
-            case Kind.REFUSAL:
-                raise InvalidSource(frame.body.decode())
-            case Kind.END:
-                self._declare(json.loads(frame.body))
-            case Kind.TICK:
+                    self.notes.append(text)
+            case End(prefixes):
+                self._declare(prefixes)
+            case None:
                 self._on_wait()
 
     def _rows(

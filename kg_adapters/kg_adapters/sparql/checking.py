@@ -1,23 +1,17 @@
 """The queries that people write, checked in a process that is killed when that takes too long."""
 
-import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kg_adapters.errors import BackendError, BackendUnavailable, InvalidRequest
 from kg_adapters.sparql.solutions import Form
 from kg_adapters.terms import Iri
-from kg_adapters.worker_pool import TooManyWait, WorkerEnded, WorkerPool, WorkerTimeout
-
-if TYPE_CHECKING:
-    from kg_adapters.sparql.check_worker import Passed, Question, Refusal
+from kg_adapters.worker_pool import TooManyWait, WorkerPool, WorkerTimeout
+from kg_adapters.worker_process import WorkerEnded
 
 CHECK_S: Final = 10.0
 _WORKERS: Final = 2
-_WORKER: Final = "kg_adapters.sparql.check_worker"
-_MAX_LINE_BYTES: Final = 16_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +41,14 @@ class QueryChecker:
     def __init__(
         self, namespaces: Mapping[str, str], graphs: Sequence[str] = (), *, timeout_s: float = CHECK_S
     ) -> None:
-        self._namespaces = dict(namespaces)
-        self._graphs = list(graphs)
         self._timeout_s = timeout_s
-        command = [sys.executable, "-P", "-m", _WORKER]
-        self._workers = WorkerPool(command, workers=_WORKERS, max_line_bytes=_MAX_LINE_BYTES)
+        self._workers = WorkerPool(
+            "kg_adapters.sparql.check_worker:answer_checks",
+            dict(namespaces),
+            tuple(graphs),
+            reply=ReadOnlyQuery,
+            workers=_WORKERS,
+        )
 
     async def check(self, query: str, *, max_rows: int) -> ReadOnlyQuery:
         """Return the query as it may be sent.
@@ -61,14 +58,8 @@ class QueryChecker:
             BackendUnavailable: Too many other queries wait to be checked.
             BackendError: The process that checks ended, or the graph is closed.
         """
-        question: Question = {
-            "query": query,
-            "namespaces": self._namespaces,
-            "graphs": self._graphs,
-            "max_rows": max_rows,
-        }
         try:
-            line = await self._workers.ask(json.dumps(question).encode() + b"\n", timeout_s=self._timeout_s)
+            return await self._workers.ask(query, max_rows, timeout_s=self._timeout_s)
         except WorkerTimeout:
             raise InvalidRequest(f"The query took more than {self._timeout_s:g} s to check. Simplify it.") from None
         except TooManyWait as error:
@@ -77,10 +68,6 @@ class QueryChecker:
             ) from None
         except WorkerEnded as error:
             raise BackendError("The process that checks queries ended. Ask again, or simplify the query.") from error
-        answer: Passed | Refusal = json.loads(line)
-        if "refused" in answer:
-            raise InvalidRequest(answer["refused"])
-        return ReadOnlyQuery(answer["form"], answer["text"], tuple(Iri(iri) for iri in answer["named"]))
 
     async def aclose(self) -> None:
         """End the processes."""

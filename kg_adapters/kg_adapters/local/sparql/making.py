@@ -1,75 +1,110 @@
 """A store's part for SPARQL, made by a process of its own while everything else is answered already."""
 
+import math
 import os
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import anyio
 import anyio.to_thread
 
-from kg_adapters.errors import BackendError, BackendUnavailable
-from kg_adapters.local.store import OXIGRAPH_FOLDER, LocalStore
-from kg_boundary.machine import child_environment
+from kg_adapters.errors import BackendError, BackendUnavailable, KGError
+from kg_adapters.local.store import OXIGRAPH_FOLDER, LocalStore, open_store
+from kg_adapters.worker_process import Send, WorkerEnded, WorkerProcess
 
-DONE: Final = "done"
-FAILED: Final = "failed "
-WAITING: Final = "waiting"
-"""What the process says."""
 DELAY_S: Final = 3.0
 """How long a server has been there before the process starts: many are asked one thing and end."""
-_MAKER: Final = "kg_adapters.local.sparql.maker"
-_LOOK_S: Final = 0.05
+_NICE: Final = 10
+_POLL_S: Final = 0.05
 _ROUNDED_S: Final = 90
+_WAITING: Final = "waiting"
+_DONE: Final = "done"
+
+
+def make_part(_requests: Iterator[object], send: Send, folder: Path) -> None:
+    """Make the part in this process, with less right to the processor than whoever answers questions.
+
+    Sends how many statements were added and how many there are, or that another process makes the part; at last that it
+    is there.
+    """
+    from kg_adapters.index.written_lists import read_lists
+    from kg_adapters.local.seal import Damage
+    from kg_adapters.local.sparql.store import make_sparql_store, written_rows
+    from kg_adapters.local.verifying import verify_index
+
+    if sys.platform != "win32":
+        os.nice(_NICE)
+    store = open_store(folder)
+    try:
+        verify_index(store)
+        lists = read_lists(store)
+        counts = store.info.counts
+        total = counts.triples + counts.features + len(lists.written) - len(lists.unfolded)
+
+        def go_on(done: int) -> None:
+            store.require_current()
+            send((done, total))
+
+        rows = partial(written_rows, store.index, lambda: lists)
+        make_sparql_store(folder / OXIGRAPH_FOLDER, rows, math.inf, go_on, lambda: send(_WAITING))
+    except Damage as problem:
+        raise store.damaged(problem) from problem
+    except OSError as error:
+        raise BackendError(str(error)) from error
+    send(_DONE)
 
 
 class _Run:
-    """One process, and what it has told.
+    """One process, and how far it is.
 
     Raises:
-        OSError: It could not be started.
+        BackendError: It could not be started.
     """
 
     def __init__(self, folder: Path, total: int) -> None:
         self.begun = time.monotonic()
         self.done, self.total = 0, total
         self.waits = False
-        self.outcome: str | None = None
-        started: Future[subprocess.Popen[str]] = Future()
-        threading.Thread(target=self._run, args=(folder, started), daemon=True).start()
-        self.process = started.result()
+        self.ended = False
+        self.failure: KGError | None = None
+        started: Future[WorkerProcess] = Future()
+        threading.Thread(target=self._follow, args=(folder, started), daemon=True).start()
+        self.worker = started.result()
 
-    def _run(self, folder: Path, started: "Future[subprocess.Popen[str]]") -> None:
-        # On Linux, what ends with its parent ends with the thread that started it, so that thread stays.
-        command = [sys.executable, "-P", "-m", _MAKER, str(folder), str(os.getpid())]
-        pipe = subprocess.PIPE
+    def _follow(self, folder: Path, started: "Future[WorkerProcess]") -> None:
+        # On Linux, the process ends with the thread that started it, so that thread stays.
         try:
-            process = subprocess.Popen(  # noqa: S603 - a module of ours
-                command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=child_environment()
-            )
-        except OSError as error:
+            worker = WorkerProcess("kg_adapters.local.sparql.making:make_part", folder)
+        except BackendError as error:
             started.set_exception(error)
             return
-        started.set_result(process)
-        last = ""
-        with process:
-            assert process.stdout is not None  # noqa: S101 - tells the type checkers what Popen was told
-            for line in process.stdout:
-                last = line.strip()
-                self._hear(last)
-        told = last == DONE or last.startswith(FAILED)
-        self.outcome = last if told else f"{FAILED}The process that makes the graph ready for SPARQL ended. Ask again."
+        started.set_result(worker)
+        try:
+            while not self._is_last(worker.receive()):
+                pass
+        except WorkerEnded:
+            self.failure = BackendError("The process that makes the graph ready for SPARQL ended. Ask again.")
+        worker.close()
+        self.ended = True
 
-    def _hear(self, line: str) -> None:
-        self.waits = line == WAITING
-        done, _, total = line.partition(" ")
-        if done.isdecimal() and total.isdecimal():
-            self.done, self.total = int(done), int(total)
+    def _is_last(self, message: object) -> bool:
+        self.waits = message == _WAITING
+        match message:
+            case (int(done), int(total)):
+                self.done, self.total = done, total
+            case KGError():
+                self.failure = message
+            case _:
+                pass
+        return message == _DONE or self.failure is not None
 
 
 class SparqlMaking:
@@ -92,9 +127,9 @@ class SparqlMaking:
         self._timer.start()
 
     @property
-    def process(self) -> "subprocess.Popen[str] | None":
+    def process(self) -> "subprocess.Popen[bytes] | None":
         """The process that makes it, or has made it."""
-        return None if self._run is None else self._run.process
+        return None if self._run is None else self._run.worker.process
 
     @property
     def done(self) -> int:
@@ -122,14 +157,14 @@ class SparqlMaking:
         if await anyio.to_thread.run_sync(_is_there, self._target):
             return
         run, end = self._begin(), time.monotonic() + timeout_s
-        while run.outcome is None:
+        while not run.ended:
             left = _seconds_left(run)
             if time.monotonic() + (left or 0) > end:
                 raise BackendUnavailable(_extent(run, left))
-            await anyio.sleep(_LOOK_S)
-        if run.outcome != DONE:
+            await anyio.sleep(_POLL_S)
+        if run.failure is not None:
             self._store.require_current()
-            raise BackendError(run.outcome.removeprefix(FAILED))
+            raise BackendError(str(run.failure))
 
     def close(self) -> None:
         """End the process, in the middle of its work if need be; the next one clears up behind it."""
@@ -137,11 +172,11 @@ class SparqlMaking:
         with self._lock:
             self._closed = True
         if self._run is not None:
-            self._run.process.kill()
-            self._run.process.wait()
+            self._run.worker.kill()
+            self._run.worker.process.wait()
 
     def _begin_unless_there(self) -> None:
-        # Closed meanwhile, no process to be had, or a disk that cannot be read: whoever asks is told.
+        # Closed meanwhile, no process to be had, or a disk that cannot be read: whoever asks gets the error.
         with suppress(BackendError, OSError):
             if not _is_there(self._target):
                 self._begin()
@@ -151,13 +186,8 @@ class SparqlMaking:
         with self._lock:
             if self._closed:
                 raise BackendError("This graph is closed. Open it again.")
-            if self._run is None or self._run.outcome is not None:
-                try:
-                    self._run = _Run(self._store.folder, self._total)
-                except OSError as error:
-                    raise BackendError(
-                        f"No process could be started for SPARQL: {error}. Free some memory, then ask again."
-                    ) from error
+            if self._run is None or self._run.ended:
+                self._run = _Run(self._store.folder, self._total)
             return self._run
 
 

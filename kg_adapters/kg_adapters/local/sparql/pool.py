@@ -1,29 +1,19 @@
 """SPARQL over one local store, in worker processes that are killed at the deadline."""
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import anyio
-import anyio.to_thread
-
 from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest
-from kg_adapters.local.sparql.messages import Request, read_answer
 from kg_adapters.local.store import OXIGRAPH_FOLDER
 from kg_adapters.models import SparqlAnswer
 from kg_adapters.prefixes import WELL_KNOWN, Prefixes
-from kg_adapters.worker_pool import MAX_WAITING, TooManyWait, WorkerEnded, WorkerPool, WorkerTimeout
+from kg_adapters.worker_pool import MAX_WAITING, TooManyWait, WorkerPool, WorkerTimeout
+from kg_adapters.worker_process import WorkerEnded
 from kg_boundary.machine import memory_bytes, processor_count
 
-MAX_ANSWER_BYTES: Final = 2_000_000
 MOST_WORKER_BYTES: Final = 4 << 30
 FEWEST_WORKERS, MOST_WORKERS = 2, 4
-# JSON may take six characters for one of the answer's.
-_MAX_LINE_BYTES: Final = 8 * MAX_ANSWER_BYTES
-_QUICK_BYTES: Final = 50_000
-"""Longer answers are read in a thread."""
-_WORKER: Final = "kg_adapters.local.sparql.worker"
 _ENDED: Final = (
     "The process that ran the query ended before it answered, most likely for lack of memory. "
     "Make the query more selective, drop nesting, or add a LIMIT. Other queries are not affected."
@@ -67,10 +57,14 @@ class SparqlPool:
     def __init__(self, folder: Path, prefixes: Prefixes, limits: SparqlLimits | None = None) -> None:
         limits = limits or SparqlLimits()
         self._most, worker_bytes = limits.on(processor_count(), memory_bytes())
-        command = [sys.executable, "-P", "-m", _WORKER, str(folder / OXIGRAPH_FOLDER), str(worker_bytes)]
-        self._namespaces = {**WELL_KNOWN, **prefixes.namespaces}
         self.workers = WorkerPool(
-            command, workers=self._most, max_line_bytes=_MAX_LINE_BYTES, max_waiting=limits.max_waiting
+            "kg_adapters.local.sparql.worker:answer_queries",
+            folder / OXIGRAPH_FOLDER,
+            {**WELL_KNOWN, **prefixes.namespaces},
+            worker_bytes,
+            reply=SparqlAnswer,
+            workers=self._most,
+            max_waiting=limits.max_waiting,
         )
 
     async def select(self, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:
@@ -84,12 +78,10 @@ class SparqlPool:
         """
         if timeout_s <= 0 or max_rows < 1:
             raise InvalidRequest(f"timeout_s must be above 0 and max_rows at least 1, not {timeout_s} and {max_rows}.")
-        request = Request(query, self._namespaces, max_rows, MAX_ANSWER_BYTES).line()
         try:
-            line = await self.workers.ask(request, timeout_s=timeout_s)
-            return read_answer(line) if len(line) < _QUICK_BYTES else await anyio.to_thread.run_sync(read_answer, line)
+            return await self.workers.ask(query, max_rows, timeout_s=timeout_s)
         except WorkerTimeout as error:
-            raise BackendTimeout(self._late(timeout_s, error)) from None
+            raise BackendTimeout(self._late(timeout_s, busy=error.busy)) from None
         except TooManyWait as error:
             raise BackendUnavailable(
                 f"The server is busy: {error.waiting} queries wait for their turn already. Ask again in a moment."
@@ -101,16 +93,11 @@ class SparqlPool:
         """End all workers; queries that are still running fail."""
         await self.workers.aclose()
 
-    def _late(self, timeout_s: float, error: WorkerTimeout) -> str:
-        if error.busy:
+    def _late(self, timeout_s: float, *, busy: bool) -> str:
+        if busy:
             return (
                 f"The query did not start within {timeout_s:g} s: all {self._most} SPARQL workers were busy. "
                 "Try again, or with a larger timeout_s."
-            )
-        if error.gave_way:
-            return (
-                f"The query was not answered within {timeout_s:g} s: it took long, gave way to shorter ones, and other "
-                "long ones were before it. Make it more selective, or try again later."
             )
         return (
             f"The query was stopped after {timeout_s:g} s. Add a LIMIT, make a pattern more selective (name an entity "

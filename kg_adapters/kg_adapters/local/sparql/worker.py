@@ -1,24 +1,24 @@
-"""The process that runs SPARQL for a pool, so that it can be killed: `python -m … STORE_FOLDER MEMORY_BYTES`.
-
-It answers each line of its input with one line of output, and ends when its input does, even in the middle of a query.
-"""
+"""What a worker process of a `SparqlPool` runs: queries over one Oxigraph store."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import pyoxigraph
 
-from kg_adapters.errors import InvalidRequest
-from kg_adapters.local.sparql.messages import AnswerLine, ProblemLine, ReplyLine, Request, WireTerm, reply_line
+from kg_adapters.errors import BackendError, InvalidRequest, KGError
+from kg_adapters.models import SparqlAnswer
 from kg_adapters.sparql_guard import CheckedQuery, check_query, read_engine_error
-from kg_adapters.worker_process import RECURSION_LIMIT, answer_lines, limit_memory
+from kg_adapters.terms import BlankNode, Iri, Literal, Term
+from kg_adapters.worker_process import RECURSION_LIMIT, Send, limit_memory
 
-_TRIPLE: Final = ["subject", "predicate", "object"]
+MAX_ANSWER_BYTES: Final = 2_000_000
+_TRIPLE: Final = ("subject", "predicate", "object")
+Row: TypeAlias = tuple[Term | None, ...]
 
 
 class SparqlWorker:
@@ -26,149 +26,141 @@ class SparqlWorker:
 
     Args:
         folder: The Oxigraph store.
+        namespaces: By prefix; usable in a query without declaring them.
+        max_bytes: The most bytes of text in an answer.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, namespaces: Mapping[str, str], max_bytes: int = MAX_ANSWER_BYTES) -> None:
         self._folder = folder
+        self._max_bytes = max_bytes
         self._store: pyoxigraph.Store | None = None
+        self._check = lru_cache(maxsize=64)(lambda query: check_query(query, namespaces=namespaces))
 
-    def open(self) -> None:
-        """Open the store.
+    def open(self) -> pyoxigraph.Store:
+        """Return the store, opened if it is not yet.
 
         Raises:
             OSError: There is none, or a file of it is missing.
             RuntimeError: It is damaged.
         """
-        self._store = pyoxigraph.Store.read_only(str(self._folder))
+        if self._store is None:
+            self._store = pyoxigraph.Store.read_only(str(self._folder))
+        return self._store
 
-    def reply(self, line: bytes) -> bytes:
-        """Return the reply to a request."""
-        return reply_line(self._reply(Request.read(line)))
+    def answer(self, query: str, max_rows: int) -> SparqlAnswer:
+        """Return the answer to a query, with at most so many rows.
 
-    def _reply(self, request: Request) -> ReplyLine:
+        Raises:
+            InvalidRequest: The query is wrong, or is refused.
+            BackendError: The engine failed, or the store is damaged.
+        """
         try:
-            if self._store is None:
-                self.open()
+            store = self.open()
         except (OSError, RuntimeError) as error:
-            return self._blame_damage(error)
+            raise self._damaged(error) from error
         try:
-            checked = _check(request.query, tuple(request.namespaces.items()))
-            return self._answer(checked, request)
-        except InvalidRequest as error:
-            return _blame_query(str(error))
+            return self._answer(store, self._check(query), max_rows)
         except MemoryError:
-            return _blame_engine("The query needs more memory than it may have. Make it more selective or add a LIMIT.")
+            raise BackendError(
+                "The query needs more memory than it may have. Make it more selective or add a LIMIT."
+            ) from None
         except (OSError, RuntimeError, ValueError) as error:
             if str(error).startswith("Corruption"):
-                return self._blame_damage(error)
-            return _blame_engine(f"The graph's SPARQL engine failed: {str(error)[:400]}. Try a simpler query.")
+                raise self._damaged(error) from error
+            raise BackendError(f"The graph's SPARQL engine failed: {str(error)[:400]}. Try a simpler query.") from error
 
-    def _answer(self, checked: CheckedQuery, request: Request) -> AnswerLine:
-        found = self._run(checked)
-        reply = AnswerLine(
-            form=checked.form,
-            variables=[],
-            rows=[],
-            truncated=False,
-            truth=None,
-            named=[iri.value for iri in checked.named],
-        )
+    def _answer(self, store: pyoxigraph.Store, query: CheckedQuery, max_rows: int) -> SparqlAnswer:
+        found = _run(store, query)
         if isinstance(found, pyoxigraph.QueryBoolean):
-            reply["truth"] = bool(found)
-            return reply
+            return SparqlAnswer(query.form, (), (), truncated=False, truth=bool(found), named=query.named)
         if isinstance(found, pyoxigraph.QuerySolutions):
-            reply["variables"] = [variable.value for variable in found.variables]
-            rows = _bounded(([_wire(term) for term in solution] for solution in found), request)
+            variables = tuple(variable.value for variable in found.variables)
+            rows: Iterator[Row] = (tuple(map(_term, solution)) for solution in found)
         else:
-            reply["variables"] = list(_TRIPLE)
-            rows = _bounded(_distinct([_wire(term) for term in triple] for triple in found), request)
-        reply["rows"], reply["truncated"] = rows
-        return reply
+            variables = _TRIPLE
+            rows = _distinct(tuple(map(_term, triple)) for triple in found)
+        kept, truncated = self._bounded(rows, max_rows)
+        return SparqlAnswer(query.form, variables, kept, truncated=truncated, named=query.named)
 
-    def _run(
-        self, query: CheckedQuery
-    ) -> pyoxigraph.QueryBoolean | pyoxigraph.QuerySolutions | pyoxigraph.QueryTriples:
-        assert self._store is not None  # noqa: S101 - tells the type checkers what _reply() does
-        try:
-            return self._store.query(query.text, prefixes=dict(query.prefixes))
-        except SyntaxError as error:
-            problem = read_engine_error(query.text, str(error)).describe(query.text)
-            raise InvalidRequest(f"The query is not SPARQL as this graph reads it{problem}") from None
+    def _bounded(self, rows: Iterable[Row], max_rows: int) -> tuple[tuple[Row, ...], bool]:
+        """Return as many rows as may be, and whether there are more."""
+        kept: list[Row] = []
+        room = self._max_bytes
+        for row in islice(rows, max_rows + 1):
+            room -= sum(map(_size, row))
+            if len(kept) == max_rows or (kept and room < 0):
+                return tuple(kept), True
+            if room < 0:
+                raise InvalidRequest(
+                    f"One row of the answer has over {self._max_bytes:,} bytes. Select less, or shorten it with SUBSTR."
+                )
+            kept.append(row)
+        return tuple(kept), False
 
-    def _blame_damage(self, error: Exception) -> ProblemLine:
-        return _blame_engine(
+    def _damaged(self, error: Exception) -> BackendError:
+        return BackendError(
             f"The part of the store that answers SPARQL is damaged: {str(error)[:400]}. "
             f"Delete the folder {self._folder}: the next query builds it again."
         )
 
 
-def _blame_query(problem: str) -> ProblemLine:
-    return ProblemLine(blame="query", problem=problem)
+def answer_queries(
+    requests: Iterator[tuple[str, int]], send: Send, folder: Path, namespaces: Mapping[str, str], memory_bytes: int
+) -> None:
+    """Answer queries, each with the most rows that are wanted, on the Oxigraph store in a folder."""
+    sys.setrecursionlimit(RECURSION_LIMIT)
+    worker = SparqlWorker(folder, namespaces)
+    with suppress(OSError, RuntimeError):
+        # The address space that the store takes for its threads and caches is no query's fault.
+        worker.open()
+    limit_memory(memory_bytes)
+    for query, max_rows in requests:
+        try:
+            send(worker.answer(query, max_rows))
+        except KGError as error:
+            send(error)
 
 
-def _blame_engine(problem: str) -> ProblemLine:
-    return ProblemLine(blame="engine", problem=problem)
+def _run(
+    store: pyoxigraph.Store, query: CheckedQuery
+) -> pyoxigraph.QueryBoolean | pyoxigraph.QuerySolutions | pyoxigraph.QueryTriples:
+    try:
+        return store.query(query.text, prefixes=dict(query.prefixes))
+    except SyntaxError as error:
+        problem = read_engine_error(query.text, str(error)).describe(query.text)
+        raise InvalidRequest(f"The query is not SPARQL as this graph reads it{problem}") from None
 
 
-@lru_cache(maxsize=64)
-def _check(query: str, namespaces: tuple[tuple[str, str], ...]) -> CheckedQuery:
-    return check_query(query, namespaces=dict(namespaces))
-
-
-def _distinct(rows: Iterable[list[WireTerm]]) -> Iterator[list[WireTerm]]:
-    seen: set[str] = set()
+def _distinct(rows: Iterable[Row]) -> Iterator[Row]:
+    seen: set[Row] = set()
     for row in rows:
-        key = repr(row)
-        if key not in seen:
-            seen.add(key)
+        if row not in seen:
+            seen.add(row)
             yield row
 
 
-def _bounded(rows: Iterable[list[WireTerm]], request: Request) -> tuple[list[list[WireTerm]], bool]:
-    kept: list[list[WireTerm]] = []
-    room = request.max_bytes
-    for row in islice(rows, request.max_rows + 1):
-        room -= sum(_size(term) for term in row)
-        if len(kept) == request.max_rows or (kept and room < 0):
-            return kept, True
-        if room < 0:
-            raise InvalidRequest(
-                f"One row of the answer has over {request.max_bytes:,} bytes. Select less, or shorten it with SUBSTR."
-            )
-        kept.append(row)
-    return kept, False
+def _size(term: Term | None) -> int:
+    match term:
+        case None:
+            return 4
+        case Iri():
+            return 4 + len(term.value.encode())
+        case BlankNode():
+            return 4 + len(term.label.encode())
+        case Literal():
+            return 4 + len(term.value.encode()) + len(term.datatype.value) + len(term.language or "")
 
 
-def _size(term: WireTerm) -> int:
-    texts = term if isinstance(term, list) else [term]
-    return 4 + sum(len(text.encode()) for text in texts if text is not None)
-
-
-def _wire(term: object) -> WireTerm:
+def _term(term: object) -> Term | None:
     match term:
         case None:
             return None
         case pyoxigraph.NamedNode():
-            return term.value
+            return Iri(term.value)
         case pyoxigraph.BlankNode():
-            return [term.value]
+            return BlankNode(term.value)
         case pyoxigraph.Literal():
-            return [term.value, term.datatype.value, term.language]
+            return Literal(term.value, Iri(term.datatype.value), term.language)
         case _:
             # A triple term of RDF 1.2, for which the project has no kind.
-            return [str(term), "http://www.w3.org/2001/XMLSchema#string", None]
-
-
-def main(folder: str, memory_bytes: str) -> None:
-    """Answer the lines of standard input on standard output."""
-    sys.setrecursionlimit(RECURSION_LIMIT)
-    worker = SparqlWorker(Path(folder))
-    with suppress(OSError, RuntimeError):
-        # The address space that the store takes for its threads and caches is no query's fault.
-        worker.open()
-    limit_memory(int(memory_bytes))
-    answer_lines(worker.reply)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+            return Literal(str(term))
