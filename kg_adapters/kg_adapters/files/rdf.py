@@ -13,7 +13,7 @@ from typing import IO, Final, TypeAlias
 import pyoxigraph as ox
 
 from kg_adapters.errors import InvalidSource
-from kg_adapters.files.nesting import TOO_DEEP, WatchedText, XmlLines
+from kg_adapters.files.nesting import TOO_DEEP, CheckedXml, WatchedText
 from kg_adapters.files.sources import RDF_FORMATS, Source
 from kg_adapters.open_options import MAX_DEPTH, ReadingLimits, setting
 from kg_adapters.terms import XSD
@@ -185,13 +185,12 @@ class RdfDocument:
         self, source: Source, stream: WatchedText, problem: Problem, limits: ReadingLimits, *, salvage: bool = False
     ) -> None:
         self._source = source
-        self._stream = stream
         self._problem = problem
         if stream.peek(len(BOM_UTF8)).startswith(BOM_UTF8):
             stream.read(len(BOM_UTF8))
         form = RDF_FORMATS[source.ending]
         self._resumable = form in _RESUMABLE
-        self._xml = XmlLines(stream, limits) if form == ox.RdfFormat.RDF_XML else None
+        self._xml = CheckedXml(stream, limits) if form == ox.RdfFormat.RDF_XML else None
         self._salvaged = SalvagedText(stream) if salvage and self._resumable else None
         text = self._xml or self._salvaged
         # A buffer would read ahead of the line that an error is in.
@@ -213,12 +212,10 @@ class RdfDocument:
                 if self._is_whole(quad):
                     yield quad
             except StopIteration:
-                self._check_end()
                 reading = False
             except SyntaxError as error:
                 self._broken(error)
                 reading = self._resumable
-                self._stream.restart()
             except MemoryError as error:
                 if "buffer" not in str(error):
                     raise
@@ -248,11 +245,6 @@ class RdfDocument:
                 "write the context into the file"
             )
         self._problem(f"{self._source.path}, {place}: {reason}.", error)
-
-    def _check_end(self) -> None:
-        if self._xml is not None and not self._xml.complete:
-            place = f"{self._source.path}, line {max(self._xml.line, 1)}"
-            self._problem(f"{place}: the file ends before its first element does; it may be cut off.", EOFError())
 
 
 def _base(source: Source) -> str:
