@@ -1,7 +1,7 @@
 """The folder of an unfinished extraction: the request, and each answer as it arrived."""
 
 import os
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias, TypeVar
 from typing import Literal as Choice
@@ -9,6 +9,7 @@ from typing import Literal as Choice
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kg_adapters.errors import InvalidRequest, InvalidSource
+from kg_adapters.files.rows import Row, line_of
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.store import SourceFile
 from kg_adapters.prefixes import Prefixes
@@ -21,9 +22,6 @@ MAX_BATCH: Final = 1_000
 
 ValueChoice: TypeAlias = Choice["all", "inner", "none"]
 """Whose literals are taken: everybody's, those of all entities but the ones of the last hop, or nobody's."""
-
-Row: TypeAlias = tuple[str, str, str]
-"""A triple: the `node_key` of its head, its relation's IRI, the `node_key` of its tail."""
 
 
 class _Record(BaseModel):
@@ -89,16 +87,6 @@ class Plan(_Record):
     vocabulary: Vocabulary
 
 
-class Answer(_Record):
-    """What came of one batch.
-
-    Args:
-        asked: The `node_key` of everything that it was about.
-    """
-
-    asked: tuple[str, ...]
-
-
 class Cut(_Record):
     """An entity of whose triples some or all were left out.
 
@@ -115,52 +103,29 @@ class Cut(_Record):
     hub: bool
 
 
-class Look(Answer):
-    """The triples around a batch of entities."""
+class Answer(_Record):
+    """What came of one batch.
 
-    triples: tuple[Row, ...]
-    cut: tuple[Cut, ...]
+    Args:
+        asked: The `node_key` of everything that it was about.
+        rows: The statements that were found.
+        cut: The entities of whose triples some or all were left out.
+        left_out: How many literals more, or at least more, there are.
+        exact: Whether there are exactly so many.
+    """
 
-
-class Value(_Record):
-    """A literal that the graph states of a term."""
-
-    term: str
-    relation: str
-    value: str
-    datatype: str
-    language: str | None
-
-
-class Values(Answer):
-    """The literals of a batch of terms, and how many more, or at least more, there are."""
-
-    values: tuple[Value, ...]
-    left_out: int
-    exact: bool
-
-
-class Text(_Record):
-    """What a term is called and described as."""
-
-    term: str
-    label: str | None
-    description: str | None
-
-
-class Texts(Answer):
-    """What the terms of a batch are called and described as; nothing of those without either."""
-
-    texts: tuple[Text, ...]
+    asked: tuple[str, ...]
+    rows: tuple[Row, ...]
+    cut: tuple[Cut, ...] = ()
+    left_out: int = 0
+    exact: bool = True
 
 
 _PLAN: Final = "plan"
 
-_SUFFIXES: Final = frozenset({".json", ".part"})
+_SUFFIXES: Final = frozenset({".json", ".part", ".nt"})
 
 R = TypeVar("R", bound=BaseModel)
-
-A = TypeVar("A", bound=Answer)
 
 
 class Journal:
@@ -207,30 +172,36 @@ class Journal:
         self.clear()
         self._write(_PLAN, plan)
 
-    async def once(self, name: str, kind: type[A], asked: tuple[str, ...], ask: Callable[[], Awaitable[A]]) -> A:
+    async def once(self, name: str, asked: tuple[str, ...], ask: Callable[[], Awaitable[Answer]]) -> Answer:
         """Return the answer called `name` if it is there and about `asked`; else ask, and keep what comes.
 
         Raises:
             InvalidSource: The folder cannot be written.
         """
-        kept = self._read(name, kind)
+        kept = self._read(name, Answer)
         if kept is not None and kept.asked == asked:
             return kept
         answer = await ask()
         self._write(name, answer)
         return answer
 
-    def answers(self, names: Iterable[str], kind: type[A]) -> Iterator[A]:
-        """Yield answers that are there.
+    def write_statements(self, names: Iterable[str]) -> Path:
+        """Write the statements of some answers into one file of N-Triples, and return it.
 
         Raises:
-            InvalidSource: One is not.
+            InvalidSource: One of the answers is gone.
+            OSError: There is no room for it.
         """
-        for name in names:
-            answer = self._read(name, kind)
-            if answer is None:
-                raise InvalidSource(f"{name}.json is gone from {self.folder}. Run the same command again to resume.")
-            yield answer
+        file = self.folder / "statements.nt"
+        with file.open("w", encoding="utf-8", newline="\n") as written:
+            for name in names:
+                answer = self._read(name, Answer)
+                if answer is None:
+                    raise InvalidSource(
+                        f"{name}.json is gone from {self.folder}. Run the same command again to resume."
+                    )
+                written.writelines(map(line_of, answer.rows))
+        return file
 
     def clear(self) -> None:
         """Throw everything away that an extraction has kept here.

@@ -1,18 +1,19 @@
 """Query a graph in batches: walk from the named entities within bounds, then read literals, labels and descriptions."""
 
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from kg_adapters.errors import BackendTimeout
-from kg_adapters.extraction.journal import Bounds, Cut, Journal, Look, Text, Texts, Value, ValueChoice, Values
+from kg_adapters.extraction.journal import Answer, Bounds, Cut, Journal, Plan, ValueChoice
 from kg_adapters.extraction.seeds import batches
-from kg_adapters.models import NO_FEATURES, Description, Feature, FeaturePage, NeighborPage
+from kg_adapters.files.rows import Row
+from kg_adapters.models import NO_FEATURES, Count, Description, Feature, FeaturePage, NeighborPage
 from kg_adapters.open_options import ExtractionProgress, ExtractionStage, OnExtraction
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest, NeighborRequest
-from kg_adapters.terms import BlankNode, Iri, Node, Triple, node_from_key
+from kg_adapters.terms import XSD_STRING, BlankNode, Iri, Literal, Node, node_from_key
 
 MOST_VALUES: Final = 1_000
 """The most literals of one term."""
@@ -129,149 +130,39 @@ class Keys:
         return self._names.setdefault(node, f"_:{self._mark}-{len(self._names)}")
 
 
-@dataclass(frozen=True, slots=True)
-class Walked:
-    """What a walk has found.
-
-    Args:
-        looks: The names in the journal of all answers, in order.
-        cut: The entities of whose triples some or all were left out.
-        inner: The `node_key` of every entity that the graph was asked to look around.
-        nodes: The `node_key` of every node that was met, the inner ones among them.
-        relations: The IRI of every relation that was met.
-        triples: How many triples the answers hold, some more than once.
-    """
-
-    looks: tuple[str, ...]
-    cut: tuple[Cut, ...]
-    inner: frozenset[str]
-    nodes: frozenset[str]
-    relations: frozenset[str]
-    triples: int
-
-
 class Walk:
-    """Looks around entities, batch by batch; what the journal holds is not asked for again.
+    """Walks around entities and reads what is stated there, batch by batch; nothing in the journal is asked for again.
 
     Args:
         asker: What asks the graph.
         journal: Where every answer is kept.
-        bounds: How far to go.
+        plan: Where to start, and how far to go.
         tell: Told how far it has come.
+
+    Attributes:
+        answers: The names in the journal of all answers, in order.
+        cut: The entities of whose triples some or all were left out.
+        values_left_out: How many literals were left out of the terms that were asked for theirs.
     """
 
-    def __init__(self, asker: Asker, journal: Journal, bounds: Bounds, tell: OnExtraction) -> None:
+    def __init__(self, asker: Asker, journal: Journal, plan: Plan, tell: OnExtraction) -> None:
+        self.answers: list[str] = []
+        self.cut: list[Cut] = []
+        self.values_left_out = Count(0)
         self._asker = asker
         self._journal = journal
-        self._bounds = bounds
+        self._plan = plan
+        self._bounds = plan.request.bounds
         self._tell = tell
-        self._looks: list[str] = []
-        self._cut: list[Cut] = []
         self._inner: set[str] = set()
-        self._nodes: set[str] = set()
+        self._named = frozenset(plan.seeds)
+        self._nodes = set(plan.seeds)
         self._relations: set[str] = set()
+        self._names: defaultdict[str, defaultdict[Iri, list[Literal]]] = defaultdict(lambda: defaultdict(list))
         self._triples = 0
 
-    async def walk(self, seeds: Collection[str], types: Sequence[Iri]) -> Walked:
-        """Return all that lies within the bounds around `seeds`, and the types of what lies outermost.
-
-        Raises:
-            BackendError: The graph failed.
-            InvalidSource: The journal cannot be written.
-        """
-        self._nodes.update(seeds)
-        for hop in range(1, self._bounds.hops + 1):
-            await self._step(hop)
-        if types:
-            await self._find_types(types)
-        return Walked(
-            looks=tuple(self._looks),
-            cut=tuple(self._cut),
-            inner=frozenset(self._inner),
-            nodes=frozenset(self._nodes),
-            relations=frozenset(self._relations),
-            triples=self._triples,
-        )
-
-    async def _step(self, hop: int) -> None:
-        frontier = self._asker.askable(self._nodes - self._inner)
-        self._inner.update(map(str, frontier))
-        done = 0
-        for number, batch in enumerate(batches(frontier, self._bounds.batch)):
-            self._tell(ExtractionProgress("walking", hop, done, len(frontier), self._triples))
-            name = f"hop-{hop}-{number:06}"
-            await self._note(name, batch, partial(self._look_around, name, batch, named=hop == 1))
-            done += len(batch)
-
-    async def _find_types(self, types: Sequence[Iri]) -> None:
-        """Find the types of all whose triples were not taken."""
-        hubs = {cut.node for cut in self._cut if cut.hub}
-        outermost = self._asker.askable((self._nodes - self._inner) | hubs)
-        done = 0
-        for number, batch in enumerate(batches(outermost, self._bounds.batch)):
-            self._tell(ExtractionProgress("typing", 0, done, len(outermost), self._triples))
-            name = f"types-{number:06}"
-            await self._note(name, batch, partial(self._look_for_types, name, batch, types))
-            done += len(batch)
-
-    async def _note(self, name: str, batch: Sequence[Node], ask: Callable[[], Awaitable[Look]]) -> None:
-        look = await self._journal.once(name, Look, tuple(map(str, batch)), ask)
-        self._looks.append(name)
-        self._cut += look.cut
-        self._triples += len(look.triples)
-        for head, relation, tail in look.triples:
-            self._nodes |= {head, tail}
-            self._relations.add(relation)
-
-    async def _look_around(self, name: str, batch: Sequence[Node], *, named: bool) -> Look:
-        pages = await self._asker.around(batch)
-        cut = {node: self._cut_of(node, page, named=named) for node, page in pages.items() if page.truncated}
-        hubs = {node for node, each in cut.items() if each.hub}
-        taken = (triple for node in batch if node in pages and node not in hubs for triple in pages[node].triples)
-        return self._look(name, batch, taken, [cut[node] for node in batch if node in cut])
-
-    async def _look_for_types(self, name: str, batch: Sequence[Node], types: Sequence[Iri]) -> Look:
-        pages = await self._asker.types(batch, types)
-        taken = (triple for node in batch if node in pages for triple in pages[node].triples)
-        return self._look(name, batch, taken, [])
-
-    def _cut_of(self, node: Node, page: NeighborPage, *, named: bool) -> Cut:
-        total = page.total
-        hub = not named and total.value > self._bounds.max_degree
-        return Cut(node=str(node), total=total.value, exact=total.exact, hub=hub)
-
-    def _look(self, name: str, batch: Sequence[Node], triples: Iterable[Triple], cut: Sequence[Cut]) -> Look:
-        keys = Keys(None if self._asker.blank_nodes_last else name)
-        rows = ((keys(each.head), each.relation.value, keys(each.tail)) for each in dict.fromkeys(triples))
-        return Look(asked=tuple(map(str, batch)), triples=tuple(rows), cut=tuple(cut))
-
-
-@dataclass(frozen=True, slots=True)
-class Stated:
-    """The names in the journal of the answers about literals, and about labels and descriptions."""
-
-    values: tuple[str, ...]
-    texts: tuple[str, ...]
-
-
-class StatementReader:
-    """Asks what the graph says of terms, batch by batch; what the journal holds is not asked for again.
-
-    Args:
-        asker: What asks the graph.
-        journal: Where every answer is kept.
-        batch: How many terms one request is about.
-        tell: Told how far it has come.
-    """
-
-    def __init__(self, asker: Asker, journal: Journal, batch: int, tell: OnExtraction) -> None:
-        self._asker = asker
-        self._journal = journal
-        self._batch = batch
-        self._tell = tell
-
-    async def read(self, walked: Walked, choice: ValueChoice) -> Stated:
-        """Return the statements about all nodes and relations that were reached.
+    async def walk(self, choice: ValueChoice) -> None:
+        """Find all that lies within the bounds, the types of what lies outermost, literals, labels and descriptions.
 
         Literals are read of those terms that `choice` names.
 
@@ -279,56 +170,99 @@ class StatementReader:
             BackendError: The graph failed.
             InvalidSource: The journal cannot be written.
         """
-        terms = walked.nodes | walked.relations
-        whose = {"all": terms, "inner": walked.inner, "none": frozenset[str]()}[choice]
-        values: list[str] = []
-        spoken = set(terms)
-        for name, batch in self._batches(f"values-{choice}", "valuing", self._asker.askable(whose), walked):
-            found = await self._journal.once(name, Values, _keys(batch), partial(self._values, batch))
-            spoken.update(value.relation for value in found.values)
-            values.append(name)
-        texts: list[str] = []
-        for name, batch in self._batches(f"texts-{choice}", "describing", self._asker.askable(spoken), walked):
-            await self._journal.once(name, Texts, _keys(batch), partial(self._texts, batch))
-            texts.append(name)
-        return Stated(tuple(values), tuple(texts))
+        for hop in range(1, self._bounds.hops + 1):
+            frontier = self._nodes - self._inner
+            self._inner.update(map(str, self._asker.askable(frontier)))
+            await self._each("walking", f"hop-{hop}", frontier, self._look_around, hop)
+        if self._plan.vocabulary.types:
+            # Of all whose triples were not taken.
+            hubs = {cut.node for cut in self.cut if cut.hub}
+            await self._each("typing", "types", (self._nodes - self._inner) | hubs, self._look_for_types)
+        terms = self._nodes | self._relations
+        whose = {"all": terms, "inner": self._inner, "none": set[str]()}[choice]
+        await self._each("valuing", f"values-{choice}", whose, self._values)
+        await self._each("describing", f"texts-{choice}", terms | self._relations, self._texts)
 
-    def _batches(
-        self, kind: str, stage: ExtractionStage, terms: Sequence[Node], walked: Walked
-    ) -> Iterator[tuple[str, Sequence[Node]]]:
-        done = 0
-        for number, batch in enumerate(batches(terms, self._batch)):
-            self._tell(ExtractionProgress(stage, 0, done, len(terms), walked.triples))
-            yield f"{kind}-{number:06}", batch
+    async def _each(
+        self,
+        stage: ExtractionStage,
+        kind: str,
+        terms: Iterable[str],
+        ask: Callable[[str, Sequence[Node]], Awaitable[Answer]],
+        hop: int = 0,
+    ) -> None:
+        """Ask about terms, as far as the graph can be asked about them."""
+        asked, done = self._asker.askable(terms), 0
+        for number, batch in enumerate(batches(asked, self._bounds.batch)):
+            self._tell(ExtractionProgress(stage, hop, done, len(asked), self._triples))
+            name = f"{kind}-{number:06}"
+            self._take(await self._journal.once(name, _keys(batch), partial(ask, name, batch)))
+            self.answers.append(name)
             done += len(batch)
 
-    async def _values(self, batch: Sequence[Node]) -> Values:
+    def _take(self, answer: Answer) -> None:
+        left_out = self.values_left_out
+        self.values_left_out = Count(left_out.value + answer.left_out, left_out.exact and answer.exact)
+        self.cut += answer.cut
+        naming = {iri.value: iri for iri in (*self._plan.vocabulary.labels, *self._plan.vocabulary.descriptions)}
+        for head, relation, tail, datatype, language in answer.rows:
+            self._relations.add(relation)
+            if datatype is None:
+                self._nodes |= {head, tail}
+                self._triples += 1
+            elif relation in naming:
+                self._names[head][naming[relation]].append(Literal(tail, Iri(datatype), language))
+
+    async def _look_around(self, name: str, batch: Sequence[Node]) -> Answer:
+        pages = await self._asker.around(batch)
+        cut = {node: self._cut_of(node, page) for node, page in pages.items() if page.truncated}
+        taken = {node: page for node, page in pages.items() if node not in cut or not cut[node].hub}
+        return self._answer(name, batch, taken, tuple(cut[node] for node in batch if node in cut))
+
+    async def _look_for_types(self, name: str, batch: Sequence[Node]) -> Answer:
+        return self._answer(name, batch, await self._asker.types(batch, self._plan.vocabulary.types))
+
+    def _cut_of(self, node: Node, page: NeighborPage) -> Cut:
+        total = page.total
+        hub = str(node) not in self._named and total.value > self._bounds.max_degree
+        return Cut(node=str(node), total=total.value, exact=total.exact, hub=hub)
+
+    def _answer(
+        self, name: str, batch: Sequence[Node], pages: Mapping[Node, NeighborPage], cut: tuple[Cut, ...] = ()
+    ) -> Answer:
+        keys = Keys(None if self._asker.blank_nodes_last else name)
+        triples = dict.fromkeys(triple for node in batch if node in pages for triple in pages[node].triples)
+        rows = ((keys(each.head), each.relation.value, keys(each.tail), None, None) for each in triples)
+        return Answer(asked=_keys(batch), rows=tuple(rows), cut=cut)
+
+    async def _values(self, _name: str, batch: Sequence[Node]) -> Answer:
         pages = await self._asker.values(batch)
-        return Values(
+        return Answer(
             asked=_keys(batch),
-            values=tuple(_value(node, feature) for node in batch for feature in pages.get(node, NO_FEATURES).features),
+            rows=tuple(_row(node, feature) for node in batch for feature in pages.get(node, NO_FEATURES).features),
             left_out=sum(page.total.value - len(page.features) for page in pages.values()),
             exact=all(page.total.exact for page in pages.values()),
         )
 
-    async def _texts(self, batch: Sequence[Node]) -> Texts:
+    async def _texts(self, _name: str, batch: Sequence[Node]) -> Answer:
+        """Return the labels and descriptions that do not follow from the literals."""
         described = await self._asker.descriptions(batch)
-        texts = (
-            Text(term=str(node), label=_sound(found.label), description=_sound(found.description))
-            for node in batch
-            if (found := described.get(node)) is not None
-        )
-        return Texts(asked=_keys(batch), texts=tuple(text for text in texts if text.label or text.description))
+        rows = (row for node in batch if node in described for row in self._missing(node, described[node]))
+        return Answer(asked=_keys(batch), rows=tuple(rows))
+
+    def _missing(self, node: Node, description: Description) -> Iterator[Row]:
+        vocabulary, known = self._plan.vocabulary, self._names[str(node)]
+        for wanted, found, relations in (
+            (_sound(description.label), vocabulary.label(known), vocabulary.labels),
+            (_sound(description.description), vocabulary.description(known), vocabulary.descriptions),
+        ):
+            if wanted and relations and (found is None or found.value != wanted):
+                yield str(node), relations[0].value, wanted, XSD_STRING.value, None
 
 
-def _value(node: Node, feature: Feature) -> Value:
-    return Value(
-        term=str(node),
-        relation=feature.relation.value,
-        value=_sound(feature.value.value) or "",
-        datatype=feature.value.datatype.value,
-        language=_sound(feature.value.language),
-    )
+def _row(node: Node, feature: Feature) -> Row:
+    value = feature.value
+    return str(node), feature.relation.value, _sound(value.value) or "", value.datatype.value, _sound(value.language)
 
 
 def _keys(batch: Sequence[Node]) -> tuple[str, ...]:

@@ -238,6 +238,14 @@ def build_store(
     return replace(report, folder=target)
 
 
+def build_in(folder: Path, files: Sequence[Path], options: ImportOptions, progress: OnProgress) -> ImportReport:
+    """Import files into a new store in a folder that is empty; see `build_store`."""
+    found = gather_sources(files)
+    return _Import(found, options, _Steps(progress, sum(look(file.path).size for file in found.files)), None).build(
+        folder
+    )
+
+
 class _Steps:
     """Turns what the import knows into `Progress`."""
 
