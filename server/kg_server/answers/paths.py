@@ -336,7 +336,7 @@ def _extent(request: PathRequest, found: PathsFound, names: Names) -> str:
         hubs = ", ".join(names.entity(hub, ",") for hub in found.skipped_hubs[:SHOWN_HUBS])
         more = len(found.skipped_hubs) - SHOWN_HUBS
         others = f" and {more} others" if more > 0 else ""
-        return f"Not passed through: the hubs {hubs}{others} (avoid_hubs=false walks them and type relations)."
+        return f"Hubs left out: {hubs}{others} (avoid_hubs=false includes them and type relations)."
     if found.unnamed:
         return "Nodes without a name (_:…) cannot be passed through here; a Sparql query can go through them."
     if request.avoid_hubs:
