@@ -38,8 +38,7 @@ def test_it_says_what_was_extracted_and_how_to_serve_it(cli: CommandLine, tmp_pa
             f"Serve it: kg-sextant serve '{store}'",
         ],
     )
-    stages = dict.fromkeys(line.partition(",")[0].removesuffix(" …") for line in run.err.splitlines())
-    assert list(stages)[-8:] == [
+    assert [line.partition(",")[0].removesuffix(" …") for line in run.err.splitlines()][-8:] == [
         "Looking around",
         "Asking for the types of the outermost entities",
         "Asking for literals",
