@@ -80,15 +80,3 @@ asyncio.run(main())
     environ = {"PATH": os.defpath, "HOME": str(tmp_path)}
     run = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True, check=False)
     assert (run.stdout, run.returncode) == ("KnowledgeGraph\n", 0), run.stderr
-
-
-def test_a_stale_notebook_is_updated(tmp_path: Path) -> None:
-    for part in ("docs/examples", "tools"):
-        shutil.copytree(ROOT / part, tmp_path / part)
-    (tmp_path / "README.md").touch()
-    notebook = tmp_path / "docs" / "agents.ipynb"
-    fresh = (ROOT / "docs" / "agents.ipynb").read_text(encoding="utf-8")
-    assert [cell["cell_type"] for cell in json.loads(fresh)["cells"]].count("code") >= 5
-    notebook.write_text(fresh.replace('"Answer: Frankfurt\\n"', '"Answer: Weimar\\n"'), encoding="utf-8")
-    assert python("tools/update_docs.py", folder=tmp_path).stdout == "Updated docs/agents.ipynb.\n"
-    assert notebook.read_text(encoding="utf-8") == fresh

@@ -100,7 +100,7 @@ EXIT_CODES: Final[Mapping[int, str]] = {
     ExitCode.NO_MODEL: "`ask` without a model: facts, but no answer",
     ExitCode.NOT_IN_GRAPH: "`ask`: the graph does not hold the answer",
     ExitCode.UNKNOWN_ENTITY: "`ask`: no entity matches a name in the question",
-    70: "`serve`: it stood still and ended itself, to be started again",
+    70: "`serve`: it stopped responding and ended itself; start it again",
     130: "interrupted",
 }
 """What the exit codes mean, in every command."""
