@@ -8,15 +8,23 @@ import anyio
 import numpy as np
 import rdflib
 
+from kg_adapters.answer_cache import AnswerCache
 from kg_adapters.embedding.protocol import Vectors, unit_rows
 from kg_adapters.errors import BackendTimeout
 from kg_adapters.models import NeighborPage
+from kg_adapters.protocol import KGAdapter
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Literal as Value
 from kg_adapters.terms import Node, Term
 from kg_adapters.testing import ntriples
+from kg_server.mcp_server import SextantServer
+from kg_server.naming.meaning import Meaning
+from kg_server.observation.scoring import Scorer
 from kg_server.observation.search import Observation
+from kg_server.schema_view import SchemaCache
+from kg_server.settings import Settings
+from kg_server.tools import Tools
 
 SYNONYMS: Final = {"born": "birth", "wrote": "author", "wife": "spouse", "city": "town"}
 SILENT: Final = frozenset(["the", "of", "a", "an", "is", "was", "in", "it", "who", "where", "what", "does", "inverse"])
@@ -100,3 +108,23 @@ def statements_of(seen: Observation) -> list[tuple[str, int]]:
         (f"{' '.join(names([each.fact.head, each.fact.relation]))} {far_name(each.fact.tail)}", each.hop)
         for each in seen.found
     ]
+
+
+class Ranking(Meaning):
+    """Ranks by one scorer, and knows no word that is near another."""
+
+    def __init__(self, graph: KGAdapter, scorer: Scorer) -> None:
+        super().__init__(graph, Settings(embedder="lexical"))
+        self._given = scorer
+
+    async def scorer(self) -> Scorer:
+        """Return the scorer."""
+        return self._given
+
+
+def ranking_server(graph: KGAdapter, scorer: Scorer, timeout_s: float = 10) -> SextantServer:
+    """Return a server whose `observe` ranks by one scorer."""
+    server = SextantServer("test", version="1", instructions="", timeout_s=timeout_s)
+    schemas: SchemaCache = AnswerCache(1, 600)
+    Tools(graph, Settings(timeout_s=timeout_s), Ranking(graph, scorer), schemas).provide(server)
+    return server

@@ -38,7 +38,6 @@ from kg_server.memory.store import MemoryLimits, MemoryStore
 from kg_server.memory.tool import MemoryTools
 from kg_server.names import names_of
 from kg_server.naming.meaning import Meaning
-from kg_server.observation.tool import ObserveTool
 from kg_server.schema import MAX_EXAMPLE, facts_with_examples
 from kg_server.settings import Settings
 from kg_server.tools import Tools
@@ -431,7 +430,6 @@ def build_server(graph: KGAdapter, settings: Settings, profile: GraphProfile | N
     server.middleware.append(NamingFiles(FileNames((settings.data_folder, settings.cache_folder))))
     meaning = Meaning(graph, settings)
     server.call_at_end(meaning.aclose)
-    ObserveTool(graph, settings, meaning.scorer, meaning).provide(server)
     schemas: SchemaCache = AnswerCache(MOST_SCHEMAS, SCHEMA_KEPT_S)
     Tools(graph, settings, meaning, schemas).provide(server)
     ComposeTool(graph, settings, meaning).provide(server)

@@ -13,13 +13,12 @@ from rich.console import Console
 from rich.text import Text
 
 from kg_boundary.shown import visible_line, visible_lines
-from kg_server.answers.results import CandidatesResult, NeighborsResult, PathsResult, Result
+from kg_server.answers.results import CandidatesResult, NeighborsResult, ObserveResult, PathsResult, Result
 from kg_server.commands.config import block_for, launch
 from kg_server.commands.invocation import Invocation
 from kg_server.commands.output import FailuresForPeople, escape_what_cannot_be_shown, only_cause
 from kg_server.compose.tool import ComposeResult
 from kg_server.memory.tool import AppendedResult, MemoryResult
-from kg_server.observation.tool import ObserveResult
 from kg_server.settings import APP, ENVIRONMENT_PREFIX
 
 QUESTION: Final = "Through whom did Goethe influence Albert Einstein?"

@@ -14,7 +14,7 @@ import anyio
 
 from kg_adapters.calls import note_partial, time_left_s
 from kg_adapters.errors import BackendTimeout, InvalidRequest
-from kg_adapters.models import RelationCount
+from kg_adapters.models import EdgeDirection, RelationCount
 from kg_adapters.prefixes import Position, Prefixes
 from kg_adapters.profile import unit_in
 from kg_adapters.protocol import KGAdapter
@@ -152,9 +152,9 @@ class Names:
         """Return the labels of relations by short id; those without a label are left out."""
         return {forms[0]: forms[2] for iri in iris if (forms := self._forms(iri, "relation"))[2] is not None}
 
-    def counts(self, counts: Iterable[RelationCount]) -> dict[str, int]:
-        """Return counts by the relations' short ids."""
-        return {self.relation_id(each.relation): each.count.value for each in counts}
+    def counts(self, counts: Iterable[RelationCount], direction: EdgeDirection) -> dict[str, int]:
+        """Return the counts of one direction by the relations' short ids."""
+        return {self.relation_id(each.relation): each.count.value for each in counts if each.direction == direction}
 
     def _apart(self, node: Node, position: Position, marks: str | None) -> str:
         short, whole, _ = self._forms(node, position)

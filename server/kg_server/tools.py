@@ -3,6 +3,7 @@
 What is behind a door is loaded when it is first opened, so that a server lists its tools soon.
 """
 
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import anyio
@@ -10,15 +11,17 @@ from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
 from pydantic import Field
 
-from kg_adapters.errors import BackendTimeout
+from kg_adapters.errors import BackendTimeout, InvalidRequest
 from kg_adapters.models import Direction
 from kg_adapters.protocol import KGAdapter, SupportsSparql
 from kg_server.answers.results import (
     MOST_TOKENS,
+    Answer,
     CandidatesResult,
     DegreeResult,
     FeaturesResult,
     NeighborsResult,
+    ObserveResult,
     PathsResult,
     SchemaResult,
     SparqlResult,
@@ -36,6 +39,8 @@ GRACE_S: Final = 0.25
 """How long after its deadline a query that does not end by itself is ended: what ends it has a better reason."""
 MAX_TEXTS: Final = 50
 """How many texts one call of Retrieve takes."""
+_SEARCHING_SHARE: Final = 0.9
+"""What part of its time observe searches; what is left is for the entities and the answer."""
 
 EntityId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000, description="Id or name")]
 ClassId: TypeAlias = Annotated[str, Field(min_length=1, max_length=2_000)]
@@ -54,32 +59,74 @@ class Tools:
     Args:
         graph: Where the answers come from.
         settings: Limits and defaults.
-        meaning: What finds entities by what they are.
+        meaning: What finds entities by what they are, and ranks facts.
         schemas: Where answers of Schema are cached.
     """
 
     def __init__(self, graph: KGAdapter, settings: Settings, meaning: Meaning, schemas: "SchemaCache") -> None:
         self._schemas = schemas
         self._graph = graph
+        self._sparql = graph if isinstance(graph, SupportsSparql) else None
         self._settings = settings
         self._meaning = meaning
 
     def provide(self, server: SextantServer) -> None:
         """Add every tool that the graph supports."""
         reads = reading(self._graph)
+        server.provide(self.observe, "observe", reads)
         server.provide(self.retrieve, "Retrieve", reads)
         server.provide(self.get_neighbor, "GetNeighbor", reads)
         server.provide(self.get_path, "GetPath", reads)
         server.provide(self.feature, "Feature", reads)
         server.provide(self.degree, "Degree", reads)
         server.provide(self.schema, "Schema", reads)
-        if isinstance(self._graph, SupportsSparql):
-            server.provide(
-                _SparqlTool(self._graph, self._graph, self._settings, self._meaning).sparql,
-                "Sparql",
-                reads,
-                own_deadline=True,
-            )
+        if self._sparql is not None:
+            server.provide(self.sparql, "Sparql", reads, own_deadline=True)
+
+    async def observe(
+        self,
+        question: Text,
+        entities: Annotated[list[EntityId], Field(min_length=1, max_length=20)],
+        context: Context,
+        hops: Hops = 3,
+        top_n: Annotated[int, Field(ge=1, le=200)] = 50,
+        top_percent: Annotated[float, Field(gt=0, le=100)] = 10,
+        max_tokens: Tokens = None,
+    ) -> Annotated[CallToolResult, ObserveResult]:
+        """Look ahead: what lies up to `hops` away from entities, by relation, most like the question first.
+
+        Every relation of the entities is named. Each hop keeps `top_n` triples and goes on from the best `top_percent`.
+        """
+        await load("kg_server.observation.answer")
+        from kg_server.observation.answer import observation
+        from kg_server.observation.search import Reach
+
+        reach = Reach(
+            hops=hops,
+            top_n=top_n,
+            top_percent=top_percent,
+            timeout_s=self._settings.timeout_s * _SEARCHING_SHARE,
+            to_the_letter=self._settings.observe_score == "paper",
+        )
+
+        async def on_hop(hop: int) -> None:
+            await context.report_progress(hop, hops, f"observed {hop} of {hops} hops")
+
+        scorer = await self._meaning.scorer()
+        return await self._about(
+            entities,
+            max_tokens,
+            lambda ids, room: observation(
+                self._graph,
+                scorer,
+                question=question,
+                entities=ids,
+                reach=reach,
+                max_tokens=room,
+                on_hop=on_hop,
+                meaning=self._meaning,
+            ),
+        )
 
     async def retrieve(
         self,
@@ -112,21 +159,22 @@ class Tools:
 
         A hub is sampled across its relations, with their counts; go on with `cursor`, or name a relation.
         """
-        await load("kg_server.naming.entities", "kg_server.answers.neighbors")
+        await load("kg_server.answers.neighbors")
         from kg_server.answers.neighbors import neighborhood
-        from kg_server.naming.entities import read_entities
 
-        read = await read_entities(self._graph, entity)
-        answer = await neighborhood(
-            self._graph,
-            entity=read.ids[0],
-            relation=relation,
-            direction=direction,
-            limit=limit,
-            cursor=cursor,
-            max_tokens=read.room(self._budget(max_tokens)),
+        return await self._about(
+            [entity],
+            max_tokens,
+            lambda ids, room: neighborhood(
+                self._graph,
+                entity=ids[0],
+                relation=relation,
+                direction=direction,
+                limit=limit,
+                cursor=cursor,
+                max_tokens=room,
+            ),
         )
-        return read.told(answer).to_mcp()
 
     async def get_path(
         self,
@@ -143,52 +191,53 @@ class Tools:
 
         `question` puts those most like it first. Hubs and types are walked only with avoid_hubs=false.
         """
-        await load("kg_server.naming.entities", "kg_server.answers.paths")
+        await load("kg_server.answers.paths")
         from kg_server.answers.paths import linkage
-        from kg_server.naming.entities import read_entities
 
         async with reporting(context, "searching paths", self._settings.timeout_s):
-            read = await read_entities(self._graph, source, target)
-            answer = await linkage(
-                self._graph,
-                self._settings,
-                source=read.ids[0],
-                target=read.ids[1],
-                max_hops=max_hops,
-                limit=limit,
-                question=question,
-                avoid_hubs=avoid_hubs,
-                max_tokens=read.room(self._budget(max_tokens)),
+            return await self._about(
+                [source, target],
+                max_tokens,
+                lambda ids, room: linkage(
+                    self._graph,
+                    self._settings,
+                    source=ids[0],
+                    target=ids[1],
+                    max_hops=max_hops,
+                    limit=limit,
+                    question=question,
+                    avoid_hubs=avoid_hubs,
+                    max_tokens=room,
+                ),
             )
-        return read.told(answer).to_mcp()
 
     async def feature(
         self, entity: EntityId, feature: FeatureId | None = None
     ) -> Annotated[CallToolResult, FeaturesResult]:
         """Show an entity's literal values, such as dates, or those of one feature."""
-        await load("kg_server.naming.entities", "kg_server.answers.features")
+        await load("kg_server.answers.features")
         from kg_server.answers.features import features_of
-        from kg_server.naming.entities import read_entities
 
-        read = await read_entities(self._graph, entity)
-        room = read.room(self._settings.max_tokens)
-        answer = await features_of(self._graph, entity=read.ids[0], feature=feature, max_tokens=room)
-        return read.told(answer).to_mcp()
+        return await self._about(
+            [entity],
+            None,
+            lambda ids, room: features_of(self._graph, entity=ids[0], feature=feature, max_tokens=room),
+        )
 
     async def degree(
         self, entity: EntityId, relation: RelationId | None = None, direction: Direction = "both"
     ) -> Annotated[CallToolResult, DegreeResult]:
         """Count an entity's distinct neighbours, also by relation."""
-        await load("kg_server.naming.entities", "kg_server.answers.neighbors")
+        await load("kg_server.answers.neighbors")
         from kg_server.answers.neighbors import degree_of
-        from kg_server.naming.entities import read_entities
 
-        read = await read_entities(self._graph, entity)
-        room = read.room(self._settings.max_tokens)
-        answer = await degree_of(
-            self._graph, entity=read.ids[0], relation=relation, direction=direction, max_tokens=room
+        return await self._about(
+            [entity],
+            None,
+            lambda ids, room: degree_of(
+                self._graph, entity=ids[0], relation=relation, direction=direction, max_tokens=room
+            ),
         )
-        return read.told(answer).to_mcp()
 
     async def schema(
         self, about: Text | None = None, max_tokens: Tokens = None
@@ -204,19 +253,6 @@ class Tools:
         answer = await schema_view(self._graph, self._meaning, self._schemas, about=about, max_tokens=budget)
         return answer.to_mcp()
 
-    def _budget(self, max_tokens: int | None) -> int:
-        return self._settings.max_tokens if max_tokens is None else max_tokens
-
-
-class _SparqlTool:
-    """The tool for graphs that answer SPARQL."""
-
-    def __init__(self, graph: KGAdapter, sparql: SupportsSparql, settings: Settings, meaning: Meaning) -> None:
-        self._graph = graph
-        self._sparql = sparql
-        self._meaning = meaning
-        self._settings = settings
-
     async def sparql(
         self,
         query: Annotated[str, Field(min_length=1, max_length=MAX_QUERY)],
@@ -229,6 +265,8 @@ class _SparqlTool:
         A name may stand for any id: ?x a @"city"; @"country" @"Japan".
         Subclasses and inverses count only where the query walks them.
         """
+        if self._sparql is None:
+            raise InvalidRequest("This graph does not answer SPARQL.")
         most_s = min(timeout_s, self._settings.sparql_timeout_s)
         deadline = anyio.current_time() + most_s
         try:
@@ -251,3 +289,17 @@ class _SparqlTool:
                 f"The query was stopped after {most_s:g} s. Make it more selective, or ask with a larger timeout_s."
             ) from error
         return answer.to_mcp()
+
+    async def _about(
+        self, texts: Sequence[str], max_tokens: int | None, ask: Callable[[Sequence[str], int], Awaitable[Answer]]
+    ) -> CallToolResult:
+        """Return what `ask` answers about the ids of entities within a budget, with how their names were read."""
+        await load("kg_server.naming.entities")
+        from kg_server.naming.entities import read_entities
+
+        read = await read_entities(self._graph, *texts)
+        answer = await ask(read.ids, read.room(self._budget(max_tokens)))
+        return read.told(answer).to_mcp()
+
+    def _budget(self, max_tokens: int | None) -> int:
+        return self._settings.max_tokens if max_tokens is None else max_tokens

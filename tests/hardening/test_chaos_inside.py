@@ -24,13 +24,12 @@ from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.protocol import KGAdapter
 from kg_server.app import build_server
-from kg_server.mcp_server import SextantServer
 from kg_server.memory.sqlite_storage import SqliteStorage
 from kg_server.memory.store import MemoryLimits, MemoryStore
 from kg_server.observation.scoring import RelationFirstScorer
-from kg_server.observation.tool import ObserveTool
 from kg_server.settings import Settings
 from memories import memory_server
+from observers import ranking_server
 from small_graphs import store_of
 
 BLOCKS: Final = 20
@@ -239,16 +238,10 @@ async def test_whatever_the_graph_does_calls_end_in_time_and_the_next_is_right(
 async def test_whatever_the_model_does_letters_rank_and_the_next_call_is_right(tmp_path: Path, kind: Kind) -> None:
     chaos, model = Chaos(kind=kind), ChaoticEmbedder()
     model.chaos = chaos
-    settings = Settings(timeout_s=DEADLINE_S)
-
-    async def scorer() -> RelationFirstScorer:
-        return RelationFirstScorer(GuardedEmbedder(model, timeout_s=DEADLINE_S / 3, pause_s=1e-6))
-
-    server = SextantServer("test", version="1", instructions="", timeout_s=DEADLINE_S)
+    scorer = RelationFirstScorer(GuardedEmbedder(model, timeout_s=DEADLINE_S / 3, pause_s=1e-6))
     call: Call = ("observe", {"question": "Which city is the capital?", "entities": ["Japan"]})
     async with aclosing(LocalAdapter(store_of(tmp_path, GRAPH))) as graph:
-        ObserveTool(graph, settings, scorer).provide(server)
-        async with Client(server) as client:
+        async with Client(ranking_server(graph, scorer, DEADLINE_S)) as client:
             right = await unfailing(client, call)
             for seed in range(len(GARBAGE)):
                 chaos.verb, chaos.struck, chaos.chance = "embed", False, random.Random(seed)  # noqa: S311 - a plan

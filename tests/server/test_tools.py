@@ -271,7 +271,7 @@ async def test_a_name_in_the_instructions_is_short_and_in_quotation_marks(
         ("Schema", {"about": "e:P"}, "| e:likes | 1 of 2 → Per\\|son (e:P)"),
         ("GetNeighbor", {"entity": "e:c", "relation": "e:odd"}, 'Cleo (e:c) | e:odd | "5"^^<http://x/>.'),
         ("Compose", {"expression": "Feature[e:c, e:odd]"}, 'Cleo (e:c): "5"^^<http://x/>.'),
-        ("GetNeighbor", {"entity": "e:P", "relation": "e:likes", "direction": "in"}, "It has 2 incoming rdf:type."),
+        ("GetNeighbor", {"entity": "e:P", "relation": "e:likes", "direction": "in"}, "incoming relations: rdf:type 2"),
     ],
 )
 async def test_an_answer_says_what_it_is_about_once_and_whole(

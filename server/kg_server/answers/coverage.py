@@ -137,22 +137,6 @@ async def both_ways(graph: KGAdapter, node: Node, relation: Iri, direction: Dire
     return replace(found, straight=straight, turned=turned, degree=_degree(node, dict.fromkeys((*ahead, *behind))))
 
 
-async def degree_both_ways(
-    graph: KGAdapter, node: Node, relation: Iri, direction: Direction
-) -> tuple[Degree, BothWays | None]:
-    """Count the distinct neighbours over a relation, whether they are stored with it or with its inverse.
-
-    Where that is more than is compared, the count is of those that are stored as asked for, and a lower bound.
-    """
-    found = await both_ways(graph, node, relation, direction)
-    if found is not None and found.complete:
-        return found.degree, found
-    straight = (await graph.degrees([node], direction=direction, relations=[relation]))[node]
-    return straight if found is None else replace(
-        straight, neighbors=Count(straight.neighbors.value, exact=False)
-    ), None
-
-
 async def without_twins(graph: KGAdapter, node: Node, page: NeighborPage) -> NeighborPage:
     """Return a page without the incoming triples that say what an outgoing one of it says already.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kg_adapters.models import NO_FEATURES, Feature, FeaturePage
+from kg_adapters.models import NO_FEATURES, Feature
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.protocol import KGAdapter, SupportsFeatureNote
 from kg_adapters.requests import FeatureRequest
@@ -11,7 +11,6 @@ from kg_server.answers.coverage import absence
 from kg_server.answers.results import (
     Answer,
     FeaturesResult,
-    Knowledge,
     Line,
     Over,
     fitted_lines,
@@ -40,61 +39,34 @@ async def features_of(graph: KGAdapter, *, entity: str, feature: str | None, max
     try:
         chosen = None if feature is None else await relation_of(graph, feature, "feature", around=[node])
     except NoSuchRelation as error:
-        return Answer(_no_values(await no_such_relation(graph, node, error)), ())
-    relation = None if chosen is None else chosen.relation
-    relations = None if relation is None else frozenset({relation})
+        return Answer(FeaturesResult(status="empty", summary=await no_such_relation(graph, node, error)))
+    relations = None if chosen is None else frozenset({chosen.relation})
     page = (await graph.features(FeatureRequest((node,), relations, MAX_FEATURES))).get(node)
     if page is None:
         return await _no_features(graph, node, chosen)
     lines = [_line(each, graph.prefixes) for each in page.features]
-    read = () if chosen is None else chosen.terms
-    names = await names_of(graph, (node, *read, *terms_of_lines(lines)))
-    note = f" {graph.feature_note}" if relation is None and isinstance(graph, SupportsFeatureNote) else ""
+    names = await names_of(graph, (node, *(() if chosen is None else chosen.terms), *terms_of_lines(lines)))
+    note = f" {graph.feature_note}" if chosen is None and isinstance(graph, SupportsFeatureNote) else ""
+    total, is_only = page.total, chosen is not None and page.total.value == len(lines) == 1
 
     def build(here: Sequence[Line]) -> Answer:
-        result = _features(node, chosen, page, here, names, note.rstrip())
-        return Answer(result, () if _is_only(chosen, page) else tuple(line.shown(names) for line in here))
+        summary = f"{_has(node, chosen, names)} has {total.of('value')}; all here.{note}"
+        if is_only:
+            summary = f"{_has(node, chosen, names)} | {here[0].shown(names)}"
+        elif len(here) < total.value:
+            others = "name a feature to see more of it" if chosen is None else "the others do not fit into an answer"
+            summary = f"{_has(node, chosen, names)} has {total.of('value')}; the first {len(here)} are here; {others}."
+        result = FeaturesResult(
+            status="truncated" if len(here) < total.value else "ok",
+            summary=summary,
+            features=[line.cells(names) for line in here],
+            labels=names.entity_labels((node,)) or None,
+            relations=labels_of_relations(here, names),
+            total=total.value,
+        )
+        return Answer(result, () if is_only else tuple(line.shown(names) for line in here))
 
     return fitted_lines(lines, names, build, max_tokens)
-
-
-async def _feature_names(graph: KGAdapter, entity: Node) -> Sequence[str]:
-    page = (await graph.features(FeatureRequest((entity,), limit=MAX_FEATURES))).get(entity, NO_FEATURES)
-    relations = list(dict.fromkeys(each.relation for each in page.features))[:SHOWN_FEATURES]
-    names = await names_of(graph, relations)
-    return [names.relation(each, ",") for each in relations]
-
-
-def _features(
-    entity: Node, chosen: Chosen | None, page: FeaturePage, shown: Sequence[Line], names: Names, note: str
-) -> FeaturesResult:
-    cut = len(shown) < page.total.value
-    if _is_only(chosen, page):
-        said = f"{_said(chosen, names)}{names.entity(entity)} | {shown[0].shown(names)}"
-    else:
-        said = _extent(entity, chosen, page, len(shown), names) + note
-    return FeaturesResult(
-        status="truncated" if cut else "ok",
-        summary=said,
-        features=[line.cells(names) for line in shown],
-        labels=names.entity_labels((entity,)) or None,
-        relations=labels_of_relations(shown, names),
-        total=page.total.value,
-    )
-
-
-def _is_only(chosen: Chosen | None, page: FeaturePage) -> bool:
-    """Say whether the feature that was named has one value: then the first line tells it."""
-    return chosen is not None and page.total.value == len(page.features) == 1
-
-
-def _extent(entity: Node, chosen: Chosen | None, page: FeaturePage, shown: int, names: Names) -> str:
-    values = "value" if page.total.value == 1 else "values"
-    extent = f"{_said(chosen, names)}{names.entity(entity)} has {page.total} {values}"
-    if shown >= page.total.value:
-        return f"{extent}; all here."
-    others = "name a feature to see more of it" if chosen is None else "the others do not fit into an answer"
-    return f"{extent}; the first {shown} are here; {others}."
 
 
 def _line(feature: Feature, prefixes: Prefixes) -> Line:
@@ -102,21 +74,20 @@ def _line(feature: Feature, prefixes: Prefixes) -> Line:
     return Line(in_columns((over, feature.value)), (over, feature.value, kind))
 
 
+def _has(entity: Node, chosen: Chosen | None, names: Names) -> str:
+    """Return how the feature was read, where that has to be said, and the entity."""
+    return f"{'' if chosen is None else chosen.said(names)}{names.entity(entity)}"
+
+
 async def _no_features(graph: KGAdapter, entity: Node, chosen: Chosen | None) -> Answer:
-    names = await names_of(graph, (entity, *(chosen.terms if chosen is not None else ())))
-    shows = "GetNeighbor shows its triples."
+    page = (await graph.features(FeatureRequest((entity,), limit=MAX_FEATURES))).get(entity, NO_FEATURES)
+    existing = list(dict.fromkeys(each.relation for each in page.features))[:SHOWN_FEATURES]
+    names = await names_of(graph, (entity, *existing, *(() if chosen is None else chosen.terms)))
     if chosen is None:
-        return Answer(_no_values(f"{names.entity(entity)} is known, but has no values. {shows}"), ())
+        summary = f"{names.entity(entity)} is known, but has no values. GetNeighbor shows its triples."
+        return Answer(FeaturesResult(status="empty", summary=summary))
     missing = await absence(graph, entity, chosen.relation)
-    existing = await _feature_names(graph, entity)
-    others = f"It has {', '.join(existing)}" if existing else "It has no values at all"
-    lacks = f"{_said(chosen, names)}{names.entity(entity)} has no value of {names.relation(chosen.relation)} here"
-    return Answer(_no_values(f"{lacks}; {missing.clause}. {others}. {shows}", missing.knowledge), ())
-
-
-def _no_values(summary: str, knowledge: Knowledge = "unknown") -> FeaturesResult:
-    return FeaturesResult(status="empty", knowledge=knowledge, summary=summary, features=[], relations={}, total=0)
-
-
-def _said(chosen: Chosen | None, names: Names) -> str:
-    return "" if chosen is None else chosen.said(names)
+    has = f"has {', '.join(names.relation(each, ',') for each in existing)}" if existing else "has no values at all"
+    lacks = f"has no value of {names.relation(chosen.relation)} here; {missing.clause}"
+    summary = f"{_has(entity, chosen, names)} {lacks}. It {has}. GetNeighbor shows its triples."
+    return Answer(FeaturesResult(status="empty", knowledge=missing.knowledge, summary=summary))

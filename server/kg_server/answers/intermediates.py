@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Final
+from typing import Final, TypedDict
 
 import anyio
 
@@ -28,6 +28,14 @@ _LONGEST_VALUE: Final = 80
 CLOSED: Final = "What some nodes without a name (_:…) hold is not here; a Sparql query can go through them."
 
 
+class FactFields(TypedDict):
+    """The fields that every answer with facts has."""
+
+    held: list[list[str]] | None
+    labels: dict[str, str]
+    relations: dict[str, str]
+
+
 @dataclass(frozen=True, slots=True)
 class Opened:
     """What the intermediate nodes among some facts hold.
@@ -46,6 +54,16 @@ class Opened:
     def said(self) -> str:
         """A sentence on the nodes that could not be opened; nothing where there are none."""
         return f" {CLOSED}" if self.closed else ""
+
+    def fields(self, facts: Collection[Fact]) -> "FactFields":
+        """Return the fields of an answer that shows facts: what else their nodes hold, and the labels of all."""
+        held = self.held(ends_of(facts), facts)
+        every = (*facts, *held)
+        return {
+            "held": [self.names.row(fact) for fact in held] or None,
+            "labels": self.names.entity_labels(ends_of(every)),
+            "relations": self.names.relation_labels(fact.relation for fact in every),
+        }
 
     def held(self, nodes: Iterable[Node], shown: Collection[Fact]) -> tuple[Fact, ...]:
         """Return what the intermediate nodes among some nodes hold, each fact once and none of those that are shown."""

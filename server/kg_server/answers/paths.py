@@ -19,7 +19,7 @@ from kg_adapters.models import Count, Degree, NeighborPage, Path, PathRequest, P
 from kg_adapters.protocol import KGAdapter, SupportsPaths
 from kg_adapters.requests import NeighborRequest, check_path_request
 from kg_adapters.terms import BlankNode, Iri, Node, Triple, node_key
-from kg_server.answers.intermediates import Opened, ends_of, with_intermediates
+from kg_server.answers.intermediates import Opened, with_intermediates
 from kg_server.answers.results import Answer, Line, Over, PathsResult, Piece, Status, fitted_lines
 from kg_server.names import Names, names_of, terms_of
 from kg_server.naming.refusals import require_entity
@@ -252,18 +252,15 @@ def _answer(request: PathRequest, found: PathsFound, here: Sequence[_PathLine], 
     names = opened.names
     paths = [[names.row(triple) for triple in path.triples] for line in here for path in line.paths]
     walked = [triple for line in here for path in line.paths for triple in path.triples]
-    held = opened.held(ends_of(walked), walked)
     result = PathsResult(
         status=_status(found, len(paths)),
         knowledge="stated" if here else "unknown",
         summary=_summary(request, found, names) + _left_out(found, len(paths)),
         paths=paths,
-        held=[names.row(fact) for fact in held] or None,
-        labels=names.entity_labels(dict.fromkeys(ends_of((*walked, *held)))),
-        relations=names.relation_labels(dict.fromkeys(fact.relation for fact in (*walked, *held))),
         total=found.total.value,
         exhaustive=found.exhaustive,
         skipped_hubs=[names.entity_id(hub) for hub in found.skipped_hubs],
+        **opened.fields(walked),
     )
     return Answer(result, tuple(line.shown(names) for line in here))
 

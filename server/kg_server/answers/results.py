@@ -42,17 +42,6 @@ def fitting(lines: Iterable[str], max_tokens: int) -> int:
     return fits
 
 
-def affordable(lines: Iterable[str], max_tokens: int) -> list[str]:
-    """Return the first lines that fit into a budget, at least one; none is made behind the first that does not."""
-    room, kept = max_tokens * BYTES_PER_TOKEN, list[str]()
-    for line in lines:
-        room -= len(line.encode()) + 1
-        if room < 0 and kept:
-            break
-        kept.append(line)
-    return kept
-
-
 Status: TypeAlias = Choice["ok", "empty", "truncated", "timeout"]
 
 Verdict: TypeAlias = Choice["exact", "close", "loose", "none"]
@@ -81,14 +70,14 @@ class Result(BaseModel):
 class NeighborsResult(Result):
     """Triples around one entity as rows of ids, and its values; `held` is what nodes without a name hold."""
 
-    triples: list[list[str]] = Field(description="[head, relation, tail]")
+    triples: list[list[str]] = Field(default=[], description="[head, relation, tail]")
     values: list[list[str]] = Field(default=[], description="[head, relation, value]")
     held: list[list[str]] | None = None
-    labels: dict[str, str]
-    relations: dict[str, str]
-    outgoing: dict[str, int]
-    incoming: dict[str, int]
-    total: int
+    labels: dict[str, str] = {}
+    relations: dict[str, str] = {}
+    outgoing: dict[str, int] = {}
+    incoming: dict[str, int] = {}
+    total: int = 0
     cursor: str | None = None
 
 
@@ -125,20 +114,32 @@ class CandidatesResult(Result):
 class FeaturesResult(Result):
     """Literal-valued attributes of one entity."""
 
-    features: list[list[str]] = Field(description="[id, value, language or datatype]")
+    features: list[list[str]] = Field(default=[], description="[id, value, language or datatype]")
     labels: dict[str, str] | None = None
-    relations: dict[str, str]
-    total: int
+    relations: dict[str, str] = {}
+    total: int = 0
 
 
 class DegreeResult(Result):
     """Numbers of distinct neighbours."""
 
-    neighbors: int
-    exact: bool
-    outgoing: dict[str, int]
-    incoming: dict[str, int]
+    neighbors: int = 0
+    exact: bool = True
+    outgoing: dict[str, int] = {}
+    incoming: dict[str, int] = {}
+    relations: dict[str, str] = {}
+
+
+class ObserveResult(Result):
+    """What lies around entities, by relation and direction, best first; what is only counted ends with the count."""
+
+    groups: list[list[str]] = Field(description="[entity, relation, out/in, count, score, hop, far ends]")
+    labels: dict[str, str]
     relations: dict[str, str]
+    held: list[list[str]] | None = Field(default=None, description="what nodes without a name hold")
+    found: int
+    sampled: list[str]
+    scorer: str
 
 
 class SchemaResult(Result):
@@ -169,7 +170,7 @@ class Answer:
     """One answer in its two forms: a model for programs, lines for readers."""
 
     result: Result
-    lines: tuple[str, ...]
+    lines: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:

@@ -27,7 +27,7 @@ from kg_server.naming.misspelling import (
     without_article,
     words_of,
 )
-from kg_server.naming.refusals import relation_hint, require_entity
+from kg_server.naming.refusals import one_error, relation_hint, require_entity
 
 POOL: Final = 50
 """How many candidates a verdict rests on."""
@@ -311,10 +311,8 @@ async def read_entities(graph: KGAdapter, *texts: str) -> ReadArguments:
             read[identity.text] = ReadAs(identity.text, identity.text)
         else:
             refused.append(await naming_refusal(graph, identity))
-    if len(refused) == 1:
-        raise refused[0]
     if refused:
-        raise InvalidRequest(" ".join(map(str, refused)))
+        raise one_error(refused)
     return ReadArguments(tuple(read[text] for text in texts))
 
 

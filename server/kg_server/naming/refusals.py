@@ -1,10 +1,10 @@
 """Errors about a name: the closest known names, and a caret at its place in a text."""
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from kg_adapters.errors import InvalidRequest, UnknownEntity
+from kg_adapters.errors import InvalidRequest, KGError, UnknownEntity
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node
 from kg_boundary.shown import visible_line
@@ -39,6 +39,11 @@ async def unknown_entity(graph: KGAdapter, node: Node, text: str) -> UnknownEnti
         suggestions=[names.entity(each.entity) for each in found],
         hint="Retrieve finds the id of a name.",
     )
+
+
+def one_error(errors: Sequence[KGError]) -> KGError:
+    """Return one error in place of several, with the texts of all."""
+    return errors[0] if len(errors) == 1 else InvalidRequest(" ".join(map(str, errors)))
 
 
 async def require_entity(graph: KGAdapter, text: str) -> Node:

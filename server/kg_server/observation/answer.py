@@ -7,58 +7,40 @@ from typing import Final
 
 import anyio
 
-from kg_adapters.errors import InvalidRequest, KGError, ModelBusy, ModelUnavailable, UnknownEntity
-from kg_adapters.models import Description
+from kg_adapters.errors import InvalidRequest, ModelBusy, ModelUnavailable, UnknownEntity
+from kg_adapters.models import Count, Description
 from kg_adapters.profile import unknown_profile
 from kg_adapters.protocol import KGAdapter, known_profile
 from kg_adapters.terms import BlankNode, Fact, Literal, Node, Term
 from kg_server.answers.coverage import InverseOf, no_inverse, one_way
-from kg_server.answers.intermediates import CLOSED, said_of_held
-from kg_server.answers.results import Answer, Status, affordable, fitted, token_count
+from kg_server.answers.intermediates import CLOSED, Opened, said_of_held
+from kg_server.answers.results import Answer, ObserveResult, Status, fitted, token_count
 from kg_server.concurrency import off_loop
 from kg_server.names import MAX_LABEL, Names
 from kg_server.naming.meaning import Meaning
-from kg_server.naming.refusals import entity_of, unknown_entity
+from kg_server.naming.refusals import entity_of, one_error, unknown_entity
 from kg_server.observation.groups import Group, Key, Known, Lacking, also, counted, lacking, lines_of
 from kg_server.observation.scoring import AWAY, BUSY, Scorer, SpellingScorer, inquiry, spoken
 from kg_server.observation.search import Observation, OnHop, Reach, Seed, search
-from kg_server.observation.tool import ObserveResult
 
 EXPLAINED: Final = 3
-"""For how many unknown ids the error says what may have been meant; the others it names."""
+"""For how many unknown ids the error suggests what may have been meant."""
 
 
 async def seeds_of(graph: KGAdapter, ids: Sequence[str]) -> dict[Node, Description]:
     """Return the entities that ids stand for, each once, with what they are.
 
     Raises:
-        InvalidRequest: Some ids are none, or of no entity of this graph: all of them are named.
+        InvalidRequest: A text is no id, or the graph mentions several of the entities not.
         UnknownEntity: The graph does not mention one of them.
     """
-    refused: dict[str, KGError] = {}
-    nodes: dict[str, Node] = {}
-    for text in dict.fromkeys(ids):
-        try:
-            nodes[text] = await entity_of(graph, text)
-        except (InvalidRequest, UnknownEntity) as error:
-            refused[text] = error
+    nodes = {text: await entity_of(graph, text) for text in dict.fromkeys(ids)}
     described = await graph.describe(list(nodes.values()))
-    unknown = [text for text, node in nodes.items() if node not in described]
-    for text in unknown[:EXPLAINED]:
-        refused[text] = await unknown_entity(graph, nodes[text], text)
-    if refused:
-        raise _refusal(refused, unknown[EXPLAINED:])
+    unknown = [(node, text) for text, node in nodes.items() if node not in described]
+    if unknown:
+        explained = [await unknown_entity(graph, *each) for each in unknown[:EXPLAINED]]
+        raise one_error([*explained, *(UnknownEntity(text) for _, text in unknown[EXPLAINED:])])
     return {node: described[node] for node in nodes.values()}
-
-
-def _refusal(explained: dict[str, KGError], others: Sequence[str]) -> KGError:
-    first, *more = explained.values()
-    if not more and not others:
-        return first
-    parts = [str(error) for error in explained.values()]
-    if others:
-        parts.append(f"Nor has it {', '.join(repr(text) for text in others)}.")
-    return InvalidRequest(f"{len(explained) + len(others)} of the entities cannot be looked around. {' '.join(parts)}")
 
 
 SHARE: Final = 0.6
@@ -164,51 +146,40 @@ LISTED_HUBS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class _Report:
-    """One observation on its way to an answer: its groups, the first of them each with its row and its line."""
+    """One observation on its way to an answer: its groups, each with its line."""
 
     seeds: Sequence[Node]
     reach: Reach
     seen: Observation
     groups: Sequence[Group]
-    rows: Sequence[list[str]]
-    lines: Sequence[str]
     names: Names
     scorer: str
 
     def answer(self, max_tokens: int) -> Answer:
         """Return what fits into a budget in either form: every relation of a seed by name, then the best lines."""
-        most = len(self.groups)
-        answer = fitted(lambda shown: self._answer(shown, most), len(self.lines), max_tokens)
+        lines, most = list(lines_of(self.groups, self.names)), len(self.groups)
+        answer = fitted(lambda shown: self._answer(lines[:shown], most), most, max_tokens)
         if answer.tokens <= max_tokens:
             return answer
-        return fitted(lambda named: self._answer(1, named), most, max_tokens)
+        return fitted(lambda named: self._answer(lines[:1], named), most, max_tokens)
 
-    def _answer(self, shown: int, most: int) -> Answer:
+    def _answer(self, lines: Sequence[str], most: int) -> Answer:
+        """Return the answer that shows the first groups by their lines, and so many others of the seeds by number."""
+        names, shown = self.names, len(lines)
         written, left = self.groups[:shown], [group for group in self.groups[shown:] if group.hop == 1][:most]
-        ends = [term for group in written for term in (group.near, *group.far) if not isinstance(term, Literal)]
-        held = dict.fromkeys(fact for end in ends for fact in self.seen.held.get(end, ()))
-        ends += (end for fact in held for end in (fact.head, fact.tail) if not isinstance(end, Literal))
-        relations = (*(group.relation for group in (*written, *left)), *(fact.relation for fact in held))
+        fields = Opened(names, self.seen.held).fields([fact for group in written for fact in group.facts()])
+        fields["labels"] |= names.entity_labels(group.near for group in left)
+        fields["relations"] |= names.relation_labels(group.relation for group in left)
         result = ObserveResult(
             status=self._status(shown),
-            summary=self._summary(shown),
-            groups=[*self.rows[:shown], *(_counted_row(each, self.names) for each in left)],
-            labels=self.names.entity_labels(dict.fromkeys((*ends, *(group.near for group in left)))),
-            relations=self.names.relation_labels(dict.fromkeys(relations)),
+            summary=" ".join((self._extent(shown), *self._left_out(shown))),
+            groups=[*(_row(group, names) for group in written), *(_counted_row(group, names) for group in left)],
             found=len(self.seen.found),
-            held=self._held(held),
-            sampled=[self.names.entity_id(hub) for hub in self.seen.sampled[:LISTED_HUBS]],
+            sampled=[names.entity_id(hub) for hub in self.seen.sampled[:LISTED_HUBS]],
             scorer=self.scorer,
+            **fields,
         )
-        return Answer(result, (*self.lines[:shown], *also(left, self.names)))
-
-    def _held(self, facts: Iterable[Fact]) -> list[list[str]] | None:
-        """Return what nodes without a name hold, as rows of head, relation and tail."""
-        rows = [
-            [self.names.entity_id(fact.head), self.names.relation_id(fact.relation), _end(fact.tail, self.names)]
-            for fact in facts
-        ]
-        return rows or None
+        return Answer(result, (*lines, *also(left, names)))
 
     def _status(self, shown: int) -> Status:
         if self.seen.stopped:
@@ -217,20 +188,13 @@ class _Report:
             return "empty"
         return "truncated" if shown < len(self.groups) else "ok"
 
-    def _summary(self, shown: int) -> str:
-        parts = [self._extent(shown), *self._left_out(shown)]
-        return " ".join(parts)
-
     def _extent(self, shown: int) -> str:
-        named = ", ".join(self.names.entity(seed, ",") for seed in self.seeds[:SHOWN_SEEDS])
-        others = f" and {len(self.seeds) - SHOWN_SEEDS} others" if len(self.seeds) > SHOWN_SEEDS else ""
+        named = _listed(self.seeds, SHOWN_SEEDS, self.names)
         if not self.seen.found and not self.seen.stopped:
-            return f"{named}{others}: known, but nothing is stated about it."
-        hops = "1 hop" if self.reach.hops == 1 else f"{self.reach.hops} hops"
-        relations = "1 relation" if shown == 1 else f"{shown} relations"
+            return f"{named}: known, but nothing is stated about it."
         return (
-            f"{relations} within {hops} of {named}{others}, of {self.seen.edges:,} facts looked at; the most like the "
-            f"question first, by {self.scorer}."
+            f"{Count(shown).of('relation')} within {Count(self.reach.hops).of('hop')} of {named}, of "
+            f"{self.seen.edges:,} facts looked at; the most like the question first, by {self.scorer}."
         )
 
     def _left_out(self, shown: int) -> Iterator[str]:
@@ -239,33 +203,29 @@ class _Report:
         if shown < len(self.groups):
             yield f"{len(self.groups) - shown} more were found, which a larger max_tokens shows."
         far = (term for group in self.groups[:shown] for term in group.far)
-        if not self.names.prefixes.blank_nodes and any(self._is_closed(term) for term in far):
+        closed = (isinstance(term, BlankNode) and term not in self.seen.held for term in far)
+        if not self.names.prefixes.blank_nodes and any(closed):
             yield CLOSED
-        # Of what lies further away, the lines say `200+`.
-        sampled = [seed for seed in self.seeds if seed in self.seen.sampled]
-        if sampled:
-            hubs = ", ".join(self.names.entity(hub, ",") for hub in sampled[:SHOWN_HUBS])
-            more = len(sampled) - SHOWN_HUBS
-            others = f" and {more} others" if more > 0 else ""
-            yield f"Only sampled, relation by relation: {hubs}{others}; GetNeighbor lists all."
+        # For what lies further away, the lines have `200+`.
+        if sampled := [seed for seed in self.seeds if seed in self.seen.sampled]:
+            hubs = _listed(sampled, SHOWN_HUBS, self.names)
+            yield f"Only sampled, relation by relation: {hubs}; GetNeighbor lists all."
 
-    def _is_closed(self, term: Term) -> bool:
-        return isinstance(term, BlankNode) and term not in self.seen.held
+
+def _listed(nodes: Sequence[Node], most: int, names: Names) -> str:
+    others = f" and {len(nodes) - most} others" if len(nodes) > most else ""
+    return f"{', '.join(names.entity(node, ',') for node in nodes[:most])}{others}"
 
 
 def _row(group: Group, names: Names) -> list[str]:
     """Return a group as `ObserveResult.groups` has it."""
-    far = (_end(term, names) for term in group.far)
+    far = (names.literal(term) if isinstance(term, Literal) else names.entity_id(term) for term in group.far)
     return [*_counted_row(group, names), f"{group.score:.3f}", str(group.hop), *far]
 
 
 def _counted_row(group: Group, names: Names) -> list[str]:
     direction = "in" if group.inverse else "out"
     return [names.entity_id(group.near), names.relation_id(group.relation), direction, counted(group)]
-
-
-def _end(term: Term, names: Names) -> str:
-    return names.literal(term) if isinstance(term, Literal) else names.entity_id(term)
 
 
 async def observation(
@@ -309,9 +269,7 @@ async def observation(
     def written() -> Answer:
         names = with_notes(Names(graph.prefixes, labels, min(MAX_LABEL, room // 8)), seen)
         groups = seen.groups if reach.to_the_letter else written_out(seen.groups, profile.inverse_of)
-        lines = affordable(lines_of(groups, names), room)
-        rows = [_row(group, names) for group in groups[: len(lines)]]
-        return _Report(tuple(described), reach, seen, groups, rows, lines, names, ranked_by).answer(room)
+        return _Report(tuple(described), reach, seen, groups, names, ranked_by).answer(room)
 
     answer = await off_loop(written, len(seen.found))
     if missing is None:
