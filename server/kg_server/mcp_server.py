@@ -344,6 +344,8 @@ def _bad_arguments(name: str, error: ValidationError) -> str:
         where = str(each["loc"][0]) if each["loc"] else "the arguments"
         if each["type"] == "missing":
             problems.append(f"{where} is missing")
+        elif each["type"] == "list_type" and str(each["input"]).lstrip().startswith("["):
+            problems.append(f"{where}={_given(each['input'])}: it begins like a JSON list, but is not valid JSON")
         else:
             problems.append(f"{where}={_given(each['input'])}: {in_plain_words(each['msg'])}")
     return f"{name} was called with wrong arguments: {'; '.join(dict.fromkeys(problems))}."

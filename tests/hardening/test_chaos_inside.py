@@ -240,16 +240,18 @@ async def test_whatever_the_model_does_letters_rank_and_the_next_call_is_right(t
     model.chaos = chaos
     scorer = RelationFirstScorer(GuardedEmbedder(model, timeout_s=DEADLINE_S / 3, pause_s=1e-6))
     call: Call = ("observe", {"question": "Which city is the capital?", "entities": ["Japan"]})
-    async with aclosing(LocalAdapter(store_of(tmp_path, GRAPH))) as graph:
-        async with Client(ranking_server(graph, scorer, DEADLINE_S)) as client:
-            right = await unfailing(client, call)
-            for seed in range(len(GARBAGE)):
-                chaos.verb, chaos.struck, chaos.chance = "embed", False, random.Random(seed)  # noqa: S311 - a plan
-                reply = await ended(client, call)
-                assert chaos.struck
-                assert is_honest(reply, right), reply.text
-                chaos.verb = None
-                assert (await unfailing(client, call)).data == right.data
+    async with (
+        aclosing(LocalAdapter(store_of(tmp_path, GRAPH))) as graph,
+        Client(ranking_server(graph, scorer, DEADLINE_S)) as client,
+    ):
+        right = await unfailing(client, call)
+        for seed in range(len(GARBAGE)):
+            chaos.verb, chaos.struck, chaos.chance = "embed", False, random.Random(seed)  # noqa: S311 - a plan
+            reply = await ended(client, call)
+            assert chaos.struck
+            assert is_honest(reply, right), reply.text
+            chaos.verb = None
+            assert (await unfailing(client, call)).data == right.data
 
 
 @pytest.mark.parametrize("verb", sorted(STORED))

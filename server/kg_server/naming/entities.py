@@ -16,7 +16,7 @@ from kg_server.answers.cards import portraits_of
 from kg_server.answers.coverage import plural
 from kg_server.answers.results import Answer, Verdict, token_count
 from kg_server.concurrency import all_of
-from kg_server.names import MAX_LABEL, Names, names_of
+from kg_server.names import MAX_LABEL, names_of
 from kg_server.naming.misspelling import (
     SMALL_WORDS,
     Slips,
@@ -27,7 +27,7 @@ from kg_server.naming.misspelling import (
     without_article,
     words_of,
 )
-from kg_server.naming.refusals import one_error, relation_hint, require_entity
+from kg_server.naming.refusals import id_of, one_error, relation_hint, require_entity
 
 POOL: Final = 50
 """How many candidates a verdict rests on."""
@@ -104,12 +104,7 @@ async def identify(graph: KGAdapter, texts: Sequence[str], *, type: Node | None 
 
 async def entities_of_ids(graph: KGAdapter, texts: Sequence[str]) -> Mapping[str, Node]:
     """Return the entities of those texts that are ids of them, asked for in one batch."""
-    expanded: dict[str, Node] = {}
-    for text in texts:
-        try:
-            expanded[text] = graph.prefixes.expand(text)
-        except InvalidRequest:
-            continue
+    expanded = {text: node for text in texts if (node := id_of(graph, text)) is not None}
     if not expanded:
         return {}
     known = await graph.describe(list(expanded.values()))
@@ -237,58 +232,29 @@ _IDS_BEGIN: Final = ("<", "_:")
 
 
 @dataclass(frozen=True, slots=True)
-class ReadAs:
-    """An argument, and the id that it stands for.
+class ReadArguments:
+    """The entities of one call.
 
     Args:
-        text: The argument.
-        id: The id.
-        shown: What it was read as, where it was a name.
-        note: A sentence on that, where the name is not simply the label.
-        aside: The same before a sentence that begins with what it was read as.
+        ids: The ids, in the order of the arguments.
+        names: Which arguments are names, and the ids that they were read as.
+        note: What was read as what; empty where every argument is an id or a label.
     """
 
-    text: str
-    id: str
-    shown: str = ""
-    note: str = ""
-    aside: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ReadArguments:
-    """The entities of one call."""
-
-    entities: tuple[ReadAs, ...]
-
-    @property
-    def ids(self) -> list[str]:
-        """The ids, in the order of the arguments."""
-        return [each.id for each in self.entities]
-
-    @property
-    def note(self) -> str:
-        """What was read as what; empty where every argument is an id or a label."""
-        return " ".join(dict.fromkeys(each.note for each in self.entities if each.note))
+    ids: Sequence[str]
+    names: Mapping[str, str]
+    note: str
 
     def room(self, max_tokens: int) -> int:
         """Return what an answer may cost beside the note."""
         return max(_LEAST_TOKENS, max_tokens - 3 * token_count(self.note)) if self.note else max_tokens
 
     def told(self, answer: Answer) -> Answer:
-        """Return an answer that says first what was read as what."""
-        read = {each.text: each.id for each in self.entities if each.shown}
-        if not read:
+        """Return an answer that begins with what was read as what."""
+        if not self.names:
             return answer
-        told = {"summary": self._before(answer.result.summary), "read": read}
-        return replace(answer, result=answer.result.model_copy(update=told))
-
-    def _before(self, summary: str) -> str:
-        """Return a first line with the note before it; what is named in both is named once."""
-        (first, *others) = self.entities
-        if first.note and not others and summary.startswith(f"{first.shown} "):
-            return f"{first.aside} {summary}"
-        return f"{self.note} {summary}".lstrip()
+        summary = f"{self.note} {answer.result.summary}".lstrip()
+        return replace(answer, result=answer.result.model_copy(update={"summary": summary, "read": {**self.names}}))
 
 
 async def read_entities(graph: KGAdapter, *texts: str) -> ReadArguments:
@@ -302,29 +268,23 @@ async def read_entities(graph: KGAdapter, *texts: str) -> ReadArguments:
         UnknownEntity: Nothing is named like that.
     """
     known = await _ids(graph, texts)
-    read = {text: ReadAs(text, text) for text in known}
+    names: dict[str, str] = {}
+    notes: list[str] = []
     refused: list[KGError] = []
-    for identity in await identify(graph, [text for text in dict.fromkeys(texts) if text not in known]):
+    others = [text for text in dict.fromkeys(texts) if text not in known]
+    for identity in await identify(graph, others) if others else ():
         if len(identity.nodes) == 1:
-            read[identity.text] = _read_as(identity, await names_of(graph, identity.nodes))
-        elif not identity.named and _has_form_of_id(graph, identity.text):
-            read[identity.text] = ReadAs(identity.text, identity.text)
-        else:
+            (node,) = identity.nodes
+            shown = await names_of(graph, [node])
+            names[identity.text] = shown.entity_id(node)
+            if how := identity.how:
+                pieces = said_of_reading(identity.text, node, how)
+                notes.append("".join(piece if isinstance(piece, str) else shown.entity(piece) for piece in pieces))
+        elif identity.named or id_of(graph, identity.text) is None:
             refused.append(await naming_refusal(graph, identity))
     if refused:
         raise one_error(refused)
-    return ReadArguments(tuple(read[text] for text in texts))
-
-
-def _read_as(identity: Identity, names: Names) -> ReadAs:
-    (node,) = identity.nodes
-    named, how = ReadAs(identity.text, names.entity_id(node), names.entity(node)), identity.how
-    if not how:
-        return named
-    pieces = said_of_reading(identity.text, node, how)
-    note = "".join(piece if isinstance(piece, str) else named.shown for piece in pieces)
-    verb = "is" if how == "an alias" else "read,"
-    return replace(named, note=note, aside=f"{in_quotes(identity.text, MAX_LABEL)} {verb} {how}:")
+    return ReadArguments([names.get(text, text) for text in texts], names, " ".join(notes))
 
 
 async def class_of(graph: KGAdapter, text: str) -> Node:
@@ -353,7 +313,7 @@ async def class_named(graph: KGAdapter, text: str) -> Identity:
         named = tuple(Candidate(node, 1.0, "label", classes[node] or text) for node in in_plural(text, classes))
     if len(named) == 1:
         return replace(identity, match=identity.match if identity.named else "close", named=named)
-    if not identity.named and _has_form_of_id(graph, text):
+    if not identity.named and id_of(graph, text) is not None:
         return _by_id(await require_entity(graph, text), text)
     raise await naming_refusal(graph, identity)
 
@@ -387,16 +347,8 @@ async def naming_refusal(graph: KGAdapter, identity: Identity) -> KGError:
 async def _ids(graph: KGAdapter, texts: Sequence[str]) -> frozenset[str]:
     if graph.remote:
         # It would need a request to tell, which what follows makes anyway.
-        return frozenset(text for text in texts if _has_form_of_id(graph, text))
+        return frozenset(text for text in texts if id_of(graph, text) is not None)
     return frozenset(await entities_of_ids(graph, texts))
-
-
-def _has_form_of_id(graph: KGAdapter, text: str) -> bool:
-    try:
-        graph.prefixes.expand(text)
-    except InvalidRequest:
-        return False
-    return True
 
 
 async def _no_name(graph: KGAdapter, text: str) -> KGError | None:

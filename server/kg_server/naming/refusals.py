@@ -5,10 +5,19 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from kg_adapters.errors import InvalidRequest, KGError, UnknownEntity
+from kg_adapters.prefixes import Position
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Iri, Node
 from kg_boundary.shown import visible_line
 from kg_server.names import names_of
+
+
+def id_of(graph: KGAdapter, text: str, position: Position = "entity") -> Node | None:
+    """Return what a text is the id of, whether the graph has it or not; None where it is no id."""
+    try:
+        return graph.prefixes.expand(text, position)
+    except InvalidRequest:
+        return None
 
 
 async def entity_of(graph: KGAdapter, text: str) -> Node:
@@ -70,10 +79,7 @@ def closest(text: str, choices: Iterable[str], *, limit: int = 3) -> list[str]:
 
 async def relation_hint(graph: KGAdapter, text: str) -> str | None:
     """Return what to say of a text in the place of an entity that is the id of a relation."""
-    try:
-        relation = graph.prefixes.expand(text, "relation")
-    except InvalidRequest:
-        return None
+    relation = id_of(graph, text, "relation")
     if not isinstance(relation, Iri) or relation not in await graph.describe([relation]):
         return None
     names = await names_of(graph, [relation])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 from typing import Literal as Choice
 
-from kg_adapters.errors import InvalidRequest, UnknownRelation
+from kg_adapters.errors import InvalidRequest, KGError, UnknownRelation
 from kg_adapters.models import Direction, RelationCandidate
 from kg_adapters.name_index import RelationIndex, RelationName, own_name
 from kg_adapters.protocol import KGAdapter
@@ -21,6 +21,7 @@ from kg_boundary.shown import in_quotes
 from kg_server.answers.results import Verdict
 from kg_server.names import MAX_LABEL, Names, names_of
 from kg_server.naming.misspelling import slips_between, words_of
+from kg_server.naming.refusals import id_of
 
 Sort: TypeAlias = Choice["relation", "feature"]
 
@@ -95,10 +96,7 @@ async def relation_of(
         return Chosen(called[0].relation, called[0].matched_text)
     if called:
         return await _among(graph, text, called, sort, sample, direction)
-    near = await _suggested(graph, text if relation is None else relation.local_part, there)
-    if relation is not None:
-        raise UnknownRelation(text, suggestions=near, hint=_HINTS[sort])
-    raise NoSuchRelation(await _unknown(graph, text, sort, sample, there, near))
+    raise await _refusal(graph, text, relation, sort, there, sample)
 
 
 async def relations_named(graph: KGAdapter, text: str) -> tuple[Verdict, Sequence[RelationCandidate]]:
@@ -118,12 +116,7 @@ async def relations_named(graph: KGAdapter, text: str) -> tuple[Verdict, Sequenc
         return "exact", called
     if len(nearly := _nearly(text, found)) == 1:
         return "close", nearly
-    near = await _suggested(
-        graph, text if relation is None else relation.local_part, [each.relation for each in nearly]
-    )
-    if relation is not None:
-        raise UnknownRelation(text, suggestions=near, hint=_HINTS["relation"])
-    raise NoSuchRelation(await _unknown(graph, text, "relation", (), (), near))
+    raise await _refusal(graph, text, relation, "relation", [each.relation for each in nearly])
 
 
 async def no_such_relation(graph: KGAdapter, entity: Node, error: NoSuchRelation) -> str:
@@ -140,10 +133,7 @@ _HINTS: Final[dict[Sort, str]] = {
 
 
 def _as_id(graph: KGAdapter, text: str) -> Iri | None:
-    try:
-        node = graph.prefixes.expand(text, "relation")
-    except InvalidRequest:
-        return None
+    node = id_of(graph, text, "relation")
     return node if isinstance(node, Iri) else None
 
 
@@ -233,24 +223,33 @@ async def _of_sort(graph: KGAdapter, candidates: Collection[Iri], sort: Sort) ->
     return frozenset(candidates) & {each.iri for each in known}
 
 
-async def _suggested(graph: KGAdapter, text: str, there: Sequence[Iri]) -> Sequence[str]:
-    """Return what else may have been meant: among what the entities have, or else in the whole graph."""
-    near = (await _named(graph, there)).find(text, _SUGGESTED) or await graph.find_relations(text, limit=_SUGGESTED)
-    names = await names_of(graph, [each.relation for each in near])
-    return [names.relation(each.relation) for each in near]
+async def _refusal(
+    graph: KGAdapter, text: str, relation: Iri | None, sort: Sort, there: Sequence[Iri], nodes: Sequence[Node] = ()
+) -> KGError:
+    """Return why a text stands for no relation, with what may have been meant and what the nodes have.
 
-
-async def _unknown(
-    graph: KGAdapter, text: str, sort: Sort, nodes: Sequence[Node], there: Sequence[Iri], near: Sequence[str]
-) -> str:
+    Args:
+        graph: The graph.
+        text: The text.
+        relation: What it is the id of, if it is one.
+        sort: What was wanted.
+        there: Those that come first among what may have been meant: what the nodes have.
+        nodes: The entities in question.
+    """
+    meant = text if relation is None else relation.local_part
+    near = (await _named(graph, there)).find(meant, _SUGGESTED) or await graph.find_relations(meant, limit=_SUGGESTED)
+    suggested = [each.relation for each in near]
+    names = await names_of(graph, [*suggested, *nodes[:1], *there[:_LISTED]])
+    shown = [names.relation(each) for each in suggested]
+    if relation is not None:
+        return UnknownRelation(text, suggestions=shown, hint=_HINTS[sort])
     parts = [f"No {sort} of this graph is called {in_quotes(text, MAX_LABEL)}."]
-    if near:
-        parts.append(f"Did you mean {' or '.join(near)}?")
+    if shown:
+        parts.append(f"Did you mean {' or '.join(shown)}?")
     if nodes:
-        names = await names_of(graph, [nodes[0], *there[:_LISTED]])
         whose = f"{names.entity(nodes[0])} has" if len(nodes) == 1 else f"The first {len(nodes)} nodes have"
         parts.append(f"{whose} {_listed(there, names, by_label=True)}." if there else f"{whose} no {sort}s.")
-    return " ".join(parts)
+    return NoSuchRelation(" ".join(parts))
 
 
 def _listed(relations: Sequence[Iri], names: Names, *, by_label: bool = False) -> str:

@@ -211,7 +211,8 @@ def _verdict(identity: Identity, shown: Sequence[Candidate], asked: _Asked, name
     if shown:
         return f"No entity{among} matches {text}. Near, not the same:"
     less = " without the type," if asked.kind is not None else ""
-    return f"No entity{among} matches {text}. Try{less} another spelling or fewer words."
+    listed = ", and several names as a list" if "," in identity.text else ""
+    return f"No entity{among} matches {text}. Try{less} another spelling or fewer words{listed}."
 
 
 def _note(graph: KGAdapter, identities: Sequence[Identity]) -> str:
