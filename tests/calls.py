@@ -1,6 +1,7 @@
 """How server tests call tools: over a real MCP session, in memory."""
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import Final
 
 from mcp import Client
@@ -10,6 +11,8 @@ from pydantic import TypeAdapter
 from kg_adapters.protocol import KGAdapter
 from kg_server.app import build_server
 from kg_server.settings import Settings
+
+_ID: Final = re.compile(r" [(\[{<](?:[QP]\d+|\w+:[\w.-]+)[)\]}>]")
 
 UNHURRIED: Final = Settings(timeout_s=120)
 """The usual settings, on a machine that may be busy with other tests."""
@@ -24,12 +27,22 @@ class Reply:
     is_error: bool
 
     @property
+    def plain(self) -> "Reply":
+        """The same answer without the ids behind labels."""
+        return replace(self, text=plain(self.text))
+
+    @property
     def summary(self) -> str:
         return self.text.partition("\n")[0]
 
     @property
     def lines(self) -> list[str]:
         return self.text.splitlines()[1:]
+
+
+def plain(text: str) -> str:
+    """Return a text of an answer without the ids behind labels, in whatever marks they stand."""
+    return _ID.sub("", text)
 
 
 async def call(graph: KGAdapter, tool: str, settings: Settings | None = None, /, **arguments: object) -> Reply:

@@ -49,46 +49,33 @@ async def consistently(graph: KGAdapter | None, ask: Callable[[], Awaitable[T]])
 Schema: TypeAlias = dict[str, Any]
 
 INPUT_KEYS: Final = ("type", "enum", "items", "description", "minimum", "maximum", "default")
-
-FAR_AWAY: Final = 1_000
-
 OUTPUT_KEYS: Final = ("type", "description")
+FAR_AWAY: Final = 1_000
 
 
 def listed(tool: Tool) -> Tool:
     """Return a tool whose schemas keep only what helps to call it and to read its answer."""
-    slim = {"input_schema": _slim(tool.input_schema, INPUT_KEYS) | _required(tool.input_schema)}
+    required = {"required": tool.input_schema["required"]} if "required" in tool.input_schema else {}
+    slim = {"input_schema": _slim(tool.input_schema["properties"], INPUT_KEYS) | required}
     if tool.output_schema is not None:
-        slim["output_schema"] = _without_texts(_slim(_always(tool.output_schema), OUTPUT_KEYS))
+        properties: Mapping[str, Schema] = tool.output_schema["properties"]
+        # What may be null is not in every answer.
+        always = {name: each for name, each in properties.items() if {"type": "null"} not in each.get("anyOf", ())}
+        output = _slim(always, OUTPUT_KEYS)
+        output["properties"] = {name: _without_text(each) for name, each in output["properties"].items()}
+        slim["output_schema"] = output
     return tool.model_copy(update=slim)
 
 
-def _slim(schema: Mapping[str, Any], keys: tuple[str, ...]) -> Schema:
-    properties: Mapping[str, Schema] = schema["properties"]
+def _slim(properties: Mapping[str, Schema], keys: tuple[str, ...]) -> Schema:
     return {"type": "object", "properties": {name: _field(each, keys) for name, each in properties.items()}}
 
 
-def _without_texts(schema: Schema) -> Schema:
-    """Return a schema in which what is not said to be anything else is text, or what its description shows."""
-    properties: Mapping[str, Schema] = schema["properties"]
-    said = {name: each for name, each in properties.items() if each != {"type": "string"}}
-    plain = {name: {key: said[name][key] for key in _telling(said.get(name, {}))} for name in properties}
-    return schema | {"properties": plain}
-
-
-def _telling(field: Schema) -> tuple[str, ...]:
-    return ("description",) if "description" in field else tuple(field)
-
-
-def _always(schema: Mapping[str, Any]) -> Schema:
-    """Return a schema without what not every answer has."""
-    properties: Mapping[str, Schema] = schema["properties"]
-    kept = {name: field for name, field in properties.items() if {"type": "null"} not in field.get("anyOf", ())}
-    return {"properties": kept}
-
-
-def _required(schema: Mapping[str, Any]) -> Schema:
-    return {"required": schema["required"]} if "required" in schema else {}
+def _without_text(field: Schema) -> Schema:
+    """Return a field without a type that its description shows, or that is text, as most are."""
+    if "description" in field:
+        return {"description": field["description"]}
+    return {} if field == {"type": "string"} else field
 
 
 def _field(field: Schema, keys: tuple[str, ...]) -> Schema:
@@ -100,18 +87,10 @@ def _field(field: Schema, keys: tuple[str, ...]) -> Schema:
     items: Schema = whole.get("items") or {}
     if items and "anyOf" not in items:
         whole = {**whole, "items": _field(items, keys)}
-    return {key: whole[key] for key in keys if whole.get(key) is not None and not _goes_without_saying(key, whole[key])}
-
-
-def _goes_without_saying(key: str, value: object) -> bool:
-    """Return whether callers respect a bound even if they have not read it."""
-    match key, value:
-        case ("minimum", int(least)):
-            return least <= 1
-        case ("maximum", int(most)):
-            return most >= FAR_AWAY
-        case _:
-            return False
+    # Callers respect these bounds even if they have not read them.
+    obvious = {"minimum"} if whole.get("minimum", 2) <= 1 else set[str]()
+    obvious |= {"maximum"} if whole.get("maximum", 0) >= FAR_AWAY else set[str]()
+    return {key: whole[key] for key in keys if whole.get(key) is not None and key not in obvious}
 
 
 logger = logging.getLogger(__name__)
@@ -205,11 +184,11 @@ class SextantServer(MCPServer[None]):
         """
         known = self._arguments.get(name)
         if known is None:
-            raise MCPError(code=INVALID_PARAMS, message=_unknown("tool", name, self._arguments))
+            raise MCPError(code=INVALID_PARAMS, message=_unknown("This server", "tool", name, self._arguments))
         arguments = _by_listed_names(arguments, known)
         for argument in arguments:
             if argument not in known:
-                raise ToolError(_unknown_argument(name, argument, known))
+                raise ToolError(_unknown(name, "argument", argument, known))
         try:
             with (
                 watching_completeness(),
@@ -261,12 +240,12 @@ class SextantServer(MCPServer[None]):
         """
         prompts = {each.name: each for each in await self.list_prompts()}
         if name not in prompts:
-            raise MCPError(code=INVALID_PARAMS, message=_unknown("prompt", name, prompts))
+            raise MCPError(code=INVALID_PARAMS, message=_unknown("This server", "prompt", name, prompts))
         known = {each.name: each for each in prompts[name].arguments or ()}
         given = arguments or {}
         for argument in given:
             if argument not in known:
-                raise MCPError(code=INVALID_PARAMS, message=_unknown_argument(name, argument, frozenset(known)))
+                raise MCPError(code=INVALID_PARAMS, message=_unknown(name, "argument", argument, known))
         for argument, each in known.items():
             if each.required and argument not in given:
                 raise MCPError(code=INVALID_PARAMS, message=f"The prompt {name} needs the argument {argument}.")
@@ -319,18 +298,12 @@ def _readable(name: str, error: ToolError) -> ToolError:
     )
 
 
-def _unknown(kind: str, name: str, known: Mapping[str, object]) -> str:
-    close = closest(name[:MAX_ECHO], known, limit=1)
+def _unknown(owner: str, kind: str, name: str, known: Iterable[str]) -> str:
+    """Return the message for a name of nothing, with the closest one and all that there are."""
+    names = sorted(known)
+    close = closest(name[:MAX_ECHO], names, limit=1)
     meant = f" Did you mean {close[0]}?" if close else ""
-    return f"There is no {kind} {in_quotes(name, MAX_ECHO)}.{meant} The {kind}s are {', '.join(known)}."
-
-
-def _unknown_argument(name: str, argument: str, known: frozenset[str]) -> str:
-    close = closest(argument[:MAX_ECHO], sorted(known), limit=1)
-    meant = f" Did you mean {close[0]}?" if close else ""
-    return (
-        f"{name} has no argument {in_quotes(argument, MAX_ECHO)}.{meant} Its arguments are {', '.join(sorted(known))}."
-    )
+    return f"{owner} has no {kind} {in_quotes(name, MAX_ECHO)}.{meant} Its {kind}s are {', '.join(names)}."
 
 
 def _bad_arguments(name: str, error: ValidationError) -> str:

@@ -49,8 +49,8 @@ def opened(request: pytest.FixtureRequest, graph_of: Callable[[str], LocalAdapte
 
 async def test_what_few_of_a_class_have_is_not_known_where_it_is_missing(opened: Callable[[str], KGAdapter]) -> None:
     reply = await call(opened(FILMS), "GetNeighbor", entity="e:f7", relation="prize")
-    assert reply.summary == (
-        "Film 7 (e:f7) has no prize (e:prize) here; of 21 films 3 have one, so that says little. It has these:"
+    assert reply.plain.summary == (
+        "Film 7 has no prize here; of 21 films 3 have one, so that says little. It has these:"
     )
     assert (reply.data["status"], reply.data["knowledge"]) == ("empty", "unknown")
 
@@ -58,9 +58,9 @@ async def test_what_few_of_a_class_have_is_not_known_where_it_is_missing(opened:
 async def test_what_nearly_all_of_a_class_have_is_denied_where_missing(
     opened: Callable[[str], KGAdapter],
 ) -> None:
-    for tool, said in (("GetNeighbor", "has no director (e:director) here; of"), ("Degree", "Of")):
+    for tool, said in (("GetNeighbor", "has no director here; of"), ("Degree", "Of")):
         reply = await call(opened(FILMS), tool, entity="e:f0", relation="director")
-        assert f"{said} 21 films 19 have one, so it seems to have none." in reply.summary
+        assert f"{said} 21 films 19 have one, so it seems to have none." in reply.plain.summary
         assert reply.data["knowledge"] == "denied"
 
 
@@ -77,8 +77,8 @@ async def test_absence_is_a_denial_only_where_at_least_nine_of_ten_have_a_relati
 
 async def test_a_value_that_nearly_all_have_is_missing_and_not_denied(opened: Callable[[str], KGAdapter]) -> None:
     reply = await call(opened(FILMS), "Feature", entity="e:f0", feature="premiere")
-    assert reply.summary.startswith(
-        "Film 0 (e:f0) has no value of premiere (e:premiere) here; of 21 films 19 have one, so its own is missing. "
+    assert reply.plain.summary.startswith(
+        "Film 0 has no value of premiere here; of 21 films 19 have one, so its own is missing. "
     )
     assert reply.data["knowledge"] == "unknown"
 
@@ -99,8 +99,8 @@ async def test_a_class_with_few_instances_is_judged_by_the_wider_one(opened: Cal
 async def test_a_relation_that_does_not_exist_is_answered_and_not_known(opened: Callable[[str], KGAdapter]) -> None:
     for tool, argument in (("GetNeighbor", "relation"), ("Degree", "relation"), ("Feature", "feature")):
         reply = await call(opened(FILMS), tool, entity="e:f1", **{argument: "producer"})
-        assert reply.summary.startswith("Film 1 (e:f1) is known here. No ")
-        assert "of this graph is called 'producer'." in reply.summary
+        assert reply.plain.summary.startswith("Film 1 is known here. No ")
+        assert "of this graph is called 'producer'." in reply.plain.summary
         assert (reply.data["status"], reply.data["knowledge"]) == ("empty", "unknown")
 
 
@@ -117,11 +117,11 @@ async def test_an_edge_asked_for_as_a_value_and_a_value_asked_for_as_an_edge_are
 async def test_a_count_says_when_few_have_any(opened: Callable[[str], KGAdapter]) -> None:
     rare = await call(opened(FILMS), "Degree", entity="e:f1", relation="prize")
     usual = await call(opened(FILMS), "Degree", entity="e:f1", relation="director")
-    assert rare.summary == (
-        "Film 1 (e:f1) has 1 distinct neighbour over prize (e:prize). Of 21 films 3 have one at all, so there may be "
+    assert rare.plain.summary == (
+        "Film 1 has 1 distinct neighbour over prize. Of 21 films 3 have one at all, so there may be "
         "more than the graph knows."
     )
-    assert usual.summary == "Film 1 (e:f1) has 1 distinct neighbour over director (e:director)."
+    assert usual.plain.summary == "Film 1 has 1 distinct neighbour over director."
 
 
 async def test_only_a_count_of_what_a_relation_leads_to_says_when_few_have_any(
@@ -139,9 +139,8 @@ async def test_only_a_count_of_what_a_relation_leads_to_says_when_few_have_any(
 
 async def test_a_count_takes_what_is_stored_either_way_and_says_so(opened: Callable[[str], KGAdapter]) -> None:
     reply = await call(opened(FAMILY), "Degree", entity="e:p0", relation="child", direction="out")
-    assert reply.summary.startswith(
-        "e:p0 has 5 distinct outgoing neighbours over child (e:child), 2 of them stored only the other way, as parent "
-        "(e:parent)."
+    assert reply.plain.summary.startswith(
+        "e:p0 has 5 distinct outgoing neighbours over child, 2 of them stored only the other way, as parent (e:parent)."
     )
     assert (reply.data["neighbors"], reply.data["outgoing"], reply.data["incoming"]) == (
         5,
@@ -213,15 +212,15 @@ async def test_neighbours_that_are_stored_only_the_other_way_round_are_shown(
     opened: Callable[[str], KGAdapter],
 ) -> None:
     reply = await call(opened(FAMILY), "GetNeighbor", entity="e:p8", relation="parent")
-    assert reply.text == "e:p7 | child (e:child) | e:p8, stored only the other way, as child (e:child)."
+    assert reply.plain.text == "e:p7 | child | e:p8, stored only the other way, as child."
     assert reply.data["triples"] == [["e:p7", "e:child", "e:p8"]]
 
 
 async def test_neighbours_are_shown_once_whichever_way_they_are_stored(opened: Callable[[str], KGAdapter]) -> None:
     reply = await call(opened(FAMILY), "GetNeighbor", entity="e:p0", relation="child")
-    assert reply.summary == ("e:p0 has 5 child (e:child), 2 of them stored only the other way, as parent (e:parent):")
+    assert reply.plain.summary == ("e:p0 has 5 child, 2 of them stored only the other way, as parent:")
     heads_and_tails = {head if tail == "e:p0" else tail for head, _, tail in rows(reply.data["triples"])}
-    assert (len(reply.lines), len(heads_and_tails)) == (5, 5)
+    assert (len(reply.plain.lines), len(heads_and_tails)) == (5, 5)
 
 
 async def test_pages_go_on_from_what_is_stored_one_way_to_what_is_stored_the_other(
@@ -251,7 +250,7 @@ async def test_a_symmetric_relation_is_shown_from_either_side_and_once(opened: C
 async def test_the_inverse_of_a_hub_is_named_where_it_is_not_walked(opened: Callable[[str], KGAdapter]) -> None:
     many = " ".join(f"e:p0 e:child e:kid{number} ." for number in range(MAX_COMPARED + 1))
     reply = await call(opened(FAMILY + many), "GetNeighbor", entity="e:p0", relation="child", limit=3)
-    assert reply.summary.endswith('More may be stored the other way, as parent (e:parent): direction="in".')
+    assert reply.plain.summary.endswith('More may be stored the other way, as parent: direction="in".')
     assert len(rows(reply.data["triples"])) == 3
 
 

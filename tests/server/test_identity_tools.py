@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from mcp import Client
 
-from calls import call, refusal, rows
+from calls import call, plain, refusal, rows
 from calls import texts as strings
 from kg_adapters.local.adapter import LocalAdapter
 from kg_server.app import build_server
@@ -33,11 +33,11 @@ GraphOf = Callable[[str], LocalAdapter]
 @pytest.mark.parametrize(
     ("tool", "arguments", "summary"),
     [
-        ("GetNeighbor", {"entity": "Tokyo"}, "Tokyo (Q1490) has 4 outgoing facts"),
-        ("Feature", {"entity": "EDO"}, "'EDO' is an alias: Tokyo (Q1490) has 4 values"),
-        ("Degree", {"entity": "Tokyo"}, "Tokyo (Q1490) has 3 distinct neighbours"),
-        ("GetPath", {"source": "EDO", "target": "Q17"}, "'EDO' is an alias of Tokyo (Q1490). 4 paths link Tokyo"),
-        ("observe", {"entities": ["EDO"], "question": "capital"}, "'EDO' is an alias of Tokyo (Q1490). "),
+        ("GetNeighbor", {"entity": "Tokyo"}, "Tokyo has 4 outgoing facts"),
+        ("Feature", {"entity": "EDO"}, "'EDO' is an alias of Tokyo. Tokyo has 4 values"),
+        ("Degree", {"entity": "Tokyo"}, "Tokyo has 3 distinct neighbours"),
+        ("GetPath", {"source": "EDO", "target": "Q17"}, "'EDO' is an alias of Tokyo. 4 paths link Tokyo"),
+        ("observe", {"entities": ["EDO"], "question": "capital"}, "'EDO' is an alias of Tokyo. "),
     ],
 )
 async def test_a_name_is_read_where_an_id_is_and_one_that_is_no_label_is_said(
@@ -45,19 +45,21 @@ async def test_a_name_is_read_where_an_id_is_and_one_that_is_no_label_is_said(
 ) -> None:
     reply = await call(tokyo, tool, **arguments)
     name = "EDO" if "EDO" in summary else "Tokyo"
-    assert reply.summary.startswith(summary)
+    assert reply.plain.summary.startswith(summary)
     assert reply.data["read"] == {name: "Q1490"}
 
 
 async def test_an_id_needs_no_word(tokyo: LocalAdapter) -> None:
     reply = await call(tokyo, "GetNeighbor", entity="Q1490")
-    assert reply.summary.startswith("Tokyo (Q1490) has")
+    assert reply.plain.summary.startswith("Tokyo has")
     assert "read" not in reply.data
 
 
 async def test_a_misspelt_name_is_read_and_said(sample: LocalAdapter) -> None:
     reply = await call(sample, "Degree", entity="Albert Einstien")
-    assert reply.summary.startswith("'Albert Einstien' read, one letter off: Albert Einstein (Q937) has")
+    assert reply.plain.summary.startswith(
+        "'Albert Einstien' read as Albert Einstein, one letter off. Albert Einstein has"
+    )
 
 
 @pytest.mark.parametrize("name", ["Kazuo Ishiguro", "European Union", "NBA", "Lakers"])
@@ -84,15 +86,15 @@ async def test_namesakes_are_refused_with_what_tells_them_apart(graph_of: GraphO
 async def test_the_resource_of_a_name_is_that_of_its_entity(tokyo: LocalAdapter) -> None:
     async with Client(build_server(tokyo, Settings())) as client:
         shown = str((await client.read_resource("kg://entity/Tokyo")).contents)
-    assert "Tokyo (Q1490) has 4 values" in shown
+    assert "Tokyo has 4 values" in plain(shown)
 
 
 async def test_retrieve_shows_what_tells_namesakes_apart(graph_of: GraphOf) -> None:
     reply = await call(graph_of(MERCURY), "Retrieve", text="The Mountain and the Harbour")
-    assert reply.text == (
+    assert reply.plain.text == (
         "Exact: 'The Mountain and the Harbour' names 2 things.\n"
-        "The Mountain and the Harbour (e:book) | book | genre (e:genre): drama (e:drama)\n"
-        "The Mountain and the Harbour (e:film) | film | genre (e:genre): comedy (e:comedy)"
+        "The Mountain and the Harbour | book | genre: drama\n"
+        "The Mountain and the Harbour | film | genre: comedy"
     )
     assert (reply.data["match"], reply.data["knowledge"]) == ("exact", "stated")
 
@@ -104,8 +106,8 @@ async def test_the_verdict_does_not_depend_on_the_limit(graph_of: GraphOf) -> No
     ]
     assert [reply.data["match"] for reply in replies] == ["close", "close", "close"]
     assert [len(rows(reply.data["candidates"])) for reply in replies] == [2, 2, 2]
-    assert {reply.summary for reply in replies} == {
-        "Close: read 'The Mountain and the Harbor' as The Mountain and the Harbour (e:book), the name of 2 things."
+    assert {reply.plain.summary for reply in replies} == {
+        "Close: read 'The Mountain and the Harbor' as The Mountain and the Harbour, the name of 2 things."
     }
 
 
@@ -174,9 +176,8 @@ async def test_names_in_other_languages_styles_and_spellings_are_read_and_near_o
 async def test_retrieve_says_that_a_name_is_not_here(sample: LocalAdapter) -> None:
     settings = Settings(embedder="lexical")
     reply = await call(sample, "Retrieve", settings, text="Kazuo Ishiguro")
-    assert reply.text == (
-        "No entity matches 'Kazuo Ishiguro'. Near, not the same:\n"
-        "Kazuhiko Inoue (Q225654) | Japanese voice actor | human"
+    assert reply.plain.text == (
+        "No entity matches 'Kazuo Ishiguro'. Near, not the same:\nKazuhiko Inoue | Japanese voice actor | human"
     )
     assert (reply.data["match"], reply.data["knowledge"]) == ("none", "unnamed")
 
@@ -184,25 +185,25 @@ async def test_retrieve_says_that_a_name_is_not_here(sample: LocalAdapter) -> No
 async def test_lakers_finds_the_team_before_the_lake(sample: LocalAdapter) -> None:
     reply = await call(sample, "Retrieve", Settings(embedder="lexical"), text="Lakers")
     assert reply.data["match"] == "loose"
-    assert reply.lines[0].startswith("Los Angeles Lakers (Q121783) | ")
+    assert reply.plain.lines[0].startswith("Los Angeles Lakers | ")
 
 
 async def test_retrieve_takes_several_texts(sample: LocalAdapter) -> None:
     settings = Settings(embedder="lexical")
     reply = await call(sample, "Retrieve", settings, text=["Albert Einstein", "Albrt Einstien", "NBA"], limit=1)
-    assert reply.summary == "3 texts: 1 exact, 1 close, 1 named by nothing here."
+    assert reply.plain.summary == "3 texts: 1 exact, 1 close, 1 named by nothing here."
     assert reply.data["matches"] == {"Albert Einstein": "exact", "Albrt Einstien": "close", "NBA": "loose"}
     assert (reply.data["match"], reply.data["knowledge"]) == ("loose", "stated")
     assert [(row[0], row[7]) for row in rows(reply.data["candidates"])][:2] == [("Q937", "1"), ("Q937", "2")]
-    assert [line.partition(" | ")[0] for line in reply.lines][:4] == [
-        "Albert Einstein (Q937)",
-        "Close: read 'Albrt Einstien' as Albert Einstein (Q937).",
-        "Albert Einstein (Q937)",
+    assert [line.partition(" | ")[0] for line in reply.plain.lines][:4] == [
+        "Albert Einstein",
+        "Close: read 'Albrt Einstien' as Albert Einstein.",
+        "Albert Einstein",
         "No entity matches 'NBA'. Near, not the same:",
     ]
 
 
 async def test_a_type_may_be_named_and_a_class_is_meant(graph_of: GraphOf) -> None:
     reply = await call(graph_of(MERCURY), "Retrieve", text="The Mountain and the Harbour", type="film")
-    assert reply.summary == "Exact: 'The Mountain and the Harbour' names one thing among film (e:Film)."
-    assert "No entity matches 'flims'" in await refusal(graph_of(MERCURY), "Retrieve", text="x", type="flims")
+    assert reply.plain.summary == "Exact: 'The Mountain and the Harbour' names one thing among film."
+    assert "No entity matches 'flims'" in plain(await refusal(graph_of(MERCURY), "Retrieve", text="x", type="flims"))

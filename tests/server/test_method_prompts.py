@@ -72,7 +72,7 @@ async def test_wrong_arguments_are_named(client: Client) -> None:
     assert await refusal(client, "oda") == (-32602, "The prompt oda needs the argument question.")
     assert await refusal(client, "odda", question="x") == (
         -32602,
-        "There is no prompt 'odda'. Did you mean oda? The prompts are oda, graph-counselor.",
+        "This server has no prompt 'odda'. Did you mean oda? Its prompts are graph-counselor, oda.",
     )
     assert (await refusal(client, "oda", question="x", entity="y"))[1].startswith("oda has no argument 'entity'. Did")
     assert (await refusal(client, "oda", question=" "))[1].startswith("The question is blank.")

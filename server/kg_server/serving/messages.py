@@ -1,8 +1,7 @@
 """Parse one JSON-RPC message; an invalid one is answered with an error under the sender's id."""
 
 import json
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 import pydantic_core
@@ -62,33 +61,16 @@ def refusal(request: RequestId | None, code: int, message: str) -> JSONRPCError:
 
 
 def _object(text: bytes) -> _Object:
-    """Read a JSON object: UTF-8, at most some 200 levels deep, every key once, no NaN and no half characters."""
+    """Read a JSON object: UTF-8, at most some 200 levels deep, no NaN and no half characters."""
     try:
-        pydantic_core.from_json(text, allow_inf_nan=False)
-        found: object = json.loads(text, object_pairs_hook=_each_key_once, parse_float=_finite)
-    except (ValueError, RecursionError) as error:
+        found: object = pydantic_core.from_json(text, allow_inf_nan=False)
+    except ValueError as error:
         raise NotAMessage(refusal(_id_of(text), PARSE_ERROR, f"Parse error: {error}")) from error
     if isinstance(found, list):
         raise _invalid(None, "it is a list; batches are not supported; send one message at a time")
     if not isinstance(found, dict):
         raise _invalid(None, "it is not an object")
     return _OBJECT.validate_python(found)
-
-
-def _each_key_once(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {twice[:40]!r} occurs twice in one object")
-    return found
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    if not math.isfinite(number):
-        raise ValueError(f"the number {digits[:40]} is too large")
-    return number
 
 
 def _check(found: _Object) -> None:
@@ -117,7 +99,7 @@ def _invalid(request: RequestId | None, reason: str) -> NotAMessage:
 
 
 def _id_of(text: bytes) -> RequestId | None:
-    """Read the id of what a more forgiving reader understands: lone surrogates, NaN, keys that stand twice."""
+    """Read the id of what a more forgiving reader understands: lone surrogates and NaN."""
     try:
         found: object = json.loads(text.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
