@@ -46,9 +46,9 @@ def short(text: str) -> str:
 async def test_a_career_entry_is_shown_with_what_it_holds() -> None:
     reply = await call(CountingGraph(CAREERS), "GetNeighbor", entity=ZECHO)
     lines = [short(line) for line in reply.lines]
-    entry = "| S1 [at Bikmouth (town); from 1988-03-27; role mayor (mayor); to 1993-04-06]"
+    entry = "S1 [at Bikmouth (town); from 1988-03-27; role mayor (mayor); to 1993-04-06]"
     assert [line for line in lines if line.endswith(entry)]
-    (nameless,) = [line for line in lines if "| _:" in line]
+    (nameless,) = [line for line in lines if "_:" in line]
     assert "[at Bikmouth (town); deputy _:" in nameless
 
 
@@ -119,7 +119,7 @@ async def test_where_blank_nodes_are_not_opened_the_answer_says_so() -> None:
     seen = await call(graph, "observe", question="Whose career was it?", entities=[ZECHO])
     for reply in (listed, seen):
         assert "What some nodes without a name (_:…) hold is not here" in reply.summary
-    assert any("| ex:S1 [at Bikmouth (ex:town); " in line for line in listed.lines)
+    assert any("ex:S1 [at Bikmouth (ex:town); " in line for line in listed.lines)
     path = await call(graph, "GetPath", source=ZECHO, target=f"<{EXAMPLE}lonely>", avoid_hubs=False, max_hops=2)
     assert "Nodes without a name (_:…) cannot be passed through here" in path.summary
     assert path.data["exhaustive"] is False

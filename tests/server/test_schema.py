@@ -183,7 +183,7 @@ async def test_a_class_is_told_with_the_share_of_its_instances_that_have_a_fact(
         reply = await call(world, "Schema", about=text)
         assert reply.plain.summary == "film, a subclass of creative work: 260 films."
         assert "relation | based on | 77 of 260 → book" in reply.plain.lines
-        assert "feature | running time (min) (w:R36) | 260 of 260 68…190 min" in reply.plain.lines
+        assert "feature | running time (min) | 260 of 260 68…190 min" in reply.plain.lines
 
 
 async def test_only_what_is_like_a_word_is_found_and_not_what_has_letters_in_common(
