@@ -65,7 +65,7 @@ def kg_sextant_words(line: str) -> list[str] | None:
     started = [
         place
         for place, word in enumerate(words)
-        if word == "kg-sextant" and (place == 0 or words[place - 1] in {"--", ".", "|"})
+        if word == "kg-sextant" and (place == 0 or words[place - 1] in {"--", "|"})
     ]
     return [word for word in words[started[-1] + 1 :] if word != "}"] if started else None
 

@@ -14,7 +14,8 @@ PAIRS = ["Q937", "Q45765", "Q1490", "Q30", "Q183", "Q64", "Q1035", "Q9312", "Q76
 async def test_a_path_is_one_line_that_shows_the_real_direction_of_every_edge(tokyo: LocalAdapter) -> None:
     reply = await call(tokyo, "GetPath", source="Q179645", target="Q17", max_hops=2)
     assert reply.text == (
-        "4 paths link Shinjuku (Q179645) and Japan (Q17) within 2 hops. That is exhaustive, type relations aside.\n"
+        "4 paths link Shinjuku (Q179645) and Japan (Q17) within 2 hops. "
+        "The search was exhaustive, except for type relations.\n"
         "Shinjuku (Q179645) -[country (P17)]-> Japan (Q17)\n"
         "Shinjuku (Q179645) <-[capital (P36)]- Tokyo (Q1490) -[country (P17)]-> Japan (Q17)\n"
         "Shinjuku (Q179645) <-[capital (P36)]- Tokyo (Q1490) <-[capital (P36)]- Japan (Q17)\n"

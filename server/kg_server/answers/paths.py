@@ -337,8 +337,8 @@ def _extent(request: PathRequest, found: PathsFound, names: Names) -> str:
     if found.unnamed:
         return "Nodes without a name (_:…) cannot be passed through here; a Sparql query can go through them."
     if request.avoid_hubs:
-        return "That is exhaustive, type relations aside."
-    return "That is exhaustive."
+        return "The search was exhaustive, except for type relations."
+    return "The search was exhaustive."
 
 
 def _left_out(found: PathsFound, shown: int) -> str:
