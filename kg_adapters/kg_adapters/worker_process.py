@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib import import_module
@@ -62,6 +63,8 @@ class WorkerProcess:
         assert self.process.stdout is not None  # noqa: S101 - as above
         self._requests: IO[bytes] = self.process.stdin
         self._messages: IO[bytes] = self.process.stdout
+        # Also where nobody closes it.
+        self._end = weakref.finalize(self, _end, self.process)
         with suppress(WorkerEnded):
             self._send(arguments)
 
@@ -92,22 +95,23 @@ class WorkerProcess:
 
     def close(self, grace_s: float = 0.0) -> None:
         """End the process: close its input, and kill it if it is still there after the grace."""
-        if not grace_s:
-            self.kill()
-        with suppress(OSError):
-            self._requests.close()
-        try:
-            self.process.wait(grace_s or None)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            self.process.wait()
-        self._messages.close()
+        if grace_s:
+            with suppress(OSError, subprocess.TimeoutExpired):
+                self._requests.close()
+                self.process.wait(grace_s)
+        self._end()
 
     def _send(self, message: tuple[object, ...]) -> None:
         try:
             _dump(message, self._requests)
         except _BROKEN as error:
             raise WorkerEnded from error
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    process.kill()
+    with suppress(OSError), process:
+        pass
 
 
 def limit_memory(more_bytes: int) -> None:

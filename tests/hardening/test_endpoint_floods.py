@@ -2,7 +2,7 @@
 
 import gzip
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,6 @@ import anyio
 import anyio.lowlevel
 import pytest
 from mcp import Client
-from SPARQLWrapper import QueryResult
 
 from calls import reply_of
 from fault_endpoint import (
@@ -29,21 +28,18 @@ from fault_endpoint import (
 )
 from kg_adapters.caching import CachingAdapter
 from kg_adapters.errors import BackendError, BackendTimeout
-from kg_adapters.http.messages import HttpReply
 from kg_adapters.http.options import EndpointOptions
-from kg_adapters.http.reply_file import ReplyFile
 from kg_adapters.labels import Vocabulary
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.protocol import SupportsSparql
 from kg_adapters.registry import OpenOptions
 from kg_adapters.sparql.adapter import Parts, SparqlAdapter
-from kg_adapters.sparql.arrival import SMALL_BYTES, Arrival
 from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.endpoint import SparqlEndpoint
 from kg_adapters.sparql.opening import open_sparql
 from kg_adapters.sparql.queries import Queries
-from kg_adapters.sparql.solutions import ROWS_AT_ONCE, Form, Solution, Solutions, UnreadableAnswer
-from kg_adapters.terms import RDF_LANG_STRING, XSD, Iri, Literal
+from kg_adapters.sparql.solutions import ROWS_AT_ONCE, Solution, Solutions
+from kg_adapters.terms import XSD, Iri, Literal
 from kg_boundary.bodies import SLICE_BYTES, TooLarge, body_slices
 from kg_server.app import build_server
 from kg_server.settings import Settings
@@ -98,88 +94,35 @@ ENDLESS_TURTLE = flooding(
 """One statement, which never ends."""
 
 
-async def test_reading_ends_with_the_rows_that_were_asked_for() -> None:
-    async with serving(ENDLESS_ROWS) as server:
-        async with opened(server, max_bytes=2 * FLOOD_BYTES) as endpoint:
-            assert await endpoint.query(QUERY, max_rows=1_500) == Solutions(("x",), rows(1_500), truncated=True)
+@pytest.mark.parametrize(
+    ("flood", "query", "last"),
+    [
+        (ENDLESS_ROWS, QUERY, Iri(f"{NAME}1499")),
+        (ENDLESS_TRIPLES, "CONSTRUCT WHERE { ?s ?p ?o }", Iri(f"{NAME}o")),
+        (ENDLESS_TURTLE, "CONSTRUCT WHERE { ?s ?p ?o }", Iri(f"{NAME}o1499")),
+    ],
+)
+async def test_an_answer_without_end_gives_the_rows_that_were_asked_for(flood: Script, query: str, last: Iri) -> None:
+    async with serving(flood) as server:
+        async with opened(server, max_bytes=1_000_000) as endpoint:
+            found = await endpoint.query(query, max_rows=1_500)
+            with pytest.raises(BackendError, match="larger than 1 MB and was not read further"):
+                await endpoint.query(query, max_rows=1_000_000)
         await server.until(lambda: server.open_connections == 0)
-    assert server.bytes_sent < SOME_BYTES
-
-
-async def test_reading_ends_with_the_triples_that_were_asked_for() -> None:
-    async with serving(ENDLESS_TRIPLES) as server:
-        async with opened(server, max_bytes=2 * FLOOD_BYTES) as endpoint:
-            found = await endpoint.query("CONSTRUCT WHERE { ?s ?p ?o }", max_rows=1_500)
-        await server.until(lambda: server.open_connections == 0)
-    assert (len(found.rows), found.rows[-1][0], found.truncated) == (1_500, Iri(f"{NAME}1499"), True)
-    assert server.bytes_sent < SOME_BYTES
-
-
-async def test_reading_turtle_ends_with_the_triples_that_were_asked_for() -> None:
-    async with serving(ENDLESS_TURTLE) as server:
-        async with opened(server, max_bytes=2 * FLOOD_BYTES) as endpoint:
-            found = await endpoint.query("CONSTRUCT WHERE { ?s ?p ?o }", max_rows=30_000)
-        await server.until(lambda: server.open_connections == 0)
-    assert (len(found.rows), found.rows[-1][2], found.truncated) == (30_000, Iri(f"{NAME}o29999"), True)
-    assert server.bytes_sent < SOME_BYTES
-
-
-async def test_turtle_that_is_none_is_not_read_to_its_end() -> None:
-    async with serving(flooding(b"e:undeclared ", lambda _: b"nonsense ", "text/turtle")) as server:
-        async with opened(server, max_bytes=2 * FLOOD_BYTES) as endpoint:
-            with pytest.raises(BackendError, match="it is not turtle"):
-                await endpoint.query("CONSTRUCT WHERE { ?s ?p ?o }", max_rows=5)
-        await server.until(lambda: server.open_connections == 0)
-    assert server.bytes_sent < SOME_BYTES
-
-
-@pytest.mark.parametrize("filler", range(SLICE_BYTES - 50, SLICE_BYTES))
-async def test_it_does_not_matter_where_turtle_is_cut_on_its_way(filler: int) -> None:
-    start, statement = f"@prefix e: <{NAME}> . #", 'e:0 e:p e:0, 1.5, "ä. "@en ; e:q e:1 . # as it is'
-    body = reply(f"{start:#<{filler}}\n{statement}".encode(), "text/turtle")
-    wanted = Iri(f"{NAME}0"), Literal("1.5", Iri(f"{XSD}decimal")), Literal("ä. ", RDF_LANG_STRING, "en")
-    for most, truncated in ((3, True), (4, False)):
-        found = await Arrival("CONSTRUCT", most).read(body, no_result)
-        assert (tuple(row[2] for row in found.rows[:3]), found.truncated) == (wanted, truncated)
+    assert (len(found.rows), found.rows[-1][-1], found.truncated) == (1_500, last, True)
+    assert server.bytes_sent < 2 * SOME_BYTES
 
 
 async def test_a_yes_needs_one_row() -> None:
     start = START.replace(b'"x"', b'"__ASK_RETVAL"') + row(0).replace(b'"x"', b'"__ASK_RETVAL"')
-    unit = row(1).replace(b'"x"', b'"__ASK_RETVAL"')
-    async with serving(flooding(start, lambda _: b"," + unit)) as server:
-        async with opened(server) as endpoint:
-            assert await endpoint.query("ASK { ?s ?p ?o }") == Solutions((), (), truth=True)
-        await server.until(lambda: server.open_connections == 0)
-    assert server.bytes_sent < SOME_BYTES
-
-
-async def test_what_is_no_json_is_not_read_to_its_end() -> None:
-    async with serving(flooding(START + b'{"x": nonsense', lambda _: b"nonsense ")) as server:
-        async with opened(server, max_bytes=2 * FLOOD_BYTES) as endpoint:
-            with pytest.raises(BackendError, match="it is not a JSON object, or a row or value has more than"):
-                await endpoint.query(QUERY, max_rows=5)
-        await server.until(lambda: server.open_connections == 0)
-    assert server.bytes_sent < 2 * SOME_BYTES
+    async with serving(flooding(start, lambda _: b",{}")) as server, opened(server, max_bytes=1_000_000) as endpoint:
+        assert await endpoint.query("ASK { ?s ?p ?o }") == Solutions((), (), truth=True)
 
 
 async def test_rows_without_end_that_are_all_wanted_end_at_the_byte_limit() -> None:
     async with serving(ENDLESS_ROWS) as server, opened(server, max_bytes=1_000_000) as endpoint:
         with pytest.raises(BackendError, match="larger than 1 MB and was not read further"):
             await endpoint.query(QUERY)
-
-
-async def test_the_names_of_the_variables_may_come_behind_the_rows() -> None:
-    body = b'{"results":{"bindings":[' + b",".join(row(number) for number in range(5_000)) + b'],"distinct":false},'
-    async with serving(answering(body + b'"head":{"vars":["x"]}}')) as server, opened(server) as endpoint:
-        assert await endpoint.query(QUERY, max_rows=7) == Solutions(("x",), rows(7), truncated=True)
-        assert await endpoint.query(QUERY) == Solutions(("x",), rows(5_000))
-
-
-@pytest.mark.parametrize("filler", [*range(SLICE_BYTES - 60, SLICE_BYTES)])
-async def test_it_does_not_matter_where_a_document_is_cut_on_its_way(filler: int) -> None:
-    start = b'{"head":{"link":["%b"],"vars":["x"]},"results":{"distinct":false,"bindings":[' % (b"a" * (filler - 40))
-    body = start + row(0) + b"," + row(1) + END
-    assert await Arrival("SELECT", None).read(reply(body), no_result) == Solutions(("x",), rows(2))
 
 
 async def test_an_engine_that_ignores_limit_costs_the_sparql_tool_no_more_than_its_rows(tmp_path: Path) -> None:
@@ -190,7 +133,7 @@ async def test_an_engine_that_ignores_limit_costs_the_sparql_tool_no_more_than_i
         await (ENDLESS_ROWS if "?x ?y ?z" in asked.query else nothing)(asked, wire)
 
     async with serving(flood_the_user) as server:
-        told = EndpointOptions(url=server.url, max_bytes=2 * FLOOD_BYTES)
+        told = EndpointOptions(url=server.url, max_bytes=1_000_000)
         async with (
             aclosing(await open_sparql(server.url, OpenOptions(tmp_path), endpoint=told)) as graph,
             Client(build_server(graph, settings)) as client,
@@ -200,27 +143,6 @@ async def test_an_engine_that_ignores_limit_costs_the_sparql_tool_no_more_than_i
     reply = reply_of(called)
     assert (reply.data["status"], reply.data["rows"]) == ("truncated", [[f"<{NAME}{number}>"] for number in range(3)])
     assert server.bytes_sent < SOME_BYTES
-
-
-async def test_an_answer_that_was_left_is_not_remembered_as_the_whole(tmp_path: Path) -> None:
-    async with serving(answering(document(5_000))) as server:
-        options = EndpointOptions(url=server.url)
-        async with aclosing(
-            SparqlEndpoint(options, replies=ReplyFile(tmp_path / "replies.sqlite", expiry_s=1_000))
-        ) as endpoint:
-            assert await endpoint.query(QUERY, max_rows=2) == Solutions(("x",), rows(2), truncated=True)
-            assert await endpoint.query(QUERY, max_rows=4) == Solutions(("x",), rows(4), truncated=True)
-            assert await endpoint.query(QUERY) == Solutions(("x",), rows(5_000))
-            assert await endpoint.query(QUERY, max_rows=4) == Solutions(("x",), rows(4), truncated=True)
-    assert len(server.requests) == 3
-
-
-def no_result(_: HttpReply) -> QueryResult:
-    raise AssertionError("A large answer is not for SPARQLWrapper.")
-
-
-def reply(body: bytes, media_type: str = JSON_RESULTS) -> HttpReply:
-    return HttpReply("http://example.org/", 200, {"content-type": media_type}, body)
 
 
 @dataclass
@@ -238,51 +160,11 @@ class Turns:
         self.scope.cancel()
 
 
-LARGE: Sequence[tuple[Form, bytes, str]] = (
-    ("SELECT", document(60_000), JSON_RESULTS),
-    (
-        "SELECT",
-        b'{"results":{"bindings":[%b]},"head":{"vars":["x"]}}' % b",".join(row(number) for number in range(60_000)),
-        JSON_RESULTS,
-    ),
-    (
-        "CONSTRUCT",
-        b"".join(triple(number) for number in range(60_000)),
-        "application/n-triples",
-    ),
-    (
-        "CONSTRUCT",
-        f"@prefix e: <{NAME}> . e:s e:p {', '.join(f'e:e{number}' for number in range(60_000))} .".encode(),
-        "text/turtle",
-    ),
-)
-
-
-@pytest.mark.parametrize(("form", "body", "media_type"), LARGE)
-async def test_others_have_their_turn_while_a_large_answer_is_read(form: Form, body: bytes, media_type: str) -> None:
-    seen: list[tuple[int, int]] = []
-    async with anyio.create_task_group() as tasks:
-        turns = Turns(tasks.cancel_scope)
-        tasks.start_soon(turns.take)
-        found = await Arrival(form, None).read(reply(body, media_type), no_result)
-        seen.append((len(found.rows), turns.count))
-        tasks.cancel_scope.cancel()
-    ((rows_read, turns_taken),) = seen
-    assert rows_read == 60_000
-    assert turns_taken >= len(body) // SLICE_BYTES
-
-
-@pytest.mark.parametrize(("form", "body", "media_type"), LARGE)
-async def test_reading_a_large_answer_ends_with_the_time_of_its_call(form: Form, body: bytes, media_type: str) -> None:
-    ended: list[Solutions] = []
-
-    async def read() -> None:
-        ended.append(await Arrival(form, None).read(reply(body, media_type), no_result))
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(Turns(tasks.cancel_scope, stop_at=5).take)
-        await read()
-    assert ended == []
+async def test_others_have_their_turn_while_a_large_answer_is_read_until_its_time_is_over() -> None:
+    async with serving(answering(document(60_000))) as server, opened(server) as endpoint:
+        assert await turns_while(lambda: endpoint.query(QUERY)) > 100
+        with pytest.raises(BackendTimeout):
+            await endpoint.query(QUERY, timeout_s=0.01)
 
 
 class Answerer:
@@ -335,44 +217,6 @@ async def test_a_call_whose_time_runs_out_while_it_reads_says_so() -> None:
     async with serving(dripping) as server, opened(server) as endpoint:
         with pytest.raises(BackendTimeout, match=r"within 0\.5 s; time ran out while reading its answer"):
             await endpoint.query(QUERY, timeout_s=0.5)
-
-
-@pytest.mark.parametrize(
-    ("body", "problem"),
-    [
-        (b'{"head":{"vars":[%b]},"results":{"bindings":[%b]}}', "more rows or variables than so few bytes can mean"),
-        (b'{"results":{"bindings":[%b%b]}}', "more rows or variables than so few bytes can mean"),
-    ],
-)
-@pytest.mark.parametrize("kilobytes", [50, 2_000])
-async def test_few_bytes_do_not_become_many_rows(body: bytes, problem: str, kilobytes: int) -> None:
-    names = b",".join(b'"v%d"' % number for number in range(100 * kilobytes if b"head" in body else 0))
-    empty = b",".join([b"{}"] * (100 * kilobytes if b"head" in body else 400_000))
-    script = answering(body % (names, empty))
-    async with serving(script) as server, opened(server) as endpoint:
-        with pytest.raises(BackendError, match=problem):
-            await endpoint.query(QUERY)
-
-
-async def test_few_rows_of_many_variables_are_many_cells_too() -> None:
-    names = b",".join(b'"v%d"' % number for number in range(10_000))
-    body = b'{"head":{"vars":[%b]},"results":{"bindings":[%b]}}' % (names, b",".join([b"{}"] * 300))
-    assert len(body) > SMALL_BYTES
-    with pytest.raises(UnreadableAnswer, match="more rows or variables than so few bytes can mean"):
-        await Arrival("SELECT", None).read(reply(body), no_result)
-
-
-async def test_a_row_that_is_as_long_as_an_answer_is_refused() -> None:
-    long = json.dumps({"x": {"type": "literal", "value": "a" * 5_000_000}}).encode()
-    async with serving(answering(START + long + END)) as server, opened(server) as endpoint:
-        with pytest.raises(BackendError, match="a row or value has more than 4,000,000 characters"):
-            await endpoint.query(QUERY)
-
-
-async def test_a_prefix_cannot_make_a_large_answer_of_a_small_one() -> None:
-    body = b"@prefix e: <http://e/%b> . e:s e:p %b ." % (b"a" * 100_000, b",".join([b"e:o"] * 2_000))
-    with pytest.raises(UnreadableAnswer, match="written out it has more than"):
-        await Arrival("CONSTRUCT", None).read(reply(body, "text/turtle"), no_result)
 
 
 async def chunks(*parts: bytes) -> AsyncGenerator[bytes]:
@@ -441,15 +285,3 @@ async def test_a_partial_answer_goes_to_all_who_wait_for_it() -> None:
             await server.until(lambda: len(server.requests) == 1)
             release.set()
     assert (cut, len(server.requests)) == ([True] * 3, 1)
-
-
-async def test_small_answers_are_read_as_a_whole() -> None:
-    asked: list[int] = []
-
-    def result(received: HttpReply) -> QueryResult:
-        asked.append(len(received.body))
-        raise UnreadableAnswer
-
-    with pytest.raises(UnreadableAnswer):
-        await Arrival("SELECT", None).read(reply(b" " * SMALL_BYTES), result)
-    assert asked == [SMALL_BYTES]

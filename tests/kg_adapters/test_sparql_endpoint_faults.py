@@ -94,13 +94,14 @@ FAULTS: list[tuple[Script, type[KGError], str]] = [
     (
         answering('{"head": {"vars": ["x"]}, "results": {"bin'),
         BackendError,
-        "{host} sent an answer that cannot be read: it is not a JSON object: Unterminated string starting at: line 1 "
-        "column 39 (char 38). Ask again; if it repeats, ask for less, or tell the endpoint's owner.",
+        "{host} sent an answer that cannot be read: it is not a JSON object, or ends in the middle of one: "
+        "Unterminated string starting at: line 1 column 39 (char 38). "
+        "Ask again; if it repeats, ask for less, or tell the endpoint's owner.",
     ),
     (
         answering("[]"),
         BackendError,
-        "{host} sent an answer that cannot be read: it is not a JSON object: <class 'list'>. "
+        "{host} sent an answer that cannot be read: it is not a JSON object. "
         "Ask again; if it repeats, ask for less, or tell the endpoint's owner.",
     ),
     (
@@ -112,8 +113,8 @@ FAULTS: list[tuple[Script, type[KGError], str]] = [
     (
         answering(b'{"head": {"vars": ["\xff"]}}'),
         BackendError,
-        "{host} sent an answer that cannot be read: it is not a JSON object: 'utf-8' codec can't decode byte 0xff in "
-        "position 20: invalid start byte. Ask again; if it repeats, ask for less, or tell the endpoint's owner.",
+        "{host} sent an answer that cannot be read: it is not a JSON object: it is not written in UTF-8. "
+        "Ask again; if it repeats, ask for less, or tell the endpoint's owner.",
     ),
     (
         answering("{}", headers={"Content-Encoding": "br"}),

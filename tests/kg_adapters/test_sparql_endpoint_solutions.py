@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kg_adapters.sparql.solutions import Solutions, UnreadableAnswer, read_graph, read_results
+from kg_adapters.sparql.solutions import Form, Solutions, UnreadableAnswer, read_graph, read_json
 from kg_adapters.terms import RDF_LANG_STRING, XSD, BlankNode, Iri, Literal
 
 A = Iri("http://example.org/a")
@@ -14,6 +14,10 @@ KNOWS = Iri("http://example.org/knows")
 
 def document(*rows: object, variables: object = ("x",)) -> dict[str, Any]:
     return {"head": {"vars": variables}, "results": {"bindings": list(rows)}}
+
+
+def read_results(written: object, form: Form, *, max_rows: int | None = None) -> Solutions:
+    return read_json(json.dumps(written).encode(), form, max_rows=max_rows)
 
 
 def term(value: object, kind: str = "uri", **more: object) -> dict[str, object]:
@@ -66,7 +70,7 @@ def test_a_row_with_what_is_no_term_is_left_out_and_counted(written: dict[str, o
 @pytest.mark.parametrize(
     ("written", "problem"),
     [
-        ([], "it is not a SPARQL JSON result"),
+        ([], "it is not a JSON object"),
         ({}, "field required at head"),
         ({"head": {}}, "it holds no rows"),
         ({"head": {"vars": ["x"]}, "results": {}}, "field required at results.bindings"),
@@ -177,3 +181,56 @@ def test_turtle_is_read_too_and_cut_at_the_limit() -> None:
 def test_broken_triples_are_refused() -> None:
     with pytest.raises(UnreadableAnswer, match="it is not n-triples: "):
         read_graph(b"<http://example.org/a> nonsense", "n-triples")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "[]",
+        '{"a":1',
+        '{"a":1}}',
+        '{"a" 1}',
+        '{"head":{"vars":[]},"results":{"bindings":[{},]}}',
+        '{"head":{"vars":[]},"results":{"bindings":[1]}}',
+        '{"head":{"vars":[]},"results":{"bindings":[{} {}]}}',
+        '{"head":{"vars":[]},"results":{"bindings":[{}]',
+        '{"head":{"vars":[]},"results":{"bindings":[{}}',
+        "\ufeff{}",
+        '{"n":' + "1" * 5_000 + "}",
+        '{"n":' + "[" * 100_000,
+    ],
+)
+def test_what_is_no_json_document_is_refused(body: str) -> None:
+    with pytest.raises(UnreadableAnswer):
+        read_json(body.encode(), "SELECT")
+
+
+def test_half_a_character_is_refused() -> None:
+    with pytest.raises(UnreadableAnswer, match="not written in UTF-8"):
+        read_json(b'{"a":"\xc3"}', "SELECT")
+
+
+def test_the_names_of_the_variables_may_come_behind_the_rows() -> None:
+    written = {"results": {"bindings": [term(A.value)] * 3, "distinct": False}, "head": {"vars": ["x"]}}
+    assert read_results(written, "SELECT", max_rows=2) == Solutions(("x",), ((A,),) * 2, truncated=True)
+
+
+def test_the_beginning_of_a_document_will_do_where_it_holds_enough_rows() -> None:
+    body = json.dumps(document(*[term(A.value)] * 3)).encode()[:-10]
+    assert read_json(body, "SELECT", max_rows=1, cut=True) == Solutions(("x",), ((A,),), truncated=True)
+    with pytest.raises(UnreadableAnswer):
+        read_json(body, "SELECT", max_rows=2, cut=True)
+
+
+@pytest.mark.parametrize(("variables", "rows"), [(1_000_000, 5), (0, 200_000), (10_000, 300)])
+def test_few_bytes_do_not_become_many_rows(variables: int, rows: int) -> None:
+    written = document(*[dict[str, object]()] * rows, variables=[f"v{number}" for number in range(variables)])
+    with pytest.raises(UnreadableAnswer, match="more rows or variables than so few bytes can mean"):
+        read_results(written, "SELECT")
+
+
+def test_a_prefix_cannot_make_a_large_answer_of_a_small_one() -> None:
+    body = b"@prefix e: <http://e/%b> . e:s e:p %b ." % (b"a" * 100_000, b",".join([b"e:o"] * 2_000))
+    with pytest.raises(UnreadableAnswer, match="written out it has more than"):
+        read_graph(body, "turtle")

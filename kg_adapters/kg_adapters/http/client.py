@@ -14,11 +14,9 @@ from kg_adapters.http.failures import Failure, FailureTeller, Refusal
 from kg_adapters.http.messages import (
     HttpReply,
     HttpRequest,
-    Watching,
     authentication_of,
     connect,
     redactor_of,
-    unwatched,
 )
 from kg_adapters.http.options import EndpointOptions
 from kg_adapters.http.pacing import Backoff, CircuitBreaker, Pace, SharedHold, Timing, retry_after_s
@@ -63,15 +61,12 @@ class Exchange:
         self._redactor = redactor_of(options)
         self.teller = FailureTeller(options.who, self._redactor, options.service)
 
-    async def send(
-        self, request: HttpRequest, progress: Progress, watching: Watching = unwatched
-    ) -> HttpReply | Failure:
+    async def send(self, request: HttpRequest, progress: Progress) -> HttpReply | Failure:
         """Send a request once, and return its reply or why there is none.
 
         Args:
             request: What to send.
             progress: Told how far it has come.
-            watching: Makes what looks at the reply's body while it comes.
 
         Raises:
             InvalidRequest: The request is for another host than the options name.
@@ -87,10 +82,10 @@ class Exchange:
                 if isinstance(redirected := self._redirected(response), Failure):
                     return redirected
                 if redirected is None:
-                    return await self._read(response, request, progress, watching)
+                    return await self._read(response, request, progress)
                 await _leave(response)
             async with self._answer(http, redirected) as response:
-                return await self._read(response, request, progress, watching)
+                return await self._read(response, request, progress)
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
             # ValueError: a challenge to authenticate that makes no sense.
             return self.teller.broken(error)
@@ -144,9 +139,7 @@ class Exchange:
             asked.method, target, headers=headers, content=asked.content or None, extensions=asked.extensions
         )
 
-    async def _read(
-        self, response: httpx2.Response, request: HttpRequest, progress: Progress, watching: Watching
-    ) -> HttpReply | Failure:
+    async def _read(self, response: httpx2.Response, request: HttpRequest, progress: Progress) -> HttpReply | Failure:
         progress.doing = "reading its answer"
         if not response.is_success:
             progress.doing = f"reading why it refused (HTTP {response.status_code})"
@@ -154,12 +147,15 @@ class Exchange:
         reply = HttpReply(str(response.url), response.status_code, dict(response.headers.items()), b"")
         if reply.media_type not in request.accepted:
             return self.teller.wrong_type(reply.media_type, await _beginning(response))
-        limit = self._options.max_bytes
+        limit, body = self._options.max_bytes, bytearray()
         try:
             slices = body_slices(response.aiter_raw(), _encoding(response), max_bytes=limit)
-            return await _watched(self._redactor.in_slices(slices), reply, watching)
+            async with aclosing(self._redactor.in_slices(slices)) as parts:
+                async for part in parts:
+                    body += part
+            return replace(reply, body=bytes(body))
         except TooLarge:
-            return self.teller.too_large(limit)
+            return replace(reply, body=bytes(body), cut=True) if request.may_be_cut else self.teller.too_large(limit)
         except Unpackable:
             return self.teller.unpackable(_encoding(response))
 
@@ -177,17 +173,6 @@ def _rest(flow: Generator[httpx2.Request, httpx2.Response], response: httpx2.Res
         yield flow.send(response)
     except StopIteration:
         return
-
-
-async def _watched(body_parts: AsyncGenerator[bytes], reply: HttpReply, watching: Watching) -> HttpReply:
-    """Return a reply with its body, as far as it is wanted; what is left of it is never sent for."""
-    body, watch = bytearray(), watching(reply)
-    async with aclosing(body_parts) as parts:
-        async for part in parts:
-            body += part
-            if await watch.take(part):
-                return replace(reply, body=bytes(body), cut=True)
-    return replace(reply, body=bytes(body))
 
 
 def _encoding(response: httpx2.Response) -> str:
@@ -220,7 +205,6 @@ class _Call:
 
     timeout_s: float
     end: float
-    watching: Watching
     progress: Progress = field(default_factory=Progress)
     before: Failure | None = None
 
@@ -251,13 +235,12 @@ class EndpointClient:
             timing=self._timing,
         )
 
-    async def fetch(self, request: HttpRequest, *, timeout_s: float, watching: Watching = unwatched) -> HttpReply:
+    async def fetch(self, request: HttpRequest, *, timeout_s: float) -> HttpReply:
         """Send a request and return its reply.
 
         Args:
             request: What to send; its URL is the endpoint's.
             timeout_s: The most seconds that it takes until there is a reply or an error, whatever happens.
-            watching: Makes what looks at the reply's body while it comes, and may have enough before its end.
 
         Raises:
             InvalidRequest: The endpoint says that the request is wrong.
@@ -265,7 +248,7 @@ class EndpointClient:
             BackendUnavailable: The endpoint cannot be reached, refuses to serve now, or failed too often lately.
             BackendError: The endpoint failed, or its reply is none that was asked for.
         """
-        call = _Call(timeout_s, self._timing.clock() + timeout_s, watching)
+        call = _Call(timeout_s, self._timing.clock() + timeout_s)
         outcome: HttpReply | Failure | None = None
         with self._breaker.admitted() as admission:
             with anyio.move_on_after(timeout_s):
@@ -303,7 +286,7 @@ class EndpointClient:
         call.progress = Progress()
         async with self._slots:
             await self._pace.turn(call.end - self._timing.clock())
-            outcome = await self._exchange.send(request, call.progress, call.watching)
+            outcome = await self._exchange.send(request, call.progress)
         if isinstance(outcome, Failure) and outcome.retry_after_s is not None:
             self._pace.hold(outcome.retry_after_s)
         return outcome

@@ -1,9 +1,8 @@
 """Requests, replies and the pooled connections that carry them."""
 
 import ssl
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
 
 import anyio.to_thread
 import httpx2
@@ -29,6 +28,7 @@ class HttpRequest:
         accepted: The media types that the answer may have, the preferred first.
         headers: More headers.
         body: What is sent behind them.
+        may_be_cut: Whether the beginning of an answer will do that is larger than allowed.
     """
 
     method: str
@@ -36,6 +36,7 @@ class HttpRequest:
     accepted: tuple[str, ...]
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     body: bytes | None = None
+    may_be_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,8 @@ class HttpReply:
         url: Where it came from.
         status: The HTTP status.
         headers: What it says about itself.
-        body: All of it, or what came before a `BodyWatch` had enough.
-        cut: Whether a `BodyWatch` had enough, so that the rest was not read.
+        body: All of it, or its beginning.
+        cut: Whether there was more than allowed.
     """
 
     url: str
@@ -60,29 +61,6 @@ class HttpReply:
     def media_type(self) -> str:
         """What the body says it is, in lower case and without parameters."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
-class BodyWatch(Protocol):
-    """What looks at a body while it comes."""
-
-    async def take(self, part: bytes) -> bool:
-        """Look at the next part, of at most `SLICE_BYTES`, and say whether the rest is not wanted."""
-        ...
-
-
-Watching: TypeAlias = Callable[[HttpReply], BodyWatch]
-"""Makes what looks at the body of a reply, given the reply without it; called again for each repetition."""
-
-
-class _TakesAll:
-    async def take(self, part: bytes) -> bool:
-        del part
-        return False
-
-
-def unwatched(_: HttpReply) -> BodyWatch:
-    """Return what wants all of a body."""
-    return _TakesAll()
 
 
 class _Bearer(httpx2.Auth):

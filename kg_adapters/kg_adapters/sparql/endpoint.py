@@ -1,16 +1,18 @@
 """A SPARQL endpoint that can be asked from any number of tasks."""
 
-import io
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from http.client import HTTPResponse
+from email.message import Message
+from functools import partial
+from io import BytesIO
 from types import MappingProxyType
 from typing import Final, TypeAlias
-from typing import Literal as Choice
 from urllib.parse import urlencode
+from urllib.response import addinfourl
 
 import anyio
 import anyio.from_thread
+import anyio.to_thread
 from SPARQLWrapper import GET, JSON, N3, POST, QueryResult, SPARQLWrapper
 
 from kg_adapters.calls import note_partial
@@ -20,8 +22,7 @@ from kg_adapters.http.messages import HttpReply, HttpRequest, redactor_of
 from kg_adapters.http.options import EndpointOptions
 from kg_adapters.http.pacing import Pace, Timing
 from kg_adapters.http.reply_file import NoMemory, ReplyMemory
-from kg_adapters.sparql.arrival import Arrival
-from kg_adapters.sparql.solutions import Form, Solutions, UnreadableAnswer, query_form
+from kg_adapters.sparql.solutions import Form, Solutions, UnreadableAnswer, query_form, read_answer
 
 # SPARQLWrapper's own lists lead some engines to answer in XML, or refuse.
 _ACCEPTED: Final[Mapping[Form, tuple[str, ...]]] = {
@@ -32,7 +33,9 @@ _ACCEPTED: Final[Mapping[Form, tuple[str, ...]]] = {
 }
 
 # They told how the body travelled, and it has arrived.
-_NOT_OF_THE_BODY: Final = frozenset({"connection", "content-encoding", "transfer-encoding"})
+_NOT_OF_THE_BODY: Final = frozenset(
+    {"connection", "content-encoding", "content-length", "content-type", "transfer-encoding"}
+)
 
 Send: TypeAlias = Callable[[HttpRequest], Awaitable[HttpReply]]
 
@@ -93,7 +96,7 @@ class PooledWrapper(SPARQLWrapper):
 
     def result_of(self, reply: HttpReply) -> QueryResult:
         """Return the result that a reply to the query is."""
-        return QueryResult((response_of(reply), self.returnFormat))
+        return QueryResult((response_of(reply), self.returnFormat))  # type: ignore[arg-type]  # as urlopen gives for files
 
     def query(self) -> QueryResult:
         """Send the query and return its result; for worker threads of the event loop that `send` belongs to.
@@ -105,27 +108,14 @@ class PooledWrapper(SPARQLWrapper):
         return anyio.from_thread.run(self.query_in_loop)
 
 
-def response_of(reply: HttpReply) -> HTTPResponse:
-    """Return a reply as the standard library's response, which is what SPARQLWrapper reads."""
-    described = {name: value for name, value in reply.headers.items() if name not in _NOT_OF_THE_BODY}
-    described |= {"content-type": reply.media_type, "content-length": str(len(reply.body))}
-    lines = [f"HTTP/1.1 {reply.status} -", *(f"{name}: {value}" for name, value in described.items()), "", ""]
-    head = "\r\n".join(lines).encode("latin-1", "replace")
-    response = HTTPResponse(_Received(head + reply.body))  # type: ignore[arg-type]  # it takes only `makefile` of a socket
-    response.begin()
-    response.url = reply.url
-    return response
-
-
-class _Received:
-    """What HTTPResponse needs of a socket, when everything has arrived already."""
-
-    def __init__(self, content: bytes) -> None:
-        self._content = content
-
-    def makefile(self, mode: Choice["rb"]) -> io.BytesIO:  # noqa: ARG002 - there is no other
-        """Return all that was received."""
-        return io.BytesIO(self._content)
+def response_of(reply: HttpReply) -> addinfourl:
+    """Return a reply as the standard library gives out responses, which is what SPARQLWrapper reads."""
+    headers = Message()
+    for name, value in reply.headers.items():
+        if name not in _NOT_OF_THE_BODY:
+            headers[name] = value
+    headers["content-type"], headers["content-length"] = reply.media_type, str(len(reply.body))
+    return addinfourl(BytesIO(reply.body), headers, reply.url, reply.status)
 
 
 _NO_PARAMETERS: Final[Mapping[str, str]] = MappingProxyType({})
@@ -189,13 +179,13 @@ class SparqlEndpoint:
         allowed_s = self._options.timeout_s if timeout_s is None else timeout_s
         end = anyio.current_time() + allowed_s
         wrapper = self._wrapper(text, parameters)
-        arrival = Arrival(wrapper.form, max_rows)
-        request = wrapper.request()
+        request = replace(wrapper.request(), may_be_cut=max_rows is not None or wrapper.form == "ASK")
         known = await self._replies.recall(request)
-        reply = known or await self._client.fetch(request, timeout_s=allowed_s, watching=arrival.watch)
+        reply = known or await self._client.fetch(request, timeout_s=allowed_s)
+        read = partial(self._read, reply, wrapper.form, max_rows)
         solutions: Solutions | None = None
         with anyio.move_on_after(max(0.0, end - anyio.current_time())):
-            solutions = await self._read(arrival, reply, wrapper)
+            solutions = await anyio.to_thread.run_sync(read, abandon_on_cancel=True)
         if solutions is None:
             raise self._teller.late(allowed_s, "making sense of its answer", None).error
         if _is_partial(reply):
@@ -224,10 +214,12 @@ class SparqlEndpoint:
             wrapper.addParameter("named-graph-uri", graph)
         return wrapper
 
-    async def _read(self, arrival: Arrival, reply: HttpReply, wrapper: PooledWrapper) -> Solutions:
+    def _read(self, reply: HttpReply, form: Form, max_rows: int | None) -> Solutions:
         try:
-            return await arrival.read(reply, wrapper.result_of)
+            return read_answer(reply.body, reply.media_type, form, max_rows=max_rows, cut=reply.cut)
         except UnreadableAnswer as error:
+            if reply.cut:
+                raise self._teller.too_large(self._options.max_bytes).error from error
             raise self._teller.unreadable(str(error), error).error from error
 
 

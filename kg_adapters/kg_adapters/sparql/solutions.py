@@ -1,9 +1,10 @@
 """The answers of an endpoint as terms, and the form of answer that a query asks for; nothing sent is trusted."""
 
+import json
 import re
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from io import BytesIO
+from functools import partial
 from itertools import islice
 from typing import Annotated, Final, TypeAlias, TypeVar
 from typing import Literal as Choice
@@ -62,6 +63,21 @@ Solution: TypeAlias = tuple[Term | None, ...]
 MOST_CELLS: Final = 1_000_000
 """A small answer with more cells, bound or not, is refused: rows that bind nothing have two bytes each."""
 
+# An answer of 32 MB may have a million rows, and four million cells more than a small one.
+_BYTES_OF_A_ROW: Final = 32
+_BYTES_OF_A_CELL: Final = 8
+
+ROWS_AT_ONCE: Final = 1_000
+"""Reading so many rows takes a few milliseconds."""
+
+Item = TypeVar("Item")
+Decoded = TypeVar("Decoded")
+
+_BINDINGS_START: Final = re.compile(r'"bindings"\s*:\s*\[')
+_BLANKS: Final = re.compile(r"[ \t\n\r]*")
+_LOADS: Final[Callable[[str], object]] = json.loads
+_DECODE: Final = json.JSONDecoder().raw_decode
+
 _BLANK_LABEL: Final = re.compile(r"\w(?:[\w.·-]*[\w·-])?")
 
 VIRTUOSO_BLANK: Final = "nodeID://"
@@ -105,61 +121,101 @@ class UnreadableAnswer(ValueError):
     """An answer is not what its format demands; the message says what is wrong, as part of a sentence."""
 
 
-def read_results(document: object, form: Form, *, max_rows: int | None = None) -> Solutions:
-    """Return what a document of SPARQL 1.1 JSON results says.
+def read_answer(
+    body: bytes, media_type: str, form: Form, *, max_rows: int | None = None, cut: bool = False
+) -> Solutions:
+    """Return what the body of an answer says: SPARQL 1.1 JSON results, N-Triples or Turtle.
+
+    Large answers take seconds, so this is for threads.
 
     Args:
-        document: The parsed JSON.
-        form: The form of the query that it answers: ASK has a truth value, every other rows.
+        body: The body.
+        media_type: How it is written.
+        form: The form of the query that it answers.
         max_rows: Rows behind so many are dropped, and `truncated` is set; None keeps all.
+        cut: Whether the body ends early; enough rows must come before its end.
 
     Raises:
-        UnreadableAnswer: The document has another shape, or a term of a kind that SPARQL does not know.
+        UnreadableAnswer: It is not what its format demands, or has a term of a kind that SPARQL does not know.
     """
+    if form in {"SELECT", "ASK"}:
+        return read_json(body, form, max_rows=max_rows, cut=cut)
+    return read_graph(body, "turtle" if media_type == "text/turtle" else "n-triples", max_rows=max_rows)
+
+
+def read_json(body: bytes, form: Form, *, max_rows: int | None = None, cut: bool = False) -> Solutions:
+    """Return what a document of SPARQL 1.1 JSON results says; see `read_answer`.
+
+    Its rows are decoded one by one, since decoding them at once would hold up all other threads.
+    """
+    try:
+        text = body.decode(errors="ignore" if cut else "strict")
+    except UnicodeDecodeError as error:
+        raise UnreadableAnswer("it is not a JSON object: it is not written in UTF-8") from error
+    bindings: list[object] = []
+    if (found := _BINDINGS_START.search(text)) is not None:
+        head = text[: found.end()]
+        # One row more than wanted shows that there are more; a row is all that Virtuoso needs to say yes.
+        most = 1 if form == "ASK" else None if max_rows is None else max_rows + 1
+        bindings, end = _json_rows(text, found.end(), most if '"head"' in head else None)
+        text = head + ("]}}" if end is None else text[end:])
+    document = _decoded(_LOADS, text)
+    if not isinstance(document, dict):
+        raise UnreadableAnswer("it is not a JSON object")
     try:
         results = _RESULTS.validate_python(document)
     except ValidationError as error:
         raise UnreadableAnswer(f"it is not a SPARQL JSON result: {_first_problem(error)}") from error
     if form == "ASK":
-        return Solutions((), (), truth=_truth(results))
+        return Solutions((), (), truth=_truth(results, bindings))
     if results.results is None or results.head.vars is None:
         raise UnreadableAnswer("it is not a SPARQL JSON result: it holds no rows")
-    variables, bindings = results.head.vars, results.results.bindings
-    if len(variables) * len(bindings) > MOST_CELLS:
-        raise too_many_cells()
-    return solutions_of(variables, _rows(variables, bindings, _Terms()), max_rows)
+    variables = results.head.vars
+    if len(variables) * len(bindings) > MOST_CELLS + len(body) // _BYTES_OF_A_CELL:
+        raise _too_many_cells()
+    return solutions_of(variables, _rows(variables, _checked(bindings), _Terms()), max_rows)
 
 
-class RowReader:
-    """Makes the rows of one answer, batch by batch.
+def _json_rows(text: str, at: int, most: int | None) -> tuple[list[object], int | None]:
+    """Return the elements of the array that begins before a place, and where it ends; None behind `most` of them."""
+    rows: list[object] = []
+    most_held = MOST_CELLS // 10 + len(text) // _BYTES_OF_A_ROW
+    at = _behind_blanks(text, at)
+    while text[at : at + 1] != "]":
+        if rows and text[at] != ",":
+            raise UnreadableAnswer("it is not a JSON object: a comma is missing between two rows")
+        start = _behind_blanks(text, at + 1) if rows else at
+        row, at = _decoded(partial(_DECODE, idx=start), text)
+        rows.append(row)
+        if len(rows) == most:
+            return rows, None
+        if len(rows) > most_held:
+            raise _too_many_cells()
+        at = _behind_blanks(text, at)
+    return rows, at
 
-    Args:
-        members: The document but for its rows, whose place is empty.
 
-    Raises:
-        UnreadableAnswer: The document has another shape.
-    """
+def _behind_blanks(text: str, at: int) -> int:
+    found = _BLANKS.match(text, at)
+    return at if found is None else found.end()
 
-    def __init__(self, members: object) -> None:
-        self.variables = read_results(members, "SELECT").variables
-        self._terms = _Terms()
 
-    def rows(self, bindings: Sequence[object], first: int) -> list[Solution | None]:
-        """Return rows, None for one that holds what is no RDF term.
+def _decoded(decode: Callable[[str], Decoded], text: str) -> Decoded:
+    try:
+        return decode(text)
+    except RecursionError as error:
+        raise UnreadableAnswer("its JSON is nested too deeply") from error
+    except ValueError as error:
+        raise UnreadableAnswer(f"it is not a JSON object, or ends in the middle of one: {error}") from error
 
-        Args:
-            bindings: The rows as JSON has them.
-            first: How many rows of the answer came before them.
 
-        Raises:
-            UnreadableAnswer: They are no rows of this answer.
-        """
+def _checked(bindings: Sequence[object]) -> Iterator[dict[str, "_Binding"]]:
+    for first in range(0, len(bindings), ROWS_AT_ONCE):
         try:
-            batch = _BINDINGS.validate_python(bindings)
+            yield from _BINDINGS.validate_python(bindings[first : first + ROWS_AT_ONCE])
         except ValidationError as error:
             problem = _first_problem(error, ("results", "bindings"), first)
             raise UnreadableAnswer(f"it is not a SPARQL JSON result: {problem}") from error
-        return list(_rows(self.variables, batch, self._terms))
 
 
 def solutions_of(variables: tuple[str, ...], rows: Iterator[Solution | None], max_rows: int | None) -> Solutions:
@@ -171,8 +227,7 @@ def solutions_of(variables: tuple[str, ...], rows: Iterator[Solution | None], ma
     return Solutions(variables, readable, truncated=unreadable > 0 or len(read) > len(kept), unreadable=unreadable)
 
 
-def too_many_cells() -> UnreadableAnswer:
-    """Return the refusal of an answer that would take far more memory than it has bytes."""
+def _too_many_cells() -> UnreadableAnswer:
     return UnreadableAnswer("it has more rows or variables than so few bytes can mean")
 
 
@@ -191,7 +246,7 @@ class _Head:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    bindings: list[dict[str, _Binding]]
+    bindings: list[object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,12 +256,12 @@ class _Results:
     boolean: StrictBool | None = None
 
 
-def _truth(results: _Results) -> bool:
+def _truth(results: _Results, bindings: Sequence[object]) -> bool:
     if results.boolean is not None:
         return results.boolean
     # Virtuoso 7 answers with a row for yes, and none for no.
     if results.results is not None and results.head.vars == (_VIRTUOSO_TRUTH,):
-        return bool(results.results.bindings)
+        return bool(bindings)
     raise UnreadableAnswer("it is not a SPARQL JSON result: it holds no truth value")
 
 
@@ -265,7 +320,7 @@ class _Terms:
 
 
 def _rows(
-    variables: Sequence[str], bindings: Sequence[Mapping[str, _Binding]], terms: _Terms
+    variables: Sequence[str], bindings: Iterable[Mapping[str, _Binding]], terms: _Terms
 ) -> Iterator[Solution | None]:
     """Yield the rows, None for one that holds what is no RDF term."""
     known = set(variables)
@@ -319,30 +374,11 @@ def read_graph(body: bytes, syntax: RdfSyntax, *, max_rows: int | None = None) -
     Raises:
         UnreadableAnswer: The document does not have this syntax.
     """
-    return solutions_of(GRAPH_VARIABLES, read_triples(body, syntax), max_rows)
+    return solutions_of(GRAPH_VARIABLES, _triples(body, syntax), max_rows)
 
 
-class Beginning(BytesIO):
-    """The beginning of a document, whose triples are read as far as they go."""
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        """Return the next bytes.
-
-        Raises:
-            BlockingIOError: There are no more as yet.
-        """
-        part = super().read(size)
-        if not part:
-            raise BlockingIOError
-        return part
-
-
-def read_triples(body: bytes | BytesIO, syntax: RdfSyntax) -> Iterator[Solution | None]:
-    """Yield the triples of an RDF document, or of the `Beginning` of one, None for one that holds what is no RDF term.
-
-    Raises:
-        UnreadableAnswer: The document does not have this syntax, or writes few terms out at great length.
-    """
+def _triples(body: bytes, syntax: RdfSyntax) -> Iterator[Solution | None]:
+    """Yield the triples of an RDF document, None for one that holds what is no RDF term."""
     room = _MOST_CHARACTERS
     try:
         # Lenient, so that one IRI with a blank costs its own row and not the answer.
@@ -352,8 +388,6 @@ def read_triples(body: bytes | BytesIO, syntax: RdfSyntax) -> Iterator[Solution 
             if room < 0:
                 raise UnreadableAnswer(f"written out it has more than {_MOST_CHARACTERS:,} characters")
             yield row
-    except BlockingIOError:
-        return
     except SyntaxError as error:
         raise UnreadableAnswer(f"it is not {syntax}: {error.msg}") from error
 
@@ -376,12 +410,6 @@ def _from_engine(term: pyoxigraph.NamedNode | pyoxigraph.BlankNode | pyoxigraph.
             return Literal(term.value, Iri(term.datatype.value), term.language)
         case pyoxigraph.Triple():
             raise InvalidRequest("A quoted triple cannot be an entity or a value here.")
-
-
-ROWS_AT_ONCE: Final = 1_000
-"""Reading so many rows takes a few milliseconds."""
-
-Item = TypeVar("Item")
 
 
 async def in_slices(items: Iterable[Item], at_once: int = ROWS_AT_ONCE) -> AsyncIterator[list[Item]]:

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -34,7 +34,7 @@ class SparqlWorker:
         self._folder = folder
         self._max_bytes = max_bytes
         self._store: pyoxigraph.Store | None = None
-        self._check = lru_cache(maxsize=64)(lambda query: check_query(query, namespaces=namespaces))
+        self._check = lru_cache(maxsize=64)(partial(check_query, namespaces=namespaces))
 
     def open(self) -> pyoxigraph.Store:
         """Return the store, opened if it is not yet.
