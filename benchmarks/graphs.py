@@ -16,10 +16,10 @@ from rich.console import Console
 
 from benchmarks.child import Usage, run_job
 from benchmarks.peers import NetworkxPeer, OxigraphPeer, PeerGraph, RdflibPeer, opened
+from kg_adapters.index.graph_index import GraphIndex, Longs
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_cached, open_sample
 from kg_adapters.local.import_options import ImportOptions
-from kg_adapters.local.index import GraphIndex, Longs
 from kg_adapters.local.sparql.store import statements
 from kg_adapters.local.store import LocalStore, open_store
 

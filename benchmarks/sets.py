@@ -13,8 +13,8 @@ from benchmarks.figures import Line, Section, Target, differing, line_of, race
 from benchmarks.graphs import Bench
 from benchmarks.peers import OxigraphPeer, RdflibPeer
 from kg_adapters.algebra import Best, Hop, HopPath, Intersect, Members, NumberOf, Reached, SetExpression, Step
+from kg_adapters.index.graph_index import GraphIndex
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.index import GraphIndex
 from kg_adapters.set_requests import Grouped, Listed, SetQuestion, SetRequest, Tabled
 from kg_adapters.terms import Iri
 

@@ -33,10 +33,10 @@ from benchmarks.figures import Timings
 from benchmarks.graphs import Workload, choose_workload
 from benchmarks.serving import ours, over_stdio, running
 from kg_adapters.http.options import EndpointOptions
-from kg_adapters.index.written_lists import read_lists
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
 from kg_adapters.local.sparql.store import ensure_sparql_store, statements
+from kg_adapters.local.written_lists import read_lists
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.registry import OpenOptions
 from kg_adapters.sparql.opening import open_sparql

@@ -25,7 +25,7 @@ from kg_adapters.local.array_files import COPIED_BYTES
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.reloading import ReloadingAdapter
 from kg_adapters.local.store import open_store
-from kg_adapters.local.vectors.embed import embed_store
+from kg_adapters.local.vectors.entities import embed_store
 from kg_adapters.requests import SurroundingsRequest
 from kg_adapters.surroundings import StoreIds
 from kg_adapters.testing import iri, ntriples

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 
 from kg_adapters.embedding import CachedEmbedder, Embedder, LexicalEmbedder, Vectors
-from kg_adapters.embedding.packing import pack, unpack
+from kg_adapters.embedding.protocol import pack, unpack
 from kg_adapters.errors import BackendUnavailable
 
 # Every kind of text that has broken something before.

@@ -15,11 +15,11 @@ from typing import Literal as Choice
 
 import numpy as np
 
+from kg_adapters.folding import fold
+from kg_adapters.index.graph_index import GraphIndex, Longs, bare_relations
 from kg_adapters.index.storage import Storage
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.index import GraphIndex, Longs
-from kg_adapters.local.names.folding import fold
-from kg_adapters.local.names.table import bare_relations, name_nodes
+from kg_adapters.local.names.search import name_nodes
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node, node_from_key
 from kg_server.naming.entities import Identity, identify

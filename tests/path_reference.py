@@ -6,9 +6,9 @@ from itertools import pairwise, product
 
 import networkx as nx
 
-from kg_adapters.index.build.arrays import IndexBuilder
+from kg_adapters.index.builder import IndexBuilder
+from kg_adapters.index.graph_index import GraphIndex
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.index import GraphIndex
 from kg_adapters.models import Count, Path, PathRequest, PathsFound
 from kg_adapters.requests import check_path_request
 from kg_adapters.terms import Node, Triple, node_key

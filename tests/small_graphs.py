@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pyoxigraph
 
-from kg_adapters.index.build.arrays import IndexBuilder
 from kg_adapters.index.build.build import build_store
+from kg_adapters.index.builder import IndexBuilder
+from kg_adapters.index.graph_index import GraphIndex
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.import_options import ImportOptions
-from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.store import LocalStore, open_store
 from kg_adapters.testing import ntriples
 

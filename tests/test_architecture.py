@@ -29,6 +29,26 @@ READS_ENVIRONMENT: Final = {
     "kg_adapters/embedding/minilm.py": "it keeps a library silent, which listens to nothing else, and reads nothing",
 }
 SPEAKS_TO_PEOPLE: Final = ("kg_server/cli.py", "kg_server/commands/", "kg_server/demo.py")
+LAYERS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+    "kg_adapters.index.build": (
+        ("kg_",),
+        ("kg_adapters/index/build/", "kg_adapters/extraction/", "kg_adapters/local/cache.py", "kg_server/commands/"),
+    ),
+    "kg_adapters.local": (
+        ("kg_adapters/",),
+        (
+            *(
+                "kg_adapters/local/",
+                "kg_adapters/index/build/",
+                "kg_adapters/extraction/",
+                "kg_adapters/rdflib_adapter.py",
+            ),
+            *("kg_adapters/__init__.py", "kg_adapters/registry.py", "kg_adapters/open_options.py"),
+        ),
+    ),
+    "kg_adapters.wikidata": (("kg_adapters/local/", "kg_adapters/index/"), ()),
+}
+"""For a package, the modules that may not import it, and those among them that may: they build stores or open them."""
 OTHER_PLACES: Final = (
     *("tests", "tools", "benchmarks", "docs", ".ci", "Makefile", "constraints.txt", "pyproject.toml"),
     *("README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
@@ -92,6 +112,19 @@ def test_dependencies_point_one_way() -> None:
         for module in MODULES
         for line, name in module.imports()
         if name.partition(".")[0] in FORBIDDEN[module.package] and not module.name.startswith(WIRING)
+    ]
+    assert wrong == []
+
+
+def test_serving_never_builds_and_generic_code_knows_no_kind_of_graph() -> None:
+    wrong = [
+        f"{module.name}:{line} imports {name}"
+        for module in MODULES
+        for line, name in module.imports()
+        for package, (forbidden, allowed) in LAYERS.items()
+        if f"{name}.".startswith(f"{package}.")
+        and module.name.startswith(forbidden)
+        and not module.name.startswith(allowed)
     ]
     assert wrong == []
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
 
-from kg_adapters.local.names.folding import bare_words, fold
+from kg_adapters.folding import bare_words, fold
 from kg_adapters.models import Candidate, Match, RelationCandidate
 from kg_adapters.terms import Iri, Node, node_key
 

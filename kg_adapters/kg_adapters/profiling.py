@@ -5,9 +5,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from kg_adapters.index.build.profiling import profile_of_index
+from kg_adapters.index.builder import index_of
+from kg_adapters.index.profiling import profile_of_index
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.sets.gathered import index_of
 from kg_adapters.profile import GraphProfile
 from kg_adapters.terms import Attribute, Iri, Literal, Node, Term, Triple, node_key
 

@@ -1,15 +1,28 @@
-"""The blocking half of the rdflib adapter: what a graph says of one term."""
+"""The blocking half of the rdflib adapter: what a graph says of one term, and what takes a reading of all of it."""
 # ruff: noqa: D102 - what is answered is documented on the protocol
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from itertools import islice
 from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
+import numpy as np
 import rdflib
 
+from kg_adapters.definition_files import schema_of
+from kg_adapters.index.builder import index_of
+from kg_adapters.index.graph_index import (
+    Dictionary,
+    GraphIndex,
+    bare_relations,
+    local_name,
+    name_rows,
+    uses_of_relations,
+)
+from kg_adapters.index.profiling import profile_of_index, schema_rows
+from kg_adapters.index.sets.answers import IndexSets, sets_over
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import (
     Candidate,
@@ -19,12 +32,14 @@ from kg_adapters.models import (
     Direction,
     EdgeDirection,
     Feature,
+    GraphSchema,
     NeighborPage,
     RelationCount,
     Role,
 )
-from kg_adapters.name_index import NameIndex, RelationIndex
-from kg_adapters.rdflib_survey import Survey
+from kg_adapters.name_index import Name, NameIndex, RelationIndex, RelationName, own_name
+from kg_adapters.prefixes import Prefixes
+from kg_adapters.profile import GraphProfile
 from kg_adapters.rdflib_terms import RdflibStatements
 from kg_adapters.requests import NeighborRequest, cursor_at, in_turns, past_the_end
 from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Triple, literal_key, node_key
@@ -34,6 +49,68 @@ _Group: TypeAlias = tuple[EdgeDirection, Iri, bool]
 
 K = TypeVar("K")
 T = TypeVar("T")
+
+
+class Survey:
+    """The names and counts of a graph, read once.
+
+    Args:
+        statements: The graph.
+        vocabulary: The relations that name and type its entities.
+    """
+
+    def __init__(self, statements: RdflibStatements, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+        self.index: GraphIndex = index_of(
+            (
+                Attribute(head, relation, tail) if isinstance(tail, Literal) else Triple(head, relation, tail)
+                for head, relation, tail in statements.match()
+            ),
+            vocabulary,
+        )
+        self._dictionary = Dictionary(self.index)
+
+    @cached_property
+    def sets(self) -> IndexSets:
+        return sets_over(self.index, self._vocabulary)
+
+    @cached_property
+    def profile(self) -> GraphProfile:
+        return profile_of_index(self.index, self._vocabulary)
+
+    def schema(self, prefixes: Prefixes) -> GraphSchema:
+        return schema_of(schema_rows(self.index, self._vocabulary), prefixes)
+
+    def names(self) -> Iterator[Name]:
+        """Yield labels, aliases and, where an entity has neither, the local part of its IRI.
+
+        Relations that no edge is about are no entities: they bear no names here.
+        """
+        nameless = dict.fromkeys(np.flatnonzero(~bare_relations(self.index)).tolist())
+        entities = frozenset(nameless)
+        for owner, name in self._written_names():
+            nameless.pop(owner, None)
+            if owner in entities:
+                yield name
+        for number in nameless:
+            if text := local_name(self.index.nodes[number]):
+                yield Name(self._dictionary.node(number), text, alias=False)
+
+    def relation_names(self) -> Iterator[RelationName]:
+        """Yield labels, aliases and local parts of relations and features, those of the most used ones first."""
+        names: defaultdict[Node, list[Name]] = defaultdict(list)
+        for _, name in self._written_names():
+            names[name.bearer].append(name)
+        for number in np.argsort(-uses_of_relations(self.index), kind="stable").tolist():
+            relation = self._dictionary.relation(number)
+            yield from (RelationName(relation, name.text, name.alias) for name in names[relation])
+            yield own_name(relation)
+
+    def _written_names(self) -> Iterator[tuple[int, Name]]:
+        """Yield the labels and aliases of all nodes, with their ids."""
+        rows = zip(*(column.tolist() for column in name_rows(self.index, self._vocabulary)), strict=True)
+        for row, owner, alias in rows:
+            yield owner, Name(self._dictionary.node(owner), self._dictionary.text(row), bool(alias))
 
 
 class RdflibReader:

@@ -58,11 +58,6 @@ class RdflibStatements:
                 case _:
                     continue
 
-    def distinct(self) -> Iterator[Statement]:
-        """Yield every statement once, those of one head together."""
-        for head in sorted({head for head, _, _ in self.match()}, key=str):
-            yield from dict.fromkeys(self.match(head))
-
     def mentions(self, node: Node) -> bool:
         """Say whether a node is the head or tail of any statement."""
         return any(True for _ in self.match(head=node)) or any(True for _ in self.match(tail=node))

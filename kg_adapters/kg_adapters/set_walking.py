@@ -30,8 +30,7 @@ from kg_adapters.algebra import (
     Values,
 )
 from kg_adapters.errors import BackendTimeout, Unsupported
-from kg_adapters.local.sets.answers import LocalSets
-from kg_adapters.local.sets.gathered import sets_of
+from kg_adapters.index.sets.answers import IndexSets, sets_of
 from kg_adapters.models import Direction, EdgeDirection, NeighborPage
 from kg_adapters.protocol import KGAdapter, SupportsSets
 from kg_adapters.requests import NeighborRequest
@@ -193,7 +192,7 @@ class _Walk:
         request = SetRequest(Listed(of), limit=_MOST_MEMBERS, witnesses=0)
         return [term for term in self._sets().compute(request).members if not isinstance(term, Literal)]
 
-    def _sets(self) -> LocalSets:
+    def _sets(self) -> IndexSets:
         return sets_of(self._facts, self._graph.vocabulary)
 
 

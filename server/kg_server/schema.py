@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final, Self
 
+from kg_adapters.folding import fold
 from kg_adapters.labels import RDF_TYPE, Vocabulary
-from kg_adapters.local.names.folding import fold
 from kg_adapters.models import Count
 from kg_adapters.profile import (
     VALUE_KINDS,

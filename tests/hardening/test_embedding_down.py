@@ -21,7 +21,7 @@ from embedding_service import Asked, Script, failing, serving
 from kg_adapters.embedding import GuardedEmbedder, OpenAiEmbedder, Vectors
 from kg_adapters.errors import BackendError, ModelUnavailable
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.vectors.embed import embed_store
+from kg_adapters.local.vectors.entities import embed_store
 from kg_adapters.testing import iri, ntriples
 from kg_server.app import build_server
 from kg_server.observation.scoring import AWAY

@@ -35,7 +35,7 @@ from kg_adapters.index.build.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.sparql.store import statements
 from kg_adapters.local.store import open_store
-from kg_adapters.local.verifying import verify_store
+from kg_adapters.local.store import verify_store
 
 TOUCHING = {"open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.truncate", "shutil.rmtree", "shutil.copyfile"}
 folder, update, moments = Path(sys.argv[1]), sys.argv[2] == "update", int(sys.argv[3])

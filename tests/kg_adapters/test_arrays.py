@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from kg_adapters.errors import InvalidSource
 from kg_adapters.files.rows import Row
-from kg_adapters.index.build.arrays import IndexBuilder
+from kg_adapters.index.build.import_builder import ImportBuilder
 from kg_adapters.index.build.lists import RDF
+from kg_adapters.index.graph_index import EdgeTable, GraphIndex, LinkTable, StringTable
 from kg_adapters.index.storage import GrowingArray, Room, Storage, merge_tables
 from kg_adapters.labels import RDF_TYPE, Vocabulary
-from kg_adapters.local.array_files import ArrayFiles
-from kg_adapters.local.index import EdgeTable, GraphIndex, LinkTable, StringTable, open_index
+from kg_adapters.local.array_files import ArrayFiles, open_index
 from kg_adapters.terms import Iri, Literal
 
 Edge: TypeAlias = tuple[str, str, str]
@@ -49,12 +49,12 @@ FEATURES = st.lists(
 def build(
     edges: Iterable[Edge], features: Iterable[Feature] = (), storage: Storage | None = None, *, unfold: bool = False
 ) -> GraphIndex:
-    builder = IndexBuilder(Vocabulary(), storage)
+    builder = ImportBuilder(Vocabulary(), storage)
     for edge in edges:
         builder.add_edge(*edge)
     for feature in features:
         builder.add_feature(*feature)
-    return builder.finish(unfold=unfold)
+    return builder.finish_import(Vocabulary()) if unfold else builder.finish()
 
 
 def texts(table: StringTable) -> list[str]:
@@ -233,12 +233,12 @@ def test_with_little_room_the_index_is_the_same(
     said = build([*edges, *listed], [*features, *numbered], unfold=True)
     with TemporaryDirectory() as folder, TemporaryDirectory() as scratch:
         storage = Storage(Path(folder), Path(scratch), Room(most_texts, most_rows, merged_bytes=300))
-        builder = IndexBuilder(Vocabulary(), storage)
+        builder = ImportBuilder(Vocabulary(), storage)
         # A feature after every edge, so that runs end in the middle of both.
         for edge, feature in zip_longest([*edges, *listed], [*features, *numbered]):
             rows: list[Row] = [] if edge is None else [(edge[0], edge[1], edge[2], None, None)]
             builder.add_rows(rows if feature is None else [*rows, feature])
-        built = arrays_of(builder.finish(unfold=True))
+        built = arrays_of(builder.finish_import(Vocabulary()))
         assert built == arrays_of(said)
 
 

@@ -16,8 +16,7 @@ from kg_adapters.index.build.build import build_store
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.cache import open_cached, open_sample, sample_file
 from kg_adapters.local.import_options import ImportOptions
-from kg_adapters.local.store import FORMAT, Counts, open_store
-from kg_adapters.local.verifying import verify_store
+from kg_adapters.local.store import FORMAT, Counts, open_store, verify_store
 from kg_adapters.open_options import Progress, ReadingLimits, Stage
 from kg_adapters.registry import SAMPLES, OpenOptions, open_graph
 

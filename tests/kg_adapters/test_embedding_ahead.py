@@ -9,24 +9,22 @@ import numpy.typing as npt
 import pytest
 
 from embedders import RecordingEmbedder
-from kg_adapters.embedding.packing import pack, unpack
-from kg_adapters.errors import BackendUnavailable
-from kg_adapters.local.index import GraphIndex
-from kg_adapters.local.seal import Damage, read_seal, write_seal
-from kg_adapters.local.store import open_store
-from kg_adapters.local.vectors import matrix_file
-from kg_adapters.local.vectors.embed import EmbedOptions, embed_store
-from kg_adapters.local.vectors.entities import MeaningIndex
+from kg_adapters.embedding.protocol import pack, unpack
+from kg_adapters.errors import BackendUnavailable, Damage
+from kg_adapters.index.graph_index import GraphIndex
+from kg_adapters.local.checksums import read_seal, write_seal
+from kg_adapters.local.store import open_store, verify_store
+from kg_adapters.local.vectors import labels
+from kg_adapters.local.vectors.entities import EmbedOptions, MeaningIndex, embed_store
 from kg_adapters.local.vectors.labels import (
     LabelVectors,
+    MatrixFile,
     build_label_vectors,
     build_relation_vectors,
     open_label_vectors,
     relation_texts,
     vector_folder,
 )
-from kg_adapters.local.vectors.matrix_file import MatrixFile
-from kg_adapters.local.verifying import verify_store
 from kg_adapters.open_options import EmbeddingProgress
 from kg_adapters.testing import iri, ntriples
 from small_graphs import index_of, store_of
@@ -218,7 +216,7 @@ async def test_damaged_vectors_are_computed_again_by_the_next_embedding(tmp_path
 
 @pytest.fixture
 def texts() -> list[str]:
-    return [f"text {number}" for number in range(matrix_file.CHUNK * 2 + 100)]
+    return [f"text {number}" for number in range(labels.CHUNK * 2 + 100)]
 
 
 def growing(folder: Path, texts: list[str]) -> MatrixFile:
@@ -242,7 +240,7 @@ async def whole(folder: Path, texts: list[str]) -> bool:
 
 
 async def test_an_interrupted_matrix_goes_on_where_it_stopped(tmp_path: Path, texts: list[str]) -> None:
-    chunk = matrix_file.CHUNK
+    chunk = labels.CHUNK
     await grow_until_the_model_is_away(tmp_path, texts, after=1)
     assert not (tmp_path / "rows.npy").exists()
     inner = RecordingEmbedder()
@@ -276,11 +274,11 @@ async def test_texts_that_run_together_are_told_apart(tmp_path: Path) -> None:
 async def test_damaged_rows_are_computed_again_with_all_that_follow(tmp_path: Path, texts: list[str]) -> None:
     await grow_until_the_model_is_away(tmp_path, texts, after=2)
     part = np.load(tmp_path / "rows.part", mmap_mode="r+")
-    part[matrix_file.CHUNK] += 1
+    part[labels.CHUNK] += 1
     part.flush()
     inner = RecordingEmbedder()
     await grow(tmp_path, texts, inner)
-    assert inner.texts == texts[matrix_file.CHUNK :]
+    assert inner.texts == texts[labels.CHUNK :]
     assert await whole(tmp_path, texts)
 
 

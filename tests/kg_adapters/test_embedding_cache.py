@@ -8,8 +8,8 @@ import pytest
 
 from embedders import HOSTILE_TEXTS, RecordingEmbedder, caching, rounded
 from kg_adapters.embedding import Embedder, LexicalEmbedder, Vectors
-from kg_adapters.embedding.packing import pack, unpack
-from kg_adapters.embedding.vector_memory import VectorMemory
+from kg_adapters.embedding.cached import VectorMemory
+from kg_adapters.embedding.protocol import pack, unpack
 from kg_adapters.errors import BackendUnavailable
 
 

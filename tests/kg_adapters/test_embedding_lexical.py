@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from embedders import HOSTILE_TEXTS
 from kg_adapters.embedding import Embedder, LexicalEmbedder, LexicalScorer, lexical_scores
-from kg_adapters.embedding.grams import grams_of
+from kg_adapters.embedding.lexical import grams_of
 
 WORDS = st.text(alphabet="ab é-", max_size=12)
 

@@ -11,13 +11,19 @@ import pytest
 
 from embedders import RecordingEmbedder
 from kg_adapters.embedding import MiniLmEmbedder
-from kg_adapters.errors import BackendUnavailable
+from kg_adapters.errors import BackendUnavailable, Damage
+from kg_adapters.index.graph_index import GraphIndex
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.index import GraphIndex
-from kg_adapters.local.seal import Damage, write_seal
-from kg_adapters.local.vectors.entities import MeaningIndex, build_meaning_index, entity_texts, pack_bytes
+from kg_adapters.local.checksums import write_seal
+from kg_adapters.local.vectors.entities import (
+    MeaningIndex,
+    NearestRows,
+    build_meaning_index,
+    entity_texts,
+    link_rows,
+    pack_bytes,
+)
 from kg_adapters.local.vectors.labels import ENTITIES, seal_name, vector_folder
-from kg_adapters.local.vectors.nearest import NearestRows, link_rows
 from kg_adapters.open_options import EmbeddingProgress
 from kg_adapters.testing import iri
 from small_graphs import index_of

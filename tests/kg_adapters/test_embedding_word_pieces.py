@@ -6,8 +6,7 @@ from typing import Final, Protocol
 
 import pytest
 
-from kg_adapters.embedding.minilm import MODEL_FOLDER, TOKENIZER_FILE
-from kg_adapters.embedding.word_pieces import WordPieces
+from kg_adapters.embedding.minilm import MODEL_FOLDER, TOKENIZER_FILE, WordPieces
 
 CONTENT: Final = (MODEL_FOLDER / TOKENIZER_FILE).read_bytes()
 MOST: Final = 128

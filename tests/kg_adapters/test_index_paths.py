@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from kg_adapters.errors import InvalidRequest
-from kg_adapters.local.paths.search import UNKNOWN_DEGREE, find_paths_in_index
+from kg_adapters.index.paths.search import UNKNOWN_DEGREE, find_paths_in_index
 from kg_adapters.models import Count, Path, PathRequest, PathsFound
 from kg_adapters.terms import Node, Triple
 from kg_adapters.testing import edges, iri

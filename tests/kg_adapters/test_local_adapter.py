@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from kg_adapters.errors import GraphReplaced, InvalidRequest, InvalidSource
+from kg_adapters.index.graph_index import Dictionary
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.protocol import KGAdapter, SupportsPaths, SupportsSparql
 from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import BlankNode

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_adapters.local.names.folding import MAX_FOLDED, bare_words, fold
+from kg_adapters.folding import MAX_FOLDED, bare_words, fold
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_adapters.local.degrees import count_neighbors
-from kg_adapters.local.index import GraphIndex
-from kg_adapters.local.neighborhood import START, Edge, Neighborhood
+from kg_adapters.index.graph_index import GraphIndex
+from kg_adapters.index.neighborhood import START, Edge, Neighborhood, count_neighbors
 from kg_adapters.models import Direction
 from kg_adapters.terms import Triple, node_from_key
 from kg_adapters.testing import edges, in_order, iri

@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from kg_adapters.index.build.profiling import SCHEMA_CLASSES, SCHEMA_RELATIONS, write_schema
+from kg_adapters.definition_files import read_schema
+from kg_adapters.errors import Damage
+from kg_adapters.index.profiling import SCHEMA_CLASSES, SCHEMA_RELATIONS, write_schema
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.schema_file import read_schema
-from kg_adapters.local.seal import Damage
 from kg_adapters.local.store import LocalStore
 from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
 from kg_adapters.prefixes import WIKIDATA, Prefixes

@@ -26,13 +26,12 @@ from kg_adapters.algebra import (
     Values,
 )
 from kg_adapters.errors import BackendTimeout, Unsupported
-from kg_adapters.index.build.arrays import IndexBuilder
+from kg_adapters.index.builder import IndexBuilder
+from kg_adapters.index.graph_index import Dictionary, GraphIndex
+from kg_adapters.index.sets.answers import IndexSets
+from kg_adapters.index.sets.walks import MOST_PAIRS
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.dictionary import Dictionary
-from kg_adapters.local.index import GraphIndex
-from kg_adapters.local.sets.answers import LocalSets
-from kg_adapters.local.sets.limits import MOST_PAIRS
 from kg_adapters.models import Count
 from kg_adapters.protocol import SupportsSets
 from kg_adapters.set_requests import Computed, Listed, SetQuestion, SetRequest
@@ -64,9 +63,9 @@ def index_of(facts: list[Fact]) -> GraphIndex:
     return builder.finish()
 
 
-def sets_of(facts: list[Fact], most_pairs: int = MOST_PAIRS) -> LocalSets:
+def sets_of(facts: list[Fact], most_pairs: int = MOST_PAIRS) -> IndexSets:
     index = index_of(facts)
-    return LocalSets(index, Dictionary(index), Vocabulary(), most_pairs)
+    return IndexSets(index, Dictionary(index), Vocabulary(), most_pairs)
 
 
 def bare(computed: Computed) -> Computed:
@@ -109,7 +108,7 @@ def test_what_shows_a_value_is_found_from_the_value_not_member_by_member() -> No
     dictionary = CountingDictionary(index)
     expression = Values(Instances(iri("k")), path("f"))
 
-    found = LocalSets(index, dictionary, Vocabulary()).compute(SetRequest(Listed(expression), limit=3, witnesses=3))
+    found = IndexSets(index, dictionary, Vocabulary()).compute(SetRequest(Listed(expression), limit=3, witnesses=3))
 
     assert [witness.facts[-1].head for witness in found.witnesses] == [iri("n999"), iri("n998"), iri("n997")]
     assert dictionary.read < 1_100

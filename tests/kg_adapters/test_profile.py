@@ -8,15 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kg_adapters.index.build.profiling import profile_of_index
+from kg_adapters.definition_files import profile_text, read_profile, write_profile
+from kg_adapters.errors import Damage
+from kg_adapters.index.graph_index import Dictionary, GraphIndex, bare_relations
+from kg_adapters.index.profiling import profile_of_index
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
-from kg_adapters.local.dictionary import Dictionary
-from kg_adapters.local.index import GraphIndex
-from kg_adapters.local.names.table import bare_relations
-from kg_adapters.local.profile_file import profile_text, read_profile, write_profile
-from kg_adapters.local.seal import Damage
 from kg_adapters.profile import (
     MAX_CLASSES,
     MAX_DATATYPES,

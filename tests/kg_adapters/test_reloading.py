@@ -11,8 +11,7 @@ import pytest
 
 from kg_adapters.errors import GraphReplaced, InvalidRequest
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.forwarding import LocalGraph
-from kg_adapters.local.reloading import ReloadingAdapter
+from kg_adapters.local.reloading import LocalGraph, ReloadingAdapter
 from kg_adapters.models import PathRequest
 from kg_adapters.requests import NeighborRequest
 from kg_adapters.testing import HUB, TOWNS, KGAdapterContract, ValuesContract, iri, ntriples

@@ -8,9 +8,9 @@ import pytest
 from filelock import FileLock
 
 from kg_adapters.errors import BackendError, BackendTimeout
-from kg_adapters.index.build.arrays import IndexBuilder
+from kg_adapters.index.builder import IndexBuilder
+from kg_adapters.index.graph_index import GraphIndex
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.sparql.store import ensure_sparql_store, statements
 from kg_adapters.local.store import LocalStore
 from kg_adapters.terms import RDF_LANG_STRING, XSD, XSD_STRING

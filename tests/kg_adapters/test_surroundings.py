@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_adapters.errors import InvalidRequest
+from kg_adapters.index.graph_index import Dictionary, GraphIndex
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.dictionary import Dictionary
-from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.surroundings import RelationAliases, surroundings_in_index
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_adapters.requests import SurroundingsRequest

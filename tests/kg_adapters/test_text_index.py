@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from kg_adapters.index.graph_index import GraphIndex
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.names.fuzzy import FuzzyNames, build_fuzzy_names
 from kg_adapters.local.names.search import Hit, TextIndex, build_text_index
 from kg_adapters.models import RelationCandidate

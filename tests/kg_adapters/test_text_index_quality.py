@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from kg_adapters.index.graph_index import GraphIndex
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.index import GraphIndex
 from kg_adapters.local.names.search import TextIndex, build_text_index
 from kg_adapters.local.store import LocalStore
 

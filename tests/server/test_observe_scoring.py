@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import rdflib
 
+from kg_adapters.index.graph_index import Dictionary
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.dictionary import Dictionary
 from kg_adapters.local.surroundings import RelationAliases, surroundings_in_index
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_adapters.requests import SurroundingsRequest

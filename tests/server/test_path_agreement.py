@@ -3,8 +3,8 @@ import rdflib
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kg_adapters.index.paths.search import find_paths_in_index
 from kg_adapters.labels import RDF_TYPE
-from kg_adapters.local.paths.search import find_paths_in_index
 from kg_adapters.models import PathRequest
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_adapters.terms import BlankNode, Iri, Node, Triple

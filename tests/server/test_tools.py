@@ -8,7 +8,7 @@ from mcp.shared.exceptions import MCPError
 
 from calls import call, counts, plain, refusal, reply_of
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.pending import PendingAdapter
+from kg_adapters.local.reloading import PendingAdapter
 from kg_server.answers.results import token_count
 from kg_server.app import build_server
 from kg_server.commands.serve import known_profile

@@ -16,7 +16,7 @@ from calls import reply_of
 from cli_runs import write_graph
 from kg_adapters.errors import BackendError, InvalidSource
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.pending import PendingAdapter
+from kg_adapters.local.reloading import PendingAdapter
 from kg_adapters.models import Candidate, GraphSchema
 from kg_adapters.terms import Node
 from kg_boundary.secrets import LARGE, Redactor

@@ -4,13 +4,11 @@ Importing this package loads no model and none of the libraries that run one.
 """
 
 from kg_adapters.embedding.cached import CachedEmbedder
-from kg_adapters.embedding.choice import AvailableEmbedder, best_available
-from kg_adapters.embedding.guarded import GuardedEmbedder
 from kg_adapters.embedding.lexical import LexicalEmbedder, LexicalScorer, lexical_scores
-from kg_adapters.embedding.minilm import MiniLmEmbedder
+from kg_adapters.embedding.minilm import AvailableEmbedder, MiniLmEmbedder, best_available
 from kg_adapters.embedding.openai_compatible import EmbeddingUsage, OpenAiEmbedder
 from kg_adapters.embedding.protocol import Embedder, Vectors
-from kg_adapters.embedding.queued import QueuedEmbedder
+from kg_adapters.embedding.queued import GuardedEmbedder, QueuedEmbedder
 
 __all__ = [
     "AvailableEmbedder",

@@ -1,4 +1,4 @@
-"""An embedder that remembers."""
+"""An embedder that remembers: in memory, and in a file that several processes share."""
 
 import logging
 import sqlite3
@@ -11,18 +11,175 @@ from typing import Final
 import anyio
 import anyio.to_thread
 import numpy as np
+from filelock import FileLock
 
-from kg_adapters.embedding.packing import PackedRows, pack, unpack
-from kg_adapters.embedding.protocol import Embedder, Vectors
-from kg_adapters.embedding.vector_file import VectorFile
-from kg_adapters.embedding.vector_memory import VectorMemory
+from kg_adapters.embedding.protocol import Embedder, PackedRows, Vectors, pack, unpack
+from kg_boundary.private_files import FILE_MODE, private_database, private_folder
+
+_FIRST_ROWS: Final = 1_024
+# So much is given up at once when the memory is full, because finding what was used least takes a while.
+_GIVEN_UP: Final = 8
+
+
+class VectorMemory:
+    """A bounded table of 16-bit rows by text; it grows as needed and gives up what was not used for longest.
+
+    Args:
+        capacity: The most rows, at least 1.
+        dimensions: The length of a row.
+    """
+
+    def __init__(self, capacity: int, dimensions: int) -> None:
+        self._capacity = capacity
+        self._slots: dict[str, int] = {}
+        self._texts = [""] * capacity
+        self._free = list(range(capacity - 1, -1, -1))
+        self._rows: PackedRows = np.empty((min(_FIRST_ROWS, capacity), dimensions), dtype=np.int16)
+        self._used = np.zeros(capacity, dtype=np.int64)
+        self._clock = 0
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def __contains__(self, text: str) -> bool:
+        return text in self._slots
+
+    def find(self, texts: Sequence[str]) -> PackedRows | None:
+        """Return the rows of texts, shape [texts, dimensions]; None where one of them is not here."""
+        get = self._slots.get
+        slots = [get(text, -1) for text in texts]
+        if -1 in slots:
+            return None
+        places = np.array(slots, dtype=np.int64)
+        self._clock += 1
+        self._used[places] = self._clock
+        return self._rows.take(places, axis=0)
+
+    def put(self, texts: Sequence[str], rows: Sequence[PackedRows]) -> None:
+        """Remember the rows of texts, each of shape [dimensions]; of more than there is room for, the last ones."""
+        self._clock += 1
+        for text, row in zip(texts[-self._capacity :], rows[-self._capacity :], strict=True):
+            slot = self._slots.get(text)
+            if slot is None:
+                slot = self._new_slot(text)
+            self._rows[slot] = row
+            self._used[slot] = self._clock
+
+    def _new_slot(self, text: str) -> int:
+        if not self._free:
+            self._give_up()
+        slot = self._free.pop()
+        self._slots[text] = slot
+        self._texts[slot] = text
+        if slot >= len(self._rows):
+            more = np.empty((min(2 * len(self._rows), self._capacity), self._rows.shape[1]), dtype=np.int16)
+            more[: len(self._rows)] = self._rows
+            self._rows = more
+        return slot
+
+    def _give_up(self) -> None:
+        count = max(self._capacity // _GIVEN_UP, 1)
+        self._free = np.argpartition(self._used, count - 1)[:count].tolist()
+        for slot in self._free:
+            del self._slots[self._texts[slot]]
+            self._texts[slot] = ""
+
+
+_BUSY_S: Final = 1.0
+_KEYS_AT_ONCE: Final = 500
+_SCHEMA: Final = """
+    CREATE TABLE IF NOT EXISTS vectors (number INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, vector BLOB NOT NULL)
+"""
+_SET_UP: Final = ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", _SCHEMA)
+_KEEP_NEWEST: Final = "DELETE FROM vectors WHERE number <= (SELECT max(number) FROM vectors) - ?"
+
+
+class VectorFile:
+    """An SQLite file of 16-bit rows by model and text; any number of processes may read and write it at once.
+
+    A power cut may take the last rows with it, and leaves the file whole.
+
+    Args:
+        path: The file; it is made where it is missing, with the folder around it.
+        fingerprint: The model; rows of another one are never found.
+        dimensions: The length of a row.
+        max_rows: The most rows to keep, of all models together; the oldest go first.
+
+    Raises:
+        sqlite3.Error: The file is damaged, or something else than a file of vectors.
+        OSError: It cannot be made or opened, or another process has been making it for too long.
+    """
+
+    def __init__(self, path: Path, *, fingerprint: str, dimensions: int, max_rows: int) -> None:
+        self._model = fingerprint.encode()
+        self._dimensions = dimensions
+        self._max_rows = max_rows
+        private_folder(path.parent)
+        # Two processes that switch a new file to WAL at once would not wait for each other.
+        with FileLock(path.with_name(f".{path.name}.lock"), timeout=_BUSY_S, mode=FILE_MODE):
+            private_database(path)
+            self._connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+            try:
+                for statement in _SET_UP:
+                    self._connection.execute(statement)
+            except sqlite3.Error:
+                self._connection.close()
+                raise
+
+    def read(self, texts: Sequence[str]) -> dict[str, PackedRows]:
+        """Return the rows of those texts that the file knows; shape [dimensions] each.
+
+        Raises:
+            sqlite3.Error: The file is damaged or cannot be read.
+        """
+        found: dict[str, PackedRows] = {}
+        keys = {self._key(text): text for text in texts}
+        every = list(keys)
+        for first in range(0, len(every), _KEYS_AT_ONCE):
+            part = every[first : first + _KEYS_AT_ONCE]
+            marks = ",".join("?" * len(part))
+            query = f"SELECT key, vector FROM vectors WHERE key IN ({marks})"  # noqa: S608 - question marks alone
+            rows: list[tuple[bytes, bytes]] = self._connection.execute(query, part).fetchall()
+            found.update(
+                (keys[key], np.frombuffer(row, dtype="<i2").astype(np.int16, copy=False))
+                for key, row in rows
+                if len(row) == 2 * self._dimensions
+            )
+        return found
+
+    def write(self, texts: Sequence[str], rows: PackedRows) -> None:
+        """Keep the rows of texts, all of them or none; shape [texts, dimensions].
+
+        Raises:
+            sqlite3.Error: The file is damaged, full or cannot be written to.
+        """
+        entries = [
+            (self._key(text), row.astype("<i2", copy=False).tobytes()) for text, row in zip(texts, rows, strict=True)
+        ]
+        connection = self._connection
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            connection.executemany("INSERT OR IGNORE INTO vectors (key, vector) VALUES (?, ?)", entries)
+            connection.execute(_KEEP_NEWEST, (self._max_rows,))
+            connection.execute("COMMIT")
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+
+    def close(self) -> None:
+        """Close the file; calling it twice is harmless."""
+        self._connection.close()
+
+    def _key(self, text: str) -> bytes:
+        # No fingerprint holds a zero, so model and text cannot run into each other.
+        return blake2b(self._model + b"\0" + text.encode(errors="surrogatepass"), digest_size=16).digest()
+
 
 MEMORY_ROWS: Final = 65_536
 FILE_ROWS: Final = 2_000_000
 _LONGEST_NAME: Final = 256
 # One works on the file while the others wait for it in their threads: the next begins however busy the event loop is.
 _CALLS_AT_ONCE: Final = 4
-
 _log = logging.getLogger(__name__)
 
 

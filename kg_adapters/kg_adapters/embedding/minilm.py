@@ -1,29 +1,194 @@
 """The embedding model that ships with the package: all-MiniLM-L6-v2 in 8 bits, on this machine's processor."""
 
 import hashlib
+import json
 import os
+import re
+import unicodedata
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from threading import Event
+from threading import Event, Lock
 from typing import Final, Protocol
 
 import anyio
 import anyio.to_thread
 import numpy as np
 import numpy.typing as npt
+from pydantic import BaseModel
 
-from kg_adapters.embedding.fair_lock import FairLock
-from kg_adapters.embedding.protocol import Vectors, encodable, is_blank, unit_rows
-from kg_adapters.embedding.word_pieces import WordPieces
+from kg_adapters.embedding.lexical import LexicalEmbedder
+from kg_adapters.embedding.protocol import Embedder, Vectors, encodable, is_blank, unit_rows
 from kg_adapters.errors import Unsupported
+
+_UNKNOWN, _BEGIN, _END = "[UNK]", "[CLS]", "[SEP]"
+_LONGEST_WORD: Final = 100
+_WORDS_KEPT: Final = 50_000
+# Whatever a line may be broken at counts as a space, other control characters as nothing.
+_SPACES: Final = frozenset("\t\n\r")
+_DROPPED: Final = frozenset({"Cc", "Cf", "Co"})
+_CHINESE: Final = (
+    (0x4E00, 0x9FFF),
+    (0x3400, 0x4DBF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F),
+    (0x2B920, 0x2CEAF),
+    (0xF900, 0xFAFF),
+    (0x2F800, 0x2FA1F),
+)
+
+
+class _Added(BaseModel):
+    id: int
+    content: str
+
+
+class _Vocabulary(BaseModel):
+    vocab: dict[str, int]
+
+
+class _File(BaseModel):
+    """What is read of a `tokenizer.json`."""
+
+    added_tokens: list[_Added]
+    model: _Vocabulary
+
+
+class WordPieces:
+    """Splits texts into the pieces of a vocabulary.
+
+    Args:
+        content: A `tokenizer.json` with a vocabulary of word pieces for text without capitals.
+        max_pieces: The most pieces of a text, with one before and one behind it; more are left out.
+    """
+
+    def __init__(self, content: bytes, max_pieces: int) -> None:
+        file = _File.model_validate(json.loads(content))
+        self._vocabulary = file.model.vocab
+        self._special = {added.content: added.id for added in file.added_tokens}
+        self._between = re.compile("(" + "|".join(map(re.escape, self._special)) + ")")
+        self._max_pieces = max_pieces
+        self._begin, self._end = self._vocabulary[_BEGIN], self._vocabulary[_END]
+        self._pieces = lru_cache(maxsize=_WORDS_KEPT)(self._split)
+
+    def numbers(self, text: str) -> list[int]:
+        """Return the numbers of a text's pieces."""
+        room = self._max_pieces - 2
+        found: list[int] = []
+        for part in self._between.split(text) if "[" in text else (text,):
+            if part in self._special:
+                found.append(self._special[part])
+            else:
+                for word in _words(part):
+                    found += self._pieces(word)
+                    if len(found) >= room:
+                        break
+        return [self._begin, *found[:room], self._end]
+
+    def _split(self, word: str) -> Sequence[int]:
+        """Return the numbers of the longest pieces that a word begins with, one after the other."""
+        unknown = (self._vocabulary[_UNKNOWN],)
+        if len(word) > _LONGEST_WORD:
+            return unknown
+        numbers: list[int] = []
+        start = 0
+        while start < len(word):
+            prefix = "##" if start else ""
+            ends = range(len(word), start, -1)
+            end = next((end for end in ends if prefix + word[start:end] in self._vocabulary), None)
+            if end is None:
+                return unknown
+            numbers.append(self._vocabulary[prefix + word[start:end]])
+            start = end
+        return tuple(numbers)
+
+
+def _words(text: str) -> Iterator[str]:
+    """Yield the words of a text without capitals and accents, and its punctuation marks."""
+    plain = text.lower() if text.isascii() and text.isprintable() else _plain(text)
+    for word in plain.split():
+        if word.isalnum():
+            yield word
+        else:
+            yield from _around_marks(word)
+
+
+def _plain(text: str) -> str:
+    cleaned = "".join(map(_cleaned, text))
+    bare = "".join(letter for letter in unicodedata.normalize("NFD", cleaned) if unicodedata.category(letter) != "Mn")
+    # Letter by letter: which sigma stands at the end of a word makes no difference then.
+    return "".join(letter.lower() for letter in bare)
+
+
+@lru_cache(maxsize=4_096)
+def _cleaned(letter: str) -> str:
+    if letter in _SPACES or (letter.isspace() and unicodedata.category(letter) not in _DROPPED):
+        return " "
+    if letter in "\0\ufffd" or unicodedata.category(letter) in _DROPPED:
+        return ""
+    code = ord(letter)
+    return f" {letter} " if code >= 0x3400 and any(first <= code <= last for first, last in _CHINESE) else letter
+
+
+def _around_marks(word: str) -> Iterator[str]:
+    start = 0
+    for place, letter in enumerate(word):
+        if _is_mark(letter):
+            if start < place:
+                yield word[start:place]
+            yield letter
+            start = place + 1
+    if start < len(word):
+        yield word[start:]
+
+
+@lru_cache(maxsize=4_096)
+def _is_mark(letter: str) -> bool:
+    if letter.isascii():
+        return not letter.isalnum()
+    return unicodedata.category(letter).startswith("P")
+
+
+class FairLock:
+    """Held by one thread at a time, as a context; who waits longest is next.
+
+    A plain lock often goes to the thread that has just released it, so that one with much to do keeps all others out.
+    """
+
+    def __init__(self) -> None:
+        self._guard = Lock()
+        self._waiting: deque[Lock] = deque()
+        self._held = False
+
+    def __enter__(self) -> None:
+        """Wait for the turn."""
+        with self._guard:
+            if not self._held:
+                self._held = True
+                return
+            turn = Lock()
+            turn.acquire()
+            self._waiting.append(turn)
+        turn.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        """Give it on."""
+        with self._guard:
+            if self._waiting:
+                self._waiting.popleft().release()
+            else:
+                self._held = False
+
 
 MODEL_FOLDER: Final = Path(__file__).parent / "model"
 MODEL_FILE, TOKENIZER_FILE = "minilm-l6-v2-int8.onnx", "tokenizer.json"
 MODEL_SHA256: Final = "83e3ec2ec247f74d0a06ce758d6a7461960b7b03bc11477fb4f0a07b50ad7cd3"
 TOKENIZER_SHA256: Final = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 DIMENSIONS: Final = 384
-
 _MAX_TOKENS: Final = 128
 # No 128 tokens of written language are longer, and the tokenizer reads a text to its end before it cuts.
 _MAX_CHARACTERS: Final = 2_000
@@ -181,3 +346,28 @@ def _cores() -> int:
 
 
 _AGAIN: Final = "Install the package again."
+
+
+@dataclass(frozen=True, slots=True)
+class AvailableEmbedder:
+    """An embedder that works, and why it is not the shipped model, in a sentence; None where it is."""
+
+    embedder: Embedder
+    fallback_reason: str | None = None
+
+
+def best_available(*, folder: Path = MODEL_FOLDER, threads: int | None = None) -> AvailableEmbedder:
+    """Return the shipped model, or the lexical embedder where it cannot run.
+
+    Finding out means loading the model: this blocks for a quarter of a second, so call it in a thread.
+
+    Args:
+        folder: Where the two files of the model lie.
+        threads: How many processor cores the model may use; None for all.
+    """
+    minilm = MiniLmEmbedder(folder=folder, threads=threads)
+    try:
+        minilm.load()
+    except Unsupported as error:
+        return AvailableEmbedder(LexicalEmbedder(), f"{error} Texts are compared by their letters instead.")
+    return AvailableEmbedder(minilm)

@@ -1,7 +1,7 @@
-"""What turns texts into vectors, and the form that the vectors have."""
+"""What turns texts into vectors, and the forms that the vectors have."""
 
 from collections.abc import Sequence
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -66,3 +66,19 @@ def encodable(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode(errors="ignore").decode()
     return text
+
+
+PackedRows: TypeAlias = npt.NDArray[np.int16]
+_ONE: Final = 32_767
+
+
+def pack(vectors: Vectors) -> PackedRows:
+    """Return unit vectors as 16-bit rows; shape [vectors, dimensions]."""
+    rows: PackedRows = np.rint(vectors * np.float32(_ONE)).clip(-_ONE, _ONE).astype(np.int16)
+    return rows
+
+
+def unpack(rows: PackedRows) -> Vectors:
+    """Return 16-bit rows as vectors; shape [rows, dimensions]."""
+    vectors: Vectors = rows * np.float32(1 / _ONE)
+    return vectors

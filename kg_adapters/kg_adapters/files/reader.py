@@ -17,17 +17,15 @@ from kg_adapters.files.rdf import LINE_FORMATS, Block, RdfLines
 from kg_adapters.files.recognition import BAD_FILE, SourceBytes, opened, recognized, unreadable
 from kg_adapters.files.rows import GRAPH, NOT_PLAIN, RELATION, Row, Terms, row_of, tag_of, terms_of, unescaped
 from kg_adapters.files.sources import GRAPH_JSON, RDF_FORMATS, Source
+from kg_adapters.index.graph_index import StringTable
 from kg_adapters.labels import Vocabulary, read_relation
-from kg_adapters.local.index import StringTable
 from kg_adapters.open_options import ReadingLimits, Refused
 from kg_adapters.prefixes import WELL_KNOWN, WIKIDATA, Prefixes, is_prefix
 from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, BlankNode, Iri
 
 # What the parser calls nodes without a name is random; numbers make an import repeatable.
 _NAMELESS: Final = re.compile(r"[a-f][0-9a-f]{15,31}|anon-.*", re.DOTALL)
-
 _NUMBERED: Final = "_:f"
-
 _KEPT_GRAPHS: Final = 1_000
 
 
@@ -200,7 +198,6 @@ class ReadFilter:
 
 
 _KEPT_PROBLEMS: Final = 10
-
 _KEPT_NOTES: Final = 20
 
 

@@ -6,22 +6,13 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from kg_adapters.local.index import Longs, StringTable
+from kg_adapters.index.graph_index import MOST_AT_ONCE, Longs, StringTable
 from kg_adapters.profile import ValueKind
 from kg_adapters.values import MAX_COMPARED, date_order, number_order
 
 _MOST_PENDING: Final = 2_000_000
-
-_MOST_AT_ONCE: Final = 1_000_000
-
 PASSES: Final = 8
 """How many times as many rows are run through, a part at a time, as are held at once."""
-
-
-def parts(length: int) -> Iterator[slice]:
-    """Yield slices of an array of this length that are small enough to work on."""
-    for first in range(0, length, _MOST_AT_ONCE):
-        yield slice(first, min(length, first + _MOST_AT_ONCE))
 
 
 def portions(sizes: Longs) -> Iterator[slice]:
@@ -29,9 +20,17 @@ def portions(sizes: Longs) -> Iterator[slice]:
     ends, first = np.cumsum(sizes), 0
     while first < len(sizes):
         done = int(ends[first - 1]) if first else 0
-        last = max(first + 1, int(np.searchsorted(ends, done + _MOST_AT_ONCE, side="right")))
+        last = max(first + 1, int(np.searchsorted(ends, done + MOST_AT_ONCE, side="right")))
         yield slice(first, last)
         first = last
+
+
+def spread(starts: Longs, ends: Longs) -> tuple[Longs, Longs]:
+    """Return every number of many ranges, and for each the place of the range that it belongs to."""
+    sizes = ends - starts
+    places = np.repeat(np.arange(len(starts)), sizes)
+    inside = np.arange(len(places)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return starts[places] + inside, places
 
 
 def most_of_each(sizes: Longs, weights: Longs, most: int) -> int:
@@ -125,18 +124,12 @@ def _firsts(one: _Column, other: _Column) -> _Column:
 
 
 Floats = npt.NDArray[np.float64]
-
 _Bytes = npt.NDArray[np.uint8]
-
 # So many texts take some 60 MB while they are compared.
 _BLOCK: Final = 100_000
-
 _ZERO: Final = ord("0")
-
 _MARKS: Final = np.isin(np.arange(256), [*b"0123456789+-.eE", 0])
-
 _LAYOUT: Final = b"0000-00-00"
-
 _BARE: Final = (4, 7, 10)
 
 

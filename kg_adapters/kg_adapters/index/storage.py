@@ -11,11 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kg_adapters.errors import InvalidSource
-from kg_adapters.local.array_files import release
-from kg_adapters.local.index import Ints, Longs, StringTable
+from kg_adapters.index.graph_index import Ints, Longs, StringTable
 
 Number = TypeVar("Number", bound=np.generic)
-
 # What numpy writes before the numbers of an array of one dimension, whatever its length.
 _HEADER_BYTES: Final = 128
 
@@ -164,10 +162,8 @@ class Storage:
 
 
 _MOST_TEXTS: Final = np.iinfo(np.int32).max
-
 # What a text takes in memory beside its own bytes.
 _TEXT_BYTES: Final = 100
-
 _COPIED: Final = 500_000
 
 
@@ -324,3 +320,9 @@ def _samples(tables: Sequence[StringTable], most_bytes: int) -> Iterator[tuple[S
             np.searchsorted(weights, np.arange(apart, weights[-1] if len(weights) else 0, apart))
         ).tolist():
             yield table, at
+
+
+def release(mapped: mmap.mmap) -> None:
+    """Give back the memory of a mapped file, which the system keeps as long as it has room."""
+    if hasattr(mmap, "MADV_DONTNEED"):
+        mapped.madvise(mmap.MADV_DONTNEED)

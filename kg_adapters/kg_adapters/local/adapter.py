@@ -9,17 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 import anyio.to_thread
 
+from kg_adapters.index.graph_index import Dictionary
+from kg_adapters.index.neighborhood import START, Edge, Neighborhood, Position, degree_in_index, has_edge, is_in_groups
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.definition import StoreDefinition
-from kg_adapters.local.degrees import degree_in_index
-from kg_adapters.local.dictionary import Dictionary
-from kg_adapters.local.intact import intact, telling
-from kg_adapters.local.neighborhood import START, Edge, Neighborhood, Position, has_edge, is_in_groups
 from kg_adapters.local.sparql.pool import SparqlLimits
 from kg_adapters.local.store import LocalStore
-from kg_adapters.local.store_names import StoreNames
-from kg_adapters.local.store_sparql import StoreSparql
-from kg_adapters.local.store_vectors import StoreVectors
+from kg_adapters.local.store_parts import StoreDefinition, StoreNames, StoreSparql, StoreVectors, intact, telling
 from kg_adapters.models import (
     Candidate,
     Count,
@@ -50,7 +45,7 @@ from kg_adapters.terms import Attribute, Fact, Iri, Node, Triple
 
 if TYPE_CHECKING:
     from kg_adapters.embedding.protocol import Vectors
-    from kg_adapters.local.sets.answers import LocalSets
+    from kg_adapters.index.sets.answers import IndexSets
     from kg_adapters.local.surroundings import RelationAliases
     from kg_adapters.local.vectors.labels import LabelVectors
     from kg_adapters.set_requests import Computed, SetRequest
@@ -91,10 +86,10 @@ class LocalAdapter:
         return RelationAliases(self._index, self._dictionary, self.vocabulary)
 
     @cached_property
-    def _sets(self) -> "LocalSets":
-        from kg_adapters.local.sets.answers import LocalSets
+    def _sets(self) -> "IndexSets":
+        from kg_adapters.index.sets.answers import IndexSets
 
-        return LocalSets(self._index, self._dictionary, self.vocabulary)
+        return IndexSets(self._index, self._dictionary, self.vocabulary)
 
     @cached_property
     def _types(self) -> frozenset[int]:
@@ -219,7 +214,7 @@ class LocalAdapter:
     @intact
     async def paths(self, request: PathRequest) -> PathsFound:
         def find() -> PathsFound:
-            from kg_adapters.local.paths.search import find_paths_in_index
+            from kg_adapters.index.paths.search import find_paths_in_index
 
             return find_paths_in_index(self._index, request, self.vocabulary.unwalked)
 

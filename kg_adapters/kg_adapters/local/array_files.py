@@ -13,19 +13,21 @@ import re
 import threading
 import weakref
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from pathlib import Path
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
 
-from kg_adapters.local.seal import Damage, SealedFile, require_sealed
+from kg_adapters.errors import Damage
+from kg_adapters.index.graph_index import Bytes, GraphIndex, Ints, Longs
+from kg_adapters.index.storage import release
+from kg_adapters.local.checksums import SealedFile, require_sealed
 from kg_boundary.regular_files import open_handle, read_regular
 
 COPIED_BYTES: Final = 32 << 20
 """How much of a folder is copied into memory, the smallest files first: reading it takes some 10 ms."""
-
 # What `np.save` writes before the numbers of one of our arrays. numpy's own reader takes any Python literal.
 _HEADER: Final = re.compile(
     rb"\x93NUMPY\x01\x00(?P<length>..)\{'descr': '(?P<kind>[<|]\w\d)', 'fortran_order': False, "
@@ -33,9 +35,8 @@ _HEADER: Final = re.compile(
     re.DOTALL,
 )
 _LONGEST_HEADER: Final = 4_096
-
 Number = TypeVar("Number", bound=np.generic)
-
+T = TypeVar("T")
 _State: TypeAlias = tuple[int, int, int]
 
 
@@ -187,12 +188,6 @@ class ArrayFiles:
         return sealed
 
 
-def release(mapped: mmap.mmap) -> None:
-    """Give back the memory of a mapped file, which the system keeps as long as it has room."""
-    if hasattr(mmap, "MADV_DONTNEED"):
-        mapped.madvise(mmap.MADV_DONTNEED)
-
-
 def _close(files: list[_Mapped]) -> None:
     while files:
         os.close(files.pop().handle)
@@ -225,3 +220,26 @@ def _array(path: str, content: mmap.mmap | bytes, kind: type[Number], dimensions
     if not count:
         return np.empty(shape, dtype=kind)
     return np.frombuffer(content, dtype=kind, count=count, offset=head.end()).reshape(shape)
+
+
+_NUMBERS: Final[dict[object, type[np.generic]]] = {Ints: np.int32, Longs: np.int64, Bytes: np.uint8}
+
+
+def open_index(files: ArrayFiles) -> GraphIndex:
+    """Open an index that was written into files called by its fields, `out.neighbors.npy` and so on.
+
+    Raises:
+        OSError: A file is missing.
+        Damage: A file is not what it should be.
+    """
+    return _open(GraphIndex, files, "")
+
+
+def _open(kind: type[T], files: ArrayFiles, prefix: str) -> T:
+    values: dict[str, object] = {}
+    for name, hint in get_type_hints(kind).items():
+        if is_dataclass(hint):
+            values[name] = _open(hint if isinstance(hint, type) else type(hint), files, f"{prefix}{name}.")
+        else:
+            values[name] = files.array(f"{prefix}{name}.npy", _NUMBERS[hint])
+    return kind(**values)

@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kg_adapters.errors import InvalidSource
 from kg_adapters.files.sources import Source, gather_sources, look
+from kg_adapters.local.checksums import file_sha256
 from kg_adapters.local.import_options import ImportOptions
-from kg_adapters.local.seal import file_sha256
 from kg_adapters.local.store import FORMAT, STORE_FILE, LocalStore, is_store, open_store, store_stamp
 from kg_adapters.local.swap import exclusively, replacing
 from kg_adapters.open_options import SAMPLE, OnProgress, Progress, ignore_progress

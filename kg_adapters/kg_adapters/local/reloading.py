@@ -1,30 +1,212 @@
-"""A store that may be imported again while it is served: each call is answered by the old graph or by the new one."""
+"""A local graph that is still being imported, or may be imported again while it is served."""
 # ruff: noqa: D102 - what an adapter's methods do is documented on the protocol
 
 import logging
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
 
-from kg_adapters.errors import GraphReplaced, InvalidSource, StoreDamaged
+from kg_adapters.errors import BackendUnavailable, GraphReplaced, InvalidSource, KGError, StoreDamaged
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.forwarding import ForwardingAdapter, LocalGraph
 from kg_adapters.local.sparql.pool import SparqlLimits
 from kg_adapters.local.store import LocalStore, Stamp, open_store, store_stamp
+from kg_adapters.models import (
+    Candidate,
+    Degree,
+    Description,
+    Direction,
+    FeaturePage,
+    GraphSchema,
+    NeighborPage,
+    PathRequest,
+    PathsFound,
+    RelationCandidate,
+    SparqlAnswer,
+)
+from kg_adapters.open_options import Progress
 from kg_adapters.prefixes import Prefixes
+from kg_adapters.profile import GraphProfile
+from kg_adapters.protocol import KGAdapter, SupportsPaths, SupportsSets, SupportsSnapshots, SupportsSparql
+from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
+from kg_adapters.surroundings import LabelVectors, SupportsSurroundings, SupportsVectors, Surroundings
+from kg_adapters.terms import Fact, Iri, Node
+from kg_boundary.shown import in_quotes
+
+if TYPE_CHECKING:
+    from kg_adapters.embedding.protocol import Vectors
+    from kg_adapters.set_requests import Computed, SetRequest
+
 
 T = TypeVar("T")
 
-_log = logging.getLogger(__name__)
 
+class LocalGraph(
+    KGAdapter, SupportsPaths, SupportsSets, SupportsSparql, SupportsVectors, SupportsSurroundings, Protocol
+):
+    """All that a graph on this machine can do."""
+
+
+class ForwardingAdapter(ABC):
+    """Passes every question on to a local graph, which need not be the same one every time."""
+
+    @abstractmethod
+    async def ask(self, question: Callable[[LocalGraph], Awaitable[T]]) -> T:
+        """Return what the graph that is to be asked now answers to a question."""
+
+    @property
+    def remote(self) -> bool:
+        return False
+
+    async def labels(self, terms: Collection[Node]) -> Mapping[Node, str]:
+        return await self.ask(lambda graph: graph.labels(terms))
+
+    async def describe(self, terms: Collection[Node]) -> Mapping[Node, Description]:
+        return await self.ask(lambda graph: graph.describe(terms))
+
+    async def neighbors(self, request: NeighborRequest) -> Mapping[Node, NeighborPage]:
+        return await self.ask(lambda graph: graph.neighbors(request))
+
+    async def degrees(
+        self, entities: Sequence[Node], *, direction: Direction = "both", relations: Collection[Iri] | None = None
+    ) -> Mapping[Node, Degree]:
+        return await self.ask(lambda graph: graph.degrees(entities, direction=direction, relations=relations))
+
+    async def contains(self, facts: Collection[Fact]) -> frozenset[Fact]:
+        return await self.ask(lambda graph: graph.contains(facts))
+
+    async def features(self, request: FeatureRequest) -> Mapping[Node, FeaturePage]:
+        return await self.ask(lambda graph: graph.features(request))
+
+    async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:
+        return await self.ask(lambda graph: graph.search(text, limit=limit, type=type))
+
+    async def find_relations(self, text: str, *, limit: int) -> Sequence[RelationCandidate]:
+        return await self.ask(lambda graph: graph.find_relations(text, limit=limit))
+
+    async def surroundings(self, request: SurroundingsRequest) -> Surroundings:
+        return await self.ask(lambda graph: graph.surroundings(request))
+
+    async def label_vectors(self, fingerprint: str) -> LabelVectors | None:
+        return await self.ask(lambda graph: graph.label_vectors(fingerprint))
+
+    async def search_vectors(
+        self, vector: "Vectors", *, fingerprint: str, limit: int, type: Node | None = None
+    ) -> Sequence[Candidate]:
+        return await self.ask(
+            lambda graph: graph.search_vectors(vector, fingerprint=fingerprint, limit=limit, type=type)
+        )
+
+    async def schema(self) -> GraphSchema:
+        return await self.ask(lambda graph: graph.schema())
+
+    async def profile(self) -> GraphProfile:
+        return await self.ask(lambda graph: graph.profile())
+
+    async def paths(self, request: PathRequest) -> PathsFound:
+        return await self.ask(lambda graph: graph.paths(request))
+
+    async def compute(self, request: "SetRequest") -> "Computed":
+        return await self.ask(lambda graph: graph.compute(request))
+
+    async def select(self, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:
+        return await self.ask(lambda graph: graph.select(query, timeout_s=timeout_s, max_rows=max_rows))
+
+
+class PendingAdapter(ForwardingAdapter):
+    """Stands for a local graph from the start, and passes every question on to it once it is open.
+
+    Until then `prefixes` and `vocabulary` are empty or the default, so nothing may keep them, and every question is
+    refused.
+
+    Args:
+        path: The file or folder that is being opened.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._name = path.resolve().name.partition(".")[0]
+        self._settled = anyio.Event()
+        self._graph: LocalGraph | None = None
+        self._error: KGError | None = None
+        self._progress: Progress | None = None
+
+    def take(self, graph: LocalGraph) -> None:
+        """Pass everything on to this graph from now on."""
+        self._graph = graph
+        self._settled.set()
+
+    def fail(self, error: KGError) -> None:
+        """Answer everything with this error from now on."""
+        self._error = error
+        self._settled.set()
+
+    def note(self, progress: Progress) -> None:
+        """Remember how far the import has come; may be called in another thread."""
+        self._progress = progress
+
+    async def settled(self) -> None:
+        """Wait until the graph is open, or cannot be opened."""
+        await self._settled.wait()
+
+    def opened(self) -> LocalGraph:
+        """Return the graph.
+
+        Raises:
+            KGError: It cannot be opened.
+            BackendUnavailable: It is not open yet.
+        """
+        if self._graph is not None:
+            return self._graph
+        if self._error is not None:
+            raise self._error
+        raise BackendUnavailable(
+            f"The graph {in_quotes(self._name)} is still being imported{_extent(self._progress)}. "
+            "Call again in a while."
+        )
+
+    @property
+    def name(self) -> str:
+        return self._name if self._graph is None else self._graph.name
+
+    @property
+    def prefixes(self) -> Prefixes:
+        return Prefixes() if self._graph is None else self._graph.prefixes
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return Vocabulary() if self._graph is None else self._graph.vocabulary
+
+    async def ask(self, question: Callable[[LocalGraph], Awaitable[T]]) -> T:
+        return await question(self.opened())
+
+    @asynccontextmanager
+    async def snapshot(self, *, newest: bool = False) -> AsyncGenerator[None]:
+        if isinstance(self._graph, SupportsSnapshots):
+            async with self._graph.snapshot(newest=newest):
+                yield
+        else:
+            yield
+
+    async def aclose(self) -> None:
+        if self._graph is not None:
+            await self._graph.aclose()
+
+
+def _extent(progress: Progress | None) -> str:
+    if progress is None or progress.stage != "reading" or progress.total == 0:
+        return ""
+    return f", {progress.done / progress.total:.0%} of its files read"
+
+
+_log = logging.getLogger(__name__)
 _MAX_REPAIRS: Final = 3
 """How often one server makes a damaged copy again: a disk that goes on failing is its owner's to mend."""
 
@@ -174,7 +356,7 @@ _pinned: ContextVar[tuple[ReloadingAdapter, _Opened] | None] = ContextVar("_pinn
 
 
 def _open_checked(folder: Path) -> LocalStore:
-    from kg_adapters.local.verifying import verify_index
+    from kg_adapters.local.store import verify_index
 
     store = open_store(folder)
     verify_index(store)

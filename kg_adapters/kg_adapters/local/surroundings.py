@@ -6,9 +6,9 @@ from typing import Final, Protocol, TypeVar
 
 import numpy as np
 
+from kg_adapters.index.columns import spread
+from kg_adapters.index.graph_index import Dictionary, EdgeTable, FeatureTable, GraphIndex, Ints, Longs
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.dictionary import Dictionary
-from kg_adapters.local.index import EdgeTable, FeatureTable, GraphIndex, Ints, Longs
 from kg_adapters.requests import SurroundingsRequest
 from kg_adapters.surroundings import Flags, Lazy, StoreIds, Surroundings, spoken_aliases
 from kg_adapters.terms import Literal
@@ -145,10 +145,10 @@ def _table_edges(
     table: EdgeTable, places: Ints, numbers: Longs, per_relation: int, *, loops: bool = True
 ) -> tuple[_Edges, Ints]:
     """Return the edges of one direction, and the places of the entities whose groups were cut."""
-    groups, owner = _ranges(table.groups[numbers], table.groups[numbers + 1])
+    groups, owner = spread(table.groups[numbers], table.groups[numbers + 1])
     first, sizes = table.starts[groups], table.starts[groups + 1] - table.starts[groups]
     # One more, in case an edge from an entity to itself is among them and does not count.
-    spots, group = _ranges(first, first + np.minimum(sizes, per_relation + (not loops)))
+    spots, group = spread(first, first + np.minimum(sizes, per_relation + (not loops)))
     far, rank = table.neighbors[spots], spots - first[group]
     edges = _Edges(places[owner[group]], table.relations[groups[group]], far, rank)
     if not loops:
@@ -166,7 +166,7 @@ def _value_edges(
     table: FeatureTable, places: Ints, numbers: Longs, per_relation: int, texts: Collection[int]
 ) -> tuple[_Edges, Ints]:
     """Return the literals as edges to rows of their table, and the places of the entities whose groups were cut."""
-    rows, owner = _ranges(table.starts[numbers], table.starts[numbers + 1])
+    rows, owner = spread(table.starts[numbers], table.starts[numbers + 1])
     counting = ~np.isin(table.relations[rows], list(texts))
     rows, owner = rows[counting], owner[counting]
     relation = table.relations[rows]
@@ -211,10 +211,3 @@ def _in_turns(edges: _Edges, counts: Longs, per_entity: int) -> Longs:
     order = np.lexsort((edges.rank, edges.near))
     turn = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     return np.sort(order[turn < per_entity])
-
-
-def _ranges(starts: Longs, ends: Longs) -> tuple[Longs, Longs]:
-    """Return every number from each start to its end, and for each number which range it is of."""
-    lengths = ends - starts
-    owner = np.repeat(np.arange(len(lengths)), lengths)
-    return np.arange(len(owner)) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths), owner

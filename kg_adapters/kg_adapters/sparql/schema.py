@@ -12,9 +12,8 @@ from typing import Literal as Choice
 import anyio
 from pydantic import TypeAdapter, ValidationError
 
-from kg_adapters.errors import BackendUnavailable, InvalidRequest, KGError
-from kg_adapters.local.profile_file import profile_text, read_profile
-from kg_adapters.local.seal import Damage
+from kg_adapters.definition_files import profile_text, read_profile
+from kg_adapters.errors import BackendUnavailable, Damage, InvalidRequest, KGError
 from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
 from kg_adapters.prefixes import WELL_KNOWN, WIKIDATA, Prefixes, prefixes_in_use
 from kg_adapters.profile import GraphProfile
@@ -26,13 +25,9 @@ from kg_boundary.private_files import private_folder, write_private
 from kg_boundary.regular_files import read_regular
 
 MAX_CLASSES: Final = 2_000
-
 MAX_RELATIONS: Final = 5_000
-
 _LOOKED_AT: Final = 20_000
-
 _MAX_IRIS: Final = 500
-
 # Of the time that is left: what the size may take, and then what counting everything may take before a sample does.
 _SIZE_SHARE, _WHOLE_SHARE = 0.25, 0.6
 
@@ -250,9 +245,7 @@ class _Summary:
 
 
 FORMAT: Final = 1
-
 FOLDER: Final = "endpoints"
-
 EXPIRY_S: Final = 24 * 3600.0
 
 
@@ -289,7 +282,6 @@ class Profiled:
 
 
 _LEARNED: Final = TypeAdapter(Learned)
-
 _PROFILED: Final = TypeAdapter(Profiled)
 
 

@@ -11,9 +11,9 @@ from rapidfuzz import fuzz, process
 
 from kg_adapters.calls import note_partial, watching_completeness
 from kg_adapters.errors import BackendTimeout
+from kg_adapters.folding import bare_words, fold
 from kg_adapters.http.options import TextSearch
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.names.folding import bare_words, fold
 from kg_adapters.models import Candidate, GraphSchema, RelationCandidate
 from kg_adapters.name_index import Name, NameIndex, RelationIndex, RelationName, own_name
 from kg_adapters.sparql.asking import Asker
@@ -25,11 +25,8 @@ from kg_adapters.surroundings import spoken_aliases
 from kg_adapters.terms import Iri, Literal, Node, literal_key
 
 SCANNED: Final = 200_000
-
 SCAN_S: Final = 5.0
-
 MAX_FOUND: Final = 200
-
 _NEAR: Final = 85.0
 """How like a text a name is, from 0 to 100, that leaves nothing to look for further away."""
 
@@ -139,7 +136,6 @@ def _is_near(names: Iterable[Name], text: str) -> bool:
 
 NAMED: Final = 2_000
 """How many relations are asked for all their names; the rarer ones go by label and local part."""
-
 MAX_ROWS: Final = 10_000
 
 

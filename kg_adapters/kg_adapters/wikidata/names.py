@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
-from kg_adapters.local.names.folding import fold
+from kg_adapters.folding import fold
 from kg_adapters.models import Candidate, NeighborPage, RelationCandidate
 from kg_adapters.name_index import Name, NameIndex, RelationIndex, RelationName
 from kg_adapters.sparql.asking import Asker
@@ -98,7 +98,6 @@ def target(named: Named) -> Iri:
 
 
 MAX_KNOWN: Final = 10_000
-
 T = TypeVar("T")
 
 
@@ -158,7 +157,6 @@ def _renamed(fact: Fact, entity: Node, name: Node) -> Fact:
 
 
 _LIKE: Final = 0.9
-
 _STEP: Final = 0.98
 
 

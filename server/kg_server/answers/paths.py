@@ -13,8 +13,8 @@ import numpy as np
 
 from kg_adapters.embedding.lexical import lexical_scores
 from kg_adapters.errors import BackendTimeout
-from kg_adapters.index.build.arrays import IndexBuilder
-from kg_adapters.local.paths.search import UNKNOWN_DEGREE, find_paths_in_index
+from kg_adapters.index.builder import IndexBuilder
+from kg_adapters.index.paths.search import UNKNOWN_DEGREE, find_paths_in_index
 from kg_adapters.models import Count, Degree, NeighborPage, Path, PathRequest, PathsFound
 from kg_adapters.protocol import KGAdapter, SupportsPaths
 from kg_adapters.requests import NeighborRequest, check_path_request

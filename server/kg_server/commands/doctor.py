@@ -186,8 +186,7 @@ async def _intact(settings: Settings) -> Finding:
     """Open the graph as a server does, and compare the index of its store with the hashes noted at import."""
     from anyio import to_thread
 
-    from kg_adapters.local.store import open_store
-    from kg_adapters.local.verifying import verify_index
+    from kg_adapters.local.store import open_store, verify_index
     from kg_server.commands.graphs import opened
 
     async with opened(settings) as graph:
@@ -205,7 +204,7 @@ async def _verified(settings: Settings) -> Finding:
     """Open the graph, and compare every file of its store with the hashes noted of it."""
     from anyio import to_thread
 
-    from kg_adapters.local.verifying import verify_store
+    from kg_adapters.local.store import verify_store
     from kg_server.commands.graphs import opened
 
     async with opened(settings) as graph:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
     from kg_adapters.http.options import Authentication, EndpointOptions
-    from kg_adapters.local.pending import PendingAdapter
+    from kg_adapters.local.reloading import PendingAdapter
     from kg_adapters.wikidata.options import WikidataOptions
     from kg_agents.llm.openai_llm import OpenAiLlm
 
@@ -149,7 +149,7 @@ async def opened_if_imported(settings: Settings) -> AsyncGenerator[KGAdapter]:
     Raises:
         KGError: There is no such graph, or it cannot be opened.
     """
-    from kg_adapters.local.pending import PendingAdapter
+    from kg_adapters.local.reloading import PendingAdapter
 
     graph: KGAdapter
     try:
@@ -203,7 +203,7 @@ async def opened_or_pending(settings: Settings, patience_s: float = PATIENCE_S) 
         async with opened(settings, serves=True) as graph:
             yield graph
         return
-    from kg_adapters.local.pending import PendingAdapter
+    from kg_adapters.local.reloading import PendingAdapter
 
     pending = PendingAdapter(path)
     async with anyio.create_task_group() as tasks:

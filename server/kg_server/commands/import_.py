@@ -19,12 +19,11 @@ from kg_adapters.answer_cache import AnswerCache
 from kg_adapters.embedding import LexicalEmbedder, OpenAiEmbedder
 from kg_adapters.errors import InvalidRequest, InvalidSource, Unsupported
 from kg_adapters.files.sources import FileState, gather_sources, look
+from kg_adapters.index.graph_index import GraphIndex, bare_relations, stored_node
 from kg_adapters.labels import chosen_prefixes
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.index import GraphIndex, stored_node
-from kg_adapters.local.names.table import bare_relations
 from kg_adapters.local.store import open_store
-from kg_adapters.local.vectors.embed import embed_store
+from kg_adapters.local.vectors.entities import embed_store
 from kg_adapters.open_options import OnEmbedding, ReadingLimits, setting
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import BlankNode, Node

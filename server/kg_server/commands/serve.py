@@ -23,7 +23,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import INTERNAL_ERROR, CallToolResult, TextContent
 
 from kg_adapters.errors import InvalidRequest, KGError
-from kg_adapters.local.pending import PendingAdapter
+from kg_adapters.local.reloading import PendingAdapter
 from kg_server.commands.invocation import CacheFolderOption, GraphArgument, LanguagesOption, invocation
 from kg_server.commands.output import collect_in_small_steps, uncollected, warn
 from kg_server.settings import LogLevel, Settings
@@ -308,14 +308,14 @@ def _end_soon() -> None:
 
 async def known_profile(graph: "KGAdapter") -> "GraphProfile | None":
     """Return the profile of a graph where it lies at hand: not of one that is elsewhere, or is not open yet."""
-    from kg_adapters.local.pending import PendingAdapter
+    from kg_adapters.local.reloading import PendingAdapter
 
     return None if graph.remote or isinstance(graph, PendingAdapter) else await graph.profile()
 
 
 def server_of(graph: "KGAdapter", settings: Settings, profile: "GraphProfile | None" = None) -> "SextantServer":
     """Return the server of a graph that may not be open yet, and of which a profile may be known."""
-    from kg_adapters.local.pending import PendingAdapter
+    from kg_adapters.local.reloading import PendingAdapter
     from kg_server.app import build_server
 
     server = build_server(graph, settings, profile)

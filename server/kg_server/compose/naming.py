@@ -21,7 +21,7 @@ from kg_adapters.algebra import (
     Values,
 )
 from kg_adapters.errors import InvalidRequest, KGError, UnknownName, UnknownRelation
-from kg_adapters.local.names.folding import fold
+from kg_adapters.folding import fold
 from kg_adapters.models import EdgeDirection, GraphSchema
 from kg_adapters.profile import GraphProfile, ValueRange, compared_kind, unit_in
 from kg_adapters.protocol import KGAdapter

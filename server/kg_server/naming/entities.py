@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from kg_adapters.errors import InvalidRequest, KGError, UnknownEntity, UnknownName
-from kg_adapters.local.names.folding import fold
+from kg_adapters.folding import fold
 from kg_adapters.models import Candidate
 from kg_adapters.prefixes import MAX_ID_LENGTH
 from kg_adapters.protocol import KGAdapter

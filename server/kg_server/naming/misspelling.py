@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from rapidfuzz import fuzz
 from rapidfuzz.distance import OSA
 
-from kg_adapters.local.names.folding import fold
+from kg_adapters.folding import fold
 
 Words: TypeAlias = tuple[str, ...]
 

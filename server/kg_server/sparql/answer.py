@@ -11,7 +11,7 @@ import anyio
 
 from kg_adapters.calls import time_left_s
 from kg_adapters.errors import BackendTimeout, InvalidRequest, KGError
-from kg_adapters.local.names.folding import fold
+from kg_adapters.folding import fold
 from kg_adapters.models import SparqlAnswer
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.protocol import KGAdapter, SupportsSparql

@@ -14,8 +14,8 @@ from typing import Literal as Choice
 import anyio
 
 from kg_adapters.errors import BackendTimeout, InvalidRequest, KGError
+from kg_adapters.folding import fold
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.names.folding import fold
 from kg_adapters.models import Candidate
 from kg_adapters.prefixes import Position
 from kg_adapters.protocol import KGAdapter

@@ -15,9 +15,7 @@ from calls import reply_of
 from cli_runs import write_graph
 from kg_adapters.errors import InvalidSource
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.forwarding import ForwardingAdapter
-from kg_adapters.local.pending import PendingAdapter
-from kg_adapters.local.reloading import ReloadingAdapter
+from kg_adapters.local.reloading import ForwardingAdapter, PendingAdapter, ReloadingAdapter
 from kg_adapters.open_options import Progress
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.testing.neighbors import DegreeContract, NeighborContract, PagingContract
@@ -125,8 +123,8 @@ def test_a_server_lists_its_tools_without_what_only_their_answers_need(tmp_path:
         "tantivy",
         "kg_adapters.algebra",
         "kg_adapters.embedding",
-        "kg_adapters.local.paths.search",
-        "kg_adapters.index.build.profiling",
+        "kg_adapters.index.paths.search",
+        "kg_adapters.index.profiling",
         "kg_server.memory.sqlite_storage",
         "kg_server.answers.neighbors",
         "kg_server.observation.answer",

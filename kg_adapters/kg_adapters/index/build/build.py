@@ -15,30 +15,29 @@ from typing import Final, overload
 
 import numpy as np
 
-from kg_adapters.errors import InvalidRequest, InvalidSource
+from kg_adapters.definition_files import write_profile
+from kg_adapters.errors import Damage, InvalidRequest, InvalidSource
 from kg_adapters.files.json_graphs import GRAPH_JSON_NAMESPACES, NODE_NAMESPACE, RELATION_NAMESPACE
 from kg_adapters.files.reader import ReadFilter, SourceReader, file_number_after
 from kg_adapters.files.recognition import parts_of
 from kg_adapters.files.rows import Row
 from kg_adapters.files.sources import Source, Sources, gather_sources, look
-from kg_adapters.index.build.arrays import IndexBuilder
+from kg_adapters.index.build.import_builder import ImportBuilder
 from kg_adapters.index.build.naming import Naming, naming_of
-from kg_adapters.index.build.profiling import profile_of_index, write_schema
+from kg_adapters.index.graph_index import GraphIndex, bare_relations, edges_by_relation, written
+from kg_adapters.index.profiling import profile_of_index, write_schema
 from kg_adapters.index.storage import Storage
-from kg_adapters.index.written_lists import read_lists
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.array_files import ArrayFiles
+from kg_adapters.local.array_files import ArrayFiles, open_index
+from kg_adapters.local.checksums import SEAL_FILE, file_sha256, find_changed_oxigraph
 from kg_adapters.local.import_options import ImportOptions
-from kg_adapters.local.index import GraphIndex, open_index
 from kg_adapters.local.names.search import build_text_index
-from kg_adapters.local.names.table import bare_relations, edges_by_relation, written
-from kg_adapters.local.profile_file import write_profile
-from kg_adapters.local.seal import SEAL_FILE, Damage, file_sha256, find_changed_oxigraph
 from kg_adapters.local.sparql.store import AddRows, sparql_part
 from kg_adapters.local.store import (
     FORMAT,
     INDEX_FOLDER,
     OXIGRAPH_FOLDER,
+    VECTORS_FOLDER,
     Counts,
     LocalStore,
     SourceFile,
@@ -46,11 +45,11 @@ from kg_adapters.local.store import (
     is_store,
     open_store,
     stored_files,
+    verify_index,
     write_store_info,
 )
 from kg_adapters.local.swap import exclusively, replacing
-from kg_adapters.local.vectors.labels import FOLDER as VECTORS_FOLDER
-from kg_adapters.local.verifying import verify_index
+from kg_adapters.local.written_lists import read_lists
 from kg_adapters.open_options import OnProgress, Progress, Stage, ignore_progress
 from kg_adapters.prefixes import BareIds, Prefixes, prefixes_in_use
 
@@ -307,17 +306,17 @@ class _Import:
         arrays = folder / INDEX_FOLDER
         arrays.mkdir()
         with tempfile.TemporaryDirectory(prefix="scratch-", dir=folder) as scratch:
-            builder = IndexBuilder(self._vocabulary, Storage(arrays, Path(scratch)))
+            builder = ImportBuilder(self._vocabulary, Storage(arrays, Path(scratch)))
             if self._base is not None:
                 builder.add_index(self._base.store.index, self._base.lists)
             self._read(folder, builder)
             self._steps.tell("indexing")
             self._choose_relations()
-            counts = counts_of(builder.finish(self._vocabulary, unfold=True))
+            counts = counts_of(builder.finish_import(self._vocabulary))
             builder.lists.save(folder)
             return counts
 
-    def _read(self, folder: Path, builder: IndexBuilder) -> None:
+    def _read(self, folder: Path, builder: ImportBuilder) -> None:
         """Read every file once, for the index and for Oxigraph."""
         part = sparql_part(folder / OXIGRAPH_FOLDER) if self._starts_sparql(folder) else nullcontext(_add_nowhere)
         with part as add_for_sparql:
@@ -336,7 +335,7 @@ class _Import:
         # Where it has none, the whole of it is made when it is asked for.
         return self._base.copy_sparql(folder)
 
-    def _read_part(self, part: Source, builder: IndexBuilder, add_for_sparql: AddRows) -> None:
+    def _read_part(self, part: Source, builder: ImportBuilder, add_for_sparql: AddRows) -> None:
         with closing(self._reader.read(part)) as batches:
             for rows in batches:
                 builder.add_rows(rows)

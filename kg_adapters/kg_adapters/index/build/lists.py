@@ -9,19 +9,16 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from kg_adapters.files.rows import Row
-from kg_adapters.index.build.statements import Chosen, Numbered
-from kg_adapters.index.written_lists import WrittenLists
-from kg_adapters.local.index import Ints, Longs, StringTable
+from kg_adapters.index.graph_index import Ints, Longs, StringTable
+from kg_adapters.index.statements import Chosen, Numbered
+from kg_adapters.index.tables import Orders
+from kg_adapters.local.written_lists import WrittenLists
 from kg_adapters.terms import XSD
 
 RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-
 _MEMBER: Final = re.compile(re.escape(RDF) + "_([1-9][0-9]{0,8})")
-
 _KINDS: Final = tuple(RDF + name for name in ("List", "Bag", "Seq", "Alt"))
-
 _NOWHERE: Final = -1
-
 Item: TypeAlias = int
 """A member: the number of a node, or, where it is a literal, its row below zero: -1 is row 0."""
 
@@ -189,13 +186,9 @@ def _take(known: Mapping[int, _Node], structure: Structure, head: int, relation:
 
 _MOST_NEW: Final = 4
 """How many edges may come of lists for each statement that was read, and how many cells are walked for it."""
-
 _NUMBERS: Final = frozenset(
     XSD + name for name in ("integer", "decimal", "double", "float", "long", "int", "short", "nonNegativeInteger")
 )
-
-Orders: TypeAlias = Mapping[tuple[int, int], Sequence[int]]
-"""For a head and a relation, the tails that came of lists, in their order."""
 
 
 @dataclass(frozen=True, slots=True)

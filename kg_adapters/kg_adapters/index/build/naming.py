@@ -7,12 +7,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from kg_adapters.local.index import GraphIndex, Ints, Longs
-from kg_adapters.local.names.table import bare_relations, written
+from kg_adapters.index.graph_index import GraphIndex, Ints, Longs, bare_relations, written
 from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING
 
 _ENTITY: Final = "http://www.wikidata.org/entity/"
-
 _DIRECT: Final = "http://www.wikidata.org/prop/direct/"
 
 
@@ -49,12 +47,9 @@ def names_of_relations(
 
 
 _XL: Final = "http://www.w3.org/2008/05/skos-xl#"
-
 _CORE: Final = "http://www.w3.org/2004/02/skos/core#"
-
 LITERAL_FORM: Final = f"{_XL}literalForm"
 """From a node that is a label to the text that it says."""
-
 _NAMES: Final = ("prefLabel", "altLabel", "hiddenLabel")
 
 
@@ -89,19 +84,12 @@ def plain_labels(
 
 
 _LOOKED_AT: Final = 10_000
-
 _LEAST_SHARE: Final = 0.2
-
 _LEAST_BEARERS: Final = 2
-
 _MOST_EACH: Final = 1.2
-
 _LEAST_DISTINCT: Final = 0.8
-
 _LONGEST_MEAN: Final = 60
-
 _MOST_PROPOSED: Final = 5
-
 _TEXTS: Final = (XSD_STRING.value, RDF_LANG_STRING.value)
 
 

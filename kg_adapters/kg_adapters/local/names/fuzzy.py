@@ -10,8 +10,8 @@ from uuid import UUID
 
 import tantivy
 
-from kg_adapters.local.names.folding import bare_words
-from kg_adapters.local.seal import file_sha256
+from kg_adapters.folding import bare_words
+from kg_adapters.local.checksums import file_sha256
 
 # One thread keeps the build small and its result the same every time; the heap is what it may hold in memory.
 _HEAP: Final = 64_000_000

@@ -21,12 +21,11 @@ from filelock import FileLock, Timeout
 
 from kg_adapters.errors import BackendError, BackendTimeout
 from kg_adapters.files.rows import Row, line_of, load_lines, quad_of
-from kg_adapters.index.written_lists import WrittenLists
-from kg_adapters.local.index import GraphIndex
-from kg_adapters.local.names.table import written
-from kg_adapters.local.seal import find_changed_oxigraph, find_cut_oxigraph, seal_oxigraph
+from kg_adapters.index.graph_index import GraphIndex, written
+from kg_adapters.local.checksums import find_changed_oxigraph, find_cut_oxigraph, seal_oxigraph
 from kg_adapters.local.sparql.pool import SparqlLimits, SparqlPool
 from kg_adapters.local.store import OXIGRAPH_FOLDER
+from kg_adapters.local.written_lists import WrittenLists
 from kg_adapters.models import SparqlAnswer
 from kg_adapters.prefixes import Prefixes
 

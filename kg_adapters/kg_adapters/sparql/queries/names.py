@@ -10,9 +10,9 @@ from itertools import combinations
 from typing import Final
 
 from kg_adapters.errors import Unsupported
+from kg_adapters.folding import fold
 from kg_adapters.http.options import TextSearch
 from kg_adapters.labels import Vocabulary
-from kg_adapters.local.names.folding import fold
 from kg_adapters.sparql.dialects import Dialect
 from kg_adapters.sparql.queries import writing
 from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, Iri, Literal, Node
@@ -20,26 +20,16 @@ from kg_boundary.shown import in_quotes
 
 WILD_FROM: Final = 4
 """How many letters a wildcard needs before it."""
-
 _MAX_WORDS: Final = 8
-
 _MAX_WORD: Final = 60
-
 _MAX_PIECES: Final = 16
-
 _PIECE, _SHORT_PIECE, _SHORT_WORD, _SLIPPED_WORD = 3, 2, 7, 7
-
 _FEW_WORDS: Final = 4
-
 _MAX_ALIKE: Final = 120
-
 _WORD: Final = re.compile(r"\w+")
-
 _BLANK: Final = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
-
 # The letters of the Latin, Greek and Cyrillic scripts that may bear accents.
 _ACCENTED: Final = (range(0xC0, 0x250), range(0x370, 0x530), range(0x1E00, 0x2000))
-
 _SIGNS: Final = re.compile(r"[^\w\s]")
 
 
@@ -133,20 +123,13 @@ def _accented() -> Mapping[str, str]:
 
 MAX_NAME: Final = 300
 """The longest text, in characters, that is looked for as a whole name."""
-
 _MATCHED: Final = 2_000
 """How many names that hold the same words are compared with a text."""
-
 _JENA_TEXT: Final = Iri("http://jena.apache.org/text#query")
-
 _GRAPHDB: Final = "http://www.ontotext.com/connectors/lucene#"
-
 GRAPHDB_INDEX: Final = Iri("http://www.ontotext.com/connectors/lucene/instance#labels")
-
 _BLAZEGRAPH: Final = "http://www.bigdata.com/rdf/search#"
-
 _QLEVER: Final = "http://qlever.cs.uni-freiburg.de/builtin-functions/"
-
 # What serves as a relation and takes part in no edge is no entity.
 _IS_ENTITY: Final = (
     "FILTER(!EXISTS { ?s1 ?s ?o1 } || EXISTS { ?s ?p2 ?o2 FILTER(!isLiteral(?o2)) } || EXISTS { ?s3 ?p3 ?s })"

@@ -1,0 +1,313 @@
+"""Answers to questions about sets, over an index."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Final
+
+import numpy as np
+
+from kg_adapters.algebra import Hop, HopPath, Members, NumberOf, Reached, SetExpression, Step, Values, holds_values
+from kg_adapters.index.builder import index_of
+from kg_adapters.index.columns import Floats, spread
+from kg_adapters.index.graph_index import Dictionary, EdgeTable, GraphIndex, Longs
+from kg_adapters.index.sets.members import SetMembers
+from kg_adapters.index.sets.values import ValueRows
+from kg_adapters.index.sets.walks import MOST_PAIRS, Limits, Tables, Walks, distinct, distinct_pairs, within
+from kg_adapters.index.sets.witnesses import Witnesses
+from kg_adapters.labels import Vocabulary
+from kg_adapters.models import Count, EdgeDirection
+from kg_adapters.set_requests import (
+    Aggregated,
+    Cell,
+    Column,
+    Computed,
+    Function,
+    Group,
+    Grouped,
+    Listed,
+    Row,
+    SetRequest,
+    SharedBy,
+    SharedTerm,
+    Tabled,
+    Witness,
+)
+from kg_adapters.terms import Fact, Literal, Term, literal_key
+
+_DIRECTIONS: Final[tuple[EdgeDirection, ...]] = ("out", "in")
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """Terms that are shared, each by a number that tells its direction, relation and term, in this order.
+
+    Args:
+        sets: What worked out the sets.
+        codes: The numbers, sorted.
+        rows: Rows of values, in their order; their numbers come behind those of all nodes.
+    """
+
+    sets: SetMembers
+    codes: Longs
+    rows: Longs
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def terms(self, limit: int) -> Iterator[SharedTerm]:
+        """Yield the first of them."""
+        index, dictionary = self.sets.walks.index, self.sets.dictionary
+        nodes, relations = len(index.nodes), len(index.relations)
+        codes: list[int] = self.codes[:limit].tolist()
+        for code in codes:
+            step, end = divmod(code, nodes + len(self.rows))
+            direction, relation = divmod(step, relations)
+            term = dictionary.node(end) if end < nodes else self.sets.values.literal(int(self.rows[end - nodes]))
+            yield SharedTerm(Step(dictionary.relation(relation), _DIRECTIONS[direction]), term)
+
+
+def _shared_terms(sets: SetMembers, asked: SharedBy, vocabulary: Vocabulary) -> _Shared:
+    """Return what the members of each of some sets are linked to over the same step."""
+    index = sets.walks.index
+    members = [_known(sets.nodes(each), len(index.nodes)) for each in asked.sets]
+    turned = _turned(sets, asked)
+    rows_of = [spread(index.features.starts[nodes], index.features.starts[nodes + 1])[0] for nodes in members]
+    ranked = sets.values.ranked(np.concatenate(rows_of))
+    width = len(index.nodes) + len(ranked.rows)
+    ranks = np.split(ranked.ranks, np.cumsum([len(rows) for rows in rows_of])[:-1])
+    found: list[Longs] = []
+    for nodes, rows, of_rows in zip(members, rows_of, ranks, strict=True):
+        relation, tails = _edges(index.out, nodes)
+        backwards, heads = _edges(index.into, nodes)
+        values = index.features.relations[rows].astype(np.int64) * width + len(index.nodes) + of_rows
+        incoming = turned[backwards] * width + heads
+        found.append(distinct(np.concatenate((relation * width + tails, incoming, values))))
+    codes = found[0]
+    for each in found[1:]:
+        codes = codes[within(codes, each)]
+    texts = [number for iri in vocabulary.texts if (number := sets.walks.relation_id(iri)) is not None]
+    told = ~np.isin(codes // width % max(len(index.relations), 1), texts)
+    return _Shared(sets, codes[told], ranked.rows)
+
+
+def _turned(sets: SetMembers, asked: SharedBy) -> Longs:
+    """Return the step that each relation is backwards: one over its inverse, or one behind all outgoing ones."""
+    relations = len(sets.walks.index.relations)
+    turned = np.arange(relations, 2 * relations)
+    for relation, inverse in asked.opposites.items():
+        mine, other = sets.walks.relation_id(relation), sets.walks.relation_id(inverse)
+        if mine is not None and other is not None:
+            turned[mine] = other
+    return turned
+
+
+def _known(nodes: Longs, size: int) -> Longs:
+    return nodes[nodes < size]
+
+
+def _edges(table: EdgeTable, nodes: Longs) -> tuple[Longs, Longs]:
+    """Return the relation and the other end of every edge of some nodes."""
+    groups, _ = spread(table.groups[nodes], table.groups[nodes + 1])
+    positions, group_of = spread(table.starts[groups], table.starts[groups + 1])
+    return table.relations[groups][group_of].astype(np.int64), table.neighbors[positions].astype(np.int64)
+
+
+class IndexSets:
+    """Answers questions about sets from one index.
+
+    Args:
+        index: The graph.
+        dictionary: Its terms.
+        vocabulary: Its relations that name and type.
+        most_pairs: How many pairs of a node and an end a path may lead to (`Limits`).
+    """
+
+    def __init__(
+        self, index: GraphIndex, dictionary: Dictionary, vocabulary: Vocabulary, most_pairs: int = MOST_PAIRS
+    ) -> None:
+        self._tables = Tables(index, vocabulary)
+        self._values = ValueRows(index, dictionary)
+        self._dictionary = dictionary
+        self._vocabulary = vocabulary
+        self._most_pairs = most_pairs
+
+    def compute(self, request: SetRequest) -> Computed:
+        """Return the answer to a question, as `SupportsSets.compute` promises."""
+        limits = Limits(request.timeout_s, self._most_pairs)
+        walks = Walks(self._tables, limits)
+        sets = SetMembers(walks, self._values, self._dictionary, self._vocabulary, limits)
+        return _Answering(sets, request, self._vocabulary).computed()
+
+
+class _Answering:
+    """Answers one request."""
+
+    def __init__(self, sets: SetMembers, request: SetRequest, vocabulary: Vocabulary) -> None:
+        self._sets = sets
+        self._values = sets.values
+        self._walks = sets.walks
+        self._request = request
+        self._vocabulary = vocabulary
+        self._witnesses = Witnesses(sets, vocabulary)
+
+    def computed(self) -> Computed:
+        match self._request.question:
+            case Listed(of) if holds_values(of):
+                return self._listed_values(of)
+            case Listed(of):
+                return self._listed(of)
+            case Tabled(of, columns):
+                return self._tabled(of, columns)
+            case Grouped(of, by):
+                return self._grouped(of, by)
+            case SharedBy():
+                return self._shared(self._request.question)
+            case Aggregated():
+                return self._aggregated(self._request.question)
+
+    def _listed_values(self, of: SetExpression) -> Computed:
+        literals = sorted(self._sets.literals(of), key=literal_key)
+        shown = literals[: self._request.witnesses]
+        return Computed(
+            Count(len(literals)),
+            members=tuple(literals[: self._request.limit]),
+            witnesses=tuple(Witness(value, tuple(self._witnesses.of_value(of, value))) for value in shown),
+        )
+
+    def _listed(self, of: SetExpression) -> Computed:
+        numbers = self._sets.ordered(of)
+        return Computed(
+            Count(len(numbers)),
+            members=tuple(map(self._sets.term, numbers[: self._request.limit].tolist())),
+            without=Count(self._sets.unmeasured(of)),
+            witnesses=self._shown(of, numbers),
+        )
+
+    def _tabled(self, of: SetExpression, columns: Sequence[Column]) -> Computed:
+        numbers = self._sets.ordered(of)
+        shown = numbers[: self._request.limit]
+        cells = [self._cells(shown, column) for column in columns]
+        return Computed(
+            Count(len(numbers)),
+            rows=tuple(
+                Row(self._sets.term(number), tuple(column[place] for column in cells))
+                for place, number in enumerate(shown.tolist())
+            ),
+            without=Count(self._sets.unmeasured(of)),
+            witnesses=self._shown(of, numbers),
+        )
+
+    def _grouped(self, of: SetExpression, by: HopPath) -> Computed:
+        nodes = self._sets.nodes(of)
+        ends = self._walks.ends(nodes, by)
+        ranked = self._values.ranked(ends.rows)
+        places, ranks = distinct_pairs(ends.value_places, ranked.ranks)
+        width = len(self._walks.index.nodes)
+        codes, sizes = np.unique(np.append(ends.nodes, ranks + width), return_counts=True)
+        order = np.lexsort((codes, -sizes))[: self._request.limit]
+        grouped = np.zeros(len(nodes), dtype=np.bool_)
+        grouped[ends.places] = grouped[places] = True
+
+        def term(code: int) -> Literal | int:
+            return code if code < width else self._values.literal(int(ranked.rows[code - width]))
+
+        groups = [(term(code), size) for code, size in zip(codes[order].tolist(), sizes[order].tolist(), strict=True)]
+        return Computed(
+            Count(len(codes)),
+            groups=tuple(Group(self._term(end), Count(size)) for end, size in groups),
+            without=Count(int((~grouped).sum())),
+            witnesses=tuple(self._in_group(of, by, end) for end, _ in groups[: self._request.witnesses]),
+        )
+
+    def _in_group(self, of: SetExpression, by: HopPath, end: Literal | int) -> Witness:
+        """Return why some member is in a group."""
+        if isinstance(end, Literal):
+            return Witness(end, tuple(self._witnesses.of_value(Values(of, by), end)))
+        return Witness(self._sets.term(end), tuple(self._witnesses.of_node(Reached(of, by), end)))
+
+    def _shared(self, asked: SharedBy) -> Computed:
+        found = _shared_terms(self._sets, asked, self._vocabulary)
+        shown = tuple(found.terms(self._request.limit))
+        return Computed(
+            Count(len(found)),
+            shared=shown,
+            witnesses=tuple(self._shared_by(asked, each) for each in shown[: self._request.witnesses]),
+        )
+
+    def _shared_by(self, asked: SharedBy, shared: SharedTerm) -> Witness:
+        path, term, sets = HopPath((Hop(asked.steps_of(shared.step)),)), shared.term, asked.sets
+        if isinstance(term, Literal):
+            facts = [fact for each in sets for fact in self._witnesses.of_value(Values(each, path), term)]
+        else:
+            (number,) = self._sets.nodes(Members((term,))).tolist()
+            facts = [fact for each in sets for fact in self._witnesses.of_node(Reached(each, path), number)]
+        return Witness(term, tuple(dict.fromkeys(facts)))
+
+    def _aggregated(self, question: Aggregated) -> Computed:
+        nodes, by = self._sets.nodes(question.of), question.by
+        places, orders, rows = self._values.measured(self._walks.ends(nodes, by.path), by, len(nodes))
+        value, shown = self._value(question.function, orders, rows), np.arange(len(places))
+        if question.function in {"min", "max"} and len(orders):
+            shown = np.flatnonzero(orders == (orders.min() if question.function == "min" else orders.max()))
+        chosen = [(int(nodes[places[place]]), int(rows[place])) for place in shown[: self._request.witnesses].tolist()]
+        having = len(distinct(places))
+        return Computed(
+            Count(len(places)),
+            value=value,
+            without=Count(len(nodes) - having),
+            measured=Count(having),
+            witnesses=tuple(self._measured(question, node, row) for node, row in chosen),
+        )
+
+    def _value(self, function: Function, orders: Floats, rows: Longs) -> float | Literal | None:
+        if not len(orders):
+            return None
+        if function in {"sum", "mean"}:
+            with np.errstate(over="ignore"):
+                return float(orders.sum() if function == "sum" else orders.mean())
+        end = orders.min() if function == "min" else orders.max()
+        values = [self._values.literal(row) for row in rows[orders == end].tolist() if row >= 0]
+        return min(values, key=literal_key) if values else float(end)
+
+    def _measured(self, question: Aggregated, node: int, row: int) -> Witness:
+        facts = self._witnesses.of_node(question.of, node)
+        if row >= 0:
+            facts += self._witnesses.along(node, question.by.path, [self._values.literal(row)])
+        return Witness(self._sets.term(node), tuple(dict.fromkeys(facts)))
+
+    def _cells(self, nodes: Longs, column: Column) -> list[Cell]:
+        """Return what nodes have in a column."""
+        ends = self._walks.ends(nodes, column.path)
+        if isinstance(column, NumberOf):
+            return [Cell((), Count(size)) for size in self._values.sizes(ends, column.path, len(nodes)).tolist()]
+        places, rows = self._values.different(ends)
+        cells: list[Cell] = []
+        for place in range(len(nodes)):
+            first, last = np.searchsorted(ends.places, [place, place + 1]).tolist()
+            of_values, behind = np.searchsorted(places, [place, place + 1]).tolist()
+            values = sorted(map(self._values.literal, rows[of_values:behind].tolist()), key=literal_key)
+            shown = islice(
+                chain(map(self._sets.term, ends.nodes[first:last].tolist()), values), self._request.cell_limit
+            )
+            cells.append(Cell(tuple(shown), Count(last - first + len(values))))
+        return cells
+
+    def _shown(self, of: SetExpression, numbers: Longs) -> tuple[Witness, ...]:
+        return tuple(
+            Witness(self._sets.term(number), tuple(self._witnesses.of_node(of, number)))
+            for number in numbers[: self._request.witnesses].tolist()
+        )
+
+    def _term(self, end: Literal | int) -> Term:
+        return end if isinstance(end, Literal) else self._sets.term(end)
+
+
+def sets_of(facts: Iterable[Fact], vocabulary: Vocabulary) -> IndexSets:
+    """Return what answers questions about sets from these facts alone."""
+    return sets_over(index_of(facts, vocabulary), vocabulary)
+
+
+def sets_over(index: GraphIndex, vocabulary: Vocabulary) -> IndexSets:
+    """Return what answers questions about sets from an index."""
+    return IndexSets(index, Dictionary(index), vocabulary)

@@ -1,0 +1,220 @@
+"""Sets of nodes as sorted arrays of ids: what `kg_adapters.algebra` says, worked out over an index."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kg_adapters.algebra import (
+    Best,
+    Compares,
+    Condition,
+    Has,
+    Hop,
+    HopPath,
+    Instances,
+    Intersect,
+    Kept,
+    Linked,
+    Meets,
+    Members,
+    Minus,
+    Numbers,
+    Reached,
+    SetExpression,
+    Step,
+    Union,
+    Values,
+    holds_values,
+)
+from kg_adapters.index.graph_index import Dictionary, Longs
+from kg_adapters.index.sets.values import Mask, ValueRows
+from kg_adapters.index.sets.walks import EMPTY, Ends, Limits, Walks, distinct, within
+from kg_adapters.labels import Vocabulary
+from kg_adapters.terms import Literal, Node, node_key
+from kg_adapters.values import SIGNS
+
+
+class SetMembers:
+    """Works out the sets of one request, each once.
+
+    Args:
+        walks: Walks over the index.
+        values: Its values.
+        dictionary: Its terms.
+        vocabulary: Says of what class nodes are.
+        limits: What it may cost.
+    """
+
+    def __init__(
+        self, walks: Walks, values: ValueRows, dictionary: Dictionary, vocabulary: Vocabulary, limits: Limits
+    ) -> None:
+        self.walks = walks
+        self.values = values
+        self.dictionary = dictionary
+        self._vocabulary = vocabulary
+        self._limits = limits
+        self._nodes: dict[SetExpression, Longs] = {}
+        self._literals: dict[SetExpression, frozenset[Literal]] = {}
+        self._unmeasured: dict[SetExpression, int] = {}
+        self._strange: list[Node] = []
+
+    def nodes(self, expression: SetExpression) -> Longs:
+        """Return the ids of a set of nodes, sorted; nodes that the graph does not mention have ids behind all others.
+
+        Raises:
+            BackendTimeout: It takes too long.
+        """
+        known = self._nodes.get(expression)
+        if known is None:
+            self._limits.require_time()
+            known = self._nodes[expression] = self._worked_out(expression)
+        return known
+
+    def literals(self, expression: SetExpression) -> frozenset[Literal]:
+        """Return the members of a set of values."""
+        known = self._literals.get(expression)
+        if known is None:
+            self._limits.require_time()
+            known = self._literals[expression] = self._values_of(expression)
+        return known
+
+    def term(self, number: int) -> Node:
+        """Return the node with an id."""
+        size = len(self.walks.index.nodes)
+        return self.dictionary.node(number) if number < size else self._strange[number - size]
+
+    def ordered(self, expression: SetExpression) -> Longs:
+        """Return the ids of a set of nodes in the order of `Listed`."""
+        return self.best(expression) if isinstance(expression, Best) else self.in_order(self.nodes(expression))
+
+    def unmeasured(self, expression: SetExpression) -> int:
+        """Return how many members of the set of a `Best` that was worked out have no measure."""
+        return self._unmeasured.get(expression, 0)
+
+    def in_order(self, numbers: Longs) -> Longs:
+        """Return ids in the order of `node_key`, in which they are but for those that the graph does not mention."""
+        if not len(numbers) or numbers[-1] < len(self.walks.index.nodes):
+            return numbers
+        keys = {number: node_key(self.term(number)) for number in numbers.tolist()}
+        return np.array(sorted(keys, key=lambda number: keys[number]), dtype=np.int64)
+
+    def best(self, best: Best) -> Longs:
+        """Return the members of a `Best`, the best first, then by id."""
+        nodes = self.in_order(self.nodes(best.of))
+        places, measures, _ = self.values.measured(self.walks.ends(nodes, best.by.path), best.by, len(nodes))
+        lowest = np.full(len(nodes), np.inf)
+        np.minimum.at(lowest, places, measures if best.lowest else -measures)
+        found = np.flatnonzero(np.isfinite(lowest))
+        self._unmeasured[best] = len(nodes) - len(found)
+        if len(found) > best.n:
+            found = found[lowest[found] <= np.partition(lowest[found], best.n - 1)[best.n - 1]]
+        return nodes[found[np.argsort(lowest[found], kind="stable")]]
+
+    def classes(self, instances: Instances) -> Longs:
+        """Return the classes whose instances are meant, sorted."""
+        owner, wider = self._ids([instances.owner]), self._vocabulary.subclasses
+        if not instances.subclasses or not wider:
+            return owner
+        narrower = Hop(tuple(Step(iri, "in") for iri in wider), repeated=True)
+        return distinct(np.append(owner, self.walks.reach(owner, HopPath((narrower,)))))
+
+    def _worked_out(self, expression: SetExpression) -> Longs:
+        match expression:
+            case Members(nodes):
+                found = self._ids(nodes)
+            case Instances():
+                found = self._instances(expression)
+            case Reached(of, path):
+                found = self.walks.reach(self.nodes(of), path)
+            case Union(sets):
+                found = distinct(np.concatenate([self.nodes(each) for each in sets]))
+            case Intersect(sets):
+                found = self._of_all(sets)
+            case Minus(sets):
+                others = distinct(np.concatenate([EMPTY, *(self.nodes(each) for each in sets[1:])]))
+                found = self.nodes(sets[0])
+                found = found[~within(found, others)]
+            case Kept(of, condition):
+                found = self.nodes(of)
+                found = found[_true_of(self, found, condition)]
+            case Best():
+                found = distinct(self.best(expression))
+            case Values():
+                raise AssertionError("a set of values has no nodes")
+        return found
+
+    def _instances(self, instances: Instances) -> Longs:
+        types = tuple(map(Step, self._vocabulary.types))
+        return self.walks.before(self.classes(instances), HopPath((Hop(types),))) if types else EMPTY
+
+    def _of_all(self, sets: Sequence[SetExpression]) -> Longs:
+        first, *others = sorted((self.nodes(each) for each in sets), key=len)
+        for other in others:
+            first = first[within(first, other)]
+        return first
+
+    def _values_of(self, expression: SetExpression) -> frozenset[Literal]:
+        match expression:
+            case Values(of, path):
+                ranked = self.values.ranked(self.walks.reach_values(self.nodes(of), path))
+                return frozenset(map(self.values.literal, ranked.rows.tolist()))
+            case Union(sets):
+                return frozenset[Literal]().union(*map(self.literals, sets))
+            case Intersect(sets):
+                return self.literals(sets[0]).intersection(*map(self.literals, sets[1:]))
+            case Minus(sets):
+                return self.literals(sets[0]).difference(*map(self.literals, sets[1:]))
+            case _:
+                raise AssertionError("a set of nodes has no values")
+
+    def _ids(self, nodes: Sequence[Node]) -> Longs:
+        return distinct(np.array([self._id(node) for node in nodes], dtype=np.int64)) if nodes else EMPTY
+
+    def _id(self, node: Node) -> int:
+        number = self.dictionary.node_id(node)
+        if number is not None:
+            return number
+        if node not in self._strange:
+            self._strange.append(node)
+        return len(self.walks.index.nodes) + self._strange.index(node)
+
+
+def _true_of(sets: SetMembers, nodes: Longs, condition: Condition) -> Mask:
+    """Say of which nodes a condition is true."""
+    match condition:
+        case Linked(path, to) if not holds_values(to):
+            return within(nodes, sets.walks.before(sets.nodes(to), path))
+        case Meets(path, other):
+            return _meets(sets, nodes, sets.walks.ends(nodes, path), sets.walks.ends(nodes, other))
+        case Numbers(path, operator, number):
+            sizes = sets.values.sizes(sets.walks.ends(nodes, path), path, len(nodes))
+            return np.isin(np.sign(sizes - number), SIGNS[operator])
+        case Has(path):
+            ends = sets.walks.ends(nodes, path)
+            places = np.append(ends.places, ends.value_places)
+        case Compares(path, operator, value):
+            ends = sets.walks.ends(nodes, path)
+            places = ends.value_places[sets.values.comparing(ends.rows, operator, value)]
+        case Linked(path, to):
+            ends, wanted = sets.walks.ends(nodes, path), sets.literals(to)
+            same = (sets.values.literal(row) in wanted for row in ends.rows.tolist())
+            places = ends.value_places[np.fromiter(same, np.bool_, len(ends.rows))]
+    return _mask(places, len(nodes))
+
+
+def _meets(sets: SetMembers, nodes: Longs, one: Ends, other: Ends) -> Mask:
+    width = len(sets.walks.index.nodes)
+    edges = within(one.places * width + one.nodes, other.places * width + other.nodes)
+    found = _mask(one.places[edges], len(nodes))
+    if len(one.rows) and len(other.rows):
+        ranked = sets.values.ranked(np.append(one.rows, other.rows))
+        mine, theirs = np.split(ranked.ranks, [len(one.rows)])
+        pairs = distinct(other.value_places * len(ranked.rows) + theirs)
+        found |= _mask(one.value_places[within(one.value_places * len(ranked.rows) + mine, pairs)], len(nodes))
+    return found
+
+
+def _mask(places: Longs, count: int) -> Mask:
+    found = np.zeros(count, dtype=np.bool_)
+    found[places] = True
+    return found

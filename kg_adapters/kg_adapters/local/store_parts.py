@@ -1,0 +1,302 @@
+"""The parts of an open store that an adapter answers from, each opened when it is first asked for."""
+
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial, update_wrapper
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, Protocol, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from kg_adapters.definition_files import PROFILE_FILE, SCHEMA_FILE, read_profile, read_schema
+from kg_adapters.errors import Damage
+from kg_adapters.index.graph_index import GraphIndex
+from kg_adapters.local.sparql.pool import SparqlLimits, SparqlPool
+from kg_adapters.local.store import OXIGRAPH_FOLDER, VECTORS_FOLDER, LocalStore
+from kg_adapters.models import GraphSchema, RelationCandidate, SparqlAnswer
+from kg_adapters.profile import GraphProfile
+
+if TYPE_CHECKING:
+    from kg_adapters.embedding.protocol import Vectors
+    from kg_adapters.local.names.search import Hit, TextIndex
+    from kg_adapters.local.sparql.making import SparqlMaking
+    from kg_adapters.local.surroundings import Telling
+    from kg_adapters.local.vectors.entities import MeaningIndex
+    from kg_adapters.local.vectors.labels import LabelVectors
+
+
+_ONE_LOOK_S: Final = 0.001
+
+
+class OverStore(Protocol):
+    """Whoever answers from a store."""
+
+    @property
+    def store(self) -> LocalStore:
+        """The store."""
+        ...
+
+
+S = TypeVar("S", bound=OverStore)
+P = ParamSpec("P")
+R = TypeVar("R")
+M = TypeVar("M")
+
+
+def intact(method: M) -> M:
+    """Answer from an index that was checked and is whole, or say that the store is damaged.
+
+    The first call waits for the check of what was not checked at opening.
+
+    Args:
+        method: An async method of an `OverStore`.
+    """
+    # The type checkers have different names for what an async method returns; it stays what it was.
+    return _checked(method)  # type: ignore[arg-type, return-value]  # pyright: ignore[reportArgumentType, reportReturnType]
+
+
+def telling(store: LocalStore) -> "Telling":
+    """Return what makes a look-up in a store, which comes after the answer, say that the store is damaged."""
+    looked_s = float("-inf")
+
+    def told(make: Callable[[int], R]) -> Callable[[int], R]:
+        def look_up(place: int) -> R:
+            nonlocal looked_s
+            try:
+                # One look serves the look-ups that follow at once, hundreds in an answer.
+                if (now := time.monotonic()) - looked_s > _ONE_LOOK_S:
+                    if store.check.due:
+                        store.check.run()
+                    looked_s = now
+                return make(place)
+            except Damage as problem:
+                raise store.damaged(problem) from problem
+
+        return look_up
+
+    return told
+
+
+def _checked(method: Callable[Concatenate[S, P], Awaitable[R]]) -> Callable[Concatenate[S, P], Awaitable[R]]:
+    async def answer(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        check = self.store.check
+        try:
+            if check.due:
+                await anyio.to_thread.run_sync(check.run, abandon_on_cancel=True)
+            return await method(self, *args, **kwargs)
+        except Damage as problem:
+            raise self.store.damaged(problem) from problem
+
+    update_wrapper(answer, method)
+    return answer
+
+
+T = TypeVar("T")
+
+
+class StoreDefinition:
+    """The definition and the profile of a store's graph, each read once.
+
+    Both methods raise `Damage` where the file is not what the import wrote.
+    """
+
+    def __init__(self, store: LocalStore) -> None:
+        self._store = store
+        self._schema: GraphSchema | None = None
+        self._profile: GraphProfile | None = None
+
+    async def schema(self) -> GraphSchema:
+        """Return the definition of the graph."""
+        if self._schema is None:
+            prefixes = self._store.info.prefixes
+            self._schema = await self._read(SCHEMA_FILE, lambda text: read_schema(text, prefixes))
+        return self._schema
+
+    async def profile(self) -> GraphProfile:
+        """Return the profile of the graph."""
+        if self._profile is None:
+            self._profile = await self._read(PROFILE_FILE, read_profile)
+        return self._profile
+
+    async def _read(self, file: str, parse: Callable[[bytes], T]) -> T:
+        def read() -> T:
+            with self._store.reading(file):
+                return parse(self._store.read(file))
+
+        return await anyio.to_thread.run_sync(read)
+
+
+class StoreNames:
+    """Searches the text index of a store; everything here reads files, so call it in a thread.
+
+    Args:
+        store: The store.
+    """
+
+    def __init__(self, store: LocalStore) -> None:
+        self._store = store
+        self._opening = threading.Lock()
+        self._opened: TextIndex | None = None
+
+    def entities(self, text: str, limit: int, accept: Callable[[int], bool] | None) -> "list[Hit]":
+        """Return the nodes that a text may name, best first, at most `limit`; only those that `accept` allows.
+
+        Raises:
+            Damage: A file of the text index is not what the import wrote.
+            GraphReplaced: The names of another store lie there by now.
+        """
+        return self._index().search(text, limit=limit, accept=accept)
+
+    def relations(self, text: str, limit: int) -> list[RelationCandidate]:
+        """Return the relations that a text may name, as `KGAdapter.find_relations` does.
+
+        Raises:
+            Damage: A file of the text index is not what the import wrote.
+            GraphReplaced: The names of another store lie there by now.
+        """
+        return self._index().relations.find(text, limit)
+
+    def _index(self) -> "TextIndex":
+        with self._opening:
+            if self._opened is None:
+                self._opened = self._open()
+        self._opened.require_whole()
+        return self._opened
+
+    def _open(self) -> "TextIndex":
+        from kg_adapters.local.names.search import FOLDER, TextIndex
+
+        with self._store.reading(f"{FOLDER}/"):
+            return TextIndex.open(self._store.folder, self._store.index, self._store.files_of(FOLDER))
+
+
+_LEAST_S: Final = 1.0
+FEWEST_STATEMENTS: Final = 100_000
+"""Fewer are made ready by the first query itself, in half a second."""
+
+
+class StoreSparql:
+    """Answers queries over one store.
+
+    Args:
+        store: The store.
+        limits: How much of the machine queries may take; what suits the machine when None.
+        prepares: Whether a process makes what is missing of a large store before anybody asks; else, and of a small
+            one, the first query makes it.
+
+    Attributes:
+        pool: What runs queries.
+        making: What makes ready for them, if anything.
+    """
+
+    def __init__(self, store: LocalStore, limits: SparqlLimits | None, *, prepares: bool) -> None:
+        self._store = store
+        self._known = False
+        counts = store.info.counts
+        large = counts.triples + counts.features >= FEWEST_STATEMENTS
+        self.making = _making(store) if prepares and large else None
+        self.pool = SparqlPool(store.folder, store.info.prefixes, limits)
+
+    async def select(self, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:
+        """Run a query, as `SupportsSparql.select` promises.
+
+        Where it makes the store's part for SPARQL itself, once, that is not what its deadline is for; where a process
+        makes it, it is.
+
+        Raises:
+            BackendUnavailable: The part will not be there in time, or too many other queries wait.
+            BackendError: The part cannot be made, or the engine failed.
+            GraphReplaced: The folder holds another store by now.
+        """
+        from kg_adapters.local.sparql.store import ensure_sparql_store, is_uncut
+        from kg_adapters.local.written_lists import read_lists
+
+        self._store.require_current()
+        begun = time.monotonic()
+        if self.making is not None and not (self._known and is_uncut(self._store.folder / OXIGRAPH_FOLDER)):
+            await self.making.ready(timeout_s)
+            timeout_s = max(timeout_s - (time.monotonic() - begun), _LEAST_S)
+        lists = partial(read_lists, self._store)
+        with anyio.CancelScope(shield=True):
+            # Given up half-way, it would have to begin again with the next query.
+            await ensure_sparql_store(self._store.folder, self._store.index, lists=lists, sizes_only=self._known)
+        self._known = True
+        answer = await self.pool.select(query, timeout_s=timeout_s, max_rows=max_rows)
+        self._store.require_current()
+        return answer
+
+    async def aclose(self) -> None:
+        """End all processes; queries that are still running fail."""
+        if self.making is not None:
+            self.making.close()
+        await self.pool.aclose()
+
+
+def _making(store: LocalStore) -> "SparqlMaking":
+    from kg_adapters.local.sparql.making import SparqlMaking
+
+    return SparqlMaking(store)
+
+
+_LOOKED_THROUGH: Final = 2_000
+"""How many of the nearest entities are looked through for those of one type."""
+
+
+class StoreVectors:
+    """Opens what `embed_store` wrote, by model; everything here reads files, so call it in a thread.
+
+    Args:
+        store: The store.
+    """
+
+    def __init__(self, store: LocalStore) -> None:
+        self._store = store
+        self._labels: dict[str, LabelVectors] = {}
+        self._meanings: dict[str, MeaningIndex] = {}
+
+    def labels(self, fingerprint: str) -> "LabelVectors | None":
+        """Return the vectors of labels by one model; None where there are none.
+
+        Raises:
+            Damage: A file of them is not what was written.
+            GraphReplaced: Those of another store lie there by now.
+        """
+        from kg_adapters.local.vectors.labels import open_label_vectors
+
+        known = self._labels.get(fingerprint) or self._open(fingerprint, open_label_vectors)
+        if known is not None:
+            self._labels[fingerprint] = known
+        return known
+
+    def nearest(
+        self, vector: "Vectors", fingerprint: str, limit: int, accept: Callable[[int], bool] | None
+    ) -> list[tuple[int, float]]:
+        """Return the entities nearest to a vector as (node id, cosine), best first, at most `limit`.
+
+        Args:
+            vector: A unit vector; shape [dimensions].
+            fingerprint: The model that it is by.
+            limit: The most entities to return.
+            accept: Which nodes count; None for all.
+
+        Raises:
+            Damage: A file of them is not what was written.
+            GraphReplaced: Those of another store lie there by now.
+        """
+        from kg_adapters.local.vectors.entities import MeaningIndex
+
+        known = self._meanings.get(fingerprint) or self._open(fingerprint, MeaningIndex.open)
+        if known is None:
+            return []
+        self._meanings[fingerprint] = known
+        if accept is None:
+            return known.search(vector, limit)
+        found = known.search(vector, max(limit, _LOOKED_THROUGH))
+        return list(islice((each for each in found if accept(each[0])), limit))
+
+    def _open(self, fingerprint: str, opener: Callable[[Path, GraphIndex, str], T | None]) -> T | None:
+        with self._store.reading(f"{VECTORS_FOLDER}/"):
+            return opener(self._store.folder, self._store.index, fingerprint)
