@@ -12,9 +12,9 @@ from kg_adapters.extraction.journal import Cut, Journal, Plan, Request, Unknown,
 from kg_adapters.extraction.seeds import find_seeds
 from kg_adapters.extraction.walking import Asker, Walk
 from kg_adapters.index.build.build import build_in
+from kg_adapters.index.graph_index import GraphIndex
+from kg_adapters.index.neighborhood import Neighborhood
 from kg_adapters.local.import_options import ImportOptions
-from kg_adapters.local.index import GraphIndex
-from kg_adapters.local.neighborhood import Neighborhood
 from kg_adapters.local.store import Counts, open_store, write_store_info
 from kg_adapters.local.swap import replacing
 from kg_adapters.models import Count

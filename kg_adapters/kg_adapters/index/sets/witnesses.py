@@ -147,7 +147,6 @@ class Routes:
         return Attribute(self._dictionary.node(subject), relation, self._dictionary.literal(row))
 
 
-
 class Witnesses:
     """Shows why terms are in the sets of one request.
 

@@ -35,10 +35,10 @@ def make_part(_requests: Iterator[object], send: Send, folder: Path) -> None:
     Sends how many statements were added and how many there are, or that another process makes the part; at last that it
     is there.
     """
-    from kg_adapters.index.written_lists import read_lists
-    from kg_adapters.local.seal import Damage
+    from kg_adapters.errors import Damage
     from kg_adapters.local.sparql.store import make_sparql_store, written_rows
-    from kg_adapters.local.verifying import verify_index
+    from kg_adapters.local.store import verify_index
+    from kg_adapters.local.written_lists import read_lists
 
     if sys.platform != "win32":
         os.nice(_NICE)
