@@ -37,7 +37,7 @@ from kg_adapters.sparql.profile_survey import ProfileLimits, ProfileSurvey
 from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql.queries.edges import Scope
 from kg_adapters.sparql.rows import ValueRows
-from kg_adapters.sparql.schema import Labels, SchemaFile, SurveyLimits, Surveyor
+from kg_adapters.sparql.schema import SchemaFile, SurveyLimits, Surveyor
 from kg_adapters.sparql.search import EndpointSearch, NameSearch, RelationSearch
 from kg_adapters.sparql.sets import SetReader
 from kg_adapters.surroundings import Surroundings
@@ -62,7 +62,6 @@ class Parts:
         timeout_s: How many seconds an answer may take.
         survey: How much is counted for the schema.
         profiled: How much is asked for the profile.
-        names: What tells the labels of classes and relations for the profile; None for what the endpoint says.
         value_rows: What makes a reader for the rows about values, where they are not read as they are.
         retry_s: After how many seconds what was not answered for the schema or profile is asked for again.
     """
@@ -78,7 +77,6 @@ class Parts:
     timeout_s: float = TIMEOUT_S
     survey: SurveyLimits = field(default_factory=SurveyLimits)
     profiled: ProfileLimits = field(default_factory=ProfileLimits)
-    names: Labels | None = None
     value_rows: Callable[[], ValueRows] | None = None
     retry_s: float = RETRY_S
 
@@ -108,7 +106,7 @@ class SparqlAdapter:
         limits = parts.profiled
         self._profiles = ProfileKeeper(
             Profiler(asker, queries.survey, limits.read) if limits.read else None,
-            lambda: ProfileSurvey(asker, queries.profiles, parts.names or self.labels, limits),
+            lambda: ProfileSurvey(asker, queries.profiles, self.labels, limits),
             parts.file,
             parts.retry_s,
         )
@@ -176,7 +174,7 @@ class SparqlAdapter:
         await self._profiles.learn(when_asked=when_asked)
         known = self.known_profile()
         relations = {each.relation for owner in (known.everything, *known.classes) for each in owner.properties}
-        if relations and self._parts.names is None:
+        if relations:
             # Without an answer they are learned when somebody looks for a relation.
             with suppress(KGError):
                 await self._relations.learn_aliases(relations)

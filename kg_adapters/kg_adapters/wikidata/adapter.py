@@ -2,26 +2,14 @@
 # ruff: noqa: D102 - what an adapter's methods do is documented on the protocol
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Final, TypeVar
 
-from kg_adapters.labels import Vocabulary
-from kg_adapters.models import (
-    Candidate,
-    Degree,
-    Description,
-    Direction,
-    FeaturePage,
-    GraphSchema,
-    NeighborPage,
-    RelationCandidate,
-    SparqlAnswer,
-)
-from kg_adapters.prefixes import Prefixes
-from kg_adapters.profile import GraphProfile
+from kg_adapters.models import Degree, Description, Direction, FeaturePage, NeighborPage, RelationCandidate
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
 from kg_adapters.set_requests import Computed, SetRequest
-from kg_adapters.sparql.adapter import SparqlAdapter
+from kg_adapters.sparql.adapter import Parts, SparqlAdapter
 from kg_adapters.sparql.asking import part_of_an_answer
 from kg_adapters.surroundings import Surroundings, gather_surroundings
 from kg_adapters.terms import Attribute, Fact, Iri, Node, Triple
@@ -35,65 +23,63 @@ EXTERNAL_IDS: Final = "Ids in other databases are left out; name their property 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Service:
-    """One endpoint of the query service, and what reads values from it."""
+class WikidataService(SparqlAdapter):
+    """One endpoint of the query service, whose values are read as people write them.
 
-    graph: SparqlAdapter
-    features: FeatureReader
+    Args:
+        parts: What it is made of.
+        reader: Reads features.
+    """
+
+    def __init__(self, parts: Parts, reader: FeatureReader) -> None:
+        super().__init__(parts)
+        self._reader = reader
+
+    @property
+    def feature_note(self) -> str:
+        """See `SupportsFeatureNote`."""
+        return "" if self._reader.with_external_ids else EXTERNAL_IDS
+
+    async def features(self, request: FeatureRequest) -> Mapping[Node, FeaturePage]:
+        return await self._reader.features(request)
+
+    async def compute(self, request: SetRequest) -> Computed:
+        return as_people_read(await super().compute(request))
 
 
-class WikidataAdapter:
+class WikidataAdapter(WikidataService):
     """Answers from Wikidata.
 
     What the main endpoint does not have may have been merged into another entity, which then answers in its place, or
     stand at the scholarly endpoint.
 
     Args:
-        main: The main endpoint.
-        scholarly: That of the scholarly articles, if it is another one.
+        parts: What the main endpoint's adapter is made of.
+        reader: Reads features at the main endpoint.
+        scholarly: The endpoint of the scholarly articles, if it is another one.
         api: The web API.
         names: What entities and properties are called.
     """
 
-    def __init__(self, main: Service, scholarly: Service | None, api: WikidataApi, names: WikidataNames) -> None:
-        self._main = main
+    def __init__(
+        self,
+        parts: Parts,
+        reader: FeatureReader,
+        scholarly: WikidataService | None,
+        api: WikidataApi,
+        names: WikidataNames,
+    ) -> None:
+        super().__init__(parts, reader)
         self._scholarly = scholarly
         self._api = api
         self._names = names
         self._places = Whereabouts()
 
-    @property
-    def name(self) -> str:
-        return self._main.graph.name
-
-    @property
-    def prefixes(self) -> Prefixes:
-        return self._main.graph.prefixes
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        return self._main.graph.vocabulary
-
-    @property
-    def remote(self) -> bool:
-        return True
-
-    @property
-    def search_note(self) -> str:
-        """See `SupportsSearchNote`."""
-        return self._main.graph.search_note
-
-    @property
-    def feature_note(self) -> str:
-        """See `SupportsFeatureNote`."""
-        return "" if self._main.features.with_external_ids else EXTERNAL_IDS
-
     async def labels(self, terms: Collection[Node]) -> Mapping[Node, str]:
         return await self._names.labels(terms)
 
     async def describe(self, terms: Collection[Node]) -> Mapping[Node, Description]:
-        found = await self._wherever(terms, lambda service, nodes: service.graph.describe(nodes))
+        found = await self._wherever(terms, WikidataService.describe)
         relations = [term for term in found if _is_direct(term)]
         labels = await self._names.labels(relations)
         found |= {term: replace(found[term], label=labels.get(term)) for term in relations}
@@ -102,17 +88,15 @@ class WikidataAdapter:
     async def neighbors(self, request: NeighborRequest) -> Mapping[Node, NeighborPage]:
         found = await self._wherever(
             request.entities,
-            lambda service, nodes: service.graph.neighbors(replace(request, entities=tuple(nodes))),
+            lambda service, nodes: WikidataService.neighbors(service, replace(request, entities=tuple(nodes))),
         )
         return {node: renamed(page, self._places.current(node), node) for node, page in found.items()}
 
     async def degrees(
         self, entities: Sequence[Node], *, direction: Direction = "both", relations: Collection[Iri] | None = None
     ) -> Mapping[Node, Degree]:
-        return await self._wherever(
-            entities,
-            lambda service, nodes: service.graph.degrees(nodes, direction=direction, relations=relations),
-        )
+        ask = partial(WikidataService.degrees, direction=direction, relations=relations)
+        return await self._wherever(entities, ask)
 
     async def contains(self, facts: Collection[Fact]) -> frozenset[Fact]:
         stated = [fact for fact in facts if isinstance(fact, Attribute)]
@@ -138,7 +122,7 @@ class WikidataAdapter:
         found = await self._holding(triples)
         missing = {triple: self._places.placed(triple) for triple in triples if triple not in found}
         ends = dict.fromkeys(end for triple in missing for end in (triple.head, triple.tail))
-        await self._wherever(ends, lambda service, nodes: service.graph.describe(nodes))
+        await self._wherever(ends, WikidataService.describe)
         # What turned out to have another id, or to stand at the other endpoint, is asked for once more.
         moved = [triple for triple, place in missing.items() if self._places.placed(triple) != place]
         return found | await self._holding(moved)
@@ -147,10 +131,10 @@ class WikidataAdapter:
         """Return the triples that stand where their ends are known to be."""
         placed = {triple: self._places.placed(triple) for triple in triples}
         found: set[Fact] = set()
-        for service, at_scholarly in ((self._main, False), (self._scholarly, True)):
+        for service, at_scholarly in ((self, False), (self._scholarly, True)):
             there = [now for now, is_scholarly in placed.values() if is_scholarly == at_scholarly]
             if service is not None and there:
-                found |= await service.graph.contains(there)
+                found |= await WikidataService.contains(service, there)
         return frozenset(triple for triple, (now, _) in placed.items() if now in found)
 
     async def surroundings(self, request: SurroundingsRequest) -> Surroundings:
@@ -158,7 +142,7 @@ class WikidataAdapter:
         if any(map(self._places.is_scholarly, around)):
             return await gather_surroundings(self, request)
         current = tuple(self._places.all_current(around))
-        found = await self._main.graph.surroundings(replace(request, entities=current))
+        found = await super().surroundings(replace(request, entities=current))
         labels = await self._names.labels(found.relations)
         known = {self._places.current(node): node for node in around}
         return replace(
@@ -172,60 +156,36 @@ class WikidataAdapter:
     async def features(self, request: FeatureRequest) -> Mapping[Node, FeaturePage]:
         return await self._wherever(
             request.entities,
-            lambda service, nodes: service.features.features(replace(request, entities=tuple(nodes))),
+            lambda service, nodes: WikidataService.features(service, replace(request, entities=tuple(nodes))),
         )
-
-    async def search(self, text: str, *, limit: int, type: Node | None = None) -> Sequence[Candidate]:
-        return await self._main.graph.search(text, limit=limit, type=type)
 
     async def find_relations(self, text: str, *, limit: int) -> Sequence[RelationCandidate]:
         return await find_properties(self._api, text, limit=limit)
 
-    async def profile(self) -> GraphProfile:
-        return await self._main.graph.profile()
-
     async def learn_profile(self, *, when_asked: bool = False) -> None:
-        await self._main.graph.learn_profile(when_asked=when_asked)
-
-    def known_profile(self) -> GraphProfile:
-        return self._main.graph.known_profile()
-
-    async def schema(self) -> GraphSchema:
-        found = await self._main.graph.schema()
-        said = [*(each.iri for each in found.relations), *(each.iri for each in found.features)]
-        labels = await self._names.labels(said)
-        return replace(
-            found,
-            relations=tuple(replace(each, label=labels.get(each.iri, each.label)) for each in found.relations),
-            features=tuple(replace(each, label=labels.get(each.iri, each.label)) for each in found.features),
-        )
-
-    async def select(self, query: str, *, timeout_s: float, max_rows: int) -> SparqlAnswer:
-        return await self._main.graph.select(query, timeout_s=timeout_s, max_rows=max_rows)
-
-    async def compute(self, request: SetRequest) -> Computed:
-        return as_people_read(await self._main.graph.compute(request))
+        # Other names of properties come with their labels.
+        await self._profiles.learn(when_asked=when_asked)
 
     async def aclose(self) -> None:
-        for service in (self._main, self._scholarly):
-            if service is not None:
-                await service.graph.aclose()
+        await super().aclose()
+        if self._scholarly is not None:
+            await self._scholarly.aclose()
         await self._api.aclose()
 
     async def _wherever(
-        self, nodes: Collection[Node], ask: Callable[[Service, Sequence[Node]], Awaitable[Mapping[Node, T]]]
+        self, nodes: Collection[Node], ask: Callable[[WikidataService, Sequence[Node]], Awaitable[Mapping[Node, T]]]
     ) -> dict[Node, T]:
         """Return what the endpoints say of nodes, and of what those were merged into."""
         current = self._places.all_current(nodes)
         here = [node for node in current if not self._places.is_scholarly(node)]
-        found = dict(await ask(self._main, here)) if here else {}
+        found = dict(await ask(self, here)) if here else {}
         perhaps: list[Node] = []
         if missing := [node for node in here if node not in found and not _is_direct(node)]:
             looked_up = await self._names.look_up(missing)
             exists = {node: target(named) for node, named in looked_up.items()}
             self._places.learn_merged({node: now for node, now in exists.items() if now != node})
             if merged := [now for node, now in exists.items() if now != node and now not in found]:
-                found |= await ask(self._main, merged)
+                found |= await ask(self, merged)
             perhaps = [node for node, now in exists.items() if now == node]
         elsewhere = [*perhaps, *(node for node in current if self._places.is_scholarly(node))]
         if elsewhere and self._scholarly is not None:
