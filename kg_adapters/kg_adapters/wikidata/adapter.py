@@ -15,7 +15,7 @@ from kg_adapters.surroundings import Surroundings, gather_surroundings
 from kg_adapters.terms import Attribute, Fact, Iri, Node, Triple
 from kg_adapters.wikidata.api import WikidataApi
 from kg_adapters.wikidata.features import FeatureReader, as_people_read
-from kg_adapters.wikidata.names import Whereabouts, WikidataNames, find_properties, renamed, target
+from kg_adapters.wikidata.names import Whereabouts, WikidataNames, find_properties, renamed
 from kg_adapters.wikidata.queries import DIRECT, MAX_ROWS
 
 EXTERNAL_IDS: Final = "Ids in other databases are left out; name their property to read one."
@@ -181,8 +181,7 @@ class WikidataAdapter(WikidataService):
         found = dict(await ask(self, here)) if here else {}
         perhaps: list[Node] = []
         if missing := [node for node in here if node not in found and not _is_direct(node)]:
-            looked_up = await self._names.look_up(missing)
-            exists = {node: target(named) for node, named in looked_up.items()}
+            exists = await self._names.current(missing)
             self._places.learn_merged({node: now for node, now in exists.items() if now != node})
             if merged := [now for node, now in exists.items() if now != node and now not in found]:
                 found |= await ask(self, merged)

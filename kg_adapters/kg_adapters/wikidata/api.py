@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import anyio
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from kg_adapters.errors import BackendError, BackendUnavailable
+from kg_adapters.errors import BackendError, BackendUnavailable, causes
 from kg_adapters.http.client import EndpointClient
 from kg_adapters.http.messages import HttpReply, HttpRequest
 from kg_adapters.http.pacing import Backoff, Pace, Timing, retry_after_s
@@ -50,7 +50,6 @@ class Entity(_Said):
     id: str = ""
     labels: Texts = Field(default_factory=dict[str, Text])
     aliases: Annotated[dict[str, list[Text]], BeforeValidator(_map)] = Field(default_factory=dict[str, list[Text]])
-    descriptions: Texts = Field(default_factory=dict[str, Text])
     redirects: Redirect | None = None
     missing: object = None
 
@@ -61,13 +60,6 @@ class ApiError(_Said):
     code: str
     info: str = ""
     lag: float | None = None
-
-
-class EntitiesAnswer(_Said):
-    """The answer to `wbgetentities`."""
-
-    error: ApiError | None = None
-    entities: Annotated[dict[str, Entity], BeforeValidator(_map)] = Field(default_factory=dict[str, Entity])
 
 
 class Matched(_Said):
@@ -85,13 +77,6 @@ class Hit(_Said):
     match: Matched
 
 
-class SearchAnswer(_Said):
-    """The answer to `wbsearchentities`."""
-
-    error: ApiError | None = None
-    search: list[Hit] | None = None
-
-
 class Page(_Said):
     """One page that the full-text search found; that of an item bears its id."""
 
@@ -104,10 +89,12 @@ class Pages(_Said):
     search: list[Page]
 
 
-class PagesAnswer(_Said):
-    """The answer to `list=search`."""
+class Answer(_Said):
+    """The answer to any action, each of which fills in a part of its own; there may be an error instead."""
 
     error: ApiError | None = None
+    entities: Annotated[dict[str, Entity], BeforeValidator(_map)] = Field(default_factory=dict[str, Entity])
+    search: list[Hit] | None = None
     query: Pages | None = None
 
 
@@ -136,8 +123,6 @@ _PASSING: Final = frozenset({"maxlag", "ratelimited", "readonly", "internal_api_
 
 _JSON: Final = ("application/json",)
 
-AnswerT = TypeVar("AnswerT", EntitiesAnswer, SearchAnswer, PagesAnswer)
-
 T = TypeVar("T")
 
 
@@ -148,13 +133,11 @@ class Named:
     Args:
         id: Its id; another one than was asked for where that was merged into it.
         label: Its name in the first language that it has one in.
-        description: What it is, likewise.
         aliases: Its other names in the languages of the options; of items only where a property was asked for too.
     """
 
     id: str
     label: str | None
-    description: str | None
     aliases: tuple[str, ...] = ()
 
 
@@ -207,27 +190,21 @@ class WikidataApi:
 
         async def ask(batch: Sequence[str]) -> None:
             languages = {"languages": "|".join(self._options.all_languages), "languagefallback": "1"}
-            props = "labels|descriptions" + ("|aliases" if any(map(_is_property, batch)) else "")
+            props = "labels" + ("|aliases" if any(map(_is_property, batch)) else "")
             named = await self._about(batch, props=props, **languages)
             found.update(named)
             if nameless := [each for each, entity in named.items() if entity.label is None]:
-                found.update(await self._about(nameless, props="labels|descriptions"))
+                found.update(await self._about(nameless, props="labels"))
 
-        failures: list[BackendError] = []
-        async with anyio.create_task_group() as tasks:
-
-            async def ask_or_fail(batch: Sequence[str]) -> None:
-                try:
-                    await ask(batch)
-                except BackendError as error:
-                    failures.append(error)
-                    tasks.cancel_scope.cancel()
-
-            for first in range(0, len(wanted), BATCH):
-                tasks.start_soon(ask_or_fail, wanted[first : first + BATCH])
-        if failures:
-            raise failures[0]
-        return found
+        try:
+            async with anyio.create_task_group() as tasks:
+                for first in range(0, len(wanted), BATCH):
+                    tasks.start_soon(ask, wanted[first : first + BATCH])
+        except* BackendError as group:
+            failure = next(each for each in causes(group) if isinstance(each, BackendError))
+        else:
+            return found
+        raise failure
 
     async def search(self, text: str, *, limit: int, kind: Kind = "item") -> Sequence[ApiMatch]:
         """Return the entities whose label or alias begins like a text, best first, at most fifty.
@@ -239,7 +216,6 @@ class WikidataApi:
             return []
         language = self._options.all_languages[0]
         return await self._ask(
-            SearchAnswer,
             self._matches,
             action="wbsearchentities",
             search=text.strip()[:MAX_TEXT],
@@ -261,7 +237,6 @@ class WikidataApi:
         if not words:
             return []
         ids = await self._ask(
-            PagesAnswer,
             self._ids,
             action="query",
             list="search",
@@ -275,7 +250,6 @@ class WikidataApi:
             return []
         languages = "|".join(self._options.all_languages)
         return await self._ask(
-            EntitiesAnswer,
             lambda answer: [match for each in answer.entities.values() for match in _names(each)],
             action="wbgetentities",
             ids="|".join(ids),
@@ -288,19 +262,18 @@ class WikidataApi:
         await self._client.aclose()
         await self._replies.aclose()
 
-    def _matches(self, answer: SearchAnswer) -> Sequence[ApiMatch]:
+    def _matches(self, answer: Answer) -> Sequence[ApiMatch]:
         if answer.search is None:
             raise self._unreadable("search")
         return [_match(hit) for hit in answer.search if _can_exist(hit.id)]
 
-    def _ids(self, answer: PagesAnswer) -> Sequence[str]:
+    def _ids(self, answer: Answer) -> Sequence[str]:
         if answer.query is None:
             raise self._unreadable("query")
         return [page.title for page in answer.query.search if _can_exist(page.title)]
 
     async def _about(self, ids: Sequence[str], **parameters: str) -> Mapping[str, Named]:
         return await self._ask(
-            EntitiesAnswer,
             lambda answer: self._named(answer.entities, ids),
             action="wbgetentities",
             ids="|".join(ids),
@@ -316,28 +289,27 @@ class WikidataApi:
         return {each: self._name(each, said[each]) for each in asked if not _is_gone(said[each])}
 
     def _name(self, asked: str, entity: Entity) -> Named:
-        label, description = self._chosen(entity.labels), self._chosen(entity.descriptions)
         merged = entity.redirects is not None and entity.redirects.merged == asked
         spoken = (entity.aliases.get(language, ()) for language in self._options.all_languages)
         others = tuple(dict.fromkeys(text.value for texts in spoken for text in texts))
-        return Named(entity.redirects.to if entity.redirects and merged else asked, label, description, others)
+        return Named(entity.redirects.to if entity.redirects and merged else asked, self._chosen(entity.labels), others)
 
     def _chosen(self, texts: Mapping[str, Text]) -> str | None:
         """Return a text in the preferred language, or in that which sorts first."""
         found = next((texts[each] for each in (*self._options.all_languages, *sorted(texts)) if each in texts), None)
         return None if found is None else found.value
 
-    async def _ask(self, kind: type[AnswerT], use: Callable[[AnswerT], T], **parameters: str) -> T:
+    async def _ask(self, use: Callable[[Answer], T], **parameters: str) -> T:
         form = {"format": "json", "formatversion": "2", "maxlag": str(self._options.maxlag_s), **parameters}
         request = HttpRequest("GET", f"{self._endpoint.url}?{urlencode(form)}", _JSON)
         remembered = await self._replies.recall(request)
         if remembered is not None:
-            return use(self._read(kind, remembered))
+            return use(self._read(remembered))
         end = self._timing.clock() + self._options.timeout_s
         repetition = 0
         while True:
             reply = await self._client.fetch(request, timeout_s=max(0.0, end - self._timing.clock()))
-            answer = self._read(kind, reply)
+            answer = self._read(reply)
             if answer.error is None:
                 found = use(answer)
                 await self._replies.keep(request, reply)
@@ -348,9 +320,9 @@ class WikidataApi:
             await self._timing.sleep(pause_s)
             repetition += 1
 
-    def _read(self, kind: type[AnswerT], reply: HttpReply) -> AnswerT:
+    def _read(self, reply: HttpReply) -> Answer:
         try:
-            return kind.model_validate_json(reply.body)
+            return Answer.model_validate_json(reply.body)
         except ValidationError as error:
             where = ".".join(map(str, error.errors(include_url=False, include_input=False)[0]["loc"])) or "its form"
             raise self._unreadable(where) from None

@@ -13,7 +13,7 @@ from kg_adapters.sparql.neighborhoods import LabelMemory
 from kg_adapters.sparql.rows import rows
 from kg_adapters.surroundings import MAX_ALIASES
 from kg_adapters.terms import Attribute, Fact, Iri, Node, Triple
-from kg_adapters.wikidata.api import BATCH, ApiMatch, Named, WikidataApi
+from kg_adapters.wikidata.api import BATCH, ApiMatch, WikidataApi
 from kg_adapters.wikidata.queries import DIRECT, ValueQueries, entity, id_of
 
 
@@ -73,15 +73,15 @@ class WikidataNames:
         """Return the other names of a property, which came along with its label."""
         return self._aliases.get(relation, ())
 
-    async def look_up(self, nodes: Iterable[Node]) -> Mapping[Node, Named]:
-        """Return what the web API says of entities; those that do not exist, or no longer, are left out.
+    async def current(self, nodes: Iterable[Node]) -> Mapping[Node, Iri]:
+        """Return what entities are now: themselves, or what they were merged into; without those that do not exist.
 
         Raises:
-            BackendError: It does not answer.
+            BackendError: The web API does not answer.
         """
         ids = {node: text for node in nodes if (text := id_of(node)) is not None}
         named = await self._api.entities(set(ids.values()))
-        return {node: named[text] for node, text in ids.items() if text in named}
+        return {node: entity(named[text].id) for node, text in ids.items() if text in named}
 
     def _known(self, term: Node, text: str) -> str | None:
         """Return a label, an empty one where there is none, or None where that is not known."""
@@ -90,11 +90,6 @@ class WikidataNames:
 
     def _memory_of(self, text: str) -> SharedNames:
         return self._properties if text.startswith("P") else self._memory
-
-
-def target(named: Named) -> Iri:
-    """Return the entity that the web API speaks of."""
-    return entity(named.id)
 
 
 MAX_KNOWN: Final = 10_000
