@@ -240,4 +240,6 @@ def test_links_of_a_page_lead_somewhere(page: Path) -> None:
         for link in links
     ]
     missing = [link for link in ours if "://" not in str(link) and not (page.parent / link).exists()]
+    modules = re.findall(r"`((?:\w+/)?kg_\w+(?:/[\w.]+)+)`", prose(page))
+    missing += [module for module in modules if not any(ROOT.glob(module)) and not any(ROOT.glob(f"*/{module}"))]
     assert missing == []
