@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kg_agents.llm import Scripted, ScriptedLlm
+from kg_agents.llm.dialogue import Dialogue
 from kg_agents.papers.graph_counselor import CounselorAnswer, CounselorSettings, GraphCounselor
 from kg_agents.tools.client import ToolCall, ToolError, ToolOffer
 from kg_agents.tools.knowledge import KnowledgeGraph
@@ -105,5 +106,6 @@ async def counselled(
     """Ask the question of this module; replies follow each other in the order of the calls."""
     played = graph or PlayedGraph(TOKYO)
     llm = ScriptedLlm(replies)
-    counselor = GraphCounselor(llm, KnowledgeGraph(played), settings=settings or PAPER, clock=clock)
-    return Told(await counselor.answer(QUESTION), llm, played)
+    chosen = settings or PAPER
+    counselor = GraphCounselor(llm, KnowledgeGraph(played), settings=chosen)
+    return Told(await counselor.answer(QUESTION, talk=Dialogue(llm, chosen.limits, clock)), llm, played)

@@ -49,11 +49,24 @@ async def story(
 @asynccontextmanager
 async def story_tools(folder: Path, turtle: str, embedder: str = "lexical", **more: object) -> AsyncGenerator[Toolbox]:
     """Serve a small graph in this process, and give what calls its tools."""
-    source = write_story(folder, turtle)
-    report = build_store([source], folder / "store", ImportOptions(name="story", sparql=False))
+    async with serving_store(story_store(folder, turtle), folder, embedder, **more) as tools:
+        yield tools
+
+
+def story_store(folder: Path, turtle: str) -> Path:
+    """Import a small graph, and return its store."""
+    options = ImportOptions(name="story", sparql=False)
+    return build_store([write_story(folder, turtle)], folder / "store", options).folder
+
+
+@asynccontextmanager
+async def serving_store(
+    store: Path, folder: Path, embedder: str = "lexical", **more: object
+) -> AsyncGenerator[Toolbox]:
+    """Serve a store in this process, and give what calls its tools."""
     settings = Settings.model_validate({"cache_folder": folder, "data_folder": folder, "embedder": embedder, **more})
     async with (
-        aclosing(LocalAdapter(open_store(report.folder))) as graph,
+        aclosing(LocalAdapter(open_store(store))) as graph,
         connect_tools(build_server(graph, settings)) as connected,
     ):
         yield connected

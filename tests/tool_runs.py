@@ -2,9 +2,21 @@
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TypeAlias
 
-from kg_agents.llm import Completion, FunctionCall, Usage
+from kg_agents.evidence.answers import AgentAnswer
+from kg_agents.llm import Completion, FunctionCall, Scripted, ScriptedLlm, Usage
+from kg_agents.running import Question, run_question
+from kg_agents.tools.client import Toolbox
+from kg_agents.trace import Trace
+
+
+async def answered(asked: Question, tools: Toolbox, folder: Path, *replies: Scripted) -> AgentAnswer:
+    """Answer a question with a model that replies by script, and keep the record."""
+    with Trace(folder / "run.jsonl") as trace:
+        return await run_question(asked, tools, ScriptedLlm(replies), trace)
+
 
 Called: TypeAlias = tuple[str, Mapping[str, object] | str]
 

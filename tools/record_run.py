@@ -19,9 +19,8 @@ from kg_server.settings import Settings
 RECORD: Final = Path(__file__).resolve().parents[1] / "docs" / "examples" / "goethe.jsonl"
 ASKED: Final = Question(
     "Where was Goethe born?",
-    agent="oda",
     graph_name="sample",
-    oda=OdaSettings(manner="paper", hops=1, top_n=5, found=50),
+    settings=OdaSettings(manner="paper", hops=1, top_n=5, found=50),
 )
 REPLIES: Final = (
     "Goethe",

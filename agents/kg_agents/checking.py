@@ -106,7 +106,7 @@ async def _not_found(doubtful: Mapping[Triple, _Doubt], graph: KnowledgeGraph) -
                 ends += [end for start, _, end in (*found.triples, *found.values) if start == head]
             if any(_is_same(fact, (head, relation, end)) for end in ends):
                 del left[fact]
-            elif found.whole:
+            elif found.shown.whole:
                 left[fact] = _Doubt(absent=True)
     return left
 

@@ -8,7 +8,7 @@ from kg_agents.checking import UNCHECKED
 from kg_agents.evidence.answers import AgentAnswer
 from kg_agents.evidence.values import Labels, Triple, plain_value
 from kg_agents.llm import Completion, Llm, LlmRequest
-from kg_agents.tools.client import Toolbox, ToolCall, ToolError, ToolOffer, Tools
+from kg_agents.tools.client import OtherTools, ToolCall, ToolError, Tools
 from kg_prompts import render
 from kg_prompts.tools import SolvedBefore
 
@@ -75,22 +75,16 @@ async def solved_before(tools: Tools, question: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnQuestion:
+class OwnQuestion(OtherTools):
     """Tools that are given the question of the run as it was asked.
 
     So its own record is never recalled, whatever is asked, and what a model is told beside it is not looked for.
 
     Args:
-        tools: The tools.
         question: The question of the run.
     """
 
-    tools: Toolbox
     question: str
-
-    async def offer(self) -> ToolOffer:
-        """See `Toolbox`."""
-        return await self.tools.offer()
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
         """See `Tools`."""

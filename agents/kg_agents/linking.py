@@ -8,11 +8,10 @@ from typing import Final, Self
 
 from kg_agents.evidence.ledger import Resolve
 from kg_agents.evidence.values import Candidate, Named, plain_value
-from kg_agents.llm.dialogue import Dialogue, FailedReply, RunEnded, Task, Unreadable, fitting
+from kg_agents.llm.dialogue import Dialogue, FailedReply, RunEnded, Task, Unreadable, whole
 from kg_agents.tools.client import ToolError, ToolRefusal
 from kg_agents.tools.knowledge import KnowledgeGraph
 from kg_boundary.shown import in_quotes
-from kg_prompts import render
 from kg_prompts.oda import LinkingPrompt, MentionsPrompt
 
 MAX_WORDS: Final = 40
@@ -232,11 +231,9 @@ async def link_by_model(graph: KnowledgeGraph, question: str, talk: Dialogue) ->
     Raises:
         RunEnded: The model fails.
     """
-    prompt = render(MentionsPrompt(question=question, most=MAX_ENTITIES))
+    prompt = MentionsPrompt(question=question, most=MAX_ENTITIES)
     try:
-        mentions = await talk.ask(
-            Task("mentions", fitting(lambda: [prompt], "the question"), _REPLY_TOKENS, 0.0), _mentions
-        )
+        mentions = await talk.ask(Task("mentions", whole(prompt, "the question"), _REPLY_TOKENS, 0.0), _mentions)
     except FailedReply:
         return await link_by_names(graph, question)
     looked_up = await graph.identify(mentions)
@@ -296,8 +293,8 @@ async def _chosen(question: str, unsure: Sequence[Linked], talk: Dialogue) -> li
         RunEnded: The model fails.
     """
     lines = (f"{number}. {each.entity.described}" for number, each in enumerate(unsure, start=1))
-    prompt = render(LinkingPrompt(question=question, candidates="\n".join(lines)))
-    task = Task("linking", fitting(lambda: [prompt], "the question and the candidates"), _REPLY_TOKENS, 0.0)
+    prompt = LinkingPrompt(question=question, candidates="\n".join(lines))
+    task = Task("linking", whole(prompt, "the question and the candidates"), _REPLY_TOKENS, 0.0)
     try:
         numbers = await talk.ask(task, lambda reply: _numbers(reply, len(unsure)))
     except FailedReply:

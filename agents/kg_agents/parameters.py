@@ -4,99 +4,96 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Final, Literal, TypeAlias, TypeVar
+from typing import Annotated, ClassVar, Final, Literal, TypeAlias, TypeVar
 
-from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, ValidationError
 
 from kg_agents.evidence.answers import ClosedBook
 from kg_agents.llm import AgentError
-from kg_agents.llm.dialogue import Limits
+from kg_agents.llm.dialogue import Limits, Task, Writer
+from kg_agents.llm.texts import schema_of
 from kg_boundary.shown import in_plain_words
+from kg_prompts import render
+from kg_prompts.tools import SystemPrompt
+
+AgentName: TypeAlias = Literal["tools", "oda", "graph-counselor"]
 
 Manner: TypeAlias = Literal["paper", "sextant"]
 """`paper` does what the paper does, to reproduce its tables; `sextant` is the same method, grounded and cheap."""
 
 
-@dataclass(frozen=True, slots=True)
-class MannerTraits:
-    """What a manner sets; limits and functions are defaults, which parameters override.
+class _Parameters:
+    """Parameters of an agent."""
 
-    Args:
-        system_prompt: Whether prompts are preceded by the system prompt.
-        as_given: Whether answers stay as the model wrote them, rather than become the labels of what they name.
-        as_asked: Whether the question is asked as it is, without what was read as something else.
-        closed_book: What becomes of what the model says by itself.
-        observation_tokens: How long an observation may be in a prompt.
-        exact_scores: Whether observations are scored exactly.
-        reflects: Whether ODA asks a model to reflect in a separate reply.
-        definition_tokens: How long the definition of a graph may be.
-        functions: Which functions Graph Counselor has.
-        seconds: How long a run of Graph Counselor may take; None for any time.
-    """
+    __slots__ = ()
 
-    system_prompt: bool
-    as_given: bool
-    as_asked: bool
-    closed_book: ClosedBook
-    observation_tokens: int
-    exact_scores: bool
-    reflects: bool
-    definition_tokens: int
-    functions: "FunctionSet"
-    seconds: float | None
+    closed_book: ClosedBook | None
 
+    @property
+    def in_paper(self) -> bool:
+        """Whether the paper is followed: the question as it was asked, no system prompt, answers as the model wrote."""
+        return False
 
-MANNERS: Final[Mapping[Manner, MannerTraits]] = {
-    "paper": MannerTraits(
-        system_prompt=False,
-        as_given=True,
-        as_asked=True,
-        closed_book="allowed",
-        # All that was observed, as far as a prompt goes.
-        observation_tokens=50_000,
-        exact_scores=True,
-        reflects=True,
-        definition_tokens=2_000,
-        functions="four",
-        seconds=None,
-    ),
-    "sextant": MannerTraits(
-        system_prompt=True,
-        as_given=False,
-        as_asked=False,
-        closed_book="apart",
-        observation_tokens=700,
-        exact_scores=False,
-        reflects=False,
-        definition_tokens=600,
-        functions="all",
-        seconds=900.0,
-    ),
-}
+    @property
+    def own_answers(self) -> ClosedBook:
+        """What becomes of what the model says by itself."""
+        return self.closed_book or "apart"
+
+    @property
+    def paper_score(self) -> bool:
+        """Whether observations must be scored exactly as in the paper of ODA."""
+        return False
+
+    @property
+    def reflects(self) -> bool:
+        """Whether a model is asked to reflect in a reply of its own, which another model may be."""
+        return False
 
 
-class _Mannered:
+class _Mannered(_Parameters):
     """Parameters of an agent that has the manner of its paper and another one."""
 
     __slots__ = ()
 
     manner: Manner
-    closed_book: ClosedBook | None
+    temperature: float
+    reply_tokens: int
+    structured: bool
+    stop: str
+    model_seed: int | None
+
+    def task(self, purpose: str, write: Writer, form: type[BaseModel] | None = None) -> Task:
+        """Return what a model is asked for a purpose.
+
+        Args:
+            purpose: What for, in a word.
+            write: Writes the prompt.
+            form: What the reply fills in, where the service can have it do so.
+        """
+        return Task(
+            purpose,
+            write,
+            self.reply_tokens,
+            self.temperature,
+            system="" if self.in_paper else render(SystemPrompt()),
+            schema=schema_of(form) if form is not None and self.structured else None,
+            stop=self.stop,
+            seed=self.model_seed,
+        )
 
     @property
-    def traits(self) -> MannerTraits:
-        """What the manner sets."""
-        return MANNERS[self.manner]
-
-    @property
-    def system_prompt(self) -> bool:
-        """Whether prompts are preceded by the system prompt."""
-        return self.traits.system_prompt
+    def in_paper(self) -> bool:
+        """See `_Parameters`."""
+        return self.manner == "paper"
 
     @property
     def own_answers(self) -> ClosedBook:
         """What becomes of what the model says by itself."""
-        return self.closed_book or self.traits.closed_book
+        return self.closed_book or ("allowed" if self.in_paper else "apart")
+
+
+_ALL_OBSERVED: Final = 50_000
+"""How long an observation of the paper may be: all that was observed, as far as a prompt goes."""
 
 
 def _follow_the_paper(settings: "OdaSettings | CounselorSettings") -> None:
@@ -162,6 +159,8 @@ class OdaSettings(_Mannered):
         limits: What the whole run may use.
     """
 
+    agent: ClassVar[AgentName] = "oda"
+
     iterations: int = 8
     temperature: float = 0.4
     reply_tokens: int = 500
@@ -195,17 +194,17 @@ class OdaSettings(_Mannered):
     @property
     def observed_tokens(self) -> int:
         """How long an observation may be."""
-        return self.observation_tokens or self.traits.observation_tokens
+        return self.observation_tokens or (_ALL_OBSERVED if self.in_paper else 700)
 
     @property
     def paper_score(self) -> bool:
-        """Whether observations must be scored exactly as in the paper."""
-        return self.traits.exact_scores and self.ablation != "no-observation"
+        """Whether observations must be scored exactly as in the paper of ODA."""
+        return self.in_paper and self.ablation != "no-observation"
 
     @property
     def reflects(self) -> bool:
         """Whether a model is asked to reflect: in the paper's manner, unless something takes the place of that."""
-        return self.traits.reflects and self.ablation in {None, "no-observation"}
+        return self.in_paper and self.ablation in {None, "no-observation"}
 
 
 _CHARACTERS_PER_TOKEN: Final = 3
@@ -249,6 +248,8 @@ class CounselorSettings(_Mannered):
         limits: What the whole run may use; of time any in the paper, and 900 seconds otherwise.
     """
 
+    agent: ClassVar[AgentName] = "graph-counselor"
+
     steps: int = 10
     reflections: Annotated[int, Field(ge=0)] = 2
     temperature: float = 0.7
@@ -274,13 +275,18 @@ class CounselorSettings(_Mannered):
     def __post_init__(self) -> None:
         """Choose the paper's manner for an ablation, and the time that the manner allows."""
         _follow_the_paper(self)
-        if self.limits.seconds is None:
-            object.__setattr__(self, "limits", replace(self.limits, seconds=self.traits.seconds))
+        if self.limits.seconds is None and not self.in_paper:
+            object.__setattr__(self, "limits", replace(self.limits, seconds=900.0))
+
+    def task(self, purpose: str, write: Writer, form: type[BaseModel] | None = None) -> Task:
+        """Return what a model is asked for a purpose; a reflection may be longer than other replies."""
+        most = self.reflection_tokens if purpose == "reflection" else self.reply_tokens
+        return replace(_Mannered.task(self, purpose, write, form), max_tokens=most, top_p=self.top_p)
 
     @property
     def defined_tokens(self) -> int:
         """How long the definition of the graph may be."""
-        return self.definition_tokens or self.traits.definition_tokens
+        return self.definition_tokens or (2_000 if self.in_paper else 600)
 
     @property
     def reflects(self) -> bool:
@@ -290,7 +296,7 @@ class CounselorSettings(_Mannered):
     @property
     def with_sets(self) -> bool:
         """Whether there are functions that work with sets and values, beside the paper's four."""
-        return (self.functions or self.traits.functions) == "all"
+        return (self.functions or ("four" if self.in_paper else "all")) == "all"
 
     @property
     def reflection_characters(self) -> int:
@@ -299,7 +305,7 @@ class CounselorSettings(_Mannered):
 
 
 @dataclass(frozen=True, slots=True)
-class ToolsSettings:
+class ToolsSettings(_Parameters):
     """How the model converses with the tools, and limits.
 
     Args:
@@ -312,9 +318,11 @@ class ToolsSettings:
         result_tokens: How much of one result the model is shown.
         only: The tools that it is offered, separated by commas; `all` for all that the server has.
         seed: What the model's dice begin with, where its service lets that be set.
-        closed_book: What becomes of what the model says by itself.
+        closed_book: What becomes of what the model says by itself; by default it stands apart.
         limits: What the whole run may use.
     """
+
+    agent: ClassVar[AgentName] = "tools"
 
     turns: int = 12
     calls: int = 20
@@ -325,23 +333,21 @@ class ToolsSettings:
     result_tokens: int = 4_000
     only: str = "Retrieve,GetNeighbor,GetPath,Schema,Compose,Sparql,Recall"
     seed: int | None = None
-    closed_book: ClosedBook = "apart"
+    closed_book: ClosedBook | None = None
     limits: Limits = field(default_factory=lambda: Limits(prompt_tokens=24_000))
 
-    @property
-    def own_answers(self) -> ClosedBook:
-        """What becomes of what the model says by itself."""
-        return self.closed_book
 
-    @property
-    def reflects(self) -> bool:
-        """Whether a model is asked to reflect; no reply of this agent is for that alone."""
-        return False
+AgentSettings: TypeAlias = OdaSettings | CounselorSettings | ToolsSettings
+
+AGENTS: Final[Mapping[str, type[AgentSettings]]] = {
+    kind.agent: kind for kind in (ToolsSettings, OdaSettings, CounselorSettings)
+}
+"""The parameters of each agent, by its name."""
 
 
 _LIMITS: Final = tuple(field.name for field in fields(Limits))
 
-S = TypeVar("S", OdaSettings, CounselorSettings, ToolsSettings)
+S = TypeVar("S", bound=AgentSettings)
 
 
 class InvalidParameter(AgentError):
@@ -358,7 +364,7 @@ def read_parameters(kind: type[S], written: Iterable[str]) -> S:
     Raises:
         InvalidParameter: One is unknown, or has a wrong value.
     """
-    own: tuple[str, ...] = _names_of(kind)
+    own = tuple(field.name for field in fields(kind) if field.name != "limits")
     given = dict(_named(each, (*own, *_LIMITS)) for each in written)
     values: dict[str, object] = {name: given[name] for name in own if name in given}
     adapter = TypeAdapter(kind)
@@ -371,10 +377,6 @@ def read_parameters(kind: type[S], written: Iterable[str]) -> S:
         name = str(first["loc"][-1])
         # The validator's own text shows the value, which may be a secret that was written at the wrong place.
         raise InvalidParameter(f"The parameter {name} cannot be used: {in_plain_words(first['msg'])}.") from None
-
-
-def _names_of(kind: type[OdaSettings] | type[CounselorSettings] | type[ToolsSettings]) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind) if field.name != "limits")
 
 
 def _named(written: str, known: Iterable[str]) -> tuple[str, str]:

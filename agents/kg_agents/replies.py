@@ -2,13 +2,14 @@
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Final, Self, TypeAlias
 
-from pydantic import BeforeValidator, TypeAdapter
+from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 
 from kg_agents.evidence.ledger import Cited
 from kg_agents.evidence.matching import numbers_in
 from kg_agents.llm.dialogue import Unreadable
+from kg_agents.llm.texts import json_object
 
 MAX_ANSWERS: Final = 500
 """How many answers are read."""
@@ -67,12 +68,14 @@ def listed(text: str) -> list[str]:
 
 def fields_of(reply: str) -> dict[str, str]:
     """Split a reply at its headings; of a heading that comes twice the last counts."""
-    found = list(_FIELD.finditer(reply))
-    fields: dict[str, str] = {}
-    for place, heading in enumerate(found):
-        end = found[place + 1].start() if place + 1 < len(found) else len(reply)
-        fields[_field_name(heading[1])] = reply[heading.end() : end].strip()
-    return fields
+    return {_field_name(heading[1]): text for heading, text in sections(reply, _FIELD) if heading}
+
+
+def sections(text: str, heading: re.Pattern[str]) -> list[tuple[re.Match[str] | None, str]]:
+    """Return the sections of a text, each with its heading; what stands before the first heading has none."""
+    found = list(heading.finditer(text))
+    begins, ends = [0, *(each.end() for each in found)], [*(each.start() for each in found), len(text)]
+    return [(each, text[begin:end].strip()) for each, begin, end in zip((None, *found), begins, ends, strict=True)]
 
 
 def _field_name(heading: str) -> str:
@@ -100,6 +103,29 @@ def _written(value: object) -> object:
 
 Numbers: TypeAlias = Annotated[str, BeforeValidator(_written)]
 """Numbers of facts or results in a form that a model fills in, as `3, 7-9`."""
+
+
+class Form(BaseModel):
+    """What a model fills in; a text or list that does not apply is empty."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @classmethod
+    def of(cls, reply: str, *marks: str) -> Self | None:
+        """Return the form that a reply fills in, perhaps in part; None where it is another text.
+
+        Args:
+            reply: The reply.
+            marks: The fields of which one at least has to be there.
+        """
+        found = json_object(reply)
+        if found is None or not found.keys() & set(marks):
+            return None
+        empty = {name: "" if field.annotation is str else list[str]() for name, field in cls.model_fields.items()}
+        try:
+            return cls.model_validate(empty | found)
+        except ValidationError:
+            return None
 
 
 @dataclass(frozen=True, slots=True)

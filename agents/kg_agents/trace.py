@@ -1,18 +1,18 @@
-"""The record of a run: every prompt, reply and call as JSON lines."""
+"""The record of a run as JSON lines, every prompt, reply and call, and the same run again from it."""
 
 import os
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Annotated, Final, Literal, Self, TypeAlias
+from typing import IO, Annotated, Final, Literal, Self, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter, ValidationError
 
-from kg_agents.evidence.answers import AgentAnswer, Answer, Status
+from kg_agents.evidence.answers import AgentAnswer, Answer, Status, Step
+from kg_agents.linking import Linking
 from kg_agents.llm import (
     AgentError,
     Completion,
@@ -25,6 +25,7 @@ from kg_agents.llm import (
     PromptTooLong,
     Role,
     ToolsUnsupported,
+    Usage,
 )
 from kg_agents.llm.texts import whole_characters
 from kg_agents.tools.client import Toolbox, ToolCall, ToolError, ToolOffer
@@ -37,11 +38,16 @@ FORMAT: Final = 2
 RecordedAgent: TypeAlias = Literal["tools", "oda", "graph-counselor", "oda-without-model"]
 """What can be run again from its record."""
 
+INTERRUPTED: Final = "interrupted"
+"""How a run ended whose record holds no answer."""
+
 MAX_LINE: Final = 50_000_000
 """How many bytes a line of a record may have."""
 
 MAX_TRACE: Final = 500_000_000
 """How many bytes a record may have."""
+
+_QUOTED: Final = 200
 
 
 class _Line(BaseModel):
@@ -64,18 +70,19 @@ class RunLine(_Line):
     learn: bool = False
 
 
-class RecordedMessage(_Line):
-    """A message that calls functions, or that is the result of a call."""
+_PAIR: Final = TypeAdapter(tuple[Role, str])
 
-    role: Role
-    content: str
-    calls: list[FunctionCall] = []
-    call_id: str = ""
 
-    @property
-    def message(self) -> Message:
-        """The message."""
-        return Message(self.role, self.content, tuple(self.calls), self.call_id)
+def _message(value: object) -> object:
+    return Message(*_PAIR.validate_python(value)) if isinstance(value, list) else value
+
+
+def _pair(message: Message) -> Message | list[str]:
+    return message if message.calls or message.call_id else [message.role, message.content]
+
+
+RecordedMessage: TypeAlias = Annotated[Message, BeforeValidator(_message), PlainSerializer(_pair)]
+"""A message; one that neither calls a function nor is the result of a call is a pair of role and content."""
 
 
 class LlmLine(_Line):
@@ -83,9 +90,9 @@ class LlmLine(_Line):
 
     kind: Literal["llm"] = "llm"
     purpose: str
-    messages: list[tuple[Role, str] | RecordedMessage]
-    reply: str
-    calls: list[FunctionCall] = []
+    messages: tuple[RecordedMessage, ...]
+    reply: str = ""
+    calls: tuple[FunctionCall, ...] = ()
     error: str = ""
     too_long: bool = False
     no_tools: bool = False
@@ -94,12 +101,20 @@ class LlmLine(_Line):
     completion_tokens: int = 0
     cost: float = 0.0
     at_s: float
-    took_s: float
+    took_s: float = 0.0
 
     @property
-    def asked(self) -> tuple[Message, ...]:
-        """The conversation."""
-        return tuple(each.message if isinstance(each, RecordedMessage) else Message(*each) for each in self.messages)
+    def completion(self) -> Completion:
+        """The reply.
+
+        Raises:
+            LlmError: There was none.
+        """
+        if self.error:
+            failure = ToolsUnsupported if self.no_tools else PromptTooLong if self.too_long else LlmError
+            raise failure(self.error)
+        usage = Usage(self.prompt_tokens, self.completion_tokens, self.cost, 1)
+        return Completion(self.reply, usage, self.finish_reason, self.calls)
 
 
 class ToolLine(_Line):
@@ -108,12 +123,12 @@ class ToolLine(_Line):
     kind: Literal["tool"] = "tool"
     tool: str
     arguments: dict[str, object]
-    text: str
-    data: dict[str, object]
-    failed: bool
+    text: str = ""
+    data: dict[str, object] = {}
+    failed: bool = True
     error: str = ""
     at_s: float
-    took_s: float
+    took_s: float = 0.0
 
 
 class OfferLine(_Line):
@@ -121,10 +136,10 @@ class OfferLine(_Line):
 
     kind: Literal["offer"] = "offer"
     instructions: str = ""
-    tools: list[Function] = []
+    tools: tuple[Function, ...] = ()
     error: str = ""
     at_s: float
-    took_s: float
+    took_s: float = 0.0
 
 
 class AnswerLine(_Line):
@@ -158,17 +173,9 @@ class AnswerLine(_Line):
         return kept.model_copy(update={"tokens": self.tokens, "seconds": self.seconds}) == self
 
 
-AnyLine: TypeAlias = RunLine | LlmLine | OfferLine | ToolLine | AnswerLine
+CallLine: TypeAlias = LlmLine | OfferLine | ToolLine
+AnyLine: TypeAlias = RunLine | CallLine | AnswerLine
 _LINE: Final[TypeAdapter[AnyLine]] = TypeAdapter(Annotated[AnyLine, Field(discriminator="kind")])
-
-
-def recorded(message: Message) -> tuple[Role, str] | RecordedMessage:
-    """Return a message as a record holds it."""
-    if message.calls or message.call_id:
-        return RecordedMessage(
-            role=message.role, content=message.content, calls=list(message.calls), call_id=message.call_id
-        )
-    return message.role, message.content
 
 
 class InvalidTrace(AgentError):
@@ -218,6 +225,10 @@ class Trace:
         self._file.write(json_text(line.model_dump(mode="json")) + "\n")
         self._file.flush()
 
+    def end(self, call: CallLine, **outcome: object) -> None:
+        """Add the line of a call that ends now."""
+        self.write(call.model_copy(update={**outcome, "took_s": round(self.now_s - call.at_s, 6)}))
+
 
 def read_trace(path: Path) -> list[AnyLine]:
     """Read a record.
@@ -265,139 +276,198 @@ def _lines(path: Path) -> Iterator[AnyLine]:
                 raise InvalidTrace(f"{path}, line {number}: this is not a line of a trace.") from error
 
 
-class TracedLlm:
-    """Passes calls on to a model and keeps them.
+@dataclass(frozen=True, slots=True)
+class Watcher:
+    """Who watches a run.
 
     Args:
-        llm: The model.
-        trace: Where they are kept.
+        on_linked: Told which entities the question is about, and what stands for none.
+        on_begin: Told of every call that begins: a tool by its name, or the purpose that the model is asked for.
+        on_used: Told what every call to the model has used.
+        on_step: Told of every step.
     """
 
-    def __init__(self, llm: Llm, trace: Trace) -> None:
-        self._llm = llm
-        self._trace = trace
+    on_linked: Callable[[Linking], None] = lambda _: None
+    on_begin: Callable[[str], None] = lambda _: None
+    on_used: Callable[[Usage], None] = lambda _: None
+    on_step: Callable[[Step], None] = lambda _: None
+
+
+@dataclass(frozen=True, slots=True)
+class TracedLlm:
+    """Passes calls on to a model, records them and reports them to who watches."""
+
+    llm: Llm
+    trace: Trace
+    watcher: Watcher = field(default_factory=Watcher)
 
     @property
     def name(self) -> str:
         """See `Llm`."""
-        return self._llm.name
+        return self.llm.name
 
     async def complete(self, request: LlmRequest) -> Completion:
         """See `Llm`."""
-        began = self._trace.now_s
+        self.watcher.on_begin(request.purpose)
+        line = LlmLine(purpose=request.purpose, messages=request.messages, at_s=self.trace.now_s)
         try:
-            completion = await self._llm.complete(request)
+            completion = await self.llm.complete(request)
         except LlmError as error:
-            failed = self._line(request, began, error=str(error))
-            kinds = {"too_long": isinstance(error, PromptTooLong), "no_tools": isinstance(error, ToolsUnsupported)}
-            self._trace.write(failed.model_copy(update=kinds))
+            too_long, no_tools = isinstance(error, PromptTooLong), isinstance(error, ToolsUnsupported)
+            self.trace.end(line, error=str(error), too_long=too_long, no_tools=no_tools)
             raise
-        completion = replace(
-            completion, text=whole_characters(completion.text), calls=tuple(map(_whole, completion.calls))
+        text, calls, used = whole_characters(completion.text), tuple(map(_whole, completion.calls)), completion.usage
+        self.trace.end(
+            line,
+            reply=text,
+            calls=calls,
+            finish_reason=completion.finish_reason,
+            prompt_tokens=used.prompt_tokens,
+            completion_tokens=used.completion_tokens,
+            cost=used.cost,
         )
-        usage = completion.usage
-        line = self._line(request, began).model_copy(
-            update={
-                "reply": completion.text,
-                "calls": list(completion.calls),
-                "finish_reason": completion.finish_reason,
-                "prompt_tokens": usage.prompt_tokens,
-                "completion_tokens": usage.completion_tokens,
-                "cost": usage.cost,
-            }
-        )
-        self._trace.write(line)
-        return completion
-
-    def _line(self, request: LlmRequest, began: float, error: str = "") -> LlmLine:
-        return LlmLine(
-            purpose=request.purpose,
-            messages=list(map(recorded, request.messages)),
-            reply="",
-            error=error,
-            at_s=began,
-            took_s=round(self._trace.now_s - began, 6),
-        )
+        self.watcher.on_used(used)
+        return replace(completion, text=text, calls=calls)
 
 
-@dataclass
-class _Place:
-    """Where the line of a call belongs that may still go on."""
-
-    line: ToolLine | None = None
-    over: bool = False
+def _whole(call: FunctionCall) -> FunctionCall:
+    return FunctionCall(*map(whole_characters, (call.id, call.name, call.arguments)))
 
 
+@dataclass(frozen=True, slots=True)
 class TracedTools:
-    """Passes calls on to the tools and keeps them.
+    """Passes calls on to the tools, records those that end and reports all to who watches."""
 
-    Args:
-        tools: The tools.
-        trace: Where they are kept.
-    """
-
-    def __init__(self, tools: Toolbox, trace: Trace) -> None:
-        self._tools = tools
-        self._trace = trace
-        self._places: deque[_Place] = deque()
+    tools: Toolbox
+    trace: Trace
+    watcher: Watcher = field(default_factory=Watcher)
 
     async def offer(self) -> ToolOffer:
         """See `Toolbox`."""
-        began = self._trace.now_s
+        line = OfferLine(at_s=self.trace.now_s)
         try:
-            offer = await self._tools.offer()
+            offer = await self.tools.offer()
         except ToolError as error:
-            self._trace.write(OfferLine(error=str(error), at_s=began, took_s=self._since(began)))
+            self.trace.end(line, error=str(error))
             raise
-        offered = OfferLine(
-            instructions=offer.instructions, tools=list(offer.tools), at_s=began, took_s=self._since(began)
-        )
-        self._trace.write(offered)
+        self.trace.end(line, instructions=offer.instructions, tools=offer.tools)
         return offer
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
         """See `Tools`."""
-        began, place = self._trace.now_s, _Place()
-        self._places.append(place)
+        self.watcher.on_begin(tool)
+        line = ToolLine(tool=tool, arguments=dict(arguments), at_s=self.trace.now_s)
         try:
-            call = await self._tools.call(tool, arguments)
+            call = await self.tools.call(tool, arguments)
         except ToolError as error:
-            place.line = self._line(ToolCall(tool, arguments, "", {}, failed=True), began, error=str(error))
+            self.trace.end(line, error=str(error))
             raise
-        else:
-            place.line = self._line(call, began)
-            return call
-        finally:
-            place.over = True
-            self._write()
+        self.trace.end(line, text=call.text, data=dict(call.data), failed=call.failed)
+        return call
 
-    def _write(self) -> None:
-        """Write calls that are over, in the order in which they began; what follows one that was cut short is left out.
 
-        Several calls may go on at the same time, and end in any order. Who replays them begins them in the same order.
-        """
-        while self._places and self._places[0].over:
-            line = self._places.popleft().line
-            if line is None:
-                self._places.clear()
-            else:
-                self._trace.write(line)
+class ReplayDiverged(AgentError):
+    """The run asks for something else than its record holds."""
 
-    def _line(self, call: ToolCall, began: float, error: str = "") -> ToolLine:
-        return ToolLine(
-            tool=call.tool,
-            arguments=dict(call.arguments),
-            text=call.text,
-            data=dict(call.data),
-            failed=call.failed,
-            error=error,
-            at_s=began,
-            took_s=self._since(began),
+
+C = TypeVar("C", LlmLine, OfferLine, ToolLine)
+
+
+class Replay:
+    """The record of one run, which answers in place of the tools and, through `llm`, of the models.
+
+    Calls that went on at the same time may have ended in any order, so each takes the first line that fits it.
+
+    Args:
+        path: The file of the record.
+
+    Raises:
+        InvalidTrace: It is none.
+    """
+
+    def __init__(self, path: Path) -> None:
+        lines = read_trace(path)
+        self.run = next(line for line in lines if isinstance(line, RunLine))
+        self.answer = next((line for line in lines if isinstance(line, AnswerLine)), None)
+        self._left = [line for line in lines if isinstance(line, LlmLine | OfferLine | ToolLine)]
+        self._end = self.answer.stop_reason if self.answer is not None else INTERRUPTED
+        self._now_s = min((line.at_s for line in self._left), default=0.0)
+
+    def clock(self) -> float:
+        """Return the time, in seconds, that it was when the latest recorded call ended."""
+        return self._now_s
+
+    def llm(self, name: str) -> "ReplayedLlm":
+        """Return what replies in place of a model; which model was asked follows from what for."""
+        return ReplayedLlm(name, self)
+
+    async def offer(self) -> ToolOffer:
+        """See `Toolbox`."""
+        line = self.take(OfferLine, lambda _: True, "which tools there are")
+        if line.error:
+            raise ToolError(line.error)
+        return ToolOffer(line.instructions, line.tools)
+
+    async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
+        """See `Tools`."""
+        asked = dict(arguments)
+        line = self.take(
+            ToolLine, lambda each: (each.tool, each.arguments) == (tool, asked), f"{tool!r} {asked!r:.{_QUOTED}}"
         )
+        if line.error:
+            raise ToolError(line.error)
+        return ToolCall(line.tool, line.arguments, line.text, line.data, line.failed)
 
-    def _since(self, began: float) -> float:
-        return round(self._trace.now_s - began, 6)
+    def take(self, kind: type[C], fits: Callable[[C], bool], asked: str) -> C:
+        """Take the first line that fits a call, and let the time pass that the call took.
+
+        Raises:
+            ReplayDiverged: The record holds no such line.
+            TimeoutError: The run was out of time where that was so.
+        """
+        lines = [line for line in self._left if isinstance(line, kind)]
+        line = next(filter(fits, lines), None)
+        if line is not None:
+            self._left.remove(line)
+            self._now_s = max(self._now_s, line.at_s + line.took_s)
+            return line
+        if self._end == "seconds":
+            raise TimeoutError
+        held = f"{_content(lines[0])}. It was made by another version or with other parameters" if lines else "no more"
+        broke = " The run was interrupted here." if self._end == INTERRUPTED and not lines else ""
+        raise ReplayDiverged(f"The run asks for {asked}; the record holds {held}.{broke}")
+
+    def check_that_all_was_replayed(self) -> None:
+        """Make sure that the run made every call that the record holds.
+
+        Raises:
+            ReplayDiverged: It did not.
+        """
+        if left := len(self._left):
+            raise ReplayDiverged(f"The run is over without calls that the record holds ({left}).")
 
 
-def _whole(call: FunctionCall) -> FunctionCall:
-    return FunctionCall(whole_characters(call.id), whole_characters(call.name), whole_characters(call.arguments))
+@dataclass(frozen=True, slots=True, eq=False)
+class ReplayedLlm:
+    """Replies what a model replied to the same calls."""
+
+    name: str
+    replay: Replay
+
+    async def complete(self, request: LlmRequest) -> Completion:
+        """See `Llm`."""
+        asked = f"{request.purpose!r} with {request.prompt!r:.{_QUOTED}}"
+        return self.replay.take(
+            LlmLine, lambda each: (each.purpose, each.messages) == (request.purpose, request.messages), asked
+        ).completion
+
+
+def _content(line: CallLine) -> str:
+    """Return what a line records, briefly and harmlessly: a record may come from anywhere."""
+    match line:
+        case LlmLine():
+            return f"{line.purpose!r:.{_QUOTED}} with {line.messages[-1:]!r:.{_QUOTED}}"
+        case ToolLine():
+            return f"{line.tool!r:.{_QUOTED}} {line.arguments!r:.{_QUOTED}}"
+        case OfferLine():
+            return "which tools there are"

@@ -7,18 +7,15 @@ from kg_prompts.rendering import Prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskPrompt(Prompt):
-    """What the three agents of a step are told alike (appendix D.1).
+class AttemptPrompt(Prompt):
+    """What all agents of the paper are told of an attempt.
 
     Args:
         question: The question.
         definition: The definition of the graph.
         scratchpad: The steps so far.
-        reflections: What was learnt from earlier attempts; empty at first.
-        step: The number of the step, from 1.
         compound: Whether functions may stand inside each other and side by side.
         sets: Whether there are functions that work with sets and values.
-        planned: Whether each step begins with a plan.
         shortened: Whether observations of the scratchpad are shortened.
         examples: Examples of good replies.
     """
@@ -26,13 +23,25 @@ class TaskPrompt(Prompt):
     question: str
     definition: str
     scratchpad: str
-    reflections: str
-    step: int
     compound: bool = True
     sets: bool = True
-    planned: bool = True
     shortened: bool = False
     examples: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskPrompt(AttemptPrompt):
+    """What the three agents of a step are told alike (appendix D.1).
+
+    Args:
+        reflections: What was learnt from earlier attempts; empty at first.
+        step: The number of the step, from 1.
+        planned: Whether each step begins with a plan.
+    """
+
+    reflections: str
+    step: int
+    planned: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,43 +116,22 @@ class LessonPrompt(Prompt):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JudgePrompt(Prompt):
+class JudgePrompt(AttemptPrompt):
     """Whether an answer stands (appendix D.3)."""
 
     template: ClassVar[str] = "graph_counselor/judge.md"
-    question: str
-    definition: str
-    scratchpad: str
     answer: str
-    compound: bool = True
-    sets: bool = True
-    shortened: bool = False
-    examples: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReflectionPrompt(Prompt):
+class ReflectionPrompt(AttemptPrompt):
     """What to learn from an attempt that failed (appendix D.2).
 
     Args:
-        question: The question.
-        definition: The definition of the graph.
-        scratchpad: The steps of the attempt.
         outcome: How it ended.
         most_steps: How many steps an attempt may take.
-        compound: Whether functions may stand inside each other and side by side.
-        sets: Whether there are functions that work with sets and values.
-        shortened: Whether observations of the scratchpad are shortened.
-        examples: Examples of good replies.
     """
 
     template: ClassVar[str] = "graph_counselor/reflection.md"
-    question: str
-    definition: str
-    scratchpad: str
     outcome: str
     most_steps: int
-    compound: bool = True
-    sets: bool = True
-    shortened: bool = False
-    examples: str = ""

@@ -1,19 +1,17 @@
 """The worked examples of both papers, answered by each agent."""
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from mcp import StdioServerParameters
 
 from kg_agents.llm.openai_llm import OpenAiLlm
 from kg_agents.papers.graph_counselor import CounselorAnswer, CounselorSettings, GraphCounselor
 from kg_agents.papers.oda import ODA, OdaSettings
 from kg_agents.tools.client import ToolCall
-from kg_agents.tools.knowledge import connect
+from oda_runs import story
 from scripted_model import Asked, serving_model
-from story_graphs import GOETHE, NOVELS, PREFECTURE, write_story
+from story_graphs import GOETHE, NOVELS, PREFECTURE
 
 
 @dataclass(frozen=True)
@@ -114,16 +112,12 @@ async def test_a_worked_case_makes_the_calls_the_memory_and_the_answer_of_the_pa
     tmp_path: Path, case: OdaCase
 ) -> None:
     calls: list[ToolCall] = []
-    server = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "kg_server", "serve", str(write_story(tmp_path, case.turtle))],
-        env={"KG_SEXTANT_CACHE_FOLDER": str(tmp_path / "cache"), "KG_SEXTANT_DATA_FOLDER": str(tmp_path / "data")},
-    )
     with serving_model(*case.replies) as service:
-        llm = OpenAiLlm("m", base_url=service.url)
-        async with connect(server, calls.append) as graph:
+        async with (
+            OpenAiLlm("m", base_url=service.url) as llm,
+            story(tmp_path, case.turtle, on_call=calls.append) as graph,
+        ):
             answer = await ODA(llm, graph, settings=OdaSettings(manner="paper")).answer(case.question, case.entities)
-        await llm.aclose()
     assert (answer.texts, answer.stop_reason) == (case.answers, "answered")
     assert tuple(call.arguments["entity"] for call in calls if call.tool == "GetNeighbor") == case.looked_at
     remembered = next(call for call in reversed(calls) if call.tool == "memory-read")
@@ -269,19 +263,10 @@ class Case:
 
 
 async def worked(folder: Path, turtle: str, question: str, *replies: str, settings: CounselorSettings = PAPER) -> Case:
-    graph_file = folder / "graph.ttl"
-    graph_file.write_text(turtle, encoding="utf-8")
-    server = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "kg_server", "serve", str(graph_file)],
-        env={"KG_SEXTANT_CACHE_FOLDER": str(folder / "cache"), "KG_SEXTANT_DATA_FOLDER": str(folder / "data")},
-    )
     calls: list[ToolCall] = []
     with serving_model(*replies) as service:
-        llm = OpenAiLlm("m", base_url=service.url)
-        async with connect(server, calls.append) as graph:
+        async with OpenAiLlm("m", base_url=service.url) as llm, story(folder, turtle, on_call=calls.append) as graph:
             answer = await GraphCounselor(llm, graph, settings=settings).answer(question)
-        await llm.aclose()
     assert len(service.asked) == len(replies) == answer.usage.calls
     performed = [str(call.arguments["expression"]) for call in calls if call.tool == "Compose"]
     return Case(answer, performed, service.asked)

@@ -2,25 +2,17 @@
 
 import re
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 
-from kg_adapters.index.build.build import build_store
-from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.import_options import ImportOptions
-from kg_adapters.local.store import open_store
 from kg_agents.evidence.values import plain_value
-from kg_agents.llm import Scripted, ScriptedLlm
-from kg_agents.parameters import ToolsSettings
-from kg_agents.running import AgentName, Question, run_question
-from kg_agents.tools.client import Toolbox, connect_tools
-from kg_agents.trace import Trace
-from kg_server.app import build_server
-from kg_server.settings import Settings
-from story_graphs import write_story
-from tool_runs import answer, calls
+from kg_agents.llm import Scripted
+from kg_agents.parameters import AGENTS, ToolsSettings
+from kg_agents.running import Question
+from kg_agents.tools.client import Toolbox
+from oda_runs import serving_store, story_store
+from tool_runs import answer, answered, calls
 
 TOWNS = """
 @prefix e: <http://e.org/> .
@@ -36,17 +28,12 @@ TOP = "Top[Union[Upper Aa, Lower Bb], height, 1]"
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("towns")
-    return build_store([write_story(folder, TOWNS)], folder / "store", ImportOptions(name="story", sparql=False)).folder
+    return story_store(tmp_path_factory.mktemp("towns"), TOWNS)
 
 
 @pytest.fixture
 async def towns(store: Path, tmp_path: Path) -> AsyncGenerator[Toolbox]:
-    settings = Settings(cache_folder=tmp_path, data_folder=tmp_path, embedder="lexical")
-    async with (
-        aclosing(LocalAdapter(open_store(store))) as graph,
-        connect_tools(build_server(graph, settings)) as tools,
-    ):
+    async with serving_store(store, tmp_path) as tools:
         yield tools
 
 
@@ -64,7 +51,7 @@ def citing_one(text: str) -> Scripted:
     return reply
 
 
-CONVERSATIONS: dict[str, tuple[AgentName, list[Scripted]]] = {
+CONVERSATIONS: dict[str, tuple[str, list[Scripted]]] = {
     "tools, by Compose": ("tools", [calls(("Compose", {"expression": TOP})), answer("Upper Aa")]),
     "tools, of two results one": ("tools", [feature("Upper Aa", "Lower Bb"), answer("Upper Aa")]),
     "tools, of two results the other": ("tools", [feature("Lower Bb", "Upper Aa"), answer("Upper Aa", cites=(2,))]),
@@ -87,10 +74,8 @@ CONVERSATIONS: dict[str, tuple[AgentName, list[Scripted]]] = {
 async def test_both_sides_of_a_comparison_are_its_evidence(name: str, towns: Toolbox, tmp_path: Path) -> None:
     agent, script = CONVERSATIONS[name]
     entities = () if agent == "tools" else ("e:aa", "e:bb")
-    with Trace(tmp_path / "record.jsonl") as trace:
-        found = await run_question(
-            Question(QUESTION, entities, agent, tools=ToolsSettings(only="all")), towns, ScriptedLlm(script), trace
-        )
+    settings = ToolsSettings(only="all") if agent == "tools" else AGENTS[agent]()
+    found = await answered(Question(QUESTION, entities, settings), towns, tmp_path, *script)
     (only,) = found.answers
     assert (found.status, only.source in {"graph", "computed"}) == ("answered", True)
     facts = {(head, relation, plain_value(tail)) for head, relation, tail in only.facts}
@@ -101,7 +86,6 @@ async def test_an_answer_that_the_question_does_not_name_is_compared_with_nothin
     towns: Toolbox, tmp_path: Path
 ) -> None:
     script: list[Scripted] = [feature("Upper Aa", "Middle Cc"), answer("600", cites=(2,))]
-    asked = Question("How high is Middle Cc, near Upper Aa?", (), "tools", tools=ToolsSettings(only="all"))
-    with Trace(tmp_path / "record.jsonl") as trace:
-        (only,) = (await run_question(asked, towns, ScriptedLlm(script), trace)).answers
+    asked = Question("How high is Middle Cc, near Upper Aa?", (), ToolsSettings(only="all"))
+    (only,) = (await answered(asked, towns, tmp_path, *script)).answers
     assert [(head, plain_value(tail)) for head, _, tail in only.facts] == [("e:cc", "600")]

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from kg_adapters.index.build.build import build_store
 from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import open_store
 from kg_agents.checking import UNCHECKED
 from kg_agents.evidence.answers import AgentAnswer, Answer
 from kg_agents.experience import RECALL, ExperiencedLlm, OwnQuestion, learned_from, solved_before
 from kg_agents.llm import LlmRequest, Message, Role, ScriptedLlm
+from kg_agents.parameters import ToolsSettings
 from kg_agents.running import Question, replay_question, run_question
 from kg_agents.tools.client import Toolbox, connect_tools
 from kg_agents.trace import ToolLine, Trace, read_trace
@@ -22,7 +21,8 @@ from kg_server.app import build_server, experience_of
 from kg_server.commands.ask import learn
 from kg_server.memory.experience import Solved
 from kg_server.settings import Settings
-from story_graphs import TOKYO, write_story
+from oda_runs import story_store
+from story_graphs import TOKYO
 from tool_runs import answer, calls
 
 QUESTION = "What is the capital of Tokyo?"
@@ -35,15 +35,14 @@ EXAMPLE = "1. call: Neighbor[Osaka, capital]"
 @pytest.fixture
 async def tools(tmp_path: Path) -> AsyncIterator[Toolbox]:
     """Serve a graph over which a question like ours was solved, and ours as well."""
-    options = ImportOptions(name="story", sparql=False)
-    folder = build_store([write_story(tmp_path, TOKYO)], tmp_path / "store", options).folder
+    store_folder = story_store(tmp_path, TOKYO)
     settings = Settings.model_validate(
         {"cache_folder": tmp_path, "data_folder": tmp_path, "embedder": "lexical", "learn": True}
     )
     store = experience_of(settings)
     assert store is not None
     async with (
-        aclosing(LocalAdapter(open_store(folder))) as graph,
+        aclosing(LocalAdapter(open_store(store_folder))) as graph,
         connect_tools(build_server(graph, settings)) as connected,
     ):
         for question, call, found in ((QUESTION, "leak", "leak"), (OTHER, "Neighbor[Osaka, capital]", "Chuo")):
@@ -58,7 +57,7 @@ async def run(tools: Toolbox, folder: Path, *, on: bool) -> tuple[AgentAnswer, S
     llm = ScriptedLlm([recalling, answer("Shinjuku", cites=(2 if on else 1,))])
     path = folder / "run.jsonl"
     with Trace(path) as trace:
-        found = await run_question(Question(QUESTION, agent="tools", learn=on), tools, llm, trace)
+        found = await run_question(Question(QUESTION, settings=ToolsSettings(), learn=on), tools, llm, trace)
     again, same = await replay_question(path)
     assert (same, again.texts) == (True, found.texts)
     return found, llm

@@ -1,7 +1,6 @@
 """Graph Counselor's loops, with a model and a graph that play by script."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -20,9 +19,7 @@ from kg_agents.papers.graph_counselor import (
     Judgement,
     Step,
 )
-from kg_agents.replay import Replay
 from kg_agents.tools.knowledge import KnowledgeGraph
-from kg_agents.trace import RunLine, Trace, TracedLlm, TracedTools
 
 FOUND = (*step(JAPAN), *step(CAPITAL), *step("Finish[Tokyo]"))
 GUESSED = step("Finish[Kyoto]", plan="guess")
@@ -324,23 +321,3 @@ async def test_how_often_is_reflected_is_a_setting() -> None:
     settings = CounselorSettings(manner="paper", reflections=0)
     told = await counselled([*GUESSED, "[no]"], settings=settings)
     assert (told.answer.stop_reason, len(told.answer.attempts)) == ("reflections", 1)
-
-
-async def test_a_run_is_repeated_from_its_trace_without_model_and_graph(tmp_path: Path) -> None:
-    path = tmp_path / "trace.jsonl"
-    llm = ScriptedLlm([*GUESSED, "[no]", "Look.", *step("?"), JAPAN, *step(CAPITAL), *step("Finish[Tokyo]"), "[yes]"])
-    with Trace(path) as trace:
-        trace.write(
-            RunLine(question=QUESTION, entities=[], agent="graph-counselor", parameters={}, model="m", graph="g")
-        )
-        counselor = GraphCounselor(
-            TracedLlm(llm, trace),
-            KnowledgeGraph(TracedTools(PlayedGraph(TOKYO), trace)),
-            clock=lambda: 0.0,
-            settings=PAPER,
-        )
-        answer = await counselor.answer(QUESTION)
-    replay = Replay(path)
-    again = GraphCounselor(replay.llm, KnowledgeGraph(replay.tools), clock=lambda: 0.0, settings=PAPER)
-    assert await again.answer(QUESTION) == answer
-    assert answer.texts == ("Tokyo",)

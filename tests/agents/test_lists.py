@@ -2,28 +2,20 @@
 
 import re
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 
-from kg_adapters.index.build.build import build_store
-from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.import_options import ImportOptions
-from kg_adapters.local.store import open_store
-from kg_agents.evidence.answers import AgentAnswer
 from kg_agents.evidence.ledger import Cited, Ledger
-from kg_agents.llm import Completion, Scripted, ScriptedLlm
-from kg_agents.papers.graph_counselor.agent import perform
+from kg_agents.llm import Completion, Scripted
+from kg_agents.papers.graph_counselor.manners import perform
 from kg_agents.papers.graph_counselor.replies import Finish, Query, read_action
-from kg_agents.running import AgentName, Question, run_question
-from kg_agents.tools.client import Toolbox, connect_tools
+from kg_agents.parameters import AGENTS, AgentName, CounselorSettings, ToolsSettings
+from kg_agents.running import Question
+from kg_agents.tools.client import Toolbox
 from kg_agents.tools.knowledge import KnowledgeGraph
-from kg_agents.trace import Trace
-from kg_server.app import build_server
-from kg_server.settings import Settings
-from story_graphs import write_story
-from tool_runs import answer, calls
+from oda_runs import serving_store, story_store
+from tool_runs import answer, answered, calls
 
 MEMBERS = 121
 
@@ -51,18 +43,13 @@ EXPRESSION = "Neighbor[Society of Clocks, member]"
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Import the graph of the society once."""
-    folder = tmp_path_factory.mktemp("society")
-    return build_store([write_story(folder, GRAPH)], folder / "store", ImportOptions(name="story", sparql=False)).folder
+    return story_store(tmp_path_factory.mktemp("society"), GRAPH)
 
 
 @pytest.fixture
 async def society(store: Path, tmp_path: Path) -> AsyncGenerator[Toolbox]:
     """Serve it."""
-    settings = Settings(cache_folder=tmp_path, data_folder=tmp_path, embedder="lexical")
-    async with (
-        aclosing(LocalAdapter(open_store(store))) as graph,
-        connect_tools(build_server(graph, settings)) as tools,
-    ):
+    async with serving_store(store, tmp_path) as tools:
         yield tools
 
 
@@ -118,9 +105,8 @@ async def test_every_member_is_answered_with_the_fact_that_states_it(
     name: str, society: Toolbox, tmp_path: Path
 ) -> None:
     agent, script = CONVERSATIONS[name]
-    asked = Question(QUESTION, ("Society of Clocks",), agent)
-    with Trace(tmp_path / "record.jsonl") as trace:
-        answer = await run_question(asked, society, ScriptedLlm(script), trace)
+    asked = Question(QUESTION, ("Society of Clocks",), AGENTS[agent]())
+    answer = await answered(asked, society, tmp_path, *script)
     assert (answer.status, set(answer.texts), answer.usage.calls) == ("answered", NAMES, len(script))
     assert {(each.source, len(each.facts)) for each in answer.answers} == {("graph", 1)}
 
@@ -136,8 +122,7 @@ async def test_every_member_is_answered_with_the_fact_that_states_it(
 async def test_an_answer_of_which_a_page_is_missing_is_said_to_be_in_part(
     script: list[Scripted], society: Toolbox, tmp_path: Path
 ) -> None:
-    with Trace(tmp_path / "record.jsonl") as trace:
-        answer = await run_question(Question(QUESTION, agent="tools"), society, ScriptedLlm(script), trace)
+    answer = await answered(Question(QUESTION, settings=ToolsSettings()), society, tmp_path, *script)
     assert (answer.status, answer.stop_reason, len(answer.texts) < MEMBERS) == ("partly", "cut", True)
 
 
@@ -149,9 +134,8 @@ async def test_a_list_that_is_not_there_is_sent_back(society: Toolbox, tmp_path:
         return "Thought: x\nAction: Finish[all of 1]"
 
     script: list[Scripted] = [f"Action: {EXPRESSION}", "Thought: x\nAction: Finish[all of 7]", after_that, "[yes]"]
-    with Trace(tmp_path / "record.jsonl") as trace:
-        asked = Question(QUESTION, ("Society of Clocks",), "graph-counselor")
-        assert set((await run_question(asked, society, ScriptedLlm(script), trace)).texts) == NAMES
+    asked = Question(QUESTION, ("Society of Clocks",), CounselorSettings())
+    assert set((await answered(asked, society, tmp_path, *script)).texts) == NAMES
 
 
 async def test_the_paper_looks_once_and_takes_what_it_finishes_with_to_the_letter(society: Toolbox) -> None:
@@ -191,32 +175,17 @@ CUT = "The list that the answer is taken from is not whole: {} of 300 were seen.
 
 @pytest.fixture(scope="module")
 def partial_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("guild")
-    options = ImportOptions(name="story", sparql=False)
-    return build_store([write_story(folder, GUILD)], folder / "partial_store", options).folder
+    return story_store(tmp_path_factory.mktemp("guild"), GUILD)
 
 
 @pytest.fixture
-async def ask(partial_store: Path, tmp_path: Path) -> AsyncGenerator["Asking"]:
-    settings = Settings(cache_folder=tmp_path, data_folder=tmp_path, embedder="lexical")
-    async with (
-        aclosing(LocalAdapter(open_store(partial_store))) as graph,
-        connect_tools(build_server(graph, settings)) as tools,
-    ):
-        yield Asking(tools, tmp_path)
+async def guild(partial_store: Path, tmp_path: Path) -> AsyncGenerator[Toolbox]:
+    async with serving_store(partial_store, tmp_path) as tools:
+        yield tools
 
 
-class Asking:
-    """Puts a question to an agent whose model replies by script."""
-
-    def __init__(self, tools: Toolbox, folder: Path) -> None:
-        self._tools = tools
-        self._path = folder / "run.jsonl"
-
-    async def __call__(self, agent: AgentName, *script: Scripted) -> AgentAnswer:
-        asked = Question("Who are the members of the Guild?", ("Guild",), agent)
-        with Trace(self._path) as trace:
-            return await run_question(asked, self._tools, ScriptedLlm(script), trace)
+def members(agent: AgentName) -> Question:
+    return Question("Who are the members of the Guild?", ("Guild",), AGENTS[agent]())
 
 
 def names(prompt: str) -> list[str]:
@@ -261,9 +230,9 @@ PARTIAL_CONVERSATIONS: dict[str, tuple[AgentName, list[Scripted], int]] = {
 
 
 @pytest.mark.parametrize("name", PARTIAL_CONVERSATIONS)
-async def test_a_part_of_a_list_is_no_whole_answer(name: str, ask: Asking) -> None:
+async def test_a_part_of_a_list_is_no_whole_answer(name: str, guild: Toolbox, tmp_path: Path) -> None:
     agent, script, seen = PARTIAL_CONVERSATIONS[name]
-    found = await ask(agent, *script)
+    found = await answered(members(agent), guild, tmp_path, *script)
     assert (found.status, found.stop_reason) == ("partly", "cut")
     texts, first = len(found.texts), int(re.sub(r"\D", "", found.texts[0]))
     assert found.explanation == CUT.format(seen or (texts if texts > 1 else first))
@@ -283,13 +252,13 @@ async def test_a_part_of_a_list_is_no_whole_answer(name: str, ask: Asking) -> No
     ],
 )
 async def test_what_the_graph_works_out_of_all_members_is_whole(
-    agent: AgentName, script: list[Scripted], source: str, ask: Asking
+    agent: AgentName, script: list[Scripted], source: str, guild: Toolbox, tmp_path: Path
 ) -> None:
-    found = await ask(agent, *script)
+    found = await answered(members(agent), guild, tmp_path, *script)
     assert (found.status, found.explanation, [each.source for each in found.answers]) == ("answered", "", [source])
 
 
-async def test_a_list_of_which_all_pages_were_seen_is_whole(ask: Asking) -> None:
+async def test_a_list_of_which_all_pages_were_seen_is_whole(guild: Toolbox, tmp_path: Path) -> None:
     pages: list[int] = [1]
 
     def next_page(prompt: str) -> Completion:
@@ -298,10 +267,10 @@ async def test_a_list_of_which_all_pages_were_seen_is_whole(ask: Asking) -> None
         pages.append(len(pages) + 1)
         return calls(("GetNeighbor", {**PAGE[1], "cursor": cursors[-1]}))
 
-    found = await ask("tools", calls(PAGE), *[next_page] * 8)
+    found = await answered(members("tools"), guild, tmp_path, calls(PAGE), *[next_page] * 8)
     assert (found.status, len(found.texts), len(pages) > 2) == ("answered", PART, True)
 
 
-async def test_some_of_a_list_that_a_model_chooses_are_an_answer(ask: Asking) -> None:
-    found = await ask("tools", calls(PAGE), lambda prompt: answer(*names(prompt)[:2]))
+async def test_some_of_a_list_that_a_model_chooses_are_an_answer(guild: Toolbox, tmp_path: Path) -> None:
+    found = await answered(members("tools"), guild, tmp_path, calls(PAGE), lambda prompt: answer(*names(prompt)[:2]))
     assert (found.status, len(found.texts)) == ("answered", 2)

@@ -1,6 +1,5 @@
 """The loop of ODA, its limits, and what it does with replies that are none."""
 
-import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from kg_agents.evidence.answers import AgentAnswer, Answer
-from kg_agents.llm import Completion, LlmError, LlmRequest, PromptTooLong, Scripted, ScriptedLlm, Usage
-from kg_agents.llm.dialogue import Limits
+from kg_agents.llm import Completion, LlmError, PromptTooLong, Scripted, ScriptedLlm, Usage
+from kg_agents.llm.dialogue import Dialogue, Limits
 from kg_agents.llm.texts import tokens_in
 from kg_agents.papers.oda import (
     ODA,
     OdaSettings,
     OdaWithoutModel,
 )
-from kg_agents.papers.oda.run import far_ends
+from kg_agents.papers.oda.paper import far_ends
 from kg_agents.tools.client import ComparingTools, ToolCall, Tools
 from kg_agents.tools.knowledge import KnowledgeGraph
 from oda_runs import ENOUGH, NEIGHBORS, PATH, selecting, story, story_tools, taking
@@ -218,10 +217,9 @@ async def test_every_limit_has_its_own_reason_and_what_was_found_stays(
 
 async def test_time_runs_out_even_inside_a_call(tmp_path: Path) -> None:
     async with story(tmp_path, TOKYO) as graph:
-        moments = iter([0.0, 0.0, *[1_000.0] * 50])
-        answer = await ODA(ScriptedLlm([ENOUGH]), graph, settings=PAPER, clock=lambda: next(moments)).answer(
-            QUESTION, ["Q1490"]
-        )
+        moments, llm = iter([0.0, 0.0, *[1_000.0] * 50]), ScriptedLlm([ENOUGH])
+        talk = Dialogue(llm, PAPER.limits, lambda: next(moments))
+        answer = await ODA(llm, graph, settings=PAPER).answer(QUESTION, ["Q1490"], talk=talk)
     assert (answer.stop_reason, answer.explanation) == ("seconds", "The limit of 300 seconds is reached.")
 
 
@@ -517,42 +515,3 @@ async def test_without_a_model_the_facts_most_like_the_question_are_shown_and_no
     assert answer.facts[0] == ("Q5879", "P19", "Q1794")
     assert [step.action for step in answer.steps] == ["GetNeighbor[Q5879]"]
     assert answer.usage == Usage()
-
-
-class RubbishLlm:
-    """Replies with what a broken model might say, the same for the same seed."""
-
-    name = "rubbish"
-
-    def __init__(self, seed: int) -> None:
-        self._dice = random.Random(seed)  # noqa: S311 - the same rubbish every time is the point
-
-    async def complete(self, request: LlmRequest) -> Completion:
-        words = ["Action:", "GetNeighbor", "GetPath", "Answer", "Q1490", "Q17", "Q99", "Thought:", "Triples:", "\n"]
-        words += ["Entity_id:", ",", "|", "(", "]", "</data>", "P36", "Q179645", "\0", "\ud800", "🪐", "None", "[yes]"]
-        kind = self._dice.randrange(6)
-        if kind == 0:
-            raise LlmError("away")
-        if kind == 1:
-            return Completion("", Usage(10, 0, 0, 1))
-        if kind == 2:
-            return Completion("x," * 200_000, Usage(10, 100_000, 0, 1))
-        if kind == 3:
-            return Completion(request.prompt, Usage(10, 10, 0, 1))
-        return Completion(" ".join(self._dice.choices(words, k=self._dice.randrange(1, 40))), Usage(10, 10, 0, 1))
-
-
-async def test_two_hundred_conversations_of_rubbish_all_end_with_a_reason(tmp_path: Path) -> None:
-    ended: dict[str, int] = {}
-    async with story(tmp_path, TOKYO) as graph:
-        for seed in range(200):
-            answer = await _rubbish(graph, seed)
-            assert len(answer.steps) <= 8
-            ended[answer.stop_reason] = ended.get(answer.stop_reason, 0) + 1
-    assert set(ended) <= {"answered", "iterations", "unreadable", "model", "tokens"}
-    assert len(ended) >= 3
-
-
-async def _rubbish(graph: KnowledgeGraph, seed: int) -> AgentAnswer:
-    settings = replace(PAPER, limits=Limits(tokens=400_000))
-    return await ODA(RubbishLlm(seed), graph, settings=settings).answer(QUESTION, ["Q1490", "Q17"])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from pydantic import TypeAdapter
 
 from kg_agents.evidence.answers import AgentAnswer
 from kg_agents.llm import AgentError, Completion, Llm, LlmError, LlmRequest, Scripted, ScriptedLlm, Usage
@@ -15,10 +16,10 @@ from kg_agents.llm.dialogue import Limits
 from kg_agents.llm.texts import tokens_in
 from kg_agents.papers.graph_counselor import CounselorSettings
 from kg_agents.papers.oda import OdaSettings
-from kg_agents.replay import ReplayDiverged
-from kg_agents.running import AgentName, Question, Watcher, replay_question, run_question
+from kg_agents.parameters import AGENTS, AgentName, AgentSettings, ToolsSettings
+from kg_agents.running import Question, replay_question, run_question
 from kg_agents.tools.client import Toolbox, ToolCall, ToolError, ToolOffer
-from kg_agents.trace import InvalidTrace, LlmLine, ToolLine, Trace, read_trace
+from kg_agents.trace import InvalidTrace, LlmLine, ReplayDiverged, ToolLine, Trace, Watcher, read_trace
 from oda_runs import ENOUGH, NEIGHBORS, PATH, selecting, story_tools, taking
 from story_graphs import NOVELS, TOKYO
 from tool_runs import answer as calls_answer
@@ -29,22 +30,10 @@ FOUND = (NEIGHBORS.format("Q1490"), selecting("Q1490,P36,Q179645"), ENOUGH, "Ans
 COUNSEL = ("look", "its capital", "Neighbor[Q1490, capital]", "done", "it is there", "Finish[Shinjuku]")
 
 
-def in_paper(
-    text: str,
-    entities: tuple[str, ...] = (),
-    agent: AgentName = "oda",
-    graph_name: str = "",
-    oda: OdaSettings | None = None,
-    counselor: CounselorSettings | None = None,
-) -> Question:
-    """Return a question to be answered in the manner of the papers."""
+def in_paper(text: str, entities: tuple[str, ...] = (), agent: AgentName = "oda", **more: object) -> Question:
+    """Return a question to be answered in the manner of a paper."""
     return Question(
-        text,
-        entities,
-        agent,
-        graph_name,
-        oda or OdaSettings(manner="paper"),
-        counselor or CounselorSettings(manner="paper"),
+        text, entities, TypeAdapter[AgentSettings](AGENTS[agent]).validate_python({"manner": "paper", **more})
     )
 
 
@@ -155,14 +144,7 @@ async def test_a_run_whose_time_was_over_ends_in_the_same_place_again(
 ) -> None:
     script = FOUND[:2] if agent == "oda" else COUNSEL[:4]
     limits = Limits(seconds=seconds)
-    asked = in_paper(
-        QUESTION,
-        ("Tokyo",),
-        agent,
-        "",
-        OdaSettings(manner="paper", limits=limits),
-        CounselorSettings(manner="paper", limits=limits),
-    )
+    asked = in_paper(QUESTION, ("Tokyo",), agent, limits=limits)
     async with story_tools(tmp_path, TOKYO) as tools:
         answer = await kept(tmp_path / "run.jsonl", HangingTools(tools, hangs), Hanging(script), asked)
     again, same = await replay_question(tmp_path / "run.jsonl")
@@ -177,7 +159,7 @@ async def test_a_run_whose_time_was_over_ends_in_the_same_place_again(
 async def test_time_runs_out_while_entities_are_looked_for(
     tmp_path: Path, llm: Llm | None, entities: tuple[str, ...]
 ) -> None:
-    asked = in_paper(QUESTION, entities, oda=OdaSettings(manner="paper", limits=Limits(seconds=0.3)))
+    asked = in_paper(QUESTION, entities, limits=Limits(seconds=0.3))
     async with story_tools(tmp_path, TOKYO) as tools:
         hanging = HangingTools(tools, "Retrieve")
         answer = await kept(tmp_path / "run.jsonl", hanging, llm, asked)
@@ -217,7 +199,7 @@ async def test_a_name_that_is_corrected_is_shown_to_the_model_and_in_the_answer(
     tmp_path: Path, name: str, read: str
 ) -> None:
     llm = ScriptedLlm([calls(("GetNeighbor", {"entity": "Q1490"})), calls_answer("Shinjuku")])
-    answer = await told_twice(tmp_path, llm, Question(QUESTION, (name,), "tools"))
+    answer = await told_twice(tmp_path, llm, Question(QUESTION, (name,), ToolsSettings()))
     assert (answer.question, answer.explanation, answer.texts) == (QUESTION, read, ("Shinjuku",))
     assert f"{QUESTION}\n{read}".strip() in llm.asked[0].prompt
     assert ("Read " in llm.asked[0].prompt) is bool(read)
@@ -317,19 +299,22 @@ def rubbish(dice: random.Random) -> Callable[[str], str]:
     return lambda prompt: prompt if dice.random() < 0.02 else "\n".join(dice.choices(PIECES, k=dice.randint(0, 4)))
 
 
-async def test_two_hundred_conversations_of_rubbish_end_with_a_reason_and_end_so_again(tmp_path: Path) -> None:
+async def test_sixty_conversations_of_rubbish_end_with_a_reason_and_end_so_again(tmp_path: Path) -> None:
     reasons: dict[str, int] = {}
-    oda = OdaSettings(manner="paper", limits=Limits(tokens=60_000))
-    counselor = CounselorSettings(manner="paper", steps=4, reflections=1, limits=Limits(tokens=60_000))
+    limits = Limits(tokens=60_000)
+    settings: dict[str, AgentSettings] = {
+        "oda": OdaSettings(manner="paper", limits=limits),
+        "graph-counselor": CounselorSettings(manner="paper", steps=4, reflections=1, limits=limits),
+    }
     async with story_tools(tmp_path, TOKYO) as tools:
-        for seed in range(200):
+        for seed in range(60):
             dice = random.Random(seed)  # noqa: S311 - the same rubbish every time is the point
-            script: list[Scripted] = [rubbish(dice) for _ in range(200)]
+            script: list[Scripted] = [rubbish(dice) for _ in range(60)]
             script.insert(dice.randint(5, 100), LlmError("away"))
-            agent: AgentName = "graph-counselor" if seed % 2 else "oda"
+            asked = Question(QUESTION, (), settings["graph-counselor" if seed % 2 else "oda"])
             given = ("Tokyo", "Q17") if dice.random() < 0.5 else ()
             path = tmp_path / f"{seed}.jsonl"
-            answer = await kept(path, tools, ScriptedLlm(script), in_paper(QUESTION, given, agent, "", oda, counselor))
+            answer = await kept(path, tools, ScriptedLlm(script), replace(asked, entities=given))
             again, same = await replay_question(path)
             assert (same, ended(again)) == (True, ended(answer)), seed
             reasons[answer.stop_reason] = reasons.get(answer.stop_reason, 0) + 1
@@ -374,7 +359,7 @@ async def test_a_record_that_ends_too_early_or_was_changed_is_no_proof(
     tmp_path: Path, record: list[dict[str, object]]
 ) -> None:
     for length in range(1, len(record) - 1):
-        with pytest.raises(ReplayDiverged, match="The record holds no more"):
+        with pytest.raises(ReplayDiverged, match="the record holds no more"):
             await replay_question(written(tmp_path, record[:length]))
     answer, same = await replay_question(written(tmp_path, record[:-1]))
     assert (answer.texts, same) == (("Shinjuku",), False)
@@ -387,7 +372,7 @@ async def test_a_record_that_ends_too_early_or_was_changed_is_no_proof(
 @pytest.mark.parametrize(
     ("kind", "changes", "said"),
     [
-        ("llm", {"messages": []}, r"the record holds 'action' with \[\]"),
+        ("llm", {"messages": []}, r"the record holds 'action' with \(\)"),
         ("tool", {"tool": "\x1b[2J"}, r"the record holds '\\x1b\[2J'"),
         ("tool", {"arguments": {"a": "b" * 5_000}}, r"the record holds 'Retrieve' \{'a': 'b{100,200}\."),
     ],
@@ -426,9 +411,7 @@ async def test_a_record_that_holds_more_or_less_than_the_run_is_not_taken_for_wh
             await replay_question(path)
         return str(raised.value)
 
-    assert "holds no more replies; asked was for 'answer'. The run was interrupted here." in await said_of(
-        begun_line, *calls[:-2]
-    )
+    assert "; the record holds no more. The run was interrupted here." in await said_of(begun_line, *calls[:-2])
     assert "without calls that the record holds (1)" in await said_of(begun_line, *calls, calls[-1], end)
     assert "line 13: this belongs to another run." in await said_of(begun_line, *calls, begun_line, end)
     assert "line 13: this belongs to another run." in await said_of(begun_line, *calls, end, end)
@@ -444,14 +427,12 @@ async def test_a_judge_with_a_shorter_context_does_not_shorten_the_prompts_of_th
     assert answer.stop_reason == "answered"
     lines = [line for line in read_trace(tmp_path / "run.jsonl") if isinstance(line, LlmLine)]
     assert {line.purpose for line in lines if line.too_long} == {"judge"}
-    last = [line.asked[0].content for line in lines if line.purpose == "plan"][-1]
+    last = [line.messages[0].content for line in lines if line.purpose == "plan"][-1]
     assert tokens_in(last) > 4_500
 
 
 async def test_finding_the_entities_counts_towards_the_limits_of_the_run(tmp_path: Path) -> None:
     limits = Limits(tokens=10)
     mention = Completion("Tokyo", Usage(prompt_tokens=10, calls=1))
-    answer = await told_twice(
-        tmp_path, ScriptedLlm([mention]), in_paper(QUESTION, oda=OdaSettings(manner="paper", limits=limits))
-    )
+    answer = await told_twice(tmp_path, ScriptedLlm([mention]), in_paper(QUESTION, limits=limits))
     assert (answer.stop_reason, answer.usage.tokens) == ("tokens", 10)

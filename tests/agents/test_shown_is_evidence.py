@@ -122,7 +122,7 @@ PAPER_COUNSELOR = CounselorSettings(manner="paper")
 ALL_TOOLS = ToolsSettings(only="all")
 CASES: dict[str, tuple[Question, list[str | FunctionCall]]] = {
     **{
-        f"tools, {each.name} {number}": (Question(QUESTION, (), "tools", tools=ALL_TOOLS), [each])
+        f"tools, {each.name} {number}": (Question(QUESTION, (), ALL_TOOLS), [each])
         for number, each in enumerate(
             [
                 call("observe", question="Which career did he have?", entities=[PERSON]),
@@ -148,16 +148,16 @@ CASES: dict[str, tuple[Question, list[str | FunctionCall]]] = {
     "oda, a look": (Question(QUESTION, (REGION,)), ["Keep: 1-4\nAction: Look[population]"]),
     "oda, a search": (Question(QUESTION, (REGION,)), ["Keep: none\nAction: Search[Polwaminster]"]),
     "oda as in the paper": (
-        Question(QUESTION, (PERSON,), oda=PAPER_ODA),
+        Question(QUESTION, (PERSON,), PAPER_ODA),
         [f"Thought: look.\nAction: GetNeighbor\nEntity_id: {PERSON}"],
     ),
-    "graph-counselor, first step": (Question(QUESTION, (PERSON, TOWN), "graph-counselor"), []),
+    "graph-counselor, first step": (Question(QUESTION, (PERSON, TOWN), CounselorSettings()), []),
     "graph-counselor, a step": (
-        Question(QUESTION, (REGION,), "graph-counselor"),
+        Question(QUESTION, (REGION,), CounselorSettings()),
         [f"Action: Table[Neighbor[{BREWERY}, -at organisation], from, end date]"],
     ),
     "graph-counselor as in the paper": (
-        Question(QUESTION, (PERSON,), "graph-counselor", counselor=PAPER_COUNSELOR),
+        Question(QUESTION, (PERSON,), PAPER_COUNSELOR),
         ["plan", "thought", f"Neighbour[{PERSON}, career entry]", "plan", "thought"],
     ),
 }
@@ -169,7 +169,7 @@ async def test_all_that_is_shown_of_the_graph_is_evidence(
 ) -> None:
     asked, replies = CASES[case]
     llm = Echo(names, replies)
-    llm.agent = asked.agent
+    llm.agent = asked.settings.agent
     with Trace(tmp_path / "record.jsonl") as trace:
         found = await run_question(replace(asked), tools, llm, trace)
     assert llm.shown

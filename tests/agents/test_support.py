@@ -11,7 +11,7 @@ from counselors import PlayedGraph, gives
 from kg_agents.evidence.answers import BY_JUDGE, BY_MODEL, Answer
 from kg_agents.evidence.ledger import MAX_FACTS, Cited, Ledger
 from kg_agents.evidence.values import Computed, Labels, Named, Shown
-from kg_agents.papers.graph_counselor.agent import perform
+from kg_agents.papers.graph_counselor.manners import perform
 from kg_agents.papers.graph_counselor.replies import Query
 from kg_agents.papers.graph_counselor.run import (
     LAST_OBSERVATION,

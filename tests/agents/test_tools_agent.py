@@ -1,16 +1,11 @@
 """The model calls the tools itself, and each answer comes with what the results that it cites state."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from kg_adapters.index.build.build import build_store
-from kg_adapters.local.adapter import LocalAdapter
-from kg_adapters.local.import_options import ImportOptions
-from kg_adapters.local.store import open_store
 from kg_agents.evidence.answers import AgentAnswer, Answer
 from kg_agents.llm import (
     Completion,
@@ -27,13 +22,12 @@ from kg_agents.llm import (
 )
 from kg_agents.llm.dialogue import Limits
 from kg_agents.parameters import ToolsSettings
-from kg_agents.running import Question, Watcher, replay_question, run_question
-from kg_agents.tools.client import Toolbox, ToolCall, ToolError, ToolOffer, connect_tools
+from kg_agents.running import Question, replay_question, run_question
+from kg_agents.tools.client import Toolbox, ToolCall, ToolError, ToolOffer
 from kg_agents.tools.functions import FinalAnswer, instructed, offered, read_final
-from kg_agents.trace import ToolLine, Trace, read_trace
-from kg_server.app import build_server
-from kg_server.settings import Settings
-from story_graphs import TOKYO, write_story
+from kg_agents.trace import ToolLine, Trace, Watcher, read_trace
+from oda_runs import serving_store, story_store
+from story_graphs import TOKYO
 from tool_runs import Called, answer, calls
 
 QUESTION = "What is the capital of Tokyo?"
@@ -45,18 +39,12 @@ FACT = ("Q1490", "P36", "Q179645")
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tokyo")
-    options = ImportOptions(name="story", sparql=False)
-    return build_store([write_story(folder, TOKYO)], folder / "store", options).folder
+    return story_store(tmp_path_factory.mktemp("tokyo"), TOKYO)
 
 
 @pytest.fixture
 async def tools(store: Path, tmp_path: Path) -> AsyncIterator[Toolbox]:
-    settings = Settings.model_validate({"cache_folder": tmp_path, "data_folder": tmp_path, "embedder": "lexical"})
-    async with (
-        aclosing(LocalAdapter(open_store(store))) as graph,
-        connect_tools(build_server(graph, settings)) as connected,
-    ):
+    async with serving_store(store, tmp_path) as connected:
         yield connected
 
 
@@ -72,7 +60,7 @@ class Asking:
         self, *replies: Scripted, settings: ToolsSettings | None = None, entities: Sequence[str] = ()
     ) -> AgentAnswer:
         self.llm = ScriptedLlm(replies)
-        asked = Question(QUESTION, tuple(entities), "tools", tools=settings or ToolsSettings())
+        asked = Question(QUESTION, tuple(entities), settings or ToolsSettings())
         with Trace(self._path) as trace:
             found = await run_question(asked, self._tools, self.llm, trace)
         again, same = await replay_question(self._path)
@@ -393,7 +381,7 @@ async def test_who_watches_sees_every_call(tools: Toolbox, tmp_path: Path) -> No
     watcher = Watcher(on_begin=seen.append, on_step=lambda step: seen.append(f"{step.number}. {step.action}"))
     with Trace(tmp_path / "run.jsonl") as trace:
         llm = ScriptedLlm([calls(LOOK, CAPITAL), answer("Shinjuku")])
-        await run_question(Question(QUESTION, agent="tools"), tools, llm, trace, watcher=watcher)
+        await run_question(Question(QUESTION, settings=ToolsSettings()), tools, llm, trace, watcher=watcher)
     assert seen == [
         *("tools", "GetNeighbor", "Compose", "1. GetNeighbor(entity=Tokyo)", "2. Neighbor[Tokyo, capital]"),
         *("tools", "memory-append"),

@@ -24,13 +24,14 @@ from kg_agents.llm import (
     Usage,
 )
 from kg_agents.papers.oda import ODA, OdaSettings
-from kg_agents.replay import Replay, ReplayDiverged
 from kg_agents.tools.client import ToolCall, ToolError, ToolOffer
 from kg_agents.tools.knowledge import KnowledgeGraph
 from kg_agents.trace import (
     AnswerLine,
     InvalidTrace,
     LlmLine,
+    Replay,
+    ReplayDiverged,
     RunLine,
     ToolLine,
     Trace,
@@ -69,7 +70,7 @@ async def recorded(folder: Path, *replies: Scripted) -> tuple[Path, AgentAnswer]
 
 async def replayed(path: Path, settings: OdaSettings = PAPER) -> AgentAnswer:
     replay = Replay(path)
-    agent = ODA(replay.llm, KnowledgeGraph(replay.tools), settings=settings)
+    agent = ODA(replay.llm("scripted"), KnowledgeGraph(replay), settings=settings)
     return await agent.answer(replay.run.question, replay.run.entities)
 
 
@@ -108,7 +109,7 @@ async def test_a_prompt_that_was_too_long_is_too_long_again(tmp_path: Path) -> N
     assert (await replayed(path)).explanation == answer.explanation
     assert answer.explanation == "Too long."
     with pytest.raises(PromptTooLong):
-        await Replay(path).llm.complete(LlmRequest(_first_call(path).asked, "action", 0, 1))
+        await Replay(path).llm("m").complete(LlmRequest(_first_call(path).messages, "action", 0, 1))
 
 
 def _first_call(path: Path) -> LlmLine:
@@ -117,17 +118,17 @@ def _first_call(path: Path) -> LlmLine:
 
 async def test_a_run_that_goes_another_way_says_where(tmp_path: Path) -> None:
     path, _ = await recorded(tmp_path, *REPLIES)
-    with pytest.raises(ReplayDiverged, match=r"The run calls observe .*'hops': 1"):
+    with pytest.raises(ReplayDiverged, match=r"The run asks for 'observe' .*'hops': 1"):
         await replayed(path, OdaSettings(manner="paper", hops=1))
     lines = path.read_text(encoding="utf-8").splitlines()
     path.write_text("\n".join(line.replace("one action only", "two actions") for line in lines), encoding="utf-8")
     with pytest.raises(ReplayDiverged, match="made by another version or with other parameters"):
         await replayed(path)
     path.write_text("\n".join(line for line in lines if '"kind": "llm"' not in line), encoding="utf-8")
-    with pytest.raises(ReplayDiverged, match="holds no more replies; asked was for 'action'"):
+    with pytest.raises(ReplayDiverged, match=r"asks for 'action' .*; the record holds no more"):
         await replayed(path)
     path.write_text("\n".join(line for line in lines if '"kind": "tool"' not in line), encoding="utf-8")
-    with pytest.raises(ReplayDiverged, match="holds no more calls; asked was for observe"):
+    with pytest.raises(ReplayDiverged, match=r"asks for 'observe' .*; the record holds no more"):
         await replayed(path)
 
 
@@ -242,27 +243,22 @@ async def test_functions_calls_and_results_are_kept_and_come_back(tmp_path: Path
     reply = Completion("", Usage(1, 1, calls=1), "tool_calls", (replace(CALLED, arguments="\ud800"),))
     await kept_conversation(path, reply, ToolsUnsupported("It cannot."), offer=offer)
     replay, request = Replay(path), LlmRequest(CONVERSATION, "call", 0, 1)
-    assert await replay.tools.offer() == offer
-    with pytest.raises(ReplayDiverged, match="asks which tools there are; the record holds 'look'"):
-        await replay.tools.offer()
-    assert (await replay.llm.complete(request)).calls == (replace(CALLED, arguments="?"),)
+    assert await replay.offer() == offer
+    with pytest.raises(ReplayDiverged, match="asks for which tools there are; the record holds no more"):
+        await replay.offer()
+    assert (await replay.llm("m").complete(request)).calls == (replace(CALLED, arguments="?"),)
     with pytest.raises(ToolsUnsupported, match="It cannot"):
-        await replay.llm.complete(request)
+        await replay.llm("m").complete(request)
     changed = (*CONVERSATION[:2], Message("tool", "done", call_id="c2"))
     with pytest.raises(ReplayDiverged, match="other parameters"):
-        await Replay(path).llm.complete(LlmRequest(changed, "call", 0, 1))
-    with pytest.raises(ReplayDiverged, match="The run calls look; the record holds which tools there are"):
-        await Replay(path).tools.call("look", {})
+        await Replay(path).llm("m").complete(LlmRequest(changed, "call", 0, 1))
 
 
 async def test_a_server_that_could_not_say_what_it_offers_cannot_say_so_again(tmp_path: Path) -> None:
     path = tmp_path / "one.jsonl"
     await kept_conversation(path)
     with pytest.raises(ToolError, match="nobody is there"):
-        await Replay(path).tools.offer()
-    path.write_text(begun().model_dump_json(), encoding="utf-8")
-    with pytest.raises(ReplayDiverged, match="does not hold which tools there are"):
-        await Replay(path).tools.offer()
+        await Replay(path).offer()
 
 
 async def test_a_record_from_before_there_were_calls_is_still_replayed(tmp_path: Path) -> None:

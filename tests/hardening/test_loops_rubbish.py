@@ -12,7 +12,8 @@ from kg_agents.llm import Completion, LlmError, PromptTooLong, Scripted, Scripte
 from kg_agents.llm.dialogue import Limits
 from kg_agents.papers.graph_counselor import CounselorSettings
 from kg_agents.papers.oda import OdaSettings
-from kg_agents.running import AgentName, Question, replay_question, run_question
+from kg_agents.parameters import AgentName
+from kg_agents.running import Question, replay_question, run_question
 from kg_agents.trace import Trace
 from oda_runs import story_tools
 from story_graphs import TOKYO
@@ -120,15 +121,11 @@ def rubbish(dice: random.Random, own: Sequence[str]) -> Scripted:
 
 def asked(agent: AgentName, dice: random.Random) -> Question:
     limits = Limits(tokens=dice.choice((2_000, 60_000)), prompt_tokens=dice.choice((400, 1_200, 12_000)))
-    return Question(
-        "What is the capital of Tokyo?",
-        ("Q1490",),
-        agent,
-        oda=OdaSettings(
-            iterations=dice.randint(1, 8), kept=dice.choice((1, 15)), shown=dice.choice((1, 40)), limits=limits
-        ),
-        counselor=CounselorSettings(steps=dice.randint(1, 6), reflections=dice.randint(0, 2), limits=limits),
+    oda = OdaSettings(
+        iterations=dice.randint(1, 8), kept=dice.choice((1, 15)), shown=dice.choice((1, 40)), limits=limits
     )
+    counselor = CounselorSettings(steps=dice.randint(1, 6), reflections=dice.randint(0, 2), limits=limits)
+    return Question("What is the capital of Tokyo?", ("Q1490",), oda if agent == "oda" else counselor)
 
 
 @pytest.mark.parametrize(("agent", "own"), [("oda", TURNS), ("graph-counselor", STEPS)])
@@ -147,7 +144,7 @@ async def test_two_hundred_conversations_of_rubbish_end_with_a_reason_and_end_so
             again, same = await replay_question(path)
             assert (same, replace(again, seconds=0.0)) == (True, replace(answer, seconds=0.0)), seed
             assert set(answer.evidence) <= {*FACTS, *answer.facts}, seed
-            assert answer.usage.tokens <= question.parameters.limits.tokens + 550, seed
+            assert answer.usage.tokens <= question.settings.limits.tokens + 550, seed
             ends[answer.stop_reason] = ends.get(answer.stop_reason, 0) + 1
     own_ends = {"answered", "not_in_graph", "unreadable", "graph", "model", "tokens"}
     assert set(ends) <= own_ends | {"iterations", "steps", "reflections"}

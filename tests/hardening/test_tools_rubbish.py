@@ -89,7 +89,7 @@ async def test_two_hundred_conversations_of_rubbish_end_with_a_reason_and_end_so
             )
             llm = ScriptedLlm([rubbish(dice) for _ in range(12)])
             path = tmp_path / f"{seed}.jsonl"
-            asked = Question(QUESTION, agent="tools", tools=settings)
+            asked = Question(QUESTION, settings=settings)
             with Trace(path) as trace:
                 answer = await run_question(asked, Broken(tools, dice), llm, trace)
             again, same = await replay_question(path)

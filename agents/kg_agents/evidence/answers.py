@@ -1,12 +1,13 @@
 """The answer of an agent, what it rests on, and lists of which only a part was seen."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, Self, TypeAlias
 
 from kg_agents.evidence.matching import is_name, words_of
 from kg_agents.evidence.values import Labels, Shown, Triple, plain_value
 from kg_agents.llm import Usage
+from kg_agents.llm.dialogue import Dialogue
 from kg_boundary.shown import in_quotes
 
 Source: TypeAlias = Literal["graph", "computed", "model"]
@@ -42,6 +43,15 @@ class Step:
     action: str
     found: str
     kept: tuple[str, ...] = ()
+
+
+OnStep: TypeAlias = Callable[[Step], None]
+"""Told of every step."""
+
+
+def ignore_step(step: Step) -> None:
+    """Take no note."""
+    del step
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +107,53 @@ class AgentAnswer:
     seconds: float
     model_answer: tuple[str, ...] = ()
     facts: tuple[Triple, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        question: str,
+        talk: Dialogue,
+        ended: tuple[str, str],
+        *,
+        closed_book: ClosedBook = "never",
+        answers: Sequence[Answer] = (),
+        own: Sequence[str] = (),
+        parts: Iterable["PartSeen"] = (),
+        labels: Labels | None = None,
+        steps: Iterable[Step] = (),
+        facts: tuple[Triple, ...] = (),
+    ) -> Self:
+        """Return how a run ends, whose answer is in part where it is taken from a part of a list.
+
+        Args:
+            question: The question.
+            talk: What the run has used.
+            ended: Why it ended, in a word and in a sentence.
+            closed_book: What becomes of what the model says by itself.
+            answers: What was answered, from whatever source.
+            own: What the model says beside its answers, by itself.
+            parts: The lists of which a part was seen, and no more.
+            labels: What the ids are called.
+            steps: What was done.
+            facts: What the run kept or read of the graph.
+        """
+        (stop_reason, explanation), labels = ended, labels or Labels()
+        if stop_reason == "answered" and (part := part_answered(answers, parts, labels)):
+            stop_reason, explanation = CUT, str(part)
+        found = outcome_of(answers, closed_book, stop_reason, explanation, own)
+        return cls(
+            question=question,
+            answers=found.answers,
+            status=found.status,
+            labels=labels,
+            stop_reason=stop_reason,
+            explanation=found.reason,
+            steps=tuple(steps),
+            usage=talk.usage,
+            seconds=talk.seconds,
+            model_answer=found.model_answer,
+            facts=facts,
+        )
 
     @property
     def texts(self) -> tuple[str, ...]:

@@ -135,12 +135,15 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """An observation subgraph: groups of facts, best first, the text that says so, and all that it shows."""
+    """An observation subgraph: groups of facts, best first, and all that its text shows."""
 
-    groups: tuple[Group, ...]
-    labels: Labels
-    text: str
+    groups: tuple[Group, ...] = ()
     shown: Shown = field(default_factory=Shown)
+
+    @property
+    def labels(self) -> Labels:
+        """What ids are called."""
+        return self.shown.labels
 
     @property
     def triples(self) -> tuple[Triple, ...]:
@@ -166,21 +169,22 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a call found: triples, facts that end in a value, and the text that says so.
+    """What a call found: triples, facts that end in a value, and all that its text shows.
 
     `held` is what nodes without a name hold, such as the role and the years of a career entry; `totals` says how many
-    facts there are of a relation, by whether it leads to what was asked about; `whole` says whether
-    nothing is left out; `shown` is all that the text shows.
+    facts there are of a relation, by whether it leads to what was asked about.
     """
 
     triples: tuple[Triple, ...]
-    labels: Labels
-    text: str
+    shown: Shown
     values: tuple[Triple, ...] = ()
     held: tuple[Triple, ...] = ()
     totals: Mapping[tuple[str, bool], int] = field(default_factory=dict[tuple[str, bool], int])
-    whole: bool = True
-    shown: Shown = field(default_factory=Shown)
+
+    @property
+    def labels(self) -> Labels:
+        """What ids are called."""
+        return self.shown.labels
 
     @property
     def facts(self) -> tuple[Triple, ...]:
@@ -231,14 +235,13 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What a memory holds: its handle, its facts with the number of their path, what was refused, and the text.
+    """What a memory holds: its handle, its facts with the number of their path, and the text.
 
     The cursor leads to what follows; it is empty where nothing does. Unverified are those that the graph does not hold.
     """
 
     memory: str
     facts: tuple[tuple[int, Triple], ...]
-    refused: tuple[str, ...]
     labels: Labels
     text: str
     cursor: str = ""
@@ -250,7 +253,6 @@ class Remembered:
         return Remembered(
             self.memory,
             (*self.facts, *following.facts),
-            (*self.refused, *following.refused),
             self.labels.merged(following.labels),
             f"{self.text}\n{body}",
             following.cursor,

@@ -5,10 +5,9 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Literal, Protocol, Self, TypeAlias, TypeVar
+from typing import Final, Literal, Self, TypeAlias, TypeVar
 
 import anyio
-from pydantic import BaseModel
 
 from kg_agents.llm import (
     Completion,
@@ -21,10 +20,9 @@ from kg_agents.llm import (
     Usage,
     estimated_tokens,
 )
-from kg_agents.llm.texts import clipped, schema_of, tokens_in, whole_characters, without_thinking
-from kg_prompts import render
+from kg_agents.llm.texts import clipped, tokens_in, whole_characters, without_thinking
+from kg_prompts import Prompt, render
 from kg_prompts.oda import RetryPrompt
-from kg_prompts.tools import SystemPrompt
 
 T = TypeVar("T")
 
@@ -147,6 +145,16 @@ class Task:
             self.seed,
             schema=self.schema,
         )
+
+
+def whole(prompt: Prompt, parts: str) -> Writer:
+    """Return what writes a prompt that cannot be shortened.
+
+    Args:
+        prompt: The prompt.
+        parts: What it holds, for the error where it does not fit.
+    """
+    return fitting(lambda: [render(prompt)], parts)
 
 
 def fitting(prompts: Callable[[], Iterable[str]], parts: str) -> Writer:
@@ -298,69 +306,3 @@ class Dialogue:
 def _said(completion: Completion) -> str:
     """Return what a model says, without what it thinks aloud."""
     return whole_characters(without_thinking(completion.text)[:MAX_REPLY])
-
-
-class Sampling(Protocol):
-    """The parameters of an agent that say how a model is asked."""
-
-    @property
-    def temperature(self) -> float:
-        """How freely the model chooses its words."""
-        ...
-
-    @property
-    def reply_tokens(self) -> int:
-        """How long a reply may be."""
-        ...
-
-    @property
-    def structured(self) -> bool:
-        """Whether replies are asked for as JSON, where the service can enforce it."""
-        ...
-
-    @property
-    def system_prompt(self) -> bool:
-        """Whether prompts are preceded by the system prompt."""
-        ...
-
-    @property
-    def stop(self) -> str:
-        """A text before which replies end; none where it is empty."""
-        ...
-
-    @property
-    def model_seed(self) -> int | None:
-        """What the model's dice begin with, where its service lets that be set."""
-        ...
-
-
-def task_of(
-    chosen: Sampling,
-    purpose: str,
-    write: Writer,
-    form: type[BaseModel] | None = None,
-    *,
-    max_tokens: int | None = None,
-    top_p: float | None = None,
-) -> Task:
-    """Return what a model is asked for a purpose.
-
-    Args:
-        chosen: The parameters of the agent.
-        purpose: What for, in a word.
-        write: Writes the prompt.
-        form: What the reply fills in, where the service can have it do so.
-        max_tokens: How long this reply may be, where that is something else than usual.
-        top_p: From which share of the likeliest words the model chooses; its own value when None.
-    """
-    return Task(
-        purpose,
-        write,
-        max_tokens or chosen.reply_tokens,
-        chosen.temperature,
-        top_p,
-        system=render(SystemPrompt()) if chosen.system_prompt else "",
-        schema=schema_of(form) if form is not None and chosen.structured else None,
-        stop=chosen.stop,
-        seed=chosen.model_seed,
-    )

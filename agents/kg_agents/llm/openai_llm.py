@@ -3,16 +3,24 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Annotated, Final, Self, TypeAlias
 
 import httpx2
-from pydantic import SecretStr, TypeAdapter, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+)
 
 from kg_agents.llm import (
     Completion,
-    Function,
     FunctionCall,
     LlmError,
     LlmRequest,
@@ -23,7 +31,7 @@ from kg_agents.llm import (
     Usage,
     estimated_tokens,
 )
-from kg_agents.llm.texts import tokens_in, whole_characters, without_thinking
+from kg_agents.llm.texts import read_json, tokens_in, without_thinking
 from kg_boundary.addresses import base_url_problem, masked
 from kg_boundary.bodies import ASKED_FOR, AnswerBounds
 from kg_boundary.secrets import Redactor
@@ -57,19 +65,21 @@ def chat_body(model: str, request: LlmRequest, max_tokens: int, refused: frozens
         max_tokens: How long the reply may be, with the thoughts before it.
         refused: What the service does not take.
     """
+    schema = {"name": "reply", "schema": request.schema}
     optional = {
         "temperature": request.temperature,
         "top_p": request.top_p,
         "stop": list(request.stop) or None,
         "seed": request.seed,
-        "response_format": request.schema and _format(request.schema),
+        "response_format": {"type": "json_schema", "json_schema": schema} if request.schema else None,
     }
+    tools = [{"type": "function", "function": asdict(each)} for each in request.tools]
     return {
         "model": model,
         "messages": [_message(each) for each in _spoken(request.messages, merged=SYSTEM in refused)],
         "max_completion_tokens" if "max_tokens" in refused else "max_tokens": max_tokens,
         **{name: value for name, value in optional.items() if value is not None and name not in refused},
-        **({"tools": [_tool(each) for each in request.tools]} if request.tools else {}),
+        **({"tools": tools} if tools else {}),
     }
 
 
@@ -87,11 +97,6 @@ def refused_in(request: LlmRequest, named: str, reason: str) -> frozenset[str]:
     if not refused and request.messages[0].role == SYSTEM and _NO_SYSTEM.search(reason):
         refused = frozenset({SYSTEM})
     return refused
-
-
-def refuses_tools(reason: str) -> bool:
-    """Say whether a service refuses because the model, or the service itself, cannot call functions."""
-    return _NO_TOOLS.search(reason) is not None
 
 
 def _spoken(messages: Sequence[Message], *, merged: bool) -> Sequence[Message]:
@@ -114,107 +119,98 @@ def _message(message: Message) -> Mapping[str, object]:
     return spoken
 
 
-def _tool(function: Function) -> Mapping[str, object]:
-    told = {"name": function.name, "description": function.description, "parameters": function.parameters}
-    return {"type": "function", "function": told}
-
-
-def _format(schema: Mapping[str, object]) -> Mapping[str, object]:
-    return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
-
-
 MAX_CALLS: Final = 200
 """How many calls of one reply are read."""
 
-_MAX_TOKENS: Final = 100_000_000
-_OBJECT: Final = TypeAdapter(dict[str, object])
-_LIST: Final = TypeAdapter(list[object])
+_Counted: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=100_000_000)]
 
 
-@dataclass(frozen=True, slots=True)
-class ChatReply:
-    """The first choice of an answer, and the tokens that it counts, where it does.
+class _Lenient(BaseModel):
+    """A part of an answer, in which a field of another type than expected counts as absent."""
 
-    Args:
-        text: What the model said; empty where it said nothing.
-        finish_reason: Why it ended; `empty` where there is no choice.
-        prompt_tokens: Those of the prompt.
-        completion_tokens: Those of the reply.
-        calls: The functions that the model calls.
-    """
-
-    text: str
-    finish_reason: str
-    prompt_tokens: int | None
-    completion_tokens: int | None
-    calls: tuple[FunctionCall, ...] = ()
+    @field_validator("*", mode="wrap")
+    @classmethod
+    def _or_absent(cls, value: object, read: ValidatorFunctionWrapHandler, info: ValidationInfo) -> object:
+        try:
+            return read(value)
+        except ValidationError:
+            return cls.model_fields[info.field_name or ""].get_default(call_default_factory=True)
 
 
-def read_chat_reply(content: bytes) -> ChatReply:
+def _written(arguments: object) -> object:
+    """Return arguments as a text; some services send them as an object."""
+    return arguments if isinstance(arguments, str) else json.dumps({} if arguments is None else arguments)
+
+
+class _Part(_Lenient):
+    text: str = ""
+
+
+class _Function(_Lenient):
+    name: str = ""
+    arguments: Annotated[str, BeforeValidator(_written)] = "{}"
+
+
+class _Call(_Lenient):
+    id: str = ""
+    function: _Function = _Function()
+
+
+class _Message(_Lenient):
+    content: str | list[_Part] = ""
+    tool_calls: list[_Call] = []
+    function_call: _Function | None = None
+
+    @property
+    def text(self) -> str:
+        """What it says, as a whole or, as some services send it, in parts."""
+        return self.content if isinstance(self.content, str) else "".join(part.text for part in self.content)
+
+
+class _Choice(_Lenient):
+    finish_reason: str = ""
+    message: _Message = _Message()
+
+
+class _Usage(_Lenient):
+    prompt_tokens: _Counted | None = None
+    completion_tokens: _Counted | None = None
+
+
+class _Failure(_Lenient):
+    message: str = ""
+
+
+class _Answer(_Lenient):
+    """The body of an answer: the first choice is the reply; where there is none, an error may say why."""
+
+    choices: list[_Choice] = []
+    usage: _Usage = _Usage()
+    error: _Failure | str | None = None
+
+
+def _read(content: bytes) -> _Answer:
     """Read the body of an answer.
 
     Raises:
         ValueError: It is not a JSON object, or says what went wrong instead of a reply.
     """
     try:
-        body = _OBJECT.validate_python(json.loads(content))
-    except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
+        answer = _Answer.model_validate(read_json(content))
     except ValidationError as error:
         raise ValueError("it is not a JSON object") from error
-    choices = list_in(body.get("choices"))
-    if not choices and body.get("error"):
-        raise ValueError(str(object_in(body["error"]).get("message") or body["error"]))
-    usage = object_in(body.get("usage"))
-    counted = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
-    if not choices:
-        return ChatReply("", "empty", *counted)
-    choice = object_in(choices[0])
-    reason = choice.get("finish_reason")
-    message = object_in(choice.get("message"))
-    calls = list_in(message.get("tool_calls")) or ([message] if message.get("function_call") else [])
-    called = tuple(_call(object_in(each), number) for number, each in enumerate(calls[:MAX_CALLS], start=1))
-    return ChatReply(text_in(message.get("content")), reason if isinstance(reason, str) else "", *counted, called)
+    if answer.error and not answer.choices:
+        raise ValueError(answer.error if isinstance(answer.error, str) else answer.error.message or "it is an error")
+    return answer
 
 
-def _call(call: Mapping[str, object], number: int) -> FunctionCall:
-    """Return a call of a function; some services give it no id, and some its arguments as an object."""
-    function = object_in(call.get("function") or call.get("function_call"))
-    named, name, arguments = call.get("id"), function.get("name"), function.get("arguments")
-    written = arguments if isinstance(arguments, str) else json.dumps(arguments if arguments is not None else {})
-    return FunctionCall(
-        whole_characters(named) if isinstance(named, str) and named else f"call_{number}",
-        whole_characters(name) if isinstance(name, str) else "",
-        whole_characters(written),
+def _calls_of(message: _Message) -> tuple[FunctionCall, ...]:
+    """Return the functions that a message calls; some services give calls no id, and some know one call only."""
+    legacy = [] if message.function_call is None else [_Call(function=message.function_call)]
+    return tuple(
+        FunctionCall(call.id or f"call_{number}", call.function.name, call.function.arguments)
+        for number, call in enumerate((message.tool_calls or legacy)[:MAX_CALLS], start=1)
     )
-
-
-def text_in(content: object) -> str:
-    """Return a text that stands there as a whole or, as some services send it, in parts."""
-    if isinstance(content, str):
-        return content
-    parts = (object_in(part).get("text") for part in list_in(content))
-    return "".join(part for part in parts if isinstance(part, str))
-
-
-def _count(value: object) -> int | None:
-    return value if type(value) is int and 0 <= value <= _MAX_TOKENS else None
-
-
-def object_in(value: object) -> Mapping[str, object]:
-    """Return a JSON object, or an empty one in place of anything else."""
-    try:
-        return _OBJECT.validate_python(value)
-    except ValidationError:
-        return {}
-
-
-def list_in(value: object) -> Sequence[object]:
-    """Return a JSON array, or an empty one in place of anything else."""
-    try:
-        return _LIST.validate_python(value, strict=True)
-    except ValidationError:
-        return ()
 
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
@@ -327,14 +323,15 @@ class OpenAiLlm:
 
     async def _completed(self, request: LlmRequest) -> Completion:
         self._check_length(request)
-        reply = await self._ask(request)
-        text = whole_characters(reply.text)
-        prompt_tokens = estimated_tokens(request) if reply.prompt_tokens is None else reply.prompt_tokens
-        completion_tokens = reply.completion_tokens
-        if completion_tokens is None or reply.finish_reason == "empty":
-            completion_tokens = tokens_in(text) + sum(tokens_in(call.arguments) for call in reply.calls)
+        answer = await self._ask(request)
+        choice = answer.choices[0] if answer.choices else _Choice(finish_reason="empty")
+        text, calls, used = choice.message.text, _calls_of(choice.message), answer.usage
+        prompt_tokens = estimated_tokens(request) if used.prompt_tokens is None else used.prompt_tokens
+        completion_tokens = used.completion_tokens
+        if completion_tokens is None or not answer.choices:
+            completion_tokens = tokens_in(text) + sum(tokens_in(call.arguments) for call in calls)
         cost = self._prices.cost(prompt_tokens, completion_tokens)
-        return Completion(text, Usage(prompt_tokens, completion_tokens, cost, 1), reply.finish_reason, reply.calls)
+        return Completion(text, Usage(prompt_tokens, completion_tokens, cost, 1), choice.finish_reason, calls)
 
     def _check_length(self, request: LlmRequest) -> None:
         if self._context_tokens is None:
@@ -345,14 +342,14 @@ class OpenAiLlm:
                 f"Prompt and reply need about {needed:,} tokens; {self._model} takes {self._context_tokens:,}."
             )
 
-    async def _ask(self, request: LlmRequest) -> ChatReply:
+    async def _ask(self, request: LlmRequest) -> _Answer:
         import openai  # noqa: PLC0415 - takes a third of a second, which only those should wait for who use a model
 
         refused = self._refused
         body = chat_body(self._model, request, self._allowed(request), refused)
         try:
             answer = await self._connected().post("/chat/completions", cast_to=httpx2.Response, body=body)
-            return read_chat_reply(self._redactor.data(answer.content))
+            return _read(self._redactor.data(answer.content))
         except openai.APIStatusError as error:
             named = self._refused_by(error, request) - refused
             if not named:
@@ -417,7 +414,7 @@ class OpenAiLlm:
 
     def _refusal(self, error: "APIStatusError", request: LlmRequest) -> LlmError:
         status, reason = error.status_code, self._quoted(error)
-        if request.tools and status not in {401, 403, 429} and refuses_tools(reason):
+        if request.tools and status not in {401, 403, 429} and _NO_TOOLS.search(reason):
             return ToolsUnsupported(f"{self._where} cannot call functions: {reason}.")
         if status in {400, 413, 422} and any(each in reason.lower() for each in _TOO_LONG):
             return PromptTooLong(f"{self._where} takes no prompt of this length: {reason}")

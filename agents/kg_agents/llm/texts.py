@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter
 
 _BYTES_PER_TOKEN: Final = 4
 _THOUGHT: Final = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
@@ -68,11 +68,25 @@ def json_object(text: str) -> dict[str, object] | None:
 
 def _read(text: str) -> dict[str, object] | None:
     try:
-        # What JSON cannot hold, such as an infinite number, is no argument; halves of characters cannot be sent.
-        whole = whole_characters(json.dumps(json.loads(text), ensure_ascii=False, allow_nan=False))
-        return _OBJECT.validate_python(json.loads(whole))
-    except (ValueError, RecursionError, ValidationError):
+        # What JSON cannot hold, such as an infinite number, is no argument.
+        return _OBJECT.validate_python(read_json(text, allow_nan=False))
+    except ValueError:
         return None
+
+
+def read_json(text: str | bytes, *, allow_nan: bool = True) -> object:
+    """Return what a JSON text holds, with `?` for halves of characters, which nothing can send.
+
+    Raises:
+        ValueError: It is no JSON, or nested too deeply.
+    """
+    try:
+        read: object = json.loads(
+            whole_characters(json.dumps(json.loads(text), ensure_ascii=False, allow_nan=allow_nan))
+        )
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    return read
 
 
 _LIST: Final = TypeAdapter(list[object])

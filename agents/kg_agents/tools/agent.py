@@ -2,8 +2,7 @@
 
 import json
 import re
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial
@@ -11,7 +10,7 @@ from typing import Final
 
 import anyio
 
-from kg_agents.evidence.answers import CUT, AgentAnswer, Step, outcome_of, part_answered, parts_in, whole
+from kg_agents.evidence.answers import CUT, AgentAnswer, OnStep, Step, ignore_step, part_answered, parts_in, whole
 from kg_agents.evidence.ledger import Cited, Ledger
 from kg_agents.linking import resolver
 from kg_agents.llm import AgentError, Completion, Function, FunctionCall, Llm, LlmRequest, Message, estimated_tokens
@@ -217,7 +216,6 @@ class ToolsAgent:
         tools: The tools of a server.
         settings: Parameters and limits.
         on_step: Told of every call.
-        clock: Seconds, from any beginning.
     """
 
     def __init__(
@@ -226,14 +224,12 @@ class ToolsAgent:
         tools: Toolbox,
         *,
         settings: ToolsSettings | None = None,
-        on_step: Callable[[Step], None] = lambda _: None,
-        clock: Callable[[], float] = time.monotonic,
+        on_step: OnStep = ignore_step,
     ) -> None:
         self._llm = llm
         self._tools = tools
         self._settings = settings or ToolsSettings()
         self._on_step = on_step
-        self._clock = clock
 
     async def answer(self, question: str, entities: Sequence[str] = (), *, talk: Dialogue | None = None) -> AgentAnswer:
         """Return the answers to a question, with their evidence and why the run ended.
@@ -243,17 +239,17 @@ class ToolsAgent:
             entities: The entities that it is about, by id, where they are known.
             talk: The dialogue that this is part of, with what it has used; a new one by default.
         """
-        talk = talk or Dialogue(self._llm, self._settings.limits, self._clock)
+        talk = talk or Dialogue(self._llm, self._settings.limits)
         run = Run(question, talk)
         try:
             await self._begin(run, entities)
             final = await self._converse(run)
         except RunEnded as end:
-            return await self._answer_of(run, FinalAnswer(), end.limit, str(end))
+            return await self._answer_of(run, FinalAnswer(), (end.limit, str(end)))
         ending = run.ending or _ENDS[final.outcome]
         said = "; ".join(each.asked or each.text.partition("\n")[0] for each in run.ledger.cited(final.results))
         reason = f"{final.reason} Shown by {said}." if final.outcome != "answered" and said else final.reason
-        return await self._answer_of(run, final, ending, " ".join(filter(None, (reason, ENDINGS.get(ending)))))
+        return await self._answer_of(run, final, (ending, " ".join(filter(None, (reason, ENDINGS.get(ending))))))
 
     async def _begin(self, run: Run, entities: Sequence[str]) -> None:
         """Ask the server for its tools, and write the first messages.
@@ -357,27 +353,25 @@ class ToolsAgent:
         run.ledger.add(shown_by(found), number)
         return asked(found), f"[{number}] {clipped(found.text, self._settings.result_tokens * _CHARACTERS)}"
 
-    async def _answer_of(self, run: Run, final: FinalAnswer, ending: str, explanation: str) -> AgentAnswer:
+    async def _answer_of(self, run: Run, final: FinalAnswer, ended: tuple[str, str]) -> AgentAnswer:
         ledger = run.ledger
         given = [Cited("all", tuple(final.all_of))] if final.all_of else []
         given += (Cited(each.text, tuple(each.results)) for each in final.answers)
         resolve = resolver(KnowledgeGraph(self._tools), run.talk)
         answers = await ledger.answers(given, run.question, (), resolve)
-        if ending == "answered" and (part := part_answered(answers, parts_in(ledger.shown), ledger.labels)):
-            ending, explanation = CUT, str(part)
-        elif ending == "answered" and not whole(ledger.cited(final.all_of)):
-            ending, explanation = CUT, ENDINGS[CUT]
-        found = outcome_of(answers, self._settings.closed_book, ending, explanation, final.own_knowledge)
-        return AgentAnswer(
-            question=run.question,
-            answers=found.answers,
-            status=found.status,
+        parts = [*parts_in(ledger.shown)]
+        if ended[0] == "answered" and not whole(ledger.cited(final.all_of)):
+            part = part_answered(answers, parts, ledger.labels)
+            ended = CUT, ENDINGS[CUT] if part is None else str(part)
+        return AgentAnswer.of(
+            run.question,
+            run.talk,
+            ended,
+            closed_book=self._settings.own_answers,
+            answers=answers,
+            own=final.own_knowledge,
+            parts=parts,
             labels=ledger.labels,
-            stop_reason=ending,
-            explanation=found.reason,
-            steps=tuple(run.steps),
-            usage=run.talk.usage,
-            seconds=run.talk.seconds,
-            model_answer=found.model_answer,
+            steps=run.steps,
             facts=ledger.facts,
         )

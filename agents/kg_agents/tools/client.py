@@ -36,10 +36,8 @@ class UnreadableAnswer(ToolError):
     """A tool answered in a form that is not the one that is expected of it."""
 
     @classmethod
-    def of(cls, tool: str, error: ValidationError) -> Self:
-        """Return what is wrong with the answer of a tool."""
-        first = error.errors(include_url=False)[0]
-        wrong = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+    def of(cls, tool: str, wrong: str) -> Self:
+        """Return that something is wrong with the answer of a tool."""
         return cls(
             f"{tool} answered in a form that is not known here ({wrong}). "
             "Connect a server with the same tools as kg-sextant."
@@ -103,6 +101,21 @@ class Toolbox(Tools, Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class OtherTools:
+    """Tools that pass some calls on to those of a server.
+
+    Args:
+        tools: The tools of the server.
+    """
+
+    tools: Toolbox
+
+    async def offer(self) -> ToolOffer:
+        """See `Toolbox`."""
+        return await self.tools.offer()
+
+
 COMPARE: Final = "compare-texts"
 """The tool that compares texts, in the record of a run."""
 
@@ -122,20 +135,14 @@ class Similarity(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ComparingTools:
+class ComparingTools(OtherTools):
     """The tools of a server, and one beside them that compares texts: so that the record of a run holds it, too.
 
     Args:
-        tools: The tools of the server.
         similarity: What compares.
     """
 
-    tools: Toolbox
     similarity: Similarity
-
-    async def offer(self) -> ToolOffer:
-        """See `Toolbox`."""
-        return await self.tools.offer()
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
         """See `Tools`."""
@@ -151,18 +158,8 @@ class InexactScore(AgentError):
 
 
 @dataclass(frozen=True, slots=True)
-class ExactTools:
-    """The tools of a server, whose observations are refused unless they are scored as in the paper of ODA.
-
-    Args:
-        tools: The tools of the server.
-    """
-
-    tools: Toolbox
-
-    async def offer(self) -> ToolOffer:
-        """See `Toolbox`."""
-        return await self.tools.offer()
+class ExactTools(OtherTools):
+    """The tools of a server, whose observations are refused unless they are scored as in the paper of ODA."""
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
         """See `Tools`.

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, Literal, TypeAlias
 
-from kg_agents.evidence.values import Candidate, Found, Labels, Named, Observed, Remembered, Shown, Triple
+from kg_agents.evidence.values import Candidate, Found, Named, Observed, Remembered, Shown, Triple
 from kg_agents.tools.client import (
     COMPARE,
     ComparingTools,
@@ -12,42 +12,20 @@ from kg_agents.tools.client import (
     Similarity,
     Target,
     ToolCall,
-    ToolError,
     ToolRefusal,
     Tools,
     connect_tools,
     ignore_call,
 )
 from kg_agents.tools.readings import (
-    CandidatesAnswer,
-    ComparedAnswer,
-    ObservedAnswer,
-    PathsAnswer,
-    TriplesAnswer,
+    NUMBER,
+    Result,
     candidate_of,
-    group_of,
-    labels_of,
-    read,
     read_shown,
     remembered_of,
     shown_by,
     triple_of,
 )
-
-__all__ = [
-    "Candidate",
-    "Found",
-    "KnowledgeGraph",
-    "Labels",
-    "Named",
-    "Observed",
-    "Remembered",
-    "ToolCall",
-    "ToolError",
-    "ToolRefusal",
-    "Triple",
-    "connect",
-]
 
 Direction: TypeAlias = Literal["out", "in", "both"]
 
@@ -56,9 +34,6 @@ TEXTS_AT_ONCE: Final = 10
 
 APPENDED_AT_ONCE: Final = 15
 """How many triples one call appends to a memory."""
-
-_NUMBER: Final = 7
-"""Where a row of `Retrieve` has the number of its text."""
 
 MAX_PAGES: Final = 20
 """How many pages of a memory are read."""
@@ -114,8 +89,7 @@ class KnowledgeGraph:
             top_percent=top_percent,
             max_tokens=max_tokens,
         )
-        answer = read(ObservedAnswer, call)
-        return Observed(tuple(map(group_of, answer.groups)), labels_of(answer), call.text, shown_by(call))
+        return Observed(Result.of(call, "groups").seen, shown_by(call))
 
     async def neighbors(
         self,
@@ -135,13 +109,11 @@ class KnowledgeGraph:
             limit=limit,
             max_tokens=max_tokens,
         )
-        answer = read(TriplesAnswer, call)
-        edges, values, held = (tuple(map(triple_of, rows)) for rows in (answer.triples, answer.values, answer.held))
-        totals = {(each, False): count for each, count in answer.outgoing.items()}
-        totals |= {(each, True): count for each, count in answer.incoming.items()}
-        return Found(
-            edges, labels_of(answer), call.text, values, held, totals, answer.status != "truncated", shown_by(call)
-        )
+        found = Result.of(call, "triples")
+        edges, values, held = (tuple(map(triple_of, rows)) for rows in (found.triples, found.values, found.held))
+        totals = {(each, False): count for each, count in found.outgoing.items()}
+        totals |= {(each, True): count for each, count in found.incoming.items()}
+        return Found(edges, shown_by(call), values, held, totals)
 
     async def paths(
         self,
@@ -165,14 +137,13 @@ class KnowledgeGraph:
             avoid_hubs=avoid_hubs,
             max_tokens=max_tokens,
         )
-        answer = read(PathsAnswer, call)
-        triples = dict.fromkeys(triple_of(row) for path in answer.paths for row in path)
-        return Found(tuple(triples), labels_of(answer), call.text, shown=shown_by(call))
+        paths = Result.of(call, "paths").paths
+        return Found(tuple(dict.fromkeys(triple_of(row) for path in paths for row in path)), shown_by(call))
 
     async def retrieve(self, text: str, *, limit: int = 5) -> tuple[Candidate, ...]:
         """Find the entities that a text may name, best first."""
-        answer = read(CandidatesAnswer, await self._call("Retrieve", text=text, limit=limit))
-        return tuple(candidate_of(row) for row in answer.candidates if len(row) > _NUMBER)
+        found = Result.of(await self._call("Retrieve", text=text, limit=limit), "candidates")
+        return tuple(candidate_of(row) for row in found.candidates if len(row) > NUMBER)
 
     async def identify(self, texts: Sequence[str], *, limit: int = 3) -> tuple[Named, ...]:
         """Say what each of some texts names, in as few calls as there can be."""
@@ -180,9 +151,9 @@ class KnowledgeGraph:
         for first in range(0, len(texts), TEXTS_AT_ONCE):
             asked = list(dict.fromkeys(texts[first : first + TEXTS_AT_ONCE]))
             call = await self._call("Retrieve", text=asked, limit=limit)
-            answer, shown = read(CandidatesAnswer, call), shown_by(call)
+            answer, shown = Result.of(call, "candidates"), shown_by(call)
             for number, text in enumerate(asked, start=1):
-                rows = [row for row in answer.candidates if len(row) > _NUMBER and row[_NUMBER] == str(number)]
+                rows = [row for row in answer.candidates if len(row) > NUMBER and row[NUMBER] == str(number)]
                 named = tuple(map(candidate_of, rows))
                 found.append(Named(text, answer.matches.get(text, answer.match), named, shown))
         return tuple(found)
@@ -193,7 +164,7 @@ class KnowledgeGraph:
         Raises:
             ToolError: Nothing does.
         """
-        return tuple(read(ComparedAnswer, await self._call(COMPARE, question=question, texts=list(texts))).cosines)
+        return tuple(Result.of(await self._call(COMPARE, question=question, texts=list(texts)), "cosines").cosines)
 
     async def compose(self, expression: str, *, max_tokens: int | None = None) -> Shown:
         """Evaluate a compound expression."""

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kg_agents.evidence.values import Candidate, Computed, Group, Labels, Remembered, Shown, Triple, quoted
 from kg_agents.llm.texts import clipped
@@ -14,99 +14,98 @@ COUNTED, GROUP = 4, 6
 """How many columns a group has that is only counted, and how many before the far ends."""
 ROW: Final = 3
 """How many columns a triple has; what follows it in a row says more about it."""
+NUMBER: Final = 7
+"""Where the row of a candidate has the number of its text."""
+
+Rows: TypeAlias = list[list[str]]
 
 
-class Answer(BaseModel):
-    """What every tool's structured answer says; other servers may say more."""
+class Result(BaseModel):
+    """What the structured answers of all tools hold; other servers may add to it.
+
+    Rows of `candidates` hold id, label, description, types, score, how it matched, telling fact, and number of the
+    text; those of `groups` entity, relation, direction, count, score, hop, and far ends; those of `results` part, node,
+    relation, result, and kind; those of `card` direction, relation, count, and tails; those of `facts` number of the
+    path, head, relation, tail, and whether it is verified.
+    """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     status: str = "ok"
-    summary: str = ""
+    knowledge: str = ""
+    read: dict[str, str] = {}
     labels: dict[str, str] = {}
-    relations: dict[str, str] = {}
-
-
-class ObservedAnswer(Answer):
-    """Rows of entity, relation, direction, count, score, hop, and far ends; what is only counted ends there."""
-
-    groups: list[list[str]]
-
-
-class TriplesAnswer(Answer):
-    """Triples as rows, and how many there are by relation in either direction."""
-
-    triples: list[list[str]]
-    values: list[list[str]] = []
-    held: list[list[str]] = []
+    relations: dict[str, str | int] = {}
+    total: int | None = None
+    cursor: str = ""
+    triples: Rows = []
+    values: Rows = []
+    held: Rows = []
     outgoing: dict[str, int] = {}
     incoming: dict[str, int] = {}
-
-
-class PathsAnswer(Answer):
-    """Paths as lists of triples."""
-
-    paths: list[list[list[str]]]
-
-
-class CandidatesAnswer(Answer):
-    """Rows of id, label, description, types, score, how it matched, telling fact, and the number of the text."""
-
+    paths: list[Rows] = []
+    groups: Rows = []
     match: str = "none"
     matches: dict[str, str] = {}
-    candidates: list[list[str]]
-
-
-class FactsAnswer(Answer):
-    """Rows of path, head, relation, tail, and whether it is verified."""
-
+    candidates: Rows = []
+    card: Rows = []
+    features: Rows | dict[str, int] = []
+    classes: dict[str, int] = {}
+    neighbors: int | None = None
+    parts: Rows = []
+    results: Rows = []
+    evidence: Rows = []
+    rows: Rows = []
+    truth: bool | None = None
     memory: str = ""
-    facts: list[list[str]]
-    refused: list[str] = []
-    cursor: str | None = None
+    facts: Rows = []
+    cosines: list[float] = []
 
+    @classmethod
+    def of(cls, call: ToolCall, needed: str = "") -> Self:
+        """Return the structured answer of a call.
 
-class ComparedAnswer(Answer):
-    """How like a question each of some texts is."""
+        Args:
+            call: The call.
+            needed: What it has to hold.
 
-    cosines: list[float]
+        Raises:
+            UnreadableAnswer: It has another form.
+        """
+        try:
+            result = cls.model_validate({name: each for name, each in call.data.items() if each is not None})
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            raise UnreadableAnswer.of(call.tool, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        if needed and needed not in result.model_fields_set:
+            raise UnreadableAnswer.of(call.tool, f"{needed}: Field required")
+        return result
 
+    @property
+    def named(self) -> Labels:
+        """The labels of ids."""
+        candidates = {row[0]: row[1] for row in self.candidates if len(row) > 1}
+        relations = {each: label for each, label in self.relations.items() if isinstance(label, str)}
+        return Labels(self.labels | candidates, relations)
 
-A = TypeVar("A", bound=Answer)
+    @property
+    def seen(self) -> tuple[Group, ...]:
+        """The groups of an observation, and the relations that a card counts."""
+        return tuple(map(group_of, self.groups))
 
 
 def remembered_of(call: ToolCall, memory: str) -> Remembered:
     """Return what a memory tool says of a memory."""
-    answer = read(FactsAnswer, call)
-    facts = tuple((int(row[0]), triple_of(row[1:])) for row in answer.facts if len(row) > ROW and row[0].isdecimal())
-    unverified = frozenset(triple_of(row[1:]) for row in answer.facts if row[-1:] == ["unverified"])
-    return Remembered(
-        answer.memory or memory,
-        facts,
-        tuple(answer.refused),
-        labels_of(answer),
-        call.text,
-        answer.cursor or "",
-        unverified,
-    )
-
-
-def read(kind: type[A], call: ToolCall) -> A:
-    """Return the structured answer of a call.
-
-    Raises:
-        UnreadableAnswer: It has another form.
-    """
-    try:
-        return kind.model_validate(call.data)
-    except ValidationError as error:
-        raise UnreadableAnswer.of(call.tool, error) from error
+    found = Result.of(call, "facts")
+    facts = tuple((int(row[0]), triple_of(row[1:])) for row in found.facts if len(row) > ROW and row[0].isdecimal())
+    unverified = frozenset(triple_of(row[1:]) for row in found.facts if row[-1:] == ["unverified"])
+    return Remembered(found.memory or memory, facts, found.named, call.text, found.cursor, unverified)
 
 
 def candidate_of(row: Sequence[str]) -> Candidate:
-    """Return the entity that a row describes, which has as many columns as `CandidatesAnswer` says but the last."""
-    entity, label, description, types, score, matched, fact = row[:7]
-    return Candidate(entity, label, description, score_of(score), matched, types, fact)
+    """Return the entity that a row describes, which has as many columns as `Result` says but the last."""
+    entity, label, description, types, score, matched, fact = row[:NUMBER]
+    return Candidate(entity, label, description, _score(score), matched, types, fact)
 
 
 def group_of(row: Sequence[str]) -> Group:
@@ -118,7 +117,7 @@ def group_of(row: Sequence[str]) -> Group:
     if len(row) < COUNTED:
         raise UnreadableAnswer(f"A group of the answer has {len(row)} parts instead of at least {COUNTED}.")
     entity, relation, direction, count, score, _, *far = (*row, "", "")[: max(GROUP, len(row))]
-    return Group(entity, relation, direction == "in", tuple(far), score_of(score), int(score_of(count)))
+    return Group(entity, relation, direction == "in", tuple(far), _score(score), int(_score(count)))
 
 
 def triple_of(row: Sequence[str]) -> Triple:
@@ -132,12 +131,7 @@ def triple_of(row: Sequence[str]) -> Triple:
     return row[0], row[1], row[2]
 
 
-def labels_of(answer: Answer) -> Labels:
-    """Return the labels that come with an answer."""
-    return Labels(answer.labels, answer.relations)
-
-
-def score_of(text: str) -> float:
+def _score(text: str) -> float:
     """Return a score that is written as text; 0 where it is none."""
     try:
         return float(text)
@@ -145,10 +139,6 @@ def score_of(text: str) -> float:
         return 0.0
 
 
-_ROWS: Final = TypeAdapter(list[list[str]])
-_PATHS: Final = TypeAdapter(list[list[list[str]]])
-_NAMES: Final = TypeAdapter(dict[str, str])
-_COUNTS: Final = TypeAdapter(dict[str, int])
 _COMPOSED: Final = 5
 _NO_STATEMENT: Final = frozenset({"error", "none", "at least"})
 _MAX_EXPRESSION: Final = 300
@@ -178,26 +168,21 @@ def read_shown(call: ToolCall) -> Shown:
     read = _READERS.get(call.tool)
     if call.failed or read is None:
         return Shown(text=call.text)
-    said = asked(call)
-    try:
-        facts, computed, listed = read(call, said)
-        counts = _counted(call)
-        labels = Labels(_names(call, "labels") | _candidates(call), _names(call, "relations"))
-    except ValidationError as error:
-        raise UnreadableAnswer.of(call.tool, error) from error
+    found, said = Result.of(call), asked(call)
+    facts, computed, listed = read(call, found, said)
     return Shown(
-        facts=tuple(dict.fromkeys(facts)),
+        facts=tuple(dict.fromkeys((*facts, *_held(found)))),
         computed=tuple(dict.fromkeys(computed)),
-        counts=tuple(dict.fromkeys(counts)),
+        counts=tuple(dict.fromkeys(_counted(call, found))),
         listed=tuple(each for each in dict.fromkeys(listed) if not each.startswith("_:")),
-        labels=labels,
-        denied=call.data.get("knowledge") == "denied",
-        whole=call.data.get("status") != "truncated" and not call.data.get("cursor"),
+        labels=found.named,
+        denied=found.knowledge == "denied",
+        whole=found.status != "truncated" and not found.cursor,
         asked=said,
-        named=_names(call, "read"),
+        named=found.read,
         page=str(call.arguments.get("cursor") or ""),
-        next_page=str(call.data.get("cursor") or ""),
-        total=_total(call),
+        next_page=found.cursor,
+        total=_total(found),
         text=call.text,
     )
 
@@ -218,59 +203,52 @@ def asked(call: ToolCall) -> str:
 
 
 _Stated: TypeAlias = tuple[Iterable[Triple], Iterable[Computed], Iterable[str]]
+"""The facts that a result states, what it computes, and what it lists."""
 
 
-def _neighbors(call: ToolCall, said: str) -> _Stated:
-    triples = [*map(triple_of, _rows(call, "triples")), *_valued(_rows(call, "values"))]
-    total = call.data.get("total")
-    counted = [Computed(said, str(total))] if call.arguments.get("relation") and isinstance(total, int) else []
-    near = {*_names(call, "read").values(), str(call.arguments.get("entity"))}
-    listed = (head if tail in near else tail for head, _, tail in triples)
-    return (*triples, *_held(call)), counted, listed
+def _neighbors(call: ToolCall, found: Result, said: str) -> _Stated:
+    triples = [*map(triple_of, found.triples), *map(_valued, map(triple_of, found.values))]
+    near = {*found.read.values(), str(call.arguments.get("entity"))}
+    counted = call.arguments.get("relation") and found.total is not None
+    return (
+        triples,
+        [Computed(said, str(found.total))] if counted else [],
+        (head if tail in near else tail for head, _, tail in triples),
+    )
 
 
-def _paths(call: ToolCall, said: str) -> _Stated:
-    del said
-    paths = _PATHS.validate_python(call.data.get("paths") or [])
-    return (*(triple_of(row) for path in paths for row in path), *_held(call)), (), ()
-
-
-def _observed(call: ToolCall, said: str) -> _Stated:
-    del said
-    return (*(triple for group in _groups(call) for triple in group.triples), *_held(call)), (), ()
-
-
-def _retrieved(call: ToolCall, said: str) -> _Stated:
+def _retrieved(call: ToolCall, found: Result, said: str) -> _Stated:
     """Return the facts of the card, which is about the one candidate that is meant, and those that tell namesakes."""
-    del said
-    rows = [row for row in _rows(call, "candidates") if row]
+    del call, said
+    rows = [row for row in found.candidates if row]
     facts: list[Triple] = []
-    for direction, relation, _, *far in (row for row in _rows(call, "card") if len(row) >= ROW and rows):
+    for direction, relation, _, *far in (row for row in found.card if len(row) >= ROW and rows):
         facts += ((end, relation, rows[0][0]) if direction == "in" else (rows[0][0], relation, end) for end in far)
     telling = ((row[0], _TELLING.fullmatch(row[_TELLING_COLUMN])) for row in rows if len(row) > _TELLING_COLUMN)
-    facts += ((entity, found["relation"], found["id"] or quoted(found["value"])) for entity, found in telling if found)
-    return (*facts, *_held(call)), (), (row[0] for row in rows)
+    facts += ((entity, fact["relation"], fact["id"] or quoted(fact["value"])) for entity, fact in telling if fact)
+    return facts, (), (row[0] for row in rows)
 
 
-def _features(call: ToolCall, said: str) -> _Stated:
+def _features(call: ToolCall, found: Result, said: str) -> _Stated:
     del said
-    entity = _entity(call)
-    rows = [row for row in _rows(call, "features") if len(row) > 1]
+    entity = _entity(call, found)
+    rows = [row for row in found.features if len(row) > 1] if isinstance(found.features, list) else []
     return ((entity, row[0], quoted(row[1])) for row in rows), (), (row[1] for row in rows)
 
 
-def _degree(call: ToolCall, said: str) -> _Stated:
-    total = str(call.data.get("neighbors", ""))
+def _degree(call: ToolCall, found: Result, said: str) -> _Stated:
+    del call
+    total = "" if found.neighbors is None else str(found.neighbors)
     return (), (Computed(said, total),), (total,)
 
 
-def _composed(call: ToolCall, said: str) -> _Stated:
+def _composed(call: ToolCall, found: Result, said: str) -> _Stated:
     """Return what rows `[part, node, relation, result, kind]` state, and what they give without stating it."""
-    parts = {row[0]: row[1] for row in _rows(call, "parts") if len(row) > 1}
+    parts = {row[0]: row[1] for row in found.parts if len(row) > 1}
     # A long part is shortened in the answer.
     expressions = parts if len(parts) > 1 else dict.fromkeys(parts, str(call.arguments.get("expression", said)))
-    rows = [row[:_COMPOSED] for row in _rows(call, "results") if len(row) >= _COMPOSED]
-    evidence = tuple(triple_of(row) for row in _rows(call, "evidence") if len(row) >= ROW)
+    rows = [row[:_COMPOSED] for row in found.results if len(row) >= _COMPOSED]
+    evidence = tuple(triple_of(row) for row in found.evidence if len(row) >= ROW)
     shown = {end for head, _, tail in evidence for end in (head, tail)}
     facts, computed, listed = list[Triple](), list[Computed](), list[str]()
     for part, node, relation, result, kind in rows:
@@ -288,7 +266,7 @@ def _composed(call: ToolCall, said: str) -> _Stated:
             computed.append(Computed(expression, result, evidence))
         if node and kind != "node" and not plain:
             computed.append(Computed(f"{expression}: {result}", node, evidence, relation))
-    return (*facts, *evidence, *_held(call)), computed, listed if len(parts) < 2 else ()
+    return (*facts, *evidence), computed, listed if len(parts) < 2 else ()
 
 
 def _triple(node: str, relation: str, result: str) -> Triple:
@@ -297,103 +275,72 @@ def _triple(node: str, relation: str, result: str) -> Triple:
     return node, relation, result
 
 
-def _queried(call: ToolCall, said: str) -> _Stated:
+def _queried(call: ToolCall, found: Result, said: str) -> _Stated:
     """Return what a query gives: its rows are computed, whatever they hold."""
-    rows, truth = _rows(call, "rows"), call.data.get("truth")
-    cells = [str(truth).lower()] if isinstance(truth, bool) else [cell for row in rows for cell in row if cell]
-    return _held(call), (Computed(said, cell) for cell in cells), (row[0] for row in rows if row and row[0])
+    del call
+    cells = [cell for row in found.rows for cell in row if cell] if found.truth is None else [str(found.truth).lower()]
+    return (), (Computed(said, cell) for cell in cells), (row[0] for row in found.rows if row and row[0])
 
 
-def _remembered(call: ToolCall, said: str) -> _Stated:
-    """Return the facts that a memory holds and the graph too."""
-    del said
-    rows = [row for row in _rows(call, "facts") if row[-1:] == ["verified"]]
-    return (triple_of(row[1:]) for row in rows), (), ()
-
-
-_READERS: Final[Mapping[str, Callable[[ToolCall, str], _Stated]]] = {
+_READERS: Final[Mapping[str, Callable[[ToolCall, Result, str], _Stated]]] = {
     "GetNeighbor": _neighbors,
-    "GetPath": _paths,
-    "observe": _observed,
+    "GetPath": lambda _, found, __: (map(triple_of, (row for path in found.paths for row in path)), (), ()),
+    "observe": lambda _, found, __: ((triple for group in found.seen for triple in group.triples), (), ()),
     "Retrieve": _retrieved,
     "Feature": _features,
     "Degree": _degree,
     "Compose": _composed,
     "Sparql": _queried,
-    "memory-append": _remembered,
-    "memory-read": _remembered,
-    "Schema": lambda _, __: ((), (), ()),
+    **dict.fromkeys(
+        ("memory-append", "memory-read"),
+        # What a memory holds and the graph too.
+        lambda _, found, __: ((triple_of(row[1:]) for row in found.facts if row[-1:] == ["verified"]), (), ()),
+    ),
+    "Schema": lambda _, __, ___: ((), (), ()),
 }
 
 
-def _rows(call: ToolCall, name: str) -> list[list[str]]:
-    return _ROWS.validate_python(call.data.get(name) or [])
-
-
-def _names(call: ToolCall, name: str) -> dict[str, str]:
-    return _NAMES.validate_python(call.data.get(name) or {})
-
-
-def _counts(call: ToolCall, name: str) -> dict[str, int]:
-    return _COUNTS.validate_python(call.data.get(name) or {})
-
-
-def _counted(call: ToolCall) -> Iterator[Computed]:
+def _counted(call: ToolCall, found: Result) -> Iterator[Computed]:
     """Yield how many facts there are of relations, and things of classes, as results of all tools tell them."""
-    labels = _names(call, "labels")
-    for direction in ("outgoing", "incoming"):
-        for relation, count in _counts(call, direction).items():
-            yield Computed(_degree_of(_entity(call), relation, direction == "incoming"), str(count))
-    for group in _groups(call):
-        yield Computed(_degree_of(group.entity, group.relation, group.incoming), str(group.count))
-    for row in (row for row in _rows(call, "card") if len(row) >= ROW):
-        yield Computed(_degree_of(_rows(call, "candidates")[0][0], row[1], row[0] == "in"), row[2])
-    if call.tool == "Schema":
-        for name, counted in (("classes", "things of"), ("relations", "facts over"), ("features", "facts over")):
-            for each, count in _counts(call, name).items():
-                yield Computed(f"{counted} {labels.get(each, each)}", str(count))
+    near = _entity(call, found)
+    yield from (_degree_of(near, relation, False, count) for relation, count in found.outgoing.items())
+    yield from (_degree_of(near, relation, True, count) for relation, count in found.incoming.items())
+    for group in found.seen:
+        yield _degree_of(group.entity, group.relation, group.incoming, group.count)
+    for row in (row for row in found.card if len(row) >= ROW):
+        yield _degree_of(found.candidates[0][0], row[1], row[0] == "in", row[2])
+    features = found.features if isinstance(found.features, dict) else {}
+    of_things = (("things of", each, count) for each, count in found.classes.items())
+    of_facts = (("facts over", each, count) for each, count in (*found.relations.items(), *features.items()))
+    for of, each, count in (*of_things, *of_facts):
+        if isinstance(count, int):
+            yield Computed(f"{of} {found.labels.get(each, each)}", str(count))
 
 
-def _groups(call: ToolCall) -> list[Group]:
-    return [group_of(row) for row in _rows(call, "groups") if len(row) >= COUNTED]
+def _degree_of(entity: str, relation: str, incoming: bool, count: object) -> Computed:
+    return Computed(f"Degree[{entity}, {'-' if incoming else ''}{relation}]", str(count))
 
 
-def _degree_of(entity: str, relation: str, incoming: bool) -> str:
-    return f"Degree[{entity}, {'-' if incoming else ''}{relation}]"
-
-
-def _held(call: ToolCall) -> Iterator[Triple]:
+def _held(found: Result) -> Iterator[Triple]:
     """Yield what nodes without a name hold; a value is in quotes already, or is no known id."""
-    labels = _names(call, "labels")
-    for head, relation, tail in map(triple_of, _rows(call, "held")):
-        is_node = tail in labels or head in labels
-        yield (head, relation, tail) if is_node else (head, relation, quoted(tail))
+    for fact in map(triple_of, found.held):
+        yield fact if {fact[0], fact[2]} & found.labels.keys() else _valued(fact)
 
 
-def _valued(rows: Iterable[Sequence[str]]) -> Iterator[Triple]:
-    for head, relation, value in map(triple_of, rows):
-        yield head, relation, quoted(value)
+def _valued(fact: Triple) -> Triple:
+    head, relation, value = fact
+    return head, relation, quoted(value)
 
 
-def _candidates(call: ToolCall) -> dict[str, str]:
-    return {row[0]: row[1] for row in _rows(call, "candidates") if len(row) > 1}
-
-
-def _size_in(text: str) -> int:
-    """Return the number that a size such as `1,210 nodes` begins with; 0 where it begins with none."""
-    found = _SIZE.match(text)
-    return int(found[0].replace(",", "")) if found else 0
-
-
-def _total(call: ToolCall) -> int:
+def _total(found: Result) -> int:
     """Return how much a result says that there is."""
-    if isinstance(total := call.data.get("total"), int):
-        return total
-    parts = _rows(call, "parts")
-    return _size_in(parts[0][-1]) if len(parts) == 1 and parts[0] else 0
+    size = _SIZE.match(found.parts[0][-1]) if len(found.parts) == 1 and found.parts[0] else None
+    if found.total is not None or size is None:
+        return found.total or 0
+    return int(size[0].replace(",", ""))
 
 
-def _entity(call: ToolCall) -> str:
+def _entity(call: ToolCall, found: Result) -> str:
     """Return the entity that a call is about, by the id that its name was read as."""
     given = str(call.arguments.get("entity", ""))
-    return _names(call, "read").get(given, given)
+    return found.read.get(given, given)

@@ -11,10 +11,8 @@ from pydantic import TypeAdapter, ValidationError
 from kg_agents.checking import checked
 from kg_agents.evidence.answers import AgentAnswer
 from kg_agents.experience import learned_from
-from kg_agents.papers.graph_counselor import CounselorSettings, GraphCounselor
-from kg_agents.papers.oda import ODA, OdaSettings
-from kg_agents.parameters import InvalidParameter, ToolsSettings, read_parameters
-from kg_agents.tools.agent import ToolsAgent
+from kg_agents.parameters import AGENTS, AgentName, AgentSettings, InvalidParameter, read_parameters
+from kg_agents.running import agent_of
 from kg_boundary.shown import in_plain_words
 from kg_eval.methods.baselines import (
     ChainOfThought,
@@ -36,29 +34,21 @@ from kg_eval.plan import InvalidPlan, MethodName
 class AgentMethod:
     """One of the agents, with its parameters."""
 
-    settings: OdaSettings | CounselorSettings | ToolsSettings
+    settings: AgentSettings
 
     async def answer(self, asked: Asked, means: Means) -> MethodAnswer:
         """See `Method`."""
+        agent = agent_of(
+            self.settings,
+            means.tools,
+            means.llm,
+            judge=means.judge,
+            reflector=means.reflector,
+            graph_name=asked.graph_name,
+        )
         talk = means.talk(self.settings.limits)
-        found = await self._agent(asked, means).answer(asked.question, asked.ids, talk=talk)
+        found = await agent.answer(asked.question, asked.ids, talk=talk)
         return answered(await talk.within(partial(checked, found, means.graph, self.settings.own_answers)))
-
-    def _agent(self, asked: Asked, means: Means) -> ODA | GraphCounselor | ToolsAgent:
-        match self.settings:
-            case OdaSettings() as oda:
-                return ODA(means.llm, means.graph, reflector=means.reflector, settings=oda, graph_name=asked.graph_name)
-            case CounselorSettings() as counselor:
-                return GraphCounselor(
-                    means.llm,
-                    means.graph,
-                    judge=means.judge,
-                    reflector=means.reflector or means.judge,
-                    settings=counselor,
-                    graph_name=asked.graph_name,
-                )
-            case ToolsSettings() as tools:
-                return ToolsAgent(means.llm, means.tools, settings=tools)
 
 
 def answered(answer: AgentAnswer) -> MethodAnswer:
@@ -87,7 +77,6 @@ LEARN: frozenset[MethodName] = frozenset({"oda", "graph-counselor", "tools"})
 """Methods that can be shown solved questions, and whose runs can be learned from."""
 
 S = TypeVar("S", DirectSettings, ConsistencySettings, RagSettings, TogSettings, GraphCotSettings)
-A = TypeVar("A", OdaSettings, CounselorSettings, ToolsSettings)
 
 
 def method_of(name: MethodName, written: Sequence[str]) -> Method:
@@ -105,21 +94,17 @@ def method_of(name: MethodName, written: Sequence[str]) -> Method:
 
 def reflects(method: Method) -> bool:
     """Say whether a method asks a model to reflect, which may be another one."""
-    return (
-        isinstance(method, AgentMethod)
-        and isinstance(method.settings, OdaSettings | CounselorSettings)
-        and method.settings.reflects
-    )
+    return isinstance(method, AgentMethod) and method.settings.reflects
 
 
 def needs_exact_scores(method: Method) -> bool:
     """Say whether a method needs observations that are scored exactly as in the paper of ODA."""
-    return isinstance(method, AgentMethod) and isinstance(method.settings, OdaSettings) and method.settings.paper_score
+    return isinstance(method, AgentMethod) and method.settings.paper_score
 
 
-def _parameters(kind: type[A], written: Sequence[str]) -> A:
+def _agent(name: AgentName, written: Sequence[str]) -> AgentMethod:
     try:
-        return read_parameters(kind, written)
+        return AgentMethod(read_parameters(AGENTS[name], written))
     except InvalidParameter as error:
         raise InvalidPlan(str(error)) from error
 
@@ -154,7 +139,7 @@ _METHODS: Final[Mapping[MethodName, Callable[[Sequence[str]], Method]]] = {
     "tog": lambda written: ThinkOnGraph(_settings(TogSettings, written)),
     "tog-r": lambda written: ThinkOnGraph(_settings(TogSettings, written), relations_only=True),
     "graph-cot": lambda written: GraphCot(_settings(GraphCotSettings, written)),
-    "oda": lambda written: AgentMethod(_parameters(OdaSettings, written)),
-    "graph-counselor": lambda written: AgentMethod(_parameters(CounselorSettings, written)),
-    "tools": lambda written: AgentMethod(_parameters(ToolsSettings, written)),
+    "oda": partial(_agent, "oda"),
+    "graph-counselor": partial(_agent, "graph-counselor"),
+    "tools": partial(_agent, "tools"),
 }

@@ -11,11 +11,11 @@ from kg_agents.evidence.ledger import Ledger
 from kg_agents.evidence.values import Labels, Shown, Triple
 from kg_agents.experience import Learned
 from kg_agents.llm import Llm
-from kg_agents.llm.dialogue import Dialogue, Limits, Task, fitting
+from kg_agents.llm.dialogue import Dialogue, Limits, Task, whole
 from kg_agents.tools.client import Toolbox
 from kg_agents.tools.knowledge import KnowledgeGraph
 from kg_eval.metrics.matching import said
-from kg_prompts import Prompt, render
+from kg_prompts import Prompt
 
 _BRACED: Final = re.compile(r"\{([^{}]*)\}")
 
@@ -102,8 +102,7 @@ class Method(Protocol):
 
 def task(prompt: Prompt, purpose: str, reply_tokens: int, temperature: float) -> Task:
     """Return what a model is asked by a prompt that cannot be shortened."""
-    text = render(prompt)
-    return Task(purpose, fitting(lambda: [text], "what the method puts there"), reply_tokens, temperature)
+    return Task(purpose, whole(prompt, "what the method puts there"), reply_tokens, temperature)
 
 
 async def reply_to(talk: Dialogue, asked: Task) -> str:

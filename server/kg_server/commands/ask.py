@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from kg_adapters.embedding import Embedder
     from kg_agents.evidence.answers import AgentAnswer
     from kg_agents.experience import Learned
-    from kg_agents.running import Question, Watcher
+    from kg_agents.running import Question
     from kg_agents.tools.client import Toolbox
+    from kg_agents.trace import Watcher
     from kg_server.memory.experience import ExperienceStore, Solved
 
 
@@ -156,19 +157,12 @@ def question_of(
     Raises:
         InvalidRequest: A parameter is unknown, or has a wrong value.
     """
-    from kg_agents.papers.graph_counselor import CounselorSettings
-    from kg_agents.papers.oda import OdaSettings
-    from kg_agents.parameters import InvalidParameter, ToolsSettings, read_parameters
+    from kg_agents.parameters import AGENTS, InvalidParameter, read_parameters
     from kg_agents.running import Question
 
-    asked = Question(text, entities, agent, learn=settings.learn)
-    written = (*settings.agent_parameters, *flags)
     try:
-        if agent == "tools":
-            return replace(asked, tools=read_parameters(ToolsSettings, written))
-        if agent == "oda":
-            return replace(asked, oda=read_parameters(OdaSettings, written))
-        return replace(asked, counselor=read_parameters(CounselorSettings, written))
+        chosen = read_parameters(AGENTS[agent], (*settings.agent_parameters, *flags))
+        return Question(text, entities, chosen, learn=settings.learn)
     except InvalidParameter as error:
         raise InvalidRequest(str(error)) from error
 
@@ -179,7 +173,7 @@ def check_reflector(settings: Settings, asked: "Question", option: str | None) -
     Raises:
         InvalidRequest: An option names it.
     """
-    if settings.reflector_llm is None or asked.parameters.reflects:
+    if settings.reflector_llm is None or asked.settings.reflects:
         return
     if option is not None:
         raise InvalidRequest(f"--reflector {option!r}: {NOBODY_REFLECTS}")
@@ -210,9 +204,11 @@ def usual_method(settings: Settings, flags: tuple[str, ...]) -> Literal["tools",
 
 def by_oda(asked: "Question") -> "Question":
     """Return the same question for ODA, with the limits that it has."""
-    tools, limits = asked.tools, asked.oda.limits
-    limits = replace(limits, tokens=tools.limits.tokens, seconds=tools.limits.seconds)
-    return replace(asked, agent="oda", oda=replace(asked.oda, closed_book=tools.closed_book, limits=limits))
+    from kg_agents.parameters import OdaSettings
+
+    tools, oda = asked.settings, OdaSettings()
+    limits = replace(oda.limits, tokens=tools.limits.tokens, seconds=tools.limits.seconds)
+    return replace(asked, settings=replace(oda, closed_book=tools.closed_book, limits=limits))
 
 
 TRACES: Final = "traces"
@@ -346,14 +342,14 @@ async def _ask(
     from kg_agents.trace import Trace
     from kg_server.commands.graphs import model_of
 
-    in_paper = asked.agent == "oda" and asked.oda.paper_score and settings.llm is not None
+    in_paper = asked.settings.paper_score and settings.llm is not None
     settings = exact(settings) if in_paper else settings
     asked = replace(asked, graph_name=redactor.message(settings.graph) if server is None else "")
     names = (settings.llm, settings.judge_llm, settings.reflector_llm)
     llm, judge, reflector = (model_of(settings, name, redactor) for name in names)
     try:
         with Trace(path) as trace:
-            async with _tools(as_published(settings, asked.parameters), server, redactor) as (tools, graph):
+            async with _tools(as_published(settings, asked.settings), server, redactor) as (tools, graph):
                 answer = await run_question(
                     asked,
                     ExactTools(tools) if in_paper else tools,
@@ -391,7 +387,7 @@ def secrets_of_server(server: str) -> Redactor:
 
 
 def _watcher(view: RunView) -> "Watcher":
-    from kg_agents.running import Watcher
+    from kg_agents.trace import Watcher
 
     return Watcher(view.linked, view.begin, view.used, view.step)
 

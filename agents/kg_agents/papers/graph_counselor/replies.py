@@ -7,14 +7,14 @@ from itertools import chain, takewhile
 from typing import Annotated, Final, TypeAlias
 from typing import Literal as Choice
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BeforeValidator, Field
 
 from kg_agents.evidence.ledger import Cited
 from kg_agents.evidence.matching import numbers_in
 from kg_agents.llm.dialogue import Unreadable
-from kg_agents.llm.texts import clipped, json_object
+from kg_agents.llm.texts import clipped
 from kg_agents.papers.graph_counselor.calls import FINISH, FUNCTIONS, Written, calls_in, canonical, functions_in, nests
-from kg_agents.replies import Numbers
+from kg_agents.replies import Form, Numbers, sections
 
 Role: TypeAlias = Choice["plan", "thought", "action"]
 
@@ -90,13 +90,11 @@ def read_reflection(reply: str, most: int) -> str | Unreadable:
 
 def _split(text: str) -> list[_Section]:
     """Return the sections of a text; what stands before the first heading is one without a name."""
-    headings = list(_HEADING.finditer(text))
-    ends = [*(heading.start() for heading in headings), len(text)]
-    sections = [_Section("", None, text[: ends[0]].strip())]
-    for heading, end in zip(headings, ends[1:], strict=True):
-        number = int(heading[2]) if heading[2] else None
-        sections.append(_Section(heading[1].lower(), number, text[heading.end() : end].strip()))
-    return sections
+    found = sections(text, _HEADING)
+    return [
+        _Section(each[1].lower() if each else "", int(each[2]) if each and each[2] else None, said)
+        for each, said in found
+    ]
 
 
 Verdict: TypeAlias = Choice["yes", "no", "missing", "unreadable"]
@@ -366,10 +364,8 @@ def _nothing(text: str, functions: Sequence[str]) -> Unreadable:
     )
 
 
-class StepAnswer(BaseModel):
+class StepAnswer(Form):
     """One answer, and the observations that show it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     text: str
     observations: Numbers = Field(description="Those that show it, as 0, 2; with text `all`, those that list it")
@@ -386,10 +382,8 @@ def _citing(value: object) -> object:
     return {"text": value, "observations": ""} if isinstance(value, str) else value
 
 
-class StepForm(BaseModel):
-    """A plan, a thought, and an expression or the answers; a list or text that does not apply is empty."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class StepForm(Form):
+    """A plan, a thought, and an expression or the answers."""
 
     plan: str
     thought: str
@@ -413,17 +407,3 @@ class StepForm(BaseModel):
         if missing:
             return Finish(f"{NOT_IN_GRAPH}: {missing}", missing)
         return Unreadable("It holds neither an expression nor an answer. Fill in one of the fields.")
-
-
-_EMPTY = StepForm(plan="", thought="", expression="", answers=[], not_in_graph="")
-
-
-def step_form(reply: str) -> StepForm | None:
-    """Return the form that a reply fills in; None where it is another text, which is read as one."""
-    found = json_object(reply)
-    if found is None or not found.keys() & {"expression", "answers", "not_in_graph"}:
-        return None
-    try:
-        return StepForm.model_validate(_EMPTY.model_dump() | found)
-    except ValidationError:
-        return None

@@ -1,22 +1,18 @@
-"""One run of Graph Counselor: its steps, its attempts and its answer."""
+"""One run of Graph Counselor: its steps and its attempts."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 from typing import Literal as Choice
 
-from kg_agents.evidence.answers import CUT, AgentAnswer, Answer, outcome_of, part_answered, parts_in, whole
 from kg_agents.evidence.answers import Step as ShownStep
+from kg_agents.evidence.answers import whole
 from kg_agents.evidence.ledger import Cited, Ledger
 from kg_agents.evidence.values import Labels, Shown, plain_value
-from kg_agents.linking import resolver
 from kg_agents.llm.dialogue import Dialogue
 from kg_agents.llm.texts import clipped
 from kg_agents.papers.graph_counselor.calls import FINISH
 from kg_agents.papers.graph_counselor.replies import NOT_IN_GRAPH, Finish, Judgement, Query
-from kg_agents.parameters import CounselorSettings
-from kg_agents.tools.knowledge import KnowledgeGraph
 
 OLDER_OBSERVATION: Final = 300
 """To how many characters an older observation is shortened first."""
@@ -45,6 +41,12 @@ class Step:
     thought: str | None = None
     action: str | None = None
     observation: str | None = None
+
+    @property
+    def shown(self) -> ShownStep:
+        """The step as people see it."""
+        thought = "\n".join(text for text in (self.plan, self.thought) if text)
+        return ShownStep(self.number, thought, self.action or "", self.observation or "")
 
     def written(self) -> str:
         """Return the step as the model reads it, one heading for each thing that is known."""
@@ -131,6 +133,18 @@ class Attempt:
     judgement: Judgement | None = None
     reflection: str = ""
     cited: tuple[Cited, ...] = ()
+
+    @property
+    def failure(self) -> str:
+        """How it failed, in sentences."""
+        match self.end:
+            case "finished":
+                said = f" The judge said: {self.judgement.explanation}" if self.judgement else ""
+                return f"The answer {self.claim!r} was not judged to be right.{said}"
+            case "steps":
+                return f"There was no answer after {len(self.steps)} steps, which is the most there may be."
+            case _:
+                return f"It was given up after {len(self.steps)} steps: several replies in a row could not be read."
 
     @property
     def claim(self) -> str | None:
@@ -220,10 +234,11 @@ class Run:
         self.amend(replace(last, judgement=same.judgement))
         return True
 
-    @property
-    def reflections(self) -> tuple[str, ...]:
-        """What was learnt from earlier attempts, the first first."""
-        return tuple(attempt.reflection for attempt in self.attempts if attempt.reflection)
+    def lessons(self, learnt: Choice["all", "latest"]) -> str:
+        """Return what was learnt from earlier attempts, or from the latest that taught something, by number."""
+        taught = [attempt.reflection for attempt in self.attempts if attempt.reflection]
+        shown = taught[-1:] if learnt == "latest" else taught
+        return "\n\n".join(f"Reflection {number}:\n{text}" for number, text in enumerate(shown, start=1))
 
     @property
     def last_step(self) -> Step:
@@ -321,97 +336,3 @@ class Run:
 def _gist(action: str, observation: str) -> str:
     """Return the beginning of an observation on one line, without the action that it repeats."""
     return clipped(" ".join(observation.removeprefix(f"{action}:").split()), MAX_GIST)
-
-
-REJECTED: Final = "No attempt was judged to be right; this is the last answer."
-
-_VERDICT: Final = re.compile(r"\[not in (?:the )?graph\]\W*$", re.IGNORECASE)
-_ENDINGS: Final = {
-    "steps": "No answer was given within the steps of an attempt.",
-    "unreadable": "Several replies in a row could not be read.",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class CounselorAnswer(AgentAnswer):
-    """The answers, with the attempts that led to them.
-
-    Args:
-        attempts: Every attempt, the first first.
-        accepted: Whether the answer was judged to be right.
-    """
-
-    attempts: tuple[Attempt, ...] = ()
-    accepted: bool = False
-
-
-async def answer_of(
-    run: Run, settings: CounselorSettings, graph: KnowledgeGraph, stop_reason: str, explanation: str = ""
-) -> CounselorAnswer:
-    """Return what a run has found: the last answer that was given, with what yields it.
-
-    Args:
-        run: The run.
-        settings: What becomes of what the model says by itself, and of the answers of earlier attempts.
-        graph: The graph, which knows by which names things go.
-        stop_reason: Why it ended, in a word.
-        explanation: Why, in a sentence; the usual one where it is empty.
-    """
-    ended = run.attempts[-1] if run.attempts else Attempt()
-    attempt = ended if ended.not_in_graph else (_last_answered(run) if settings.earlier_answer else None) or ended
-    answers = await _answers(run, attempt, graph, as_given=settings.traits.as_given)
-    seen = parts_in(run.ledger.cited(attempt.numbers))
-    if stop_reason == "answered" and (part := part_answered(answers, seen, run.labels)):
-        stop_reason, explanation = CUT, str(part)
-    remarks = [explanation or _ENDINGS.get(stop_reason, ""), _remark(attempt)]
-    found = outcome_of(answers, settings.own_answers, stop_reason, " ".join(remark for remark in remarks if remark))
-    return CounselorAnswer(
-        question=run.question,
-        answers=found.answers,
-        status=found.status,
-        labels=run.labels,
-        stop_reason=stop_reason,
-        explanation=found.reason,
-        steps=shown_steps(run),
-        usage=run.talk.usage,
-        seconds=run.talk.seconds,
-        model_answer=found.model_answer,
-        facts=run.ledger.facts,
-        attempts=tuple(run.attempts),
-        accepted=attempt.accepted,
-    )
-
-
-def _last_answered(run: Run) -> Attempt | None:
-    return next((attempt for attempt in reversed(run.attempts) if attempt.answer is not None), None)
-
-
-async def _answers(run: Run, attempt: Attempt, graph: KnowledgeGraph, *, as_given: bool) -> tuple[Answer, ...]:
-    """Return the answers of an attempt; those of one whose answer is not in the graph are the model's own."""
-    if attempt.not_in_graph:
-        return tuple(Answer(each.text, "model") for each in attempt.cited)
-    confirmed = None if attempt.judgement is None else attempt.accepted
-    resolve = resolver(graph, run.talk)
-    return await run.ledger.answers(
-        attempt.cited, run.topic, run.entities, resolve, confirmed=confirmed, as_given=as_given
-    )
-
-
-def _remark(attempt: Attempt) -> str:
-    """Return what is to be said of an answer that was not confirmed, or of one that is not in the graph."""
-    judgement = attempt.judgement
-    if attempt.not_in_graph:
-        return attempt.missing or (_VERDICT.sub("", judgement.explanation).strip() if judgement else "")
-    return REJECTED if judgement is not None and not attempt.accepted and attempt.answer is not None else ""
-
-
-def shown_steps(run: Run) -> tuple[ShownStep, ...]:
-    """Return the steps of all attempts as people see them, numbered through."""
-    steps = (shown(step) for attempt in run.attempts for step in attempt.steps)
-    return tuple(replace(step, number=number) for number, step in enumerate(steps, start=1))
-
-
-def shown(step: Step) -> ShownStep:
-    """Return a step as people see it."""
-    thought = "\n".join(text for text in (step.plan, step.thought) if text)
-    return ShownStep(step.number, thought, step.action or "", step.observation or "")

@@ -1,8 +1,8 @@
 """ODA, the observation-driven agent (Sun et al., 2024)."""
 
 from kg_agents.papers.oda.agent import ODA, OdaWithoutModel
-from kg_agents.papers.oda.paper import Parts, parts_of
-from kg_agents.papers.oda.run import Act, Choose, Means, Observe, Reflect, Reflected
+from kg_agents.papers.oda.paper import Act, Choose, Observe, Parts, Reflect, Reflected, parts_of
+from kg_agents.papers.oda.run import Means
 from kg_agents.parameters import OdaAblation, OdaSettings
 
 __all__ = [

@@ -3,16 +3,15 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, product
+from itertools import product
 from typing import Final, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from kg_agents.evidence.ledger import Cited
 from kg_agents.evidence.matching import numbers_in
 from kg_agents.evidence.values import Labels, Triple
 from kg_agents.llm.dialogue import Unreadable
-from kg_agents.llm.texts import json_object
 from kg_agents.replies import (
     BULLET,
     MAX_ANSWER,
@@ -20,15 +19,16 @@ from kg_agents.replies import (
     NUMBER,
     QUOTES,
     Conclusion,
+    Form,
     Numbers,
     fields_of,
     listed,
     read_conclusion,
+    sections,
 )
 
 ActionName: TypeAlias = Literal["GetNeighbor", "GetPath", "Search", "Look", "Answer"]
 
-_MAX_PIECES: Final = 10
 _MAX_LINES: Final = 200
 _MAX_SHOWN: Final = 120
 _NAMES: Final[Sequence[tuple[ActionName, str]]] = (
@@ -37,6 +37,8 @@ _NAMES: Final[Sequence[tuple[ActionName, str]]] = (
     ("Answer", r"answer"),
 )
 _SEPARATOR: Final = re.compile(r"->|[,|\u2192]")
+_AROUND: Final = f"{QUOTES}<>"
+_BETWEEN: Final = re.compile(rf"[{re.escape(_AROUND)}]*(?:->|[,|\u2192])[{re.escape(_AROUND)}]*")
 _NONE: Final = frozenset({"", "none", "nothing", "no triples", "(none)", "n/a", "[]"})
 
 
@@ -59,14 +61,6 @@ class Action:
     def __str__(self) -> str:
         inside = ", ".join((*self.entities, self.about) if self.about else self.entities)
         return f"{self.name}[{inside}]" if inside else self.name
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """The triples that the model selects, and why."""
-
-    triples: tuple[Triple, ...]
-    thought: str = ""
 
 
 def read_action(reply: str, offered: Mapping[str, str | None], done: Iterable[str]) -> Action | Unreadable:
@@ -96,7 +90,9 @@ def read_action(reply: str, offered: Mapping[str, str | None], done: Iterable[st
     return action
 
 
-def read_selection(reply: str, candidates: Sequence[Triple], labels: Labels, most: int) -> Selection | Unreadable:
+def read_selection(
+    reply: str, candidates: Sequence[Triple], labels: Labels, most: int
+) -> tuple[Triple, ...] | Unreadable:
     """Read which candidate triples the model selects, at most `most`; what is no candidate is not among them.
 
     Args:
@@ -106,23 +102,22 @@ def read_selection(reply: str, candidates: Sequence[Triple], labels: Labels, mos
         most: How many it may select.
     """
     fields = fields_of(reply)
-    thought = " ".join(fields.get("thought", "").split())
     # Without a heading, what stands in a thought may be a selection, and need not be one.
     written, loose = fields.get("triples", reply), "triples" not in fields and "thought" in fields
     spelled = _spellings(candidates, labels)
     found: dict[Triple, None] = {}
     strange: list[str] = []
     for line in _triple_lines(written):
-        meant = _meant(line, spelled)
+        meant = spelled.get(_folded(line), {})
         if len(meant) == 1:
-            found.update(dict.fromkeys(meant))
+            found.update(meant)
         elif meant:
             several = " or ".join(map(",".join, meant))
             strange.append(f"{line[:_MAX_SHOWN]!r} may be any of {several}. Copy one of them as it stands.")
         elif _SEPARATOR.search(line):
             strange.append(f"{line[:_MAX_SHOWN]!r} is none of the candidate triples. Copy candidates as they stand.")
     if found or loose or not strange:
-        return Selection(tuple(found)[:most], thought)
+        return tuple(found)[:most]
     return Unreadable(strange[0])
 
 
@@ -196,53 +191,32 @@ def _triple_lines(text: str) -> Iterator[str]:
         yield from triples or [NUMBER.sub("", BULLET.sub("", line))]
 
 
-def _keys(line: str) -> Iterator[tuple[str, str, str]]:
-    """Yield every way to cut a line into three parts."""
-    line = line.strip()
-    listed = line.startswith("[") and line.endswith("]")
-    pieces = _SEPARATOR.split(line[1:-1] if listed else line.strip("|"))
-    if not 3 <= len(pieces) <= _MAX_PIECES:
-        return
-    for first, second in combinations(range(1, len(pieces)), 2):
-        head, relation, tail = (",".join(part) for part in (pieces[:first], pieces[first:second], pieces[second:]))
-        yield _folded(head), _folded(relation), _folded(tail)
+def _spellings(candidates: Sequence[Triple], labels: Labels) -> Mapping[str, Mapping[Triple, None]]:
+    """Return the candidates under every way to write them: what is written in ids alone is that one.
 
-
-def _meant(line: str, spelled: Mapping[tuple[str, str, str], Sequence[Triple]]) -> Sequence[Triple]:
-    """Return the candidates that a line may mean; one that is written from its other end is meant as well."""
-    keys = list(_keys(line))
-    for way in (keys, [(tail, relation, head) for head, relation, tail in keys]):
-        for key in way:
-            if key in spelled:
-                return spelled[key]
-    return ()
-
-
-def _spellings(candidates: Sequence[Triple], labels: Labels) -> dict[tuple[str, str, str], Sequence[Triple]]:
-    """Return the candidates under every way to write them: what is written in ids alone is that one."""
-    spelled: dict[tuple[str, str, str], dict[Triple, None]] = {}
+    One that is written from its other end is meant as well, unless that way is how another is written.
+    """
+    ways: tuple[dict[str, dict[Triple, None]], ...] = ({}, {}, {})
     for triple in candidates:
         head, relation, tail = triple
-        ways = (
-            _ways(head, labels.nodes.get(head)),
-            _ways(relation, labels.relations.get(relation)),
-            _ways(tail, labels.nodes.get(tail)),
-        )
-        for key in product(*ways):
-            spelled.setdefault((key[0], key[1], key[2]), {})[triple] = None
-    meant: dict[tuple[str, str, str], Sequence[Triple]] = {key: tuple(each) for key, each in spelled.items()}
-    for head, relation, tail in candidates:
-        meant[_folded(head), _folded(relation), _folded(tail)] = ((head, relation, tail),)
-    return meant
+        ends = (_ways(each, labels.nodes.get(each)) for each in (head, tail))
+        called = _ways(relation, labels.relations.get(relation))
+        for start, name, end in product(next(ends), called, next(ends)):
+            ways[1].setdefault(_folded(f"{start},{name},{end}"), {})[triple] = None
+            ways[0].setdefault(_folded(f"{end},{name},{start}"), {})[triple] = None
+        ways[2][_folded(",".join(triple))] = {triple: None}
+    backwards, forwards, ids = ways
+    return backwards | forwards | ids
 
 
 def _ways(id: str, label: str | None) -> list[str]:
-    ways = [id] if label is None else [id, label, f"{label} ({id})", f"{id} ({label})"]
-    return [_folded(each) for each in ways]
+    return [id] if label is None else [id, label, f"{label} ({id})", f"{id} ({label})"]
 
 
 def _folded(text: str) -> str:
-    return " ".join(_SEPARATOR.sub(",", text.strip(QUOTES + "<>")).casefold().split())
+    """Return a line in one form, whatever separates its parts and whatever quotes them."""
+    inside = text.strip().removeprefix("[").removesuffix("]").strip("|")
+    return " ".join(_BETWEEN.sub(",", inside.strip(_AROUND)).casefold().split())
 
 
 MAX_SEARCHED: Final = 200
@@ -273,19 +247,15 @@ _NO_ACTION: Final = Unreadable(
 _NOTHING: Final = "\"'`*_ \t.“”"
 
 
-class AnswerForm(BaseModel):
+class AnswerForm(Form):
     """One answer, and the numbers of the facts that it rests on."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     text: str
     facts: Numbers = Field(description="All facts that yield it, as 3, 7-9; with text `all`, those that list it")
 
 
-class TurnForm(BaseModel):
-    """What a turn keeps, does and answers; a list or text that does not apply is empty."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class TurnForm(Form):
+    """What a turn keeps, does and answers."""
 
     thought: str
     keep: Numbers = Field(description="The new facts to keep, as 3, 7-9, or empty")
@@ -303,20 +273,6 @@ class TurnForm(BaseModel):
         missing = None if answers else self.not_in_graph.strip() or None
         own = tuple(text[:MAX_ANSWER] for each in self.own_knowledge if (text := each.strip()))
         return Conclusion(answers[:MAX_ANSWERS], own[:MAX_ANSWERS], missing)
-
-
-_EMPTY_FORM = TurnForm(thought="", keep="", action="", answers=[], not_in_graph="", own_knowledge=[])
-
-
-def turn_form(reply: str) -> TurnForm | None:
-    """Return the form that a reply fills in; None where it is another text, which is read as one."""
-    found = json_object(reply)
-    if found is None or "action" not in found:
-        return None
-    try:
-        return TurnForm.model_validate(_EMPTY_FORM.model_dump() | found)
-    except ValidationError:
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,9 +309,9 @@ class Offer:
 
 def read_turn(reply: str, offer: Offer) -> Turn | Unreadable:
     """Return what a reply keeps and does, or why it cannot be told."""
-    if (form := turn_form(reply)) is not None:
+    if (form := TurnForm.of(reply, "action")) is not None:
         return _filled_in(form, offer)
-    fields = _fields(reply)
+    fields = {heading[1].lower(): text for heading, text in sections(reply, _FIELD) if heading}
     thought = " ".join(fields.get("thought", "").split())
     kept = _kept(fields.get("keep", ""), offer.facts)
     if isinstance(kept, Unreadable):
@@ -405,12 +361,6 @@ def _new(turn: Turn, offer: Offer) -> Turn | Unreadable:
     if action.name != "Look" and {str(action), other_way} & set(offer.done):
         return Unreadable(f"{action} was done already. Do something else, or answer.")
     return turn
-
-
-def _fields(reply: str) -> dict[str, str]:
-    found = list(_FIELD.finditer(reply))
-    ends = [*(each.start() for each in found), len(reply)]
-    return {each[1].lower(): reply[each.end() : end].strip() for each, end in zip(found, ends[1:], strict=True)}
 
 
 def _kept(written: str, facts: int) -> tuple[int, ...] | Unreadable:

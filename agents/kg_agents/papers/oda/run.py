@@ -1,34 +1,25 @@
-"""One run of ODA: its state, the prompts that are written from it, and the parts that a round is put together from."""
+"""One run of ODA: its state, what it has explored, and how its model is asked."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Final, Protocol, TypeAlias, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeVar
 
 from pydantic import BaseModel
 
-from kg_agents.evidence.answers import Answer, PartSeen, Step
+from kg_agents.evidence.answers import Answer, OnStep, PartSeen, Step, ignore_step
 from kg_agents.evidence.ledger import Ledger
-from kg_agents.evidence.values import Found, Labels, Observed, Remembered, Triple
+from kg_agents.evidence.values import Labels, Remembered, Triple
 from kg_agents.llm import Llm
-from kg_agents.llm.dialogue import Dialogue, Unreadable, Writer, fitting, task_of
+from kg_agents.llm.dialogue import Dialogue, Unreadable, Writer, fitting
 from kg_agents.papers.oda.facts import Bundle, FactLines
 from kg_agents.papers.oda.replies import Action, Offer
 from kg_agents.parameters import OdaSettings
+from kg_agents.replies import Conclusion
 from kg_agents.tools.knowledge import KnowledgeGraph
-from kg_prompts import examples_for, render
-from kg_prompts.oda import (
-    ActionPrompt,
-    AnswerPrompt,
-    GeneratedFactsPrompt,
-    PaperAnswerPrompt,
-    ReflectionPrompt,
-    TurnPrompt,
-)
+from kg_prompts import Prompt, examples_for, render
 
 MAX_REASON: Final = 300
 """How much of the reason why an action failed the model is told."""
-
-NOTHING_OBSERVED = Observed((), Labels(), "")
 
 
 @dataclass
@@ -39,6 +30,7 @@ class Run:
         question: The question.
         entities: The task-relevant entities of this round, by id.
         talk: The dialogue with the model.
+        on_step: Told of every step.
         asked: The entities of the first round.
         ledger: What the model was shown of the graph.
         history: The actions that were taken, and of those that failed the reason.
@@ -53,7 +45,8 @@ class Run:
     question: str
     entities: tuple[str, ...]
     talk: Dialogue
-    asked: tuple[str, ...] = ()
+    on_step: OnStep = ignore_step
+    asked: tuple[str, ...] = field(init=False)
     ledger: Ledger = field(default_factory=Ledger)
     memory: str | None = None
     memory_text: str = ""
@@ -69,24 +62,14 @@ class Run:
     passed_over: int = 0
     parts: tuple[PartSeen, ...] = ()
 
-    def learn(self, labels: Labels) -> None:
-        """Add labels of ids."""
-        self.ledger.learn(labels)
+    def __post_init__(self) -> None:
+        """Begin with the entities of the question."""
+        self.asked = self.entities
 
     @property
     def labels(self) -> Labels:
         """What ids are called."""
         return self.ledger.labels
-
-    @property
-    def offered(self) -> dict[str, str | None]:
-        """The entities that an action may be about, with their labels."""
-        return {each: self.labels.nodes.get(each) for each in self.entities}
-
-    @property
-    def waiting(self) -> tuple[str, ...]:
-        """The entities of the question whose neighbours were not looked at yet."""
-        return tuple(each for each in self.asked if str(Action("GetNeighbor", (each,))) not in self.history)
 
     @property
     def memory_shown(self) -> str:
@@ -95,14 +78,14 @@ class Run:
 
     def keep(self, held: Remembered) -> None:
         """Take over what the memory holds now."""
-        self.learn(held.labels)
+        self.ledger.learn(held.labels)
         self.memory = held.memory
         self.facts = tuple(fact for _, fact in held.facts)
         self.memory_text = held.text.partition("\n")[2]
 
-    def conclude(self, answers: tuple[Answer, ...], missing: str | None, own: tuple[str, ...]) -> None:
-        """Take over what the model concludes."""
-        self.concluded, self.answers, self.missing, self.own = True, answers, missing, own
+    def conclude(self, answers: tuple[Answer, ...], found: Conclusion) -> None:
+        """Take over what the model concludes, and the answers with what they rest on."""
+        self.concluded, self.answers, self.missing, self.own = True, answers, found.missing, found.own
 
     def note(self, action: Action, found: str, kept: Sequence[Triple] = ()) -> None:
         """Take note of a step that was taken."""
@@ -119,6 +102,7 @@ class Run:
 
     def _add(self, thought: str, action: str, found: str, kept: tuple[str, ...]) -> None:
         self.steps.append(Step(len(self.steps) + 1, thought, action, found, kept))
+        self.on_step(self.steps[-1])
 
 
 @dataclass
@@ -201,140 +185,23 @@ class Exploration:
         self.open.pop(entity, None)
 
 
-def far_ends(triples: Sequence[Triple], near: Sequence[str]) -> tuple[str, ...]:
-    """Return the entities that triples lead to: their tails or, of those found from the tail, their heads.
-
-    Args:
-        triples: The triples; where a tail is a literal, they lead nowhere.
-        near: The entities that they were found from.
-    """
-    ends = (head if tail in near else tail for head, _, tail in triples)
-    return tuple(dict.fromkeys(end for end in ends if not end.startswith('"')))
-
-
 _PARTS: Final = (0.5, 0.25, 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Wording:
-    """How prompts are written.
+def fitted(prompt: Prompt, best: str = "") -> Writer:
+    """Return what writes a prompt with as much of its observation, and then of its memory, as fits.
 
     Args:
-        graph: What the graph calls itself, for examples of its own; empty for none.
-        folder: Where examples of the user's own are; empty for none.
+        prompt: The prompt, whole.
+        best: Which of its texts is an observation, with the best lines first; empty for none.
     """
+    observed, memory = (str(getattr(prompt, name, "")) for name in (best or "none", "memory"))
 
-    graph: str = ""
-    folder: str = ""
+    def shorter() -> Iterator[str]:
+        for shown, kept in _shortenings(observed, memory):
+            yield render(replace(prompt, **{"memory": kept, **({best: shown} if best else {})}))
 
-    def action(self, run: Run, observation: Observed) -> Writer:
-        """Return what writes the prompt for an action (table 7)."""
-
-        def write(observed: str, memory: str) -> str:
-            return render(
-                ActionPrompt(
-                    question=run.question,
-                    memory=memory,
-                    candidates=_candidates(run),
-                    observation=observed,
-                    history="\n".join(f"{action}{outcome}" for action, outcome in run.history.items()),
-                    paths=len(run.entities) > 1,
-                    examples=examples_for(self.graph, ActionPrompt.template, self.folder),
-                )
-            )
-
-        return _fitting(write, _body(observation.text), run.memory_shown)
-
-    def turn(self, seen: Exploration, *, own: bool, last: bool) -> Writer:
-        """Return what writes the prompt for a turn: which facts to keep, and what to do next.
-
-        Args:
-            seen: What the run has seen.
-            own: Whether the model may add what it knows by itself.
-            last: Whether there is no turn after it.
-        """
-        run, candidates = seen.run, seen.candidate_lines
-
-        def write(facts: str, memory: str) -> str:
-            return render(
-                TurnPrompt(
-                    question=run.question,
-                    memory=memory,
-                    facts=facts,
-                    candidates="\n".join(candidates),
-                    history="\n".join(run.history.values()),
-                    paths=len(candidates) > 1,
-                    own=own,
-                    last=last,
-                    examples=examples_for(self.graph, TurnPrompt.template, self.folder),
-                )
-            )
-
-        return _fitting(write, "\n".join(seen.fresh), "\n".join(seen.memory_lines))
-
-    def reflection(self, run: Run, observation: Observed, batch: Sequence[Triple], most: int) -> Writer:
-        """Return what writes the prompt for a reflection on some candidates (table 8)."""
-
-        def write(observed: str, memory: str) -> str:
-            return render(
-                ReflectionPrompt(
-                    question=run.question,
-                    candidates="\n".join(map(",".join, batch)),
-                    labels=_labels_of(run, batch),
-                    observation=observed,
-                    memory=memory,
-                    most=most,
-                    examples=examples_for(self.graph, ReflectionPrompt.template, self.folder),
-                )
-            )
-
-        return _fitting(write, _body(observation.text), run.memory_shown)
-
-    def paper_answer(self, run: Run) -> Writer:
-        """Return what writes the prompt for the answers from memory and knowledge, as in the paper (table 7)."""
-
-        def write(_: str, memory: str) -> str:
-            return render(PaperAnswerPrompt(question=run.question, memory=memory))
-
-        return _fitting(write, "", run.memory_shown)
-
-    def answer(self, run: Run, *, own: bool) -> Writer:
-        """Return what writes the prompt for the answers, from the memory alone.
-
-        Args:
-            run: The run.
-            own: Whether the model may add what it knows by itself.
-        """
-
-        def write(_: str, memory: str) -> str:
-            return render(
-                AnswerPrompt(
-                    question=run.question,
-                    memory=memory,
-                    own=own,
-                    examples=examples_for(self.graph, AnswerPrompt.template, self.folder),
-                )
-            )
-
-        return _fitting(write, "", "\n".join((*_numbered(run), *run.beliefs)))
-
-    def generation(self, run: Run, most: int) -> Writer:
-        """Return what writes the prompt for facts that the model makes up (section 4.2)."""
-
-        def write(_: str, memory: str) -> str:
-            return render(
-                GeneratedFactsPrompt(question=run.question, candidates=_candidates(run), memory=memory, most=most)
-            )
-
-        return _fitting(write, "", run.memory_shown)
-
-
-def _fitting(write: Callable[[str, str], str], observation: str, memory: str) -> Writer:
-    """Return what writes a prompt with as much of an observation, and then of a memory, as fits."""
-    return fitting(
-        lambda: (write(*shorter) for shorter in _shortenings(observation, memory)),
-        "the question and what it is about",
-    )
+    return fitting(shorter, "the question and what it is about")
 
 
 def _shortenings(observation: str, memory: str) -> Iterator[tuple[str, str]]:
@@ -362,41 +229,26 @@ def _left_out(lines: int) -> str:
     return f"[{lines:,} lines are left out to save room]"
 
 
-def _body(text: str) -> str:
-    """Return a tool's answer without the line that sums it up."""
-    return text.partition("\n")[2]
-
-
-def _numbered(run: Run) -> Iterator[str]:
-    return (f"{number}. {run.labels.triple(fact)}" for number, fact in enumerate(run.facts, start=1))
-
-
-def _candidates(run: Run) -> str:
-    return "\n".join(run.labels.node(each) for each in run.entities)
-
-
-def _labels_of(run: Run, triples: Sequence[Triple]) -> str:
-    """Return what the ids of some triples are called, one a line."""
-    nodes = dict.fromkeys(end for head, _, tail in triples for end in (head, tail))
-    relations = dict.fromkeys(relation for _, relation, _ in triples)
-    known = [(each, run.labels.nodes.get(each)) for each in nodes]
-    known += [(each, run.labels.relations.get(each)) for each in relations]
-    return "\n".join(f"{each}: {label}" for each, label in known if label is not None)
-
-
 T = TypeVar("T")
-
-OnStep: TypeAlias = Callable[[Step], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """The graph, the parameters, the wording of the prompts, and the model that reflects where it is another one."""
+    """The graph, the parameters, what the graph calls itself, and the model that reflects where it is another one."""
 
     graph: KnowledgeGraph
     settings: OdaSettings
-    wording: Wording
+    graph_name: str = ""
     reflector: Llm | None = None
+
+    @property
+    def own(self) -> bool:
+        """Whether the model may add what it knows by itself."""
+        return self.settings.own_answers != "never"
+
+    def examples(self, kind: type[Prompt]) -> str:
+        """Return examples of good replies to a prompt."""
+        return examples_for(self.graph_name, kind.template, self.settings.examples_folder)
 
     async def ask(
         self,
@@ -418,82 +270,6 @@ class Means:
             llm: The model, where it is another one.
 
         Raises:
-            FailedReply: Neither the first nor the second reply could be read.
+            FailedReply: Neither the first nor the second reply could be used.
         """
-        return await run.talk.ask(task_of(self.settings, purpose, write, form), read, llm)
-
-
-@dataclass(frozen=True, slots=True)
-class Reflected:
-    """What a reflection brought: triples to keep, and those that lead on to the entities of the next round."""
-
-    kept: tuple[Triple, ...]
-    leading: tuple[Triple, ...]
-
-
-class Rounds(Protocol):
-    """Observes, acts and reflects until the model wants to answer."""
-
-    async def __call__(self, run: Run, on_step: OnStep, /) -> str:
-        """Return why the rounds ended, in a word.
-
-        Args:
-            run: The run, which they carry on.
-            on_step: Told of every step.
-
-        Raises:
-            RunEnded: A limit is reached.
-        """
-        ...
-
-    async def conclude(self, run: Run, /) -> None:
-        """Have the model answer from the memory (table 7).
-
-        Raises:
-            FailedReply: It gave no answer.
-        """
-        ...
-
-
-class Observe(Protocol):
-    """Looks ahead from the task-relevant entities."""
-
-    async def __call__(self, run: Run, /) -> Observed:
-        """Return what lies near them.
-
-        Raises:
-            RunEnded: The graph cannot be observed.
-        """
-        ...
-
-
-class Act(Protocol):
-    """Chooses an action."""
-
-    async def __call__(self, run: Run, observation: Observed, /) -> Action:
-        """Return the action.
-
-        Raises:
-            FailedReply: None that is possible was chosen.
-        """
-        ...
-
-
-class Choose(Protocol):
-    """Chooses the task-relevant entities of the next round."""
-
-    def __call__(self, run: Run, action: Action, leading: Sequence[Triple], /) -> tuple[str, ...]:
-        """Return them by id, those that tell most first; `leading` are the triples that lead on to them."""
-        ...
-
-
-class Reflect(Protocol):
-    """Judges what an action found."""
-
-    async def __call__(self, run: Run, observation: Observed, action: Action, found: Found, /) -> Reflected:
-        """Return what is worth keeping.
-
-        Raises:
-            FailedReply: Nothing that was found was chosen.
-        """
-        ...
+        return await run.talk.ask(self.settings.task(purpose, write, form), read, llm)

@@ -11,10 +11,12 @@ from kg_agents.linking import resolver
 from kg_agents.llm.dialogue import FailedReply
 from kg_agents.llm.texts import without_hints
 from kg_agents.papers.oda.facts import Bundle, Names, bundled
+from kg_agents.papers.oda.paper import look_ahead
 from kg_agents.papers.oda.replies import Action, Turn, TurnForm, read_turn
-from kg_agents.papers.oda.run import Exploration, Means, Observe, OnStep, Run
+from kg_agents.papers.oda.run import Exploration, Means, Run, fitted
 from kg_agents.replies import read_conclusion
 from kg_agents.tools.client import ToolError, ToolRefusal
+from kg_prompts.oda import AnswerPrompt, TurnPrompt
 
 MAX_OUTCOME: Final = 240
 """How much of what an action did not find is told."""
@@ -28,18 +30,18 @@ _SAMPLE: Final = 7
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """The rounds of ODA, one reply each.
-
-    Args:
-        means: The graph, the parameters and the wording.
-        observe: What looks ahead.
-    """
+    """The rounds of ODA, one reply each."""
 
     means: Means
-    observe: Observe
 
-    async def __call__(self, run: Run, on_step: OnStep, /) -> str:
-        """See `Rounds`; where nothing is left to look at, it answers."""
+    async def explore(self, run: Run) -> str:
+        """Observe and act, turn by turn; return why the turns ended, in a word.
+
+        Where nothing is left to look at, it answers.
+
+        Raises:
+            RunEnded: A limit is reached.
+        """
         chosen = self.means.settings
         seen = Exploration(run, chosen.entities, dict.fromkeys(run.entities))
         for left in reversed(range(chosen.iterations)):
@@ -47,18 +49,27 @@ class Turns:
             if not seen.open and not seen.fresh:
                 return "answered"
             ending = await self._take(seen, last=not left)
-            on_step(run.steps[-1])
             if ending or run.failures >= chosen.failures:
                 return ending or "graph"
         return "iterations"
 
-    async def conclude(self, run: Run, /) -> None:
-        """See `Rounds`; the answers name the facts of the memory that they rest on."""
-        own = self.means.settings.own_answers != "never"
-        found = await self.means.ask(run, self.means.wording.answer(run, own=own), "answer", read_conclusion)
+    async def conclude(self, run: Run) -> None:
+        """Have the model answer from the memory; its answers name the facts that they rest on.
+
+        Raises:
+            FailedReply: It gave no answer.
+        """
+        memory = (f"{number}. {run.labels.triple(fact)}" for number, fact in enumerate(run.facts, start=1))
+        prompt = AnswerPrompt(
+            question=run.question,
+            memory="\n".join((*memory, *run.beliefs)),
+            own=self.means.own,
+            examples=self.means.examples(AnswerPrompt),
+        )
+        found = await self.means.ask(run, fitted(prompt), "answer", read_conclusion)
         given = [_in_memory(run, each) for each in found.answers]
-        answers = await run.ledger.answers(given, run.question, run.asked, resolver(self.means.graph, run.talk))
-        run.conclude(answers, found.missing, found.own)
+        resolve = resolver(self.means.graph, run.talk)
+        run.conclude(await run.ledger.answers(given, run.question, run.asked, resolve), found)
 
     async def _look(self, seen: Exploration) -> None:
         """Show what lies around the entities that were not observed yet."""
@@ -67,7 +78,7 @@ class Turns:
         if not run.entities:
             return
         seen.observed.update(run.entities)
-        observation = await self.observe(run)
+        observation = await look_ahead(self.means, run)
         seen.lines.hold(fact for fact in observation.shown.facts if fact not in observation.triples)
         seen.fresh += seen.lines.lines(seen.lines.described(_bundles(observation)), run.ledger.facts)
         seen.fresh += _counted(observation, seen.lines.names)
@@ -103,15 +114,25 @@ class Turns:
         run, found = seen.run, turn.conclusion
         if found is not None:
             resolve = resolver(self.means.graph, run.talk)
-            answers = await run.ledger.answers(found.answers, run.question, run.asked, resolve)
-            run.conclude(answers, found.missing, found.own)
+            run.conclude(await run.ledger.answers(found.answers, run.question, run.asked, resolve), found)
             run.parts = seen.lines.parts
 
     async def _ask(self, seen: Exploration, *, last: bool) -> Turn:
-        offer = seen.offer
-        own = self.means.settings.own_answers != "never"
-        write = self.means.wording.turn(seen, own=own, last=last)
-        turn = await self.means.ask(seen.run, write, "turn", lambda reply: read_turn(reply, offer), TurnForm)
+        run, candidates, offer = seen.run, seen.candidate_lines, seen.offer
+        prompt = TurnPrompt(
+            question=run.question,
+            memory="\n".join(seen.memory_lines),
+            facts="\n".join(seen.fresh),
+            candidates="\n".join(candidates),
+            history="\n".join(run.history.values()),
+            paths=len(candidates) > 1,
+            own=self.means.own,
+            last=last,
+            examples=self.means.examples(TurnPrompt),
+        )
+        turn = await self.means.ask(
+            run, fitted(prompt, "facts"), "turn", lambda reply: read_turn(reply, offer), TurnForm
+        )
         seen.fresh = []
         return turn
 
@@ -156,13 +177,19 @@ class Turns:
             case _:
                 return await self._neighbors(seen, action)
 
+    async def _around(self, seen: Exploration, entity: str, relation: str) -> tuple[Found, tuple[Triple, ...]]:
+        """Return what lies around an entity, over one relation where one is given, and the facts in it."""
+        run, chosen = seen.run, self.means.settings
+        look = partial(self.means.graph.neighbors, entity, relation=relation or None, limit=chosen.found)
+        found = await run.talk.within(partial(look, max_tokens=chosen.action_tokens))
+        run.ledger.learn(found.labels)
+        seen.lines.hold(_held(found))
+        return found, (*found.triples, *map(_valued, found.values))
+
     async def _neighbors(self, seen: Exploration, action: Action) -> str:
         """Show what lies around an entity: all of one relation, or of a hub what is most like the question."""
         run, chosen, (entity,) = seen.run, self.means.settings, action.entities
-        look = partial(self.means.graph.neighbors, entity, relation=action.about or None, limit=chosen.found)
-        found = await run.talk.within(partial(look, max_tokens=chosen.action_tokens))
-        run.learn(found.labels)
-        facts = (*found.triples, *map(_valued, found.values))
+        found, facts = await self._around(seen, entity, action.about)
         bundles = bundled(facts, found.totals)
         there = sum(bundle.total for bundle in bundles)
         if not action.about and there > chosen.shown:
@@ -170,7 +197,6 @@ class Turns:
         elif not action.about and there == len(facts):
             seen.leave(entity)
         seen.observed.add(entity)
-        seen.lines.hold(_held(found))
         seen.show(bundles)
         shown = sum(len(bundle.facts) for bundle in bundles)
         return _outcome(run, shown, max(there, shown), found)
@@ -200,11 +226,7 @@ class Turns:
         facts: dict[Triple, None] = {}
         empty = Shown()
         for end in list(ends)[: chosen.found]:
-            look = partial(self.means.graph.neighbors, end, relation=relation, limit=chosen.found)
-            found = await run.talk.within(partial(look, max_tokens=chosen.action_tokens))
-            run.learn(found.labels)
-            own = (*found.triples, *map(_valued, found.values))
-            seen.lines.hold(_held(found))
+            found, own = await self._around(seen, end, relation)
             for bundle in bundled(own, found.totals):
                 seen.lines.see(bundle)
             facts.update(dict.fromkeys(own))
@@ -217,7 +239,7 @@ class Turns:
         run, chosen, (source, target) = seen.run, self.means.settings, action.entities
         look = partial(self.means.graph.paths, source, target, max_hops=chosen.path_hops, limit=chosen.paths)
         found = await run.talk.within(partial(look, question=run.question, max_tokens=chosen.action_tokens))
-        run.learn(found.labels)
+        run.ledger.learn(found.labels)
         shown = found.facts[: chosen.shown]
         seen.show([Bundle((fact,), 1) for fact in shown])
         return _outcome(run, len(shown), len(found.facts), found)
@@ -227,7 +249,7 @@ class Turns:
         run = seen.run
         (named,) = await run.talk.within(partial(self.means.graph.identify, [text]))
         for each in named.candidates:
-            run.learn(Labels({each.id: each.label}))
+            run.ledger.learn(Labels({each.id: each.label}))
             if named.meant:
                 seen.open.setdefault(each.id)
         number = run.ledger.add(named.shown)
