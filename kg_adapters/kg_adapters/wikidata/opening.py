@@ -64,50 +64,14 @@ async def open_wikidata(
         InvalidRequest: The URL is none.
     """
     reached = _options(rest, options)
-    timing = timing or Timing()
-    dialect = replace(DIALECTS[reached.dialect], orders_hubs=False, merges_graphs=False)
-    queries = queries_for(dialect, reached.all_languages, reached.most_counted)
-    values = ValueQueries(dialect, queries.vocabulary)
-    memory = SharedNames(expiry_s=reached.names_kept_s)
-
-    def pace(endpoint: EndpointOptions) -> Pace:
-        advised = " ".join(advice(reached))
-        return rates.of(endpoint.host, reached.per_minute, advice=advised, timing=timing)
-
-    def replies() -> ReplyMemory:
-        kept_s = reached.replies_kept_s
-        return ReplyFile(options.cache_folder / REPLIES, expiry_s=kept_s) if kept_s else NoMemory()
-
-    api = WikidataApi(reached, pace=pace(reached.api_endpoint), timing=timing, replies=replies())
-    names = WikidataNames(api, memory, SharedNames(expiry_s=reached.names_kept_s))
-
-    def parts_of(service: EndpointOptions) -> tuple[Parts, FeatureReader]:
-        endpoint = SparqlEndpoint(service, timing=timing, pace=pace(service), replies=replies())
-        asker = Asker(endpoint, dialect, service.timeout_s)
-        parts = Parts(
-            name=NAME if service.url == QUERY_URL else service.host,
-            endpoint=endpoint,
-            queries=queries,
-            prefixes=PREFIXES,
-            search=WikidataSearch(api, asker, values),
-            file=SchemaFile(options.cache_folder, (service.url, NAME, *queries.vocabulary.languages)),
-            memory=memory,
-            timeout_s=service.timeout_s,
-            survey=SURVEY,
-            profiled=replace(PROFILED, pause_s=SHARE * 60 / reached.per_minute),
-            value_rows=lambda: StatedValues(queries.vocabulary),
-        )
-        reader = FeatureReader(
-            asker,
-            values,
-            names.labels,
-            with_qualifiers=reached.with_qualifiers,
-            with_external_ids=reached.with_external_ids,
-        )
-        return parts, reader
-
-    scholarly = None if reached.scholarly_endpoint is None else WikidataService(*parts_of(reached.scholarly_endpoint))
-    return WikidataAdapter(*parts_of(reached.query_endpoint), scholarly, api, names)
+    opening = _Opening(reached, options, timing or Timing(), rates)
+    scholarly = reached.scholarly_endpoint
+    return WikidataAdapter(
+        *opening.parts_of(reached.query_endpoint),
+        None if scholarly is None else WikidataService(*opening.parts_of(scholarly)),
+        opening.api,
+        opening.names,
+    )
 
 
 def advice(options: WikidataOptions) -> Sequence[str]:
@@ -124,3 +88,54 @@ def _options(mirror: str, options: OpenOptions) -> WikidataOptions:
     except ValidationError as error:
         problem = error.errors(include_url=False, include_context=False, include_input=False)[0]["msg"]
         raise InvalidRequest(f"The mirror's URL cannot be used: {in_plain_words(problem)}.") from None
+
+
+class _Opening:
+    """Puts the parts together."""
+
+    def __init__(self, reached: WikidataOptions, options: OpenOptions, timing: Timing, rates: Rates) -> None:
+        self._reached = reached
+        self._options = options
+        self._timing = timing
+        self._rates = rates
+        dialect = replace(DIALECTS[reached.dialect], orders_hubs=False, merges_graphs=False)
+        self._queries = queries_for(dialect, reached.all_languages, reached.most_counted)
+        self._memory = SharedNames(expiry_s=reached.names_kept_s)
+        self.api = WikidataApi(reached, pace=self._pace(reached.api_endpoint), timing=timing, replies=self._replies())
+        self.names = WikidataNames(self.api, self._memory, SharedNames(expiry_s=reached.names_kept_s))
+
+    def parts_of(self, reached: EndpointOptions) -> tuple[Parts, FeatureReader]:
+        """Return what the adapter over one endpoint is made of."""
+        queries = self._queries
+        endpoint = SparqlEndpoint(reached, timing=self._timing, pace=self._pace(reached), replies=self._replies())
+        asker = Asker(endpoint, queries.dialect, reached.timeout_s)
+        values = ValueQueries(queries.dialect, queries.vocabulary)
+        parts = Parts(
+            name=NAME if reached.url == QUERY_URL else reached.host,
+            endpoint=endpoint,
+            queries=queries,
+            prefixes=PREFIXES,
+            search=WikidataSearch(self.api, asker, values),
+            file=SchemaFile(self._options.cache_folder, (reached.url, NAME, *queries.vocabulary.languages)),
+            memory=self._memory,
+            timeout_s=reached.timeout_s,
+            survey=SURVEY,
+            profiled=replace(PROFILED, pause_s=SHARE * 60 / self._reached.per_minute),
+            value_rows=lambda: StatedValues(queries.vocabulary),
+        )
+        reader = FeatureReader(
+            asker,
+            values,
+            self.names.labels,
+            with_qualifiers=self._reached.with_qualifiers,
+            with_external_ids=self._reached.with_external_ids,
+        )
+        return parts, reader
+
+    def _replies(self) -> ReplyMemory:
+        kept_s = self._reached.replies_kept_s
+        return ReplyFile(self._options.cache_folder / REPLIES, expiry_s=kept_s) if kept_s else NoMemory()
+
+    def _pace(self, reached: EndpointOptions) -> Pace:
+        advised = " ".join(advice(self._reached))
+        return self._rates.of(reached.host, self._reached.per_minute, advice=advised, timing=self._timing)
