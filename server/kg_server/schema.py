@@ -45,6 +45,12 @@ MAX_ENDS: Final = 24
 
 WHOLE: Final = 0.995
 
+LEGEND: Final = (
+    "Lines: class | size: fact ⇄inverse, share if not all →class or range. "
+    "Names serve as ids; Schema(about=class) tells ids."
+)
+"""How the lines of a definition are read."""
+
 _LARGE: Final = 1_000
 
 # Classes of the description itself; what they have is no fact about the world.
@@ -102,7 +108,7 @@ def _counted(values: int, kind: str) -> str:
     return f"{values:,} {kind.removesuffix('s') if values == 1 else kind}"
 
 
-def telling_classes(profile: GraphProfile) -> list[ClassProfile]:
+def stated_classes(profile: GraphProfile) -> list[ClassProfile]:
     """Return the stated classes of entities, without those that only describe the graph itself."""
     return [each for each in profile.classes if each.direct and not _describes_the_graph(each)]
 
@@ -135,7 +141,7 @@ class ProfileFacts:
     @classmethod
     def of(cls, profile: GraphProfile, vocabulary: Vocabulary) -> Self:
         """Return the facts of a profile, in time linear in its size."""
-        silent, classes = _silent(vocabulary), telling_classes(profile)
+        silent, classes = _silent(vocabulary), stated_classes(profile)
         relations = {each.iri: {fact.relation for fact in each.properties} for each in profile.classes if each.direct}
 
         def without(owner: ClassProfile, seen: Set[Iri]) -> list[PropertyProfile]:
@@ -308,13 +314,6 @@ class Definition:
         relations = dict.fromkeys((*(relation for relation, _ in found), *(each.relation for each in facts.outside)))
         repeated = _repeated(names, owners) | _repeated(names, relations)
         return cls(profile, names, most, own, shared, with_others, facts.outside, repeated)
-
-    def legend(self) -> str:
-        """Return how the lines are read."""
-        return (
-            "Lines: class | size: fact ⇄inverse, share if not all →class or range. "
-            "Names serve as ids; Schema(about=class) tells ids."
-        )
 
     def facts_of(self, known: ClassProfile) -> list[PropertyProfile]:
         """Return the facts that the lines show of a class."""

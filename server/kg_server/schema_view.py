@@ -23,6 +23,7 @@ from kg_server.names import MAX_LABEL, Names, names_of
 from kg_server.naming.meaning import Meaning, near_classes, near_relations
 from kg_server.naming.refusals import id_of, is_word
 from kg_server.schema import (
+    LEGEND,
     MOST_IN_A_LINE,
     Definition,
     ProfileFacts,
@@ -212,7 +213,7 @@ class _View:
             told = Definition.of(profile, facts, here, names, most)
             extent = "" if shown >= every else f" The largest classes are here, {shown} of {total}."
             entries = self._entries_of([replace(each, properties=tuple(told.facts_of(each))) for each in here])
-            summary = f"{size}{extent} {told.legend()}"
+            summary = f"{size}{extent} {LEGEND}"
             result = self._result("truncated" if shown < every else "ok", summary, entries, names, prefixes)
             return Answer(result, (*self._prefix_lines(own), *told.lines(here)))
 

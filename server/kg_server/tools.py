@@ -192,13 +192,13 @@ class Tools:
         `question` puts those most like it first. Hubs and types are walked only with avoid_hubs=false.
         """
         await load("kg_server.answers.paths")
-        from kg_server.answers.paths import linkage
+        from kg_server.answers.paths import paths_between
 
         async with reporting(context, "searching paths", self._settings.timeout_s):
             return await self._about(
                 [source, target],
                 max_tokens,
-                lambda ids, room: linkage(
+                lambda ids, room: paths_between(
                     self._graph,
                     self._settings,
                     source=ids[0],
@@ -249,7 +249,7 @@ class Tools:
         await load("kg_server.schema_view")
         from kg_server.schema_view import schema_view
 
-        budget = self._budget(max_tokens)
+        budget = max_tokens or self._settings.max_tokens
         answer = await schema_view(self._graph, self._meaning, self._schemas, about=about, max_tokens=budget)
         return answer.to_mcp()
 
@@ -298,8 +298,5 @@ class Tools:
         from kg_server.naming.entities import read_entities
 
         read = await read_entities(self._graph, *texts)
-        answer = await ask(read.ids, read.room(self._budget(max_tokens)))
+        answer = await ask(read.ids, read.room(max_tokens or self._settings.max_tokens))
         return read.told(answer).to_mcp()
-
-    def _budget(self, max_tokens: int | None) -> int:
-        return self._settings.max_tokens if max_tokens is None else max_tokens

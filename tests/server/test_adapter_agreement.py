@@ -10,13 +10,12 @@ import rdflib
 
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.store import LocalStore
-from kg_adapters.models import Count, Direction, NeighborPage, PathRequest
+from kg_adapters.models import Count, Direction, NeighborPage
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Iri, Node, Triple
 from kg_adapters.testing import feature_page
-from kg_server.answers.paths import find_paths
 
 # The other adapter takes long to read the graph.
 pytestmark = pytest.mark.xdist_group("agreement")
@@ -89,13 +88,3 @@ async def test_degrees_and_descriptions_are_the_same(
 async def test_features_are_the_same(local: LocalAdapter, other: RdflibAdapter, sample: Sequence[Node]) -> None:
     for entity in sample:
         assert await feature_page(local, entity) == await feature_page(other, entity)
-
-
-@pytest.mark.parametrize("avoid_hubs", [True, False])
-async def test_the_search_on_any_graph_finds_the_paths_of_the_index(
-    local: LocalAdapter, other: RdflibAdapter, sample: Sequence[Node], avoid_hubs: bool
-) -> None:
-    pairs = zip(sample[1:21], sample[21:41], strict=True)
-    for source, target in pairs:
-        request = PathRequest(source, target, avoid_hubs=avoid_hubs, timeout_s=60)
-        assert await find_paths(other, request) == await local.paths(request)

@@ -47,14 +47,6 @@ def opened(request: pytest.FixtureRequest, graph_of: Callable[[str], LocalAdapte
     return open_graph
 
 
-async def test_what_few_of_a_class_have_is_not_known_where_it_is_missing(opened: Callable[[str], KGAdapter]) -> None:
-    reply = await call(opened(FILMS), "GetNeighbor", entity="e:f7", relation="prize")
-    assert reply.plain.summary == (
-        "Film 7 has no prize here; of 21 films 3 have one, so that says little. It has these:"
-    )
-    assert (reply.data["status"], reply.data["knowledge"]) == ("empty", "unknown")
-
-
 async def test_what_nearly_all_of_a_class_have_is_denied_where_missing(
     opened: Callable[[str], KGAdapter],
 ) -> None:
@@ -94,14 +86,6 @@ async def test_what_no_instance_of_a_class_has_is_a_kind_of_thing_that_the_graph
 async def test_a_class_with_few_instances_is_judged_by_the_wider_one(opened: Callable[[str], KGAdapter]) -> None:
     reply = await call(opened(FILMS), "Degree", entity="e:short", relation="prize")
     assert reply.summary.endswith("Of 21 films 3 have one, so that says little.")
-
-
-async def test_a_relation_that_does_not_exist_is_answered_and_not_known(opened: Callable[[str], KGAdapter]) -> None:
-    for tool, argument in (("GetNeighbor", "relation"), ("Degree", "relation"), ("Feature", "feature")):
-        reply = await call(opened(FILMS), tool, entity="e:f1", **{argument: "producer"})
-        assert reply.plain.summary.startswith("Film 1 is known here. No ")
-        assert "of this graph is called 'producer'." in reply.plain.summary
-        assert (reply.data["status"], reply.data["knowledge"]) == ("empty", "unknown")
 
 
 async def test_an_edge_asked_for_as_a_value_and_a_value_asked_for_as_an_edge_are_shown_the_way(
@@ -252,15 +236,3 @@ async def test_the_inverse_of_a_hub_is_named_where_it_is_not_walked(opened: Call
     reply = await call(opened(FAMILY + many), "GetNeighbor", entity="e:p0", relation="child", limit=3)
     assert reply.plain.summary.endswith('More may be stored the other way, as parent: direction="in".')
     assert len(rows(reply.data["triples"])) == 3
-
-
-async def test_pages_of_neighbours_that_are_stored_the_other_way_round_go_on(
-    opened: Callable[[str], KGAdapter],
-) -> None:
-    turtle = FAMILY + "e:p9 e:child e:p8 . e:p10 e:child e:p8 ."
-    graph = opened(turtle)
-    first = await call(graph, "GetNeighbor", entity="e:p8", relation="parent", limit=2)
-    last = await call(graph, "GetNeighbor", entity="e:p8", relation="parent", limit=2, cursor=first.data["cursor"])
-    assert [len(rows(each.data["triples"])) for each in (first, last)] == [2, 1]
-    found = [*rows(first.data["triples"]), *rows(last.data["triples"])]
-    assert all([f"e:{name}", "e:child", "e:p8"] in found for name in ("p7", "p9", "p10"))

@@ -135,28 +135,9 @@ async def test_a_page_stays_within_its_budget_in_both_of_its_forms(sample: Local
             assert token_count(str(reply.data).replace(" ", "")) <= 2_000
 
 
-async def test_united_states_shows_every_incoming_relation_with_its_count(sample: LocalAdapter) -> None:
-    reply = await call(sample, "GetNeighbor", entity="Q30", direction="in")
-    degree = await call(sample, "Degree", entity="Q30", direction="in")
-    assert reply.data["incoming"] == degree.data["incoming"]
-    assert all(f"({relation}) " in reply.lines[0] for relation in counts(reply.data["incoming"]))
-
-
 async def test_an_unknown_entity_is_refused_with_the_next_step(tokyo: LocalAdapter) -> None:
     assert await refusal(tokyo, "GetNeighbor", entity="Q424242") == (
         "This graph has no entity 'Q424242'. Retrieve finds the id of a name."
-    )
-
-
-async def test_a_relation_given_as_entity_is_told_where_it_belongs(tokyo: LocalAdapter) -> None:
-    assert "capital is a relation" in plain(await refusal(tokyo, "GetNeighbor", entity="P36"))
-
-
-async def test_a_relation_that_is_no_name_is_answered_with_ids(tokyo: LocalAdapter) -> None:
-    reply = await call(tokyo, "GetNeighbor", entity="Q1490", relation="capitol")
-    assert (reply.data["status"], reply.data["knowledge"]) == ("empty", "unknown")
-    assert reply.plain.summary.startswith(
-        "Tokyo is known here. No relation of this graph is called 'capitol'. Did you mean capital? It has"
     )
 
 

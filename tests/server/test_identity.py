@@ -151,14 +151,6 @@ async def test_a_type_leaves_only_its_instances() -> None:
     assert (found.match, ids(found)) == ("exact", ["n1"])
 
 
-async def test_several_texts_are_answered_in_their_order() -> None:
-    texts = ["Litmintser", "Tokyo", "Tokyo", "nowhere at all"]
-    found = await identify(graph_of("Tokyo", "Litminster"), texts)
-    assert [(each.text, each.match) for each in found] == list(
-        zip(texts, ["close", "exact", "exact", "none"], strict=True)
-    )
-
-
 @pytest.mark.parametrize(
     ("text", "near"),
     [

@@ -49,12 +49,6 @@ async def test_a_name_is_read_where_an_id_is_and_one_that_is_no_label_is_said(
     assert reply.data["read"] == {name: "Q1490"}
 
 
-async def test_an_id_needs_no_word(tokyo: LocalAdapter) -> None:
-    reply = await call(tokyo, "GetNeighbor", entity="Q1490")
-    assert reply.plain.summary.startswith("Tokyo has")
-    assert "read" not in reply.data
-
-
 async def test_a_misspelt_name_is_read_and_said(sample: LocalAdapter) -> None:
     reply = await call(sample, "Degree", entity="Albert Einstien")
     assert reply.plain.summary.startswith(
@@ -97,18 +91,6 @@ async def test_retrieve_shows_what_tells_namesakes_apart(graph_of: GraphOf) -> N
         "The Mountain and the Harbour | film | genre: comedy"
     )
     assert (reply.data["match"], reply.data["knowledge"]) == ("exact", "stated")
-
-
-async def test_the_verdict_does_not_depend_on_the_limit(graph_of: GraphOf) -> None:
-    replies = [
-        await call(graph_of(MERCURY), "Retrieve", text="The Mountain and the Harbor", limit=limit)
-        for limit in (1, 2, 50)
-    ]
-    assert [reply.data["match"] for reply in replies] == ["close", "close", "close"]
-    assert [len(rows(reply.data["candidates"])) for reply in replies] == [2, 2, 2]
-    assert {reply.plain.summary for reply in replies} == {
-        "Close: read 'The Mountain and the Harbor' as The Mountain and the Harbour, the name of 2 things."
-    }
 
 
 async def test_all_namesakes_are_shown_whatever_the_limit_as_far_as_they_fit(graph_of: GraphOf) -> None:
@@ -180,12 +162,6 @@ async def test_retrieve_says_that_a_name_is_not_here(sample: LocalAdapter) -> No
         "No entity matches 'Kazuo Ishiguro'. Near, not the same:\nKazuhiko Inoue | Japanese voice actor | human"
     )
     assert (reply.data["match"], reply.data["knowledge"]) == ("none", "unnamed")
-
-
-async def test_lakers_finds_the_team_before_the_lake(sample: LocalAdapter) -> None:
-    reply = await call(sample, "Retrieve", Settings(embedder="lexical"), text="Lakers")
-    assert reply.data["match"] == "loose"
-    assert reply.plain.lines[0].startswith("Los Angeles Lakers | ")
 
 
 async def test_retrieve_takes_several_texts(sample: LocalAdapter) -> None:

@@ -1,5 +1,5 @@
 from kg_adapters.prefixes import WIKIDATA
-from kg_adapters.terms import RDF_LANG_STRING, XSD, Attribute, BlankNode, Iri, Literal, Triple
+from kg_adapters.terms import RDF_LANG_STRING, XSD, Attribute, BlankNode, Iri, Literal
 from kg_server.names import Names, shown_literal
 
 TOKYO = Iri("http://www.wikidata.org/entity/Q1490")
@@ -12,10 +12,6 @@ def test_a_term_without_a_label_shows_its_id_or_its_local_part() -> None:
     assert NAMES.entity(Iri("http://www.wikidata.org/entity/Q7")) == "Q7"
     assert NAMES.entity(Iri("http://example.org/a#thing")) == "thing (<http://example.org/a#thing>)"
     assert NAMES.entity(BlankNode("b0")) == "_:b0"
-
-
-def test_a_triple_is_one_line() -> None:
-    assert NAMES.triple(Triple(TOKYO, CAPITAL, BlankNode("b0"))) == "Tokyo (Q1490) | capital (P36) | _:b0"
 
 
 def test_a_literal_shows_its_language_or_its_datatype() -> None:

@@ -9,7 +9,7 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.protocol import KGAdapter
 from kg_server.answers.results import ObserveResult, token_count
 from kg_server.observation.scoring import PaperScorer, Scorer, SpellingScorer
-from observers import CountingGraph, SlowGraph, WordModel, ranking_server
+from observers import SlowGraph, WordModel, ranking_server
 from oda_runs import story_tools
 from story_graphs import PREFIXES
 
@@ -166,18 +166,6 @@ async def test_hubs_that_were_not_seen_whole_are_named(hub: LocalAdapter) -> Non
     assert reply.summary.endswith("Only sampled, relation by relation: ex:land; GetNeighbor lists all.")
 
 
-async def test_many_seeds_and_hubs_are_counted_after_the_first() -> None:
-    crowd = [f"person{number} citizen land{land}" for land in range(6) for number in range(201)]
-    reply = await observe(
-        CountingGraph(crowd),
-        question="citizen",
-        entities=[f"<http://example.org/land{land}>" for land in range(6)],
-        hops=1,
-    )
-    assert "and 1 others, of" in reply.summary
-    assert "and 3 others; GetNeighbor lists all." in reply.summary
-
-
 async def test_values_are_facts_beside_edges_and_stand_plainly(graph_of: Callable[[str], LocalAdapter]) -> None:
     graph = graph_of(
         "@prefix e: <http://ex.org/> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> . "
@@ -247,35 +235,6 @@ async def test_progress_is_reported_with_each_hop(tokyo: LocalAdapter) -> None:
     async with Client(ranking_server(tokyo, PAPER)) as client:
         await client.call_tool("observe", {"question": "capital", "entities": ["Q1490"]}, progress_callback=tell)
     assert told == [(1, 3), (2, 3), (3, 3)]
-
-
-async def test_the_tool_says_that_it_only_reads(tokyo: LocalAdapter) -> None:
-    async with Client(ranking_server(tokyo, PAPER)) as client:
-        tool = (await client.list_tools()).tools[0]
-    assert tool.annotations is not None
-    assert (tool.annotations.read_only_hint, tool.annotations.open_world_hint) == (True, False)
-    assert list(tool.input_schema["properties"]) == [
-        "question",
-        "entities",
-        "hops",
-        "top_n",
-        "top_percent",
-        "max_tokens",
-    ]
-
-
-async def test_an_entity_of_which_only_relations_are_named_has_its_label(
-    graph_of: Callable[[str], LocalAdapter],
-) -> None:
-    graph = graph_of(
-        "@prefix e: <http://ex.org/> . @prefix r: <http://www.w3.org/2000/01/rdf-schema#> . "
-        'e:a r:label "Ash" ; e:height "7" . e:b r:label "Birch" ; e:colour "white" .'
-    )
-    seeds = ["<http://ex.org/a>", "<http://ex.org/b>"]
-    reply = await observe(graph, question="height", entities=seeds, hops=1, top_n=1)
-    shown, counted = rows(reply.data["groups"])
-    assert (shown[:2], counted[:2]) == (["e:a", "e:height"], ["e:b", "e:colour"])
-    assert texts(reply.data["labels"]) == {"e:a": "Ash", "e:b": "Birch"}
 
 
 async def test_by_the_papers_score_every_fact_that_a_hop_keeps_is_shown(tmp_path: Path) -> None:

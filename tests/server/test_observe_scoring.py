@@ -14,7 +14,6 @@ from kg_adapters.local.surroundings import RelationAliases, surroundings_in_inde
 from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_adapters.requests import SurroundingsRequest
 from kg_adapters.surroundings import Ints, Surroundings, gather_surroundings
-from kg_adapters.terms import BlankNode, Iri
 from kg_adapters.testing import iri
 from kg_server.observation.scoring import (
     Floats,
@@ -24,11 +23,9 @@ from kg_server.observation.scoring import (
     Scorer,
     SpellingScorer,
     Weights,
-    edge_text,
     inquiry,
     pairs_of,
     question_about,
-    spoken,
 )
 from observers import CountingGraph, WordModel, names
 from small_graphs import index_of
@@ -171,12 +168,6 @@ async def test_without_a_model_the_spelling_decides_and_the_name_says_why() -> N
     assert (scorer.name, SpellingScorer().name) == ("spelling alone (onnxruntime is missing)", "spelling alone")
 
 
-async def test_no_edges_have_no_scores() -> None:
-    seen = await around("nobody")
-    for scorer in (RelationFirstScorer(WordModel()), PaperScorer(WordModel()), SpellingScorer()):
-        assert (await score(scorer, QUESTION, seen)).shape == (0,)
-
-
 async def test_pairs_tell_the_directions_of_a_relation_apart() -> None:
     seen = await around("goethe", ["goethe author faust", "faust author goethe"])
     pairs = pairs_of(seen, every_edge(seen))
@@ -221,14 +212,3 @@ def test_a_name_of_thousands_of_words_is_searched_for_as_far_as_it_matters() -> 
     assert question_about("a " * 500, "a b " * 5_000) == "a " * 500
     assert question_about(f"who {'word ' * 10}", f"word {'another ' * 9_000}") == f"who {'word ' * 10}"
     assert question_about("who is another", f"word {'another ' * 9_000}") == "who is it"
-
-
-def test_an_edge_says_from_which_end_it_is_seen() -> None:
-    assert edge_text("capital", "Shinjuku", inverse=False) == "capital Shinjuku"
-    assert edge_text("capital", "Japan", inverse=True) == "inverse of capital Japan"
-
-
-def test_what_has_no_label_is_said_by_its_local_part() -> None:
-    assert spoken(Iri("http://dbpedia.org/resource/S%C3%A3o_Paulo"), None) == "São Paulo"
-    assert spoken(Iri("http://example.org/x"), "a name") == "a name"
-    assert spoken(BlankNode("b0"), None) == ""

@@ -10,10 +10,9 @@ import pytest
 from calls import Reply, call, rows
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.testing import iri
-from kg_server.observation.scoring import PaperScorer, RelationFirstScorer, SpellingScorer, inquiry
+from kg_server.observation.scoring import PaperScorer, RelationFirstScorer, inquiry
 from kg_server.observation.search import (
     BEFORE,
-    FEWEST_EDGES,
     HUB,
     MAX_EXPANDED,
     PER_ENTITY,
@@ -23,7 +22,7 @@ from kg_server.observation.search import (
     search,
 )
 from kg_server.settings import Settings
-from observers import CountingGraph, Ending, SlowGraph, WordModel, names, statements_of
+from observers import CountingGraph, Ending, SlowGraph, WordModel, statements_of
 
 GOETHE = [
     "goethe partner lili",
@@ -173,27 +172,6 @@ async def test_equal_scores_stand_in_the_order_of_their_ids_and_so_do_equal_tail
     assert graph.frontiers[-1] == ["n1"]
 
 
-async def test_the_same_question_is_answered_the_same_way_again() -> None:
-    graph, scorer = CountingGraph(GOETHE), SpellingScorer()
-    runs = [
-        await search(graph, scorer, [Seed(iri("goethe"), inquiry(QUESTION, ""))], Reach(), ignore) for _ in range(2)
-    ]
-    assert runs[0] == runs[1]
-
-
-async def test_labels_are_those_of_what_was_found() -> None:
-    labelled = ['lili label "Lili"@en', 'partner label "life partner"@en', 'weimar label "Weimar"@en']
-    seen = await observe(CountingGraph([*GOETHE, *labelled]), "goethe", reach=Reach(hops=1, top_n=1))
-    # Every relation of a seed is shown with what it leads to.
-    assert seen.labels == {iri("lili"): "Lili", iri("partner"): "life partner", iri("weimar"): "Weimar"}
-
-
-async def test_a_hub_is_named_as_sampled() -> None:
-    graph = CountingGraph([f"person{number} citizen land" for number in range(2 * FEWEST_EDGES * 4)])
-    seen = await observe(graph, "land", reach=Reach(hops=2))
-    assert names(seen.sampled) == ["land"]
-
-
 async def test_a_wide_frontier_leaves_each_entity_a_smaller_share() -> None:
     graph = CountingGraph([f"land region region{number}" for number in range(200)])
     await observe(graph, "land", reach=Reach(hops=2, top_n=200, top_percent=100))
@@ -204,18 +182,6 @@ def test_many_seeds_share_what_a_turn_may_expand() -> None:
     wide = Reach(top_n=200, top_percent=100)
     assert [wide.width(seeds) for seeds in (1, 20)] == [200, MAX_EXPANDED // 20]
     assert Reach(top_n=3, top_percent=1).width(1) == 1
-
-
-async def test_progress_is_told_after_every_turn() -> None:
-    told: list[int] = []
-
-    async def tell(hop: int) -> None:
-        told.append(hop)
-
-    graph = CountingGraph(GOETHE)
-    seeds = [Seed(iri("goethe"), inquiry(QUESTION, ""))]
-    await search(graph, RelationFirstScorer(WordModel()), seeds, Reach(hops=2), tell)
-    assert told == [1, 2]
 
 
 @pytest.mark.parametrize("ending", ["silence", "timeout"])

@@ -198,26 +198,12 @@ async def cut_into_pipe(pipe: Pipe, pieces: list[bytes]) -> None:
     pipe.into.close()
 
 
-async def test_of_a_line_that_is_too_long_no_more_is_kept_than_shows_it(pipe: Pipe) -> None:
-    lines = Lines(pipe.out, 10)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(Output(pipe.into).write, b"x" * LONG + b"\nshort\n" + b"y" * LONG + b"\n")
-        assert [await lines.next() for _ in range(3)] == [b"x" * 11, b"short\n", b"y" * 11]
-
-
 @pytest.mark.parametrize("end", [b"\n", b""], ids=["with an end", "without"])
 async def test_a_file_is_read_like_a_pipe(tmp_path: Path, end: bytes) -> None:
     path = tmp_path / "requests"
     path.write_bytes(b"one\ntwo" + end)
     with path.open("rb", buffering=0) as file:
         assert await all_of(Lines(file, 100)) == [b"one\n", b"two" + end]
-
-
-async def test_what_is_in_memory_is_read_and_written() -> None:
-    assert await all_of(Lines(io.BytesIO(b"one\ntwo"), 100)) == [b"one\n", b"two"]
-    written = io.BytesIO()
-    await Output(written).write(b"one\n")
-    assert written.getvalue() == b"one\n"
 
 
 @pytest.mark.parametrize("blocking", [True, False])

@@ -6,7 +6,7 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from calls import call, counts, plain, refusal, reply_of
+from calls import call, plain, refusal, reply_of
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.reloading import PendingAdapter
 from kg_server.answers.results import token_count
@@ -37,13 +37,6 @@ async def test_retrieve_gives_id_label_description_types_score_and_how_it_matche
     assert reply.data["candidates"] == [row]
 
 
-async def test_retrieve_forgives_a_typo_and_keeps_to_a_type(sample: LocalAdapter) -> None:
-    typo = await call(sample, "Retrieve", text="Johan Wolfgang von Goethe")
-    human = await call(sample, "Retrieve", text="Einstein", type="Q5")
-    assert "Johann Wolfgang von Goethe" in typo.plain.lines[0]
-    assert "Albert Einstein" in human.plain.lines[0]
-
-
 async def test_retrieve_without_a_match_says_what_to_try(tokyo: LocalAdapter) -> None:
     reply = await call(tokyo, "Retrieve", text="zzzzqqqq")
     assert reply.data == {
@@ -67,12 +60,6 @@ async def test_feature_shows_values_plainly_and_their_kind_in_the_data(tokyo: Lo
     assert one.data["features"] == [["P1082", "13960236", "xsd:integer"]]
 
 
-async def test_feature_that_an_entity_lacks_names_those_it_has(tokyo: LocalAdapter) -> None:
-    reply = await call(tokyo, "Feature", entity="Q17", feature="P1082")
-    assert reply.data["status"] == "empty"
-    assert "rdfs:label" in reply.summary
-
-
 async def test_degree_counts_distinct_neighbours_by_relation(tokyo: LocalAdapter) -> None:
     reply = await call(tokyo, "Degree", entity="Q1490")
     assert reply.text == (
@@ -84,20 +71,6 @@ async def test_degree_counts_distinct_neighbours_by_relation(tokyo: LocalAdapter
         "in | capital (P36) | 1"
     )
     assert reply.data["neighbors"] == 3
-
-
-async def test_degree_of_one_relation_in_one_direction(sample: LocalAdapter) -> None:
-    reply = await call(sample, "Degree", entity="Q30", relation="P27", direction="in")
-    assert reply.data["neighbors"] == counts(reply.data["incoming"])["P27"]
-
-
-async def test_schema_lists_relations_with_counts_and_finds_one_by_its_label(sample: LocalAdapter) -> None:
-    whole = await call(sample, "Schema")
-    part = await call(sample, "Schema", about="capital")
-    assert token_count(whole.text) <= 2_000
-    assert whole.data["status"] == "truncated"
-    assert any(line.startswith("human | 4,175: occupation 95%→profession; ") for line in whole.plain.lines)
-    assert any(line.startswith("relation | capital | ") for line in part.plain.lines)
 
 
 async def test_sparql_rows_have_labels_beside_ids(tokyo: LocalAdapter) -> None:

@@ -67,15 +67,6 @@ async def test_a_relation_in_the_place_of_a_type_is_told_where_it_belongs(tokyo:
     assert text == "This graph has no entity 'P36'. capital is a relation: give it as the relation."
 
 
-async def test_an_iri_of_a_relation_in_the_place_of_an_entity_is_told_where_it_belongs(
-    graph_of: Callable[[str], LocalAdapter],
-) -> None:
-    graph = graph_of("@prefix e: <http://e.org/> . e:a e:capital e:b .")
-    assert await refusal(graph, "Degree", entity="e:capital") == (
-        "This graph has no entity 'e:capital'. e:capital is a relation: give it as the relation."
-    )
-
-
 async def test_an_unknown_id_with_a_known_name_in_it_suggests_that(graph_of: Callable[[str], LocalAdapter]) -> None:
     graph = graph_of("@prefix e: <http://e.org/> . e:Tokyo e:capital e:Shinjuku .")
     text = await refusal(graph, "GetNeighbor", entity="http://other.org/Tokyo")
@@ -98,14 +89,6 @@ async def test_a_relation_that_resembles_none_around_is_looked_for_in_the_whole_
         assert (await call(tokyo, "GetNeighbor", entity="Q17", relation=text)).text == (
             f"Japan is known here. No relation of this graph is called '{text}'. It has country, capital."
         )
-
-
-async def test_a_blank_text_and_an_id_are_answered_by_retrieve(tokyo: LocalAdapter) -> None:
-    known = await call(tokyo, "Retrieve", text="Q1490")
-    unknown = await call(tokyo, "Retrieve", text="Q424242")
-    assert "The text is blank" in plain(await refusal(tokyo, "Retrieve", text=" \t "))
-    assert known.plain.text.startswith("Exact: 'Q1490' names one thing.\nTokyo | capital of Japan | city\n")
-    assert unknown.data["match"] == "none"
 
 
 async def test_relations_and_values_that_do_not_fit_are_said_to_be_missing_with_what_to_do(

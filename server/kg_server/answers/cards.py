@@ -13,7 +13,7 @@ from kg_adapters.requests import NeighborRequest
 from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term, Triple
 from kg_boundary.shown import set_apart, shown_within
 from kg_server.answers.coverage import both_ways
-from kg_server.answers.intermediates import Opened, ends_of, with_intermediates
+from kg_server.answers.intermediates import Opened, with_intermediates
 from kg_server.answers.results import fitting, token_count
 from kg_server.names import MAX_LABEL, Names, names_of, terms_of
 
@@ -28,7 +28,7 @@ _Facts: TypeAlias = Mapping[Iri, Mapping[Node, tuple[Term, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
+class Distinction:
     """One fact of an entity that its namesakes do not share."""
 
     relation: Iri
@@ -40,7 +40,7 @@ class Telling:
         return (self.relation,) if isinstance(self.value, Literal) else (self.relation, self.value)
 
 
-async def telling_facts(graph: KGAdapter, groups: Collection[Sequence[Node]]) -> dict[Node, Telling]:
+async def distinguishing_facts(graph: KGAdapter, groups: Collection[Sequence[Node]]) -> dict[Node, Distinction]:
     """Return for groups of namesakes a fact of each that tells it from the others, where there is one.
 
     Of all relations the one counts in which most namesakes have something of their own.
@@ -49,11 +49,11 @@ async def telling_facts(graph: KGAdapter, groups: Collection[Sequence[Node]]) ->
     if not wanted:
         return {}
     facts = await _facts(graph, wanted)
-    found: dict[Node, Telling] = {}
+    found: dict[Node, Distinction] = {}
     for group in groups:
         best = max(facts, key=lambda relation: _difference(facts[relation], group), default=None)
         if len(group) > 1 and best is not None and _difference(facts[best], group)[0] > 1:
-            found.update({node: Telling(best, facts[best][node][0]) for node in group if node in facts[best]})
+            found.update({node: Distinction(best, facts[best][node][0]) for node in group if node in facts[best]})
     return found
 
 
@@ -90,11 +90,11 @@ MAX_TYPES: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Portraits:
-    """What is known of some entities, asked for in batches."""
+class Sketches:
+    """What distinguishes some entities: their descriptions, types and a fact that namesakes do not share."""
 
     descriptions: Mapping[Node, Description]
-    facts: Mapping[Node, Telling]
+    facts: Mapping[Node, Distinction]
     names: Names
 
     def of(self, node: Node, marks: str | None = None) -> Iterator[str]:
@@ -130,10 +130,10 @@ class Portraits:
         return f"{self.names.relation(fact.relation, ':')}: {value}"
 
 
-async def portraits_of(
+async def sketches_of(
     graph: KGAdapter, nodes: Collection[Node], namesakes: Collection[Sequence[Node]], others: Collection[Node] = ()
-) -> Portraits:
-    """Return what tells entities apart.
+) -> Sketches:
+    """Return what distinguishes entities.
 
     Args:
         graph: Where they are.
@@ -142,10 +142,10 @@ async def portraits_of(
         others: What else is shown with its label.
     """
     descriptions = await graph.describe(nodes)
-    facts = await telling_facts(graph, namesakes)
+    facts = await distinguishing_facts(graph, namesakes)
     types = chain.from_iterable(described.types[:MAX_TYPES] for described in descriptions.values())
     told = chain.from_iterable(fact.terms for fact in facts.values())
-    return Portraits(descriptions, facts, await names_of(graph, (*nodes, *types, *told, *others)))
+    return Sketches(descriptions, facts, await names_of(graph, (*nodes, *types, *told, *others)))
 
 
 CARD_TOKENS: Final = 220
@@ -174,11 +174,11 @@ class Card:
 
     lines: tuple[str, ...]
     rows: list[list[str]]
-    held: list[list[str]]
+    held: list[list[str]] | None
     labels: dict[str, str]
 
 
-NO_CARD: Final = Card((), [], [], {})
+NO_CARD: Final = Card((), [], None, {})
 
 
 async def entity_card(graph: KGAdapter, node: Node) -> Card:
@@ -193,7 +193,7 @@ async def entity_card(graph: KGAdapter, node: Node) -> Card:
     shown = [fact for facts in groups.values() for fact in facts[:SHOWN]]
     named = await names_of(graph, (node, *terms_of(shown), *(relation for _, relation in sizes)))
     opened = await with_intermediates(graph, shown, named, (node,))
-    return _card(node, groups, sizes, opened)
+    return _card(groups, sizes, opened)
 
 
 def _grouped(node: Node, facts: Sequence[Fact]) -> _Groups:
@@ -247,45 +247,43 @@ async def _once_each(graph: KGAdapter, node: Node, groups: _Groups, sizes: _Size
     return {group: facts for group, facts in kept.items() if group in left}, left
 
 
-def _card(node: Node, groups: _Groups, sizes: _Sizes, opened: Opened) -> Card:
+def _card(groups: _Groups, sizes: _Sizes, opened: Opened) -> Card:
     names = opened.names
     room = CARD_TOKENS - OTHERS_TOKENS
-    lines: dict[_Group, tuple[str, Sequence[Term]]] = {}
+    lines: dict[_Group, str] = {}
+    shown: dict[_Group, Sequence[Fact]] = {}
     for group, facts in groups.items():
         for most in (SHOWN, 1):
-            far = [fact.tail if fact.head == node else fact.head for fact in facts[:most]]
-            line = _line(group, far, _shown(sizes[group]), names)
+            line = _line(group, facts[:most], _shown(sizes[group]), names)
             # A relation with long lines leaves room for the others.
             if token_count(line) <= (room if most == 1 else min(room, CARD_TOKENS // 4)):
-                lines[group] = line, far
+                lines[group], shown[group] = line, facts[:most]
                 room -= token_count(line)
                 break
     left = {group: size for group, size in sizes.items() if group not in lines}
-    terms = [term for _, far in lines.values() for term in far if not isinstance(term, Literal)]
-    held = opened.held(terms, [fact for facts in groups.values() for fact in facts])
-    relations = (*(relation for _, relation in lines), *(fact.relation for fact in held))
+    fields = opened.fields(list(chain.from_iterable(shown.values())))
     return Card(
-        (*(line for line, _ in lines.values()), *([_others(left, names)] if left else ())),
-        [_row(group, far, _shown(sizes[group]), names) for group, (_, far) in lines.items()],
-        [names.row(fact) for fact in held],
-        names.entity_labels(dict.fromkeys((*terms, *ends_of(held)))) | names.relation_labels(dict.fromkeys(relations)),
+        (*lines.values(), *([_others(left, names)] if left else ())),
+        [_row(group, facts, _shown(sizes[group]), names) for group, facts in shown.items()],
+        fields["held"],
+        fields["labels"] | fields["relations"],
     )
 
 
-def _line(group: _Group, far: Sequence[Term], size: str, names: Names) -> str:
+def _line(group: _Group, facts: Sequence[Fact], size: str, names: Names) -> str:
     """Return `occupation (P106) | 15: writer (Q36180), actor (Q33999), …`; with `-` before it what leads to it."""
     direction, relation = group
     marks = "" if size == "1" else ","
+    far = (fact.tail if direction == "out" else fact.head for fact in facts)
     shown = ", ".join(names.term(term, _LONGEST_VALUE_IN_FULL, relation=relation, marks=marks) for term in far)
-    listed = shown if size == "1" else f"{size}: {shown}{'' if size == str(len(far)) else ', …'}"
+    listed = shown if size == "1" else f"{size}: {shown}{'' if size == str(len(facts)) else ', …'}"
     return f"{'-' if direction == 'in' else ''}{names.relation(relation)} | {listed}"
 
 
-def _row(group: _Group, far: Sequence[Term], size: str, names: Names) -> list[str]:
-    shown = [
-        names.value(term, relation=group[1]) if isinstance(term, Literal) else names.entity_id(term) for term in far
-    ]
-    return [group[0], names.relation_id(group[1]), size, *shown]
+def _row(group: _Group, facts: Sequence[Fact], size: str, names: Names) -> list[str]:
+    direction, relation = group
+    far = (names.row(fact)[2 if direction == "out" else 0] for fact in facts)
+    return [direction, names.relation_id(relation), size, *far]
 
 
 def _others(left: _Sizes, names: Names) -> str:

@@ -205,7 +205,7 @@ async def absence(graph: KGAdapter, entity: Node, relation: Iri, direction: Dire
     if otherwise := await _otherwise(graph, entity, relation):
         return Absence("stated", otherwise)
     profile = await graph.profile()
-    return absence_among(profile, await told_by(graph, profile, [entity]), relation, direction)
+    return absence_among(profile, await classes_of(graph, profile, [entity]), relation, direction)
 
 
 def absence_among(
@@ -233,7 +233,7 @@ async def thinness(graph: KGAdapter, entities: Sequence[Node], relation: Iri) ->
     A share of those that a relation leads to says nothing of what is missing, nor does that of its inverse.
     """
     profile = await graph.profile()
-    shares = [known.coverage(relation, "out") for known in await told_by(graph, profile, entities)]
+    shares = [known.coverage(relation, "out") for known in await classes_of(graph, profile, entities)]
     found = max(filter(None, shares), key=lambda each: (each.share, each.instances), default=None)
     if found is None or found.owner is None or not 0 < found.share < THIN:
         return ""
@@ -305,13 +305,15 @@ def _most_telling(
     return max(found, key=lambda each: (each[0].share, each[0].instances), default=None)
 
 
-async def told_by(graph: KGAdapter, profile: GraphProfile, entities: Sequence[Node]) -> list[ClassProfile]:
+async def classes_of(graph: KGAdapter, profile: GraphProfile, entities: Sequence[Node]) -> list[ClassProfile]:
     """Return the profiles of the classes that say something of some entities."""
     described = await graph.describe(entities)
-    return telling_classes(profile, [each for node in entities if node in described for each in described[node].types])
+    return informative_classes(
+        profile, [each for node in entities if node in described for each in described[node].types]
+    )
 
 
-def telling_classes(profile: GraphProfile, types: Iterable[Node]) -> list[ClassProfile]:
+def informative_classes(profile: GraphProfile, types: Iterable[Node]) -> list[ClassProfile]:
     """Return the profiles of the classes that say something of an entity of some types."""
     found = (profile.profile_of(owner) for owner in _owners(profile, dict.fromkeys(types)))
     return [known for known in found if known is not None]

@@ -162,11 +162,13 @@ async def _fitted(graph: KGAdapter, query: Query, page: NeighborPage, max_tokens
     relations = (each.relation for each in (*counts, *(incoming or ())))
     named = await names_of(graph, (*query.terms, *terms_of(page.facts), *relations), max_tokens=max_tokens)
     opened = await with_intermediates(graph, page.facts, named, (query.entity,))
+    if not page.truncated:
+        answer = _answer(query, page, RelationTable(tuple(counts), (), len(counts)), opened, incoming)
+        if answer.tokens <= max_tokens:
+            return answer
     table = relation_table(opened.names, counts, int((max_tokens - _SUMMARY_TOKENS) * TABLE_SHARE))
-    fits = len(page.facts)
-    if page.truncated:
-        room = max_tokens - _SUMMARY_TOKENS // 2 - token_count("\n".join(table.lines))
-        fits = max(1, fitting(map(opened.names.fact, page.facts), room))
+    room = max_tokens - _SUMMARY_TOKENS // 2 - token_count("\n".join(table.lines))
+    fits = max(1, fitting(map(opened.names.fact, page.facts), room))
     while True:
         if fits < len(page.facts):
             page = await _page(graph, replace(query, limit=fits))

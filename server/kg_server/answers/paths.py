@@ -187,7 +187,7 @@ SHARED_IN_LINE = 20
 """How many nodes that both ends share over a relation stand in one line."""
 
 
-async def linkage(
+async def paths_between(
     graph: KGAdapter,
     settings: Settings,
     *,

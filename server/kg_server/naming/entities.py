@@ -12,7 +12,7 @@ from kg_adapters.prefixes import MAX_ID_LENGTH
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.terms import Node
 from kg_boundary.shown import in_quotes
-from kg_server.answers.cards import portraits_of
+from kg_server.answers.cards import sketches_of
 from kg_server.answers.coverage import plural
 from kg_server.answers.results import Answer, Verdict, token_count
 from kg_server.concurrency import all_of
@@ -333,8 +333,8 @@ async def naming_refusal(graph: KGAdapter, identity: Identity) -> KGError:
     if not identity.named and (error := await _no_name(graph, identity.text)) is not None:
         return error
     nodes = [each.entity for each in identity.named[:SHOWN] or identity.alike[:MOST_NEAR]]
-    portraits = await portraits_of(graph, nodes, [nodes] if identity.named else ())
-    shown = [", ".join(portraits.of(node, ",;:")) for node in nodes]
+    sketches = await sketches_of(graph, nodes, [nodes] if identity.named else ())
+    shown = [", ".join(sketches.of(node, ",;:")) for node in nodes]
     if not identity.named:
         return UnknownName(identity.text, near=shown, hint="" if shown else _SEARCH)
     if len(nodes) == 1:

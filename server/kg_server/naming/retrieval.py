@@ -11,7 +11,7 @@ from kg_adapters.models import Candidate
 from kg_adapters.protocol import KGAdapter, SupportsSearchNote
 from kg_adapters.terms import Node
 from kg_boundary.shown import in_quotes
-from kg_server.answers.cards import NO_CARD, Card, Portraits, entity_card, portraits_of
+from kg_server.answers.cards import NO_CARD, Card, Sketches, entity_card, sketches_of
 from kg_server.answers.intermediates import with_intermediates_of_rows
 from kg_server.answers.results import Answer, CandidatesResult, Verdict, fitted
 from kg_server.concurrency import off_loop
@@ -67,7 +67,7 @@ async def retrieval(
     found = await identify(graph, list(dict.fromkeys(texts)), type=kind)
     identities, missing = await _with_meaning(meaning, found, kind)
     asked = _Asked(identities, kind, limit)
-    told = await _portraits(graph, asked)
+    told = await _sketches(graph, asked)
     card = await _card(graph, identities)
     note = _note(graph, identities) + (f" Names alone were compared: {missing}." if missing else "")
 
@@ -86,7 +86,7 @@ async def retrieval(
             candidates=[_row(each, number, told) for number, of in enumerate(kept, start=1) for each in of],
             missing=missing or None,
             card=card.rows or None,
-            held=card.held or None,
+            held=card.held,
             labels=card.labels or None,
         )
         return Answer(result, (*_lines(asked, kept, told), *card.lines))
@@ -136,18 +136,18 @@ def ranked(text: str, named: Sequence[Candidate], meant: Sequence[Candidate]) ->
     return list(best.values())
 
 
-async def _portraits(graph: KGAdapter, asked: _Asked) -> Portraits:
+async def _sketches(graph: KGAdapter, asked: _Asked) -> Sketches:
     shown = {identity.text: [each.entity for each in asked.shown(identity)] for identity in asked.identities}
     namesakes = [shown[identity.text] for identity in asked.identities if identity.named]
     nodes = list(dict.fromkeys(chain.from_iterable(shown.values())))
-    told = await portraits_of(graph, nodes, namesakes, () if asked.kind is None else (asked.kind,))
+    told = await sketches_of(graph, nodes, namesakes, () if asked.kind is None else (asked.kind,))
     if len(nodes) == 1:
         # Its card holds what it has.
         return told
     return replace(told, names=(await with_intermediates_of_rows(graph, [(node,) for node in nodes], told.names)).names)
 
 
-def _row(candidate: Candidate, number: int, told: Portraits) -> list[str]:
+def _row(candidate: Candidate, number: int, told: Sketches) -> list[str]:
     node = candidate.entity
     return [
         told.names.entity_id(node),
@@ -165,7 +165,7 @@ def _how(candidate: Candidate) -> str:
     return f"{candidate.matched_by} {in_quotes(candidate.matched_text, MAX_LABEL)}"
 
 
-def _lines(asked: _Asked, kept: Sequence[Sequence[Candidate]], told: Portraits) -> Sequence[str]:
+def _lines(asked: _Asked, kept: Sequence[Sequence[Candidate]], told: Sketches) -> Sequence[str]:
     """Return one line for each candidate; where there are several texts, below a line on what is not simply a name."""
     lines: list[str] = []
     for identity, shown in zip(asked.identities, kept, strict=True):
@@ -175,7 +175,7 @@ def _lines(asked: _Asked, kept: Sequence[Sequence[Candidate]], told: Portraits) 
     return lines
 
 
-def _line(candidate: Candidate, told: Portraits) -> str:
+def _line(candidate: Candidate, told: Sketches) -> str:
     parts = list(told.of(candidate.entity))
     if candidate.matched_by != "id" and candidate.matched_text != told.names.labels.get(candidate.entity):
         parts.append(_how(candidate))

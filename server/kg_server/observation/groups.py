@@ -12,7 +12,7 @@ from kg_adapters.models import Description
 from kg_adapters.profile import ClassProfile, GraphProfile
 from kg_adapters.surroundings import Longs, Surroundings
 from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term, Triple
-from kg_server.answers.coverage import Absence, absence_among, telling_classes
+from kg_server.answers.coverage import Absence, absence_among, informative_classes
 from kg_server.answers.results import Knowledge
 from kg_server.names import Names
 from kg_server.naming.meaning import Meaning
@@ -179,7 +179,7 @@ class Known:
 
     def classes(self) -> dict[Node, list[ClassProfile]]:
         """Return the classes that say something of each entity."""
-        return {node: telling_classes(self.profile, described.types) for node, described in self.seeds.items()}
+        return {node: informative_classes(self.profile, described.types) for node, described in self.seeds.items()}
 
     def labels(self, classes: Sequence[ClassProfile]) -> dict[Node, str]:
         """Return the relations that a question may ask for, with their labels."""
