@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from calls import call, rows
+from calls import call, plain, rows
 from kg_adapters.local.adapter import LocalAdapter
 
 POETS = """
@@ -70,10 +70,13 @@ async def test_coverage_of_the_shipped_sample_is_quoted(sample: LocalAdapter) ->
 
 
 async def test_a_date_of_death_is_seen_looked_up_and_remembered(poets: LocalAdapter) -> None:
-    line = "Allen Ginsberg | date of death | 1997-04-05"
+    line = "Allen Ginsberg (Q6711) | date of death (P570) | 1997-04-05"
     seen = await call(poets, "observe", question="When did he die?", entities=["Allen Ginsberg"])
-    assert line in seen.plain.lines
-    assert f"{line}." == (await call(poets, "GetNeighbor", entity="Allen Ginsberg", relation="date of death")).text
+    assert line in seen.lines
+    assert (
+        f"{plain(line)}."
+        == (await call(poets, "GetNeighbor", entity="Allen Ginsberg", relation="date of death")).plain.text
+    )
     assert "1997-04-05" in (await call(poets, "Feature", entity="Allen Ginsberg", feature="date of death")).text
     kept = await call(poets, "memory-append", triples=[line])
     assert kept.plain.lines == ["Allen Ginsberg -[date of death]-> 1997-04-05"]

@@ -72,7 +72,7 @@ async def test_features_are_read_by_the_same_rules(family: LocalAdapter) -> None
     assert by_id.plain.text == "ex:firm | value | 3"
     assert by_label.data["features"] == [["ex:worth", "7", "xsd:integer"]]
     assert by_label.plain.summary.startswith(
-        "'value' is read as value, which alone occurs here; others of that name: value. Bob ("
+        "'value' is read as value, which alone occurs here; others of that name: value. Bob "
     )
 
 

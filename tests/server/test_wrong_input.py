@@ -40,7 +40,7 @@ async def test_a_long_id_is_not_echoed_at_length(tokyo: LocalAdapter, tool: str,
 
 
 async def test_an_unknown_feature_is_answered_with_those_that_exist(tokyo: LocalAdapter) -> None:
-    assert (await call(tokyo, "Feature", entity="Q17", feature="popullation")).text == (
+    assert (await call(tokyo, "Feature", entity="Q17", feature="popullation")).plain.text == (
         "Japan is known here. No feature of this graph is called 'popullation'. Did you mean population? "
         "It has rdfs:label."
     )
@@ -81,12 +81,12 @@ async def test_an_unknown_id_with_a_known_name_in_it_suggests_that(graph_of: Cal
 
 
 async def test_a_relation_that_resembles_none_around_is_looked_for_in_the_whole_graph(tokyo: LocalAdapter) -> None:
-    assert (await call(tokyo, "GetNeighbor", entity="Q17", relation="located")).text == (
+    assert (await call(tokyo, "GetNeighbor", entity="Q17", relation="located")).plain.text == (
         "Japan is known here. No relation of this graph is called 'located'. Did you mean located in? "
         "It has country, capital."
     )
     for text in ("zzzz", "_:b1"):
-        assert (await call(tokyo, "GetNeighbor", entity="Q17", relation=text)).text == (
+        assert (await call(tokyo, "GetNeighbor", entity="Q17", relation=text)).plain.text == (
             f"Japan is known here. No relation of this graph is called '{text}'. It has country, capital."
         )
 
