@@ -1,124 +1,28 @@
-"""Takes secrets out of what leaves the process, in every form that a service may repeat them in.
+"""Takes secrets out of what leaves the process, in the forms in which services repeat them.
+
+These are: as it is, in UTF-8 or in Latin-1, URL-encoded, escaped as in JSON, HTML or Python, all of these up to twice
+(JSON in a URL), and in base64, alone or behind a user.
 
 A message is redacted first, then its control characters are escaped, then it is shortened: a secret that is cut before
-is not found as a whole, and one that is escaped before is found only because escapes are undone here as well.
+is not found as a whole.
 """
 
 import base64
 import html
+import json
 import logging
 import re
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
-from typing import Final, TypeAlias
-from urllib.parse import quote
+from typing import Final
+from urllib.parse import quote, quote_plus
 
 from kg_boundary.addresses import MASK, credentials_in, masked
 from kg_boundary.shown import LogLines
 
-DEPTH: Final = 3
-"""How often escapes are undone: JSON in HTML in a URL."""
-_MOST: Final = 40
-_PERCENT: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
-_ENTITY: Final = re.compile(rb"&(?:#([0-9]{1,7})|#[xX]([0-9A-Fa-f]{1,6})|[A-Za-z][A-Za-z0-9]{1,30});?")
-_BACKSLASH: Final = re.compile(
-    rb"\\(?:u([dD][89abAB][0-9A-Fa-f]{2})\\u([dD][c-fC-F][0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})"
-    rb"|x([0-9A-Fa-f]{2})|(.))",
-    re.DOTALL,
-)
-_LETTERS: Final = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"b": b"\b", b"f": b"\f"}
-_Meaning: TypeAlias = Callable[[re.Match[bytes]], bytes]
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A text as it can be read.
-
-    Args:
-        text: What it says.
-        starts: Where in the original each byte of it begins.
-        ends: Where in the original each byte of it ends.
-    """
-
-    text: bytes
-    starts: Sequence[int]
-    ends: Sequence[int]
-
-
-def readings(original: bytes) -> Iterator[Reading]:
-    """Yield a text as it stands, then with each kind of escapes undone, in every order, up to three times."""
-    left = [(Reading(original, range(len(original)), range(1, len(original) + 1)), 0)]
-    seen = {original}
-    while left and len(seen) <= _MOST:
-        reading, depth = left.pop(0)
-        yield reading
-        if depth == DEPTH:
-            continue
-        for escape, meaning in _KINDS:
-            undone = _undone(reading, escape, meaning)
-            if undone.text not in seen:
-                seen.add(undone.text)
-                left.append((undone, depth + 1))
-
-
-def _undone(reading: Reading, escape: re.Pattern[bytes], meaning: _Meaning) -> Reading:
-    said, starts, ends = bytearray(), list[int](), list[int]()
-    last = 0
-    for found in escape.finditer(reading.text):
-        first, end = found.span()
-        said += reading.text[last:first]
-        starts += reading.starts[last:first]
-        ends += reading.ends[last:first]
-        meant = meaning(found)
-        said += meant
-        starts += [reading.starts[first]] * len(meant)
-        ends += [reading.ends[end - 1]] * len(meant)
-        last = end
-    return Reading(bytes(said) + reading.text[last:], [*starts, *reading.starts[last:]], [*ends, *reading.ends[last:]])
-
-
-def _of_percent(found: re.Match[bytes]) -> bytes:
-    return bytes([int(found[1], 16)])
-
-
-def _of_entity(found: re.Match[bytes]) -> bytes:
-    decimal, hexadecimal = found.groups()
-    if decimal is None and hexadecimal is None:
-        return html.unescape(found[0].decode()).encode("utf-8", "replace")
-    point = int(decimal) if decimal is not None else int(hexadecimal, 16)
-    return chr(point).encode("utf-8", "replace") if point < 0x110000 else bytes(found[0])
-
-
-def _of_backslash(found: re.Match[bytes]) -> bytes:
-    high, low, short, long, byte, letter = found.groups()
-    if letter is not None:
-        return _LETTERS.get(letter, letter)
-    if byte is not None:
-        return bytes([int(byte, 16)])
-    return _of_code_point(high, low, short or long) or bytes(found[0])
-
-
-def _of_backslash_in_text(found: re.Match[bytes]) -> bytes:
-    """Return what an escape means in a text of Python, where a byte in hexadecimal digits is a character."""
-    return _of_backslash(found) if found[5] is None else chr(int(found[5], 16)).encode()
-
-
-def _of_code_point(high: bytes | None, low: bytes | None, number: bytes) -> bytes:
-    point = int(number or b"0", 16)
-    if high is not None and low is not None:
-        point = 0x10000 + ((int(high, 16) - 0xD800) << 10) + int(low, 16) - 0xDC00
-    return chr(point).encode("utf-8", "replace") if point < 0x110000 else b""
-
-
-_KINDS: Final[tuple[tuple[re.Pattern[bytes], _Meaning], ...]] = (
-    (_PERCENT, _of_percent),
-    (_ENTITY, _of_entity),
-    (_BACKSLASH, _of_backslash),
-    (_BACKSLASH, _of_backslash_in_text),
-)
 LONG: Final = 6
 """A secret of so many characters is hidden wherever it stands, in the middle of a word too."""
 STRONG: Final = 8
@@ -128,10 +32,10 @@ SHORT: Final = 4
 _SCHEMES: Final = ("Basic", "Bearer", "Digest")
 _BASE64: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
 _WORD: Final = re.compile(rb"[A-Za-z0-9_\x80-\xff]")
-_CUT_HERE: Final = re.compile(
-    rb"\s*(?:\xe2\x80\xa6|\.\.|\*\*|\[|(?:%[0-9A-Fa-f]?|\\(?:[uU][0-9A-Fa-f]*|x[0-9A-Fa-f]?)?|&[#A-Za-z0-9]*)?\Z)"
-)
-"""An ellipsis, or the end of the text, perhaps in the middle of an escape."""
+_CUT_HERE: Final = re.compile(rb"\s*(?:\xe2\x80\xa6|\.\.|\*\*|\[|\Z)")
+"""An ellipsis, or the end of the text."""
+_PADDING: Final = re.compile(rb"(?:=|%3[Dd])*")
+_ESCAPED_BYTE: Final = re.compile("%[0-9A-F]{2}")
 _REST_OF_ESCAPE: Final = re.compile(rb"(?<=\\)(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|.)|(?<=%)[0-9A-Fa-f]{2}", re.DOTALL)
 _FIRST_WHOLE: Final = (0, 2, 3)
 """Which character of base64 is the first that a value alone decides, by how many bytes stand before it."""
@@ -186,13 +90,14 @@ def _forms(secret: str, users: tuple[str, ...]) -> Iterator[Form]:
     for value in _written(secret):
         if len(secret) >= SHORT:
             yield Form(value, alone=len(secret) < LONG, telling=_telling(len(value)) if len(secret) >= LONG else 0)
-            yield from _cores(value)
         else:
             yield from (Form(scheme.encode() + b" " + value, alone=True) for scheme in _SCHEMES)
         for user in users:
             yield Form(user.encode() + b":" + value, alone=True)
+    for value in _encoded(secret) if len(secret) >= SHORT else ():
+        yield from _cores(value)
     for user in users:
-        for pair in _written(f"{user}:{secret}"):
+        for pair in _encoded(f"{user}:{secret}"):
             telling = len(_whole(f"{user}:".encode())) + 1
             if len(pair) < STRONG:
                 yield Form(base64.b64encode(pair).rstrip(b"="), alone=True, packed=True)
@@ -200,17 +105,33 @@ def _forms(secret: str, users: tuple[str, ...]) -> Iterator[Form]:
                 yield from (Form(each, packed=True, telling=telling) for each in _base64(pair))
 
 
-def _written(secret: str) -> Iterator[bytes]:
-    """Yield a secret in bytes: in UTF-8, with `+` for blanks, read as Latin-1 by mistake, and in Latin-1."""
-    text = secret.encode("utf-8", "surrogatepass")
-    yield text
-    if b" " in text:
-        yield text.replace(b" ", b"+")
-    if not secret.isascii():
-        yield text.decode("latin-1").encode()
-        # In a text that is UTF-8, the bytes of Latin-1 stand behind escapes alone.
-        if len(secret) >= STRONG and secret.encode("latin-1", "ignore").decode("latin-1") == secret:
-            yield secret.encode("latin-1")
+def _encoded(text: str) -> Iterator[bytes]:
+    """Yield a text in UTF-8, and in Latin-1 where it is long enough not to be a part of other characters."""
+    yield text.encode("utf-8", "surrogatepass")
+    if len(text) >= STRONG:
+        with suppress(UnicodeEncodeError):
+            yield text.encode("latin-1")
+
+
+def _written(secret: str) -> frozenset[bytes]:
+    """Return how a secret may be written: plainly, and escaped once or twice."""
+    plain = {secret, secret.encode("utf-8", "surrogatepass").decode("latin-1")}
+    once = {written for text in plain for written in _escaped(text)}
+    twice = {written for text in once for written in _escaped(text)}
+    found = {text.encode("utf-8", "surrogatepass") for text in plain | once | twice}
+    return frozenset({*found, *_encoded(secret)})
+
+
+def _escaped(text: str) -> Iterator[str]:
+    for content in {text.encode("utf-8", "surrogatepass"), *_encoded(text)}:
+        for quoted in (quote(content), quote(content, safe=""), quote_plus(content)):
+            yield quoted
+            yield _ESCAPED_BYTE.sub(lambda found: found[0].lower(), quoted)
+        yield repr(content)[2:-1]
+    for written in (json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]):
+        yield written
+        yield written.replace("/", "\\/")
+    yield from (html.escape(text), repr(text)[1:-1], ascii(text)[1:-1], text.replace(" ", "+"))
 
 
 def _telling(length: int) -> int:
@@ -228,7 +149,8 @@ def _cores(value: bytes) -> Iterator[Form]:
 def _base64(value: bytes, drop: int = 0) -> frozenset[bytes]:
     """Return base64 in both alphabets, without the first characters and without what later bytes have a say in."""
     whole = _whole(value)[drop:]
-    return frozenset({whole, whole.translate(bytes.maketrans(b"+/", b"-_"))})
+    in_url = quote(whole, safe="").encode()
+    return frozenset({whole, whole.translate(bytes.maketrans(b"+/", b"-_")), in_url, whole.replace(b"/", b"\\/")})
 
 
 def _whole(value: bytes) -> bytes:
@@ -260,9 +182,8 @@ def _packed(text: bytes, start: int, end: int) -> tuple[int, int]:
     start = min(start, escape.end()) if escape else first
     while end < len(text) and text[end] in _BASE64:
         end += 1
-    while end < len(text) and text[end : end + 1] == b"=":
-        end += 1
-    return start, end
+    padding = _PADDING.match(text, end)
+    return start, end if padding is None else padding.end()
 
 
 _MASK_BYTES: Final = MASK.encode()
@@ -271,14 +192,6 @@ _CREDENTIALS: Final = re.compile(
     r"(authorization.{1,24}?\b(?:basic|bearer|digest|negotiate|token|apikey)(?:\s|\+|%20)+)[^\s\"'<>,;&]+",
     re.IGNORECASE | re.DOTALL,
 )
-_PLAIN_RUN: Final = re.compile(rb"([A-Za-z0-9]+)")
-_LEAST_PLAIN: Final = 2
-_WIDTH: Final = 12
-"""How many characters an escape of one may take."""
-_MARGIN: Final = 1_000
-"""How much of a large text is read around the trace of a secret."""
-LARGE: Final = 20_000
-"""Of texts with more bytes only what stands near a trace of a secret is read closely."""
 
 
 @dataclass(frozen=True)
@@ -320,8 +233,7 @@ class Redactor:
     def data(self, content: bytes) -> bytes:
         """Return what a service answered without the secrets that it repeats; everything else stays as it is.
 
-        Secrets of fewer than eight characters stay: they are words, which answers are made of. In large answers so do
-        those in escapes that nobody needs, as of letters.
+        Secrets of fewer than eight characters stay: they are words, which answers are made of.
         """
         without = self._without(content, self._strong_forms, cut=False)
         return content if without is None else without
@@ -330,7 +242,7 @@ class Redactor:
         """Yield an answer like `data`, while it comes; a secret that two slices share is found as well."""
         forms = self._strong_forms
         held = b""
-        kept = _WIDTH * max((len(form.value) for form in forms), default=0)
+        kept = max((len(form.value) for form in forms), default=0)
         async with aclosing(slices):
             async for part in slices:
                 content = held + part
@@ -379,39 +291,7 @@ class RedactingFormatter(LogLines):
 
 def _spans(content: bytes, forms: tuple[Form, ...], *, cut: bool) -> list[tuple[int, int]]:
     """Return where the forms stand, in their order; no two of these places touch."""
-    found: set[tuple[int, int]] = set()
-    if not forms:
-        return []
-    for start, end in _near(content, forms, cut=cut) if len(content) > LARGE else [(0, len(content))]:
-        found.update((start + first, start + last) for first, last in _found(content[start:end], forms, cut=cut))
-    return _merged(sorted(found))
-
-
-def _found(content: bytes, forms: tuple[Form, ...], *, cut: bool) -> Iterator[tuple[int, int]]:
-    for reading in readings(content):
-        for form in forms:
-            for start, end in places(reading.text, form, cut=cut):
-                yield reading.starts[start], reading.ends[end - 1]
-
-
-def _near(content: bytes, forms: tuple[Form, ...], *, cut: bool) -> list[tuple[int, int]]:
-    """Return the parts of a large content in which a form may stand: where its letters and digits come in a row."""
-    parts = [(len(content) - _MARGIN, len(content))] if cut else []
-    for form in forms:
-        spans = (found.span() for found in _trace(form.value).finditer(content))
-        parts.extend((max(0, start - _MARGIN), end + _MARGIN) for start, end in spans)
-    return _merged(sorted(parts))
-
-
-def _trace(value: bytes) -> re.Pattern[bytes]:
-    """Return what finds a value where all but its letters and digits may be escaped."""
-    parts = _PLAIN_RUN.split(value)
-    if sum(map(len, parts[1::2])) < _LEAST_PLAIN:
-        return re.compile(b"|".join(re.escape(each) for each in (value, quote(value, safe="").encode())))
-    # What stands before the first letter and behind the last is looked at closely anyway.
-    between = enumerate(parts[1:-1])
-    wide = (each if not place % 2 else b".{%d,%d}" % (len(each), _WIDTH * len(each)) for place, each in between)
-    return re.compile(b"".join(wide), re.DOTALL)
+    return _merged(sorted({span for form in forms for span in places(content, form, cut=cut)}))
 
 
 def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:

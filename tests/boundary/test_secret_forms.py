@@ -1,13 +1,12 @@
 """Where a secret of a length ends to be a word: what is hidden, and what stays readable, one character apart."""
 
 import base64
-import json
 from collections.abc import AsyncGenerator
 from urllib.parse import quote
 
 import pytest
 
-from kg_boundary.secrets import LARGE, Redactor
+from kg_boundary.secrets import Redactor
 
 
 def b64(text: str) -> str:
@@ -85,20 +84,14 @@ def test_a_key_is_hidden_with_what_addresses_hold() -> None:
     assert Redactor().also_in(address) == hiding("p1", "ann")
 
 
-def test_two_letters_are_trace_enough_of_a_secret_in_a_large_answer() -> None:
-    secret, filling = '%&"/(a)b=?', "y " * LARGE
-    written = json.dumps(secret)
-    assert hiding(secret).data(f"{filling}{written}{filling}".encode()).decode() == f'{filling}"…"{filling}'
-
-
 def test_a_secret_at_the_beginning_of_a_large_answer_is_found() -> None:
-    filling = "y " * LARGE
+    filling = "y " * 20_000
     assert hiding("correct-horse").data(f"correct-horse {filling}".encode()).decode() == f"… {filling}"
 
 
 @pytest.mark.parametrize("secret", ["p&ss-word/then", "&first%then-last&", "first\nsecond"])
 def test_marks_between_letters_may_be_escaped_or_not_in_a_large_answer(secret: str) -> None:
-    filling = "y " * LARGE
+    filling = "y " * 20_000
     for written in (secret, quote(secret, safe="")):
         assert hiding(secret).data(f"{filling}{written} {filling}".encode()).decode() == f"{filling}… {filling}"
 

@@ -2,6 +2,7 @@ import base64
 import html
 import json
 import logging
+import re
 from collections.abc import AsyncGenerator, Callable
 from urllib.parse import quote, quote_plus
 
@@ -9,9 +10,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from kg_boundary.secrets import LARGE, RedactingFormatter, Redactor
+from kg_boundary.secrets import RedactingFormatter, Redactor
 
 SECRET = 'p@ss "w/rd+ä\\%41&<x>'
+LARGE = 20_000
 USER = "us er"
 LONG = (SECRET, "correct-horse-battery-staple")
 REDACTOR = Redactor(frozenset({SECRET}), frozenset({USER}))
@@ -33,19 +35,15 @@ WRITTEN: dict[str, Callable[[str], str]] = {
     "plain": str,
     "quoted": quote,
     "quoted with the slash": lambda secret: quote(secret, safe=""),
-    "quoted in lower case": lambda secret: quote(secret, safe="").replace("%2F", "%2f").replace("%C3%A4", "%c3%a4"),
+    "quoted in lower case": lambda secret: re.sub("%..", lambda found: found[0].lower(), quote(secret, safe="")),
     "quoted like a form": quote_plus,
     "quoted in Latin-1": lambda secret: quote(secret, encoding="latin-1"),
-    "quoted in part": lambda secret: secret.replace("%", "%25").replace("@", "%40"),
-    "quoted letter by letter": lambda secret: "".join(f"%{byte:02X}" for byte in secret.encode()),
     "quoted twice": lambda secret: quote(quote(secret)),
     "JSON": json_of,
     "JSON in UTF-8": lambda secret: json.dumps(secret, ensure_ascii=False)[1:-1],
     "JSON in JSON": lambda secret: json_of(json_of(secret)),
     "JSON as PHP writes it": lambda secret: json_of(secret).replace("/", "\\/"),
     "HTML": html.escape,
-    "HTML in numbers": lambda secret: "".join(f"&#{ord(letter)};" for letter in secret),
-    "HTML in hexadecimal numbers": lambda secret: "".join(f"&#x{ord(letter):X};" for letter in secret),
     "HTML twice": lambda secret: html.escape(html.escape(secret)),
     "JSON in HTML": lambda secret: html.escape(json_of(secret)),
     "JSON in a URL": lambda secret: quote(json_of(secret)),
@@ -140,9 +138,8 @@ def test_what_surrounds_a_secret_stays_readable_to_a_parser() -> None:
 
 @pytest.mark.parametrize(
     ("form", "secret"),
-    # Escapes of letters, which nobody needs to escape, are not looked for in large answers.
     [
-        *((form, secret) for form in WRITTEN if "letter by" not in form and "numbers" not in form for secret in LONG),
+        *((form, secret) for form in WRITTEN for secret in LONG),
         *((form, "%&/()=?!") for form in ("plain", "quoted with the slash", "base64")),
     ],
 )
