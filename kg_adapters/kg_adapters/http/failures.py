@@ -172,6 +172,8 @@ class FailureTeller:
         """Return the failure of an answer that has more bytes than allowed."""
         size = f"{max_bytes / 1e6:g} MB"
         text = f"The answer of the{self._who[3:]} is larger than {size} and was not read further."
+        if self._service == "embedding service":
+            return Failure(BackendError(text))
         return Failure(BackendError(f"{text} Ask for less (a smaller LIMIT), or raise the setting max_bytes."))
 
     def unpackable(self, encoding: str) -> Failure:
@@ -235,6 +237,8 @@ def _said_in_json(text: str) -> str | None:
         document = _DOCUMENT.validate_json(text)
     except ValidationError:
         return None
+    if isinstance(nested := document.get("error"), dict):
+        document = _DOCUMENT.validate_python(nested)
     said = {name.lower(): value for name, value in document.items() if isinstance(value, str)}
     return next((said[name] for name in _SAYING if said.get(name)), None)
 

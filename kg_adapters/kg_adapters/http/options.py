@@ -1,4 +1,4 @@
-"""How a SPARQL endpoint or a web API is reached, and within which limits."""
+"""How a SPARQL endpoint, a web API or an embedding service is reached, and within which limits."""
 
 import re
 from collections.abc import Mapping
@@ -135,7 +135,7 @@ class BearerAuthentication(_Settings):
 Authentication: TypeAlias = Annotated[
     BasicAuthentication | DigestAuthentication | BearerAuthentication, Field(discriminator="kind")
 ]
-ServiceName: TypeAlias = Choice["SPARQL endpoint", "web API"]
+ServiceName: TypeAlias = Choice["SPARQL endpoint", "web API", "embedding service"]
 GraphIri: TypeAlias = Annotated[str, AfterValidator(_graph)]
 
 
