@@ -3,11 +3,10 @@
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from importlib import import_module
 from itertools import product
 
-from kg_adapters.algebra import Best, Instances, Kept, Reached, Values
+from kg_adapters.algebra import Instances
 from kg_adapters.errors import Unsupported
 from kg_adapters.http.options import DialectName, TextSearch
 from kg_adapters.set_requests import SetRequest, SharedBy
@@ -17,7 +16,7 @@ from kg_adapters.sparql.queries.descriptions import APART
 from kg_adapters.sparql.queries.edges import NAMED_APART, Fill, Scope, Span
 from kg_adapters.sparql.queries.edges import Group as EdgeGroup
 from kg_adapters.sparql.queries.profiles import ClassMembers
-from kg_adapters.sparql.queries.sets import EvidenceQueries, SetQueries
+from kg_adapters.sparql.queries.sets import SetQueries, ways
 from kg_adapters.terms import RDF_LANG_STRING, Attribute, Literal, Triple
 from kg_adapters.testing import iri, typed
 from set_expressions import drawn
@@ -107,27 +106,11 @@ def _sets(queries: Queries) -> Built:
             yield writer.answer(request)
             for only_count in (False, True):
                 yield writer.explained(question, only_count=only_count)
+            if not isinstance(question, SharedBy):
+                yield ways(queries.sets, dict.fromkeys(RESULTS, question.of)).text
         except Unsupported:
             assert not queries.dialect.nests_sets
     yield writer.members(Instances(iri("c")), None)
-
-
-def _evidence(queries: Queries) -> Built:
-    writer = EvidenceQueries(queries.sets)
-    for question in drawn(QUESTIONS, ()):
-        of = question.sets[0] if isinstance(question, SharedBy) else question.of
-        with suppress(Unsupported):
-            yield writer.inside(of, RESULTS).text
-        with suppress(Unsupported):
-            match of:
-                case Kept(_, condition):
-                    yield writer.true(condition, RESULTS).text
-                case Reached(starts, path) | Values(starts, path):
-                    yield writer.led(starts, dict.fromkeys(RESULTS, path), RESULTS).text
-                case Best():
-                    yield writer.measured(of, RESULTS).text
-                case _:
-                    yield writer.typed(Instances(iri("c")), RESULTS).text
 
 
 def _named(build: Callable[[Queries, str], str | None]) -> Callable[[Queries], Built]:
@@ -172,11 +155,6 @@ SHAPES: Mapping[str, Callable[[Queries], Built]] = {
     "SetQueries.answer": _sets,
     "SetQueries.explained": _sets,
     "SetQueries.members": _sets,
-    "EvidenceQueries.led": _evidence,
-    "EvidenceQueries.typed": _evidence,
-    "EvidenceQueries.inside": _evidence,
-    "EvidenceQueries.true": _evidence,
-    "EvidenceQueries.measured": _evidence,
 }
 """What builds queries, with how the queries of each shape come about."""
 

@@ -208,9 +208,6 @@ class Witness:
 
 NONE: Final = Count(0)
 
-COUNTED_ENDS: Final = 3
-"""How many of the ends that a condition counts are shown."""
-
 
 @dataclass(frozen=True, slots=True)
 class Computed:

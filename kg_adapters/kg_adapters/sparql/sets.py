@@ -2,13 +2,13 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 import anyio
 
-from kg_adapters.algebra import Best, Step
+from kg_adapters.algebra import Best, Hop, HopPath, Intersect, Members, Reached, SetExpression, Step, Values
 from kg_adapters.calls import note_partial, time_left_s
 from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidRequest, KGError, Unsupported
 from kg_adapters.labels import Vocabulary
@@ -21,22 +21,24 @@ from kg_adapters.set_requests import (
     Computed,
     Ends,
     Group,
+    Grouped,
     Listed,
     SetQuestion,
     SetRequest,
+    SharedBy,
     SharedTerm,
     Tabled,
+    Witness,
     grows,
     term_key,
 )
 from kg_adapters.set_requests import Row as Tuple
 from kg_adapters.sparql.asking import Asker, part_of_an_answer
 from kg_adapters.sparql.dialects import DIALECTS
-from kg_adapters.sparql.evidence import EvidenceReader
 from kg_adapters.sparql.queries.set_patterns import Walked
-from kg_adapters.sparql.queries.sets import MOST_CELLS, SetQueries
+from kg_adapters.sparql.queries.sets import MOST_CELLS, SetQueries, ways
 from kg_adapters.sparql.rows import Bindings, rows
-from kg_adapters.terms import Iri, Literal, Term
+from kg_adapters.terms import Attribute, Fact, Iri, Literal, Term, Triple
 
 _EVIDENCE_SHARE: Final = 0.8
 """Of the time that is left: so the answer itself still arrives in time where the evidence does not."""
@@ -52,11 +54,11 @@ class SetReader:
 
     def __init__(self, asker: Asker, graph: Walked) -> None:
         self._asker = asker
+        self._graph = graph
         self._queries = SetQueries(graph)
-        self._evidence = EvidenceReader(asker, graph)
 
     async def compute(self, request: SetRequest) -> Computed:
-        """Return what is asked, as `SupportsSets.compute` does: by one request, and a few for the evidence.
+        """Return what is asked, as `SupportsSets.compute` does: by one request, and another for the evidence.
 
         What is late or fails of the evidence is left out with the reason; all has one deadline.
 
@@ -86,13 +88,62 @@ class SetReader:
     async def _with_evidence(self, request: SetRequest, computed: Computed, timeout_s: float) -> Computed:
         try:
             with anyio.fail_after(timeout_s):
-                return replace(computed, witnesses=await self._evidence.witnesses(request, computed))
+                return replace(computed, witnesses=await self._witnesses(request, computed))
         except TimeoutError:
             problem = f"The endpoint did not send it within {timeout_s:.2g} s."
         except KGError as error:
             problem = str(error)
         note_partial()
         return replace(computed, without_witnesses=problem)
+
+    async def _witnesses(self, request: SetRequest, computed: Computed) -> tuple[Witness, ...]:
+        """Return the facts that lead to the first results; nothing for those that need no fact."""
+        found = await self._claims(request.question, computed, request.witnesses)
+        claims = {
+            result: of
+            for result, of in found.items()
+            if not isinstance(of, Members) and (isinstance(result, Literal) or self._asker.can_name(result))
+        }
+        if not claims:
+            return ()
+        query, results, shown = ways(self._graph, claims), list(claims), dict[int, Witness]()
+        for row in rows(await self._asker.ask(query.text)):
+            place = row.number("w") or 0
+            shown[place] = Witness(results[place], tuple(dict.fromkeys(_facts(row, query.steps))))
+        return tuple(witness for _, witness in sorted(shown.items()) if witness.facts)
+
+    async def _claims(self, question: SetQuestion, computed: Computed, most: int) -> Mapping[Term, SetExpression]:
+        """Return the first results, each with what it is in."""
+        match question:
+            case Listed(of) | Tabled(of):
+                members = computed.members or tuple(row.node for row in computed.rows)
+                return dict.fromkeys(members[:most], of)
+            case Grouped(of, by):
+                return {group.by: _led(of, by, group.by) for group in computed.groups[:most]}
+            case SharedBy(sets):
+                claims: dict[Term, SetExpression] = {}
+                for each in computed.shared[:most]:
+                    path = HopPath((Hop(question.steps_of(each.step)),))
+                    claims.setdefault(each.term, Intersect(tuple(_led(of, path, each.term) for of in sets)))
+                return claims
+            case Aggregated(of, by, function):
+                if isinstance(computed.value, Literal):
+                    return {computed.value: _led(of, by.path, computed.value)}
+                # Those with the least or greatest number, or any that are measured.
+                best = Best(of, by, 1 if function in {"min", "max"} else most, lowest=function == "min")
+                answer = await self._asker.ask(self._queries.members(best, most))
+                return {member: best for row in rows(answer) if (member := row.term("x")) is not None}
+
+
+def _led(of: SetExpression, path: HopPath, end: Term) -> SetExpression:
+    return Values(of, path) if isinstance(end, Literal) else Reached(of, path)
+
+
+def _facts(row: Bindings, steps: int) -> Iterator[Fact]:
+    for step in range(steps):
+        head, relation, tail = row.term(f"h{step}"), row.iri(f"p{step}"), row.term(f"t{step}")
+        if not (head is None or isinstance(head, Literal) or relation is None or tail is None):
+            yield Attribute(head, relation, tail) if isinstance(tail, Literal) else Triple(head, relation, tail)
 
 
 class _Read:

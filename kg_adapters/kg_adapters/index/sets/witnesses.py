@@ -37,10 +37,12 @@ from kg_adapters.index.sets.members import SetMembers
 from kg_adapters.index.sets.values import Mask
 from kg_adapters.index.sets.walks import Walks, backwards, distinct, within
 from kg_adapters.labels import Vocabulary
-from kg_adapters.set_requests import COUNTED_ENDS
 from kg_adapters.terms import Attribute, Fact, Literal, Triple
 
 Accepts: TypeAlias = Callable[[Longs], Mask]
+
+COUNTED_ENDS = 3
+"""How many of the ends that a condition counts are shown."""
 
 
 class Routes:

@@ -1,9 +1,9 @@
 """Paths and sets of `kg_adapters.algebra` as SPARQL patterns."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain, count, pairwise, product
+from itertools import count, pairwise
 from typing import Final
 
 from kg_adapters.algebra import (
@@ -163,14 +163,10 @@ class SetWriter:
     Args:
         graph: What is walked.
         names: The numbers of variables.
-
-    Attributes:
-        steps: How many steps of ways are bound (see `way`).
     """
 
     graph: Walked
     names: Iterator[int] = field(default_factory=lambda: count(1))
-    steps: int = 0
 
     def require_nesting(self) -> None:
         """Refuse what the engine would answer wrongly.
@@ -187,25 +183,9 @@ class SetWriter:
 
     def walked(self, start: str, path: HopPath, end: str) -> str:
         """Return the pattern of a path, which ends in nodes and values."""
-        return self._along_hops(start, path, end, self.hop)
-
-    def way(self, start: str, path: HopPath, end: str) -> str:
-        """Return the pattern of a path that also binds each of its steps: `?h0 ?p0 ?t0`, `?h1 ?p1 ?t1` and so on.
-
-        These are head, relation and tail of a statement. A repeated hop is walked over `MOST_STEPS` at most.
-        """
-        before, lengths, written = self.steps, list[int](), list[str]()
-        for hops in product(*map(_chains, path.hops)):
-            self.steps = before
-            written.append(self._along_hops(start, HopPath(tuple(chain.from_iterable(hops))), end, self._bound_hop))
-            lengths.append(self.steps)
-        self.steps = max(lengths)
-        return writing.union(written) if len(written) > 1 else written[0]
-
-    def _along_hops(self, start: str, path: HopPath, end: str, write: Callable[[str, Hop, str], str]) -> str:
         stops = [start, *(self.fresh() for _ in path.hops[1:]), end]
         hops = zip(pairwise(stops), path.hops, strict=True)
-        written = [write(here, hop, there) for (here, there), hop in hops]
+        written = [self.hop(here, hop, there) for (here, there), hop in hops]
         for place, (hop, stop) in enumerate(zip(path.hops[1:], stops[1:], strict=False)):
             if not _only(hop, "out"):
                 # What a hop starts from must be no value, which a triple with it as its tail would not rule out.
@@ -227,16 +207,9 @@ class SetWriter:
         if hop.repeated:
             self.require_nesting()
             return f"{here} {alternatives(hop)}+ {there} ."
-        return _either(pattern for *_, pattern in self._edges(here, hop, there))
+        return _either(pattern for *_, pattern in self.edges(here, hop, there))
 
-    def _bound_hop(self, here: str, hop: Hop, there: str) -> str:
-        place, self.steps = self.steps, self.steps + 1
-        return _either(
-            f"{pattern} BIND({head} AS ?h{place}) BIND({relation} AS ?p{place}) BIND({tail} AS ?t{place})"
-            for head, relation, tail, pattern in self._edges(here, hop, there)
-        )
-
-    def _edges(self, here: str, hop: Hop, there: str) -> Iterator[tuple[str, str, str, str]]:
+    def edges(self, here: str, hop: Hop, there: str) -> Iterator[tuple[str, str, str, str]]:
         """Yield head, relation and tail of each edge that a hop may walk, and its pattern."""
         for step in hop.steps or ():
             head, tail = (here, there) if step.direction == "out" else (there, here)
@@ -383,6 +356,54 @@ class SetWriter:
         return writing.values(name[1:], nodes, self.graph.dialect)
 
 
+@dataclass
+class WayWriter(SetWriter):
+    """Writes patterns that also bind the statements that they match: `?h0 ?p0 ?t0`, `?h1 ?p1 ?t1` and so on.
+
+    Attributes:
+        steps: How many are bound. A repeated hop is walked over `MOST_STEPS` at most.
+    """
+
+    steps: int = 0
+
+    def within(self, of: SetExpression, name: str) -> str:
+        """See `SetWriter`; who is in a set that others decide about is asked apart from what is shown of it."""
+        chosen = f"{{ SELECT DISTINCT {name} {{ {SetWriter(self.graph, self.names).within(of, name)} }} }}"
+        end, found = self.fresh(), ""
+        match of:
+            case Instances():
+                found = f"{self.walked(name, HopPath((self.types,)), end)} {self.below(end, of)}"
+            case Minus(sets):
+                found = f"{chosen} {self.group(sets[0], name)}"
+            case Kept(starts, Has(path)):
+                found = f"{self.group(starts, name)} {self.walked(name, path, end)}"
+            case Kept(starts, Numbers(path)):
+                found = f"{chosen} {self.group(starts, name)} OPTIONAL {{ {self.counted(name, path, end)} }}"
+            case Best(starts, ValueOf() as by):
+                found = f"{chosen} {self.valued(starts, by, name, end, self.fresh())}"
+            case Best(starts, by):
+                found = f"{chosen} {self.group(starts, name)} {self.counted(name, by.path, end)}"
+            case _:
+                found = super().within(of, name)
+        return found
+
+    def hop(self, here: str, hop: Hop, there: str) -> str:
+        """See `SetWriter`."""
+        if hop.repeated:
+            before, lengths, written = self.steps, list[int](), list[str]()
+            for length in range(1, max(1, MOST_STEPS // len(hop.steps or ())) + 1):
+                self.steps = before
+                written.append(self.walked(here, HopPath((Hop(hop.steps),) * length), there))
+                lengths.append(self.steps)
+            self.steps = max(lengths)
+            return writing.union(written)
+        step, self.steps = self.steps, self.steps + 1
+        return _either(
+            f"{pattern} BIND({head} AS ?h{step}) BIND({relation} AS ?p{step}) BIND({tail} AS ?t{step})"
+            for head, relation, tail, pattern in self.edges(here, hop, there)
+        )
+
+
 def _holds_of_none(condition: Numbers) -> bool:
     number = condition.number
     match condition.operator:
@@ -398,13 +419,6 @@ def _holds_of_none(condition: Numbers) -> bool:
             return number < 0
         case ">=" | "~":
             return number <= 0
-
-
-def _chains(hop: Hop) -> Sequence[tuple[Hop, ...]]:
-    """Return the ways to walk a hop step by step."""
-    if not hop.repeated:
-        return [(hop,)]
-    return [(Hop(hop.steps),) * steps for steps in range(1, max(1, MOST_STEPS // len(hop.steps or ())) + 1)]
 
 
 def _either(patterns: Iterable[str]) -> str:

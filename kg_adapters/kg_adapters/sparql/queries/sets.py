@@ -1,28 +1,12 @@
 """Queries that answer set requests, one query each, and queries for the facts that show some results."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Final
 
-from kg_adapters.algebra import (
-    Best,
-    Compares,
-    Condition,
-    Has,
-    HopPath,
-    Instances,
-    Linked,
-    Meets,
-    NumberOf,
-    Numbers,
-    SetExpression,
-    ValueOf,
-    counts_values,
-    holds_values,
-)
+from kg_adapters.algebra import Best, SetExpression, ValueOf, holds_values
 from kg_adapters.set_requests import (
-    COUNTED_ENDS,
     Aggregated,
     Column,
     Ends,
@@ -34,7 +18,7 @@ from kg_adapters.set_requests import (
     Tabled,
 )
 from kg_adapters.sparql.queries import writing
-from kg_adapters.sparql.queries.set_patterns import SetWriter, Walked, compared, is_of_kind, ordered
+from kg_adapters.sparql.queries.set_patterns import SetWriter, Walked, WayWriter
 from kg_adapters.terms import Iri, Literal, Term, literal_key
 
 MOST_CELLS: Final = 10_000
@@ -220,16 +204,12 @@ def _groups(found: str, member: str) -> str:
     return f"{number} ORDER BY DESC(?n) isLiteral(?x) {_BY_TEXT.format(_X)}"
 
 
-_Y: Final = "?y"
-
-
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """A query for what shows results, one step of the way that leads to them.
+    """A query for what shows results.
 
     Args:
-        text: Its rows are ways: the place `?w` of a result, what is at the other end `?y`, and the statements between
-            them, `?h0 ?p0 ?t0` and so on.
+        text: Its rows are ways: the place `?w` of a result, and the statements that lead to it, `?h0 ?p0 ?t0` and on.
         steps: How many statements a way has, at most.
     """
 
@@ -237,81 +217,22 @@ class Ways:
     steps: int
 
 
-@dataclass(frozen=True, slots=True)
-class EvidenceQueries:
-    """Writes queries for one way from each of some results; what is at its other end is shown by a query of its own.
-
-    Args:
-        graph: What is walked.
-    """
-
-    graph: Walked
-
-    def led(self, starts: SetExpression, paths: Mapping[Term, HopPath], results: Iterable[Term]) -> Ways:
-        """Return the query for the ways by which results are reached over their paths from the members of a set."""
-
-        def write(writer: SetWriter, result: Term) -> str:
-            return f"{writer.group(starts, _Y)} {writer.way(_Y, paths[result], _X)}"
-
-        return self._ways(results, write)
-
-    def typed(self, of: Instances, results: Iterable[Term]) -> Ways:
-        """Return the query for what says that results are instances of a class, or of one below it."""
-        return self._ways(
-            results, lambda writer, _: f"{writer.way(_X, HopPath((writer.types,)), _Y)} {writer.below(_Y, of)}"
-        )
-
-    def inside(self, of: SetExpression, results: Iterable[Term]) -> Ways:
-        """Return the query for those of some terms that are in a set."""
-        return self._ways(results, lambda writer, _: f"{writer.within(of, _X)} BIND({_X} AS {_Y})")
-
-    def true(self, condition: Condition, results: Iterable[Term]) -> Ways:
-        """Return the query for what makes a condition true of results: of several ends that count the first few."""
-        most = COUNTED_ENDS if isinstance(condition, Numbers) else 1
-        return self._ways(results, lambda writer, _: _shown(writer, condition), f"LIMIT {most}")
-
-    def measured(self, best: Best, results: Iterable[Term]) -> Ways:
-        """Return the query for the values that results are measured by, or one of the ends that are counted."""
-        if isinstance(best.by, NumberOf):
-            return self.true(Has(best.by.path), results)
-        by, key = best.by, "?key"
-
-        def write(writer: SetWriter, _: Term) -> str:
-            is_kind = is_of_kind(_Y, by.kind, by.unit)
-            return f"{writer.way(_X, by.path, _Y)} FILTER({is_kind}) {ordered(_Y, by.kind, key, writer.fresh)}"
-
-        return self._ways(results, write, f"ORDER BY {'ASC' if best.lowest else 'DESC'}({key}) LIMIT 1")
-
-    def _ways(self, results: Iterable[Term], write: Callable[[SetWriter, Term], str], end: str = "LIMIT 1") -> Ways:
-        names, blocks, most = count(1), list[str](), 0
-        for place, result in enumerate(results):
-            writer = SetWriter(self.graph, names)
-            found = write(writer, result)
-            if isinstance(result, Literal):
-                # A literal in VALUES would not match one that the engine keeps in another form.
-                text, language, _ = literal_key(result)
-                found += f" FILTER(STR({_X}) = {writing.text(text)} && LCASE(LANG({_X})) = {writing.text(language)})"
-            else:
-                found = f"{writing.values(_X[1:], [result], self.graph.dialect)} {found}"
-            most = max(most, writer.steps)
-            blocks.append(f'{{ SELECT {_ends(writer.steps)} {{ {found} }} {end} }} BIND("{place}" AS ?w)')
-        return Ways(f"SELECT ?w {_ends(most)} {{ {writing.union(blocks)} }}", most)
+def ways(graph: Walked, claims: Mapping[Term, SetExpression]) -> Ways:
+    """Return the query for one way to each of some results, given what each is in."""
+    names, blocks, most = count(1), list[str](), 0
+    for place, (result, of) in enumerate(claims.items()):
+        writer = WayWriter(graph, names)
+        found = writer.within(of, _X)
+        if isinstance(result, Literal):
+            # A literal in VALUES would not match one that the engine keeps in another form.
+            text, language, _ = literal_key(result)
+            found += f" FILTER(STR({_X}) = {writing.text(text)} && LCASE(LANG({_X})) = {writing.text(language)})"
+        else:
+            found = f"{writing.values(_X[1:], [result], graph.dialect)} {found}"
+        most = max(most, writer.steps)
+        blocks.append(f'{{ SELECT {_X} {_bound(writer.steps)} {{ {found} }} LIMIT 1 }} BIND("{place}" AS ?w)')
+    return Ways(f"SELECT ?w {_bound(most)} {{ {writing.union(blocks)} }}", most)
 
 
-def _ends(steps: int) -> str:
-    return " ".join((_Y, *(f"?h{step} ?p{step} ?t{step}" for step in range(steps))))
-
-
-def _shown(writer: SetWriter, condition: Condition) -> str:
-    walked = writer.way(_X, condition.path, _Y)
-    match condition:
-        case Has():
-            return walked
-        case Linked(to=to):
-            return f"{walked} {writer.group(to, _Y)}"
-        case Meets(other=other):
-            return f"{walked} {writer.way(_X, other, _Y)}"
-        case Compares(operator=operator, value=value):
-            return f"{walked} {compared(_Y, operator, value, writer.fresh)}"
-        case Numbers(path):
-            return walked + ("" if counts_values(path) else writer.is_node(path, _Y))
+def _bound(steps: int) -> str:
+    return " ".join(f"?h{step} ?p{step} ?t{step}" for step in range(steps))
