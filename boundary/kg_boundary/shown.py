@@ -202,7 +202,7 @@ _BEGINNINGS: Final = (
     ("Extra inputs are not permitted", "there is no such field"),
 )
 _KINDS: Final = (
-    ("a valid string, unable to parse raw data as a unicode string", "a text without lone surrogates"),
+    ("a valid string, unable to parse raw data as a unicode string", "a text without broken characters"),
     ("a valid string", "a text"),
     ("a valid integer", "a whole number"),
     ("a valid number", "a number"),

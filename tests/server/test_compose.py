@@ -294,7 +294,7 @@ HOSTILE = {
     "newline": ("Retrieve[To\nkyo]", "Tokyo (Q1490)"),
     "chinese": ("Retrieve[\u6771\u4eac]", "No entity matches '\u6771\u4eac'."),
     "arabic": ("Retrieve[\u0637\u0648\u0643\u064a\u0648]", "No entity matches"),
-    "surrogate": ("Retrieve[\ud800]", "a text without lone surrogates"),
+    "surrogate": ("Retrieve[\ud800]", "a text without broken characters"),
     "control": ("Retrieve[\x00\x01]", "No entity matches"),
     "unbalanced": ("Neighbor[Retrieve[Tokyo, capital]", "is never closed"),
     "code": ("Retrieve[__import__('os').system('true')]", "No entity matches"),

@@ -109,7 +109,7 @@ async def test_an_unknown_part_is_named(tokyo: LocalAdapter) -> None:
     assert head == "This graph has no entity 'Q5'. Retrieve finds the id of a name."
     assert tail == "This graph has no entity 'Q6'. Retrieve finds the id of a name."
     assert relation.startswith("This graph has no relation 'P99'.")
-    assert misplaced.startswith("'Q17' is not an id.")
+    assert misplaced.startswith("No relation of this graph is called 'Q17'.")
 
 
 async def test_a_wrong_value_is_refused_with_the_right_ones(tokyo: LocalAdapter) -> None:
@@ -195,7 +195,7 @@ async def test_a_word_that_is_no_value_and_no_name_is_never_kept(tokyo: LocalAda
         (Literal("1943-07-01", Iri(XSD + "date")), False),
     ]
     (refused,) = checked.refused
-    assert (refused.number, "'Marunouchi' is not an id" in refused.reason) == (1, True)
+    assert (refused.number, "No entity matches 'Marunouchi'" in refused.reason) == (1, True)
 
 
 NAMED = f"""

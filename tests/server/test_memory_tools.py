@@ -274,6 +274,9 @@ PASTED = [
     ("GetNeighbor", {"entity": "Q1490", "relation": "P36", "direction": "in"}, 2),
     ("Feature", {"entity": "Q1490"}, 11),
     ("GetPath", {"source": "Q9312", "target": "Q183", "max_hops": 2, "limit": 5}, 5),
+    ("GetPath", {"source": "Q937", "target": "Q5879", "max_hops": 2, "limit": 5}, 4),
+    ("Retrieve", {"text": "Goethe"}, 8),
+    ("Compose", {"expression": "Feature[Q1490, skos:altLabel], Feature[Q5879, schema:description]"}, 4),
     ("observe", {"question": "What is Tokyo the capital of?", "entities": ["Q1490"]}, 2),
 ]
 
@@ -284,12 +287,13 @@ async def test_the_fact_lines_of_an_answer_are_kept_word_for_word(
 ) -> None:
     reply = await call(sample, tool, **arguments)
     assert len(reply.lines) >= least
-    # Only the answer about one entity needs its first line: it names what the others leave out.
-    given = reply.text.splitlines() if " has " in reply.summary else reply.lines
+    # The first line names what others leave out; that of `observe` and of several expressions is a sentence.
+    given = reply.lines if tool in {"observe", "Compose"} else reply.text.splitlines()
     async with remembering(sample, tmp_path, MemoryLimits(triples_per_call=50)) as memory:
         kept = await memory.append(*given)
         assert not kept.is_error, kept.text
         assert "refused" not in kept.summary, kept.text
+        assert len(facts_of(kept)) >= least - 1
         again = await memory.read(str(kept.data["memory"]))
         copy = await memory.begin(*again.lines)
         assert {tuple(row[1:]) for row in facts_of(await memory.read(copy))} == {

@@ -1,27 +1,34 @@
 """Each triple of a call against the graph: what may be kept, what is refused and why."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from kg_adapters.models import NO_FEATURES, Description, FeaturePage
+from kg_adapters import terms
+from kg_adapters.errors import KGError
+from kg_adapters.models import NO_FEATURES, Degree, Description, FeaturePage, Role
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.requests import FeatureRequest
-from kg_adapters.terms import Iri, Literal, Node, Term
+from kg_adapters.requests import FeatureRequest, NeighborRequest
+from kg_adapters.terms import Attribute, Iri, Literal, Node, Term, Triple
 from kg_boundary.shown import clipped, shown_within, visible_line
 from kg_server.answers.values import may_mean, plain_value
-from kg_server.memory.explanation import Stated, readings_of, reasons_for
-from kg_server.memory.reading import Mention, Mentions, Reading, Value, echo
+from kg_server.memory.lines import Written
+from kg_server.memory.statements import Stated, Value, read_statements
 from kg_server.memory.store import Fact, MemoryLimits
-from kg_server.names import MAX_LABEL, shown_literal
+from kg_server.names import MAX_LABEL, Names, names_of, shown_literal
+from kg_server.naming.refusals import unknown_entity
+from kg_server.naming.relations import relation_of
 
 MAX_VALUES: Final = 1_000
 """How many values of one feature a literal is looked for among."""
 
+SHOWN_TAILS: Final = 3
+SHOWN_RELATIONS: Final = 5
 _MAX_REASON: Final = 400
-_MIN_CUT: Final = 20
+_MAX_WRITTEN: Final = 80
 _MAX_NOTED: Final = 60
-_TOO_MANY_VALUES: Final = f"it cannot be checked: the head has more than {MAX_VALUES:,} values of this feature."
+_MIN_CUT: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,23 +60,8 @@ class Checked:
     read: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """What the graph says about stated triples, by number.
-
-    Args:
-        tails: The tail as the graph has it.
-        unclear: Why a triple is neither there nor missing.
-        unchecked: Why it would take too long to find a triple.
-    """
-
-    tails: dict[int, Term]
-    unclear: dict[int, str]
-    unchecked: dict[int, str]
-
-
 async def check(
-    graph: KGAdapter, written: Sequence[Sequence[str] | str], *, limits: MemoryLimits, allow_unverified: bool
+    graph: KGAdapter, written: Sequence[Written], *, limits: MemoryLimits, allow_unverified: bool
 ) -> Checked:
     """Read triples and look each of them up; a bad one does not harm the others.
 
@@ -79,140 +71,46 @@ async def check(
         limits: How long a fact may be: a value may be much longer than what was written of it.
         allow_unverified: Keep what the graph does not hold, marked; what cannot be read is refused all the same.
     """
-    found = await readings_of(graph, written)
-    readings, refused = found.read, dict(found.refused)
-    described = await graph.describe([node for reading in readings.values() for node in _nodes(reading)])
-    stated = {number: _stated(reading, described) for number, reading in readings.items()}
-    look = await _look(graph, stated, described)
-    refused.update(look.unclear)
-    missing = {number: each for number, each in stated.items() if number not in {*look.tails, *look.unclear}}
+    read = await read_statements(graph, written)
+    tails, unclear, unchecked = await _look_up(graph, read.stated, read.described)
+    refused = {**read.refused, **unclear}
+    missing = {number: each for number, each in read.stated.items() if number not in {*tails, *unclear}}
     # A word is taken for a value only where the graph has it; it may as well be a name.
-    words = {number: each.no_value for number, each in missing.items() if each.no_value}
-    refused.update(words)
-    missing = {number: each for number, each in missing.items() if number not in words}
-    facts = {number: _fact(stated[number], tail) for number, tail in look.tails.items()}
-    if allow_unverified:
-        facts.update({number: _fact(each, None) for number, each in missing.items()})
-    else:
-        refused.update(look.unchecked)
-        absent = {number: each for number, each in missing.items() if number not in look.unchecked}
-        refused.update(zip(absent, await reasons_for(graph, list(absent.values()), described), strict=True))
-    refused.update(_too_long(facts, limits))
-    facts = {number: fact for number, fact in facts.items() if number not in refused}
+    refused |= {number: each.refusal for number, each in missing.items() if each.refusal}
+    if not allow_unverified:
+        refused |= {number: reason for number, reason in unchecked.items() if number not in refused}
+        absent = {number: each for number, each in missing.items() if number not in refused}
+        refused |= dict(zip(absent, await _reasons(graph, list(absent.values()), read.described), strict=True))
+    facts = dict[int, Fact]()
+    for number, each in read.stated.items():
+        if number in refused:
+            continue
+        fact = Fact(each.head.node, each.relation_iri, tails.get(number, each.fact.tail), number in tails)
+        if fact.bytes <= limits.fact_bytes:
+            facts[number] = fact
+        else:
+            refused[number] = (
+                f"its texts take {fact.bytes:,} bytes where a memory keeps at most {limits.fact_bytes:,} of one fact "
+                "(memory_max_fact_kb). Keep another fact that proves the same, such as a shorter value."
+            )
+    notes = (note for number in facts for note in _notes(graph, read.stated[number], read.described))
     return Checked(
-        facts=tuple(facts[number] for number in sorted(facts)),
-        refused=tuple(_refusal(number, written[number], refused[number]) for number in sorted(refused)),
-        notes=tuple(
-            dict.fromkeys(note for number in sorted(facts) for note in _notes(graph, stated[number], described))
-        ),
-        read={name: graph.prefixes.shorten(node, place) for name, (place, node) in found.names.items()},
+        tuple(facts.values()),
+        tuple(_refusal(number, written[number], refused[number]) for number in sorted(refused)),
+        tuple(dict.fromkeys(notes)),
+        {name: graph.prefixes.shorten(node, position) for name, (position, node) in read.names.items()},
     )
 
 
-def _fact(stated: Stated, tail: Term | None) -> Fact:
-    """Return a fact with the tail that the graph has; without one, with the tail as it was written, unverified."""
-    return Fact(stated.head.node, stated.relation_iri, stated.own_tail if tail is None else tail, tail is not None)
-
-
-def _too_long(facts: Mapping[int, Fact], limits: MemoryLimits) -> dict[int, str]:
-    sizes = {number: fact.bytes for number, fact in facts.items()}
-    return {
-        number: f"its texts take {size:,} bytes where a memory keeps at most {limits.fact_bytes:,} of one fact "
-        "(memory_max_fact_kb). Keep another fact that proves the same, such as a shorter value."
-        for number, size in sizes.items()
-        if size > limits.fact_bytes
-    }
-
-
-def _nodes(reading: Reading) -> Sequence[Node]:
-    tails = () if isinstance(reading.tail, Value) else reading.tail
-    return [mention.node for mention in (*reading.head, *reading.relation, *tails)]
-
-
-def _stated(reading: Reading, described: Mapping[Node, Description]) -> Stated:
-    def choose(mentions: Mentions) -> Mention:
-        return next((each for each in mentions if each.node in described), mentions[0])
-
-    head, relation = choose(reading.head), choose(reading.relation)
-    if isinstance(reading.tail, Value):
-        return Stated(head, relation, reading.tail)
-    tail = choose(reading.tail)
-    return Stated(head, relation, tail, None if tail.node in described and not reading.either else reading.plain)
-
-
-async def _look(graph: KGAdapter, stated: Mapping[int, Stated], described: Mapping[Node, Description]) -> _Look:
-    known = {number: each for number, each in stated.items() if each.head.node in described}
-    whole = {number: each.fact for number, each in known.items()}
-    held = await graph.contains(frozenset(whole.values()))
-    look = _Look({number: fact.tail for number, fact in whole.items() if fact in held}, {}, {})
-    left = {number: each for number, each in known.items() if each.value is not None and number not in look.tails}
-    # Most calls are about one or two features: a request for each answers for all heads.
-    for relation in dict.fromkeys(each.relation_iri for each in left.values()):
-        about = {number: each for number, each in left.items() if each.relation_iri == relation}
-        heads = tuple(dict.fromkeys(each.head.node for each in about.values()))
-        pages = await graph.features(FeatureRequest(heads, frozenset({relation}), MAX_VALUES))
-        for number, each in about.items():
-            if each.value is not None:
-                _find_value(look, number, each.value, pages.get(each.head.node, NO_FEATURES), graph)
-    return look
-
-
-def _find_value(look: _Look, number: int, value: Value, page: FeaturePage, graph: KGAdapter) -> None:
-    prefixes = graph.prefixes
-    alike = _alike(value, [feature.value for feature in page.features])
-    # Answers leave out the language that is expected: where others have the same text, it is meant.
-    alike = [each for each in alike if _kind(each)[1] in graph.vocabulary.languages[:1]] or alike
-    if alike and len({plain_value(each) or shown_literal(each, prefixes) for each in alike}) == 1:
-        look.tails[number] = alike[0]
-    elif alike:
-        shown = " or ".join(shown_literal(literal, prefixes) for literal in alike[:3])
-        look.unclear[number] = f"several values have this text. Write the one that is meant in full: {shown}."
-    elif len(page.features) < page.total.value:
-        look.unchecked[number] = _TOO_MANY_VALUES
-
-
-def _alike(value: Value, values: Sequence[Literal]) -> Sequence[Literal]:
-    """Return the values that may be meant, only one if it is exactly what was written."""
-    if not value.quoted:
-        return _alike_plainly(value, values)
-    meant = value.literal
-    same_kind = [each for each in values if _kind(each) == _kind(meant)]
-    exact = [each for each in same_kind if each.value == meant.value]
-    if exact:
-        return exact[:1]
-    bare = value.datatype is None and value.language is None
-    return [each for each in (values if bare else same_kind) if _shows_as(each.value, value)]
-
-
-def _alike_plainly(value: Value, values: Sequence[Literal]) -> Sequence[Literal]:
-    """Return the values that a tail without quotes may mean: those that are written like this, before all others."""
-    written = [each for each in values if plain_value(each) == value.text]
-    return written or [each for each in values if may_mean(value.text, each) or _shows_as(each.value, value)]
-
-
-def _kind(literal: Literal) -> tuple[Iri, str]:
-    return literal.datatype, (literal.language or "").lower()
-
-
-def _shows_as(value: str, meant: Value) -> bool:
-    """Say whether a value is written like this: cut short as results show long ones, or with blanks for line breaks."""
-    line = " ".join(value.split())
-    for text in (meant.text, meant.written):
-        if text.endswith("…") and len(text) > _MIN_CUT and any(each.startswith(text[:-1]) for each in (value, line)):
-            return True
-        if text in {value, line}:
-            return True
-    return False
-
-
-def _refusal(number: int, written: Sequence[str] | str, reason: str) -> Refusal:
-    return Refusal(number + 1, echo(written), clipped(visible_line(reason), _MAX_REASON))
+def _refusal(number: int, written: Written, reason: str) -> Refusal:
+    parts = (written,) if isinstance(written, str) else written[:3]
+    shown = " | ".join(clipped(visible_line(part), _MAX_WRITTEN) for part in parts)
+    return Refusal(number + 1, shown, clipped(visible_line(reason), _MAX_REASON))
 
 
 def _notes(graph: KGAdapter, stated: Stated, described: Mapping[Node, Description]) -> Sequence[str]:
-    mentions = (stated.head, stated.relation, *(() if isinstance(stated.tail, Value) else (stated.tail,)))
     notes: list[str] = []
-    for mention in mentions:
+    for mention in stated.mentions:
         description = described.get(mention.node)
         real = None if description is None else description.label
         if mention.label is not None and real is not None and _plain(mention.label) != _plain(real):
@@ -224,3 +122,153 @@ def _notes(graph: KGAdapter, stated: Stated, described: Mapping[Node, Descriptio
 
 def _plain(label: str) -> str:
     return shown_within(label.strip(), MAX_LABEL).casefold()
+
+
+async def _look_up(
+    graph: KGAdapter, stated: Mapping[int, Stated], described: Mapping[Node, Description]
+) -> tuple[dict[int, Term], dict[int, str], dict[int, str]]:
+    """Return by number the tails as the graph has them, why some are unclear, and why others cannot be looked up."""
+    known = {number: each for number, each in stated.items() if each.head.node in described}
+    held = await graph.contains(frozenset(each.fact for each in known.values()))
+    tails: dict[int, Term] = {number: each.fact.tail for number, each in known.items() if each.fact in held}
+    unclear, unchecked = dict[int, str](), dict[int, str]()
+    values = [
+        (number, each, each.value) for number, each in known.items() if each.value is not None and number not in tails
+    ]
+    # Most calls are about one or two features: a request for each answers for all heads.
+    for relation in dict.fromkeys(each.relation_iri for _, each, _ in values):
+        about = [(number, each.head.node, value) for number, each, value in values if each.relation_iri == relation]
+        heads = tuple(dict.fromkeys(head for _, head, _ in about))
+        pages = await graph.features(FeatureRequest(heads, frozenset({relation}), MAX_VALUES))
+        for number, head, value in about:
+            page = pages.get(head, NO_FEATURES)
+            alike = _alike(graph, value, page)
+            if len({plain_value(each) or shown_literal(each, graph.prefixes) for each in alike}) == 1:
+                tails[number] = alike[0]
+            elif alike:
+                shown = " or ".join(shown_literal(literal, graph.prefixes) for literal in alike[:3])
+                unclear[number] = f"several values have this text. Write the one that is meant in full: {shown}."
+            elif len(page.features) < page.total.value:
+                unchecked[number] = (
+                    f"it cannot be checked: the head has more than {MAX_VALUES:,} values of this feature."
+                )
+    return tails, unclear, unchecked
+
+
+def _alike(graph: KGAdapter, value: Value, page: FeaturePage) -> Sequence[Literal]:
+    """Return the values that may be meant, only one if it is exactly what was written."""
+    values = [feature.value for feature in page.features]
+    if value.quoted:
+        meant = value.literal
+        same_kind = [each for each in values if _kind(each) == _kind(meant)]
+        if exact := [each for each in same_kind if each.value == meant.value]:
+            return exact[:1]
+        bare = value.datatype is None and value.language is None
+        alike = [each for each in (values if bare else same_kind) if _shows_as(each.value, value)]
+    else:
+        # Those that are written like this come before all others.
+        alike = [each for each in values if plain_value(each) == value.text] or [
+            each for each in values if may_mean(value.text, each) or _shows_as(each.value, value)
+        ]
+    # Answers leave out the language that is expected: where others have the same text, it is meant.
+    return [each for each in alike if _kind(each)[1] in graph.vocabulary.languages[:1]] or alike
+
+
+def _kind(literal: Literal) -> tuple[Iri, str]:
+    return literal.datatype, (literal.language or "").lower()
+
+
+def _shows_as(value: str, meant: Value) -> bool:
+    """Return whether a value is written like this: cut as results show long ones, or with blanks for line breaks."""
+    line = " ".join(value.split())
+    for text in (meant.text, meant.written):
+        if text.endswith("…") and len(text) > _MIN_CUT and any(each.startswith(text[:-1]) for each in (value, line)):
+            return True
+        if text in {value, line}:
+            return True
+    return False
+
+
+async def _reasons(graph: KGAdapter, missing: Sequence[Stated], described: Mapping[Node, Description]) -> Sequence[str]:
+    """Return why each triple is refused that the graph does not have, a full sentence that names what there is."""
+    if not missing:
+        return ()
+    unknown = [await _unknown(graph, each, described) for each in missing]
+    known = [each for each, reason in zip(missing, unknown, strict=True) if reason is None]
+    turned = [_turned(each.fact) for each in known]
+    reversed_ones = await graph.contains(frozenset(each for each in turned if each is not None))
+    tails = await _tails(graph, known)
+    bare = list(dict.fromkeys(each.head.node for each in known if not tails[each.head.node, each.relation_iri]))
+    degrees: Mapping[Node, Degree] = await graph.degrees(bare, direction="out") if bare else {}
+    relations = {node: _most_frequent(degree) for node, degree in degrees.items()}
+    shown: list[Node] = [mention.node for each in known for mention in each.mentions]
+    shown += [tail for found in tails.values() for tail in found if not isinstance(tail, Literal)]
+    shown += [relation for found in relations.values() for relation in found[:SHOWN_RELATIONS]]
+    names = await names_of(graph, shown)
+
+    def reason(stated: Stated, backwards: Triple | None) -> str:
+        if backwards is not None and backwards in reversed_ones:
+            return f"the graph has it only the other way round, {names.triple(backwards)}. Swap head and tail."
+        found = tails[stated.head.node, stated.relation_iri]
+        return _instead(stated, found, relations.get(stated.head.node, ()), names)
+
+    told = iter([reason(each, backwards) for each, backwards in zip(known, turned, strict=True)])
+    return [next(told) if each is None else each for each in unknown]
+
+
+def _instead(stated: Stated, tails: Sequence[Term], relations: Sequence[Iri], names: Names) -> str:
+    """Return what the graph has in place of a triple: other tails, or else other relations."""
+    head, relation = names.entity(stated.head.node), names.relation(stated.relation_iri)
+    if tails:
+        shown = ", ".join(names.term(tail, marks=",") for tail in tails[:SHOWN_TAILS])
+        others = " and others" if len(tails) > SHOWN_TAILS else ""
+        return f"the graph does not have it. There, {head} has {relation} {shown}{others}."
+    has = ", ".join(names.relation(each, ",") for each in relations[:SHOWN_RELATIONS])
+    more = len(relations) - SHOWN_RELATIONS
+    rest = f"It has {has}{f' and {more} more' if more > 0 else ''}" if has else "It is the head of no triple"
+    return f"the graph does not have it. There, {head} has no {relation}. {rest}; Feature lists its values."
+
+
+async def _unknown(graph: KGAdapter, stated: Stated, described: Mapping[Node, Description]) -> str | None:
+    """Return which part of a triple the graph does not know, or None if it knows them all."""
+
+    def serves_as(node: Node, role: Role) -> bool:
+        return node in described and role in described[node].roles
+
+    for mention in (stated.head, stated.tail):
+        if mention is not None and not serves_as(mention.node, "entity"):
+            return str(await unknown_entity(graph, mention.node, graph.prefixes.shorten(mention.node)))
+    if not serves_as(stated.relation.node, "relation"):
+        short = graph.prefixes.shorten(stated.relation.node, "relation")
+        try:
+            await relation_of(graph, short, around=[stated.head.node])
+        except KGError as error:
+            return str(error)
+    return None
+
+
+async def _tails(graph: KGAdapter, known: Sequence[Stated]) -> Mapping[tuple[Node, Iri], Sequence[Term]]:
+    """Return some of what each head has over its relation: entities, or else values."""
+    nodes = tuple(dict.fromkeys(each.head.node for each in known))
+    relations = frozenset(each.relation_iri for each in known)
+    if not nodes:
+        return {}
+    most = SHOWN_TAILS + 1
+    request = NeighborRequest(
+        nodes, "out", relations, limit=2 * most * len(relations), limit_per_relation=most, values=True
+    )
+    entities: defaultdict[tuple[Node, Iri], list[Term]] = defaultdict(list)
+    values: defaultdict[tuple[Node, Iri], list[Term]] = defaultdict(list)
+    for page in (await graph.neighbors(request)).values():
+        for fact in page.facts:
+            (values if isinstance(fact, Attribute) else entities)[fact.head, fact.relation].append(fact.tail)
+    edges = [(each.head.node, each.relation_iri) for each in known]
+    return {edge: entities[edge] or values[edge] for edge in edges}
+
+
+def _most_frequent(degree: Degree) -> Sequence[Iri]:
+    return [each.relation for each in sorted(degree.relations, key=lambda each: (-each.count.value, each.relation))]
+
+
+def _turned(fact: terms.Fact) -> Triple | None:
+    return Triple(fact.tail, fact.relation, fact.head) if isinstance(fact, Triple) else None

@@ -108,12 +108,12 @@ class MemoryTools:
         await load("kg_server.memory.answer", "kg_server.memory.checking", "kg_server.memory.sqlite_storage")
         from kg_server.memory.answer import append_answer, most_shown, shown_refusals
         from kg_server.memory.checking import check
-        from kg_server.memory.reading import triples_of
+        from kg_server.memory.lines import triples_in
 
         most = self._limits.triples_per_call
         # Some lines of answers state no triple, so a few more lines than triples may come.
         few = len(triples) <= 2 * most
-        stated = await off_loop(partial(triples_of, triples)) if few else triples
+        stated = await off_loop(partial(triples_in, triples)) if few else triples
         if not 1 <= len(stated) <= most:
             raise InvalidRequest(
                 f"One call takes 1 to {most} triples; these are {len(stated):,}. "

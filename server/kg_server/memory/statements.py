@@ -1,0 +1,336 @@
+"""From triples as they were written to the terms that they stand for.
+
+A head or relation is an id, alone or behind its label, `Tokyo (Q1490)`, or the name of exactly one thing. A tail may
+also be a literal as results show it: `"1832-03-22"^^xsd:date`, `"Tokyo"@en`, or just the text in quotes, or what people
+write: `1832-03-22`, `2,544`.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, TypeAlias
+
+from kg_adapters.errors import BackendError, InvalidRequest, KGError
+from kg_adapters.models import Description
+from kg_adapters.prefixes import Position, Prefixes
+from kg_adapters.protocol import KGAdapter
+from kg_adapters.terms import RDF_LANG_STRING, XSD, XSD_STRING, Attribute, Fact, Iri, Literal, Node, Triple
+from kg_boundary.shown import counted, in_quotes, read_back
+from kg_server.answers.values import value_of
+from kg_server.concurrency import together
+from kg_server.memory.lines import MAX_LINE, Written, columns_of
+from kg_server.names import MAX_LABEL, names_of
+from kg_server.naming.entities import AT_ONCE, SHOWN, identify, naming_refusal
+from kg_server.naming.relations import relations_named
+
+MAX_PART: Final = 3_000
+"""How many characters a head, relation or tail may have."""
+
+MAX_NAME: Final = 1_000
+"""How many characters a name may have."""
+
+_MAX_SPLITS: Final = 8
+_NAMED: Final = re.compile(r'"((?:\\.|[^"\\])*)" \(.+\)', re.DOTALL)
+"""A label that stands in quotation marks, and its id: lists write it so where it holds a comma."""
+_LITERAL: Final = re.compile(r'"(.*)"(?:@([A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^(\S+))?', re.DOTALL)
+_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A node, and the label that was written before its id, if any."""
+
+    node: Node
+    label: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A literal as it was written: without datatype and language, any literal with this text is meant.
+
+    Without quotes it is a value as people write it, which only the graph can tell from other words.
+
+    Args:
+        text: Its text.
+        datatype: Its datatype, where one was written.
+        language: Its language, where one was written.
+        written: The text as it was written, before its escapes were read.
+        quoted: Whether it stood in quotes.
+    """
+
+    text: str
+    datatype: Iri | None = None
+    language: str | None = None
+    written: str = field(default="", compare=False)
+    quoted: bool = True
+
+    @property
+    def is_word(self) -> bool:
+        """Whether it is no value by its form, so that it may be a name."""
+        return not self.quoted and value_of(self.text) is None
+
+    @property
+    def literal(self) -> Literal:
+        """The literal that this is when no graph says better."""
+        if self.language is not None:
+            return Literal(self.text, RDF_LANG_STRING, self.language)
+        by_form = None if self.quoted else value_of(self.text)
+        return by_form or Literal(self.text, self.datatype or XSD_STRING)
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A triple with one reading chosen for each part.
+
+    Args:
+        head: What it is about.
+        relation: What it says of it.
+        tail: The entity that the tail is, or None where it is a value.
+        value: The value that the tail is, or may be where the graph does not have the triple.
+        refusal: Why the tail is no entity, where it is a word that no value looks like.
+    """
+
+    head: Mention
+    relation: Mention
+    tail: Mention | None
+    value: Value | None
+    refusal: str = ""
+
+    @property
+    def relation_iri(self) -> Iri:
+        """The relation."""
+        assert isinstance(self.relation.node, Iri)  # noqa: S101 - nothing else is read in relation position
+        return self.relation.node
+
+    @property
+    def mentions(self) -> Sequence[Mention]:
+        """All that it names."""
+        return (self.head, self.relation, *(() if self.tail is None else (self.tail,)))
+
+    @property
+    def fact(self) -> Fact:
+        """What it says to the letter."""
+        if self.tail is not None:
+            return Triple(self.head.node, self.relation_iri, self.tail.node)
+        assert self.value is not None  # noqa: S101 - a tail is one of the two
+        return Attribute(self.head.node, self.relation_iri, self.value.literal)
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """What triples state, by their number.
+
+    Args:
+        stated: Those that can be read.
+        refused: Why the others cannot.
+        names: What names in them were read as, and whether as a relation.
+        described: What the graph knows of all nodes in them.
+    """
+
+    stated: Mapping[int, Stated]
+    refused: Mapping[int, str]
+    names: Mapping[str, tuple[Position, Node]]
+    described: Mapping[Node, Description]
+
+
+async def read_statements(graph: KGAdapter, written: Sequence[Written]) -> Statements:
+    """Return what triples state; a part that is neither an id nor exactly the name of one thing is refused."""
+    triples, refused = dict[int, _Triple](), dict[int, str]()
+    for number, line in enumerate(written):
+        try:
+            triples[number] = _triple(line, graph.prefixes)
+        except InvalidRequest as error:
+            refused[number] = str(error)
+    parts = [part for each in triples.values() for part in each.parts]
+    named = await _named(graph, [part for part in parts if not part.mentions])
+    nodes = [mention.node for part in parts for mention in part.mentions]
+    nodes += [found for found in named.values() if not isinstance(found, KGError)]
+    described = await graph.describe(nodes)
+    stated, names = dict[int, Stated](), dict[str, tuple[Position, Node]]()
+    for number, each in triples.items():
+        try:
+            stated[number] = each.stated(named, described)
+        except KGError as error:
+            refused[number] = str(error)
+            continue
+        for part in each.parts:
+            if not part.mentions and not isinstance(found := named[part], KGError):
+                names[part.text] = part.position, found
+    return Statements(stated, refused, names, described)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A text, and what the id in it may stand for, the likeliest first; without any it may be a name.
+
+    There are several only where an id may itself look like a label with an id.
+    """
+
+    text: str
+    position: Position
+    mentions: Sequence[Mention] = field(compare=False)
+
+    def meant(self, named: "_Named", described: Mapping[Node, Description]) -> Mention:
+        """Return the one reading that counts.
+
+        Raises:
+            KGError: It is neither an id nor exactly the name of one thing.
+        """
+        if self.mentions:
+            return next((each for each in self.mentions if each.node in described), self.mentions[0])
+        found = named[self]
+        if isinstance(found, KGError):
+            raise found
+        return Mention(found)
+
+
+_Named: TypeAlias = Mapping[_Part, Node | KGError]
+
+
+@dataclass(frozen=True, slots=True)
+class _Triple:
+    """A triple as it was written; a tail may be an entity, a value, or either."""
+
+    head: _Part
+    relation: _Part
+    tail: _Part | None
+    value: Value | None
+
+    @property
+    def parts(self) -> Sequence[_Part]:
+        """All that is no value for sure."""
+        return (self.head, self.relation, *(() if self.tail is None else (self.tail,)))
+
+    def stated(self, named: _Named, described: Mapping[Node, Description]) -> Stated:
+        """Return the triple with one reading chosen for each part.
+
+        Raises:
+            KGError: A part cannot be read.
+        """
+        head, relation = self.head.meant(named, described), self.relation.meant(named, described)
+        if self.tail is None:
+            return Stated(head, relation, None, self.value)
+        try:
+            tail = self.tail.meant(named, described)
+        except KGError as error:
+            refusal = f'{error} Put a literal tail in quotes, "like this".'
+            if self.value is None:
+                raise InvalidRequest(refusal) from error
+            return Stated(head, relation, None, self.value, refusal)
+        # An id that the graph knows is no value; a name may be one as well.
+        known = self.tail.mentions and tail.node in described
+        return Stated(head, relation, tail, None if known else self.value)
+
+
+def _triple(written: Written, prefixes: Prefixes) -> _Triple:
+    _require_short(written if isinstance(written, str) else "", MAX_LINE)
+    columns = columns_of(written) if isinstance(written, str) else [part.strip() for part in written]
+    if len(columns) != 3:
+        raise InvalidRequest(
+            f"it is not a triple: it has {counted(len(columns), 'part')}. Expected [head, relation, tail], or the line "
+            "head | relation | tail, in which a bar inside a name is written \\|."
+        )
+    for part in columns:
+        _require_short(part, MAX_PART)
+    head, relation, tail = columns
+    for part, place in ((head, "head"), (relation, "relation")):
+        if _is_quoted(part):
+            raise InvalidRequest(f"its {place} is a literal. Only a tail may be one; entities and relations are ids.")
+    value = _value(tail, prefixes)
+    end = _part(tail, prefixes, "entity")
+    may_be_entity = end.mentions or value is None or value.is_word
+    return _Triple(
+        _part(head, prefixes, "entity"),
+        _part(relation, prefixes, "relation"),
+        end if may_be_entity else None,
+        value,
+    )
+
+
+def _require_short(text: str, most: int) -> None:
+    if len(text) > most:
+        raise InvalidRequest(f"it has {len(text):,} characters where {most:,} are allowed. Copy it as results show it.")
+
+
+def _is_quoted(text: str) -> bool:
+    return text.startswith('"') and _NAMED.fullmatch(text) is None
+
+
+def _value(text: str, prefixes: Prefixes) -> Value | None:
+    """Return the value that a tail is or may be; None where it cannot be one."""
+    if not _is_quoted(text):
+        return None if not text or _SURROGATE.search(text) else Value(read_back(text), written=text, quoted=False)
+    literal = _LITERAL.fullmatch(text)
+    if literal is None:
+        raise InvalidRequest('its tail is not a literal. Expected "text", "text"@en or "1832-03-22"^^xsd:date.')
+    value, language, datatype = literal.group(1, 2, 3)
+    if _SURROGATE.search(value):
+        raise InvalidRequest("its tail holds a broken character, which no graph can hold. Remove it.")
+    return Value(read_back(value), None if datatype is None else _datatype(datatype, prefixes), language, value)
+
+
+def _datatype(text: str, prefixes: Prefixes) -> Iri:
+    if text.startswith("xsd:"):
+        return Iri(XSD + text.removeprefix("xsd:"))
+    node = prefixes.expand(text)
+    if not isinstance(node, Iri):
+        raise InvalidRequest("the datatype of its tail is a blank node; a datatype is always an IRI.")
+    return node
+
+
+def _part(text: str, prefixes: Prefixes, position: Position) -> _Part:
+    found = () if _is_quoted(text) else _candidates(text, prefixes, position)
+    return _Part(text, position, [mention for mention in found if mention is not None])
+
+
+def _candidates(text: str, prefixes: Prefixes, position: Position) -> Iterator[Mention | None]:
+    # An id that itself looks like a label with an id is never shown like that, so it comes last.
+    if (named := _NAMED.fullmatch(text)) is not None:
+        text = f"{named[1]}{text[named.end(1) + 1 :]}"
+    end = len(text) - 1
+    for _ in range(_MAX_SPLITS if text.endswith(")") else 0):
+        end = text.rfind(" (", 0, end)
+        if end <= 0:
+            break
+        yield _mention(text[end + 2 : -1], read_back(text[:end]), prefixes, position)
+    yield _mention(text, None, prefixes, position)
+
+
+def _mention(text: str, label: str | None, prefixes: Prefixes, position: Position) -> Mention | None:
+    try:
+        return Mention(prefixes.expand(text, position), label)
+    except InvalidRequest:
+        return None
+
+
+async def _named(graph: KGAdapter, parts: Sequence[_Part]) -> _Named:
+    """Return the one thing that each part is exactly the name of, or why it is none."""
+    found: dict[_Part, Node | KGError] = {}
+    for part in dict.fromkeys(parts):
+        try:
+            if not (part.text.isprintable() and 0 < len(part.text) <= MAX_NAME):
+                graph.prefixes.expand(part.text, part.position)
+        except InvalidRequest as error:
+            found[part] = error
+    left = [part for part in dict.fromkeys(parts) if part not in found]
+    entities = [part for part in left if part.position == "entity"]
+    relations = [part for part in left if part.position == "relation"]
+    identities = await identify(graph, [read_back(part.text) for part in entities])
+    for part, identity in zip(entities, identities, strict=True):
+        exact = identity.match == "exact" and len(identity.nodes) == 1
+        found[part] = identity.nodes[0] if exact else await naming_refusal(graph, identity)
+    walked = await together([partial(_relation, graph, part.text) for part in relations], at_once=AT_ONCE)
+    for failed in walked:
+        if isinstance(failed, BackendError):
+            raise failed
+    return found | dict(zip(relations, walked, strict=True))
+
+
+async def _relation(graph: KGAdapter, text: str) -> Iri:
+    match, found = await relations_named(graph, read_back(text))
+    if match == "exact" and len(found) == 1:
+        return found[0].relation
+    names = await names_of(graph, [each.relation for each in found])
+    shown = ", ".join(names.relation(each.relation, ",") for each in found[:SHOWN])
+    raise InvalidRequest(f"{in_quotes(text, MAX_LABEL)} may mean {shown}. Give the id of the one that is meant.")
