@@ -115,7 +115,7 @@ async def test_only_a_count_of_what_a_relation_leads_to_says_when_few_have_any(
     outgoing = await call(graph, "Compose", expression="Count[Neighbor[e:p7, child]]")
     incoming = await call(graph, "Compose", expression="Count[Neighbor[e:p8, -child]]")
     degree = await call(graph, "Degree", entity="e:p8", relation="child", direction="in")
-    assert "Of 12 people 2 have one at all, so there may be more" in outgoing.summary
+    assert "child (e:child): of 12 people 2 have one at all, so there may be more" in outgoing.summary
     assert incoming.summary.startswith("1.")
     assert "at all" not in incoming.summary
     assert "at all" not in degree.summary

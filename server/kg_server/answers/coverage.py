@@ -10,7 +10,7 @@ from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest, NeighborRequest, past_the_end, read_cursor, write_cursor
 from kg_adapters.terms import Fact, Iri, Node, Triple, node_key
 from kg_boundary.shown import shown_within
-from kg_server.answers.results import Knowledge
+from kg_server.answers.results import Knowledge, Note, Over
 from kg_server.names import MAX_LABEL, Names
 
 if TYPE_CHECKING:
@@ -199,6 +199,12 @@ class Absence:
     knowledge: Knowledge
     clause: str
 
+    def note(self, over: Over) -> Note:
+        """Return a sentence that names the relation, for answers whose first line does not."""
+        if self.knowledge == "stated":
+            return (f"{self.clause[0].upper()}{self.clause[1:]}.",)
+        return "No ", over, f": {self.clause}."
+
 
 async def absence(graph: KGAdapter, entity: Node, relation: Iri, direction: Direction = "out") -> Absence:
     """Return what it means that an entity has no edge, or no value, over a relation."""
@@ -228,7 +234,7 @@ def absence_among(
 
 
 async def thinness(graph: KGAdapter, entities: Sequence[Node], relation: Iri) -> str:
-    """Return a sentence on a count of what a relation leads to, which few of a class have at all; nothing otherwise.
+    """Return half a sentence on a count of what a relation leads to, which few of a class have; nothing otherwise.
 
     A share of those that a relation leads to says nothing of what is missing, nor does that of its inverse.
     """
@@ -237,8 +243,7 @@ async def thinness(graph: KGAdapter, entities: Sequence[Node], relation: Iri) ->
     found = max(filter(None, shares), key=lambda each: (each.share, each.instances), default=None)
     if found is None or found.owner is None or not 0 < found.share < THIN:
         return ""
-    clause = counted_clause(found)
-    return f" {clause[0].upper()}{clause[1:]} at all, so there may be more than the graph knows."
+    return f"{counted_clause(found)} at all, so there may be more than the graph knows"
 
 
 def counted_clause(coverage: Coverage) -> str:

@@ -339,9 +339,9 @@ async def degree_of(
     knowledge: Knowledge = "stated" if counts else "unknown"
     if chosen is not None and not counts:
         missing = await absence(graph, node, chosen.relation, direction)
-        note, knowledge = f"{note} {missing.clause[0].upper()}{missing.clause[1:]}.", missing.knowledge
+        note, knowledge = f"{note}{_sentence(missing.clause)}", missing.knowledge
     elif chosen is not None and all(each.direction == "out" for each in counts):
-        note += await thinness(graph, [node], chosen.relation)
+        note += _sentence(await thinness(graph, [node], chosen.relation))
     lines = [f"{each.direction} | {names.relation(each.relation)} | {each.count}" for each in counts]
 
     def build(shown: int) -> Answer:
@@ -360,6 +360,10 @@ async def degree_of(
         return Answer(result, tuple(lines[:shown]))
 
     return fitted(build, len(lines), max_tokens)
+
+
+def _sentence(clause: str) -> str:
+    return f" {clause[0].upper()}{clause[1:]}." if clause else ""
 
 
 async def _counted_degree(

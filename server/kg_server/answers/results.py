@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from kg_adapters.calls import lacking
 from kg_adapters.models import Count
 from kg_adapters.prefixes import Prefixes
-from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, BlankNode, Iri, Literal, Node
+from kg_adapters.terms import RDF_LANG_STRING, XSD_STRING, BlankNode, Iri, Literal, Node, Term
 from kg_boundary.shown import shown, shown_within
 from kg_server.answers.values import unit_of
 from kg_server.names import MAX_VALUE, Names, shown_datatype
@@ -217,6 +217,9 @@ class Over:
 
 
 Piece: TypeAlias = str | Node | Literal | Count | Over
+
+Note: TypeAlias = tuple[str | Term | Over, ...]
+"""A remark on an answer: texts, and terms that are shown with their labels."""
 
 
 @dataclass(frozen=True, slots=True)

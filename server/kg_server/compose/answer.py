@@ -20,6 +20,7 @@ from kg_server.answers.results import (
     Answer,
     Knowledge,
     Line,
+    Note,
     Piece,
     Status,
     fitted_lines,
@@ -29,7 +30,7 @@ from kg_server.answers.results import (
     terms_of_lines,
 )
 from kg_server.compose.computing import Wanted, work_out
-from kg_server.compose.lines import Note, Section, Told, chained, part_line, query_line
+from kg_server.compose.lines import Section, Told, chained, part_line, query_line
 from kg_server.compose.naming import identities_of
 from kg_server.compose.parser import ALL, parse_parts
 from kg_server.compose.reading import Reader

@@ -43,9 +43,9 @@ from kg_adapters.set_walking import compute_sets
 from kg_adapters.sparql.sets import as_sparql
 from kg_adapters.terms import Literal, Node, Term
 from kg_server.answers.coverage import absence, inverses_in_use, one_way, thinness
-from kg_server.answers.results import Knowledge, Over, kind_of_value
+from kg_server.answers.results import Knowledge, Note, Over, kind_of_value
 from kg_server.compose.filters import AGGREGATES, BEYOND
-from kg_server.compose.lines import Note, Told
+from kg_server.compose.lines import Told
 from kg_server.compose.naming import ALL_WAYS
 from kg_server.compose.reading import Reader
 from kg_server.compose.remarks import Asked, Emptiness, Worked, chain, left_out, noun, told, told_count
@@ -417,7 +417,7 @@ async def _meant(graph: KGAdapter, asked: Asked, computed: Computed) -> tuple[tu
     if asked.kind == "nodes" and isinstance(asked.question, Listed):
         if computed.count.value:
             thin = "" if way.over.backwards else await thinness(graph, of.nodes, way.over.relation)
-            return ((thin.strip(),),) if thin else (), None
+            return ((way.over, f": {thin}."),) if thin else (), None
         turned = Over(way.over.relation, not way.over.backwards)
         back = HopPath((Hop((Step(turned.relation, "in" if turned.backwards else "out"),)),))
         found = await compute_sets(graph, SetRequest(Listed(Kept(of, Has(back))), limit=0, witnesses=0))
@@ -428,5 +428,5 @@ async def _meant(graph: KGAdapter, asked: Asked, computed: Computed) -> tuple[tu
     )
     if empty and len(of.nodes) == 1:
         absent = await absence(graph, of.nodes[0], way.over.relation, direction)
-        return ((f"{absent.clause[0].upper()}{absent.clause[1:]}.",),), absent.knowledge
+        return (absent.note(way.over),), absent.knowledge
     return (), None

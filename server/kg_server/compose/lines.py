@@ -16,9 +16,6 @@ from kg_server.naming.refusals import MisreadExpression
 
 Section: TypeAlias = Choice["part", "result", "evidence", "sparql"]
 
-Note: TypeAlias = tuple[str | Term | Over, ...]
-"""A remark: texts, and terms that are shown with their labels."""
-
 _MAX_REASON: Final = 300
 _EXPRESSION: Final = 100
 

@@ -32,8 +32,7 @@ from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_adapters.values import compared_as
 from kg_boundary.shown import in_quotes, shown_within
 from kg_server.answers.coverage import both_steps
-from kg_server.answers.results import Over
-from kg_server.compose.lines import Note
+from kg_server.answers.results import Note, Over
 from kg_server.compose.syntax import (
     Call,
     EntityRef,

@@ -46,8 +46,8 @@ from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_adapters.values import unit_of
 from kg_boundary.shown import clipped
 from kg_server.answers.coverage import NEARLY_ALL, counted_clause
-from kg_server.answers.results import Knowledge, Over, Piece, kind_of_value
-from kg_server.compose.lines import Note, Told, chained
+from kg_server.answers.results import Knowledge, Note, Over, Piece, kind_of_value
+from kg_server.compose.lines import Told, chained
 from kg_server.compose.naming import Heard, Way
 from kg_server.compose.syntax import Call, Kind, Refused
 from kg_server.names import shown_datatype

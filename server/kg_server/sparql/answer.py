@@ -235,8 +235,9 @@ class _Search:
         if tail.kind != "variable" and await self._ask([f"<{head}> <{relation}> ?any"]):
             names = await names_of(self.graph, [head, relation])
             return "denied", f"{names.entity(head)} has others over {names.relation(relation)}."
-        missing = await absence(self.graph, head, relation)
-        return missing.knowledge, f"{missing.clause[0].upper()}{missing.clause[1:]}."
+        missing, over = await absence(self.graph, head, relation), Over(relation)
+        names = await names_of(self.graph, [relation])
+        return missing.knowledge, Line(missing.note(over), ()).shown(names)
 
     async def _turned(self, statement: Statement, relation: Iri | None, before: Sequence[str]) -> str:
         """Return how a statement has matches the other way round, over its relation or that one's inverse."""
