@@ -232,12 +232,11 @@ class _Search:
             return "unknown", turned
         if head is None or relation is None:
             return "unknown", ""
+        names = await names_of(self.graph, [head, relation])
         if tail.kind != "variable" and await self._ask([f"<{head}> <{relation}> ?any"]):
-            names = await names_of(self.graph, [head, relation])
             return "denied", f"{names.entity(head)} has others over {names.relation(relation)}."
-        missing, over = await absence(self.graph, head, relation), Over(relation)
-        names = await names_of(self.graph, [relation])
-        return missing.knowledge, Line(missing.note(over), ()).shown(names)
+        missing = await absence(self.graph, head, relation)
+        return missing.knowledge, Line(missing.note(Over(relation)), ()).shown(names)
 
     async def _turned(self, statement: Statement, relation: Iri | None, before: Sequence[str]) -> str:
         """Return how a statement has matches the other way round, over its relation or that one's inverse."""
