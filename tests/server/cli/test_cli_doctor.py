@@ -139,7 +139,7 @@ def test_a_service_that_refuses_the_key_fails(cli: CommandLine, tmp_path: Path) 
         environ = {"KG_SEXTANT_EMBEDDER": "openai", "KG_SEXTANT_EMBEDDING_BASE_URL": service.url}
         run = cli.run("doctor", str(write_graph(tmp_path)), KG_SEXTANT_EMBEDDING_API_KEY="sk-secret", **environ)
     (failure,) = graded(run.out)["fail"]
-    assert (failure.startswith("The embedder openai fails: "), "Check the API key." in failure) == (True, True)
+    assert (failure.startswith("The embedder openai fails: "), "Check the authentication" in failure) == (True, True)
     assert "sk-secret" not in run.out + run.err
 
 
