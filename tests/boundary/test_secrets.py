@@ -97,17 +97,6 @@ def test_a_secret_that_is_cut_leaves_nothing_that_helps(form: str) -> None:
             assert redactor.message(f"Key: {written[:length]}{end}") == f"Key: …{end}"
 
 
-def test_the_user_before_a_cut_password_does_not_hide_it() -> None:
-    redactor = Redactor(frozenset({"hunter2-hunter2"}), frozenset({"ann"}))
-    whole = b64("ann:hunter2-hunter2")
-    assert redactor.message(f"Got {whole[:8]}") == "Got …"
-
-
-def test_more_than_half_of_a_long_secret_is_hidden_wherever_it_stands() -> None:
-    redactor = Redactor(frozenset({"correct-horse-battery-staple"}))
-    assert redactor.message("correct-horse-batter, and more") == "…, and more"
-
-
 def test_a_secret_of_few_characters_does_not_make_texts_unreadable() -> None:
     redactor = Redactor(frozenset({"a"}), frozenset({"ann"}))
     assert redactor.message("A cat has a tail.") == "A cat has a tail."
@@ -155,11 +144,6 @@ def test_a_secret_at_the_end_of_a_large_message_is_found_where_it_is_cut() -> No
     assert Redactor(frozenset({"correct-horse"})).message(f"{filling}correct") == f"{filling}…"
 
 
-def test_nothing_shows_what_a_redactor_hides() -> None:
-    assert SECRET not in repr(REDACTOR)
-    assert USER not in repr(REDACTOR)
-
-
 def test_more_secrets_are_added_and_empty_ones_are_none() -> None:
     both = Redactor().also(["first-secret", ""], ["ann", ""]).also(["second-secret"])
     assert both == Redactor(frozenset({"first-secret", "second-secret"}), frozenset({"ann"}))
@@ -190,12 +174,6 @@ async def test_a_secret_is_found_where_an_answer_comes_in_slices(form: str, size
 
     shown = b"".join([part async for part in REDACTOR.in_slices(slices())]).decode()
     assert shown.replace(f"{USER}:", "") == f"{filling}… {filling}… end"
-
-
-def test_a_secret_is_found_in_the_alphabet_of_base64_for_urls() -> None:
-    secret = "???>>>~~~???>>>"
-    assert "_" in urlsafe(secret)
-    assert Redactor(frozenset({secret})).message(f"Got {urlsafe(secret)}") == "Got …"
 
 
 @pytest.mark.parametrize("end", [*" \n\t\"'<>,;&"])

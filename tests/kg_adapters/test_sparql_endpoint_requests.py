@@ -19,10 +19,6 @@ from fault_endpoint import (
     uri,
 )
 from kg_adapters.errors import BackendUnavailable, InvalidRequest
-from kg_adapters.http.options import (
-    EndpointOptions,
-)
-from kg_adapters.sparql.endpoint import SparqlEndpoint
 from kg_adapters.sparql.solutions import Solutions
 from kg_adapters.terms import Iri
 
@@ -112,14 +108,6 @@ async def test_a_partial_answer_of_virtuoso_is_truncated() -> None:
         assert await endpoint.query(QUERY) == replace(ONE, truncated=True)
 
 
-async def test_a_large_answer_is_read_and_cut_at_the_rows_asked_for() -> None:
-    body = results(["x"], *[{"x": uri(f"http://example.org/{number}")} for number in range(5_000)])
-    async with serving(answering(body)) as server, opened(server) as endpoint:
-        found = await endpoint.query(QUERY, max_rows=3)
-    rows = tuple((Iri(f"http://example.org/{number}"),) for number in range(3))
-    assert found == Solutions(("x",), rows, truncated=True)
-
-
 @pytest.mark.parametrize(
     ("encoding", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress), ("identity", bytes)]
 )
@@ -180,19 +168,8 @@ async def test_closing_closes_the_connections_and_ends_the_answers() -> None:
     assert len(server.requests) == 1
 
 
-async def test_an_endpoint_that_was_never_asked_closes_too() -> None:
-    async with serving(ONE_ROW) as server, opened(server):
-        pass
-    assert server.connections == 0
-
-
 async def test_what_is_no_query_is_refused_before_anything_is_sent() -> None:
     async with serving(ONE_ROW) as server, opened(server) as endpoint:
         with pytest.raises(InvalidRequest, match="not a query that reads"):
             await endpoint.query("DELETE WHERE { ?s ?p ?o }")
     assert server.connections == 0
-
-
-async def test_the_options_are_there_to_read() -> None:
-    options = EndpointOptions(url="http://127.0.0.1:1/sparql")
-    assert SparqlEndpoint(options).options is options

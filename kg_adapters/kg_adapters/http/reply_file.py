@@ -8,11 +8,10 @@ import zlib
 from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import anyio.to_thread
 from filelock import FileLock, Timeout
-from pydantic import TypeAdapter
 
 from kg_adapters.http.messages import HttpReply, HttpRequest
 from kg_boundary.private_files import FILE_MODE, private_database, private_folder
@@ -30,38 +29,7 @@ _FIND: Final = "SELECT head, body FROM replies WHERE key = ? AND time BETWEEN ? 
 _KEEP: Final = "INSERT OR REPLACE INTO replies (key, time, head, body) VALUES (?, ?, ?, ?)"
 _SIZE: Final = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
 _DROP_OLDER_HALF: Final = "DELETE FROM replies WHERE number <= (SELECT (min(number) + max(number)) / 2 FROM replies)"
-_HEAD: Final = TypeAdapter(tuple[str, int, dict[str, str]])
 _KEPT_HEADERS: Final = ("content-type",)
-
-
-class ReplyMemory(Protocol):
-    """What remembers replies."""
-
-    async def recall(self, request: HttpRequest) -> HttpReply | None:
-        """Return the reply to the same request, if there was one lately."""
-        ...
-
-    async def keep(self, request: HttpRequest, reply: HttpReply) -> None:
-        """Remember a reply, which must have turned out to be readable."""
-        ...
-
-    async def aclose(self) -> None:
-        """Give back what it holds."""
-        ...
-
-
-class NoMemory:
-    """Remembers nothing."""
-
-    async def recall(self, request: HttpRequest) -> HttpReply | None:  # noqa: ARG002 - see `ReplyMemory`
-        """See `ReplyMemory`."""
-        return None
-
-    async def keep(self, request: HttpRequest, reply: HttpReply) -> None:
-        """See `ReplyMemory`."""
-
-    async def aclose(self) -> None:
-        """See `ReplyMemory`."""
 
 
 class ReplyFile:
@@ -93,11 +61,11 @@ class ReplyFile:
         self._usable = True
 
     async def recall(self, request: HttpRequest) -> HttpReply | None:
-        """See `ReplyMemory`."""
+        """Return the reply to the same request, if there was one lately."""
         return await anyio.to_thread.run_sync(self._recall, request)
 
     async def keep(self, request: HttpRequest, reply: HttpReply) -> None:
-        """See `ReplyMemory`; replies of more than two megabytes are not kept."""
+        """Keep a reply, which must have turned out to be readable; none of more than two megabytes is kept."""
         if len(reply.body) <= MAX_BODY_BYTES:
             await anyio.to_thread.run_sync(self._keep, request, reply)
 

@@ -21,7 +21,7 @@ from kg_adapters.http.failures import FailureTeller
 from kg_adapters.http.messages import HttpReply, HttpRequest, redactor_of
 from kg_adapters.http.options import EndpointOptions
 from kg_adapters.http.pacing import Pace, Timing
-from kg_adapters.http.reply_file import NoMemory, ReplyMemory
+from kg_adapters.http.reply_file import ReplyFile
 from kg_adapters.sparql.solutions import Form, Solutions, UnreadableAnswer, query_form, read_answer
 
 # SPARQLWrapper's own lists lead some engines to answer in XML, or refuse.
@@ -139,12 +139,12 @@ class SparqlEndpoint:
         *,
         timing: Timing | None = None,
         pace: Pace | None = None,
-        replies: ReplyMemory | None = None,
+        replies: ReplyFile | None = None,
     ) -> None:
         self._options = options
         self._timing = timing or Timing()
         self._client = EndpointClient(options, timing=self._timing, pace=pace)
-        self._replies = replies or NoMemory()
+        self._replies = replies
         self._teller = FailureTeller(options.who, redactor_of(options), options.service)
 
     @property
@@ -180,7 +180,7 @@ class SparqlEndpoint:
         end = anyio.current_time() + allowed_s
         wrapper = self._wrapper(text, parameters)
         request = replace(wrapper.request(), may_be_cut=max_rows is not None or wrapper.form == "ASK")
-        known = await self._replies.recall(request)
+        known = await self._replies.recall(request) if self._replies is not None else None
         reply = known or await self._client.fetch(request, timeout_s=allowed_s)
         read = partial(self._read, reply, wrapper.form, max_rows)
         solutions: Solutions | None = None
@@ -191,14 +191,15 @@ class SparqlEndpoint:
         if _is_partial(reply):
             note_partial()
             return replace(solutions, truncated=True)
-        if known is None and not reply.cut:
+        if self._replies is not None and known is None and not reply.cut:
             await self._replies.keep(request, reply)
         return solutions
 
     async def aclose(self) -> None:
         """Close the connections; calling it twice is harmless, and afterwards queries raise BackendUnavailable."""
         await self._client.aclose()
-        await self._replies.aclose()
+        if self._replies is not None:
+            await self._replies.aclose()
 
     def _wrapper(self, text: str, parameters: Mapping[str, str]) -> PooledWrapper:
         async def send(request: HttpRequest) -> HttpReply:

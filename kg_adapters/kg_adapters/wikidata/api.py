@@ -14,7 +14,7 @@ from kg_adapters.errors import BackendError, BackendUnavailable, causes
 from kg_adapters.http.client import EndpointClient
 from kg_adapters.http.messages import HttpReply, HttpRequest
 from kg_adapters.http.pacing import Backoff, Pace, Timing, retry_after_s
-from kg_adapters.http.reply_file import NoMemory, ReplyMemory
+from kg_adapters.http.reply_file import ReplyFile
 from kg_adapters.wikidata.options import WikidataOptions
 
 
@@ -166,13 +166,13 @@ class WikidataApi:
         *,
         pace: Pace,
         timing: Timing | None = None,
-        replies: ReplyMemory | None = None,
+        replies: ReplyFile | None = None,
     ) -> None:
         self._options = options
         self._endpoint = options.api_endpoint
         self._pace = pace
         self._timing = timing or Timing()
-        self._replies = replies or NoMemory()
+        self._replies = replies
         self._client = EndpointClient(self._endpoint, timing=self._timing, pace=pace)
         self._backoff = Backoff(options.max_retries, self._endpoint.backoff_s, self._endpoint.max_backoff_s)
 
@@ -260,7 +260,8 @@ class WikidataApi:
     async def aclose(self) -> None:
         """Close the connections; calling it twice is harmless."""
         await self._client.aclose()
-        await self._replies.aclose()
+        if self._replies is not None:
+            await self._replies.aclose()
 
     def _matches(self, answer: Answer) -> Sequence[ApiMatch]:
         if answer.search is None:
@@ -302,7 +303,7 @@ class WikidataApi:
     async def _ask(self, use: Callable[[Answer], T], **parameters: str) -> T:
         form = {"format": "json", "formatversion": "2", "maxlag": str(self._options.maxlag_s), **parameters}
         request = HttpRequest("GET", f"{self._endpoint.url}?{urlencode(form)}", _JSON)
-        remembered = await self._replies.recall(request)
+        remembered = await self._replies.recall(request) if self._replies is not None else None
         if remembered is not None:
             return use(self._read(remembered))
         end = self._timing.clock() + self._options.timeout_s
@@ -312,7 +313,8 @@ class WikidataApi:
             answer = self._read(reply)
             if answer.error is None:
                 found = use(answer)
-                await self._replies.keep(request, reply)
+                if self._replies is not None:
+                    await self._replies.keep(request, reply)
                 return found
             pause_s = self._pause_s(answer.error, reply, repetition)
             if pause_s is None or self._timing.clock() + pause_s >= end:

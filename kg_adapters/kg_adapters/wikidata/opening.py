@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from kg_adapters.errors import InvalidRequest
 from kg_adapters.http.options import EndpointOptions
 from kg_adapters.http.pacing import RATES, Pace, Rates, Timing
-from kg_adapters.http.reply_file import NoMemory, ReplyFile, ReplyMemory
+from kg_adapters.http.reply_file import ReplyFile
 from kg_adapters.open_options import OpenOptions
 from kg_adapters.sparql.adapter import Parts
 from kg_adapters.sparql.asking import Asker
@@ -132,9 +132,9 @@ class _Opening:
         )
         return parts, reader
 
-    def _replies(self) -> ReplyMemory:
+    def _replies(self) -> ReplyFile | None:
         kept_s = self._reached.replies_kept_s
-        return ReplyFile(self._options.cache_folder / REPLIES, expiry_s=kept_s) if kept_s else NoMemory()
+        return ReplyFile(self._options.cache_folder / REPLIES, expiry_s=kept_s) if kept_s else None
 
     def _pace(self, reached: EndpointOptions) -> Pace:
         advised = " ".join(advice(self._reached))
