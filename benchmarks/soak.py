@@ -491,7 +491,12 @@ async def _remotely(soak: Soak, endpoint: EndpointOptions, proxy: Proxy) -> Repo
 
 @asynccontextmanager
 async def _clients(graph: KGAdapter, soak: Soak, count: int, timeout_s: float) -> AsyncGenerator[list[Client]]:
-    told = {"cache_folder": soak.folder, "data_folder": soak.folder, "embedder": "lexical", "timeout_s": timeout_s}
+    told = {
+        "cache_folder": soak.folder,
+        "data_folder": soak.folder,
+        "embedding": {"embedder": "lexical"},
+        "timeout_s": timeout_s,
+    }
     async with aclosing(graph), AsyncExitStack() as stack:
         server = build_server(graph, Settings.model_validate(told))
         yield [await stack.enter_async_context(Client(server)) for _ in range(count)]

@@ -17,7 +17,7 @@ import numpy as np
 from mcp import Client
 
 from calls import reply_of
-from embedders import RecordingEmbedder
+from embedders import LEXICAL, RecordingEmbedder
 from kg_adapters.errors import InvalidSource
 from kg_adapters.index.build.build import build_store
 from kg_adapters.local.adapter import LocalAdapter
@@ -111,7 +111,7 @@ def asked_about(path: str) -> frozenset[str]:
 
 def settings_in(folder: Path) -> Settings:
     """Return settings that keep what is written below a folder, and load no model."""
-    return Settings(embedder="lexical", cache_folder=folder / "cache", data_folder=folder / "data", timeout_s=TIMEOUT_S)
+    return Settings(embedding=LEXICAL, cache_folder=folder / "cache", data_folder=folder / "data", timeout_s=TIMEOUT_S)
 
 
 async def ask(client: Client, calls: Collection[str]) -> Answers:

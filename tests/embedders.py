@@ -3,12 +3,14 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
+from typing import Final
 
 import anyio
 
 from kg_adapters.embedding import CachedEmbedder, Embedder, LexicalEmbedder, Vectors
 from kg_adapters.embedding.protocol import pack, unpack
 from kg_adapters.errors import BackendUnavailable
+from kg_server.settings import EmbeddingSettings
 
 # Every kind of text that has broken something before.
 HOSTILE_TEXTS = (
@@ -72,3 +74,7 @@ async def caching(
 async def rounded(texts: Sequence[str]) -> Vectors:
     """Return what a `RecordingEmbedder` says, rounded as what is kept is."""
     return unpack(pack(await RecordingEmbedder().embed(texts)))
+
+
+LEXICAL: Final = EmbeddingSettings(embedder="lexical")
+"""Settings with which texts are compared by their letters."""

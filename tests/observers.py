@@ -8,6 +8,7 @@ import anyio
 import numpy as np
 import rdflib
 
+from embedders import LEXICAL
 from kg_adapters.answer_cache import AnswerCache
 from kg_adapters.embedding.protocol import Vectors, unit_rows
 from kg_adapters.errors import BackendTimeout
@@ -114,7 +115,7 @@ class Ranking(Meaning):
     """Ranks by one scorer, and knows no word that is near another."""
 
     def __init__(self, graph: KGAdapter, scorer: Scorer) -> None:
-        super().__init__(graph, Settings(embedder="lexical"))
+        super().__init__(graph, Settings(embedding=LEXICAL))
         self._given = scorer
 
     async def scorer(self) -> Scorer:

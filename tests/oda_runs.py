@@ -64,7 +64,9 @@ async def serving_store(
     store: Path, folder: Path, embedder: str = "lexical", **more: object
 ) -> AsyncGenerator[Toolbox]:
     """Serve a store in this process, and give what calls its tools."""
-    settings = Settings.model_validate({"cache_folder": folder, "data_folder": folder, "embedder": embedder, **more})
+    settings = Settings.model_validate(
+        {"cache_folder": folder, "data_folder": folder, "embedding": {"embedder": embedder}, **more}
+    )
     async with (
         aclosing(LocalAdapter(open_store(store))) as graph,
         connect_tools(build_server(graph, settings)) as connected,

@@ -79,5 +79,5 @@ async def tools_over(
 
 def quiet(folder: Path, **more: object) -> Settings:
     """Return settings of a server that keeps everything in a folder and compares by letters."""
-    told = {"cache_folder": folder, "data_folder": folder, "embedder": "lexical", **more}
+    told = {"cache_folder": folder, "data_folder": folder, "embedding": {"embedder": "lexical"}, **more}
     return Settings.model_validate(told)

@@ -24,8 +24,8 @@ from kg_server.app import build_server
 from kg_server.cli import application
 from kg_server.commands.call import parse_arguments, split_arguments
 from kg_server.commands.config import Host
-from kg_server.commands.invocation import load_settings
-from kg_server.settings import Settings
+from kg_server.commands.loading import load_settings
+from kg_server.settings import FIELDS, Settings
 from pages import EXAMPLES, PAGES, ROOT, Block, blocks, kg_sextant_words, prose, shell_lines, tool_calls
 
 # The beginnings of lines that use the network or other programs.
@@ -76,7 +76,7 @@ def commands() -> TyperGroup:
 def flags(command: str) -> set[str]:
     """Return the flags of a command that are settings."""
     params = commands().commands[command].params
-    found = {option for param in params if param.name in Settings.model_fields for option in param.opts}
+    found = {option for param in params if param.name in FIELDS for option in param.opts}
     return {option for option in found if option.startswith("--")}
 
 
@@ -170,6 +170,7 @@ def test_the_settings_file_in_the_page_is_read(tmp_path: Path) -> None:
         "languages": ("de", "en"),
         "max_tokens": 4_000,
         "timeout_s": 20.0,
+        "llm": {"model": "qwen3", "base_url": "http://127.0.0.1:11434/v1"},
     }
 
 

@@ -20,7 +20,7 @@ import anyio
 from kg_server.commands.graphs import learning, opened_or_pending
 from kg_server.commands.output import uncollected
 from kg_server.commands.serve import known_profile, server_of
-from kg_server.settings import Settings
+from kg_server.settings import Settings, SparqlSettings
 
 TICK_S: Final = 0.005
 LOOKED_S: Final = 0.004
@@ -71,7 +71,8 @@ class Watch:
 
 async def serve(graph: str, folder: Path, long_s: float) -> None:
     """Serve until the client leaves."""
-    settings = Settings(graph=graph, cache_folder=folder, data_folder=folder, sparql_max_rows=100_000, timeout_s=600)
+    sparql = SparqlSettings(max_rows=100_000)
+    settings = Settings(graph=graph, cache_folder=folder, data_folder=folder, sparql=sparql, timeout_s=600)
     with uncollected() as begin:
         async with opened_or_pending(settings) as opened, learning(opened), anyio.create_task_group() as tasks:
             server = server_of(opened, settings, await known_profile(opened))

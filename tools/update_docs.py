@@ -26,7 +26,7 @@ from typing import Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from kg_server.cli import main as kg_sextant
-from kg_server.settings import ENVIRONMENT_PREFIX, Settings
+from kg_server.settings import ENVIRONMENT_PREFIX, FIELDS
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 EXAMPLES: Final = ROOT / "docs" / "examples"
@@ -143,7 +143,7 @@ def _register_example(packages: Path) -> None:
 def settings_table() -> str:
     """Return every setting with its form, default and purpose as a table of Markdown."""
     rows = ["| setting | default | what it is |", "|---|---|---|"]
-    for name, field in Settings.model_fields.items():
+    for name, field in FIELDS.items():
         default = "a folder of the system" if field.default_factory is not None else f"`{json.dumps(field.default)}`"
         rows.append(f"| `{name}` | {default} | {field.description} |")
     return "\n".join(rows) + "\n"

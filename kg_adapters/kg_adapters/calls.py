@@ -9,8 +9,6 @@ from typing import Final
 
 import anyio
 
-RETRY_S: Final = 10.0
-"""After how many seconds at most what failed is asked for again."""
 _SPARE_S: Final = 0.1
 _SPARE_SHARE: Final = 0.05
 

@@ -19,8 +19,12 @@ A message is written for the model or the person who reads it: what was asked, w
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from kg_boundary.shown import in_quotes, visible_line, visible_lines
+
+RETRY_S: Final = 10.0
+"""After how many seconds at most what failed is asked for again."""
 
 
 class KGError(Exception):

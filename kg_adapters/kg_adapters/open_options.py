@@ -64,7 +64,7 @@ class ReadingLimits:
 
 def setting(name: str) -> str:
     """Return how a message names a setting that lifts a limit."""
-    return f"the setting {name} (KG_SEXTANT_{name.upper()})"
+    return f"the setting {name} (KG_SEXTANT_{name.upper().replace('.', '__')})"
 
 
 def memory_of_the_machine_mb() -> int:

@@ -454,16 +454,7 @@ def experience_of(settings: Settings) -> "ExperienceStore | None":
 
 
 def _memory_tools(graph: KGAdapter, settings: Settings) -> MemoryTools:
-    limits = MemoryLimits(
-        triples_per_call=settings.memory_triples_per_call,
-        facts=settings.memory_max_facts,
-        memories=settings.memory_max_count,
-        age_days=settings.memory_max_age_days,
-        abandoned_days=settings.memory_abandoned_days,
-        fact_bytes=settings.memory_max_fact_kb * 1_000,
-        memory_bytes=settings.memory_max_mb * 1_000_000,
-        store_bytes=settings.memory_file_max_mb * 1_000_000,
-    )
+    limits = MemoryLimits(**dict(settings.memory))
 
     def opened() -> MemoryStore:
         from kg_server.memory.sqlite_storage import SqliteStorage

@@ -73,7 +73,7 @@ class Loaded:
         if self.settings.observe_score == "paper":
             return PaperScorer(self.embedder)
         scorer = RelationFirstScorer(self.embedder, vectors=vectors)
-        return scorer if self.settings.embedder == "openai" else hurried(scorer, self.settings)
+        return scorer if self.settings.embedding.embedder == "openai" else hurried(scorer, self.settings)
 
     async def embedded(self, texts: Sequence[str]) -> Vectors | str:
         """Return the vectors of texts, or why there are none."""
@@ -95,7 +95,7 @@ async def load_embedder(settings: Settings, closing: AsyncExitStack) -> Loaded:
         settings: They name it.
         closing: Closes its files and connections.
     """
-    if settings.embedder == "lexical":
+    if settings.embedding.embedder == "lexical":
         return Loaded(settings)
     available = await embedder_of(settings)
     if available.fallback_reason is not None:
@@ -115,7 +115,7 @@ async def load_embedder(settings: Settings, closing: AsyncExitStack) -> Loaded:
 
 def guarded(embedder: Embedder, settings: Settings) -> GuardedEmbedder:
     """Return an embedder that is given up early enough for letters to stand in for it."""
-    timeout_s = min(settings.embedding_timeout_s, _SHARE * settings.timeout_s)
+    timeout_s = min(settings.embedding.timeout_s, _SHARE * settings.timeout_s)
     return GuardedEmbedder(embedder, timeout_s=timeout_s)
 
 
@@ -136,15 +136,13 @@ def hurried(scorer: Scorer, settings: Settings) -> Scorer:
 
 async def embedder_of(settings: Settings) -> AvailableEmbedder:
     """Return the embedder that settings other than `lexical` name, or what takes its place and why."""
-    if settings.embedder == "openai":
+    if settings.embedding.embedder == "openai":
         return AvailableEmbedder(
             OpenAiEmbedder(
-                model=settings.embedding_model,
-                dimensions=settings.embedding_dimensions,
-                api_key=settings.embedding_api_key,
-                base_url=settings.embedding_base_url,
-                encoding_format=settings.embedding_format,
-                price_per_million_tokens=settings.embedding_price,
+                model=settings.embedding.model,
+                dimensions=settings.embedding.dimensions,
+                api_key=settings.embedding.api_key,
+                base_url=settings.embedding.base_url,
                 redactor=settings.redactor,
             )
         )

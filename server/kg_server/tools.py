@@ -267,7 +267,7 @@ class Tools:
         """
         if self._sparql is None:
             raise InvalidRequest("This graph does not answer SPARQL.")
-        most_s = min(timeout_s, self._settings.sparql_timeout_s)
+        most_s = min(timeout_s, self._settings.sparql.timeout_s)
         deadline = anyio.current_time() + most_s
         try:
             with anyio.fail_after(most_s + GRACE_S):
@@ -280,7 +280,7 @@ class Tools:
                         self._sparql,
                         self._meaning,
                         query=query,
-                        max_rows=min(max_rows, self._settings.sparql_max_rows),
+                        max_rows=min(max_rows, self._settings.sparql.max_rows),
                         deadline=deadline,
                         max_tokens=self._settings.max_tokens,
                     )

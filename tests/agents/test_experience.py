@@ -37,7 +37,7 @@ async def tools(tmp_path: Path) -> AsyncIterator[Toolbox]:
     """Serve a graph over which a question like ours was solved, and ours as well."""
     store_folder = story_store(tmp_path, TOKYO)
     settings = Settings.model_validate(
-        {"cache_folder": tmp_path, "data_folder": tmp_path, "embedder": "lexical", "learn": True}
+        {"cache_folder": tmp_path, "data_folder": tmp_path, "embedding": {"embedder": "lexical"}, "learn": True}
     )
     store = experience_of(settings)
     assert store is not None

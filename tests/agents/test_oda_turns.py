@@ -292,7 +292,7 @@ async def test_a_label_that_gives_orders_is_data_and_no_order(tmp_path: Path, ma
 
 async def test_an_answer_stands_where_the_memory_is_full(tmp_path: Path) -> None:
     llm = ScriptedLlm([lambda prompt: keeping("none", f"Answer\nShinjuku [{number_of(prompt, 'Shinjuku')}]")])
-    async with story_tools(tmp_path, TOKYO, memory_max_count=1) as tools:
+    async with story_tools(tmp_path, TOKYO, memory={"memories": 1}) as tools:
         graph = KnowledgeGraph(tools)
         await graph.remember(None, [("Q1490", "P1376", "Q17")])
         answer = await ODA(llm, graph).answer(QUESTION, ["Q1490"])

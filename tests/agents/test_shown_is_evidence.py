@@ -16,6 +16,7 @@ import pyoxigraph as ox
 import pytest
 from benchmarks.world.graph import World
 
+from embedders import LEXICAL
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
 from kg_agents.llm import Completion, FunctionCall, LlmRequest, Usage
@@ -104,7 +105,7 @@ def names() -> re.Pattern[str]:
 @pytest.fixture
 async def tools(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Toolbox]:
     cache = tmp_path_factory.getbasetemp() / "world"
-    settings = Settings(cache_folder=cache, data_folder=cache / "data", embedder="lexical")
+    settings = Settings(cache_folder=cache, data_folder=cache / "data", embedding=LEXICAL)
     async with (
         aclosing(LocalAdapter(open_sample(cache, "sample:world"))) as graph,
         connect_tools(build_server(graph, settings)) as connected,

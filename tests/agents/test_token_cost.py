@@ -9,6 +9,7 @@ from typing import Final
 
 import pytest
 
+from embedders import LEXICAL
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
 from kg_agents.evidence.answers import AgentAnswer
@@ -51,7 +52,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @asynccontextmanager
 async def sample(cache: Path) -> AsyncGenerator[KnowledgeGraph]:
     """Serve the sample in this process."""
-    settings = Settings(cache_folder=cache, data_folder=cache, embedder="lexical")
+    settings = Settings(cache_folder=cache, data_folder=cache, embedding=LEXICAL)
     async with (
         aclosing(LocalAdapter(open_sample(cache))) as adapter,
         connect(build_server(adapter, settings)) as graph,

@@ -8,6 +8,7 @@ import pytest
 from benchmarks.world.questions import ABSENT, NO_SUCH_ENTITY, read_questions
 
 from counselors import JAPAN, counselled, step
+from embedders import LEXICAL
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
 from kg_agents.evidence.answers import Answer
@@ -25,7 +26,7 @@ async def test_without_a_model_no_question_of_a_world_is_answered_and_no_wrong_e
 ) -> None:
     asked = read_questions()
     cache = tmp_path_factory.getbasetemp() / "world"
-    settings = Settings(cache_folder=cache, data_folder=cache / "data", embedder="lexical")
+    settings = Settings(cache_folder=cache, data_folder=cache / "data", embedding=LEXICAL)
     wrong: list[str] = []
     async with (
         aclosing(LocalAdapter(open_sample(cache, "sample:world"))) as world,

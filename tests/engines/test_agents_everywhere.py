@@ -26,8 +26,8 @@ from kg_agents.evidence.answers import AgentAnswer
 from kg_agents.evidence.values import Triple
 from kg_server.app import build_server
 from kg_server.commands.graphs import opened
-from kg_server.commands.invocation import load_settings
-from kg_server.settings import ENVIRONMENT_PREFIX
+from kg_server.commands.loading import load_settings
+from kg_server.settings import variable
 from oda_runs import ENOUGH, NEIGHBORS, PATH, selecting
 from remote_graphs import ENGINE_S, Engine
 from server_processes import address_of, started
@@ -62,15 +62,15 @@ async def environ(
 
 
 def variables(**settings: object) -> dict[str, str]:
-    return {f"{ENVIRONMENT_PREFIX}{name.upper()}": str(value) for name, value in settings.items()}
+    return {variable(name.replace("__", ".")): str(value) for name, value in settings.items()}
 
 
 def engine_settings(engine: Engine) -> dict[str, object]:
     return {
         "graph": engine.running.url,
-        "endpoint_default_graphs": engine.sample,
-        "endpoint_dialect": engine.dialect,
-        "endpoint_text_search": engine.text_search,
+        "endpoint__default_graphs": engine.sample,
+        "endpoint__dialect": engine.dialect,
+        "endpoint__text_search": engine.text_search,
     }
 
 
@@ -78,11 +78,11 @@ def wikidata_settings(stand_in: WikidataStandIn) -> dict[str, object]:
     told = stand_in.options()
     return {
         "graph": "wikidata",
-        "wikidata_contact": told.contact,
-        "wikidata_query_url": told.query_url,
-        "wikidata_scholarly_url": told.scholarly_url,
-        "wikidata_api_url": told.api_url,
-        "wikidata_requests_per_minute": told.requests_per_minute,
+        "wikidata__contact": told.contact,
+        "wikidata__query_url": told.query_url,
+        "wikidata__scholarly_url": told.scholarly_url,
+        "wikidata__api_url": told.api_url,
+        "wikidata__requests_per_minute": told.requests_per_minute,
     }
 
 

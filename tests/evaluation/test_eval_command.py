@@ -116,7 +116,7 @@ def test_oda_in_the_manner_of_the_paper_sets_the_papers_score_and_records_it(cli
 
 
 def test_oda_in_the_manner_of_the_paper_does_not_go_on_without_an_embedder(cli: CommandLine, tmp_path: Path) -> None:
-    refused = run_of(cli, tmp_path, *ODA_IN_PAPER, KG_SEXTANT_EMBEDDER="lexical")
+    refused = run_of(cli, tmp_path, *ODA_IN_PAPER, KG_SEXTANT_EMBEDDING__EMBEDDER="lexical")
     assert (refused.code, "embedding model, and none runs here. Set embedder" in refused.err) == (2, True)
 
 
@@ -130,7 +130,7 @@ def test_a_server_that_scores_otherwise_is_refused_in_the_manner_of_the_paper(cl
 
 def test_a_run_is_not_resumed_with_another_embedder(cli: CommandLine, tmp_path: Path) -> None:
     assert run_of(cli, tmp_path, "--method", "graph-rag-1").code == 0
-    again = run_of(cli, tmp_path, "--method", "graph-rag-1", KG_SEXTANT_EMBEDDER="lexical")
+    again = run_of(cli, tmp_path, "--method", "graph-rag-1", KG_SEXTANT_EMBEDDING__EMBEDDER="lexical")
     assert (again.code, "holds a run with another embedder. Choose another --out." in again.err) == (2, True)
 
 
@@ -177,7 +177,7 @@ def test_a_model_that_reflects_is_taken_where_a_method_asks_it(
     out = tmp_path / "out"
     with serving_model(*[ANSWER] * 20) as service:
         common = ("--benchmark", "jsonl", "--data", data, "--graph", graph, "--model", "m", "--base-url", service.url)
-        run = cli.run("eval", "run", *common, *words, "--out", str(out), KG_SEXTANT_REFLECTOR_LLM="r")
+        run = cli.run("eval", "run", *common, *words, "--out", str(out), KG_SEXTANT_LLM__REFLECTOR="r")
     assert (run.code, "asks no model to reflect. graph-counselor does" in run.err) == (code, code == 2)
     assert kept is None or read_run(out).plan.reflector == kept
 

@@ -14,6 +14,7 @@ from benchmarks.world.graph import World
 from benchmarks.world.questions import QUESTIONS
 
 from cli_runs import CommandLine
+from embedders import LEXICAL
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
 from kg_agents.evidence.answers import BY_MODEL
@@ -101,7 +102,7 @@ def test_the_player_scores_100_on_the_world_with_every_agent(
         asked = ("--benchmark", "world", "--data", str(data), "--graph", "sample:world", "--method", method)
         run = cli.run(
             *("eval", "run", *asked, "--linking", linking, "--sample", "12", "--model", "gold-rephrased", "--out", out),
-            KG_SEXTANT_EMBEDDER="lexical",
+            KG_SEXTANT_EMBEDDING__EMBEDDER="lexical",
         )
         assert run.code == 0, run.err
         assert " 100.00" in cli.run("eval", "table", out).out
@@ -113,7 +114,7 @@ async def test_who_finishes_from_the_first_prompt_loses_nothing_that_it_stated(
     method: str, calls: int, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     cache = tmp_path_factory.getbasetemp() / "world"
-    settings = Settings(cache_folder=cache, data_folder=tmp_path, embedder="lexical")
+    settings = Settings(cache_folder=cache, data_folder=tmp_path, embedding=LEXICAL)
     plan = RunPlan.model_validate({"benchmark": "world", "data": QUESTIONS, "method": method, "model": "gold"})
     async with (
         aclosing(LocalAdapter(open_sample(cache, "sample:world"))) as graph,

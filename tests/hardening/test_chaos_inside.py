@@ -16,7 +16,7 @@ import pytest
 from mcp import Client
 
 from calls import Reply, reply_of
-from embedders import RecordingEmbedder
+from embedders import LEXICAL, RecordingEmbedder
 from kg_adapters.caching import CachingAdapter
 from kg_adapters.embedding import GuardedEmbedder
 from kg_adapters.embedding.protocol import Vectors
@@ -197,7 +197,7 @@ def is_honest(reply: Reply, right: Reply) -> bool:
 
 @asynccontextmanager
 async def tools_over(graph: KGAdapter, folder: Path) -> AsyncGenerator[Client]:
-    settings = Settings(cache_folder=folder, data_folder=folder, embedder="lexical", timeout_s=DEADLINE_S)
+    settings = Settings(cache_folder=folder, data_folder=folder, embedding=LEXICAL, timeout_s=DEADLINE_S)
     async with Client(build_server(graph, settings)) as client:
         yield client
 

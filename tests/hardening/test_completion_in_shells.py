@@ -62,7 +62,7 @@ def completing(shell: str, folder: Path) -> Generator[Terminal]:
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "TERM": "dumb",
         "KG_SEXTANT_GRAPH": str(folder / "g.ttl"),
-        "KG_SEXTANT_EMBEDDER": "lexical",
+        "KG_SEXTANT_EMBEDDING__EMBEDDER": "lexical",
         "KG_SEXTANT_CACHE_FOLDER": str(folder / "cache"),
     }
     options, switched_on = SHELLS[shell]

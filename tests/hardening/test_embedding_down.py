@@ -25,7 +25,7 @@ from kg_adapters.local.vectors.entities import embed_store
 from kg_adapters.testing import iri, ntriples
 from kg_server.app import build_server
 from kg_server.observation.scoring import AWAY
-from kg_server.settings import Settings
+from kg_server.settings import EmbedderName, EmbeddingSettings, Settings
 from loopback_service import Reply
 from played_time import PlayedTime
 from small_graphs import store_of
@@ -103,17 +103,17 @@ class ComingBack(RecordingEmbedder):
         return await super().embed(texts)
 
 
-def settings_in(folder: Path, url: str, **changes: object) -> Settings:
-    told = {
-        "cache_folder": folder / "cache",
-        "data_folder": folder,
-        "embedder": "openai",
-        "embedding_model": MODEL,
-        "embedding_dimensions": DIMENSIONS,
-        "embedding_base_url": url,
-        **changes,
-    }
-    return Settings.model_validate(told)
+def settings_in(
+    folder: Path, url: str, *, embedder: EmbedderName = "openai", embedding_s: float = 5, timeout_s: float = 10
+) -> Settings:
+    return Settings(
+        cache_folder=folder / "cache",
+        data_folder=folder,
+        timeout_s=timeout_s,
+        embedding=EmbeddingSettings(
+            embedder=embedder, model=MODEL, dimensions=DIMENSIONS, base_url=url, timeout_s=embedding_s
+        ),
+    )
 
 
 @contextmanager
@@ -153,7 +153,7 @@ async def observed(graph: LocalAdapter, settings: Settings) -> Said:
 async def test_letters_rank_while_the_service_is_away_and_the_answer_says_so(fault: str, tmp_path: Path) -> None:
     graph = LocalAdapter(store_of(tmp_path, ntriples(GRAPH)))
     with FAULTS[fault]() as url:
-        seen = await observed(graph, settings_in(tmp_path, url, embedding_timeout_s=0.3))
+        seen = await observed(graph, settings_in(tmp_path, url, embedding_s=0.3))
     by_letters = await observed(graph, settings_in(tmp_path, "http://unused", embedder="lexical"))
     await graph.aclose()
     assert seen.data["scorer"] == f"spelling alone ({AWAY})"
@@ -165,7 +165,7 @@ async def test_a_service_that_fails_in_the_middle_leaves_one_ranking_by_letters(
     graph = LocalAdapter(store_of(tmp_path, ntriples((*GRAPH, 'capital altLabel "seat of government"@en'))))
     # The question is embedded with the relations, and no other name of these after it.
     with serving(healthy, failing(500)) as service:
-        seen = await observed(graph, settings_in(tmp_path, service.url, embedding_timeout_s=60, timeout_s=600))
+        seen = await observed(graph, settings_in(tmp_path, service.url, embedding_s=60, timeout_s=600))
     by_letters = await observed(graph, settings_in(tmp_path, "http://unused", embedder="lexical"))
     await graph.aclose()
     assert len(service.requests) > 1
@@ -175,7 +175,7 @@ async def test_a_service_that_fails_in_the_middle_leaves_one_ranking_by_letters(
 async def test_only_the_first_call_finds_out_that_the_service_is_away(tmp_path: Path) -> None:
     graph = LocalAdapter(store_of(tmp_path, ntriples(GRAPH)))
     with serving(failing(500)) as service:
-        settings = settings_in(tmp_path, service.url, embedding_timeout_s=60, timeout_s=600)
+        settings = settings_in(tmp_path, service.url, embedding_s=60, timeout_s=600)
         async with Client(build_server(graph, settings)) as client:
             asked: list[int] = []
             for _ in range(4):
@@ -195,7 +195,7 @@ async def test_names_are_found_while_the_service_is_away_and_descriptions_say_wh
         await embedder.aclose()
         switch.script = failing(500)
         graph = LocalAdapter(store)
-        settings = settings_in(tmp_path, service.url, embedding_timeout_s=60, timeout_s=600)
+        settings = settings_in(tmp_path, service.url, embedding_s=60, timeout_s=600)
         async with Client(build_server(graph, settings)) as client:
             named = reply_of(await client.call_tool("Retrieve", {"text": "Tokio"}))
             described = reply_of(await client.call_tool("Retrieve", {"text": "where the emperor lives near Tokyo"}))

@@ -104,7 +104,7 @@ ENDLESS_TURTLE = flooding(
 )
 async def test_an_answer_without_end_gives_the_rows_that_were_asked_for(flood: Script, query: str, last: Iri) -> None:
     async with serving(flood) as server:
-        async with opened(server, max_bytes=1_000_000) as endpoint:
+        async with opened(server, max_mb=1) as endpoint:
             found = await endpoint.query(query, max_rows=1_500)
             with pytest.raises(BackendError, match="larger than 1 MB and was not read further"):
                 await endpoint.query(query, max_rows=1_000_000)
@@ -115,7 +115,7 @@ async def test_an_answer_without_end_gives_the_rows_that_were_asked_for(flood: S
 
 async def test_a_yes_needs_one_row() -> None:
     start = START.replace(b'"x"', b'"__ASK_RETVAL"') + row(0).replace(b'"x"', b'"__ASK_RETVAL"')
-    async with serving(flooding(start, lambda _: b",{}")) as server, opened(server, max_bytes=1_000_000) as endpoint:
+    async with serving(flooding(start, lambda _: b",{}")) as server, opened(server, max_mb=1) as endpoint:
         assert await endpoint.query("ASK { ?s ?p ?o }") == Solutions((), (), truth=True)
 
 
@@ -127,7 +127,7 @@ async def test_an_engine_that_ignores_limit_costs_the_sparql_tool_no_more_than_i
         await (ENDLESS_ROWS if "?x ?y ?z" in asked.query else nothing)(asked, wire)
 
     async with serving(flood_the_user) as server:
-        told = EndpointOptions(url=server.url, max_bytes=1_000_000)
+        told = EndpointOptions(url=server.url, max_mb=1)
         async with (
             aclosing(await open_sparql(server.url, OpenOptions(tmp_path), endpoint=told)) as graph,
             Client(build_server(graph, settings)) as client,

@@ -16,6 +16,7 @@ from mcp.types import CallToolResult, PromptReference, TextContent
 from mcp.types import Tool as ListedTool
 from pydantic import TypeAdapter
 
+from embedders import LEXICAL
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
 from kg_server.answers.results import token_count
@@ -166,7 +167,7 @@ def text_of(result: CallToolResult) -> str:
 @pytest.fixture(scope="module")
 def asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
     folder = tmp_path_factory.mktemp("generated")
-    chosen = Settings(data_folder=folder, cache_folder=folder, embedder="lexical", max_tokens=MAX_TOKENS, timeout_s=5)
+    chosen = Settings(data_folder=folder, cache_folder=folder, embedding=LEXICAL, max_tokens=MAX_TOKENS, timeout_s=5)
 
     @asynccontextmanager
     async def connected() -> AsyncGenerator[Client]:

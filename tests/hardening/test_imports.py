@@ -15,6 +15,7 @@ import pytest
 from mcp import Client
 
 from calls import reply_of
+from embedders import LEXICAL
 from kg_adapters.index.build.build import build_store
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.reloading import ReloadingAdapter
@@ -133,7 +134,7 @@ def write(folder: Path, statements: tuple[str, ...]) -> Path:
 
 
 def lexical(folder: Path) -> Settings:
-    return Settings(embedder="lexical", cache_folder=folder / "cache", data_folder=folder / "data")
+    return Settings(embedding=LEXICAL, cache_folder=folder / "cache", data_folder=folder / "data")
 
 
 async def said(client: Client, tool: str) -> tuple[bool, str]:

@@ -46,7 +46,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     folder = tmp_path_factory.mktemp("memories")
     graph = folder / "graph.ttl"
     graph.write_text(GRAPH, encoding="utf-8")
-    environ = {"KG_SEXTANT_DATA_FOLDER": str(folder), "KG_SEXTANT_EMBEDDER": "lexical"}
+    environ = {"KG_SEXTANT_DATA_FOLDER": str(folder), "KG_SEXTANT_EMBEDDING__EMBEDDER": "lexical"}
     with ExitStack() as stack:
         words = (str(graph), "--cache-folder", str(folder / "cache"))
         processes = [stack.enter_context(started(environ, *words)) for _ in range(2)]

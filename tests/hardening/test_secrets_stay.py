@@ -231,12 +231,12 @@ def environ(tmp_path: Path) -> dict[str, str]:
     return {
         "KG_SEXTANT_CACHE_FOLDER": str(tmp_path / "home" / "cache"),
         "KG_SEXTANT_DATA_FOLDER": str(tmp_path / "home" / "data"),
-        "KG_SEXTANT_ENDPOINT_USER": "ada",
-        "KG_SEXTANT_ENDPOINT_PASSWORD": PASSWORD,
-        "KG_SEXTANT_ENDPOINT_MAX_RETRIES": "0",
-        "KG_SEXTANT_LLM_API_KEY": KEY,
-        "KG_SEXTANT_EMBEDDING_API_KEY": EMBEDDING_KEY,
-        "KG_SEXTANT_EMBEDDER": "openai",
+        "KG_SEXTANT_ENDPOINT__USER": "ada",
+        "KG_SEXTANT_ENDPOINT__PASSWORD": PASSWORD,
+        "KG_SEXTANT_ENDPOINT__MAX_RETRIES": "0",
+        "KG_SEXTANT_LLM__API_KEY": KEY,
+        "KG_SEXTANT_EMBEDDING__API_KEY": EMBEDDING_KEY,
+        "KG_SEXTANT_EMBEDDING__EMBEDDER": "openai",
         "KG_SEXTANT_LOG_LEVEL": "debug",
     }
 
@@ -249,8 +249,8 @@ def test_every_form_of_a_secret_is_searched_for() -> None:
 
 def test_no_command_writes_a_secret_anywhere(environ: dict[str, str], tmp_path: Path) -> None:
     with echoing() as host:
-        environ["KG_SEXTANT_EMBEDDING_BASE_URL"] = f"http://bob:{URL_PASSWORD}@{host}/forbidden"
-        environ["KG_SEXTANT_WIKIDATA_QUERY_URL"] = f"http://bob:{URL_PASSWORD}@{host}/rows"
+        environ["KG_SEXTANT_EMBEDDING__BASE_URL"] = f"http://bob:{URL_PASSWORD}@{host}/forbidden"
+        environ["KG_SEXTANT_WIKIDATA__QUERY_URL"] = f"http://bob:{URL_PASSWORD}@{host}/rows"
         order = json.dumps({"commands": commands(host, tmp_path), "environ": environ})
         before = os.umask(0)
         try:

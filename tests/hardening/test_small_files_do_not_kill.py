@@ -214,7 +214,7 @@ def test_a_file_that_crashes_its_parser_is_refused(tmp_path: Path) -> None:
 def test_a_literal_or_iri_that_is_too_long_is_refused_and_the_setting_is_named(
     tmp_path: Path, name: str, content: bytes
 ) -> None:
-    message = rf"{name}, (line|statement) \d+: .*over 1 MB.*; the setting import_literal_mb \(KG_SEXTANT_"
+    message = rf"{name}, (line|statement) \d+: .*over 1 MB.*; the setting imports.literal_mb \(KG_SEXTANT_"
     with pytest.raises(InvalidSource, match=message):
         read(tmp_path, name, content)
 
@@ -231,7 +231,7 @@ def test_what_inflates_out_of_proportion_is_refused(tmp_path: Path, name: str) -
     if name == "g.json.gz":
         content = gzip.compress(b" " * 12_000_000)
     message = (
-        rf"{name}, byte [\d,]+: the file decompresses to over 100 times its size.*the setting import_inflate_ratio \("
+        rf"{name}, byte [\d,]+: the file decompresses to over 100 times its size.*the setting imports.inflate_ratio \("
     )
     with pytest.raises(InvalidSource, match=message):
         read(tmp_path, name, content)
@@ -241,7 +241,7 @@ def test_what_inflates_out_of_proportion_is_refused(tmp_path: Path, name: str) -
 
 def test_what_inflates_to_too_much_in_all_is_refused(tmp_path: Path) -> None:
     content = gzip.compress("".join(f"# {number}\n" for number in range(150_000)).encode())
-    message = r"g\.nt\.gz, byte [\d,]+: the file decompresses to over 1 MB.*the setting import_inflate_mb \("
+    message = r"g\.nt\.gz, byte [\d,]+: the file decompresses to over 1 MB.*the setting imports.inflate_mb \("
     with pytest.raises(InvalidSource, match=message):
         read(tmp_path, "g.nt.gz", content, ReadingLimits(inflate_mb=1))
 
@@ -261,7 +261,7 @@ def test_a_small_archive_may_inflate_as_it_likes(tmp_path: Path) -> None:
 def test_a_file_that_takes_too_much_memory_is_refused_and_the_setting_is_named(
     tmp_path: Path, name: str, content: bytes
 ) -> None:
-    message = rf"{name}, byte [\d,]+: reading it takes more memory than 64 MB; the setting import_memory_mb \("
+    message = rf"{name}, byte [\d,]+: reading it takes more memory than 64 MB; the setting imports.memory_mb \("
     with pytest.raises(InvalidSource, match=message):
         read(tmp_path, name, content, ReadingLimits(memory_mb=64))
 
@@ -334,8 +334,8 @@ def test_the_settings_reach_an_import_and_a_file_that_is_opened(
     (tmp_path / "g.ttl").write_bytes(HEAD + b'"' + b"x" * 1_100_000 + b'" .')
     path = str(tmp_path / "g.ttl")
     for words in (["import", path, "--to", str(tmp_path / "s")], ["call", "Schema", "--graph", path]):
-        refused = cli.run(*words, KG_SEXTANT_IMPORT_LITERAL_MB="1")
-        assert (refused.code, "the setting import_literal_mb" in refused.err) == (1, True)
+        refused = cli.run(*words, KG_SEXTANT_IMPORTS__LITERAL_MB="1")
+        assert (refused.code, "the setting imports.literal_mb" in refused.err) == (1, True)
     assert cli.run("import", path, "--to", str(tmp_path / "s")).code == 0
 
 

@@ -113,7 +113,7 @@ def test_what_inflates_too_far_is_refused(tmp_path: Path, packing: str) -> None:
         path = zipped(tmp_path, g_nt=content.decode())
     else:
         path = write(tmp_path, f"g.nt{packing}", packers[packing](content))
-    with pytest.raises(InvalidSource, match=r"g\.\w+.*decompresses to over 2 times its size; .* import_inflate_ratio"):
+    with pytest.raises(InvalidSource, match=r"g\.\w+.*decompresses to over 2 times its size; .* imports.inflate_ratio"):
         read(path, ReadingLimits(inflate_ratio=2))
 
 

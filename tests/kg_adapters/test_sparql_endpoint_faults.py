@@ -142,7 +142,7 @@ async def test_an_endpoint_that_comes_up_meanwhile_is_reached() -> None:
 async def test_a_small_body_that_unpacks_to_a_huge_one_is_not_unpacked_to_the_end() -> None:
     packed = gzip.compress(b" " * 50_000_000)
     bomb = answering(packed, headers={"Content-Encoding": "gzip"})
-    async with serving(bomb) as server, opened(server, max_bytes=1_000_000) as endpoint:
+    async with serving(bomb) as server, opened(server, max_mb=1) as endpoint:
         with pytest.raises(BackendError, match="larger than 1 MB"):
             await endpoint.query(QUERY)
 

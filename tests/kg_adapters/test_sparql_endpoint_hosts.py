@@ -8,7 +8,6 @@ from pathlib import Path
 
 import anyio
 import pytest
-from pydantic import SecretStr
 
 from certificates import Authority
 from fault_endpoint import (
@@ -23,10 +22,7 @@ from fault_endpoint import (
 from kg_adapters.errors import BackendError, BackendUnavailable, InvalidRequest, InvalidSource
 from kg_adapters.http.client import EndpointClient
 from kg_adapters.http.messages import HttpRequest
-from kg_adapters.http.options import (
-    BasicAuthentication,
-    EndpointOptions,
-)
+from kg_adapters.http.options import EndpointOptions
 from kg_adapters.sparql.solutions import Solutions
 from kg_adapters.terms import Iri
 from played_time import PlayedTime
@@ -62,10 +58,9 @@ async def test_a_certificate_of_an_unknown_authority_is_not_accepted(tmp_path: P
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 async def test_a_redirect_on_the_same_host_is_followed_once_with_everything(status: int) -> None:
-    authentication = BasicAuthentication(user="ada", password=SecretStr("hunter2"))
     async with (
         serving(redirecting("/elsewhere", status), ONE_ROW) as server,
-        opened(server, authentication=authentication, max_url_length=0) as endpoint,
+        opened(server, user="ada", password="hunter2", max_url_length=0) as endpoint,
     ):
         assert await endpoint.query(QUERY) == ONE
     first, second = server.requests
@@ -95,11 +90,13 @@ async def test_a_missing_file_of_authorities_is_reported_with_its_setting(tmp_pa
 
 
 async def test_a_redirect_to_another_host_gets_neither_request_nor_credentials() -> None:
-    async with serving(ONE_ROW) as other, serving(redirecting(other.url)) as server:
-        authentication = {"kind": "basic", "user": "ada", "password": "hunter2"}
-        async with opened(server, authentication=authentication) as endpoint:
-            with pytest.raises(BackendError, match="redirects are not followed there"):
-                await endpoint.query(QUERY)
+    async with (
+        serving(ONE_ROW) as other,
+        serving(redirecting(other.url)) as server,
+        opened(server, user="ada", password="hunter2") as endpoint,
+    ):
+        with pytest.raises(BackendError, match="redirects are not followed there"):
+            await endpoint.query(QUERY)
     assert (other.connections, len(server.requests)) == (0, 1)
 
 

@@ -9,8 +9,7 @@ import pytest
 
 from fault_endpoint import opened, refusing, serving, stalling
 from kg_adapters.caching import CachingAdapter
-from kg_adapters.calls import RETRY_S
-from kg_adapters.errors import BackendTimeout, BackendUnavailable, InvalidRequest
+from kg_adapters.errors import RETRY_S, BackendTimeout, BackendUnavailable, InvalidRequest
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
 from kg_adapters.prefixes import WELL_KNOWN, WIKIDATA, Prefixes

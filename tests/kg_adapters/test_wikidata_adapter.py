@@ -294,14 +294,14 @@ async def test_features_have_precision_and_units_and_leave_out_external_ids(tmp_
         ]
         assert isinstance(wikidata, SupportsFeatureNote)
         assert "left out" in wikidata.feature_note
-    async with opened(tmp_path, with_external_ids=True) as (wikidata, _):
+    async with opened(tmp_path, external_ids=True) as (wikidata, _):
         assert Feature(wdt("P214"), Literal("24602065")) in (await feature_page(wikidata, GOETHE)).features
         assert wikidata.feature_note == ""
 
 
 async def test_qualifiers_are_shown_on_demand(tmp_path: Path) -> None:
     held = Feature(wdt("P39"), Literal("minister (replaced by: Berlin; start time: 1782-01-01)"))
-    async with opened(tmp_path, with_qualifiers=True) as (wikidata, _):
+    async with opened(tmp_path, qualifiers=True) as (wikidata, _):
         assert held in (await feature_page(wikidata, GOETHE)).features
         assert await feature_page(wikidata, GOETHE, relation=wdt("P39")) == FeaturePage((held,), Count(1))
     async with opened(tmp_path) as (wikidata, _):

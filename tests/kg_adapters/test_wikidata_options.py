@@ -22,7 +22,7 @@ def test_without_a_contact_it_stays_under_the_limit_for_strangers_and_says_so() 
     assert WikidataOptions(contact=CONTACT).per_minute == 200
     assert WikidataOptions(requests_per_minute=7).per_minute == 7
     (told,) = advice(WikidataOptions())
-    assert "wikidata_contact" in told
+    assert "wikidata.contact" in told
     assert advice(WikidataOptions(contact=CONTACT)) == []
     here = "https://example.org/x"
     assert advice(WikidataOptions(query_url=here, scholarly_url=None, api_url=here)) == []

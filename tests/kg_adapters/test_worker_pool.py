@@ -129,7 +129,7 @@ async def test_a_worker_that_ends_instead_of_replying_or_that_cannot_start_is_an
 
 
 async def test_a_worker_inherits_nothing_that_it_does_not_need(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("KG_SEXTANT_ENDPOINT_PASSWORD", "OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY"):
+    for name in ("KG_SEXTANT_ENDPOINT__PASSWORD", "OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "correct-horse")
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
     async with aclosing(WorkerPool("toy_workers:name_environment", reply=str, workers=1)) as pool:

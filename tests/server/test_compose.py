@@ -9,6 +9,7 @@ from mcp import Client
 
 from calls import reply_of, rows
 from compositions import compose_server, composed, refused
+from embedders import LEXICAL
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
 from kg_adapters.terms import Iri
@@ -194,7 +195,7 @@ async def test_as_in_the_paper_retrieve_gives_the_one_node_nearest_by_embedding(
 
 
 async def test_without_vectors_retrieve_gives_one_of_those_that_are_like_a_text(tokyo: LocalAdapter) -> None:
-    settings = Settings(embedder="lexical", compose_retrieve="nearest")
+    settings = Settings(embedding=LEXICAL, compose_retrieve="nearest")
     async with Client(build_server(tokyo, settings)) as client:
         reply = reply_of(await client.call_tool("Compose", {"expression": "Retrieve[Tokyo City]"}))
     assert [row[3] for row in rows(reply.data["results"])] == ["Q1490"]

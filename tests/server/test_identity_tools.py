@@ -7,6 +7,7 @@ from mcp import Client
 
 from calls import call, plain, refusal, rows
 from calls import texts as strings
+from embedders import LEXICAL
 from kg_adapters.local.adapter import LocalAdapter
 from kg_server.app import build_server
 from kg_server.naming.entities import MOST_NEAR
@@ -147,7 +148,7 @@ async def test_names_in_other_languages_styles_and_spellings_are_read_and_near_o
 ) -> None:
     graph = graph_of(IN_LANGUAGES)
     meant = {text: node for node, texts in READ_AS.items() for text in texts}
-    reply = await call(graph, "Retrieve", Settings(embedder="lexical", max_tokens=8_000), text=[*meant, *MISREAD])
+    reply = await call(graph, "Retrieve", Settings(embedding=LEXICAL, max_tokens=8_000), text=[*meant, *MISREAD])
     assert {text for text, match in strings(reply.data["matches"]).items() if match in {"loose", "none"}} == {*MISREAD}
     found = {
         list(meant)[int(row[7]) - 1]: row[0] for row in rows(reply.data["candidates"]) if int(row[7]) <= len(meant)
@@ -156,7 +157,7 @@ async def test_names_in_other_languages_styles_and_spellings_are_read_and_near_o
 
 
 async def test_retrieve_says_that_a_name_is_not_here(sample: LocalAdapter) -> None:
-    settings = Settings(embedder="lexical")
+    settings = Settings(embedding=LEXICAL)
     reply = await call(sample, "Retrieve", settings, text="Kazuo Ishiguro")
     assert reply.plain.text == (
         "No entity matches 'Kazuo Ishiguro'. Near, not the same:\nKazuhiko Inoue | Japanese voice actor | human"
@@ -165,7 +166,7 @@ async def test_retrieve_says_that_a_name_is_not_here(sample: LocalAdapter) -> No
 
 
 async def test_retrieve_takes_several_texts(sample: LocalAdapter) -> None:
-    settings = Settings(embedder="lexical")
+    settings = Settings(embedding=LEXICAL)
     reply = await call(sample, "Retrieve", settings, text=["Albert Einstein", "Albrt Einstien", "NBA"], limit=1)
     assert reply.plain.summary == "3 texts: 1 exact, 1 close, 1 named by nothing here."
     assert reply.data["matches"] == {"Albert Einstein": "exact", "Albrt Einstien": "close", "NBA": "loose"}

@@ -10,6 +10,7 @@ from pydantic import SecretStr
 
 from calls import call, reply_of, rows
 from cli_runs import write_graph
+from embedders import LEXICAL
 from embedding_service import Asked, serving
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.models import Candidate
@@ -18,7 +19,7 @@ from kg_server.app import build_server
 from kg_server.naming.meaning import Meaning
 from kg_server.naming.retrieval import ranked
 from kg_server.observation.scoring import AWAY
-from kg_server.settings import Settings
+from kg_server.settings import EmbeddingSettings, Settings
 from loopback_service import Reply
 
 DIMENSIONS = 8
@@ -74,10 +75,12 @@ async def test_vectors_are_kept_beside_the_stores_for_the_next_server(tokyo: Loc
     with serving(letters) as service:
         settings = settings_in(
             tmp_path,
-            embedder="openai",
-            embedding_dimensions=DIMENSIONS,
-            embedding_base_url=service.url,
-            embedding_api_key=SecretStr("sk-test"),
+            embedding=EmbeddingSettings(
+                embedder="openai",
+                dimensions=DIMENSIONS,
+                base_url=service.url,
+                api_key=SecretStr("sk-test"),
+            ),
         )
         for _ in range(2):
             reply = await call(tokyo, "observe", settings, question="Which capital?", entities=["Q17"], hops=1)
@@ -93,7 +96,7 @@ async def test_a_service_that_fails_leaves_the_ranking_to_letters_and_the_other_
     tokyo: LocalAdapter, tmp_path: Path
 ) -> None:
     with serving(lambda _: Reply({"error": {"message": "no such key"}}, status=401)) as service:
-        settings = settings_in(tmp_path, embedder="openai", embedding_base_url=service.url)
+        settings = settings_in(tmp_path, embedding=EmbeddingSettings(embedder="openai", base_url=service.url))
         async with Client(build_server(tokyo, settings)) as client:
             seen = reply_of(
                 await client.call_tool("observe", {"question": "Which capital?", "entities": ["Q17"], "hops": 1})
@@ -105,7 +108,7 @@ async def test_a_service_that_fails_leaves_the_ranking_to_letters_and_the_other_
 
 
 async def test_letters_can_be_chosen(tokyo: LocalAdapter, tmp_path: Path) -> None:
-    settings = settings_in(tmp_path, embedder="lexical")
+    settings = settings_in(tmp_path, embedding=LEXICAL)
     reply = await call(tokyo, "observe", settings, question="What is the capital?", entities=["Q17"], hops=1)
     assert (reply.data["scorer"], _of_first(reply.data["groups"])) == ("spelling alone", ["Q17", "P36", "Q1490"])
 

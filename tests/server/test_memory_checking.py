@@ -313,4 +313,4 @@ async def test_a_fact_whose_value_is_too_long_is_refused_by_its_bytes_and_the_ot
     assert [fact.tail for fact in checked.facts] == [Iri(f"{WD}Q2")]
     (refusal,) = checked.refused
     assert refusal.reason.startswith("its texts take 1,1")
-    assert "bytes where a memory keeps at most 500 of one fact (memory_max_fact_kb)" in refusal.reason
+    assert "bytes where a memory keeps at most 500 of one fact" in refusal.reason

@@ -65,7 +65,7 @@ def write_graph(folder: Path) -> Path:
 @contextmanager
 def serving(graph: Path) -> Generator[Server]:
     """Serve a graph over HTTP on a free port of loopback, with memories beside it."""
-    environ = {"KG_SEXTANT_DATA_FOLDER": str(graph.parent), "KG_SEXTANT_EMBEDDER": "lexical"}
+    environ = {"KG_SEXTANT_DATA_FOLDER": str(graph.parent), "KG_SEXTANT_EMBEDDING__EMBEDDER": "lexical"}
     with started(environ, str(graph), "--cache-folder", str(graph.parent / "cache")) as process:
         yield Server(process, address_of(process))
 

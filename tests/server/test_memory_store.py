@@ -141,7 +141,7 @@ async def test_an_append_that_would_grow_too_large_stores_nothing(tmp_path: Path
     handle = await begin(few, AB)
     with pytest.raises(InvalidRequest, match=r"holds 1 of at most 2 facts .*: 2 more do not fit, and nothing"):
         await few.append(handle, "graph", [BC, Fact(C, R, A)])
-    with pytest.raises(InvalidRequest, match=r"of at most 1,000 bytes \(memory_max_mb\): .* nothing was stored"):
+    with pytest.raises(InvalidRequest, match=r"of at most 1,000 bytes: .* nothing was stored"):
         await short.append(handle, "graph", [BC, text_of(8, 1_000)])
     assert (await few.append(handle, "graph", [AB, BC])).added == (Place(0, 1, BC),)
     strict = stored_in(tmp_path, MemoryLimits(facts=1))
@@ -204,9 +204,9 @@ async def test_what_was_used_within_the_hour_is_never_deleted_for_another(tmp_pa
 
 async def test_the_bytes_of_all_memories_are_bounded(tmp_path: Path) -> None:
     clock = Clock()
-    store = stored_in(tmp_path, MemoryLimits(store_bytes=500_000), clock)
+    store = stored_in(tmp_path, MemoryLimits(store_mb=0.5), clock)
     first, second = [await begin(store, text_of(0, 200_000)) for _ in range(2)]
-    with pytest.raises(InvalidRequest, match=r"in 0 MB \(memory_file_max_mb\), and all were used"):
+    with pytest.raises(InvalidRequest, match=r"in 0.5 MB \(memory.store_mb\), and all were used"):
         await store.append(second, "graph", [text_of(1, 200_000)])
     clock.pass_days(2 * HOUR)
     await store.append(second, "graph", [text_of(1, 200_000)])

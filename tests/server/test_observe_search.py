@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from calls import Reply, call, rows
+from embedders import LEXICAL
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.testing import iri
 from kg_server.observation.scoring import PaperScorer, RelationFirstScorer, inquiry
@@ -221,7 +222,7 @@ e:ann e:career _:first . _:first e:at e:town ; e:role "mayor" ;
 
 
 async def observed_around(graph: LocalAdapter, folder: Path, question: str, entity: str, hops: int = 3) -> Reply:
-    settings = Settings(cache_folder=folder, data_folder=folder, embedder="lexical")
+    settings = Settings(cache_folder=folder, data_folder=folder, embedding=LEXICAL)
     return await call(graph, "observe", settings, question=question, entities=[entity], hops=hops)
 
 

@@ -63,7 +63,7 @@ FAULTS: Mapping[str, tuple[Script, str]] = {
     "200 MB": (
         streaming(200_000_000),
         "The answer of the endpoint {host} is larger than 1 MB and was not read further. Ask for less (a smaller "
-        "LIMIT), or raise the setting max_bytes.",
+        "LIMIT), or raise the setting endpoint.max_mb.",
     ),
     "invalid JSON": (
         answering('{"head"'),
@@ -118,7 +118,7 @@ async def test_a_call_ends_with_cause_and_next_step_while_others_are_answered_an
     timeout_s = SHORT_S if "1.5 s" in message else 60.0
     async with (
         serving(failing_about("/paris>", fault, HEALTHY)) as server,
-        tools_over(server, tmp_path, timeout_s=timeout_s, max_bytes=1_000_000) as client,
+        tools_over(server, tmp_path, timeout_s=timeout_s, max_mb=1) as client,
     ):
         async with asking(client, server, "paris") as replies:
             assert await is_healthy(client)
@@ -203,11 +203,10 @@ async def test_an_expired_certificate_is_named_and_a_renewed_one_is_accepted(tmp
 
 
 async def test_a_redirect_to_another_host_gets_neither_the_request_nor_the_credentials(tmp_path: Path) -> None:
-    authentication = {"kind": "basic", "user": "ada", "password": "hunter2"}
     async with (
         serving(HEALTHY) as other,
         serving(redirecting(other.url), HEALTHY) as server,
-        tools_over(server, tmp_path, authentication=authentication) as client,
+        tools_over(server, tmp_path, user="ada", password="hunter2") as client,
     ):
         reply = await neighbors(client, "paris")
         assert await is_healthy(client, "paris")

@@ -94,7 +94,7 @@ async def test_a_redirect_leads_no_tool_to_another_host(tmp_path: Path, status: 
     async with (
         serving(answering("{}")) as other,
         serving(redirecting(other.url, status)) as server,
-        tools_over(server, tmp_path, authentication={"kind": "bearer", "token": "secret"}) as client,
+        tools_over(server, tmp_path, token="secret") as client,
     ):
         replies = {tool: await ask(client, tool, arguments, other) for tool, arguments in CALLS}
         assert {tool: reply.is_error for tool, reply in replies.items()} == dict.fromkeys(replies, True)

@@ -10,6 +10,7 @@ import rdflib
 from mcp import Client
 
 from calls import UNHURRIED, call, counts
+from embedders import LEXICAL
 from kg_adapters.labels import RDF_TYPE, Vocabulary
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
@@ -203,7 +204,7 @@ async def test_what_is_called_in_other_words_is_found_by_its_meaning_and_told_ap
     assert wife.summary == "No class or relation is called 'wife'. Nearest in meaning: 1 relation; all here."
     assert (wife.data["knowledge"], list(counts(wife.data["relations"]))) == ("unnamed", ["w:R85"])
     assert "P26" in counts((await call(sample, "Schema", about="wife")).data["relations"])
-    letters = await call(world, "Schema", Settings(embedder="lexical"), about="wife")
+    letters = await call(world, "Schema", Settings(embedding=LEXICAL), about="wife")
     assert letters.summary.startswith("No class or relation matches 'wife'")
 
 

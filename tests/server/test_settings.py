@@ -7,8 +7,8 @@ from pydantic import SecretStr
 
 from kg_adapters.errors import InvalidRequest
 from kg_boundary.secrets import Redactor
-from kg_server.commands.invocation import LoadedSettings, load_settings
-from kg_server.settings import Settings
+from kg_server.commands.loading import LoadedSettings, load_settings
+from kg_server.settings import FIELDS, Settings, variable
 
 KEY = "sk-5f3a9c-of-mine"
 
@@ -33,21 +33,24 @@ def refusal(
 
 def test_without_any_setting_the_sample_is_served_with_the_defaults() -> None:
     loaded = load_settings({}, {})
-    assert loaded == LoadedSettings(Settings(), dict.fromkeys(Settings.model_fields, "the default"))
+    assert loaded == LoadedSettings(Settings(), dict.fromkeys(FIELDS, "the default"))
     assert (loaded.settings.graph, loaded.settings.max_tokens, loaded.settings.timeout_s) == ("sample", 2_000, 10.0)
 
 
 def test_a_flag_beats_the_environment_and_the_environment_beats_the_file(tmp_path: Path) -> None:
-    file = write(tmp_path, "max_tokens = 700\ntimeout_s = 3\nhub_degree = 30\n")
-    environ = {"KG_SEXTANT_MAX_TOKENS": "200", "KG_SEXTANT_TIMEOUT_S": "2", "PATH": "/bin"}
+    file = write(tmp_path, "max_tokens = 700\ntimeout_s = 3\n[sparql]\nmax_rows = 30\ntimeout_s = 4\n")
+    environ = {"KG_SEXTANT_MAX_TOKENS": "200", "KG_SEXTANT_SPARQL__TIMEOUT_S": "5", "PATH": "/bin"}
     loaded = load_settings(fixed(max_tokens=600), environ, file)
-    assert loaded.settings == Settings.model_validate(fixed(max_tokens=600, timeout_s=2.0, hub_degree=30))
+    assert loaded.settings == Settings.model_validate(
+        fixed(max_tokens=600, timeout_s=3.0, sparql={"max_rows": 30, "timeout_s": 5.0})
+    )
     assert {name: origin for name, origin in loaded.origins.items() if origin != "the default"} == {
         "cache_folder": "the command line",
         "data_folder": "the command line",
         "max_tokens": "the command line",
-        "timeout_s": "the environment",
-        "hub_degree": f"the file {file}",
+        "timeout_s": f"the file {file}",
+        "sparql.timeout_s": "the environment",
+        "sparql.max_rows": f"the file {file}",
     }
 
 
@@ -81,13 +84,18 @@ def test_an_unknown_flag_is_named_as_it_is_written() -> None:
     assert refusal({"max_tokns": 5}) == "Unknown setting: --max-tokns in the command line. Did you mean --max-tokens?"
 
 
+def test_an_unknown_key_of_a_section_is_named_with_what_may_have_been_meant(tmp_path: Path) -> None:
+    file = write(tmp_path, "[endpoint]\ntokn = 'x'\n")
+    assert refusal(file=file) == f"Unknown setting: endpoint.tokn in the file {file}. Did you mean endpoint.token?"
+
+
 def test_an_unknown_name_like_no_other_gets_the_list_of_settings() -> None:
-    assert refusal(environ={"KG_SEXTANT_XYZZY": "5"}).endswith(f"Known are {', '.join(Settings.model_fields)}.")
+    assert refusal(environ={"KG_SEXTANT_XYZZY": "5"}).endswith(f"Known are {', '.join(FIELDS)}.")
 
 
 def test_a_wrong_value_is_named_with_its_place_and_the_purpose_of_the_setting() -> None:
-    assert refusal(environ={"KG_SEXTANT_HTTP_PORT": "70000"}) == (
-        "KG_SEXTANT_HTTP_PORT in the environment is wrong: it must be less than or equal to 65535. "
+    assert refusal(environ={"KG_SEXTANT_HTTP__PORT": "70000"}) == (
+        "KG_SEXTANT_HTTP__PORT in the environment is wrong: it must be less than or equal to 65535. "
         "The port to listen on under HTTP; 0 takes a free one."
     )
 
@@ -111,25 +119,39 @@ def test_a_file_that_is_missing_says_so(tmp_path: Path) -> None:
 def test_the_variables_of_openai_count_where_none_of_ours_is_set() -> None:
     environ = {"OPENAI_API_KEY": "sk-theirs", "OPENAI_BASE_URL": "http://theirs/v1"}
     loaded = load_settings({}, environ)
-    assert loaded.settings.embedding_api_key == SecretStr("sk-theirs")
-    assert loaded.settings.embedding_base_url == "http://theirs/v1"
-    ours = load_settings({}, {**environ, "KG_SEXTANT_EMBEDDING_API_KEY": "sk-ours"})
-    assert ours.settings.embedding_api_key == SecretStr("sk-ours")
-    assert (loaded.origins["embedding_api_key"], loaded.origins["graph"]) == ("the environment", "the default")
+    assert loaded.settings.embedding.api_key == SecretStr("sk-theirs")
+    assert loaded.settings.embedding.base_url == "http://theirs/v1"
+    ours = load_settings({}, {**environ, "KG_SEXTANT_EMBEDDING__API_KEY": "sk-ours"})
+    assert ours.settings.embedding.api_key == SecretStr("sk-ours")
+    assert (loaded.origins["embedding.api_key"], loaded.origins["graph"]) == ("the environment", "the default")
+
+
+def test_old_names_are_accepted_with_one_warning_that_names_the_new_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write(tmp_path, "llm = 'gpt'\nimport_literal_mb = 3\nlabel_relations = ['ex:title']\n")
+    environ = {"KG_SEXTANT_ENDPOINT_TOKEN": "s", "KG_SEXTANT_EMBEDDER": "LEXICAL", "KG_SEXTANT_HTTP_MAX_STREAMS": "3"}
+    settings = load_settings({}, environ, file).settings
+    assert (settings.llm.model, settings.imports.literal_mb, settings.relations.labels) == ("gpt", 3, ("ex:title",))
+    assert (settings.endpoint.token, settings.embedding.embedder) == (SecretStr("s"), "lexical")
+    (warning,) = capsys.readouterr().err.splitlines()
+    assert "llm (now llm.model)" in warning
+    assert "KG_SEXTANT_ENDPOINT_TOKEN (now KG_SEXTANT_ENDPOINT__TOKEN)" in warning
+    assert "KG_SEXTANT_HTTP_MAX_STREAMS (has no effect)" in warning
 
 
 def test_a_secret_is_never_shown(tmp_path: Path) -> None:
-    loaded = load_settings({}, {"KG_SEXTANT_EMBEDDING_API_KEY": "sk-secret"})
+    loaded = load_settings({}, {"KG_SEXTANT_EMBEDDING__API_KEY": "sk-secret"})
     assert "sk-secret" not in f"{loaded!r} {loaded.settings.model_dump(mode='json')} {loaded.settings}"
-    wrong = refusal(file=write(tmp_path, "embedding_api_key = 4711"))
-    assert ("4711" in wrong, wrong.startswith("embedding_api_key in the file")) == (False, True)
+    wrong = refusal(file=write(tmp_path, "[embedding]\napi_key = 4711"))
+    assert ("4711" in wrong, wrong.startswith("embedding.api_key in the file")) == (False, True)
 
 
 def test_all_secrets_among_the_settings_are_known_once() -> None:
     environ = {
-        "KG_SEXTANT_ENDPOINT_USER": "ada",
-        "KG_SEXTANT_ENDPOINT_PASSWORD": "secret-1",
-        "KG_SEXTANT_ENDPOINT_TOKEN": "secret-2",
+        "KG_SEXTANT_ENDPOINT__USER": "ada",
+        "KG_SEXTANT_ENDPOINT__PASSWORD": "secret-1",
+        "KG_SEXTANT_LLM__API_KEY": "secret-2",
         "OPENAI_API_KEY": "secret-3",
         "OPENAI_BASE_URL": "https://bob:secret-4@example.org/v1",
         "KG_SEXTANT_GRAPH": "mine://host?api_key=secret-5&database=wikidata",
@@ -142,22 +164,22 @@ def test_all_secrets_among_the_settings_are_known_once() -> None:
 
 
 def test_every_setting_that_is_secret_by_its_name_is_kept_as_a_secret() -> None:
-    named = {name for name in Settings.model_fields if re.search("key(?!s)|password|secret|(?<!max_)token(?!s)", name)}
-    kept = {name for name, field in Settings.model_fields.items() if field.annotation == SecretStr | None}
+    named = {name for name in FIELDS if re.search("key(?!s)|password|secret|(?<!max_)token(?!s)", name)}
+    kept = {name for name, field in FIELDS.items() if field.annotation == SecretStr | None}
     assert named == kept
 
 
 def test_a_base_url_with_a_query_is_refused_without_showing_it() -> None:
-    said = refusal(environ={"KG_SEXTANT_LLM_BASE_URL": "https://ann:pass@example.org/v1?key=sesame"})
-    assert said.startswith("KG_SEXTANT_LLM_BASE_URL in the environment is wrong: it must end before ? or #")
+    said = refusal(environ={"KG_SEXTANT_LLM__BASE_URL": "https://ann:pass@example.org/v1?key=sesame"})
+    assert said.startswith("KG_SEXTANT_LLM__BASE_URL in the environment is wrong: it must end before ? or #")
 
 
 @pytest.mark.parametrize("wrong", [KEY, f"[{KEY}]", f"a={KEY}", f"en,{KEY}"])
-@pytest.mark.parametrize("name", sorted(Settings.model_fields))
+@pytest.mark.parametrize("name", sorted(FIELDS))
 def test_no_value_of_a_rejected_setting_is_shown(name: str, wrong: str) -> None:
     shown = "accepted"
     try:
-        load_settings({}, {f"KG_SEXTANT_{name.upper()}": wrong})
+        load_settings({}, {variable(name): wrong})
     except InvalidRequest as error:
         shown = "".join(traceback.format_exception(error))
     assert KEY not in shown
@@ -166,13 +188,14 @@ def test_no_value_of_a_rejected_setting_is_shown(name: str, wrong: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        f'[llm]\napi_key = "{KEY}"',
+        f'[llm]\nkey = "{KEY}"',
         f'[llm."{KEY}"]\nx = 1',
         f'max_tokens = "{KEY}"',
-        f'llm_api_key = ["{KEY}"]',
-        f'llm_api_key = "{KEY}',
-        f"llm_api_key = {KEY}",
-        f'llm_base_url = "{KEY}"',
+        f'llm.api_key = ["{KEY}"]',
+        f'llm.api_key = "{KEY}',
+        f"llm.api_key = {KEY}",
+        f'llm.base_url = "{KEY}"',
+        f'[endpoint]\nuser = "{KEY}"',
         f'prefixes = ["ex=http://example.org/", "{KEY}"]',
         f'languages = ["{KEY}!"]',
         f'llm_key = "{KEY}"',

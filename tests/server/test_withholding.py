@@ -14,7 +14,9 @@ from pydantic import SecretStr
 
 from calls import reply_of
 from cli_runs import write_graph
+from embedders import LEXICAL
 from kg_adapters.errors import BackendError, InvalidSource
+from kg_adapters.http.options import EndpointSettings
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.reloading import PendingAdapter
 from kg_adapters.models import Candidate, GraphSchema
@@ -22,7 +24,7 @@ from kg_adapters.terms import Node
 from kg_boundary.secrets import Redactor
 from kg_server.app import FileNames, NamingFiles, WithholdingSecrets, build_server
 from kg_server.commands.serve import server_of
-from kg_server.settings import Settings
+from kg_server.settings import LlmSettings, Settings
 
 SECRET = "correct-horse-battery"
 
@@ -48,10 +50,9 @@ async def test_answers_and_refusals_hold_no_secret_and_their_addresses_stay(
     settings = Settings(
         data_folder=tmp_path,
         cache_folder=tmp_path,
-        embedder="lexical",
-        endpoint_user="ada",
-        endpoint_password=SecretStr(SECRET),
-        endpoint_token=SecretStr("hunter"),
+        embedding=LEXICAL,
+        endpoint=EndpointSettings(user="ada", password=SecretStr(SECRET)),
+        llm=LlmSettings(api_key=SecretStr("hunter")),
     )
     async with Client(build_server(Telling(tokyo), settings)) as client:
         told = reply_of(await client.call_tool("Retrieve", {"text": "Tokyo"}))
@@ -158,7 +159,7 @@ def test_of_a_refusal_only_texts_are_changed() -> None:
 async def test_tools_and_resources_name_files_and_the_log_has_their_paths(
     tokyo: LocalAdapter, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    settings = Settings(data_folder=tmp_path, cache_folder=tmp_path, embedder="lexical")
+    settings = Settings(data_folder=tmp_path, cache_folder=tmp_path, embedding=LEXICAL)
     async with Client(build_server(Revealing(tokyo), settings)) as client:
         refused = reply_of(await client.call_tool("Retrieve", {"text": "Tokyo"}))
         with pytest.raises(MCPError) as raised:
@@ -177,7 +178,7 @@ async def test_a_memory_file_that_cannot_be_used_is_named_without_its_folder(
     folder = tmp_path / "data of ada"
     folder.mkdir()
     (folder / "memories.sqlite3").write_bytes(b"this is no database" * 100)
-    settings = Settings(data_folder=folder, cache_folder=tmp_path, embedder="lexical")
+    settings = Settings(data_folder=folder, cache_folder=tmp_path, embedding=LEXICAL)
     async with Client(build_server(tokyo, settings)) as client:
         reply = reply_of(await client.call_tool("memory-append", {"triples": [["Q1490", "P17", "Q17"]]}))
     assert reply.is_error

@@ -18,7 +18,7 @@ from kg_adapters.embedding.protocol import Vectors, encodable, is_blank, unit_ro
 from kg_adapters.errors import BackendError, InvalidRequest
 from kg_adapters.http.client import EndpointClient
 from kg_adapters.http.messages import HttpRequest
-from kg_adapters.http.options import Authentication, BasicAuthentication, BearerAuthentication, EndpointOptions
+from kg_adapters.http.options import EndpointOptions
 from kg_boundary.addresses import base_url_problem, credentials_in
 from kg_boundary.secrets import Redactor
 
@@ -85,12 +85,17 @@ class OpenAiEmbedder:
         self._encoding_format: EncodingFormat = encoding_format
         self._price = price_per_million_tokens
         parts = urlsplit(self._base_url)
+        key = api_key if api_key and api_key.get_secret_value() else None
+        # The key, or the credentials in the URL.
+        user, password = next(iter(() if key else credentials_in(base_url)), (None, None))
         try:
             self._options = EndpointOptions(
                 url=f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}/embeddings",
                 service="embedding service",
-                authentication=_authentication(base_url, api_key),
-                max_bytes=batch_size * dimensions * _BYTES_PER_NUMBER + _BYTES_BESIDE,
+                token=key,
+                user=user,
+                password=None if password is None else SecretStr(password),
+                max_mb=(batch_size * dimensions * _BYTES_PER_NUMBER + _BYTES_BESIDE) / 1e6,
                 max_retries=max_retries,
                 use_environment_proxies=True,
                 redactor=(redactor or Redactor()).also_in(base_url),
@@ -166,15 +171,6 @@ class _Usage(BaseModel):
 class _Reply(BaseModel):
     data: list[_Item]
     usage: _Usage | None = None
-
-
-def _authentication(base_url: str, api_key: SecretStr | None) -> Authentication | None:
-    """Return what a service is asked with: the key, or the credentials in its URL."""
-    if api_key and api_key.get_secret_value():
-        return BearerAuthentication(token=api_key)
-    for user, password in credentials_in(base_url):
-        return BasicAuthentication(user=user, password=SecretStr(password))
-    return None
 
 
 def _read(body: bytes, count: int, dimensions: int) -> tuple[Vectors, int]:

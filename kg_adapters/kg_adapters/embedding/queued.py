@@ -5,9 +5,8 @@ from typing import Final
 
 import anyio
 
-from kg_adapters.calls import RETRY_S
 from kg_adapters.embedding.protocol import Embedder, Vectors
-from kg_adapters.errors import BackendError, ModelBusy, ModelUnavailable
+from kg_adapters.errors import RETRY_S, BackendError, ModelBusy, ModelUnavailable
 from kg_adapters.http.pacing import CircuitBreaker, Timing
 
 _WHO: Final = "The embedding service"

@@ -91,7 +91,7 @@ class EntityReader:
         line = stream.readline(self._limits.literal_bytes + 1)
         if len(line) > self._limits.literal_bytes:
             raise Refused(
-                f"an entity has over {self._limits.literal_mb:,} MB; {setting('import_literal_mb')} allows more"
+                f"an entity has over {self._limits.literal_mb:,} MB; {setting('imports.literal_mb')} allows more"
             )
         return line
 

@@ -138,14 +138,14 @@ def parsed_frames(
             if waited_s > order.limits.stall_s:
                 raise ReadingEnded(
                     f"byte {position:,}: reading was stopped because it made no progress for {order.limits.stall_s:g} "
-                    f"s; {setting('import_stall_s')} allows more"
+                    f"s; {setting('imports.stall_s')} allows more"
                 )
 
 
 def _reason(code: int, order: Order) -> str:
     if code in _ENDED_FOR_MEMORY:
         return (
-            f"reading it takes more memory than {order.limits.memory:,} MB; {setting('import_memory_mb')} allows more"
+            f"reading it takes more memory than {order.limits.memory:,} MB; {setting('imports.memory_mb')} allows more"
         )
     name = f"signal {-code}" if code < 0 else f"code {code}"
     return f"the parser crashed (the process ended with {name}); it may be nested too deeply, or damaged"

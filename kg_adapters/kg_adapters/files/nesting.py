@@ -148,7 +148,7 @@ class CheckedXml(io.BytesIO):
             self._look_for_dtd(piece)
         if self._fed - self._tag_at > self._limits.literal_bytes:
             most = f"{self._limits.literal_mb:,} MB"
-            self._refuse(f"over {most} are between two tags; {setting('import_literal_mb')} allows more")
+            self._refuse(f"over {most} are between two tags; {setting('imports.literal_mb')} allows more")
         return piece
 
     def _check(self, piece: bytes) -> None:

@@ -128,7 +128,9 @@ class FrameWriter:
         if all(_size(term) <= self._limits.literal_bytes for term in terms):
             self._send(quad)
             return
-        reason = f"a literal or IRI has over {self._limits.literal_mb:,} MB; {setting('import_literal_mb')} allows more"
+        reason = (
+            f"a literal or IRI has over {self._limits.literal_mb:,} MB; {setting('imports.literal_mb')} allows more"
+        )
         self.problem(f"{self._path}, statement {self._sent:,}: {reason}.", ValueError())
 
     def _send(self, content: Content) -> None:

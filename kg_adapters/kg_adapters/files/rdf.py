@@ -99,7 +99,7 @@ class RdfLines:
     def _too_long(self) -> str:
         if self._longest == LONGEST:
             return TOO_LONG
-        return f"a statement has over {self._limits.literal_mb:,} MB; {setting('import_literal_mb')} allows more"
+        return f"a statement has over {self._limits.literal_mb:,} MB; {setting('imports.literal_mb')} allows more"
 
     def _block(self, lines: bytes) -> Iterator[Block]:
         number = self._line

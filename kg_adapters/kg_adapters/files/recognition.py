@@ -109,9 +109,9 @@ class _Inflating(io.RawIOBase):
             room[: len(data)] = data
         self._inflated += len(data)
         if self._inflated > self._by_ratio:
-            self._refuse(f"over {self._limits.inflate_ratio:,} times its size", "import_inflate_ratio")
+            self._refuse(f"over {self._limits.inflate_ratio:,} times its size", "imports.inflate_ratio")
         if self._inflated > self._limits.inflate_bytes:
-            self._refuse(f"over {self._limits.inflate_mb:,} MB", "import_inflate_mb")
+            self._refuse(f"over {self._limits.inflate_mb:,} MB", "imports.inflate_mb")
         return len(data)
 
     def _refuse(self, limit: str, name: str) -> None:

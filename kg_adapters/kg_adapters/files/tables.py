@@ -224,7 +224,7 @@ class TableReader:
             try:
                 cells = next(rows, None)
             except csv.Error as error:
-                cause = f"is a quote not closed? Else {setting('import_literal_mb')} allows more"
+                cause = f"is a quote not closed? Else {setting('imports.literal_mb')} allows more"
                 self._problem(f"{self._path}, line {start:,}: {error}; {cause}.", error)
                 continue
             if cells is None:

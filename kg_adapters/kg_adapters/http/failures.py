@@ -174,7 +174,7 @@ class FailureTeller:
         text = f"The answer of the{self._who[3:]} is larger than {size} and was not read further."
         if self._service == "embedding service":
             return Failure(BackendError(text))
-        return Failure(BackendError(f"{text} Ask for less (a smaller LIMIT), or raise the setting max_bytes."))
+        return Failure(BackendError(f"{text} Ask for less (a smaller LIMIT), or raise the setting endpoint.max_mb."))
 
     def unpackable(self, encoding: str) -> Failure:
         """Return the failure of an answer whose compression cannot be undone."""

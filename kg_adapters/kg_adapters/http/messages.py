@@ -8,12 +8,7 @@ import anyio.to_thread
 import httpx2
 
 from kg_adapters.errors import InvalidSource
-from kg_adapters.http.options import (
-    BasicAuthentication,
-    BearerAuthentication,
-    DigestAuthentication,
-    EndpointOptions,
-)
+from kg_adapters.http.options import EndpointOptions
 from kg_boundary.regular_files import read_regular
 from kg_boundary.secrets import Redactor
 
@@ -75,27 +70,19 @@ class _Bearer(httpx2.Auth):
 
 def authentication_of(options: EndpointOptions) -> httpx2.Auth:
     """Return what adds an endpoint's credentials to a request."""
-    match options.authentication:
-        case BasicAuthentication(user=user, password=password):
-            return httpx2.BasicAuth(user, password.get_secret_value())
-        case DigestAuthentication(user=user, password=password):
-            return httpx2.DigestAuth(user, password.get_secret_value())
-        case BearerAuthentication(token=token):
-            return _Bearer(token.get_secret_value())
-        case None:
-            return httpx2.Auth()
+    if options.token is not None:
+        return _Bearer(options.token.get_secret_value())
+    if options.user is None or options.password is None:
+        return httpx2.Auth()
+    kind = httpx2.DigestAuth if options.digest else httpx2.BasicAuth
+    return kind(options.user, options.password.get_secret_value())
 
 
 def redactor_of(options: EndpointOptions) -> Redactor:
     """Return what takes out of an endpoint's answers what it was told, should it repeat that."""
-    redactor = options.redactor.also(value.get_secret_value() for value in options.headers.values())
-    match options.authentication:
-        case BasicAuthentication(user=user, password=secret) | DigestAuthentication(user=user, password=secret):
-            return redactor.also([secret.get_secret_value()], [user])
-        case BearerAuthentication(token=secret):
-            return redactor.also([secret.get_secret_value()])
-        case None:
-            return redactor
+    secrets = (*options.headers.values(), options.password, options.token)
+    told = [secret.get_secret_value() for secret in secrets if secret is not None]
+    return options.redactor.also(told, [options.user] if options.user else [])
 
 
 async def connect(options: EndpointOptions) -> httpx2.AsyncClient:

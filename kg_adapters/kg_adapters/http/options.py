@@ -4,14 +4,14 @@ import re
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Final, Self, TypeAlias
 from typing import Literal as Choice
 from urllib.parse import SplitResult, urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationInfo
+from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, model_validator
 
-from kg_adapters.calls import RETRY_S
-from kg_adapters.errors import InvalidRequest
+from kg_adapters.errors import RETRY_S, InvalidRequest
+from kg_adapters.sections import AT_COMMAS, Section
 from kg_adapters.terms import Iri
 from kg_boundary.secrets import Redactor
 from kg_boundary.shown import in_quotes
@@ -104,54 +104,62 @@ def _dialect(name: DialectName, info: ValidationInfo) -> DialectName:
     return name
 
 
-class _Settings(BaseModel):
-    # A message about a wrong value must not show the value: it may be a secret.
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, allow_inf_nan=False)
-
-
-class BasicAuthentication(_Settings):
-    """A user and a password, sent with every request; use it over https only."""
-
-    kind: Choice["basic"] = "basic"
-    user: Annotated[str, Field(pattern=r"^[^:\x00-\x1f\x7f]*$")]
-    password: SecretStr
-
-
-class DigestAuthentication(_Settings):
-    """A user and a password that answer the endpoint's challenge and are never sent themselves."""
-
-    kind: Choice["digest"] = "digest"
-    user: str
-    password: SecretStr
-
-
-class BearerAuthentication(_Settings):
-    """A token, sent with every request; use it over https only."""
-
-    kind: Choice["bearer"] = "bearer"
-    token: SecretStr
-
-
-Authentication: TypeAlias = Annotated[
-    BasicAuthentication | DigestAuthentication | BearerAuthentication, Field(discriminator="kind")
-]
 ServiceName: TypeAlias = Choice["SPARQL endpoint", "web API", "embedding service"]
 GraphIri: TypeAlias = Annotated[str, AfterValidator(_graph)]
+_MB: Final = 1_000_000
 
 
-class EndpointOptions(_Settings):
-    """Where an endpoint is and how it is asked; secrets do not show in its `repr`, nor in errors.
+class EndpointSettings(Section):
+    """What people set about the SPARQL endpoint of their graph; secrets do not show in its `repr`, nor in errors."""
+
+    text_search: TextSearch = Field(
+        default="none", description="The full-text index that it has; without one, only some labels are searched."
+    )
+    dialect: Annotated[DialectName, AfterValidator(_dialect)] = Field(
+        default="standard",
+        validate_default=True,
+        description="The engine behind a SPARQL endpoint; `standard` suits all.",
+    )
+    default_graphs: Annotated[tuple[GraphIri, ...], AT_COMMAS] = Field(
+        default=(), description="IRIs of the graphs to read; unless given, the endpoint chooses."
+    )
+    named_graphs: Annotated[tuple[GraphIri, ...], AT_COMMAS] = Field(
+        default=(), description="IRIs of the graphs that `GRAPH` may name."
+    )
+    user: Annotated[str, Field(pattern=r"^[^:\x00-\x1f\x7f]*$")] | None = Field(
+        default=None, description="The user name for it."
+    )
+    password: SecretStr | None = Field(default=None, description="The password of that user.")
+    digest: bool = Field(default=False, description="Whether to use HTTP digest authentication.")
+    token: SecretStr | None = Field(default=None, description="A bearer token, in place of user and password.")
+    ca_file: Path | None = Field(
+        default=None, description="A PEM file of the authorities to trust for it, in place of the system's."
+    )
+    max_concurrency: int = Field(default=6, ge=1, le=100, description="The most requests to it at once.")
+    max_retries: int = Field(default=3, ge=0, le=20, description="How often a failed request is repeated.")
+    max_mb: float = Field(
+        default=32, ge=0.001, le=4_096, description="The most megabytes of one of its answers, unpacked."
+    )
+    answers_kept_s: float = Field(
+        default=600.0, ge=0, description="Seconds that its answers are cached; 0 for not at all."
+    )
+
+    @model_validator(mode="after")
+    def _authentication_is_clear(self) -> Self:
+        if self.token is not None and (self.user is not None or self.password is not None):
+            raise ValueError("set either the token, or user and password; not both")
+        if (self.user is None) != (self.password is None):
+            raise ValueError("user and password go together: set both or neither")
+        return self
+
+
+class EndpointOptions(EndpointSettings):
+    """Where an endpoint is and how it is asked.
 
     Args:
         url: Where queries go: http or https, without credentials, `?` or `#`.
         service: What is there, for messages.
-        default_graphs: IRIs of the graphs that patterns outside GRAPH match; the endpoint's own choice when empty.
-        named_graphs: IRIs of the graphs that GRAPH may match; the endpoint's own choice when empty.
-        authentication: How this client proves who it is; None for an open endpoint.
         timeout_s: The most seconds that one query may take where the caller says nothing else.
-        max_bytes: The most bytes of one answer, unpacked.
-        max_concurrency: The most requests at once.
-        max_retries: How often a request is repeated after a failure that may pass.
         backoff_s: The pause before the first repetition, in seconds; it doubles with each.
         max_backoff_s: The longest such pause, in seconds.
         failures_until_pause: After so many failed queries in a row nothing more is asked for a while.
@@ -160,22 +168,13 @@ class EndpointOptions(_Settings):
         user_agent: What this client calls itself.
         headers: More headers for every request, such as an API key; their values are secret.
         parameters: More parameters for every request.
-        text_search: The full-text index that the endpoint has.
-        dialect: The engine behind the endpoint.
-        ca_file: A PEM file of the authorities to trust instead of the system's; certificates are always checked.
         use_environment_proxies: Whether the proxies named by `HTTPS_PROXY` and its like are used.
         redactor: What else nobody must be shown, beside the secrets among these options.
     """
 
     url: Annotated[str, AfterValidator(endpoint_url)]
     service: ServiceName = "SPARQL endpoint"
-    default_graphs: tuple[GraphIri, ...] = ()
-    named_graphs: tuple[GraphIri, ...] = ()
-    authentication: Authentication | None = None
     timeout_s: Annotated[float, Field(gt=0)] = 10.0
-    max_bytes: Annotated[int, Field(ge=1_000)] = 32_000_000
-    max_concurrency: Annotated[int, Field(ge=1)] = 6
-    max_retries: Annotated[int, Field(ge=0, le=20)] = 3
     backoff_s: Annotated[float, Field(gt=0)] = 0.25
     max_backoff_s: Annotated[float, Field(gt=0)] = 8.0
     failures_until_pause: Annotated[int, Field(ge=1)] = 5
@@ -184,11 +183,13 @@ class EndpointOptions(_Settings):
     user_agent: Annotated[str, AfterValidator(_user_agent)] = f"kg-sextant/{_package_version()}"
     headers: Annotated[Mapping[str, SecretStr], AfterValidator(_headers)] = Field(default_factory=dict[str, SecretStr])
     parameters: Annotated[Mapping[str, str], AfterValidator(_parameters)] = Field(default_factory=dict[str, str])
-    text_search: TextSearch = "none"
-    dialect: Annotated[DialectName, AfterValidator(_dialect)] = Field(default="standard", validate_default=True)
-    ca_file: Path | None = None
     use_environment_proxies: bool = False
     redactor: Redactor = Redactor()
+
+    @property
+    def max_bytes(self) -> int:
+        """The most bytes of one answer, unpacked."""
+        return int(self.max_mb * _MB)
 
     @property
     def who(self) -> str:

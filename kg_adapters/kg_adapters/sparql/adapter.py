@@ -9,8 +9,8 @@ from typing import Final
 
 import anyio
 
-from kg_adapters.calls import RETRY_S, note_partial
-from kg_adapters.errors import BackendTimeout, InvalidRequest, KGError, Unsupported
+from kg_adapters.calls import note_partial
+from kg_adapters.errors import RETRY_S, BackendTimeout, InvalidRequest, KGError, Unsupported
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import (
     Candidate,

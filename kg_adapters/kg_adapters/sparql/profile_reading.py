@@ -7,8 +7,7 @@ from typing import Final
 import anyio
 import anyio.to_thread
 
-from kg_adapters.calls import RETRY_S
-from kg_adapters.errors import BackendUnavailable, KGError
+from kg_adapters.errors import RETRY_S, BackendUnavailable, KGError
 from kg_adapters.labels import Vocabulary
 from kg_adapters.profile import GraphProfile, unknown_profile
 from kg_adapters.profiling import Statement, profile_of

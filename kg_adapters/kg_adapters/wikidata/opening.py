@@ -44,7 +44,7 @@ PROFILED = ProfileLimits(
 SHARE = 5
 """Of how many requests that may be sent one is for the profile."""
 CONTACT_ADVICE = (
-    "Set wikidata_contact to your e-mail address or a page about you: Wikimedia then allows "
+    "Set wikidata.contact to your e-mail address or a page about you: Wikimedia then allows "
     f"{KNOWN_PER_MINUTE} requests a minute instead of {ANONYMOUS_PER_MINUTE}."
 )
 
@@ -127,8 +127,8 @@ class _Opening:
             asker,
             values,
             self.names.labels,
-            with_qualifiers=self._reached.with_qualifiers,
-            with_external_ids=self._reached.with_external_ids,
+            with_qualifiers=self._reached.qualifiers,
+            with_external_ids=self._reached.external_ids,
         )
         return parts, reader
 

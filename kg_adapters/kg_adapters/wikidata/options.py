@@ -5,10 +5,11 @@ from importlib.metadata import version
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from kg_adapters.http.options import DialectName, EndpointOptions, endpoint_url
 from kg_adapters.labels import language_tag
+from kg_adapters.sections import Section
 from kg_boundary.secrets import Redactor
 
 QUERY_URL: Final = "https://query.wikidata.org/sparql"
@@ -18,7 +19,7 @@ ANONYMOUS_PER_MINUTE: Final = 10
 KNOWN_PER_MINUTE: Final = 200
 """What Wikimedia allows a client that says who runs it (https://www.mediawiki.org/wiki/Wikimedia_APIs/Rate_limits)."""
 MAX_API_CONCURRENCY: Final = 3
-MAX_API_BYTES: Final = 8_000_000
+MAX_API_MB: Final = 8
 """Fifty entities with their names in all languages are two or three; an answer of the web API is decoded at once."""
 WIKIMEDIA: Final = ".wikidata.org"
 LAST_LANGUAGES: Final = ("mul", "en")
@@ -34,52 +35,55 @@ def _contact(text: str) -> str:
 Url = Annotated[str, AfterValidator(endpoint_url)]
 
 
-class WikidataOptions(BaseModel):
+class WikidataSettings(Section):
+    """What people set about Wikidata, or a mirror of it."""
+
+    contact: Annotated[str, AfterValidator(_contact)] | None = Field(
+        default=None, description="Your e-mail address or page, which Wikimedia wants to know; it then allows more."
+    )
+    query_url: Url = Field(default=QUERY_URL, description="Where Wikidata's query service is.")
+    scholarly_url: Annotated[Url | None, BeforeValidator(lambda url: url or None)] = Field(
+        default=SCHOLARLY_URL,
+        description="Where the query service of scholarly articles is, asked about entities that the first one does "
+        "not have; empty for none.",
+    )
+    api_url: Url = Field(default=API_URL, description="Where its web API is, for names.")
+    dialect: DialectName = Field(
+        default="standard", description="The engine behind its query service; `standard` suits all."
+    )
+    requests_per_minute: int | None = Field(
+        default=None, ge=1, description="The most requests to one host; by default what Wikimedia allows."
+    )
+    replies_kept_s: float = Field(
+        default=86_400.0, ge=0, description="Seconds that its replies are kept in the cache folder; 0 for not at all."
+    )
+    qualifiers: bool = Field(default=False, description="Whether `Feature` shows qualifiers of statements.")
+    external_ids: bool = Field(default=False, description="Whether `Feature` shows ids in other databases.")
+
+
+class WikidataOptions(WikidataSettings):
     """Where Wikidata or a mirror of it is, who asks, and how much.
 
     Args:
-        contact: An e-mail address or URL of whoever runs this, as Wikimedia wants to know it. Without it requests stay
-            under the limit for strangers.
-        query_url: The SPARQL endpoint.
-        scholarly_url: The endpoint of the scholarly articles, asked about entities that the first one does not have;
-            None for none, as where a mirror holds everything.
-        api_url: The web API, for names.
-        dialect: The engine behind the endpoints.
         languages: The languages of labels, the preferred first; names for all languages and English names come after
             them.
-        requests_per_minute: The most requests to one host in a minute, by this process; None for what Wikimedia allows.
         max_concurrency: The most queries at once.
         timeout_s: The most seconds that one query may take.
-        max_bytes: The most bytes of one answer, unpacked.
+        max_mb: The most megabytes of one answer, unpacked.
         max_retries: How often a request is repeated after a failure that may pass.
         maxlag_s: The web API is asked to refuse when its copies are further behind than so many seconds.
         most_counted: How many edges of one direction are looked at to count those of a batch of entities.
-        with_qualifiers: Whether features show the qualifiers of statements.
-        with_external_ids: Whether features show ids in other databases.
-        replies_kept_s: How many seconds replies are kept on disk, for the next session too; 0 for not at all.
         names_kept_s: How many seconds names are remembered.
         redactor: What nobody must be shown.
     """
 
-    # A message about a wrong value must not show the value: an address may hold a secret.
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, allow_inf_nan=False)
-
-    contact: Annotated[str, AfterValidator(_contact)] | None = None
-    query_url: Url = QUERY_URL
-    scholarly_url: Url | None = SCHOLARLY_URL
-    api_url: Url = API_URL
-    dialect: DialectName = "standard"
     languages: Annotated[tuple[Annotated[str, AfterValidator(language_tag)], ...], Field(min_length=1)] = ("en",)
-    requests_per_minute: Annotated[int, Field(ge=1)] | None = None
     max_concurrency: Annotated[int, Field(ge=1)] = 5
     timeout_s: Annotated[float, Field(gt=0)] = 10.0
-    max_bytes: Annotated[int, Field(ge=1_000)] = 32_000_000
+    max_mb: Annotated[float, Field(ge=0.001)] = 32
     max_retries: Annotated[int, Field(ge=0, le=20)] = 3
     maxlag_s: Annotated[int, Field(ge=1)] = 5
     most_counted: Annotated[int, Field(ge=1)] = 100_000
-    with_qualifiers: bool = False
-    with_external_ids: bool = False
-    replies_kept_s: Annotated[float, Field(ge=0)] = 86_400.0
     names_kept_s: Annotated[float, Field(gt=0)] = 3_600.0
     redactor: Redactor = Redactor()
 
@@ -121,14 +125,14 @@ class WikidataOptions(BaseModel):
     def api_endpoint(self) -> EndpointOptions:
         """How the web API is reached."""
         told = self._endpoint(self.api_url, min(MAX_API_CONCURRENCY, self.max_concurrency))
-        return told.model_copy(update={"service": "web API", "max_bytes": min(MAX_API_BYTES, self.max_bytes)})
+        return told.model_copy(update={"service": "web API", "max_mb": min(MAX_API_MB, self.max_mb)})
 
     def _endpoint(self, url: str, max_concurrency: int) -> EndpointOptions:
         return EndpointOptions(
             url=url,
             dialect=self.dialect,
             timeout_s=self.timeout_s,
-            max_bytes=self.max_bytes,
+            max_mb=self.max_mb,
             max_concurrency=max_concurrency,
             max_retries=self.max_retries,
             user_agent=self.user_agent,

@@ -119,7 +119,8 @@ async def score_of(settings: Settings) -> dict[str, str]:
         if settings.observe_score == "paper" and isinstance(embedder, LexicalEmbedder):
             raise InvalidRequest(
                 "The paper's manner of ODA scores observations with an embedding model, and none runs here. Set "
-                "embedder to minilm or openai (KG_SEXTANT_EMBEDDER); kg-sextant doctor shows whether it runs."
+                "embedding.embedder (KG_SEXTANT_EMBEDDING__EMBEDDER) to minilm or openai; kg-sextant doctor shows "
+                "whether it runs."
             )
         return {"score": settings.observe_score, "embedder": embedder.fingerprint}
 
@@ -129,7 +130,7 @@ async def _embedder(settings: Settings) -> "AsyncGenerator[Embedder]":
     from kg_adapters.embedding import LexicalEmbedder, OpenAiEmbedder
     from kg_server.embedders import embedder_of
 
-    embedder = LexicalEmbedder() if settings.embedder == "lexical" else (await embedder_of(settings)).embedder
+    embedder = LexicalEmbedder() if settings.embedding.embedder == "lexical" else (await embedder_of(settings)).embedder
     try:
         yield embedder
     finally:
@@ -173,11 +174,11 @@ def check_reflector(settings: Settings, asked: "Question", option: str | None) -
     Raises:
         InvalidRequest: An option names it.
     """
-    if settings.reflector_llm is None or asked.settings.reflects:
+    if settings.llm.reflector is None or asked.settings.reflects:
         return
     if option is not None:
         raise InvalidRequest(f"--reflector {option!r}: {NOBODY_REFLECTS}")
-    warn(f"The model of reflector_llm is not asked: {NOBODY_REFLECTS}")
+    warn(f"The model of llm.reflector is not asked: {NOBODY_REFLECTS}")
 
 
 def as_published(settings: Settings, parameters: object) -> Settings:
@@ -193,7 +194,7 @@ def usual_method(settings: Settings, flags: tuple[str, ...]) -> Literal["tools",
     """Return the method where none is chosen: calls by the model, unless it makes none or ODA's parameters are set."""
     from kg_agents.parameters import InvalidParameter, ToolsSettings, read_parameters
 
-    if settings.llm is None or settings.llm_tools is False:
+    if settings.llm.model is None or settings.llm.tools is False:
         return "oda"
     try:
         read_parameters(ToolsSettings, (*settings.agent_parameters, *flags))
@@ -214,8 +215,8 @@ def by_oda(asked: "Question") -> "Question":
 TRACES: Final = "traces"
 
 SET_MODEL: Final = (
-    "For a model set llm (--model or KG_SEXTANT_LLM) and llm_api_key (OPENAI_API_KEY), or llm_base_url (--base-url) "
-    "for one of your own."
+    "For a model set llm.model (--model or KG_SEXTANT_LLM__MODEL) and llm.api_key (OPENAI_API_KEY), or llm.base_url "
+    "(--base-url) for one of your own."
 )
 
 NO_MODEL: Final = f"No model is set, so there is no answer. {SET_MODEL}"
@@ -282,13 +283,13 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
     called = invocation(context)
     if server is not None:
         called.secrecy.redactor = secrets_of_server(server)
-    flags = {"llm": model, "llm_base_url": base_url, "reflector_llm": reflector, "learn": learn or None}
-    settings = called.load(graph=graph, **flags).settings
+    flags = {"graph": graph, "llm.model": model, "llm.base_url": base_url, "llm.reflector": reflector}
+    settings = called.load({**flags, "learn": learn or None}).settings
     if not question.strip():
         raise InvalidRequest("The question is blank.")
     if not all(each.strip() for each in entities or ()):
         raise InvalidRequest("An --entity is blank. Give an id, an IRI or a name, or leave it out.")
-    if settings.llm is None and agent in _NEEDING:
+    if settings.llm.model is None and agent in _NEEDING:
         raise InvalidRequest(f"{_NEEDING[agent]} needs a model. {SET_MODEL}")
     more = {"closed_book": closed_book, "ablation": ablation}
     written = (*(parameters or ()), *(f"{name}={value}" for name, value in more.items() if value is not None))
@@ -298,7 +299,7 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
     path = trace or _new_trace(settings.data_folder / TRACES, question)
     view = run_view(as_json=as_json)
     redactor = called.secrecy.redactor
-    if settings.llm is None:
+    if settings.llm.model is None:
         view.say(NO_MODEL)
     import anyio
 
@@ -306,7 +307,7 @@ def ask(  # noqa: PLR0913, PLR0917 - one argument for each option
         with view:
             answer = anyio.run(_ask, settings, asked, server, path, view, redactor)
             if answer.stop_reason == "functions" and agent is None:
-                view.say(f"{answer.explanation} ODA is used instead; llm_tools=false skips the attempt.")
+                view.say(f"{answer.explanation} ODA is used instead; llm.tools = false skips the attempt.")
                 answer = anyio.run(_ask, settings, by_oda(asked), server, path, view, redactor)
     except KeyboardInterrupt:
         warn(f"Interrupted; the record until then is {visible_line(str(path))}.")
@@ -342,10 +343,10 @@ async def _ask(
     from kg_agents.trace import Trace
     from kg_server.commands.graphs import model_of
 
-    in_paper = asked.settings.paper_score and settings.llm is not None
+    in_paper = asked.settings.paper_score and settings.llm.model is not None
     settings = exact(settings) if in_paper else settings
     asked = replace(asked, graph_name=redactor.message(settings.graph) if server is None else "")
-    names = (settings.llm, settings.judge_llm, settings.reflector_llm)
+    names = (settings.llm.model, settings.llm.judge, settings.llm.reflector)
     llm, judge, reflector = (model_of(settings, name, redactor) for name in names)
     try:
         with Trace(path) as trace:

@@ -304,7 +304,7 @@ async def _asked(context: typer.Context) -> "AsyncGenerator[tuple[KGAdapter, lis
     # The words before the command have not been carried out, and so `--config` is not known.
     called = context.find_object(Invocation) or Invocation({})
     graph = context.params.get("graph")
-    settings = called.load(graph=graph if isinstance(graph, str) else None).settings
+    settings = called.load({"graph": graph if isinstance(graph, str) else None}).settings
     async with connected(settings, imports=False) as (opened_graph, client):
         yield opened_graph, (await client.list_tools()).tools
 
@@ -336,7 +336,7 @@ def call(
     cache_folder: CacheFolderOption = None,
 ) -> None:
     """Call one tool and print its answer, as in: call GetNeighbor entity=Q1490 relation=P36."""
-    settings = invocation(context).load(graph=graph, cache_folder=cache_folder).settings
+    settings = invocation(context).load({"graph": graph, "cache_folder": cache_folder}).settings
     written = split_arguments(arguments or [])
     import anyio
 

@@ -18,7 +18,8 @@ from kg_adapters.errors import KGError
 from kg_boundary.private_files import private_folder
 from kg_boundary.secrets import STRONG
 from kg_boundary.shown import counted, visible_line
-from kg_server.commands.invocation import DEFAULT, Invocation, LoadedSettings, config_path, invocation
+from kg_server.commands.invocation import Invocation, config_path, invocation
+from kg_server.commands.loading import DEFAULT, LoadedSettings
 from kg_server.commands.output import ExitCode
 from kg_server.settings import APP, Settings
 
@@ -56,7 +57,7 @@ def doctor(
     import anyio
 
     called = invocation(context)
-    worst = anyio.run(_report, called, called.load(graph=graph), deep, everything)
+    worst = anyio.run(_report, called, called.load({"graph": graph}), deep, everything)
     if worst == "fail":
         raise typer.Exit(ExitCode.REFUSED)
 
@@ -116,12 +117,11 @@ def _packages() -> Iterator[Finding]:
 def _settings(called: Invocation, loaded: LoadedSettings) -> Iterator[Finding]:
     file = called.settings_file
     yield Finding("ok", f"Settings file: {file}" if file else f"No settings file; it would be {config_path()}")
-    for name, value in loaded.settings.model_dump(mode="json").items():
-        origin = loaded.origins[name]
-        text = f"{name} = {json.dumps(value, ensure_ascii=False)}, from {origin}"
-        yield Finding("ok", text, detail=origin == DEFAULT)
-        secret: object = getattr(loaded.settings, name)
-        if isinstance(secret, SecretStr) and len(secret.get_secret_value()) < STRONG:
+    for name, origin in loaded.origins.items():
+        value = loaded.settings.value(name)
+        shown = json.dumps(value, ensure_ascii=False, default=str)
+        yield Finding("ok", f"{name} = {shown}, from {origin}", detail=origin == DEFAULT)
+        if isinstance(value, SecretStr) and len(value.get_secret_value()) < STRONG:
             yield Finding(
                 "warn",
                 f"{name} has fewer than {STRONG} characters: where a service repeats it, it is hidden in messages as a "
@@ -150,8 +150,8 @@ async def _comparing(settings: Settings) -> Finding:
     from kg_adapters.embedding import OpenAiEmbedder
     from kg_server.embedders import embedder_of, guarded
 
-    if settings.embedder == "lexical":
-        return Finding("ok", "Texts are compared by their letters, as the setting embedder says")
+    if settings.embedding.embedder == "lexical":
+        return Finding("ok", "Texts are compared by their letters, as the setting embedding.embedder says")
     available = await embedder_of(settings)
     if available.fallback_reason is not None:
         return Finding("warn", available.fallback_reason)
@@ -160,7 +160,8 @@ async def _comparing(settings: Settings) -> Finding:
         await (guarded(embedder, settings) if isinstance(embedder, OpenAiEmbedder) else embedder).embed(["capital"])
     except KGError as error:
         return Finding(
-            "fail", f"The embedder {settings.embedder} fails: {error} Until then texts are compared by letters."
+            "fail",
+            f"The embedder {settings.embedding.embedder} fails: {error} Until then texts are compared by letters.",
         )
     finally:
         if isinstance(embedder, OpenAiEmbedder):

@@ -55,7 +55,7 @@ def score_run(
         import anyio
 
         called = invocation(context)
-        settings = called.load(llm=judge, llm_base_url=base_url).settings
+        settings = called.load({"llm.model": judge, "llm.base_url": base_url}).settings
         anyio.run(_judge, folder, settings, called.secrecy.redactor)
     run = _done([folder], official=official)[0]
     for name, figure in run.summary.metrics.items():
@@ -108,7 +108,7 @@ async def _judge(folder: Path, settings: Settings, redactor: Redactor) -> None:
     from kg_eval.logs import judge_run
     from kg_server.commands.graphs import model_of
 
-    llm = model_of(settings, settings.llm, redactor)
+    llm = model_of(settings, settings.llm.model, redactor)
     assert llm is not None  # noqa: S101 - the option that is given sets it
     try:
         await judge_run(folder, llm)
@@ -197,18 +197,18 @@ def run_benchmark(  # noqa: PLR0913, PLR0917 - one argument for each option
     """Ask the questions of a benchmark, and keep every call; after a stop, run it again to resume."""
     _needs_extra()
     called = invocation(context)
-    loaded = called.load(graph=graph, llm=model, llm_base_url=base_url, reflector_llm=reflector, judge_llm=judge)
-    settings = loaded.settings
-    if settings.llm is None:
+    flags = {"graph": graph, "llm.model": model, "llm.base_url": base_url}
+    settings = called.load({**flags, "llm.reflector": reflector, "llm.judge": judge}).settings
+    if settings.llm.model is None:
         raise InvalidRequest(f"A benchmark needs a model. {SET_MODEL}")
     plan = _plan(
         benchmark=benchmark,
         data=data,
         graph=called.secrecy.message(settings.graph),
         method=method,
-        model=settings.llm,
-        judge=settings.judge_llm or "",
-        reflector=settings.reflector_llm or "",
+        model=settings.llm.model,
+        judge=settings.llm.judge or "",
+        reflector=settings.llm.reflector or "",
         linking=linking,
         sample=sample,
         seed=seed,
@@ -267,15 +267,16 @@ def run_suite(
     from kg_eval.plan import read_suite
 
     called = invocation(context)
-    settings = called.load(llm=model, llm_base_url=base_url).settings
+    settings = called.load({"llm.model": model, "llm.base_url": base_url}).settings
     try:
-        plans = read_suite(suite, {"model": settings.llm} if settings.llm is not None else {})
+        plans = read_suite(suite, {"model": settings.llm.model} if settings.llm.model is not None else {})
     except AgentError as error:
         raise failure(error) from error
     for name, plan in plans.items():
         warn(f"{name}:")
-        flags = {"graph": plan.graph, "llm": plan.model, "llm_base_url": base_url}
-        of_plan = called.load(**flags, judge_llm=plan.judge or None, reflector_llm=plan.reflector or None).settings
+        flags = {"graph": plan.graph, "llm.model": plan.model, "llm.base_url": base_url}
+        more = {"llm.judge": plan.judge or None, "llm.reflector": plan.reflector or None}
+        of_plan = called.load({**flags, **more}).settings
         if failed := anyio.run(_run, of_plan, plan, out / name, at_once, called.secrecy.redactor):
             warn(f"{failed} questions failed and are not counted; run the same command again to retry them.")
     show([out / name for name in plans], "", official=False)
@@ -291,7 +292,7 @@ async def _run(settings: Settings, plan: "RunPlan", out: Path, at_once: int, red
     from kg_server.commands.graphs import model_of, opened
 
     llm, judge, reflector = (
-        model_of(settings, name, redactor) for name in (settings.llm, settings.judge_llm, settings.reflector_llm)
+        model_of(settings, name, redactor) for name in (settings.llm.model, settings.llm.judge, settings.llm.reflector)
     )
     assert llm is not None  # noqa: S101 - the command has seen to it
     folders = ExitStack()
@@ -330,5 +331,5 @@ def _alone(settings: Settings, plan: "RunPlan", folder: Path) -> Settings:
     method = method_of(plan.method, plan.settings)
     if isinstance(method, AgentMethod) and isinstance(method.settings, CounselorSettings):
         settings = as_published(settings, method.settings)
-    limits: dict[str, object] = {"memory_max_count": NO_LIMIT, "memory_file_max_mb": NO_LIMIT}
-    return settings.model_copy(update={**limits, "learn": plan.learn, "data_folder": folder})
+    memory = settings.memory.model_copy(update={"memories": NO_LIMIT, "store_mb": NO_LIMIT})
+    return settings.model_copy(update={"memory": memory, "learn": plan.learn, "data_folder": folder})

@@ -1,7 +1,7 @@
 """Open the graph, and the language model, that the settings name."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
@@ -19,9 +19,8 @@ from kg_server.settings import Settings
 
 if TYPE_CHECKING:
     from mcp import Client
-    from pydantic import ValidationError
 
-    from kg_adapters.http.options import Authentication, EndpointOptions
+    from kg_adapters.http.options import EndpointOptions
     from kg_adapters.local.reloading import PendingAdapter
     from kg_adapters.wikidata.options import WikidataOptions
     from kg_agents.llm.openai_llm import OpenAiLlm
@@ -35,7 +34,7 @@ def endpoint_of(settings: Settings) -> "EndpointOptions | None":
     """Return how the graph's endpoint is reached, or None where the graph is none.
 
     Raises:
-        InvalidRequest: A setting is wrong, or two of them do not go together.
+        InvalidRequest: The graph's URL is none that can be asked.
     """
     if not settings.graph.startswith(URLS):
         return None
@@ -43,81 +42,28 @@ def endpoint_of(settings: Settings) -> "EndpointOptions | None":
 
     from kg_adapters.http.options import EndpointOptions
 
+    of_call = {"url": settings.graph, "timeout_s": settings.timeout_s * _SHARE, "redactor": settings.redactor}
     try:
-        return EndpointOptions(
-            url=settings.graph,
-            default_graphs=settings.endpoint_default_graphs,
-            named_graphs=settings.endpoint_named_graphs,
-            authentication=_authentication(settings),
-            timeout_s=settings.timeout_s * _SHARE,
-            max_bytes=settings.endpoint_max_mb * 1_000_000,
-            max_concurrency=settings.endpoint_max_concurrency,
-            max_retries=settings.endpoint_max_retries,
-            text_search=settings.endpoint_text_search,
-            dialect=settings.endpoint_dialect,
-            ca_file=settings.endpoint_ca_file,
-            redactor=settings.redactor,
-        )
+        return EndpointOptions.model_validate({**dict(settings.endpoint), **of_call})
     except ValidationError as error:
-        raise _wrong(error, "endpoint_", {"url": "graph"}) from error
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        raise InvalidRequest(f"The setting graph: {in_plain_words(first['msg'])}.") from error
 
 
 def wikidata_of(settings: Settings) -> "WikidataOptions | None":
-    """Return how Wikidata is reached, or None where the graph is another one.
-
-    Raises:
-        InvalidRequest: A setting is wrong.
-    """
+    """Return how Wikidata is reached, or None where the graph is another one."""
     if settings.graph.partition(":")[0] != WIKIDATA:
         return None
-    from pydantic import ValidationError
-
     from kg_adapters.wikidata.options import WikidataOptions
 
-    try:
-        return WikidataOptions(
-            contact=settings.wikidata_contact,
-            query_url=settings.wikidata_query_url,
-            scholarly_url=settings.wikidata_scholarly_url or None,
-            api_url=settings.wikidata_api_url,
-            dialect=settings.wikidata_dialect,
-            languages=settings.languages,
-            requests_per_minute=settings.wikidata_requests_per_minute,
-            max_concurrency=settings.wikidata_max_concurrency,
-            timeout_s=settings.timeout_s * _SHARE,
-            max_bytes=settings.endpoint_max_mb * 1_000_000,
-            max_retries=settings.endpoint_max_retries,
-            maxlag_s=settings.wikidata_maxlag_s,
-            most_counted=settings.wikidata_most_counted,
-            replies_kept_s=settings.wikidata_replies_kept_s,
-            with_qualifiers=settings.wikidata_qualifiers,
-            with_external_ids=settings.wikidata_external_ids,
-            redactor=settings.redactor,
-        )
-    except ValidationError as error:
-        raise _wrong(error, "wikidata_", {"languages": "languages"}) from error
-
-
-def _wrong(error: "ValidationError", prefix: str, names: Mapping[str, str]) -> InvalidRequest:
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    field = str(first["loc"][0])
-    message = in_plain_words(first["msg"])
-    return InvalidRequest(f"The setting {names.get(field, prefix + field)}: {message}.")
-
-
-def _authentication(settings: Settings) -> "Authentication | None":
-    from kg_adapters.http.options import BasicAuthentication, BearerAuthentication, DigestAuthentication
-
-    user, password, token = settings.endpoint_user, settings.endpoint_password, settings.endpoint_token
-    if token is not None:
-        if user is not None or password is not None:
-            raise InvalidRequest("Set either endpoint_token, or endpoint_user and endpoint_password; not both.")
-        return BearerAuthentication(token=token)
-    if user is None and password is None:
-        return None
-    if user is None or password is None:
-        raise InvalidRequest("endpoint_user and endpoint_password go together: set both or neither.")
-    return (DigestAuthentication if settings.endpoint_digest else BasicAuthentication)(user=user, password=password)
+    return WikidataOptions(
+        **dict(settings.wikidata),
+        languages=settings.languages,
+        timeout_s=settings.timeout_s * _SHARE,
+        max_mb=settings.endpoint.max_mb,
+        max_retries=settings.endpoint.max_retries,
+        redactor=settings.redactor,
+    )
 
 
 PATIENCE_S: Final = 2.0
@@ -255,35 +201,13 @@ async def _say_if_it_fails(pending: "PendingAdapter", redactor: Redactor) -> Non
         warn(redactor.message(sentence(error)))
 
 
-def reading_limits_of(settings: Settings) -> ReadingLimits:
-    """Return what a file may ask for while it is read."""
-    return ReadingLimits(
-        memory_mb=settings.import_memory_mb,
-        stall_s=settings.import_stall_s,
-        literal_mb=settings.import_literal_mb,
-        inflate_ratio=settings.import_inflate_ratio,
-        inflate_mb=settings.import_inflate_mb,
-    )
-
-
-def chosen_relations_of(settings: Settings) -> ChosenRelations:
-    """Return the relations that name, describe and type entities, before the usual ones."""
-    return ChosenRelations(
-        labels=settings.label_relations,
-        aliases=settings.alias_relations,
-        descriptions=settings.description_relations,
-        types=settings.type_relations,
-        label_keys=settings.label_keys,
-    )
-
-
 async def _open(settings: Settings, *listeners: OnProgress, imports: bool = True, serves: bool = False) -> KGAdapter:
     from kg_adapters.local.sparql.pool import SparqlLimits
 
     if (hidden := hidden_path(settings.graph)) is not None:
         warn(f"{hidden} is the graph of that name. What is called so in this folder is ./{hidden}.")
     progress = StoppableProgress(*listeners)
-    worker_mb = settings.sparql_worker_mb
+    worker_mb = settings.sparql.worker_mb
     options = OpenOptions(
         cache_folder=settings.cache_folder,
         languages=settings.languages,
@@ -291,15 +215,13 @@ async def _open(settings: Settings, *listeners: OnProgress, imports: bool = True
         imports=imports,
         endpoint=endpoint_of(settings),
         wikidata=wikidata_of(settings),
-        answers_kept_s=settings.endpoint_answers_kept_s,
+        answers_kept_s=settings.endpoint.answers_kept_s,
         sparql=SparqlLimits(
-            workers=settings.sparql_workers,
-            worker_bytes=None if worker_mb is None else worker_mb * 1_000_000,
-            max_waiting=settings.sparql_max_waiting,
+            workers=settings.sparql.workers, worker_bytes=None if worker_mb is None else worker_mb * 1_000_000
         ),
         prepares_sparql=serves,
-        reading=reading_limits_of(settings),
-        chosen=chosen_relations_of(settings),
+        reading=ReadingLimits(**dict(settings.imports)),
+        chosen=ChosenRelations(**dict(settings.relations)),
         prefixes=chosen_prefixes(settings.prefixes),
     )
     try:
@@ -317,10 +239,10 @@ def model_of(settings: Settings, name: str | None, redactor: Redactor) -> "OpenA
 
     return OpenAiLlm(
         name,
-        base_url=settings.llm_base_url,
-        api_key=settings.llm_api_key,
-        timeout_s=settings.llm_timeout_s,
-        context_tokens=settings.llm_context_tokens,
-        prices=Prices(settings.llm_prompt_price, settings.llm_reply_price),
+        base_url=settings.llm.base_url,
+        api_key=settings.llm.api_key,
+        timeout_s=settings.llm.timeout_s,
+        context_tokens=settings.llm.context_tokens,
+        prices=Prices(settings.llm.prompt_price, settings.llm.reply_price),
         redactor=redactor,
     )

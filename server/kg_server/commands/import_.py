@@ -34,7 +34,7 @@ from kg_server.embedders import embedder_of
 from kg_server.naming.entities import identify
 from kg_server.naming.meaning import Meaning
 from kg_server.schema_view import schema_view
-from kg_server.settings import Settings
+from kg_server.settings import Settings, variable
 
 if TYPE_CHECKING:
     from kg_adapters.index.build.build import ImportReport
@@ -43,15 +43,16 @@ if TYPE_CHECKING:
 
 
 async def _embed(folder: Path, settings: Settings, progress: OnEmbedding) -> str:
-    """Compute the vectors that a store lacks, and return a sentence on their cost, or an empty text.
+    """Compute the vectors that a store lacks, and return a sentence on what that took, or an empty text.
 
     Raises:
         InvalidRequest: The settings name no model.
         Unsupported: The model cannot run on this machine.
         KGError: The store or the model failed; finished vectors are kept.
     """
-    if settings.embedder == "lexical":
-        raise InvalidRequest("--embed needs a model. Set embedder to minilm or openai (KG_SEXTANT_EMBEDDER).")
+    if settings.embedding.embedder == "lexical":
+        name = "embedding.embedder"
+        raise InvalidRequest(f"--embed needs a model. Set {name} ({variable(name)}) to minilm or openai.")
     available = await embedder_of(settings)
     embedder = available.embedder
     if isinstance(embedder, LexicalEmbedder):
@@ -60,8 +61,7 @@ async def _embed(folder: Path, settings: Settings, progress: OnEmbedding) -> str
         await embed_store(open_store(folder), embedder, progress=progress)
         if not isinstance(embedder, OpenAiEmbedder):
             return ""
-        usage = embedder.usage
-        return f"{usage.texts:,} texts, {usage.tokens:,} tokens, cost {usage.cost:.4f}."
+        return f"{embedder.usage.texts:,} texts, {embedder.usage.tokens:,} tokens."
     finally:
         if isinstance(embedder, OpenAiEmbedder):
             await embedder.aclose()
@@ -69,6 +69,7 @@ async def _embed(folder: Path, settings: Settings, progress: OnEmbedding) -> str
 
 STANDARD_INPUT: Final = Path("-")
 _CHUNK: Final = 1 << 20
+_INFLATED: Final = "imports.inflate_mb"
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ def standard_input(files: Sequence[Path], limits: ReadingLimits) -> Generator[Gi
             while chunk := sys.stdin.buffer.read(_CHUNK):
                 if file.tell() + len(chunk) > limits.inflate_bytes:
                     raise InvalidRequest(
-                        f"Standard input has over {limits.inflate_mb:,} MB; {setting('import_inflate_mb')} allows more."
+                        f"Standard input has over {limits.inflate_mb:,} MB; {setting(_INFLATED)} allows more."
                     )
                 file.write(chunk)
             if not file.tell():
@@ -275,13 +276,15 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
     settings = (
         invocation(context)
         .load(
-            languages=languages,
-            label_relations=_several(label),
-            alias_relations=_several(alias),
-            description_relations=_several(description),
-            type_relations=_several(type_),
-            label_keys=_several(label_key),
-            prefixes=_several(prefix),
+            {
+                "languages": languages,
+                "relations.labels": _several(label),
+                "relations.aliases": _several(alias),
+                "relations.descriptions": _several(description),
+                "relations.types": _several(type_),
+                "relations.label_keys": _several(label_key),
+                "prefixes": _several(prefix),
+            }
         )
         .settings
     )
@@ -355,15 +358,14 @@ class _Work:
 
 
 def _usual_options(settings: Settings) -> "ImportOptions":
-    from kg_adapters.labels import Vocabulary
+    from kg_adapters.labels import ChosenRelations, Vocabulary
     from kg_adapters.local.import_options import ImportOptions
-    from kg_server.commands.graphs import chosen_relations_of, reading_limits_of
 
     return ImportOptions(
         vocabulary=Vocabulary(languages=settings.languages),
-        chosen=chosen_relations_of(settings),
+        chosen=ChosenRelations(**dict(settings.relations)),
         prefixes=chosen_prefixes(settings.prefixes),
-        limits=reading_limits_of(settings),
+        limits=ReadingLimits(**dict(settings.imports)),
     )
 
 

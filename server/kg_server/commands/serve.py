@@ -263,14 +263,16 @@ def serve(
     host, port = (None, None) if http is None else parse_address(http)
     with unblocked_standard_error():
         loaded = invocation(context).load(
-            graph=graph,
-            languages=languages,
-            max_tokens=max_tokens,
-            timeout_s=timeout_s,
-            cache_folder=cache_folder,
-            log_level=log_level,
-            http_host=host,
-            http_port=port,
+            {
+                "graph": graph,
+                "languages": languages,
+                "max_tokens": max_tokens,
+                "timeout_s": timeout_s,
+                "cache_folder": cache_folder,
+                "log_level": log_level,
+                "http.host": host,
+                "http.port": port,
+            }
         )
         if http is None:
             # A thread that waits for standard input cannot be stopped, so Ctrl-C has to end the process by itself.
@@ -293,7 +295,7 @@ async def _serve_stdio(settings: Settings) -> None:
 
         # A host waits for the handshake, and gives up where that takes as long as an import.
         async with opened_or_pending(settings) as graph, learning(graph):
-            limits = StdioLimits(requests=settings.stdio_max_requests, message_bytes=settings.message_max_mb * MEGABYTE)
+            limits = StdioLimits(message_bytes=settings.message_max_mb * MEGABYTE)
             server = server_of(graph, settings, await known_profile(graph))
             begin()
             await server.run_stdio_async(limits, _end_soon)
@@ -329,7 +331,7 @@ async def _serve_http(settings: Settings) -> None:
     from kg_server.commands.graphs import learning, opened
 
     collect_in_small_steps()
-    listener = _listen(settings.http_host, settings.http_port)
+    listener = _listen(settings.http.host, settings.http.port)
     async with opened(settings, serves=True) as graph, learning(graph):
         server = build_server(graph, settings, await known_profile(graph))
         await _listen_to_http(server, listener, settings)
@@ -346,10 +348,10 @@ async def _listen_to_http(server: "SextantServer", listener: socket.socket, sett
         log_config=None,
         access_log=False,
         proxy_headers=False,
-        limit_concurrency=settings.http_max_connections,
+        limit_concurrency=settings.http.max_connections,
         timeout_graceful_shutdown=SHUTDOWN_S,
     )
-    host = f"[{settings.http_host}]" if ":" in settings.http_host else settings.http_host
+    host = f"[{settings.http.host}]" if ":" in settings.http.host else settings.http.host
     address = f"http://{host}:{listener.getsockname()[1]}/mcp"
 
     class Announced(uvicorn.Server):

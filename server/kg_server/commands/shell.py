@@ -248,7 +248,7 @@ def tools(
     """List the tools of a graph, or one with its arguments and examples."""
     import anyio
 
-    known = anyio.run(_tools, invocation(context).load(graph=graph).settings)
+    known = anyio.run(_tools, invocation(context).load({"graph": graph}).settings)
     if name is None:
         say(listing(known))
         say(f"\nArguments and examples: {APP} tools NAME")
@@ -328,7 +328,7 @@ def shell(
     """Open a prompt for tools, Compose expressions and SPARQL, with history and completion."""
     from anyio.from_thread import start_blocking_portal
 
-    settings = invocation(context).load(graph=graph).settings
+    settings = invocation(context).load({"graph": graph}).settings
     with start_blocking_portal() as portal, _session(portal, settings) as session:
         session.form = output
         session.read_all(settings.data_folder)

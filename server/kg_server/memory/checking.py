@@ -90,8 +90,8 @@ async def check(
             facts[number] = fact
         else:
             refused[number] = (
-                f"its texts take {fact.bytes:,} bytes where a memory keeps at most {limits.fact_bytes:,} of one fact "
-                "(memory_max_fact_kb). Keep another fact that proves the same, such as a shorter value."
+                f"its texts take {fact.bytes:,} bytes where a memory keeps at most {limits.fact_bytes:,} of one fact. "
+                "Keep another fact that proves the same, such as a shorter value."
             )
     notes = (note for number in facts for note in _notes(graph, read.stated[number], read.described))
     return Checked(

@@ -155,7 +155,7 @@ class MemoryLimits:
         abandoned_days: How many days after its last use one expires that had no second append.
         fact_bytes: The most bytes of the texts of one fact.
         memory_bytes: The most bytes of the texts of one memory.
-        store_bytes: The most bytes of the whole store.
+        store_mb: The most megabytes of the whole store.
     """
 
     triples_per_call: int = 15
@@ -165,7 +165,12 @@ class MemoryLimits:
     abandoned_days: float = 1.0
     fact_bytes: int = 64_000
     memory_bytes: int = 16_000_000
-    store_bytes: int = 1_000_000_000
+    store_mb: float = 1_000.0
+
+    @property
+    def store_bytes(self) -> int:
+        """The most bytes of the whole store."""
+        return int(self.store_mb * 1_000_000)
 
 
 class Transaction(Protocol):
@@ -323,13 +328,13 @@ class MemoryStore:
         limits, begin = self._limits, "Call memory-append without a handle to begin another memory."
         if grown.facts > limits.facts:
             raise InvalidRequest(
-                f"This memory holds {memory.facts:,} of at most {limits.facts:,} facts (memory_max_facts): "
+                f"This memory holds {memory.facts:,} of at most {limits.facts:,} facts (memory.facts): "
                 f"{grown.facts - memory.facts:,} more do not fit, and nothing was stored. {begin}"
             )
         if grown.size > limits.memory_bytes:
             raise InvalidRequest(
-                f"The texts of this memory take {memory.size:,} of at most {limits.memory_bytes:,} bytes "
-                f"(memory_max_mb): {grown.size - memory.size:,} more do not fit, and nothing was stored. {begin}"
+                f"The texts of this memory take {memory.size:,} of at most {limits.memory_bytes:,} bytes: "
+                f"{grown.size - memory.size:,} more do not fit, and nothing was stored. {begin}"
             )
 
     def _with_room(
@@ -351,8 +356,8 @@ class MemoryStore:
                 return usage
             if idle and not dropped:
                 raise InvalidRequest(
-                    f"This server keeps at most {limits.memories:,} memories (memory_max_count) in "
-                    f"{limits.store_bytes // 1_000_000:,} MB (memory_file_max_mb), and all were used within the last "
+                    f"This server keeps at most {limits.memories:,} memories (memory.memories) in "
+                    f"{limits.store_mb:,.10g} MB (memory.store_mb), and all were used within the last "
                     "hour. Continue with a memory that you have, or come back in an hour: the oldest that is not used "
                     "is deleted."
                 )

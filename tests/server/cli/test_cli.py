@@ -34,10 +34,10 @@ KEY = "sk-5f3a9c-of-mine"
         (["ask", "Who?", "--model", "m", "--set", KEY], {}),
         (["ask", "Who?", "--model", "m", "--set", f"hops={KEY}"], {}),
         (["ask", "Who?", "--model", "m"], {"KG_SEXTANT_AGENT_PARAMETERS": KEY}),
-        (["call", "Schema", "--graph", "http://127.0.0.1:9/"], {"KG_SEXTANT_ENDPOINT_DEFAULT_GRAPHS": KEY}),
-        (["call", "Schema", "--graph", "http://127.0.0.1:9/"], {"KG_SEXTANT_ENDPOINT_NAMED_GRAPHS": KEY}),
-        (["call", "Schema", "--graph", "https://127.0.0.1:9/"], {"KG_SEXTANT_ENDPOINT_CA_FILE": KEY}),
-        (["call", "Schema", "--graph", "wikidata"], {"KG_SEXTANT_WIKIDATA_API_URL": KEY}),
+        (["call", "Schema", "--graph", "http://127.0.0.1:9/"], {"KG_SEXTANT_ENDPOINT__DEFAULT_GRAPHS": KEY}),
+        (["call", "Schema", "--graph", "http://127.0.0.1:9/"], {"KG_SEXTANT_ENDPOINT__NAMED_GRAPHS": KEY}),
+        (["call", "Schema", "--graph", "https://127.0.0.1:9/"], {"KG_SEXTANT_ENDPOINT__CA_FILE": KEY}),
+        (["call", "Schema", "--graph", "wikidata"], {"KG_SEXTANT_WIKIDATA__API_URL": KEY}),
     ],
 )
 def test_a_key_given_as_another_setting_is_not_shown(

@@ -34,7 +34,7 @@ def test_without_a_model_facts_are_shown_and_it_says_what_to_set(cli: CommandLin
     assert (run.code, first, shown) == (4, "No model, so no answer.", "The facts most like the question:")
     assert fact == "  Johann Wolfgang von Goethe (Q5879) | place of birth (P19) | Frankfurt (Q1794)"
     assert "No model is set" in run.err
-    assert "KG_SEXTANT_LLM" in run.err
+    assert "KG_SEXTANT_LLM__MODEL" in run.err
     assert "OPENAI_API_KEY" in run.err
     assert "Entities: 'Johann Wolfgang von Goethe' is Johann Wolfgang von Goethe (Q5879)" in run.err
     assert "1. GetNeighbor[Q5879]  2 triples" in run.err
@@ -132,7 +132,7 @@ def test_a_file_that_is_no_trace_is_not_overwritten(cli: CommandLine, tmp_path: 
 def test_runs_of_one_question_at_once_keep_a_record_each(tmp_path: Path) -> None:
     graph = str(write_story(tmp_path, TOKYO))
     folders = {"KG_SEXTANT_DATA_FOLDER": str(tmp_path), "KG_SEXTANT_CACHE_FOLDER": str(tmp_path)}
-    environ = {**os.environ, **folders, "KG_SEXTANT_EMBEDDER": "lexical"}
+    environ = {**os.environ, **folders, "KG_SEXTANT_EMBEDDING__EMBEDDER": "lexical"}
     words = [*COMMAND, "ask", QUESTION, "--graph", graph, "--entity", "Q1490", "--json"]
     runs = [subprocess.Popen(words, env=environ, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     traces = {json.loads(run.communicate(timeout=120)[0])["trace"] for run in runs}

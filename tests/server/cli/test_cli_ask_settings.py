@@ -18,6 +18,7 @@ from kg_agents.llm import Usage
 from kg_agents.trace import RunLine, read_trace
 from kg_boundary.shown import visible_line
 from kg_server.commands.run_view import DOING, LiveView, PlainView, RunView
+from kg_server.settings import variable
 from oda_runs import ENOUGH, NEIGHBORS, selecting
 from scripted_model import Failure, Scripted, calling, serving_model
 from story_graphs import TOKYO, write_story
@@ -58,7 +59,7 @@ def told(way: str, name: str, value: str, option: Sequence[str] = ()) -> tuple[t
     """Return words, lines of a settings file and variables that say a setting in one of the ways."""
     words = tuple(option) if way == "command line" else ()
     line = f'{name} = "{value}"\n' if way == "file" else ""
-    return words, line, {f"KG_SEXTANT_{name.upper()}": value} if way == "environment" else {}
+    return words, line, {variable(name): value} if way == "environment" else {}
 
 
 def begun(cli: CommandLine) -> RunLine:
@@ -79,14 +80,14 @@ def begun(cli: CommandLine) -> RunLine:
 def test_another_model_reflects_wherever_it_is_named(
     cli: CommandLine, way: str, agent: str, script: Script, models: list[str]
 ) -> None:
-    words, file, environ = told(way, "reflector_llm", "other", ("--reflector", "other"))
+    words, file, environ = told(way, "llm.reflector", "other", ("--reflector", "other"))
     run, used = asked(cli, script, "--agent", agent, *PAPER, *words, file=file, **environ)
     assert (used, begun(cli).reflector, "reflector" in run.err) == (models, "other", False)
 
 
 @pytest.mark.parametrize("way", WAYS[1:])
 def test_another_model_judges_and_reflects_wherever_it_is_named(cli: CommandLine, way: str) -> None:
-    _, file, environ = told(way, "judge_llm", "other")
+    _, file, environ = told(way, "llm.judge", "other")
     _, used = asked(cli, COUNSEL, "--agent", "graph-counselor", *PAPER, file=file, **environ)
     assert used == ["m"] * 3 + ["other"] * 2 + ["m"] * 3 + ["other"]
 
@@ -129,9 +130,9 @@ def test_a_model_that_is_to_reflect_where_nobody_does_is_refused(cli: CommandLin
 def test_a_setting_for_reflections_that_nobody_makes_is_said_to_have_no_effect(
     cli: CommandLine, agent: str, script: Script
 ) -> None:
-    run, used = asked(cli, script, "--agent", agent, "--json", file='reflector_llm = "other"\n')
+    run, used = asked(cli, script, "--agent", agent, "--json", file='llm.reflector = "other"\n')
     assert (set(used), begun(cli).reflector, run.code in {0, 5}) == ({"m"}, "", True)
-    assert "The model of reflector_llm is not asked: nobody reflects here." in run.err
+    assert "The model of llm.reflector is not asked: nobody reflects here." in run.err
     assert json.loads(run.out)["tokens"] > 0
 
 
@@ -232,13 +233,13 @@ def test_a_model_that_makes_no_call_is_asked_by_oda(cli: CommandLine, graph: str
         run = cli.run("ask", QUESTION, *options, service.url)
     assert (run.code, len(service.asked)) == (5, 3)
     assert "calls none of the functions" in run.err
-    assert "llm_tools=false skips the attempt" in run.err
+    assert "llm.tools = false skips the attempt" in run.err
 
 
 def test_a_setting_says_that_a_model_calls_no_functions(cli: CommandLine, graph: str) -> None:
     options = ["--graph", graph, "--entity", "Q1490", "--model", "m", "--base-url"]
     with serving_model(OWN) as service:
-        cli.run("ask", QUESTION, *options, service.url, KG_SEXTANT_LLM_TOOLS="false")
+        cli.run("ask", QUESTION, *options, service.url, KG_SEXTANT_LLM__TOOLS="false")
     assert [each.tools for each in service.asked] == [None]
 
 

@@ -61,10 +61,10 @@ def test_settings_from_the_environment_go_along_because_hosts_do_not_pass_theirs
 
 
 SECRETS = {
-    "KG_SEXTANT_ENDPOINT_USER": "ada",
-    "KG_SEXTANT_ENDPOINT_PASSWORD": "correct-horse",
-    "KG_SEXTANT_LLM_API_KEY": "k",
-    "KG_SEXTANT_LLM_BASE_URL": "https://bob:battery-staple@example.org/v1",
+    "KG_SEXTANT_ENDPOINT__USER": "ada",
+    "KG_SEXTANT_ENDPOINT__PASSWORD": "correct-horse",
+    "KG_SEXTANT_LLM__API_KEY": "k",
+    "KG_SEXTANT_LLM__BASE_URL": "https://bob:battery-staple@example.org/v1",
 }
 
 
@@ -74,9 +74,9 @@ def test_secrets_are_printed_only_when_asked_for(cli: CommandLine, host: str) ->
     shown = run.out + run.err
     told = [each for each in ("correct-horse", "battery-staple", "pin-code", "sesame", '"k"', "=k ") if each in shown]
     assert (run.code, told) == (0, [])
-    assert "<KG_SEXTANT_ENDPOINT_PASSWORD>" in run.out
+    assert "<KG_SEXTANT_ENDPOINT__PASSWORD>" in run.out
     assert run.err.splitlines()[-1] == (
-        "Not shown: KG_SEXTANT_ENDPOINT_PASSWORD, KG_SEXTANT_LLM_API_KEY, KG_SEXTANT_LLM_BASE_URL, what stands in "
+        "Not shown: KG_SEXTANT_ENDPOINT__PASSWORD, KG_SEXTANT_LLM__API_KEY, KG_SEXTANT_LLM__BASE_URL, what stands in "
         "place of … in the arguments. Fill it in, or run this again with --show-secrets."
     )
 

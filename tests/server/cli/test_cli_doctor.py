@@ -19,10 +19,10 @@ def graded(text: str) -> dict[str, list[str]]:
 
 def test_only_what_was_set_and_what_is_wrong_is_shown_unless_all_is_asked_for(cli: CommandLine, tmp_path: Path) -> None:
     graph = str(write_graph(tmp_path))
-    environ = {"KG_SEXTANT_EMBEDDER": "lexical"}
+    environ = {"KG_SEXTANT_EMBEDDING__EMBEDDER": "lexical"}
     short = cli.run("doctor", graph, **environ).out.splitlines()
     whole = cli.run("doctor", graph, "--all", **environ).out.splitlines()
-    assert 'ok   embedder = "lexical", from the environment' in short
+    assert 'ok   embedding.embedder = "lexical", from the environment' in short
     assert [line for line in short if "from the default" in line or line.startswith("ok   numpy")] == []
     hidden = len(whole) - len(short) + 1
     assert short[-2:] == [f"{hidden} checks and settings are as usual; --all shows them.", "No problems found."]
@@ -130,14 +130,14 @@ def test_a_file_of_rdf_opens_without_hashes_to_compare(cli: CommandLine, tmp_pat
 def test_the_model_is_tried_and_letters_may_take_its_place(cli: CommandLine, tmp_path: Path) -> None:
     graph = str(write_graph(tmp_path))
     assert f"Meanings are compared by {MiniLmEmbedder().fingerprint}" in graded(cli.run("doctor", graph).out)["ok"]
-    chosen = graded(cli.run("doctor", graph, KG_SEXTANT_EMBEDDER="lexical").out)["ok"]
-    assert "Texts are compared by their letters, as the setting embedder says" in chosen
+    chosen = graded(cli.run("doctor", graph, KG_SEXTANT_EMBEDDING__EMBEDDER="lexical").out)["ok"]
+    assert "Texts are compared by their letters, as the setting embedding.embedder says" in chosen
 
 
 def test_a_service_that_refuses_the_key_fails(cli: CommandLine, tmp_path: Path) -> None:
     with serving(lambda _: Reply({"error": {"message": "wrong key"}}, status=401)) as service:
-        environ = {"KG_SEXTANT_EMBEDDER": "openai", "KG_SEXTANT_EMBEDDING_BASE_URL": service.url}
-        run = cli.run("doctor", str(write_graph(tmp_path)), KG_SEXTANT_EMBEDDING_API_KEY="sk-secret", **environ)
+        environ = {"KG_SEXTANT_EMBEDDING__EMBEDDER": "openai", "KG_SEXTANT_EMBEDDING__BASE_URL": service.url}
+        run = cli.run("doctor", str(write_graph(tmp_path)), KG_SEXTANT_EMBEDDING__API_KEY="sk-secret", **environ)
     (failure,) = graded(run.out)["fail"]
     assert (failure.startswith("The embedder openai fails: "), "Check the authentication" in failure) == (True, True)
     assert "sk-secret" not in run.out + run.err
@@ -145,9 +145,9 @@ def test_a_service_that_refuses_the_key_fails(cli: CommandLine, tmp_path: Path) 
 
 def test_a_secret_that_is_too_short_to_be_hidden_everywhere_is_told(cli: CommandLine, tmp_path: Path) -> None:
     environ = {
-        "KG_SEXTANT_EMBEDDER": "lexical",
-        "KG_SEXTANT_LLM_API_KEY": "k7",
-        "KG_SEXTANT_ENDPOINT_TOKEN": "long-enough",
+        "KG_SEXTANT_EMBEDDING__EMBEDDER": "lexical",
+        "KG_SEXTANT_LLM__API_KEY": "k7",
+        "KG_SEXTANT_ENDPOINT__TOKEN": "long-enough",
     }
     warned = graded(cli.run("doctor", str(write_graph(tmp_path)), **environ).out)["warn"]
-    assert [line.partition(" characters")[0] for line in warned] == ["llm_api_key has fewer than 8"]
+    assert [line.partition(" characters")[0] for line in warned] == ["llm.api_key has fewer than 8"]

@@ -280,9 +280,9 @@ def test_a_store_that_is_there_gets_its_vectors_from_a_service_and_the_cost_is_t
     cli.run("import", str(write_graph(tmp_path)), "--to", store)
     with serving(in_three_dimensions) as service:
         environ = {
-            "KG_SEXTANT_EMBEDDER": "openai",
-            "KG_SEXTANT_EMBEDDING_DIMENSIONS": "3",
-            "KG_SEXTANT_EMBEDDING_BASE_URL": service.url,
+            "KG_SEXTANT_EMBEDDING__EMBEDDER": "openai",
+            "KG_SEXTANT_EMBEDDING__DIMENSIONS": "3",
+            "KG_SEXTANT_EMBEDDING__BASE_URL": service.url,
             "KG_SEXTANT_EMBEDDING_PRICE": "1000",
         }
         run = cli.run("import", store, "--embed", **environ)
@@ -294,17 +294,18 @@ def test_a_store_that_is_there_gets_its_vectors_from_a_service_and_the_cost_is_t
 
 def test_the_sample_is_a_store_too(cli: CommandLine) -> None:
     with serving(lambda _: Reply({"error": {"message": "out of money"}}, status=400)) as service:
-        environ = {"KG_SEXTANT_EMBEDDER": "openai", "KG_SEXTANT_EMBEDDING_BASE_URL": service.url}
+        environ = {"KG_SEXTANT_EMBEDDING__EMBEDDER": "openai", "KG_SEXTANT_EMBEDDING__BASE_URL": service.url}
         run = cli.run("import", "sample", "--embed", **environ)
     assert (run.code, "out of money" in run.err) == (1, True)
 
 
 def test_letters_need_no_vectors_and_an_import_needs_a_place(cli: CommandLine, tmp_path: Path) -> None:
     source = str(write_graph(tmp_path))
-    run = cli.run("import", source, "--to", str(tmp_path / "store"), "--embed", KG_SEXTANT_EMBEDDER="lexical")
+    words = ("import", source, "--to", str(tmp_path / "store"), "--embed")
+    run = cli.run(*words, KG_SEXTANT_EMBEDDING__EMBEDDER="lexical")
     assert (run.code, "--embed needs a model" in run.err) == (2, True)
-    for words in ((source,), (source, "--embed"), (source, source, "--embed")):
-        run = cli.run("import", *words)
+    for wrong in ((source,), (source, "--embed"), (source, source, "--embed")):
+        run = cli.run("import", *wrong)
         assert (run.code, run.err) == (2, "kg-sextant: Name the folder of the store, as in --to FOLDER.\n")
 
 

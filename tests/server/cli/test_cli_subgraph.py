@@ -147,7 +147,7 @@ def words_for(endpoint: FalteringEndpoint, folder: Path, store: Path) -> list[st
 def test_a_source_that_fails_ends_with_1_and_says_to_run_it_again(
     cli: CommandLine, tmp_path: Path, endpoint: FalteringEndpoint
 ) -> None:
-    never = {"KG_SEXTANT_ENDPOINT_MAX_RETRIES": "0"}
+    never = {"KG_SEXTANT_ENDPOINT__MAX_RETRIES": "0"}
     whole = cli.run(*words_for(endpoint, tmp_path, tmp_path / "whole"), **never)
     assert whole.code == 0
     needed, store = endpoint.asked, tmp_path / "store"
@@ -169,7 +169,7 @@ def test_an_unfinished_run_is_thrown_away_only_when_that_is_asked_for(
 ) -> None:
     words = words_for(endpoint, tmp_path, tmp_path / "store")
     endpoint.answers = 3
-    assert cli.run(*words, KG_SEXTANT_ENDPOINT_MAX_RETRIES="0").code == 1
+    assert cli.run(*words, KG_SEXTANT_ENDPOINT__MAX_RETRIES="0").code == 1
     endpoint.answers = 1_000_000
     refused = cli.run(*words, "--hops", "1")
     assert (refused.code, "other bounds, --hops 2. Finish it as it was begun, add --restart" in refused.err) == (

@@ -54,18 +54,18 @@ def test_an_odd_file_is_refused_with_a_sentence(
 @pytest.mark.parametrize("kind", ODD)
 def test_an_odd_file_of_authorities_is_refused(cli: CommandLine, tmp_path: Path, kind: str) -> None:
     file = odd_file(tmp_path, kind)
-    run = cli.run("call", "Schema", "--graph", "https://127.0.0.1:9/", KG_SEXTANT_ENDPOINT_CA_FILE=str(file))
+    run = cli.run("call", "Schema", "--graph", "https://127.0.0.1:9/", KG_SEXTANT_ENDPOINT__CA_FILE=str(file))
     assert "The file of authorities cannot be read: Not a regular file." in run.err
 
 
 @pytest.mark.parametrize("kind", ODD)
 def test_an_odd_file_in_the_cache_is_built_again(cli: CommandLine, tmp_path: Path, kind: str) -> None:
     call = ("call", "Retrieve", "text=Tokio", "--graph", str(write_graph(tmp_path)))
-    expected = cli.run(*call, KG_SEXTANT_EMBEDDER="lexical").out
+    expected = cli.run(*call, KG_SEXTANT_EMBEDDING__EMBEDDER="lexical").out
     noted = [
         next(cli.cache.rglob(name)) for name in ("*.sources.json", "store.json", "profile.json", ".tantivy-meta.lock")
     ]
     for file in noted:
         file.unlink()
         odd_file(file.parent, kind).rename(file)
-        assert cli.run(*call, KG_SEXTANT_EMBEDDER="lexical").out == expected
+        assert cli.run(*call, KG_SEXTANT_EMBEDDING__EMBEDDER="lexical").out == expected

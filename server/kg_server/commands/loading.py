@@ -1,0 +1,278 @@
+"""Read the settings from flags, the environment and a file, and know where each value came from."""
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+
+from kg_adapters.errors import InvalidRequest
+from kg_boundary.regular_files import read_toml
+from kg_boundary.shown import in_plain_words, shown_within
+from kg_server.commands.output import warn
+from kg_server.settings import ENVIRONMENT_PREFIX, FIELDS, Settings, variable
+
+OPENAI_VARIABLES: Final = {
+    "OPENAI_API_KEY": ("embedding.api_key", "llm.api_key"),
+    "OPENAI_BASE_URL": ("embedding.base_url", "llm.base_url"),
+}
+"""What the environment may hold for any program that speaks to OpenAI, and the settings that it stands for."""
+
+DEFAULT: Final = "the default"
+"""Where a setting comes from that nobody has set."""
+
+_COMMAND_LINE: Final = "the command line"
+_ENVIRONMENT: Final = "the environment"
+_MAX_NAME: Final = 80
+_TABLE: Final = TypeAdapter(dict[str, object])
+
+_FLAGS: Final = {
+    "graph": "the graph",
+    "http.host": "--http",
+    "http.port": "--http",
+    "llm.model": "--model",
+    "llm.base_url": "--base-url",
+    "llm.judge": "--judge",
+    "llm.reflector": "--reflector",
+    "relations.labels": "--label",
+    "relations.aliases": "--alias",
+    "relations.descriptions": "--description",
+    "relations.types": "--type",
+    "relations.label_keys": "--label-key",
+    "prefixes": "--prefix",
+}
+"""The flag of a setting, where it differs from the name of the setting."""
+
+_OLD_SECTIONS: Final = {"import": "imports"}
+_RENAMED: Final = {
+    "label_relations": "relations.labels",
+    "alias_relations": "relations.aliases",
+    "description_relations": "relations.descriptions",
+    "type_relations": "relations.types",
+    "label_keys": "relations.label_keys",
+    "embedder": "embedding.embedder",
+    "llm": "llm.model",
+    "judge_llm": "llm.judge",
+    "reflector_llm": "llm.reflector",
+    "memory_max_facts": "memory.facts",
+    "memory_max_count": "memory.memories",
+    "memory_max_age_days": "memory.age_days",
+    "memory_file_max_mb": "memory.store_mb",
+}
+"""Earlier names that differ from the present ones by more than the dot behind the section."""
+_REMOVED: Final = frozenset(
+    {
+        "sparql_max_waiting",
+        "wikidata_max_concurrency",
+        "wikidata_maxlag_s",
+        "wikidata_most_counted",
+        "embedding_format",
+        "embedding_price",
+        "memory_abandoned_days",
+        "memory_client_share",
+        "memory_max_fact_kb",
+        "memory_max_mb",
+        "memory_new_per_hour",
+        "http_body_s",
+        "http_headers_s",
+        "http_max_requests",
+        "http_max_streams",
+        "stdio_max_requests",
+    }
+)
+"""Earlier settings that have no effect any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSettings:
+    """Settings, and for each of `FIELDS` where its value came from, in words such as `the default`."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One value under the name that people wrote, and where they wrote it."""
+
+    name: str
+    written: str
+    origin: str
+    value: object
+
+    def form(self, name: str) -> str:
+        """Return another name of a setting, as people would write it in the same place."""
+        if self.origin == _ENVIRONMENT:
+            return variable(name)
+        return f"--{name.replace('_', '-')}" if self.origin == _COMMAND_LINE else name
+
+
+class _Sourced(Settings, BaseSettings):
+    """The settings as pydantic-settings reads them.
+
+    Args:
+        sources: Where values are written, the preferred first.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix=ENVIRONMENT_PREFIX, env_nested_delimiter="__", enable_decoding=False, frozen=True
+    )
+
+    def __init__(self, *sources: PydanticBaseSettingsSource) -> None:
+        BaseSettings.__init__(self, _build_sources=(sources, {}))
+
+
+class _Environment(EnvSettingsSource):
+    """The variables of a mapping, in place of those of this process."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = {name.lower(): value for name, value in environ.items()}
+        super().__init__(_Sourced)
+
+    def _load_env_vars(self) -> Mapping[str, str | None]:
+        return self._environ
+
+
+def load_settings(
+    flags: Mapping[str, object], environ: Mapping[str, str], toml_path: Path | None = None
+) -> LoadedSettings:
+    """Build the settings from flags, then the environment, then a file; the first that has a value wins.
+
+    Args:
+        flags: Values from the command line by the name of the setting; None stands for a flag that was not given.
+        environ: The environment; only names that start with `KG_SEXTANT_`, and those of `OPENAI_VARIABLES`, are read.
+        toml_path: A TOML file to read, or None.
+
+    Raises:
+        InvalidRequest: A name is unknown, a value has the wrong form, or the file cannot be read.
+    """
+    in_file = _present(_file_entries(toml_path))
+    in_environment = _present(_environment_entries(environ))
+    in_flags = _present(_flag_entries(flags))
+    sources = (
+        InitSettingsSource(_Sourced, _nested(in_flags)),
+        _Environment({variable(name): str(entry.value) for name, entry in in_environment.items()}),
+        InitSettingsSource(_Sourced, _nested(in_file)),
+    )
+    entries = {**in_file, **in_environment, **in_flags}
+    _warn_of_old_names(entries)
+    try:
+        read = _Sourced(*sources)
+    except ValidationError as error:
+        raise InvalidRequest(_invalid(error, entries)) from error
+    settings = Settings.model_validate({name: getattr(read, name) for name in read.model_fields_set})
+    return LoadedSettings(settings, {name: entries[name].origin if name in entries else DEFAULT for name in FIELDS})
+
+
+def present_name(name: str) -> str | None:
+    """Return the present name of a setting, given that or an earlier one; None where there is none."""
+    if name in FIELDS or name in _REMOVED:
+        return name
+    section, _, rest = name.partition("_")
+    by_rule = f"{_OLD_SECTIONS.get(section, section)}.{rest}"
+    return _RENAMED.get(name) or (by_rule if by_rule in FIELDS else None)
+
+
+def _present(entries: Iterator[_Entry]) -> dict[str, _Entry]:
+    """Return entries by the present names of their settings.
+
+    Raises:
+        InvalidRequest: A name is unknown.
+    """
+    present: dict[str, _Entry] = {}
+    for entry in entries:
+        name = present_name(entry.name)
+        if name is None:
+            raise InvalidRequest(_unknown(entry))
+        present[name] = entry
+    return present
+
+
+def _nested(entries: Mapping[str, _Entry]) -> dict[str, object]:
+    nested: dict[str, object] = {}
+    sections: dict[str, dict[str, object]] = {}
+    for name, entry in entries.items():
+        section, dot, rest = name.partition(".")
+        if dot:
+            nested[section] = sections.setdefault(section, {})
+            sections[section][rest] = entry.value
+        elif name not in _REMOVED:
+            nested[name] = entry.value
+    return nested
+
+
+def _flag_entries(flags: Mapping[str, object]) -> Iterator[_Entry]:
+    for name, value in flags.items():
+        if value is not None:
+            yield _Entry(name, _FLAGS.get(name) or f"--{name.replace('_', '-')}", _COMMAND_LINE, value)
+
+
+def _environment_entries(environ: Mapping[str, str]) -> Iterator[_Entry]:
+    for variable_, names in OPENAI_VARIABLES.items():
+        if environ.get(variable_):
+            yield from (_Entry(name, variable_, _ENVIRONMENT, environ[variable_]) for name in names)
+    for written in sorted(environ):
+        if written.startswith(ENVIRONMENT_PREFIX):
+            name = written.removeprefix(ENVIRONMENT_PREFIX).lower().replace("__", ".")
+            yield _Entry(name, written, _ENVIRONMENT, environ[written])
+
+
+def _file_entries(path: Path | None) -> Iterator[_Entry]:
+    if path is None:
+        return
+    try:
+        table = read_toml(path)
+    except OSError as error:
+        raise InvalidRequest(f"The settings file {path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise InvalidRequest(f"The settings file {path} is not valid TOML: {error}.") from error
+    origin = f"the file {path}"
+    for key, value in table.items():
+        inner = _table(value)
+        if inner is None:
+            yield _Entry(key, key, origin, value)
+        elif any(_table(each) is not None for each in inner.values()):
+            raise InvalidRequest(f"{shown_within(key, _MAX_NAME)} in {origin} holds a table, which no setting is.")
+        else:
+            yield from (_Entry(f"{key}.{name}", f"{key}.{name}", origin, each) for name, each in inner.items())
+
+
+def _table(value: object) -> dict[str, object] | None:
+    return _TABLE.validate_python(value) if isinstance(value, dict) else None
+
+
+def _warn_of_old_names(entries: Mapping[str, _Entry]) -> None:
+    """Print one line that names the settings written by their old names, and the present ones."""
+    old = [
+        f"{entry.written} ({'has no effect' if name in _REMOVED else f'now {entry.form(name)}'})"
+        for name, entry in entries.items()
+        if name != entry.name or name in _REMOVED
+    ]
+    if old:
+        warn(f"Old names of settings, which only this version accepts: {', '.join(old)}.")
+
+
+def _unknown(entry: _Entry) -> str:
+    close = difflib.get_close_matches(entry.name, FIELDS, n=1)
+    known = f"Did you mean {entry.form(close[0])}?" if close else f"Known are {', '.join(FIELDS)}."
+    return f"Unknown setting: {shown_within(entry.written, _MAX_NAME)} in {entry.origin}. {known}"
+
+
+def _invalid(error: ValidationError, entries: Mapping[str, _Entry]) -> str:
+    """Return what is wrong, and never the value: it may be a secret that was written at the wrong place."""
+    first = error.errors(include_url=False)[0]
+    parts = [str(part) for part in first["loc"]]
+    name = next((each for each in (parts[0], ".".join(parts[:2])) if each in FIELDS), parts[0])
+    entry = entries.get(name)
+    place = f"The setting {name}" if entry is None else f"{entry.written} in {entry.origin}"
+    purpose = f" {FIELDS[name].description}" if name in FIELDS else ""
+    return f"{place} is wrong: {in_plain_words(first['msg'])}.{purpose}"
