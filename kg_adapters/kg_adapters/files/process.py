@@ -33,11 +33,11 @@ _BATCH_CHARS: Final = 1 << 20
 
 _TICK: Final = 10_000
 
-_PLAIN_LABEL: Final = re.compile("[A-Za-z0-9_]+")
+_LABEL: Final = re.compile("[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_-])?")
 
 _NODE: Final = ox.NamedNode("urn:x")
 
-_TRIPLE: Final = ox.Triple(_NODE, _NODE, _NODE)
+_REFUSED: Final = ox.Quad(_NODE, _NODE, ox.Triple(_NODE, _NODE, _NODE))
 
 
 class Stopped(Exception):
@@ -64,7 +64,6 @@ class FrameWriter:
         self._limits = limits
         self._longest = min(limits.literal_bytes, LONGEST_STATEMENTS)
         self._salvage = salvage
-        self._labels = _Labels()
         self._batch: list[ox.Quad] = []
         self._chars = 0
         self._sent = 0
@@ -74,8 +73,16 @@ class FrameWriter:
     def statements(self, quads: Iterable[ox.Quad]) -> None:
         """Send statements, in batches."""
         for quad in quads:
-            self._batch.append(self._labels.writable(quad))
-            self._chars += len(quad.object.value) if isinstance(quad.object, ox.Literal) else 0
+            if isinstance(quad.object, ox.Triple):
+                # The receiver refuses it, however deep it is.
+                self._batch.append(_REFUSED)
+            elif not (_is_writable(quad.subject) and _is_writable(quad.object) and _is_writable(quad.graph_name)):
+                self._flush()
+                self._sent += 1
+                self._send(quad)
+            else:
+                self._batch.append(quad)
+                self._chars += len(quad.object.value) if isinstance(quad.object, ox.Literal) else 0
             if len(self._batch) == _BATCH or self._chars > _BATCH_CHARS:
                 self._flush()
 
@@ -143,47 +150,9 @@ def _size(term: _Term) -> int:
     return 0 if isinstance(term, ox.Triple | ox.DefaultGraph) else len(term.value.encode())
 
 
-class _Labels:
-    """Gives blank nodes labels that N-Quads can write, and takes terms out of terms."""
-
-    def __init__(self) -> None:
-        self._labels: dict[str, ox.BlankNode] = {}
-
-    def writable(self, quad: ox.Quad) -> ox.Quad:
-        """Return a statement as it can be sent."""
-        subject, object_, graph = quad.subject, quad.object, quad.graph_name
-        if not (
-            isinstance(subject, ox.BlankNode)
-            or isinstance(object_, ox.BlankNode | ox.Triple)
-            or isinstance(graph, ox.BlankNode)
-        ):
-            return quad
-        if isinstance(subject, ox.BlankNode):
-            subject = self._labelled(subject)
-        if isinstance(object_, ox.BlankNode):
-            object_ = self._labelled(object_)
-        elif isinstance(object_, ox.Triple):
-            # The receiver refuses it, however deep it is.
-            object_ = _TRIPLE
-        if isinstance(graph, ox.BlankNode):
-            graph = self._labelled(graph)
-        return ox.Quad(subject, quad.predicate, object_, graph)
-
-    def _labelled(self, node: ox.BlankNode) -> ox.BlankNode:
-        label = node.value
-        if _PLAIN_LABEL.fullmatch(label) is not None:
-            return node
-        if label not in self._labels:
-            self._labels[label] = node if _is_writable(node) else ox.BlankNode(f"anon-{label.encode().hex()}")
-        return self._labels[label]
-
-
-def _is_writable(node: ox.BlankNode) -> bool:
-    try:
-        quads = list(ox.parse(f"{node} <urn:x> <urn:x> .", format=ox.RdfFormat.N_QUADS))
-    except SyntaxError:
-        return False
-    return [quad.subject for quad in quads] == [node]
+def _is_writable(term: _Term) -> bool:
+    """Say whether N-Quads can write a term; not every parser gives blank nodes such labels."""
+    return not isinstance(term, ox.BlankNode) or _LABEL.fullmatch(term.value) is not None
 
 
 _MB: Final = 1_000_000
