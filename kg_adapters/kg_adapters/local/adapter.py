@@ -9,12 +9,22 @@ from typing import TYPE_CHECKING, Final
 
 import anyio.to_thread
 
+from kg_adapters.definition_files import PROFILE_FILE, SCHEMA_FILE
 from kg_adapters.index.graph_index import Dictionary
 from kg_adapters.index.neighborhood import START, Edge, Neighborhood, Position, degree_in_index, has_edge, is_in_groups
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.sparql.pool import SparqlLimits
 from kg_adapters.local.store import LocalStore
-from kg_adapters.local.store_parts import StoreDefinition, StoreNames, StoreSparql, StoreVectors, intact, telling
+from kg_adapters.local.store_parts import (
+    StorePart,
+    StoreSparql,
+    StoreVectors,
+    intact,
+    open_store_names,
+    read_store_profile,
+    read_store_schema,
+    telling,
+)
 from kg_adapters.models import (
     Candidate,
     Count,
@@ -74,8 +84,9 @@ class LocalAdapter:
         self._index = store.index
         self._dictionary = Dictionary(store.index)
         self._content = store.content
-        self._definition = StoreDefinition(store)
-        self._names = StoreNames(store)
+        self._schema = StorePart(store, SCHEMA_FILE, read_store_schema)
+        self._profile = StorePart(store, PROFILE_FILE, read_store_profile)
+        self._names = StorePart(store, "text/", open_store_names)
         self._vectors = StoreVectors(store)
         self.sparql = StoreSparql(store, sparql, prepares=prepares)
 
@@ -180,7 +191,7 @@ class LocalAdapter:
 
     @intact
     async def find_relations(self, text: str, *, limit: int) -> Sequence[RelationCandidate]:
-        return await anyio.to_thread.run_sync(self._names.relations, text, limit)
+        return await anyio.to_thread.run_sync(lambda: self._names.get().checked().relations.find(text, limit))
 
     @intact
     async def surroundings(self, request: SurroundingsRequest) -> "Surroundings":
@@ -205,11 +216,11 @@ class LocalAdapter:
 
     @intact
     async def schema(self) -> GraphSchema:
-        return await self._definition.schema()
+        return await anyio.to_thread.run_sync(self._schema.get)
 
     @intact
     async def profile(self) -> GraphProfile:
-        return await self._definition.profile()
+        return await anyio.to_thread.run_sync(self._profile.get)
 
     @intact
     async def paths(self, request: PathRequest) -> PathsFound:
@@ -293,7 +304,8 @@ class LocalAdapter:
         return partial(is_in_groups, self._index.into, groups)
 
     def _search(self, text: str, limit: int, accept: Callable[[int], bool] | None) -> list[Candidate]:
-        return [hit.candidate(self._dictionary.node(hit.bearer)) for hit in self._names.entities(text, limit, accept)]
+        hits = self._names.get().checked().search(text, limit=limit, accept=accept)
+        return [hit.candidate(self._dictionary.node(hit.bearer)) for hit in hits]
 
     def _meant(self, number: int, cosine: float) -> Candidate:
         label = self._dictionary.label(number)

@@ -12,7 +12,7 @@ import os
 import re
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar, get_type_hints
@@ -81,6 +81,7 @@ class ArrayFiles:
             self._copied = frozenset(_smallest(self._sealed.values(), copied_bytes))
         self._maps: list[_Mapped] = []
         self._unchecked: list[tuple[SealedFile, int | bytes]] = []
+        self._also: list[Callable[[], None]] = []
         self._checking = threading.Lock()
         self._problem: Damage | None = None
         weakref.finalize(self, _close, self._maps)
@@ -107,7 +108,7 @@ class ArrayFiles:
         return _array(path, content, kind, dimensions)
 
     def watch(self, name: str) -> None:
-        """Have a file that others map checked by `check`, and watched by `require_whole`.
+        """Have a file that others map checked by `check`.
 
         Raises:
             OSError: There is no such file.
@@ -115,43 +116,38 @@ class ArrayFiles:
         """
         self._map(f"{self._folder}/{name}", most=1)
 
+    def also_check(self, check: Callable[[], None]) -> None:
+        """Have what was opened checked once as well, after the checksums; `check` raises `Damage`."""
+        self._also.append(check)
+
+    @property
+    def due(self) -> bool:
+        """Whether something is to be checked before the files are used; a microsecond for each mapped file."""
+        return bool(self._unchecked or self._also) or self._problem is not None or any(map(_is_changed, self._maps))
+
     def check(self) -> None:
-        """Compare every file with its seal, once; this reads all of them, so call it in a thread.
+        """Compare every file with its checksums, once, and again what was written to while it was mapped.
+
+        This may read all of them, so call it in a thread.
 
         Raises:
-            Damage: The content of a file has changed, now or when this was called before.
+            Damage: The content of a file has changed, or it was cut off, now or when this was called before.
         """
         with self._checking:
             if self._problem is not None:
                 raise self._problem
             try:
                 require_sealed(self._unchecked)
+                for check in self._also:
+                    check()
+                for file in filter(_is_changed, self._maps):
+                    _check_again(file)
             except Damage as problem:
                 self._problem = problem
                 raise
             finally:
                 self._unchecked.clear()
-
-    @property
-    def changed(self) -> bool:
-        """Whether a mapped file was written to since its content was last known."""
-        return any(_state(file.handle) != file.state for file in self._maps)
-
-    def require_whole(self) -> None:
-        """Make sure that the mapped files still hold what they held; what was written to is hashed again.
-
-        Raises:
-            Damage: One was cut off, or has another content.
-        """
-        for file in self._maps:
-            state = _state(file.handle)
-            if state == file.state:
-                continue
-            if state[0] < file.state[0]:
-                raise Damage(f"{file.path} was cut off to {state[0]:,} bytes while it was open")
-            if file.sealed is not None:
-                require_sealed([(file.sealed, file.handle)])
-            file.state = state
+                self._also.clear()
 
     def let_go(self) -> None:
         """Give back the memory that mapped files take because they were read; they are read again where needed."""
@@ -186,6 +182,19 @@ class ArrayFiles:
         if sealed is None:
             raise Damage(f"{path} is not among the files that were sealed")
         return sealed
+
+
+def _is_changed(file: _Mapped) -> bool:
+    return _state(file.handle) != file.state
+
+
+def _check_again(file: _Mapped) -> None:
+    state = _state(file.handle)
+    if state[0] < file.state[0]:
+        raise Damage(f"{file.path} was cut off to {state[0]:,} bytes while it was open")
+    if file.sealed is not None:
+        require_sealed([(file.sealed, file.handle)])
+    file.state = state
 
 
 def _close(files: list[_Mapped]) -> None:

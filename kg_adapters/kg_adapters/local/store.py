@@ -6,6 +6,7 @@ import os
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -25,7 +26,7 @@ from kg_adapters.local.checksums import (
     require_sealed,
     sealed_files,
 )
-from kg_adapters.local.index_check import IndexCheck
+from kg_adapters.local.index_check import check_index
 from kg_adapters.local.swap import recover
 from kg_adapters.prefixes import Prefixes
 from kg_boundary.regular_files import read_regular
@@ -107,8 +108,8 @@ class LocalStore:
     Args:
         folder: Where it is.
         info: What `store.json` says.
-        index: The graph; not to be used before `check` had nothing to say about it.
-        check: What is known about the state of the index.
+        index: The graph; not to be used while its files are `due` for a check.
+        files: The files of the index.
         stamp: What tells the store from another one that takes its place.
         copied_bytes: How much of each of its folders is read into memory rather than mapped.
     """
@@ -116,7 +117,7 @@ class LocalStore:
     folder: Path
     info: StoreInfo
     index: GraphIndex
-    check: IndexCheck
+    files: ArrayFiles
     stamp: Stamp | None
     copied_bytes: int = COPIED_BYTES
 
@@ -216,12 +217,12 @@ def _open(folder: Path, stamp: Stamp | None, copied_bytes: int) -> LocalStore:
     try:
         files = ArrayFiles(folder, INDEX_FOLDER, info.files, copied_bytes=copied_bytes)
         index = open_index(files)
-        check = IndexCheck(index, files)
+        files.also_check(partial(check_index, index))
         if not files.mapped:
-            check.run()
+            files.check()
     except (OSError, Damage) as error:
         raise damaged(folder, str(error)) from error
-    return LocalStore(folder, info, index, check, stamp, copied_bytes)
+    return LocalStore(folder, info, index, files, stamp, copied_bytes)
 
 
 def store_stamp(folder: Path) -> Stamp | None:
@@ -310,7 +311,7 @@ def verify_index(store: LocalStore) -> int:
         InvalidSource: A file has another content.
     """
     try:
-        store.check.run()
+        store.files.check()
     except Damage as problem:
         raise store.damaged(problem) from problem
     return sum(file.size for file in store.info.files if file.path.startswith(f"{INDEX_FOLDER}/"))

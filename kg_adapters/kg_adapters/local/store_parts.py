@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial, update_wrapper
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Concatenate, Final, Generic, ParamSpec, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -16,12 +16,12 @@ from kg_adapters.errors import Damage
 from kg_adapters.index.graph_index import GraphIndex
 from kg_adapters.local.sparql.pool import SparqlLimits, SparqlPool
 from kg_adapters.local.store import OXIGRAPH_FOLDER, VECTORS_FOLDER, LocalStore
-from kg_adapters.models import GraphSchema, RelationCandidate, SparqlAnswer
+from kg_adapters.models import GraphSchema, SparqlAnswer
 from kg_adapters.profile import GraphProfile
 
 if TYPE_CHECKING:
     from kg_adapters.embedding.protocol import Vectors
-    from kg_adapters.local.names.search import Hit, TextIndex
+    from kg_adapters.local.names.search import TextIndex
     from kg_adapters.local.sparql.making import SparqlMaking
     from kg_adapters.local.surroundings import Telling
     from kg_adapters.local.vectors.entities import MeaningIndex
@@ -68,8 +68,8 @@ def telling(store: LocalStore) -> "Telling":
             try:
                 # One look serves the look-ups that follow at once, hundreds in an answer.
                 if (now := time.monotonic()) - looked_s > _ONE_LOOK_S:
-                    if store.check.due:
-                        store.check.run()
+                    if store.files.due:
+                        store.files.check()
                     looked_s = now
                 return make(place)
             except Damage as problem:
@@ -82,10 +82,10 @@ def telling(store: LocalStore) -> "Telling":
 
 def _checked(method: Callable[Concatenate[S, P], Awaitable[R]]) -> Callable[Concatenate[S, P], Awaitable[R]]:
     async def answer(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        check = self.store.check
+        files = self.store.files
         try:
-            if check.due:
-                await anyio.to_thread.run_sync(check.run, abandon_on_cancel=True)
+            if files.due:
+                await anyio.to_thread.run_sync(files.check, abandon_on_cancel=True)
             return await method(self, *args, **kwargs)
         except Damage as problem:
             raise self.store.damaged(problem) from problem
@@ -97,80 +97,51 @@ def _checked(method: Callable[Concatenate[S, P], Awaitable[R]]) -> Callable[Conc
 T = TypeVar("T")
 
 
-class StoreDefinition:
-    """The definition and the profile of a store's graph, each read once.
-
-    Both methods raise `Damage` where the file is not what the import wrote.
-    """
-
-    def __init__(self, store: LocalStore) -> None:
-        self._store = store
-        self._schema: GraphSchema | None = None
-        self._profile: GraphProfile | None = None
-
-    async def schema(self) -> GraphSchema:
-        """Return the definition of the graph."""
-        if self._schema is None:
-            prefixes = self._store.info.prefixes
-            self._schema = await self._read(SCHEMA_FILE, lambda text: read_schema(text, prefixes))
-        return self._schema
-
-    async def profile(self) -> GraphProfile:
-        """Return the profile of the graph."""
-        if self._profile is None:
-            self._profile = await self._read(PROFILE_FILE, read_profile)
-        return self._profile
-
-    async def _read(self, file: str, parse: Callable[[bytes], T]) -> T:
-        def read() -> T:
-            with self._store.reading(file):
-                return parse(self._store.read(file))
-
-        return await anyio.to_thread.run_sync(read)
-
-
-class StoreNames:
-    """Searches the text index of a store; everything here reads files, so call it in a thread.
+class StorePart(Generic[T]):
+    """A part of a store that is read once, when it is first asked for.
 
     Args:
         store: The store.
+        path: Where the part lies in its folder.
+        read: Reads it.
     """
 
-    def __init__(self, store: LocalStore) -> None:
+    def __init__(self, store: LocalStore, path: str, read: Callable[[LocalStore], T]) -> None:
         self._store = store
-        self._opening = threading.Lock()
-        self._opened: TextIndex | None = None
+        self._path = path
+        self._read = read
+        self._reading = threading.Lock()
+        self._known: T | None = None
 
-    def entities(self, text: str, limit: int, accept: Callable[[int], bool] | None) -> "list[Hit]":
-        """Return the nodes that a text may name, best first, at most `limit`; only those that `accept` allows.
-
-        Raises:
-            Damage: A file of the text index is not what the import wrote.
-            GraphReplaced: The names of another store lie there by now.
-        """
-        return self._index().search(text, limit=limit, accept=accept)
-
-    def relations(self, text: str, limit: int) -> list[RelationCandidate]:
-        """Return the relations that a text may name, as `KGAdapter.find_relations` does.
+    def get(self) -> T:
+        """Return the part; this reads files, so call it in a thread.
 
         Raises:
-            Damage: A file of the text index is not what the import wrote.
-            GraphReplaced: The names of another store lie there by now.
+            Damage: A file of it is not what the import wrote.
+            GraphReplaced: The folder holds another store by now.
         """
-        return self._index().relations.find(text, limit)
+        with self._reading:
+            if self._known is None:
+                with self._store.reading(self._path):
+                    self._known = self._read(self._store)
+            return self._known
 
-    def _index(self) -> "TextIndex":
-        with self._opening:
-            if self._opened is None:
-                self._opened = self._open()
-        self._opened.require_whole()
-        return self._opened
 
-    def _open(self) -> "TextIndex":
-        from kg_adapters.local.names.search import FOLDER, TextIndex
+def read_store_schema(store: LocalStore) -> GraphSchema:
+    """Return the definition of a store's graph, as it was counted at import."""
+    return read_schema(store.read(SCHEMA_FILE), store.info.prefixes)
 
-        with self._store.reading(f"{FOLDER}/"):
-            return TextIndex.open(self._store.folder, self._store.index, self._store.files_of(FOLDER))
+
+def read_store_profile(store: LocalStore) -> GraphProfile:
+    """Return the profile of a store's graph, as it was counted at import."""
+    return read_profile(store.read(PROFILE_FILE))
+
+
+def open_store_names(store: LocalStore) -> "TextIndex":
+    """Return what finds the entities and relations of a store by name."""
+    from kg_adapters.local.names.search import FOLDER, TextIndex
+
+    return TextIndex.open(store.folder, store.index, store.files_of(FOLDER))
 
 
 _LEAST_S: Final = 1.0

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 
@@ -221,13 +221,15 @@ class TextIndex:
         check_names("relations", relations, len(index.relations), len(index.features.relations))
         return cls(index, nodes, relations, FuzzyNames(fuzzy), files)
 
-    def require_whole(self) -> None:
-        """Make sure that no file was cut off since it was opened.
+    def checked(self) -> Self:
+        """Return the same, whose files are what the import wrote.
 
         Raises:
-            Damage: One was.
+            Damage: One is not.
         """
-        self._files.require_whole()
+        if self._files.due:
+            self._files.check()
+        return self
 
     def search(self, text: str, *, limit: int, accept: Callable[[int], bool] | None = None) -> list[Hit]:
         """Return the entities that a text may name, best first, each once; only those that `accept` allows.

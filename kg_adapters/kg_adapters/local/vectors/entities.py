@@ -186,7 +186,7 @@ class MeaningIndex:
         Raises:
             InvalidSource: A file was cut off since it was opened.
         """
-        self._files.require_whole()
+        self._files.check()
         if count < 1 or not len(self._nodes) or not vector.any():
             return []
         near = self._nearest
@@ -356,7 +356,7 @@ async def embed_store(
     chosen = options or EmbedOptions()
     vocabulary = store.info.vocabulary
     try:
-        await anyio.to_thread.run_sync(store.check.run)
+        await anyio.to_thread.run_sync(store.files.check)
     except Damage as problem:
         raise store.damaged(problem) from problem
     with exclusively(vector_folder(store.folder, embedder.fingerprint)):

@@ -207,7 +207,7 @@ class VectorFiles:
         self._opened.append(files)
         return files
 
-    def require_whole(self) -> None:
+    def check(self) -> None:
         """Make sure that no file was cut off since it was opened.
 
         Raises:
@@ -215,7 +215,8 @@ class VectorFiles:
         """
         try:
             for files in self._opened:
-                files.require_whole()
+                if files.due:
+                    files.check()
         except Damage as problem:
             raise damaged(self._store, str(problem)) from problem
 
@@ -244,7 +245,7 @@ class LabelVectors:
         Raises:
             InvalidSource: A file was cut off since it was opened.
         """
-        self.files.require_whole()
+        self.files.check()
         return unpack(self.relation_rows[np.asarray(numbers, dtype=np.int64)])
 
     def nodes(self, numbers: Sequence[int] | Ints | Longs) -> Vectors:
@@ -253,7 +254,7 @@ class LabelVectors:
         Raises:
             InvalidSource: A file was cut off since it was opened.
         """
-        self.files.require_whole()
+        self.files.check()
         rows = self.node_rows[np.asarray(numbers, dtype=np.int64)]
         vectors = np.zeros((len(rows), self.relation_rows.shape[1]), dtype=np.float32)
         there = rows >= 0
