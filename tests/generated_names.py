@@ -17,7 +17,7 @@ import numpy as np
 
 from kg_adapters.folding import fold
 from kg_adapters.index.graph_index import GraphIndex, Longs, bare_relations
-from kg_adapters.index.storage import Storage
+from kg_adapters.index.storage import IndexStorage
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.names.search import name_nodes
 from kg_adapters.protocol import KGAdapter
@@ -87,7 +87,7 @@ class _Names:
         self._dice = dice
         self._labels = _bearers(index, Vocabulary().labels)
         self._aliases = _bearers(index, Vocabulary().aliases)
-        table = name_nodes(index, Vocabulary(), Storage()).names
+        table = name_nodes(index, Vocabulary(), IndexStorage()).names
         self._taken = frozenset(table[number] for number in range(len(table)))
         self._called: defaultdict[str, frozenset[Node]] = defaultdict(frozenset)
         for name, bearers in (*self._labels.items(), *self._aliases.items()):

@@ -13,8 +13,8 @@ from kg_adapters.set_requests import SetRequest, SharedBy
 from kg_adapters.sparql import queries as package
 from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql.queries.descriptions import APART
-from kg_adapters.sparql.queries.edges import NAMED_APART, Fill, Scope, Span
-from kg_adapters.sparql.queries.edges import Group as EdgeGroup
+from kg_adapters.sparql.queries.edges import NAMED_APART, Fill, GroupSpan, Scope
+from kg_adapters.sparql.queries.edges import GroupKey as EdgeGroup
 from kg_adapters.sparql.queries.profiles import ClassMembers
 from kg_adapters.sparql.queries.sets import SetQueries, ways
 from kg_adapters.terms import RDF_LANG_STRING, Attribute, Literal, Triple
@@ -43,9 +43,9 @@ QUESTIONS = 25
 ENTITIES = [iri("a"), iri("東京")]
 NAMED = frozenset({iri("r"), iri("s")})
 SPANS = (
-    Span(iri("a"), EdgeGroup(False, iri("r")), 0, 5),
-    Span(iri("東京"), EdgeGroup(True, iri("r")), 7, 9),
-    Span(iri("a"), EdgeGroup(False, iri("r"), literal=True), 2, 5),
+    GroupSpan(iri("a"), EdgeGroup(False, iri("r")), 0, 5),
+    GroupSpan(iri("東京"), EdgeGroup(True, iri("r")), 7, 9),
+    GroupSpan(iri("a"), EdgeGroup(False, iri("r"), literal=True), 2, 5),
 )
 SCOPES = (
     Scope("both"),

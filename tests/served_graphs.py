@@ -12,7 +12,7 @@ from kg_adapters.http.options import EndpointOptions
 from kg_adapters.http.pacing import Timing
 from kg_adapters.labels import Vocabulary
 from kg_adapters.prefixes import Prefixes
-from kg_adapters.sparql.adapter import Parts, SparqlAdapter
+from kg_adapters.sparql.adapter import SparqlAdapter, SparqlParts
 from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.endpoint import SparqlEndpoint
 from kg_adapters.sparql.queries import Queries
@@ -71,7 +71,7 @@ async def tools_over(
     told = {"url": server.url, "max_retries": 0, "failures_until_pause": 100, **options}
     endpoint = SparqlEndpoint(EndpointOptions.model_validate(told), timing=timing)
     queries = Queries.of(DIALECTS["standard"], Vocabulary())
-    graph = SparqlAdapter(Parts("cities", endpoint, queries, PREFIXES, timeout_s=endpoint.options.timeout_s))
+    graph = SparqlAdapter(SparqlParts("cities", endpoint, queries, PREFIXES, timeout_s=endpoint.options.timeout_s))
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(aclosing(graph))
         yield await stack.enter_async_context(Client(build_server(graph, settings or quiet(folder))))

@@ -15,7 +15,7 @@ from kg_adapters.labels import Vocabulary
 from kg_adapters.local.sparql.pool import SparqlPool
 from kg_adapters.local.sparql.store import ensure_sparql_store
 from kg_adapters.prefixes import Prefixes
-from kg_adapters.sparql.adapter import Parts, SparqlAdapter
+from kg_adapters.sparql.adapter import SparqlAdapter, SparqlParts
 from kg_adapters.sparql.dialects import DIALECTS, Dialect
 from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql.solutions import GRAPH_VARIABLES, Solutions
@@ -162,9 +162,9 @@ def adapter_over(
     return SparqlAdapter(parts_of(endpoint, queries))
 
 
-def parts_of(endpoint: StandInEndpoint, queries: Queries) -> Parts:
+def parts_of(endpoint: StandInEndpoint, queries: Queries) -> SparqlParts:
     """Return what an adapter over an endpoint is made of."""
-    return Parts("stand-in", endpoint, queries, PREFIXES, graphs=("http://example.org/graph",))
+    return SparqlParts("stand-in", endpoint, queries, PREFIXES, graphs=("http://example.org/graph",))
 
 
 def _term(term: object) -> Term | None:

@@ -1,6 +1,7 @@
 """The shape that the code keeps: who may import whom, who may touch the outside, and how long a unit may be."""
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -127,6 +128,15 @@ def test_serving_never_builds_and_generic_code_knows_no_kind_of_graph() -> None:
         and not module.name.startswith(allowed)
     ]
     assert wrong == []
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    homes: defaultdict[str, list[str]] = defaultdict(list)
+    for module in MODULES:
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name].append(module.name)
+    assert {name: where for name, where in homes.items() if len(where) > 1} == {}
 
 
 def test_no_agent_knows_another() -> None:

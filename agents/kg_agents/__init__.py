@@ -5,7 +5,7 @@ async with connect("kg-sextant serve sample") as graph:
 """
 
 from kg_agents.checking import checked
-from kg_agents.evidence.answers import AgentAnswer, Answer, ClosedBook, Source, Status, Step
+from kg_agents.evidence.answers import AgentAnswer, ClosedBook, GivenAnswer, RunStep, Source, Status
 from kg_agents.linking import Linking, link_by_model, link_by_names, link_given
 from kg_agents.llm import AgentError, Completion, Llm, LlmError, Message, ScriptedLlm, Usage
 from kg_agents.llm.dialogue import Dialogue, Limits
@@ -21,11 +21,11 @@ __all__ = [
     "ODA",
     "AgentAnswer",
     "AgentError",
-    "Answer",
     "ClosedBook",
     "Completion",
     "CounselorSettings",
     "Dialogue",
+    "GivenAnswer",
     "GraphCounselor",
     "KnowledgeGraph",
     "Limits",
@@ -37,10 +37,10 @@ __all__ = [
     "OdaWithoutModel",
     "OpenAiLlm",
     "Prices",
+    "RunStep",
     "ScriptedLlm",
     "Source",
     "Status",
-    "Step",
     "ToolsAgent",
     "ToolsSettings",
     "Usage",

@@ -6,9 +6,9 @@ from typing import Final
 
 from kg_agents.checking import UNCHECKED
 from kg_agents.evidence.answers import AgentAnswer
-from kg_agents.evidence.values import Labels, Triple, plain_value
+from kg_agents.evidence.values import IdLabels, Triple, plain_value
 from kg_agents.llm import Completion, Llm, LlmRequest
-from kg_agents.tools.client import OtherTools, ToolCall, ToolError, Tools
+from kg_agents.tools.client import OtherTools, ToolCall, ToolCaller, ToolError
 from kg_prompts import render
 from kg_prompts.tools import SolvedBefore
 
@@ -35,7 +35,7 @@ class Learned:
     calls: tuple[str, ...]
     answers: tuple[str, ...]
     facts: tuple[Triple, ...]
-    labels: Labels
+    labels: IdLabels
 
     @property
     def plain_facts(self) -> tuple[Triple, ...]:
@@ -62,7 +62,7 @@ def learned_from(answer: AgentAnswer) -> Learned | None:
     )
 
 
-async def solved_before(tools: Tools, question: str) -> str:
+async def solved_before(tools: ToolCaller, question: str) -> str:
     """Return solved questions like one, as a text; nothing where there are none, or the server does not say.
 
     They are a help: without them the question is asked all the same.
@@ -87,7 +87,7 @@ class OwnQuestion(OtherTools):
     question: str
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
-        """See `Tools`."""
+        """See `ToolCaller`."""
         if tool == RECALL:
             arguments = {"question": self.question}
         elif str(arguments.get("question", "")).startswith(f"{self.question}\n"):

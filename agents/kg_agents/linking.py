@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final, Self
 
 from kg_agents.evidence.ledger import Resolve
-from kg_agents.evidence.values import Candidate, Named, plain_value
+from kg_agents.evidence.values import EntityMatch, NameMatch, plain_value
 from kg_agents.llm.dialogue import Dialogue, FailedReply, RunEnded, Task, Unreadable, whole
 from kg_agents.tools.client import ToolError, ToolRefusal
 from kg_agents.tools.knowledge import KnowledgeGraph
@@ -138,11 +138,11 @@ _TOLD_APART: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Linked:
+class LinkedPart:
     """A part of a question, and the entity that it is taken for."""
 
     mention: str
-    entity: Candidate
+    entity: EntityMatch
 
     def __str__(self) -> str:
         return f"{in_quotes(self.mention)} is {self.entity.label} ({self.entity.id})"
@@ -157,7 +157,7 @@ class Linked:
 class Linking:
     """The entities that a question is about, and why what else was named stands for none."""
 
-    linked: tuple[Linked, ...] = ()
+    linked: tuple[LinkedPart, ...] = ()
     passed_over: tuple[str, ...] = ()
 
     @property
@@ -172,7 +172,7 @@ class Linking:
 def resolver(graph: KnowledgeGraph, talk: Dialogue) -> Resolve:
     """Return what finds the entities that answers name; nothing where the server or the time does not allow it."""
 
-    async def resolve(texts: Sequence[str]) -> Sequence[Named]:
+    async def resolve(texts: Sequence[str]) -> Sequence[NameMatch]:
         try:
             return await talk.within(partial(graph.identify, texts[:_MOST_RESOLVED], limit=_SHOWN))
         except (ToolError, RunEnded):
@@ -194,11 +194,11 @@ async def link_given(graph: KnowledgeGraph, texts: Sequence[str]) -> Linking:
     Raises:
         ToolError: The server does not answer.
     """
-    found: dict[str, Linked] = {}
+    found: dict[str, LinkedPart] = {}
     passed_over: list[str] = []
     for named in await graph.identify([text.strip() for text in texts], limit=_SHOWN):
         if len(named.meant) == 1:
-            found.setdefault(named.meant[0].id, Linked(named.text, named.meant[0]))
+            found.setdefault(named.meant[0].id, LinkedPart(named.text, named.meant[0]))
         else:
             passed_over.append(_refusal(named))
     return Linking(tuple(found.values()), tuple(passed_over))
@@ -211,12 +211,12 @@ async def link_by_names(graph: KnowledgeGraph, question: str) -> Linking:
     shares a name is found under it. A name inside a longer one that the graph does not have is not taken.
     """
     parts = QuestionParts.of(question)
-    found: list[tuple[range, Linked]] = []
+    found: list[tuple[range, LinkedPart]] = []
     for length in range(min(LONGEST_NAME, len(parts.words)), 0, -1):
         spans = parts.names_of(length, [taken for taken, _ in found])
         for named in await graph.identify(list(spans), limit=_SHOWN):
             if named.meant and not any(overlap(spans[named.text], taken) for taken, _ in found):
-                found += [(spans[named.text], Linked(named.text, entity)) for entity in named.meant]
+                found += [(spans[named.text], LinkedPart(named.text, entity)) for entity in named.meant]
     unknown = parts.unknown_names([taken for taken, _ in found])
     sure = [each for taken, each in found if not any(overlap(taken, name) for name in unknown.values())]
     names = [each for each in sure if _is_proper(each, parts)]
@@ -248,18 +248,20 @@ async def link_by_model(graph: KnowledgeGraph, question: str, talk: Dialogue) ->
     return Linking(linked, passed_over) if linked or unsure else await link_by_names(graph, question)
 
 
-def _by_verdict(named: Sequence[Named]) -> tuple[list[Linked], list[Linked]]:
+def _by_verdict(named: Sequence[NameMatch]) -> tuple[list[LinkedPart], list[LinkedPart]]:
     """Return what one entity alone bears the name of, and what may be meant besides.
 
     Namesakes may be; where nothing else is sure, so may what is near a name. What has no label of its own never is.
     """
     labelled = {each.text: [of for of in each.candidates if of.label and of.label != of.id] for each in named}
-    sure = [Linked(each.text, *labelled[each.text]) for each in named if each.meant and len(labelled[each.text]) == 1]
+    sure = [
+        LinkedPart(each.text, *labelled[each.text]) for each in named if each.meant and len(labelled[each.text]) == 1
+    ]
     unsure = [each for each in named if (each.meant and len(labelled[each.text]) > 1) or not (each.meant or sure)]
-    return sure, [Linked(each.text, entity) for each in unsure for entity in labelled[each.text]]
+    return sure, [LinkedPart(each.text, entity) for each in unsure for entity in labelled[each.text]]
 
 
-async def _told_apart(graph: KnowledgeGraph, question: str, unsure: Sequence[Linked]) -> Sequence[Linked]:
+async def _told_apart(graph: KnowledgeGraph, question: str, unsure: Sequence[LinkedPart]) -> Sequence[LinkedPart]:
     """Return candidates with what the question's words point to: the relation most like it over which they differ."""
     ids = tuple(dict.fromkeys(each.entity.id for each in unsure))[:_TOLD_APART]
     if len(ids) < 2:
@@ -275,7 +277,7 @@ async def _told_apart(graph: KnowledgeGraph, question: str, unsure: Sequence[Lin
             ends.setdefault((group.relation, group.incoming), {})[group.entity] = group.far[:_SHOWN]
     found = [each for each in ends.items() if len({each[1].get(entity) for entity in ids}) > 1][:_TELLING]
 
-    def told(linked: Linked) -> Linked:
+    def told(linked: LinkedPart) -> LinkedPart:
         facts: list[str] = []
         for (relation, incoming), of in found:
             name = f"{'-' if incoming else ''}{seen.labels.relations.get(relation, relation)}"
@@ -286,7 +288,7 @@ async def _told_apart(graph: KnowledgeGraph, question: str, unsure: Sequence[Lin
     return list(map(told, unsure))
 
 
-async def _chosen(question: str, unsure: Sequence[Linked], talk: Dialogue) -> list[Linked]:
+async def _chosen(question: str, unsure: Sequence[LinkedPart], talk: Dialogue) -> list[LinkedPart]:
     """Have the model choose among entities by what tells them apart; all namesakes where its reply cannot be read.
 
     Raises:
@@ -311,14 +313,14 @@ def _numbers(reply: str, most: int) -> tuple[int, ...] | Unreadable:
     return tuple(dict.fromkeys(numbers))
 
 
-async def _otherwise(graph: KnowledgeGraph, named: Named) -> Named:
+async def _otherwise(graph: KnowledgeGraph, named: NameMatch) -> NameMatch:
     """Return what a name stands for in another form, or the name as it was found where none helps."""
     forms = other_forms(named.text)
     tried = await graph.identify(forms)
     return next((replace(each, text=named.text) for each in tried if each.meant), named)
 
 
-def _is_proper(linked: Linked, parts: QuestionParts) -> bool:
+def _is_proper(linked: LinkedPart, parts: QuestionParts) -> bool:
     """Say whether a name is written as one, there and here; in a question without capitals it need not be here."""
     here = not parts.has_capitals or linked.mention.lower() != linked.mention
     return here and linked.entity.label.lower() != linked.entity.label
@@ -328,7 +330,7 @@ def _unknown(name: str) -> str:
     return f"Nothing in the graph is named {in_quotes(name)}."
 
 
-def _refusal(named: Named) -> str:
+def _refusal(named: NameMatch) -> str:
     """Return why a text stands for no single entity."""
     shown = "; ".join(f"{each.label} ({each.id})" for each in named.candidates)
     asked = in_quotes(named.text)

@@ -11,7 +11,7 @@ from typing import IO, Annotated, Final, Literal, Self, TypeAlias, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter, ValidationError
 
-from kg_agents.evidence.answers import AgentAnswer, Answer, Status, Step
+from kg_agents.evidence.answers import AgentAnswer, GivenAnswer, RunStep, Status
 from kg_agents.linking import Linking
 from kg_agents.llm import (
     AgentError,
@@ -146,7 +146,7 @@ class AnswerLine(_Line):
     """How the run ended, and what each answer rests on."""
 
     kind: Literal["answer"] = "answer"
-    answers: list[Answer]
+    answers: list[GivenAnswer]
     model_answer: list[str]
     status: Status
     stop_reason: str
@@ -290,7 +290,7 @@ class Watcher:
     on_linked: Callable[[Linking], None] = lambda _: None
     on_begin: Callable[[str], None] = lambda _: None
     on_used: Callable[[Usage], None] = lambda _: None
-    on_step: Callable[[Step], None] = lambda _: None
+    on_step: Callable[[RunStep], None] = lambda _: None
 
 
 @dataclass(frozen=True, slots=True)

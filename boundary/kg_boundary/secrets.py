@@ -42,7 +42,7 @@ _FIRST_WHOLE: Final = (0, 2, 3)
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class SecretForm:
     """Bytes that must not be shown.
 
     Args:
@@ -58,7 +58,7 @@ class Form:
     telling: int = 0
 
 
-def forms_of(secrets: Iterable[str], users: Iterable[str]) -> tuple[Form, ...]:
+def forms_of(secrets: Iterable[str], users: Iterable[str]) -> tuple[SecretForm, ...]:
     """Return the forms of all secrets, which any of the users may have.
 
     A secret of one to three characters is nobody's secret: it has the forms that come with a user or a scheme, since
@@ -68,7 +68,7 @@ def forms_of(secrets: Iterable[str], users: Iterable[str]) -> tuple[Form, ...]:
     return tuple(found)
 
 
-def places(text: bytes, form: Form, *, cut: bool) -> Iterator[tuple[int, int]]:
+def places(text: bytes, form: SecretForm, *, cut: bool) -> Iterator[tuple[int, int]]:
     """Yield where a form stands in a text; with `cut`, also where the text ends in the middle of it."""
     value = form.value
     head = value[: form.telling] if cut and form.telling else value
@@ -86,23 +86,25 @@ def places(text: bytes, form: Form, *, cut: bool) -> Iterator[tuple[int, int]]:
             at = text.find(head, at + 1)
 
 
-def _forms(secret: str, users: tuple[str, ...]) -> Iterator[Form]:
+def _forms(secret: str, users: tuple[str, ...]) -> Iterator[SecretForm]:
     for value in _written(secret):
         if len(secret) >= SHORT:
-            yield Form(value, alone=len(secret) < LONG, telling=_telling(len(value)) if len(secret) >= LONG else 0)
+            yield SecretForm(
+                value, alone=len(secret) < LONG, telling=_telling(len(value)) if len(secret) >= LONG else 0
+            )
         else:
-            yield from (Form(scheme.encode() + b" " + value, alone=True) for scheme in _SCHEMES)
+            yield from (SecretForm(scheme.encode() + b" " + value, alone=True) for scheme in _SCHEMES)
         for user in users:
-            yield Form(user.encode() + b":" + value, alone=True)
+            yield SecretForm(user.encode() + b":" + value, alone=True)
     for value in _encoded(secret) if len(secret) >= SHORT else ():
         yield from _cores(value)
     for user in users:
         for pair in _encoded(f"{user}:{secret}"):
             telling = len(_whole(f"{user}:".encode())) + 1
             if len(pair) < STRONG:
-                yield Form(base64.b64encode(pair).rstrip(b"="), alone=True, packed=True)
+                yield SecretForm(base64.b64encode(pair).rstrip(b"="), alone=True, packed=True)
             else:
-                yield from (Form(each, packed=True, telling=telling) for each in _base64(pair))
+                yield from (SecretForm(each, packed=True, telling=telling) for each in _base64(pair))
 
 
 def _encoded(text: str) -> Iterator[bytes]:
@@ -138,12 +140,12 @@ def _telling(length: int) -> int:
     return min(8, max(3, length // 3))
 
 
-def _cores(value: bytes) -> Iterator[Form]:
+def _cores(value: bytes) -> Iterator[SecretForm]:
     """Yield the part of base64 that a value alone decides, behind no byte, one or two."""
     for before, first in enumerate(_FIRST_WHOLE):
         for written in _base64(b"\0" * before + value, drop=first):
             if len(written) >= SHORT:
-                yield Form(written, packed=True, telling=max(SHORT, _telling(len(written))))
+                yield SecretForm(written, packed=True, telling=max(SHORT, _telling(len(written))))
 
 
 def _base64(value: bytes, drop: int = 0) -> frozenset[bytes]:
@@ -257,14 +259,14 @@ class Redactor:
             yield self.data(held)
 
     @cached_property
-    def _forms(self) -> tuple[Form, ...]:
+    def _forms(self) -> tuple[SecretForm, ...]:
         return forms_of(sorted(self.secrets), sorted(self.users))
 
     @cached_property
-    def _strong_forms(self) -> tuple[Form, ...]:
+    def _strong_forms(self) -> tuple[SecretForm, ...]:
         return forms_of(sorted(each for each in self.secrets if len(each) >= STRONG), sorted(self.users))
 
-    def _without(self, content: bytes, forms: tuple[Form, ...], *, cut: bool) -> bytes | None:
+    def _without(self, content: bytes, forms: tuple[SecretForm, ...], *, cut: bool) -> bytes | None:
         """Return content without the forms; None where it has none of them."""
         if not forms:
             return None
@@ -289,7 +291,7 @@ class RedactingFormatter(LogLines):
         return self._redacted(super().format(record))
 
 
-def _spans(content: bytes, forms: tuple[Form, ...], *, cut: bool) -> list[tuple[int, int]]:
+def _spans(content: bytes, forms: tuple[SecretForm, ...], *, cut: bool) -> list[tuple[int, int]]:
     """Return where the forms stand, in their order; no two of these places touch."""
     return _merged(sorted({span for form in forms for span in places(content, form, cut=cut)}))
 

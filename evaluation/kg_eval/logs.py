@@ -12,7 +12,7 @@ from inspect_ai.scorer import Score
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from kg_agents.llm import AgentError, Completion, Llm, Message
-from kg_eval.metrics.scores import JudgeVerdict, Outcome, Verdicts, judge, judge_metric
+from kg_eval.metrics.scores import JudgeVerdict, ScoredOutcome, Verdicts, judge, judge_metric
 from kg_eval.plan import InvalidPlan, RunPlan
 
 SOURCE: Final = "kg_eval"
@@ -49,14 +49,14 @@ class ToolRecord(BaseModel):
 
 CallRecord: TypeAlias = Annotated[ModelRecord | ToolRecord, Field(discriminator="kind")]
 _CALL: Final[TypeAdapter[ModelRecord | ToolRecord]] = TypeAdapter(CallRecord)
-OUTCOME: Final = TypeAdapter(Outcome)
+OUTCOME: Final = TypeAdapter(ScoredOutcome)
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedQuestion:
     """One answered question of a run with its calls."""
 
-    outcome: Outcome
+    outcome: ScoredOutcome
     calls: tuple[ModelRecord | ToolRecord, ...]
 
 
@@ -69,7 +69,7 @@ class LoggedRun:
     verdicts: Verdicts
 
     @property
-    def outcomes(self) -> tuple[Outcome, ...]:
+    def outcomes(self) -> tuple[ScoredOutcome, ...]:
         """The outcome of each question."""
         return tuple(each.outcome for each in self.questions)
 

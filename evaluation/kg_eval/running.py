@@ -28,7 +28,7 @@ from kg_boundary.private_files import private_folder
 from kg_eval.logs import OUTCOME, SOURCE, LoggedQuestion, ModelRecord, ToolRecord, read_run
 from kg_eval.methods.catalog import FIND_ENTITIES, LEARN, NEED_ENTITIES, WITHOUT_GRAPH, method_of
 from kg_eval.methods.method import Asked, Means, Method
-from kg_eval.metrics.scores import MAIN_METRIC, METRICS, Outcome, score
+from kg_eval.metrics.scores import MAIN_METRIC, METRICS, ScoredOutcome, score
 from kg_eval.plan import InvalidPlan, RunPlan, drawn
 from kg_eval.questions import BenchmarkName, Edge, Gold, Record, read_questions
 
@@ -179,7 +179,7 @@ class _Failures:
         if self.ended:
             raise RunFailed(self.ended[0])
 
-    def take(self, outcome: Outcome) -> None:
+    def take(self, outcome: ScoredOutcome) -> None:
         """Count an outcome; raise where the model or the graph failed."""
         if outcome.stop_reason not in _FAILED or outcome.answers:
             self.in_a_row = 0
@@ -307,24 +307,24 @@ def _means(models: Models, tools: Toolbox, used: _Used, seed: int) -> Means:
     return Means(_LoggedLlm(models.llm, used), _LoggedTools(tools, used), judge_llm, reflector, seed)
 
 
-async def _asked(record: Record, plan: RunPlan, method: Method, means: Means, learn: Learn | None) -> Outcome:
+async def _asked(record: Record, plan: RunPlan, method: Method, means: Means, learn: Learn | None) -> ScoredOutcome:
     """Ask a question, and return its outcome whatever happens."""
     began = anyio.current_time()
     try:
         outcome = await _answered(record, plan, method, means, learn)
     except RunEnded as end:
-        outcome = Outcome(record, stop_reason=end.limit, explanation=str(end))
+        outcome = ScoredOutcome(record, stop_reason=end.limit, explanation=str(end))
     except FailedReply as failure:
-        outcome = Outcome(record, stop_reason="unreadable", explanation=str(failure))
+        outcome = ScoredOutcome(record, stop_reason="unreadable", explanation=str(failure))
     except InexactScore:
         raise
     except ToolError as error:
-        outcome = Outcome(record, stop_reason="graph", explanation=str(error))
+        outcome = ScoredOutcome(record, stop_reason="graph", explanation=str(error))
     seconds = round(anyio.current_time() - began, 3)
     return replace(outcome, unreadable=dict(means.unreadable), seconds=seconds)
 
 
-async def _answered(record: Record, plan: RunPlan, method: Method, means: Means, learn: Learn | None) -> Outcome:
+async def _answered(record: Record, plan: RunPlan, method: Method, means: Means, learn: Learn | None) -> ScoredOutcome:
     """Find the entities, then the answer.
 
     Raises:
@@ -336,7 +336,7 @@ async def _answered(record: Record, plan: RunPlan, method: Method, means: Means,
         if plan.linking == "gold":
             entities, missing = await _given(record, means.graph)
             if not entities and (record.topics or plan.method in NEED_ENTITIES):
-                return Outcome(record, missing_topics=missing, skipped=NO_TOPIC if record.topics else NONE_GIVEN)
+                return ScoredOutcome(record, missing_topics=missing, skipped=NO_TOPIC if record.topics else NONE_GIVEN)
         elif plan.linking == "model" and plan.method not in FIND_ENTITIES:
             found = await link_by_model(means.graph, record.question, means.talk())
             entities = tuple((each.entity.id, each.entity.label) for each in found.linked)
@@ -348,7 +348,7 @@ async def _answered(record: Record, plan: RunPlan, method: Method, means: Means,
     answer = await method.answer(Asked(record.question, entities, plan.graph), means)
     if plan.learn and learn is not None and answer.learned is not None:
         await learn(answer.learned)
-    return Outcome(
+    return ScoredOutcome(
         record,
         answer.prediction,
         answer.answers,

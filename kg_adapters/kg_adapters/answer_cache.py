@@ -19,7 +19,7 @@ Question: TypeAlias = tuple[Hashable, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept(Generic[V]):
+class CachedAnswer(Generic[V]):
     """An answer about one thing; `value` is None where the graph does not mention it."""
 
     value: V | None
@@ -120,7 +120,7 @@ class AnswerCache(Generic[K, V]):
 
 
 async def each(
-    cache: AnswerCache[Question, Kept[V]],
+    cache: AnswerCache[Question, CachedAnswer[V]],
     question: Question,
     things: Iterable[K],
     ask: Callable[[Sequence[K]], Awaitable[Mapping[K, V]]],
@@ -130,12 +130,12 @@ async def each(
     if not keys:
         return dict(await ask(()))
 
-    async def load(missing: Sequence[Question]) -> Mapping[Question, Kept[V]]:
+    async def load(missing: Sequence[Question]) -> Mapping[Question, CachedAnswer[V]]:
         asked = [keys[key] for key in missing]
         answers = await ask(asked)
         if not set(asked).issuperset(answers):
             raise BackendError("The graph's adapter answered what nobody asked. Report this as a bug in it.")
-        return {key: Kept(answers.get(keys[key])) for key in missing}
+        return {key: CachedAnswer(answers.get(keys[key])) for key in missing}
 
     found = await cache.get(list(keys), load)
     return {keys[key]: kept.value for key, kept in found.items() if kept.value is not None}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeVar
 
-from kg_adapters.answer_cache import AnswerCache, Kept, Question, checked, each, one
+from kg_adapters.answer_cache import AnswerCache, CachedAnswer, Question, checked, each, one
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import (
     Candidate,
@@ -82,16 +82,16 @@ class CachingAdapter:
         self._adapter = adapter
         limits = limits or CacheLimits()
         size = (limits.max_entries, limits.expiry_s, clock)
-        self._labels = AnswerCache[Question, Kept[str]](*size)
-        self._descriptions = AnswerCache[Question, Kept[Description]](*size)
-        self._pages = AnswerCache[Question, Kept[NeighborPage]](*size)
-        self._degrees = AnswerCache[Question, Kept[Degree]](*size)
-        self._contained = AnswerCache[Question, Kept[bool]](*size)
-        self._features = AnswerCache[Question, Kept[FeaturePage]](*size)
+        self._labels = AnswerCache[Question, CachedAnswer[str]](*size)
+        self._descriptions = AnswerCache[Question, CachedAnswer[Description]](*size)
+        self._pages = AnswerCache[Question, CachedAnswer[NeighborPage]](*size)
+        self._degrees = AnswerCache[Question, CachedAnswer[Degree]](*size)
+        self._contained = AnswerCache[Question, CachedAnswer[bool]](*size)
+        self._features = AnswerCache[Question, CachedAnswer[FeaturePage]](*size)
         self._found = AnswerCache[Question, tuple[Candidate, ...]](*size)
         self._relations = AnswerCache[Question, tuple[RelationCandidate, ...]](*size)
         self._schemas = AnswerCache[Question, GraphSchema](*size)
-        self._arounds = AnswerCache[Question, Kept[Around]](*size)
+        self._arounds = AnswerCache[Question, CachedAnswer[Around]](*size)
         self._paths = AnswerCache[Question, PathsFound](*size)
         self._answers = AnswerCache[Question, SparqlAnswer](*size)
         self._computed = AnswerCache[Question, Computed](*size)
@@ -224,7 +224,7 @@ async def _select(
 
 
 async def _surroundings(
-    kept: AnswerCache[Question, Kept[Around]], adapter: SupportsSurroundings, request: SurroundingsRequest
+    kept: AnswerCache[Question, CachedAnswer[Around]], adapter: SupportsSurroundings, request: SurroundingsRequest
 ) -> Surroundings:
     async def ask(missing: Sequence[Node]) -> Mapping[Node, Around]:
         return parts_of(await adapter.surroundings(replace(request, entities=tuple(missing))))

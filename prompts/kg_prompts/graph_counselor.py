@@ -59,7 +59,7 @@ class ThoughtPrompt(TaskPrompt):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ActionPrompt(TaskPrompt):
+class CounselorActionPrompt(TaskPrompt):
     """What the execution agent is asked."""
 
     template: ClassVar[str] = "graph_counselor/action.md"
@@ -124,7 +124,7 @@ class JudgePrompt(AttemptPrompt):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReflectionPrompt(AttemptPrompt):
+class CounselorReflectionPrompt(AttemptPrompt):
     """What to learn from an attempt that failed (appendix D.2).
 
     Args:

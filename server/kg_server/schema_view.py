@@ -52,7 +52,7 @@ _PLURALS: Final[Mapping[Kind, str]] = {"class": "classes", "relation": "relation
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SchemaEntry:
     """A class, relation or feature of a definition, how often it occurs, and an example."""
 
     kind: Kind
@@ -69,7 +69,7 @@ class Entry:
         return Line((f"{self.kind} | ", what, " | ", self.count, *example), ())
 
 
-def entries_of(schema: GraphSchema) -> list[Entry]:
+def entries_of(schema: GraphSchema) -> list[SchemaEntry]:
     """Return all that a definition lists, by kind, of each the most frequent first."""
     return [
         *(_entry("feature", each.iri, each.label, each.statements, each.example) for each in schema.features),
@@ -87,11 +87,11 @@ def entries_of(schema: GraphSchema) -> list[Entry]:
     ]
 
 
-def _entry(kind: Kind, iri: Node, label: str | None, count: Count, *example: Piece | None) -> Entry:
-    return Entry(kind, iri, label, count, tuple(piece for piece in example if piece is not None))
+def _entry(kind: Kind, iri: Node, label: str | None, count: Count, *example: Piece | None) -> SchemaEntry:
+    return SchemaEntry(kind, iri, label, count, tuple(piece for piece in example if piece is not None))
 
 
-def sizes_of(entries: Iterable[Entry], schema: GraphSchema, *, listed_only: bool = False) -> str:
+def sizes_of(entries: Iterable[SchemaEntry], schema: GraphSchema, *, listed_only: bool = False) -> str:
     """Return how many classes, relations and features these are, in words; `listed_only` leaves out what is not."""
     sizes = Counter(each.kind for each in entries)
     return ", ".join(
@@ -174,7 +174,7 @@ class _View:
         answer = await self._listed(near, f"No class or relation is called {quoted}. Nearest in meaning: ")
         return replace(answer, result=answer.result.model_copy(update={"knowledge": "unnamed"}))
 
-    async def _listed(self, entries: Sequence[Entry], size: str, kinds: str | None = None) -> Answer:
+    async def _listed(self, entries: Sequence[SchemaEntry], size: str, kinds: str | None = None) -> Answer:
         """Return an answer with a line for every class, relation and feature; `kinds` is what a whole one adds."""
         foremost = _by_turns(entries)[: max(1, self.max_tokens // TOKENS_A_LINE)]
         lines = [each.line for each in foremost]
@@ -236,7 +236,7 @@ class _View:
 
         return await off_loop(lambda: fitted(build, len(lines), self.max_tokens))
 
-    def _entries_of(self, classes: Sequence[ClassProfile]) -> list[Entry]:
+    def _entries_of(self, classes: Sequence[ClassProfile]) -> list[SchemaEntry]:
         """Return those of a graph's classes, relations and features that are shown with some classes."""
         shown: set[Node | None] = {each.iri for each in classes}
         shown |= {fact.relation for each in classes for fact in facts_of(each, self.graph.vocabulary)}
@@ -246,7 +246,7 @@ class _View:
         self,
         status: Choice["ok", "truncated", "empty"],
         summary: str,
-        shown: Sequence[Entry],
+        shown: Sequence[SchemaEntry],
         names: Names,
         prefixes: Mapping[str, str] | None = None,
     ) -> SchemaResult:
@@ -279,13 +279,13 @@ class _View:
         return (f"prefixes | {pairs}{f' and {hidden} more' if hidden else ''}",)
 
 
-def _by_turns(entries: Sequence[Entry]) -> list[Entry]:
+def _by_turns(entries: Sequence[SchemaEntry]) -> list[SchemaEntry]:
     """Return entries so that the first of every kind come before any second."""
     kinds = ([each for each in entries if each.kind == kind] for kind in _PLURALS)
     return [each for each in chain.from_iterable(zip_longest(*kinds)) if each is not None]
 
 
-def _is_like(wanted: str, entry: Entry) -> bool:
+def _is_like(wanted: str, entry: SchemaEntry) -> bool:
     """Say whether a text is a name of an entry but for a typo, begins a word of it, or holds it as a phrase."""
     names = [] if entry.label is None else [entry.label]
     # A local part may be a mere number.

@@ -8,9 +8,9 @@ from typing import Final
 import pytest
 
 from kg_agents.checking import UNCHECKED, checked
-from kg_agents.evidence.answers import BY_MODEL, AgentAnswer, Answer, ClosedBook, outcome_of
+from kg_agents.evidence.answers import BY_MODEL, AgentAnswer, ClosedBook, GivenAnswer, outcome_of
 from kg_agents.evidence.ledger import Cited, Ledger
-from kg_agents.evidence.values import Candidate, Labels, Named, Triple
+from kg_agents.evidence.values import EntityMatch, IdLabels, NameMatch, Triple
 from kg_agents.llm import Usage
 from kg_agents.llm.dialogue import Unreadable
 from kg_agents.replies import Conclusion, read_conclusion
@@ -25,7 +25,7 @@ FACTS: Final[tuple[Triple, ...]] = (
     ("Q1", "P451", "Q3"),
     ("Q3", "P19", "Q4"),
 )
-LABELS: Final = Labels({"Q1": "Goethe", "Q2": "Schiller", "Q3": "Lili", "Q4": "Offenbach"})
+LABELS: Final = IdLabels({"Q1": "Goethe", "Q2": "Schiller", "Q3": "Lili", "Q4": "Offenbach"})
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ LABELS: Final = Labels({"Q1": "Goethe", "Q2": "Schiller", "Q3": "Lili", "Q4": "O
         ("Answer:\nShinjuku [1]", Conclusion((Cited("Shinjuku", (1,)),))),
         ("Answer: Shinjuku [1, 3]", Conclusion((Cited("Shinjuku", (1, 3)),))),
         ("Answer:\n- a (facts 2)\n- b [4,4]", Conclusion((Cited("a", (2,)), Cited("b", (4,))))),
-        ("Answer [Canada,Yukon]", Conclusion((Cited("Canada"), Cited("Yukon")))),
+        ("GivenAnswer [Canada,Yukon]", Conclusion((Cited("Canada"), Cited("Yukon")))),
         ("1999", Conclusion((Cited("1999"),))),
         ("Not in the graph: no mayors", Conclusion(missing="no mayors")),
         ("Answer: Not in graph.", Conclusion(missing="")),
@@ -50,30 +50,30 @@ def test_answers_come_with_the_facts_that_they_rest_on(reply: str, conclusion: C
     assert type(read) is Unreadable if conclusion is Unreadable else read == conclusion
 
 
-async def only_weimar(texts: Sequence[str]) -> Sequence[Named]:
+async def only_weimar(texts: Sequence[str]) -> Sequence[NameMatch]:
     """Know one name."""
-    weimar = Candidate("Q9", "Weimar", "", 1.0, "label")
-    return [Named(text, "exact", (weimar,)) for text in texts if text == "Weimar"]
+    weimar = EntityMatch("Q9", "Weimar", "", 1.0, "label")
+    return [NameMatch(text, "exact", (weimar,)) for text in texts if text == "Weimar"]
 
 
 @pytest.mark.parametrize(
     ("cited", "answer"),
     [
-        (Cited("Goethe", (1, 2)), Answer("Goethe", "graph", FACTS[:2])),
-        (Cited("Goethe", (1,)), Answer("Goethe", "graph", FACTS[:2])),
-        (Cited("true", (1,)), Answer("true", "computed", FACTS[:2], (f"true: {BY_MODEL}",))),
-        (Cited("Q4", (4,)), Answer("Offenbach", "graph", FACTS[3:])),
-        (Cited("Offenbach"), Answer("Offenbach", "graph", FACTS[2:])),
-        (Cited("Offenbach", (1,)), Answer("Offenbach", "graph", FACTS[2:])),
-        (Cited("1749", (1,)), Answer("1749", "graph", FACTS[:1])),
-        (Cited("true", (1, 2)), Answer("true", "computed", FACTS[:2], (f"true: {BY_MODEL}",))),
-        (Cited("2", (1, 2)), Answer("2", "computed", FACTS[:2], (f"2: {BY_MODEL}",))),
-        (Cited("true"), Answer("true", "model")),
-        (Cited("true", (99,)), Answer("true", "model")),
-        (Cited("Weimar", (1, 2)), Answer("Weimar", "model")),
+        (Cited("Goethe", (1, 2)), GivenAnswer("Goethe", "graph", FACTS[:2])),
+        (Cited("Goethe", (1,)), GivenAnswer("Goethe", "graph", FACTS[:2])),
+        (Cited("true", (1,)), GivenAnswer("true", "computed", FACTS[:2], (f"true: {BY_MODEL}",))),
+        (Cited("Q4", (4,)), GivenAnswer("Offenbach", "graph", FACTS[3:])),
+        (Cited("Offenbach"), GivenAnswer("Offenbach", "graph", FACTS[2:])),
+        (Cited("Offenbach", (1,)), GivenAnswer("Offenbach", "graph", FACTS[2:])),
+        (Cited("1749", (1,)), GivenAnswer("1749", "graph", FACTS[:1])),
+        (Cited("true", (1, 2)), GivenAnswer("true", "computed", FACTS[:2], (f"true: {BY_MODEL}",))),
+        (Cited("2", (1, 2)), GivenAnswer("2", "computed", FACTS[:2], (f"2: {BY_MODEL}",))),
+        (Cited("true"), GivenAnswer("true", "model")),
+        (Cited("true", (99,)), GivenAnswer("true", "model")),
+        (Cited("Weimar", (1, 2)), GivenAnswer("Weimar", "model")),
     ],
 )
-async def test_an_answer_says_where_it_comes_from(cited: Cited, answer: Answer) -> None:
+async def test_an_answer_says_where_it_comes_from(cited: Cited, answer: GivenAnswer) -> None:
     ledger = Ledger()
     ledger.learn(LABELS)
     for fact in FACTS:
@@ -93,7 +93,7 @@ async def test_an_answer_says_where_it_comes_from(cited: Cited, answer: Answer) 
 def test_what_becomes_of_what_the_model_knows_is_a_setting(
     closed_book: ClosedBook, texts: tuple[str, ...], own: tuple[str, ...], status: str
 ) -> None:
-    given = (Answer("a", "graph", FACTS[:1]), Answer("b", "model"))
+    given = (GivenAnswer("a", "graph", FACTS[:1]), GivenAnswer("b", "model"))
     found = outcome_of(given, closed_book, "answered", "")
     assert (tuple(each.text for each in found.answers), found.model_answer, found.status) == (texts, own, status)
 
@@ -102,7 +102,7 @@ def test_what_becomes_of_what_the_model_knows_is_a_setting(
 def test_what_a_model_says_beside_its_answers_makes_them_no_less_whole(
     closed_book: ClosedBook, own: tuple[str, ...]
 ) -> None:
-    found = outcome_of((Answer("a", "graph", FACTS[:1]),), closed_book, "answered", "", ("b", "a"))
+    found = outcome_of((GivenAnswer("a", "graph", FACTS[:1]),), closed_book, "answered", "", ("b", "a"))
     assert (found.model_answer, found.status, found.reason) == (own, "answered", "")
 
 
@@ -118,25 +118,25 @@ def test_what_a_model_says_beside_its_answers_makes_them_no_less_whole(
     ],
 )
 def test_without_an_answer_the_status_says_why(stop_reason: str, status: str) -> None:
-    assert outcome_of((Answer("b", "model"),), "apart", stop_reason, "").status == status
-    assert outcome_of((Answer("a", "graph"),), "apart", stop_reason, "").status in {"answered", "partly"}
+    assert outcome_of((GivenAnswer("b", "model"),), "apart", stop_reason, "").status == status
+    assert outcome_of((GivenAnswer("a", "graph"),), "apart", stop_reason, "").status in {"answered", "partly"}
 
 
 CAPITAL, MADE_UP = ("Q1490", "P36", "Q179645"), ("Q1490", "P36", "Q17")
 
 
-def answering(*answers: Answer) -> AgentAnswer:
+def answering(*answers: GivenAnswer) -> AgentAnswer:
     found = outcome_of(answers, "apart", "answered", "")
-    return AgentAnswer("?", found.answers, found.status, Labels(), "answered", found.reason, (), Usage(), 0.0)
+    return AgentAnswer("?", found.answers, found.status, IdLabels(), "answered", found.reason, (), Usage(), 0.0)
 
 
 async def test_an_answer_whose_evidence_the_graph_does_not_hold_counts_as_the_models_own(tmp_path: Path) -> None:
-    right, wrong = Answer("Shinjuku", "graph", (CAPITAL,)), Answer("Japan", "graph", (CAPITAL, MADE_UP))
+    right, wrong = GivenAnswer("Shinjuku", "graph", (CAPITAL,)), GivenAnswer("Japan", "graph", (CAPITAL, MADE_UP))
     async with story(tmp_path, TOKYO) as graph:
         assert await checked(answering(right), graph, "apart") == answering(right)
         both = await checked(answering(right, wrong), graph, "apart")
-        alone = await checked(answering(Answer("Japan", "graph", (MADE_UP,))), graph, "never")
-        many = await checked(answering(Answer("?", "graph", (*([CAPITAL] * 20), MADE_UP))), graph, "apart")
+        alone = await checked(answering(GivenAnswer("Japan", "graph", (MADE_UP,))), graph, "never")
+        many = await checked(answering(GivenAnswer("?", "graph", (*([CAPITAL] * 20), MADE_UP))), graph, "apart")
     assert (both.answers, both.model_answer, both.status) == ((right,), ("Japan",), "partly")
     assert (alone.answers, alone.model_answer, alone.status) == ((), (), "partly")
     assert alone.explanation == "The graph does not hold all that was read."
@@ -148,7 +148,7 @@ async def test_evidence_that_nobody_can_check_says_so() -> None:
         async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
             raise ToolError(f"{tool}: {len(arguments)} arguments")
 
-    right = answering(Answer("Shinjuku", "graph", (CAPITAL,)))
+    right = answering(GivenAnswer("Shinjuku", "graph", (CAPITAL,)))
     found = await checked(right, KnowledgeGraph(Away()), "apart")
     assert (found.answers, found.explanation) == (right.answers, f"{UNCHECKED}: memory-append: 2 arguments")
 
@@ -170,9 +170,9 @@ class Hasty:
 
 async def test_a_memory_that_takes_nothing_refutes_nothing(tmp_path: Path) -> None:
     members = "\n".join(f"wd:Q1490 wdt:P527 wd:Q{number} ." for number in range(1_000, 1_300))
-    known, made_up = (answering(Answer("x", "graph", (fact,))) for fact in (CAPITAL, MADE_UP))
-    last = answering(Answer("x", "graph", (("Q1490", "P527", "Q1299"),)))
-    absent = answering(Answer("x", "graph", (("Q1490", "P527", "Q17"),)))
+    known, made_up = (answering(GivenAnswer("x", "graph", (fact,))) for fact in (CAPITAL, MADE_UP))
+    last = answering(GivenAnswer("x", "graph", (("Q1490", "P527", "Q1299"),)))
+    absent = answering(GivenAnswer("x", "graph", (("Q1490", "P527", "Q17"),)))
     async with story_tools(tmp_path, f"{TOKYO}{members}") as tools:
         hasty, graph = KnowledgeGraph(Hasty(tools)), KnowledgeGraph(tools)
         assert await checked(known, hasty, "apart") == known
@@ -196,9 +196,9 @@ async def test_a_fact_that_is_stored_the_other_way_round_holds(tmp_path: Path) -
     """
     backwards, turned = ("Q2", "P22", "Q1"), ("Q3", "P26", "Q2")
     for fact in (backwards, turned):
-        found = answering(Answer("Anna", "graph", (fact,)))
+        found = answering(GivenAnswer("Anna", "graph", (fact,)))
         async with story(tmp_path, family) as graph:
             assert await checked(found, graph, "apart") == found, fact
-    wrong = answering(Answer("Ben", "graph", (("Q1", "P22", "Q2"),)))
+    wrong = answering(GivenAnswer("Ben", "graph", (("Q1", "P22", "Q2"),)))
     async with story(tmp_path, family) as graph:
         assert not (await checked(wrong, graph, "apart")).answers

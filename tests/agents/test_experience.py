@@ -10,7 +10,7 @@ import pytest
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.store import open_store
 from kg_agents.checking import UNCHECKED
-from kg_agents.evidence.answers import AgentAnswer, Answer
+from kg_agents.evidence.answers import AgentAnswer, GivenAnswer
 from kg_agents.experience import RECALL, ExperiencedLlm, OwnQuestion, learned_from, solved_before
 from kg_agents.llm import LlmRequest, Message, Role, ScriptedLlm
 from kg_agents.parameters import ToolsSettings
@@ -94,7 +94,7 @@ async def test_what_a_run_has_solved_can_be_learned(tools: Toolbox, tmp_path: Pa
     for other in (
         replace(found, status="partly"),
         replace(found, explanation=f"{UNCHECKED}: no"),
-        replace(found, answers=(*found.answers, Answer("Osaka", "model"))),
+        replace(found, answers=(*found.answers, GivenAnswer("Osaka", "model"))),
     ):
         assert learned_from(other) is None
 

@@ -5,19 +5,19 @@ from dataclasses import replace
 import pytest
 
 from counselors import CAPITAL, DEFINITION, JAPAN, PAPER, QUESTION, TOKYO, PlayedGraph, counselled, gives, step
-from kg_agents.evidence.answers import Answer
-from kg_agents.evidence.answers import Step as ShownStep
+from kg_agents.evidence.answers import GivenAnswer
+from kg_agents.evidence.answers import RunStep as ShownStep
 from kg_agents.evidence.ledger import Cited
-from kg_agents.evidence.values import Labels
+from kg_agents.evidence.values import IdLabels
 from kg_agents.llm import Completion, LlmRequest, ScriptedLlm, Usage
 from kg_agents.llm.dialogue import Limits
 from kg_agents.papers.graph_counselor import (
     Attempt,
+    AttemptStep,
     CounselorAnswer,
     CounselorSettings,
     GraphCounselor,
     Judgement,
-    Step,
 )
 from kg_agents.tools.knowledge import KnowledgeGraph
 
@@ -27,16 +27,16 @@ GUESSED = step("Finish[Kyoto]", plan="guess")
 
 async def test_steps_of_plan_thought_action_and_observation_lead_to_an_answer_that_the_judge_confirms() -> None:
     told = await counselled([*FOUND, "It is what the graph says.\n[yes]"])
-    labels = Labels({"Q17": "Japan", "Q1490": "Tokyo"}, {"P36": "capital"})
+    labels = IdLabels({"Q17": "Japan", "Q1490": "Tokyo"}, {"P36": "capital"})
     steps = (
-        Step(1, "plan it", "think of it", JAPAN, "Retrieve[Japan]: 1 node.\nJapan (Q17)"),
-        Step(2, "plan it", "think of it", CAPITAL, "1 node.\nJapan (Q17) | capital (P36) | Tokyo (Q1490)"),
-        Step(3, "plan it", "think of it", "Finish[Tokyo]", "Answer is Tokyo"),
+        AttemptStep(1, "plan it", "think of it", JAPAN, "Retrieve[Japan]: 1 node.\nJapan (Q17)"),
+        AttemptStep(2, "plan it", "think of it", CAPITAL, "1 node.\nJapan (Q17) | capital (P36) | Tokyo (Q1490)"),
+        AttemptStep(3, "plan it", "think of it", "Finish[Tokyo]", "Answer is Tokyo"),
     )
     said = Judgement("yes", "It is what the graph says.\n[yes]")
     assert replace(told.answer, usage=Usage()) == CounselorAnswer(
         question=QUESTION,
-        answers=(Answer("Tokyo", "graph", (("Q17", "P36", "Q1490"),), (), ("Q1490",)),),
+        answers=(GivenAnswer("Tokyo", "graph", (("Q17", "P36", "Q1490"),), (), ("Q1490",)),),
         status="answered",
         labels=labels,
         stop_reason="answered",
@@ -97,12 +97,12 @@ async def test_the_evidence_is_what_states_the_answer_and_nothing_of_attempts_th
     told = await counselled(
         [*step("Neighbor[Q17, currency]"), *step("Finish[yen]"), "[no]", "Look.", *FOUND, "[yes]"], graph
     )
-    assert told.answer.answers == (Answer("Tokyo", "graph", (("Q17", "P36", "Q1490"),), (), ("Q1490",)),)
+    assert told.answer.answers == (GivenAnswer("Tokyo", "graph", (("Q17", "P36", "Q1490"),), (), ("Q1490",)),)
 
 
 async def test_what_an_earlier_attempt_read_states_an_answer_too() -> None:
     told = await counselled([*step(CAPITAL), *step("Finish[Kyoto]"), "[no]", "Look.", *step("Finish[Tokyo]"), "[yes]"])
-    assert told.answer.answers == (Answer("Tokyo", "graph", (("Q17", "P36", "Q1490"),), (), ("Q1490",)),)
+    assert told.answer.answers == (GivenAnswer("Tokyo", "graph", (("Q17", "P36", "Q1490"),), (), ("Q1490",)),)
     assert told.answer.status == "answered"
 
 
@@ -294,7 +294,9 @@ async def test_without_planning_a_step_begins_with_its_thought() -> None:
         settings=CounselorSettings(manner="paper", ablation="no-planning"),
     )
     assert told.purposes == ["thought", "action"] * 2 + ["judge"]
-    assert told.answer.attempts[0].steps[0] == Step(1, None, "think", JAPAN, "Retrieve[Japan]: 1 node.\nJapan (Q17)")
+    assert told.answer.attempts[0].steps[0] == AttemptStep(
+        1, None, "think", JAPAN, "Retrieve[Japan]: 1 node.\nJapan (Q17)"
+    )
     assert "steps of thought, action and observation" in told.prompts("thought")[0]
 
 
@@ -314,7 +316,7 @@ async def test_without_reflection_the_first_answer_stands_unjudged() -> None:
     told = await counselled(GUESSED, settings=CounselorSettings(manner="paper", ablation="no-reflection"))
     assert told.purposes == ["plan", "thought", "action"]
     assert (told.said, told.answer.stop_reason, told.answer.accepted) == (("Kyoto",), "answered", False)
-    assert (told.answer.status, told.answer.answers) == ("answered", (Answer("Kyoto", "model"),))
+    assert (told.answer.status, told.answer.answers) == ("answered", (GivenAnswer("Kyoto", "model"),))
 
 
 async def test_how_often_is_reflected_is_a_setting() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kg_agents.evidence.answers import AgentAnswer, Answer
+from kg_agents.evidence.answers import AgentAnswer, GivenAnswer
 from kg_agents.llm import Completion, LlmError, PromptTooLong, Scripted, ScriptedLlm, Usage
 from kg_agents.llm.dialogue import Dialogue, Limits
 from kg_agents.llm.texts import tokens_in
@@ -17,7 +17,7 @@ from kg_agents.papers.oda import (
     OdaWithoutModel,
 )
 from kg_agents.papers.oda.paper import far_ends
-from kg_agents.tools.client import ComparingTools, ToolCall, Tools
+from kg_agents.tools.client import ComparingTools, ToolCall, ToolCaller
 from kg_agents.tools.knowledge import KnowledgeGraph
 from oda_runs import ENOUGH, NEIGHBORS, PATH, selecting, story, story_tools, taking
 from prompt_marks import outside_data
@@ -232,7 +232,7 @@ async def test_a_graph_that_refuses_ends_the_run_and_says_so(tmp_path: Path) -> 
 class RefusingTools:
     """Answers the calls of a story but those of one tool, which fail."""
 
-    def __init__(self, tools: Tools, tool: str, about: str = "") -> None:
+    def __init__(self, tools: ToolCaller, tool: str, about: str = "") -> None:
         self._tools = tools
         self._tool = tool
         self._about = about
@@ -248,7 +248,7 @@ async def test_actions_that_the_graph_refuses_end_a_run_with_its_fault_and_are_n
     async with story_tools(tmp_path, TOKYO) as tools:
         graph = KnowledgeGraph(RefusingTools(tools, "GetNeighbor"))
         answer = await ODA(llm, graph, settings=PAPER).answer(QUESTION, ["Q1490", "Q17"])
-    assert (answer.stop_reason, answer.status, answer.answers) == ("graph", "partly", (Answer("Edo", "model"),))
+    assert (answer.stop_reason, answer.status, answer.answers) == ("graph", "partly", (GivenAnswer("Edo", "model"),))
     assert answer.explanation.startswith("The graph refused or failed several times in a row")
     assert [step.action for step in answer.steps] == ["GetNeighbor[Q1490]", "GetNeighbor[Q17]"]
     assert "\nGetNeighbor[Q1490] (failed: The endpoint is busy. Try again later.)\n" in llm.asked[1].prompt
@@ -258,7 +258,7 @@ async def test_actions_that_the_graph_refuses_end_a_run_with_its_fault_and_are_n
 class ValuedTools:
     """Answers the calls of a story; neighbours come with a value, as people write it."""
 
-    def __init__(self, tools: Tools) -> None:
+    def __init__(self, tools: ToolCaller) -> None:
         self._tools = tools
         self.entities: list[object] = []
 
@@ -345,7 +345,7 @@ async def test_where_a_prompt_is_too_long_less_is_observed_and_it_says_so(tmp_pa
     async with story(tmp_path, knot(60)) as graph:
         answer = await ODA(llm, graph, settings=PAPER).answer(QUESTION, ["Q1490"])
     first, *_, last = (each.prompt.partition("choice among them:\n<data>\n")[2] for each in llm.asked[:-1])
-    assert answer.answers == (Answer("x", "model"),)
+    assert answer.answers == (GivenAnswer("x", "model"),)
     (kept, _), (left,) = last.split("\n["), re.findall(r"\n\[(\d+) lines are left out to save room\]\n", last)
     assert first.startswith(kept)
     assert first.partition("\n</data>")[0].count("\n") + 1 == kept.count("\n") + 1 + int(left)
@@ -492,7 +492,7 @@ async def test_generated_facts_are_the_memory_and_no_evidence(tmp_path: Path) ->
         settings=OdaSettings(manner="paper", kept=2, ablation="generated-facts"),
     )
     assert (answer.answers, answer.model_answer, answer.facts) == (
-        (Answer("Japan", "graph", (("Q1490", "P1376", "Q17"),)),),
+        (GivenAnswer("Japan", "graph", (("Q1490", "P1376", "Q17"),)),),
         (),
         (),
     )

@@ -1,6 +1,6 @@
 import pytest
 
-from kg_agents.evidence.values import Labels, Triple
+from kg_agents.evidence.values import IdLabels, Triple
 from kg_agents.llm.dialogue import Unreadable
 from kg_agents.papers.oda.replies import (
     Action,
@@ -12,7 +12,7 @@ from kg_agents.replies import read_answers
 
 OFFERED: dict[str, str | None] = {"Q1490": "Tokyo", "Q17": "Japan", "e:x(1)": None}
 CANDIDATES: list[Triple] = [("Q1490", "P36", "Q179645"), ("Q1490", "P1376", "Q17"), ("Q1490", "P1", '"a, b"')]
-LABELS = Labels({"Q1490": "Tokyo", "Q179645": "Shinjuku", "Q17": "Japan"}, {"P36": "capital", "P1376": "capital of"})
+LABELS = IdLabels({"Q1490": "Tokyo", "Q179645": "Shinjuku", "Q17": "Japan"}, {"P36": "capital", "P1376": "capital of"})
 THE_CAPITAL = CANDIDATES[0]
 
 
@@ -200,18 +200,18 @@ def test_made_up_facts_are_sentences() -> None:
 def test_a_candidate_that_is_written_from_its_other_end_is_meant() -> None:
     assert read_selection("(Shinjuku, capital, Tokyo)", CANDIDATES, LABELS, 15) == (THE_CAPITAL,)
     both = [("a", "r", "b"), ("b", "r", "a")]
-    assert read_selection("b,r,a", both, Labels(), 15) == (("b", "r", "a"),)
+    assert read_selection("b,r,a", both, IdLabels(), 15) == (("b", "r", "a"),)
 
 
 def test_an_id_is_not_taken_for_the_label_of_another() -> None:
     candidates = [("e:ada", "e:born", "e:evil"), ("e:ada", "e:born", "e:paris")]
-    labels = Labels({"e:evil": "e:paris"})
+    labels = IdLabels({"e:evil": "e:paris"})
     assert read_selection("e:ada,e:born,e:paris", candidates, labels, 15) == (candidates[1],)
 
 
 def test_what_may_be_several_candidates_goes_back_with_them() -> None:
     candidates = [("Q1", "P1", "Q2"), ("Q1", "P1", "Q3")]
-    labels = Labels({"Q1": "Ada", "Q2": "Springfield", "Q3": "Springfield"}, {"P1": "born in"})
+    labels = IdLabels({"Q1": "Ada", "Q2": "Springfield", "Q3": "Springfield"}, {"P1": "born in"})
     read = read_selection("Ada, born in, Springfield", candidates, labels, 15)
     assert isinstance(read, Unreadable)
     assert "'Ada, born in, Springfield' may be any of Q1,P1,Q2 or Q1,P1,Q3." in read.reason

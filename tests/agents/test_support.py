@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counselors import PlayedGraph, gives
-from kg_agents.evidence.answers import BY_JUDGE, BY_MODEL, Answer
+from kg_agents.evidence.answers import BY_JUDGE, BY_MODEL, GivenAnswer
 from kg_agents.evidence.ledger import MAX_FACTS, Cited, Ledger
-from kg_agents.evidence.values import Computed, Labels, Named, Shown
+from kg_agents.evidence.values import ComputedResult, IdLabels, NameMatch, Shown
 from kg_agents.papers.graph_counselor.manners import perform
 from kg_agents.papers.graph_counselor.replies import Query
 from kg_agents.papers.graph_counselor.run import (
     LAST_OBSERVATION,
     OLDER_OBSERVATION,
-    Step,
+    AttemptStep,
     shortened,
     shortenings,
     written,
@@ -24,7 +24,7 @@ from kg_agents.papers.graph_counselor.run import (
 from kg_agents.tools.knowledge import KnowledgeGraph
 from kg_agents.tools.readings import is_computed
 
-LABELS = Labels({"Q1": "Goethe", "Q2": "Lili Schönemann", "Q3": "Offenbach am Main", "Q4": "Faust", "Q5": "Hesse"})
+LABELS = IdLabels({"Q1": "Goethe", "Q2": "Lili Schönemann", "Q3": "Offenbach am Main", "Q4": "Faust", "Q5": "Hesse"})
 PARTNER, BORN = ("Q1", "P451", "Q2"), ("Q2", "P19", "Q3")
 WORK, STATE = ("Q1", "P800", "Q4"), ("Q3", "P131", "Q5")
 
@@ -37,19 +37,19 @@ def ledger_of(*steps: Shown) -> Ledger:
     return ledger
 
 
-def source(question: str, text: str, *steps: Shown) -> Answer:
+def source(question: str, text: str, *steps: Shown) -> GivenAnswer:
     """Return where one answer that cites nothing comes from."""
     (answer,) = ledger_of(*steps).as_shown([text], question)
     return replace(answer, entities=())
 
 
-async def nobody(texts: Sequence[str]) -> Sequence[Named]:
+async def nobody(texts: Sequence[str]) -> Sequence[NameMatch]:
     """Know no name."""
     del texts
     return ()
 
 
-async def concluded(text: str, numbers: Sequence[int], *steps: Shown, confirmed: bool | None = None) -> Answer:
+async def concluded(text: str, numbers: Sequence[int], *steps: Shown, confirmed: bool | None = None) -> GivenAnswer:
     """Return where an answer that cites steps comes from."""
     given = [Cited(text, tuple(numbers))]
     (answer,) = await ledger_of(*steps).answers(given, "?", (), nobody, confirmed=confirmed)
@@ -58,7 +58,7 @@ async def concluded(text: str, numbers: Sequence[int], *steps: Shown, confirmed:
 
 def test_the_chain_from_what_the_question_names_to_the_answer_yields_it_and_nothing_else() -> None:
     read = [Shown((WORK, PARTNER)), Shown((BORN,)), Shown((STATE,))]
-    assert source("Where was Goethe's partner born?", "Offenbach am Main", *read) == Answer(
+    assert source("Where was Goethe's partner born?", "Offenbach am Main", *read) == GivenAnswer(
         "Offenbach am Main", "graph", (PARTNER, BORN)
     )
     assert source("Where was Goethe's partner born?", "in Offenbach am Main", *read).facts == (PARTNER, BORN)
@@ -70,7 +70,7 @@ def test_without_a_link_to_the_question_what_is_said_of_the_answer_yields_it() -
 
 @pytest.mark.parametrize("text", ["Hesse am Main", "Offenbach", "not Hesse", "Faustus", "Kassel"])
 def test_a_name_that_only_resembles_what_was_read_is_the_models_own(text: str) -> None:
-    assert source("Where?", text, Shown((WORK, PARTNER, BORN, STATE))) == Answer(text, "model")
+    assert source("Where?", text, Shown((WORK, PARTNER, BORN, STATE))) == GivenAnswer(text, "model")
 
 
 @pytest.mark.parametrize(
@@ -85,21 +85,21 @@ def test_a_name_that_only_resembles_what_was_read_is_the_models_own(text: str) -
 )
 def test_a_value_may_be_written_in_other_ways(value: str, text: str) -> None:
     fact = ("Q1", "P1", value)
-    assert source("What about Goethe?", text, Shown((fact,))) == Answer(text, "graph", (fact,))
+    assert source("What about Goethe?", text, Shown((fact,))) == GivenAnswer(text, "graph", (fact,))
 
 
 def test_what_an_expression_came_to_is_computed_from_what_it_read() -> None:
-    steps = Shown((PARTNER,), (Computed("Count[…]", "48", (PARTNER,)),)), Shown((WORK,))
-    assert source("How many?", "48", *steps) == Answer("48", "computed", (PARTNER,), ("Count[…] = 48",))
-    best = Shown((), (Computed("Top[…]", "Q3", (PARTNER, BORN, STATE)),))
-    assert source("Goethe?", "Offenbach am Main", best) == Answer(
+    steps = Shown((PARTNER,), (ComputedResult("Count[…]", "48", (PARTNER,)),)), Shown((WORK,))
+    assert source("How many?", "48", *steps) == GivenAnswer("48", "computed", (PARTNER,), ("Count[…] = 48",))
+    best = Shown((), (ComputedResult("Top[…]", "Q3", (PARTNER, BORN, STATE)),))
+    assert source("Goethe?", "Offenbach am Main", best) == GivenAnswer(
         "Offenbach am Main", "computed", (PARTNER, BORN), ("Top[…] = Offenbach am Main",)
     )
 
 
 def test_the_value_that_a_condition_compares_is_behind_what_it_keeps() -> None:
     born = ("Q2", "P569", "1758-06-23")
-    kept = Shown((), (Computed("Where[…]", "Q2", (PARTNER, born, BORN)),))
+    kept = Shown((), (ComputedResult("Where[…]", "Q2", (PARTNER, born, BORN)),))
     assert source("Goethe?", "Lili Schönemann", kept).facts == (PARTNER, born)
 
 
@@ -108,11 +108,11 @@ async def test_what_nothing_states_is_concluded_from_what_it_cites_and_with_a_ju
     for confirmed in (None, True):
         by = BY_JUDGE if confirmed else BY_MODEL
         found = await concluded("49", [2], *steps, confirmed=confirmed)
-        assert found == Answer("49", "computed", (PARTNER, BORN), (f"49: {by}",))
+        assert found == GivenAnswer("49", "computed", (PARTNER, BORN), (f"49: {by}",))
         empty = await concluded("no", [3], *steps, confirmed=confirmed)
-        assert empty == Answer("no", "computed", (), ("Neighbor[Q1, P40]: nothing found", f"no: {by}"))
-        assert await concluded("49", [], *steps, confirmed=confirmed) == Answer("49", "model")
-    assert await concluded("49", [2], *steps, confirmed=False) == Answer("49", "model")
+        assert empty == GivenAnswer("no", "computed", (), ("Neighbor[Q1, P40]: nothing found", f"no: {by}"))
+        assert await concluded("49", [], *steps, confirmed=confirmed) == GivenAnswer("49", "model")
+    assert await concluded("49", [2], *steps, confirmed=False) == GivenAnswer("49", "model")
 
 
 def test_facts_of_an_answer_are_bounded() -> None:
@@ -153,8 +153,8 @@ async def test_an_expression_is_read_into_statements_in_their_true_direction() -
     evidence = (("Q17", "P36", "Q1490"), ("Q17", "P37", "Q5"))
     assert shown.facts == (evidence[0], ("Q1490", "P1082", '"13960236"'), evidence[1])
     assert shown.computed == (
-        Computed("Degree[Q1490, P36]", "7"),
-        Computed("Neighbor[Q1490]", "48", evidence),
+        ComputedResult("Degree[Q1490, P36]", "7"),
+        ComputedResult("Neighbor[Q1490]", "48", evidence),
     )
     assert (shown.text, shown.labels.nodes, shown.listed) == (
         "five lines",
@@ -170,27 +170,28 @@ async def test_what_the_graph_denies_is_a_no_that_is_computed() -> None:
     unknown = await perform(KnowledgeGraph(PlayedGraph({expression: gives("0 nodes.")})), Query((expression,)))
     for no in ("false", "No"):
         answer = await concluded(no, [1], found)
-        assert answer == Answer(no, "computed", (), (f"{expression}: denied by the graph",))
+        assert answer == GivenAnswer(no, "computed", (), (f"{expression}: denied by the graph",))
         assert (await concluded(no, [1], unknown)).computed[-1] == f"{no}: {BY_MODEL}"
 
 
-def fitted(whole: Sequence[Step], fits: Callable[[Sequence[Step]], bool]) -> Sequence[Step] | None:
+def fitted(whole: Sequence[AttemptStep], fits: Callable[[Sequence[AttemptStep]], bool]) -> Sequence[AttemptStep] | None:
     """Return the first of the shortenings that fits."""
     return next((shorter for shorter in shortenings(whole) if fits(shorter)), None)
 
 
-def steps(*lengths: int) -> list[Step]:
+def steps(*lengths: int) -> list[AttemptStep]:
     return [
-        Step(number, "p" * 500, "t" * 500, "Degree[x]", "o" * length) for number, length in enumerate(lengths, start=1)
+        AttemptStep(number, "p" * 500, "t" * 500, "Degree[x]", "o" * length)
+        for number, length in enumerate(lengths, start=1)
     ]
 
 
-def lengths(shorter: Sequence[Step] | None) -> list[int]:
+def lengths(shorter: Sequence[AttemptStep] | None) -> list[int]:
     assert shorter is not None
     return [(step.observation or "").count("o") for step in shorter]
 
 
-def size_within(most: int) -> Sequence[Step] | None:
+def size_within(most: int) -> Sequence[AttemptStep] | None:
     return fitted(steps(2_000, 2_000, 4_000), lambda shorter: len(written(shorter)) <= most)
 
 
@@ -227,12 +228,12 @@ def test_older_plans_and_thoughts_are_shortened_when_nothing_else_helps() -> Non
 
 
 def test_a_step_without_an_observation_yet_is_left_whole() -> None:
-    begun = [*steps(5_000), Step(2, "p" * 500, "t" * 500)]
+    begun = [*steps(5_000), AttemptStep(2, "p" * 500, "t" * 500)]
     shorter = fitted(begun, lambda each: len(written(each)) <= 3_000)
     assert shorter is not None
     assert shorter[1] == begun[1]
     assert shorter[0].observation == shortened("o" * 5_000, LAST_OBSERVATION[2])
-    assert fitted([Step(1)], lambda _: False) is None
+    assert fitted([AttemptStep(1)], lambda _: False) is None
 
 
 @given(st.lists(st.integers(0, 6_000), max_size=6), st.integers(0, 20_000))
@@ -242,4 +243,6 @@ def test_whatever_is_shortened_says_how_much_there_was(sizes: list[int], most: i
     for before, after in zip(whole, shorter or whole, strict=True):
         cut = before.observation != after.observation
         assert cut == (f"of {len(before.observation or ''):,} characters are here]" in (after.observation or ""))
-        assert replace(after, observation=None, plan=None, thought=None) == Step(before.number, action=before.action)
+        assert replace(after, observation=None, plan=None, thought=None) == AttemptStep(
+            before.number, action=before.action
+        )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kg_agents.evidence.answers import AgentAnswer, Answer
+from kg_agents.evidence.answers import AgentAnswer, GivenAnswer
 from kg_agents.llm import (
     Completion,
     Function,
@@ -86,7 +86,7 @@ def ask(tools: Toolbox, tmp_path: Path) -> Asking:
 
 async def test_an_answer_rests_on_the_results_that_it_cites_and_on_nothing_else(ask: Asking) -> None:
     found = await ask(calls(LOOK, CAPITAL), answer("Shinjuku", cites=(2,)))
-    assert (found.answers, found.status) == ((Answer("Shinjuku", "graph", (FACT,)),), "answered")
+    assert (found.answers, found.status) == ((GivenAnswer("Shinjuku", "graph", (FACT,)),), "answered")
     assert [step.action for step in found.steps] == ["GetNeighbor(entity=Tokyo)", "Neighbor[Tokyo, capital]"]
     assert (found.usage.calls, found.usage.tokens) == (2, 220)
     assert ask.called == ["GetNeighbor", "Compose", "memory-append"]
@@ -133,7 +133,7 @@ async def test_what_no_result_shows_and_no_result_is_cited_for_is_the_models_own
     found = await ask(calls(LOOK), answer("Osaka", own_knowledge=["Kyoto"], cites=()))
     assert (found.answers, found.model_answer, found.status) == ((), ("Osaka", "Kyoto"), "partly")
     allowed = await ask(calls(LOOK), answer("Osaka", cites=()), settings=ToolsSettings(closed_book="allowed"))
-    assert (allowed.answers, allowed.status) == ((Answer("Osaka", "model"),), "answered")
+    assert (allowed.answers, allowed.status) == ((GivenAnswer("Osaka", "model"),), "answered")
     never = await ask(calls(LOOK), answer("Osaka", cites=()), settings=ToolsSettings(closed_book="never"))
     assert (never.answers, never.model_answer) == ((), ())
     partly = await ask(calls(LOOK), answer("Shinjuku", "Osaka", cites=()))
@@ -148,7 +148,7 @@ async def test_a_name_that_no_result_shows_is_never_confirmed_however_it_is_cite
 
 async def test_an_answer_that_cites_the_wrong_result_is_still_found_in_another(ask: Asking) -> None:
     found = await ask(calls(LOOK, COUNT), answer("Shinjuku", cites=(2, 99)))
-    assert found.answers == (Answer("Shinjuku", "graph", (FACT,)),)
+    assert found.answers == (GivenAnswer("Shinjuku", "graph", (FACT,)),)
 
 
 async def test_a_yes_follows_from_cited_facts_and_from_no_others(ask: Asking) -> None:
@@ -306,13 +306,13 @@ WRITTEN = [
 
 @pytest.mark.parametrize("written", WRITTEN)
 async def test_an_answer_that_is_written_in_the_form_of_a_call_counts(ask: Asking, written: str) -> None:
-    assert (await ask(calls(LOOK), written)).answers == (Answer("Shinjuku", "graph", (FACT,)),)
+    assert (await ask(calls(LOOK), written)).answers == (GivenAnswer("Shinjuku", "graph", (FACT,)),)
 
 
 async def test_an_answer_in_prose_goes_back_once_and_then_counts(ask: Asking) -> None:
     found = await ask(calls(LOOK), "It is Shinjuku.", "Answer: Shinjuku [1]")
     assert "Call answer to answer." in ask.llm.asked[-1].prompt
-    assert found.answers == (Answer("Shinjuku", "graph", (FACT,)),)
+    assert found.answers == (GivenAnswer("Shinjuku", "graph", (FACT,)),)
     missing = await ask(calls(LOOK), "I see no mayor.", "Not in the graph: it names no mayor.")
     assert (missing.status, missing.explanation) == ("not_in_graph", "it names no mayor.")
 

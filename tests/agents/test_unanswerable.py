@@ -11,7 +11,7 @@ from counselors import JAPAN, counselled, step
 from embedders import LEXICAL
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
-from kg_agents.evidence.answers import Answer
+from kg_agents.evidence.answers import GivenAnswer
 from kg_agents.linking import link_by_names
 from kg_agents.papers.oda import OdaWithoutModel
 from kg_agents.tools.knowledge import connect
@@ -61,7 +61,7 @@ async def test_an_attempt_can_say_that_the_graph_does_not_hold_the_answer_and_th
 
 async def test_a_judge_can_say_it_too_and_in_the_papers_manner_what_was_answered_stands() -> None:
     told = await counselled([*step("Finish[Koike]"), "The steps show no mayors.\n[not in the graph]"])
-    assert (told.answer.status, told.answer.answers) == ("partly", (Answer("Koike", "model"),))
+    assert (told.answer.status, told.answer.answers) == ("partly", (GivenAnswer("Koike", "model"),))
     assert told.answer.explanation == "The steps show no mayors."
     assert "reflection" not in told.purposes
 
@@ -78,5 +78,5 @@ async def test_a_judge_who_denies_it_has_another_attempt_made() -> None:
 )
 async def test_a_third_verdict_beside_another_cannot_be_read(verdict: str) -> None:
     told = await counselled([*step("Finish[Kyoto]"), verdict, "[not in graph]"])
-    assert (told.answer.stop_reason, told.answer.answers) == ("not_in_graph", (Answer("Kyoto", "model"),))
+    assert (told.answer.stop_reason, told.answer.answers) == ("not_in_graph", (GivenAnswer("Kyoto", "model"),))
     assert told.purposes.count("judge") == 2

@@ -16,8 +16,8 @@ from kg_adapters.local.store import LocalStore
 from kg_adapters.open_options import OpenOptions
 from kg_adapters.prefixes import WIKIDATA
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.sparql.adapter import Parts, SparqlAdapter
-from kg_adapters.sparql.asking import Asker
+from kg_adapters.sparql.adapter import SparqlAdapter, SparqlParts
+from kg_adapters.sparql.asking import QueryAsker
 from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.endpoint import SparqlEndpoint
 from kg_adapters.sparql.queries import Queries
@@ -50,9 +50,9 @@ async def test_generated_names_are_judged_rightly_behind_an_engine(engine: Engin
     queries = Queries.of(DIALECTS[engine.dialect], Vocabulary())
     endpoint = SparqlEndpoint(engine.options(engine.sample))
     search = EndpointSearch(
-        Asker(endpoint, queries.dialect, ENGINE_S), queries.names, engine.text_search, scan_s=ENGINE_S
+        QueryAsker(endpoint, queries.dialect, ENGINE_S), queries.names, engine.text_search, scan_s=ENGINE_S
     )
-    parts = Parts(engine.name, endpoint, queries, WIKIDATA, search=search, timeout_s=ENGINE_S)
+    parts = SparqlParts(engine.name, endpoint, queries, WIKIDATA, search=search, timeout_s=ENGINE_S)
     async with aclosing(SparqlAdapter(parts)) as graph:
         wrong = await judged_wrongly(graph, asked)
     assert [each.text for each, _ in wrong if each.way in SURE] == []

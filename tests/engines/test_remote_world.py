@@ -18,7 +18,7 @@ from kg_adapters.prefixes import Prefixes
 from kg_adapters.profile import ClassProfile, GraphProfile, unknown_profile
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
-from kg_adapters.sparql.adapter import Parts, SparqlAdapter
+from kg_adapters.sparql.adapter import SparqlAdapter, SparqlParts
 from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.endpoint import SparqlEndpoint
 from kg_adapters.sparql.profile_survey import ProfileLimits
@@ -180,7 +180,7 @@ async def surveyed_profile(engine: Engine, graph: str, limits: ProfileLimits) ->
     """Return the profile of a graph as though it were too large to be read."""
     queries = Queries.of(DIALECTS[engine.dialect], Vocabulary())
     endpoint = SparqlEndpoint(engine.options(graph))
-    parts = Parts("part", endpoint, queries, Prefixes(), timeout_s=ENGINE_S, profiled=limits)
+    parts = SparqlParts("part", endpoint, queries, Prefixes(), timeout_s=ENGINE_S, profiled=limits)
     async with aclosing(SparqlAdapter(parts)) as adapter:
         await adapter.learn_profile()
         return await adapter.profile()

@@ -19,7 +19,7 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.cache import open_sample
 from kg_agents.evidence.answers import BY_MODEL
 from kg_agents.evidence.ledger import Cited, Ledger
-from kg_agents.evidence.values import Candidate, Labels, Named, Shown, Triple
+from kg_agents.evidence.values import EntityMatch, IdLabels, NameMatch, Shown, Triple
 from kg_agents.tools.client import connect_tools
 from kg_eval.logs import read_run
 from kg_eval.metrics.scores import score
@@ -130,7 +130,7 @@ async def test_who_finishes_from_the_first_prompt_loses_nothing_that_it_stated(
     assert len(named) >= 10
 
 
-def _facts(world: World, dice: random.Random, count: int) -> Iterator[tuple[Triple, Labels]]:
+def _facts(world: World, dice: random.Random, count: int) -> Iterator[tuple[Triple, IdLabels]]:
     """Yield facts of the world that end in a value or an entity, with what they are called."""
     rows = world.solutions(
         "SELECT ?s ?sl ?r ?rl ?o ?ol { ?s ?r ?o . ?s <http://www.w3.org/2000/01/rdf-schema#label> ?sl . "
@@ -143,11 +143,11 @@ def _facts(world: World, dice: random.Random, count: int) -> Iterator[tuple[Trip
         nodes = {head: str(getattr(row["sl"], "value", ""))}
         if not is_value and "ol" in row:
             nodes[tail] = str(getattr(row["ol"], "value", ""))
-        labels = Labels(nodes, {relation: str(getattr(row["rl"], "value", ""))})
+        labels = IdLabels(nodes, {relation: str(getattr(row["rl"], "value", ""))})
         yield (head, relation, f'"{tail}"' if is_value else tail), labels
 
 
-def _near(fact: Triple, labels: Labels, others: Sequence[tuple[str, str]]) -> Iterator[str]:
+def _near(fact: Triple, labels: IdLabels, others: Sequence[tuple[str, str]]) -> Iterator[str]:
     """Yield answers near the end of a fact that are not it."""
     value = fact[2].strip('"')
     year, *rest = value.split("-")
@@ -176,9 +176,9 @@ async def test_200_answers_near_the_right_ones_are_never_stated() -> None:
     others = sorted({each for _, labels in facts for each in labels.nodes.items()})
     bearers = {name: entity for entity, name in others}
 
-    async def resolve(texts: Sequence[str]) -> Sequence[Named]:
+    async def resolve(texts: Sequence[str]) -> Sequence[NameMatch]:
         known = [text for text in texts if text in bearers]
-        return [Named(text, "exact", (Candidate(bearers[text], text, "", 1.0, "label"),)) for text in known]
+        return [NameMatch(text, "exact", (EntityMatch(bearers[text], text, "", 1.0, "label"),)) for text in known]
 
     asked = 0
     for fact, labels in facts:

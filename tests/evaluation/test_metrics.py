@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kg_agents.evidence.answers import Answer, Source
+from kg_agents.evidence.answers import GivenAnswer, Source
 from kg_agents.llm import ScriptedLlm, Usage
 from kg_eval.metrics.matching import contains_match, is_right, official_match, rouge_l, said, set_f1
 from kg_eval.metrics.scores import (
@@ -17,7 +17,7 @@ from kg_eval.metrics.scores import (
     Figure,
     JudgeVerdict,
     MetricName,
-    Outcome,
+    ScoredOutcome,
     difference_of,
     judge,
     judged,
@@ -173,9 +173,9 @@ ROUGE_PAIRS = [
 def test_an_answer_in_other_words_is_right(
     answers: Sequence[tuple[str, tuple[str, ...]]], golds: Sequence[Gold], metric: MetricName
 ) -> None:
-    said = tuple(Answer(text, "graph", entities=entities) for text, entities in answers)
+    said = tuple(GivenAnswer(text, "graph", entities=entities) for text, entities in answers)
     record = Record("1", "?", tuple(golds))
-    found = Outcome(record, ", ".join(each.text for each in said), said)
+    found = ScoredOutcome(record, ", ".join(each.text for each in said), said)
     wrong = replace(found, record=replace(record, golds=(Gold("-4"), Gold("Weimar", "Q3955"))))
     assert (score(found, metric), score(wrong, metric)) == (1.0, 0.0)
 
@@ -183,8 +183,8 @@ def test_an_answer_in_other_words_is_right(
 def test_rouge_l_counts_a_date_and_a_list_in_other_words_as_those_of_the_right_answer() -> None:
     record = Record("1", "?", (Gold("1901-01-01"), Gold("Burns, second degree")))
     said = "January 1, 1901 and Burns, second degree"
-    assert score(Outcome(record, said, (Answer(said, "model"),)), "rouge-l") == 1.0
-    assert score(Outcome(record, "1902", (Answer("1902", "model"),)), "rouge-l") == 0.0
+    assert score(ScoredOutcome(record, said, (GivenAnswer(said, "model"),)), "rouge-l") == 1.0
+    assert score(ScoredOutcome(record, "1902", (GivenAnswer("1902", "model"),)), "rouge-l") == 0.0
 
 
 def test_rouge_l_is_that_of_the_library() -> None:
@@ -222,10 +222,10 @@ def outcome(
     group: str = "",
     answerable: bool = True,
     skipped: str = "",
-) -> Outcome:
+) -> ScoredOutcome:
     record = Record(id_, f"question {id_}", (Gold(gold),) if answerable else (), group=group, answerable=answerable)
-    answers = tuple(Answer(text, source, (("s", "p", text),) if source == "graph" else ()) for text in texts)
-    return Outcome(
+    answers = tuple(GivenAnswer(text, source, (("s", "p", text),) if source == "graph" else ()) for text in texts)
+    return ScoredOutcome(
         record, ", ".join(texts), answers, usage=Usage(100, 10, 0.5, 2), tool_calls=3, seconds=1.5, skipped=skipped
     )
 
@@ -244,7 +244,7 @@ def outcome(
 )
 def test_exact_is_the_whole_text_or_what_stands_in_braces(prediction: str, right: float) -> None:
     record = Record("1", "Which towns?", (Gold("Weimar"), Gold("Jena")))
-    assert score(Outcome(record, prediction, status="answered"), "exact") == right
+    assert score(ScoredOutcome(record, prediction, status="answered"), "exact") == right
 
 
 async def test_a_judge_sees_question_prediction_and_what_is_right() -> None:
@@ -262,17 +262,17 @@ def test_a_question_that_the_graph_cannot_answer_is_right_when_nothing_is_said()
     assert [(score(silent, metric), score(loud, metric)) for metric in METRICS] == [(1.0, 0.0)] * len(METRICS)
     unsure = outcome("3", "unknown", answerable=False)
     assert score(unsure, "set") == 1.0
-    without_gold = Outcome(Record("4", "q", ()), "b", (Answer("b", "graph"),))
+    without_gold = ScoredOutcome(Record("4", "q", ()), "b", (GivenAnswer("b", "graph"),))
     assert score(without_gold, "set") is None
 
 
 def test_the_published_script_counts_every_record_and_takes_the_first_gold_of_a_repeated_question() -> None:
-    first = Outcome(Record("1", "Q?", (Gold("Weimar"),)), "{Weimar}")
-    again = Outcome(Record("2", "Q?", (Gold("Jena"),)), "{Jena}")
-    named = Outcome(Record("3", "Site?", (Gold("https://a.example"),), published=("N",)), "{n}")
-    silent = Outcome(Record("4", "R?", (Gold("Jena"),)), "")
-    skipped = Outcome(Record("5", "S?", (Gold("Jena"),)), "", skipped="no topic")
-    aliased = Outcome(Record("6", "T?", (Gold("Jena", aliases=("City",)),), published=("Jena",)), "{City}")
+    first = ScoredOutcome(Record("1", "Q?", (Gold("Weimar"),)), "{Weimar}")
+    again = ScoredOutcome(Record("2", "Q?", (Gold("Jena"),)), "{Jena}")
+    named = ScoredOutcome(Record("3", "Site?", (Gold("https://a.example"),), published=("N",)), "{n}")
+    silent = ScoredOutcome(Record("4", "R?", (Gold("Jena"),)), "")
+    skipped = ScoredOutcome(Record("5", "S?", (Gold("Jena"),)), "", skipped="no topic")
+    aliased = ScoredOutcome(Record("6", "T?", (Gold("Jena", aliases=("City",)),), published=("Jena",)), "{City}")
     found = published_tog_em([first, again, named, silent, skipped, aliased])
     assert found == {"1": 1.0, "2": 0.0, "3": 1.0, "4": 1.0, "5": 0.0, "6": 0.0}
 

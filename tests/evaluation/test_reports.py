@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from benchmark_players import QUESTION, write_rows
-from kg_agents.evidence.answers import Answer
+from kg_agents.evidence.answers import GivenAnswer
 from kg_agents.llm import Completion, Message, ScriptedLlm, Usage
 from kg_eval.logs import LoggedQuestion, LoggedRun, ModelRecord, ToolRecord, judge_run, read_run
-from kg_eval.metrics.scores import Outcome, Verdicts
+from kg_eval.metrics.scores import ScoredOutcome, Verdicts
 from kg_eval.plan import InvalidPlan, RunPlan, read_suite
 from kg_eval.questions import Gold, Record
 from kg_eval.reports.page import page_of
@@ -26,10 +26,12 @@ from story_graphs import TOKYO
 IN_PAPER = ("manner=paper",)
 
 
-def outcome(id_: str, text: str, group: str = "") -> Outcome:
+def outcome(id_: str, text: str, group: str = "") -> ScoredOutcome:
     record = Record(id_, f"Question {id_}?", (Gold("right"),), group=group)
-    answers = (Answer(text, "graph", (("s", "p", text),)),) if text else ()
-    return Outcome(record, text, answers, status="answered", usage=Usage(90, 10, 0.5, 2), tool_calls=3, seconds=1.5)
+    answers = (GivenAnswer(text, "graph", (("s", "p", text),)),) if text else ()
+    return ScoredOutcome(
+        record, text, answers, status="answered", usage=Usage(90, 10, 0.5, 2), tool_calls=3, seconds=1.5
+    )
 
 
 def run_of(name: str, *texts: str, verdicts: Verdicts | None = None, **fields: object) -> Done:
@@ -40,7 +42,7 @@ def run_of(name: str, *texts: str, verdicts: Verdicts | None = None, **fields: o
     return run_with(name, RunPlan.model_validate(plan), outcomes, verdicts)
 
 
-def run_with(name: str, plan: RunPlan, outcomes: Sequence[Outcome], verdicts: Verdicts | None = None) -> Done:
+def run_with(name: str, plan: RunPlan, outcomes: Sequence[ScoredOutcome], verdicts: Verdicts | None = None) -> Done:
     questions = tuple(LoggedQuestion(each, CALLS) for each in outcomes)
     return done(name, LoggedRun(plan, questions, verdicts or {}))
 

@@ -33,7 +33,7 @@ from kg_adapters.labels import Vocabulary
 from kg_adapters.prefixes import Prefixes
 from kg_adapters.protocol import SupportsSparql
 from kg_adapters.registry import OpenOptions
-from kg_adapters.sparql.adapter import Parts, SparqlAdapter
+from kg_adapters.sparql.adapter import SparqlAdapter, SparqlParts
 from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.endpoint import SparqlEndpoint
 from kg_adapters.sparql.opening import open_sparql
@@ -195,8 +195,8 @@ async def test_others_have_their_turn_while_rows_are_made_sense_of() -> None:
     )
     text = (None, None, None, None, entity, Iri(f"{NAME}label"), Literal("en|text"))
     queries = Queries.of(DIALECTS["standard"], Vocabulary())
-    reading = SparqlAdapter(Parts("counts", Answerer(*counts), queries, Prefixes()))
-    naming = SparqlAdapter(Parts("texts", Answerer(*[text] * 10 * ROWS_AT_ONCE), queries, Prefixes()))
+    reading = SparqlAdapter(SparqlParts("counts", Answerer(*counts), queries, Prefixes()))
+    naming = SparqlAdapter(SparqlParts("texts", Answerer(*[text] * 10 * ROWS_AT_ONCE), queries, Prefixes()))
     # The blank nodes of an answer are marked as its own before it is read: twice as many turns.
     assert await turns_while(lambda: reading.degrees([entity])) > 15
     assert await turns_while(lambda: naming.labels([entity])) > 15
@@ -222,7 +222,7 @@ async def remembering(server: FaultEndpoint) -> AsyncGenerator[SupportsSparql]:
     """Open an adapter over an endpoint that remembers its answers."""
     endpoint = SparqlEndpoint(EndpointOptions(url=server.url))
     queries = Queries.of(DIALECTS["standard"], Vocabulary())
-    async with aclosing(CachingAdapter(SparqlAdapter(Parts("flood", endpoint, queries, Prefixes())))) as graph:
+    async with aclosing(CachingAdapter(SparqlAdapter(SparqlParts("flood", endpoint, queries, Prefixes())))) as graph:
         assert isinstance(graph, SupportsSparql)
         yield graph
 

@@ -18,7 +18,7 @@ from kg_adapters.files.rows import Row
 from kg_adapters.index.build.import_builder import ImportBuilder
 from kg_adapters.index.build.lists import RDF
 from kg_adapters.index.graph_index import EdgeTable, GraphIndex, LinkTable, StringTable
-from kg_adapters.index.storage import GrowingArray, Room, Storage, merge_tables
+from kg_adapters.index.storage import GrowingArray, IndexStorage, Room, merge_tables
 from kg_adapters.labels import RDF_TYPE, Vocabulary
 from kg_adapters.local.array_files import ArrayFiles, open_index
 from kg_adapters.terms import Iri, Literal
@@ -47,7 +47,11 @@ FEATURES = st.lists(
 
 
 def build(
-    edges: Iterable[Edge], features: Iterable[Feature] = (), storage: Storage | None = None, *, unfold: bool = False
+    edges: Iterable[Edge],
+    features: Iterable[Feature] = (),
+    storage: IndexStorage | None = None,
+    *,
+    unfold: bool = False,
 ) -> GraphIndex:
     builder = ImportBuilder(Vocabulary(), storage)
     for edge in edges:
@@ -172,7 +176,7 @@ def test_the_ids_are_32_bit_and_the_positions_64_bit_numbers() -> None:
 
 def saved(folder: Path, edges: Iterable[Edge], features: Iterable[Feature]) -> GraphIndex:
     (folder / "index").mkdir()
-    build(edges, features, Storage(folder / "index"))
+    build(edges, features, IndexStorage(folder / "index"))
     return open_index(ArrayFiles(folder, "index"))
 
 
@@ -232,7 +236,7 @@ def test_with_little_room_the_index_is_the_same(
 ) -> None:
     said = build([*edges, *listed], [*features, *numbered], unfold=True)
     with TemporaryDirectory() as folder, TemporaryDirectory() as scratch:
-        storage = Storage(Path(folder), Path(scratch), Room(most_texts, most_rows, merged_bytes=300))
+        storage = IndexStorage(Path(folder), Path(scratch), Room(most_texts, most_rows, merged_bytes=300))
         builder = ImportBuilder(Vocabulary(), storage)
         # A feature after every edge, so that runs end in the middle of both.
         for edge, feature in zip_longest([*edges, *listed], [*features, *numbered]):
@@ -246,7 +250,7 @@ SORTED = st.lists(st.lists(st.text("ab\ue000\U0001f600", max_size=4), unique=Tru
 
 
 def table_of(lines: Iterable[str]) -> StringTable:
-    strings = Storage().passing_strings()
+    strings = IndexStorage().passing_strings()
     strings.extend([line.encode() for line in lines])
     return strings.finish()
 
@@ -254,7 +258,7 @@ def table_of(lines: Iterable[str]) -> StringTable:
 @settings(derandomize=True, deadline=None)
 @given(SORTED, st.integers(1, 3_000))
 def test_merged_tables_hold_each_text_once_and_say_where(tables: list[list[str]], most_bytes: int) -> None:
-    strings = Storage().passing_strings()
+    strings = IndexStorage().passing_strings()
     places = merge_tables([table_of(each) for each in tables], strings, most_bytes)
     merged = texts(strings.finish())
     assert merged == sorted({text for each in tables for text in each})
@@ -276,4 +280,4 @@ def test_more_texts_than_can_be_numbered_are_refused(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("kg_adapters.index.storage._MOST_TEXTS", 2)
     tables = [table_of(each) for each in (["a", "b"], ["c"])]
     with pytest.raises(InvalidSource, match="more than 2 different names or texts"):
-        merge_tables(tables, Storage().passing_strings(), 100)
+        merge_tables(tables, IndexStorage().passing_strings(), 100)

@@ -6,7 +6,7 @@ import pytest
 
 from kg_adapters.errors import InvalidRequest, InvalidSource
 from kg_adapters.index.build.build import build_store
-from kg_adapters.index.build.naming import LikelyName, Naming
+from kg_adapters.index.build.naming import LikelyName, NamingReport
 from kg_adapters.labels import ChosenRelations, Vocabulary, chosen_prefixes
 from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.import_options import ImportOptions
@@ -88,7 +88,7 @@ def test_an_import_proposes_what_looks_like_names(tmp_path: Path) -> None:
     source = tmp_path / "g.ttl"
     source.write_text(TURTLE + CALLED + XL, encoding="utf-8")
     naming = build_store([source], tmp_path / "store", ImportOptions(sparql=False)).naming
-    assert naming == Naming(7, 5, ())
+    assert naming == NamingReport(7, 5, ())
     source.write_text(TURTLE + CALLED, encoding="utf-8")
     naming = build_store([source], tmp_path / "store", ImportOptions(sparql=False)).naming
-    assert naming == Naming(2, 0, (LikelyName(f"{THINGS}called", 2, "Alpha"),))
+    assert naming == NamingReport(2, 0, (LikelyName(f"{THINGS}called", 2, "Alpha"),))

@@ -17,8 +17,8 @@ from kg_adapters.local.store import open_store, verify_store
 from kg_adapters.local.vectors import labels
 from kg_adapters.local.vectors.entities import EmbedOptions, MeaningIndex, embed_store
 from kg_adapters.local.vectors.labels import (
-    LabelVectors,
     MatrixFile,
+    StoredLabelVectors,
     build_label_vectors,
     build_relation_vectors,
     open_label_vectors,
@@ -53,7 +53,7 @@ def node(index: GraphIndex, name: str) -> int:
     return number
 
 
-def opened(folder: Path, index: GraphIndex) -> LabelVectors:
+def opened(folder: Path, index: GraphIndex) -> StoredLabelVectors:
     vectors = open_label_vectors(folder, index, MODEL)
     assert vectors is not None
     return vectors

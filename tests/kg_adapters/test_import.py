@@ -12,7 +12,7 @@ import pytest
 
 from kg_adapters.errors import InvalidSource
 from kg_adapters.index.build.build import ImportReport, build_store
-from kg_adapters.index.build.naming import Naming
+from kg_adapters.index.build.naming import NamingReport
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.import_options import ImportOptions
 from kg_adapters.local.store import Counts, LocalStore, open_store
@@ -75,7 +75,7 @@ def test_an_import_reports_what_the_store_holds(tmp_path: Path) -> None:
     source = write(tmp_path, "g.nt", EDGE + EDGE + f'<http://e/a> {LABEL} "A" .\n')
     report = build_store([source], tmp_path / "new" / "store", ImportOptions())
     counts = Counts(entities=2, relations=1, triples=1, features=1)
-    assert report == ImportReport(tmp_path / "new" / "store", counts, 0, (), Naming(1, 1, ()))
+    assert report == ImportReport(tmp_path / "new" / "store", counts, 0, (), NamingReport(1, 1, ()))
     info = open_store(report.folder).info
     assert (info.counts, info.name, info.skipped) == (counts, "g", 0)
     assert [(file.name, file.size) for file in info.sources] == [("g.nt", source.stat().st_size)]

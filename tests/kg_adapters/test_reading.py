@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_adapters.files.frames import Order, ReadingEnded, parsed_frames
+from kg_adapters.files.frames import ReadingEnded, ReadOrder, parsed_frames
 from kg_adapters.files.nesting import JsonDepth
 from kg_adapters.files.reader import SourceReader
 from kg_adapters.files.rows import NOT_PLAIN, Row, line_of, quad_of, row_of, terms_of
@@ -42,7 +42,7 @@ class Steps:
     def wait(self) -> None:
         self.since += 1
 
-    def follow(self, order: Order) -> None:
+    def follow(self, order: ReadOrder) -> None:
         played = count(step=STEP_S)
         got_ahead = 0
         for frame in parsed_frames(order, self.wait, lambda: next(played)):
@@ -56,7 +56,7 @@ def test_parsing_has_the_time_of_the_setting_since_it_last_got_ahead(
 ) -> None:
     counted = Steps()
     with pytest.raises(ReadingEnded, match=rf"made no progress for {stall_s} s; the setting imports.stall_s"):
-        counted.follow(Order(endless(tmp_path), ReadingLimits(stall_s=stall_s), salvage=False))
+        counted.follow(ReadOrder(endless(tmp_path), ReadingLimits(stall_s=stall_s), salvage=False))
     assert counted.since == steps
 
 

@@ -13,7 +13,7 @@ from kg_adapters.labels import Vocabulary
 from kg_adapters.profile import unknown_profile
 from kg_adapters.protocol import SupportsLearning
 from kg_adapters.sparql.adapter import SparqlAdapter
-from kg_adapters.sparql.asking import Asker
+from kg_adapters.sparql.asking import QueryAsker
 from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.profile_reading import Profiler
 from kg_adapters.sparql.profile_survey import ProfileLimits
@@ -31,7 +31,7 @@ def queries() -> Queries:
 
 
 def profiler(endpoint: StandInEndpoint, most_read: int) -> Profiler:
-    return Profiler(Asker(endpoint, DIALECTS["standard"], 10.0), queries().survey, most_read)
+    return Profiler(QueryAsker(endpoint, DIALECTS["standard"], 10.0), queries().survey, most_read)
 
 
 async def test_what_instances_have_is_counted_by_two_requests_and_kept(tmp_path: Path) -> None:

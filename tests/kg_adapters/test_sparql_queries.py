@@ -13,7 +13,7 @@ from kg_adapters.labels import Vocabulary
 from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.queries import Queries, writing
 from kg_adapters.sparql.queries.descriptions import TextChoice
-from kg_adapters.sparql.queries.edges import Fill, Group, Scope, Span
+from kg_adapters.sparql.queries.edges import Fill, GroupKey, GroupSpan, Scope
 from kg_adapters.sparql.queries.names import cleaned
 from kg_adapters.terms import RDF_LANG_STRING, BlankNode, Iri, Literal
 from kg_adapters.testing import iri, typed
@@ -113,7 +113,7 @@ def test_a_few_relations_are_asked_for_one_by_one_and_many_together() -> None:
 
 
 def test_an_engine_that_cannot_sort_hubs_is_not_asked_to() -> None:
-    spans = [Span(iri("a"), Group(True, iri("r")), 0, 5)]
+    spans = [GroupSpan(iri("a"), GroupKey(True, iri("r")), 0, 5)]
     sorted_, unsorted = (
         Queries.of(replace(PLAIN, orders_hubs=orders), Vocabulary()).edges.spans(spans, Scope("in"), labelled=False)
         for orders in (True, False)

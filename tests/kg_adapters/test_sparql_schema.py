@@ -14,7 +14,7 @@ from kg_adapters.labels import Vocabulary
 from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
 from kg_adapters.prefixes import WELL_KNOWN, WIKIDATA, Prefixes
 from kg_adapters.sparql.adapter import SparqlAdapter
-from kg_adapters.sparql.asking import Asker
+from kg_adapters.sparql.asking import QueryAsker
 from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql.schema import FORMAT, SchemaFile, SurveyLimits, Surveyor, with_well_known
@@ -36,7 +36,7 @@ WHOLE = GraphSchema(
 
 
 def surveyor(endpoint: StandInEndpoint, limits: SurveyLimits | None = None) -> Surveyor:
-    return Surveyor(Asker(endpoint, PLAIN, 10.0), QUERIES.survey, limits)
+    return Surveyor(QueryAsker(endpoint, PLAIN, 10.0), QUERIES.survey, limits)
 
 
 async def city_alone(terms: Collection[Node]) -> Mapping[Node, str]:
@@ -98,7 +98,7 @@ async def test_an_endpoint_that_answers_nothing_is_an_error() -> None:
 async def test_an_endpoint_that_cannot_be_reached_is_asked_one_question() -> None:
     async with serving(refusing(503, "down")) as server, opened(server) as endpoint:
         with pytest.raises(BackendUnavailable, match="down"):
-            await Surveyor(Asker(endpoint, PLAIN, 10.0), QUERIES.survey).schema(PREFIXES, city_alone)
+            await Surveyor(QueryAsker(endpoint, PLAIN, 10.0), QUERIES.survey).schema(PREFIXES, city_alone)
         assert len(server.requests) == 1
 
 
@@ -136,7 +136,7 @@ async def test_prefixes_are_those_in_use_and_the_well_known_ones() -> None:
 async def test_prefixes_are_not_waited_for_longer_than_allowed() -> None:
     async with serving(stalling) as server, opened(server) as endpoint:
         with pytest.raises(BackendTimeout, match=r"0\.05 s"):
-            await Surveyor(Asker(endpoint, PLAIN, 10.0), QUERIES.survey).prefixes(timeout_s=0.05)
+            await Surveyor(QueryAsker(endpoint, PLAIN, 10.0), QUERIES.survey).prefixes(timeout_s=0.05)
 
 
 def test_well_known_prefixes_never_replace_those_in_use() -> None:

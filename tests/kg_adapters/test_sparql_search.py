@@ -9,7 +9,7 @@ from kg_adapters.errors import BackendTimeout, BackendUnavailable
 from kg_adapters.http.options import TextSearch
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import Candidate, RelationCandidate
-from kg_adapters.sparql.asking import Asker
+from kg_adapters.sparql.asking import QueryAsker
 from kg_adapters.sparql.dialects import DIALECTS, Dialect
 from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql.search import EndpointSearch
@@ -39,7 +39,7 @@ def searching(
     endpoint: StandInEndpoint, index: TextSearch = "none", dialect: Dialect = DIALECTS["standard"], scanned: int = 1_000
 ) -> EndpointSearch:
     names = Queries.of(dialect, Vocabulary()).names
-    return EndpointSearch(Asker(endpoint, dialect, 10.0), names, index, scanned=scanned)
+    return EndpointSearch(QueryAsker(endpoint, dialect, 10.0), names, index, scanned=scanned)
 
 
 def found_by(candidates: Sequence[Candidate]) -> list[tuple[str, str]]:

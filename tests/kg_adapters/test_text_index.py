@@ -5,7 +5,7 @@ import pytest
 from kg_adapters.index.graph_index import GraphIndex
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.names.fuzzy import FuzzyNames, build_fuzzy_names
-from kg_adapters.local.names.search import Hit, TextIndex, build_text_index
+from kg_adapters.local.names.search import NameHit, TextIndex, build_text_index
 from kg_adapters.models import RelationCandidate
 from kg_adapters.testing import EXAMPLE, iri
 from small_graphs import index_of
@@ -65,7 +65,7 @@ def node(index: GraphIndex, name: str) -> int:
     return number
 
 
-def found(index: GraphIndex, hits: list[Hit]) -> list[tuple[str, str, str]]:
+def found(index: GraphIndex, hits: list[NameHit]) -> list[tuple[str, str, str]]:
     return [(index.nodes[hit.bearer].removeprefix(EXAMPLE), hit.matched_by, hit.matched_text) for hit in hits]
 
 

@@ -9,7 +9,7 @@ import pytest
 from fault_endpoint import Script, answering, dropping, refusing, stalling
 from kg_adapters.errors import BackendError, BackendTimeout, BackendUnavailable
 from kg_adapters.http.pacing import SharedRate, Timing
-from kg_adapters.wikidata.api import ApiMatch, Named, WikidataApi
+from kg_adapters.wikidata.api import ApiMatch, NamedEntity, WikidataApi
 from played_time import PlayedTime
 from wikidata_stand_in import API, WikidataStandIn, graph, running
 
@@ -51,25 +51,25 @@ def refused(code: str, **more: object) -> Mapping[str, object]:
 async def test_names_are_those_of_the_first_language_that_an_entity_has() -> None:
     async with api(languages=("ja",)) as (client, _):
         assert await client.entities(["Q1490", "Q2", "Q3", "P17"]) == {
-            "Q1490": Named("Q1490", "東京", ("Tokio",)),
-            "Q2": Named("Q2", "Mul only"),
-            "Q3": Named("Q3", "Seulement"),
-            "P17": Named("P17", "country"),
+            "Q1490": NamedEntity("Q1490", "東京", ("Tokio",)),
+            "Q2": NamedEntity("Q2", "Mul only"),
+            "Q3": NamedEntity("Q3", "Seulement"),
+            "P17": NamedEntity("P17", "country"),
         }
 
 
 async def test_a_merged_entity_has_its_new_id_and_a_deleted_one_is_left_out() -> None:
     async with api() as (client, _):
         found = await client.entities(["Q404", "Q405"])
-        assert found == {"Q404": Named("Q1490", "Tokyo")}
+        assert found == {"Q404": NamedEntity("Q1490", "Tokyo")}
 
 
 async def test_a_merged_entity_may_stand_under_its_new_id() -> None:
     entity: dict[str, object] = {"id": "Q1490", "redirects": {"from": "Q404", "to": "Q1490"}, "labels": TOKYO}
     async with api(said({"entities": {"Q1490": entity}})) as (client, _):
         assert await client.entities(["Q404", "Q1490"]) == {
-            "Q404": Named("Q1490", "Tokyo"),
-            "Q1490": Named("Q1490", "Tokyo"),
+            "Q404": NamedEntity("Q1490", "Tokyo"),
+            "Q1490": NamedEntity("Q1490", "Tokyo"),
         }
 
 

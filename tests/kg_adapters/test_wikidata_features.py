@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from kg_adapters.models import NO_FEATURES, Count, Feature, FeaturePage, NeighborPage
 from kg_adapters.requests import FeatureRequest
-from kg_adapters.sparql.asking import Asker
+from kg_adapters.sparql.asking import QueryAsker
 from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.solutions import Solutions
 from kg_adapters.terms import RDF_LANG_STRING, XSD, BlankNode, Iri, Literal, Node, Term, Triple
@@ -43,7 +43,7 @@ def answer(variables: str, rows: Sequence[Sequence[Term | None]], *, truncated: 
 
 def reader(endpoint: CannedEndpoint, *, with_qualifiers: bool = False) -> FeatureReader:
     queries = queries_for(DIALECTS["standard"], ("en",), 1_000)
-    asker = Asker(endpoint, queries.dialect, 10.0)
+    asker = QueryAsker(endpoint, queries.dialect, 10.0)
     return FeatureReader(
         asker, ValueQueries(queries.dialect, queries.vocabulary), labels, with_qualifiers=with_qualifiers
     )

@@ -12,7 +12,7 @@ from kg_adapters.local.cache import open_sample
 from kg_adapters.requests import NeighborRequest
 from kg_prompts import examples_for
 from kg_server.compose.answer import composition
-from kg_server.compose.tool import Limits
+from kg_server.compose.tool import ExpressionLimits
 
 TURN: Final = "oda/turn.md"
 FACT: Final = re.compile(r"^\[[\d, -]+\] (.+) \| (.+) \| (.+?)(?: \(\d of \d shown\))?$", re.MULTILINE)
@@ -36,7 +36,7 @@ async def test_what_steps_and_turns_show_is_what_the_graph_holds(
     async with aclosing(LocalAdapter(open_sample(cache, name))) as graph:
 
         async def answer(expression: str) -> str:
-            return (await composition(graph, expression, limits=Limits(), max_tokens=2_000)).text
+            return (await composition(graph, expression, limits=ExpressionLimits(), max_tokens=2_000)).text
 
         steps = examples_for(name, "graph_counselor/step.md")
         worked = re.findall(r"^Action: ((?!Finish).*)\nObservation 1: (.*)$", steps, re.MULTILINE)

@@ -40,11 +40,11 @@ REFLECTION = oda.ReflectionPrompt(
 )
 PLAN = of_task(graph_counselor.PlanPrompt, step=1, examples="EXAMPLES")
 THOUGHT = of_task(graph_counselor.ThoughtPrompt, step=2, examples="EXAMPLES")
-EXECUTION = of_task(graph_counselor.ActionPrompt, step=3, examples="EXAMPLES")
+EXECUTION = of_task(graph_counselor.CounselorActionPrompt, step=3, examples="EXAMPLES")
 JUDGE = graph_counselor.JudgePrompt(
     question="QUESTION", definition="DEFINITION", scratchpad="SCRATCHPAD", answer="ANSWER", examples="EXAMPLES"
 )
-SECOND_LOOK = graph_counselor.ReflectionPrompt(
+SECOND_LOOK = graph_counselor.CounselorReflectionPrompt(
     question="QUESTION",
     definition="DEFINITION",
     scratchpad="SCRATCHPAD",
@@ -107,7 +107,7 @@ def test_with_one_candidate_there_is_no_path_to_choose() -> None:
 
 
 def test_one_function_an_action_leaves_compound_functions_out() -> None:
-    text = render(of_task(graph_counselor.ActionPrompt, step=1, compound=False, planned=False))
+    text = render(of_task(graph_counselor.CounselorActionPrompt, step=1, compound=False, planned=False))
     assert ("no function may stand inside another" in text, "Intersect" in text, "plan, thought" in text) == (
         True,
         False,

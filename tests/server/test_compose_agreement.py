@@ -12,7 +12,7 @@ from kg_adapters.rdflib_adapter import RdflibAdapter
 from kg_server.answers.results import Answer
 from kg_server.compose.answer import composition
 from kg_server.compose.syntax import EntityRef, Mark, NeighborCall, Operand, SetCall, SetFunction
-from kg_server.compose.tool import ComposeResult, Limits
+from kg_server.compose.tool import ComposeResult, ExpressionLimits
 from plain_graphs import WithoutSets
 
 EX = "http://ex.org/"
@@ -95,7 +95,7 @@ def test_every_result_is_the_truth(edges: Edges, operand: Operand, *, sets: bool
     expression = spelled(combined("Union", operand, operand))
 
     async def work() -> Answer:
-        return await composition(graph, expression, limits=Limits(calls=200, depth=40), max_tokens=4_000)
+        return await composition(graph, expression, limits=ExpressionLimits(calls=200, depth=40), max_tokens=4_000)
 
     result = anyio.run(work).result
     assert isinstance(result, ComposeResult)

@@ -20,7 +20,7 @@ from kg_adapters.terms import XSD, Iri, Node
 from kg_server.answers.results import Answer
 from kg_server.compose.answer import composition
 from kg_server.compose.syntax import FUNCTIONS
-from kg_server.compose.tool import Limits
+from kg_server.compose.tool import ExpressionLimits
 from plain_graphs import Sketchy, WithoutSets
 
 EX = "http://ex.org/"
@@ -51,7 +51,7 @@ def star(graph_of: Callable[[str], LocalAdapter]) -> WithoutSets:
     return WithoutSets(graph_of(STAR))
 
 
-async def answered(graph: KGAdapter, expression: str, limits: Limits) -> Answer:
+async def answered(graph: KGAdapter, expression: str, limits: ExpressionLimits) -> Answer:
     return await composition(graph, expression, limits=limits, max_tokens=2_000)
 
 
@@ -109,9 +109,9 @@ async def test_what_cannot_be_compared_with_is_refused(star: WithoutSets, condit
 
 async def test_limits_on_calls_and_depth_are_kept(star: WithoutSets) -> None:
     with pytest.raises(InvalidRequest, match="at most 2 calls"):
-        await answered(star, "Degree[Q1], Degree[Q1], Degree[Q1]", Limits(calls=2))
+        await answered(star, "Degree[Q1], Degree[Q1], Degree[Q1]", ExpressionLimits(calls=2))
     with pytest.raises(InvalidRequest, match="deeper than 1"):
-        await answered(star, "Degree[Retrieve[x]]", Limits(depth=1))
+        await answered(star, "Degree[Retrieve[x]]", ExpressionLimits(depth=1))
 
 
 async def test_when_nothing_can_be_fetched_the_graphs_own_error_is_given(
@@ -123,7 +123,7 @@ async def test_when_nothing_can_be_fetched_the_graphs_own_error_is_given(
 
 async def test_a_part_that_takes_too_long_is_given_up_and_the_others_kept(star: WithoutSets) -> None:
     star.waiting = frozenset({Iri(f"{EX}hub")})
-    answer = await answered(star, "Neighbor[ex:hub, has], Degree[ex:other]", Limits(timeout_s=0.5))
+    answer = await answered(star, "Neighbor[ex:hub, has], Degree[ex:other]", ExpressionLimits(timeout_s=0.5))
     assert answer.result.status == "timeout"
     assert answer.lines[0].startswith("part 1 | Neighbor[ex:hub, has] | error: ")
     assert rows(answer.result.model_dump()["results"]) == [["2", "ex:other", "", "2", "number"]]

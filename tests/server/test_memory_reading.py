@@ -10,7 +10,7 @@ from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.terms import RDF_LANG_STRING, XSD, Iri, Literal
 from kg_server.memory.checking import check
 from kg_server.memory.lines import Written, triples_in
-from kg_server.memory.statements import Mention, Stated, Value, read_statements
+from kg_server.memory.statements import NodeMention, Stated, Value, read_statements
 from kg_server.memory.store import MemoryLimits
 
 WD, WDT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
@@ -48,13 +48,13 @@ async def test_ids_are_read_in_all_their_forms_and_names_of_one_thing(tokyo: Loc
 async def test_brackets_and_bars_in_labels_and_ids_do_not_confuse(tokyo: LocalAdapter) -> None:
     read = await stated(tokyo, "Mercury (planet) (Q308) | named \\| after (P138) | <http://ex.org/Mercury_(god)>")
     assert read.mentions == (
-        Mention(Iri(f"{WD}Q308"), "Mercury (planet)"),
-        Mention(Iri(f"{WDT}P138"), "named | after"),
-        Mention(Iri("http://ex.org/Mercury_(god)")),
+        NodeMention(Iri(f"{WD}Q308"), "Mercury (planet)"),
+        NodeMention(Iri(f"{WDT}P138"), "named | after"),
+        NodeMention(Iri("http://ex.org/Mercury_(god)")),
     )
     read = await stated(tokyo, ["Mercury (wd:Q(1))", "<http://ex.org/r>", '"Ann, Bob" (Q5)'])
-    assert read.head == Mention(Iri(f"{WD}Q(1)"), "Mercury")
-    assert read.tail == Mention(Iri(f"{WD}Q5"), "Ann, Bob")
+    assert read.head == NodeMention(Iri(f"{WD}Q(1)"), "Mercury")
+    assert read.tail == NodeMention(Iri(f"{WD}Q5"), "Ann, Bob")
 
 
 @pytest.mark.parametrize(
@@ -158,4 +158,4 @@ async def test_where_any_text_is_an_id_the_label_counts_as_results_show_it(
 ) -> None:
     graph = graph_of("<http://ex.org/city> <http://ex.org/r> <http://ex.org/x> .")
     read = await stated(graph, ["Tokyo (<http://ex.org/city>)", "<http://ex.org/r>", "x (<http://ex.org/x>)"])
-    assert read.head == Mention(Iri("http://ex.org/city"), "Tokyo")
+    assert read.head == NodeMention(Iri("http://ex.org/city"), "Tokyo")

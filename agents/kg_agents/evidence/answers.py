@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal, Self, TypeAlias
 
 from kg_agents.evidence.matching import is_name, words_of
-from kg_agents.evidence.values import Labels, Shown, Triple, plain_value
+from kg_agents.evidence.values import IdLabels, Shown, Triple, plain_value
 from kg_agents.llm import Usage
 from kg_agents.llm.dialogue import Dialogue
 from kg_boundary.shown import in_quotes
@@ -35,7 +35,7 @@ _FRUITLESS: Final[Mapping[str, Status]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RunStep:
     """One step of a run, in words: what was thought, done, found and kept."""
 
     number: int
@@ -45,17 +45,17 @@ class Step:
     kept: tuple[str, ...] = ()
 
 
-OnStep: TypeAlias = Callable[[Step], None]
+OnStep: TypeAlias = Callable[[RunStep], None]
 """Told of every step."""
 
 
-def ignore_step(step: Step) -> None:
+def ignore_step(step: RunStep) -> None:
     """Take no note."""
     del step
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class GivenAnswer:
     """One answer.
 
     Args:
@@ -97,12 +97,12 @@ class AgentAnswer:
     """
 
     question: str
-    answers: tuple[Answer, ...]
+    answers: tuple[GivenAnswer, ...]
     status: Status
-    labels: Labels
+    labels: IdLabels
     stop_reason: str
     explanation: str
-    steps: tuple[Step, ...]
+    steps: tuple[RunStep, ...]
     usage: Usage
     seconds: float
     model_answer: tuple[str, ...] = ()
@@ -116,11 +116,11 @@ class AgentAnswer:
         ended: tuple[str, str],
         *,
         closed_book: ClosedBook = "never",
-        answers: Sequence[Answer] = (),
+        answers: Sequence[GivenAnswer] = (),
         own: Sequence[str] = (),
         parts: Iterable["PartSeen"] = (),
-        labels: Labels | None = None,
-        steps: Iterable[Step] = (),
+        labels: IdLabels | None = None,
+        steps: Iterable[RunStep] = (),
         facts: tuple[Triple, ...] = (),
     ) -> Self:
         """Return how a run ends, whose answer is in part where it is taken from a part of a list.
@@ -137,7 +137,7 @@ class AgentAnswer:
             steps: What was done.
             facts: What the run kept or read of the graph.
         """
-        (stop_reason, explanation), labels = ended, labels or Labels()
+        (stop_reason, explanation), labels = ended, labels or IdLabels()
         if stop_reason == "answered" and (part := part_answered(answers, parts, labels)):
             stop_reason, explanation = CUT, str(part)
         found = outcome_of(answers, closed_book, stop_reason, explanation, own)
@@ -170,14 +170,14 @@ class AgentAnswer:
 class Outcome:
     """What came of a question: its answers, what the model says by itself, the status and the reason."""
 
-    answers: tuple[Answer, ...]
+    answers: tuple[GivenAnswer, ...]
     model_answer: tuple[str, ...]
     status: Status
     reason: str
 
 
 def outcome_of(
-    answers: Iterable[Answer], closed_book: ClosedBook, stop_reason: str, reason: str, own: Sequence[str] = ()
+    answers: Iterable[GivenAnswer], closed_book: ClosedBook, stop_reason: str, reason: str, own: Sequence[str] = ()
 ) -> Outcome:
     """Return what came of a question.
 
@@ -188,7 +188,7 @@ def outcome_of(
         reason: The same in a sentence; where it is empty and one is needed, there is a usual one.
         own: What the model says beside its answers, by itself.
     """
-    added = (Answer(text, "model") for text in own if closed_book == "allowed")
+    added = (GivenAnswer(text, "model") for text in own if closed_book == "allowed")
     each_once = tuple({each.text: each for each in (*added, *answers)}.values())
     counted = tuple(each for each in each_once if each.source != "model" or closed_book == "allowed")
     unstated = tuple(each.text for each in each_once if each not in counted)
@@ -206,7 +206,7 @@ def without(answer: AgentAnswer, refuted: frozenset[Triple], closed_book: Closed
     """Return an answer without facts that the graph does not hold; what rested on one of them is the model's own."""
     if not refuted.intersection(answer.evidence):
         return answer
-    left = (Answer(each.text, "model") if refuted.intersection(each.facts) else each for each in answer.answers)
+    left = (GivenAnswer(each.text, "model") if refuted.intersection(each.facts) else each for each in answer.answers)
     found = outcome_of(
         left,
         closed_book,
@@ -242,7 +242,7 @@ class PartSeen:
         return f"The list that the answer is taken from is not whole: {len(self.members):,} {of} were seen."
 
 
-def part_answered(answers: Sequence[Answer], parts: Iterable[PartSeen], labels: Labels) -> PartSeen | None:
+def part_answered(answers: Sequence[GivenAnswer], parts: Iterable[PartSeen], labels: IdLabels) -> PartSeen | None:
     """Return the part of a list that answers are, number, or rest on as a whole; None where they do not.
 
     Args:
@@ -280,5 +280,5 @@ def parts_in(readings: Sequence[Shown]) -> Iterator[PartSeen]:
             yield PartSeen(frozenset(end for page in pages for end in page.listed), first.total)
 
 
-def _is_by_model(answer: Answer) -> bool:
+def _is_by_model(answer: GivenAnswer) -> bool:
     return any(BY_MODEL in each for each in answer.computed)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final, TypeAlias
 
-from kg_agents.evidence.answers import BY_JUDGE, BY_MODEL, Answer
+from kg_agents.evidence.answers import BY_JUDGE, BY_MODEL, GivenAnswer
 from kg_agents.evidence.matching import (
     date_of,
     dates_of,
@@ -24,7 +24,7 @@ from kg_agents.evidence.matching import (
     truth_of,
     words_of,
 )
-from kg_agents.evidence.values import Computed, Labels, Named, Shown, Triple, plain_value
+from kg_agents.evidence.values import ComputedResult, IdLabels, NameMatch, Shown, Triple, plain_value
 
 MAX_FACTS: Final = 100
 """The most facts given for one answer."""
@@ -32,7 +32,7 @@ MAX_FACTS: Final = 100
 ALL: Final = re.compile(r"all(?: of (?:them|these|it))?", re.IGNORECASE)
 """What stands in place of everything that the cited facts or results list."""
 
-Resolve: TypeAlias = Callable[[Sequence[str]], Awaitable[Sequence[Named]]]
+Resolve: TypeAlias = Callable[[Sequence[str]], Awaitable[Sequence[NameMatch]]]
 """Returns the entities that texts name, by the server's own resolver."""
 
 _LED: Final = re.compile(r"^\W*(?:(?:in|at|on|by|from|the|a|an)\s+)+", re.IGNORECASE)
@@ -67,7 +67,7 @@ class Ledger:
     """Everything of the graph that a run has shown its model, by the numbers that the model cites."""
 
     def __init__(self) -> None:
-        self.labels = Labels()
+        self.labels = IdLabels()
         self.last = 0
         """The greatest number that stands for something."""
         self._shown: dict[int, Shown] = {}
@@ -78,7 +78,7 @@ class Ledger:
         number = self.last + 1 if number is None else number
         self._shown[number] = shown
         self.last = max(self.last, number)
-        if shown.labels != Labels():
+        if shown.labels != IdLabels():
             self.labels = self.labels.merged(shown.labels)
         return number
 
@@ -89,7 +89,7 @@ class Ledger:
             self._numbers[key] = self.add(Shown((fact,)))
         return self._numbers[key]
 
-    def learn(self, labels: Labels) -> None:
+    def learn(self, labels: IdLabels) -> None:
         """Add labels of ids."""
         self.labels = self.labels.merged(labels)
 
@@ -123,7 +123,7 @@ class Ledger:
         *,
         confirmed: bool | None = None,
         as_given: bool = False,
-    ) -> tuple[Answer, ...]:
+    ) -> tuple[GivenAnswer, ...]:
         """Return answers with what states them, or what they were concluded from; each text once.
 
         Args:
@@ -140,7 +140,7 @@ class Ledger:
             claims.learn(await resolve(unknown))
         return claims.answers(cited, as_given=as_given)
 
-    def as_shown(self, texts: Iterable[str], question: str, about: Collection[str] = ()) -> tuple[Answer, ...]:
+    def as_shown(self, texts: Iterable[str], question: str, about: Collection[str] = ()) -> tuple[GivenAnswer, ...]:
         """Return answers, separated by commas, that cite nothing, with what states them word for word."""
         claims = _Claims(self, question, about, confirmed=None)
         return claims.answers([Cited(text, separable=True) for text in texts], as_given=True)
@@ -178,12 +178,12 @@ class _Claims:
             unit = _UNIT.match(self._labels.relations.get(relation, ""))
             self._values.append((end, unit[1] if unit else ""))
 
-    def learn(self, named: Sequence[Named]) -> None:
+    def learn(self, named: Sequence[NameMatch]) -> None:
         """Take over which entities texts name."""
         self._found.clear()
         self._ids.update({each.text: frozenset(found.id for found in each.meant) for each in named if each.meant})
         self._labels = self._labels.merged(
-            Labels({found.id: found.label for each in named for found in each.meant if found.label})
+            IdLabels({found.id: found.label for each in named for found in each.meant if found.label})
         )
 
     def unstated(self, cited: Cited) -> Iterator[str]:
@@ -196,7 +196,7 @@ class _Claims:
             names = (*(each for each in joined if each in cited.text), *parts)
             yield from (name for name in names if not self._ends(name) and is_name(name))
 
-    def answers(self, cited: Iterable[Cited], *, as_given: bool) -> tuple[Answer, ...]:
+    def answers(self, cited: Iterable[Cited], *, as_given: bool) -> tuple[GivenAnswer, ...]:
         """See `Ledger.answers`."""
         alone = (one for each in cited for one in self._each(each))
         found = (answer for each in alone for answer in self._answers(each, as_given=as_given))
@@ -218,7 +218,7 @@ class _Claims:
         """Return an id, but the label of one that could be read as a number; a value without its quotes."""
         return self._labels.nodes.get(end, end) if quantity_of(end) else plain_value(end)
 
-    def _answers(self, cited: Cited, *, as_given: bool) -> Sequence[Answer]:
+    def _answers(self, cited: Cited, *, as_given: bool) -> Sequence[GivenAnswer]:
         """Return one answer, or each of a list in one text."""
         shown = self._ledger.cited(cited.numbers)
         texts: Sequence[str] = [cited.text]
@@ -233,11 +233,11 @@ class _Claims:
         given = as_given and not set(texts) & self._labels.nodes.keys()
         return [replace(each, text=text) for each, text in zip(found, texts, strict=True)] if given else found
 
-    def _stated(self, text: str, cited: Sequence[Shown]) -> Answer | None:
+    def _stated(self, text: str, cited: Sequence[Shown]) -> GivenAnswer | None:
         """Return the answer where something that was shown states it, what is cited before anything else."""
         found = self._computed(text, cited, cited) or self._in_facts(text, cited)
         if found is None and truth_of(text) is False and (denied := next((e for e in cited if e.denied), None)):
-            found = Answer(text, "computed", denied.facts[:MAX_FACTS], (f"{denied.asked}: denied by the graph",))
+            found = GivenAnswer(text, "computed", denied.facts[:MAX_FACTS], (f"{denied.asked}: denied by the graph",))
         if found or truth_of(text) is not None:
             # An uncited yes or no could be the value of anything.
             return found
@@ -250,7 +250,7 @@ class _Claims:
             or self._by_facts(text, self._facts, ())
         )
 
-    def _other(self, text: str, cited: Sequence[Shown]) -> Answer:
+    def _other(self, text: str, cited: Sequence[Shown]) -> GivenAnswer:
         """Return an answer that nothing states: concluded where it cites something, or the model's own."""
         cited = [each for each in cited if each.facts or each.computed or each.asked]
         ids = self._ids.get(text, frozenset[str]())
@@ -262,10 +262,10 @@ class _Claims:
             empty = (f"{each.asked}: nothing found" for each in cited if not (each.facts or each.computed))
             computed = tuple(dict.fromkeys((*steps, *empty)))[:_BESIDE]
             by = BY_JUDGE if self._confirmed else BY_MODEL
-            return Answer(text, "computed", (*facts, *beside)[:MAX_FACTS], (*computed, f"{text}: {by}"), entities)
-        return Answer(text if quantity_of(text) else self._called(text), "model", entities=entities)
+            return GivenAnswer(text, "computed", (*facts, *beside)[:MAX_FACTS], (*computed, f"{text}: {by}"), entities)
+        return GivenAnswer(text if quantity_of(text) else self._called(text), "model", entities=entities)
 
-    def _computed(self, text: str, shown: Sequence[Shown], cited: Sequence[Shown] = ()) -> Answer | None:
+    def _computed(self, text: str, shown: Sequence[Shown], cited: Sequence[Shown] = ()) -> GivenAnswer | None:
         """Return an answer that the latest computation gave which gave it, with what was read for it."""
         ends = self._ends(text)
         results = (each for found in reversed(shown) for each in reversed(found.computed))
@@ -276,19 +276,19 @@ class _Claims:
                 label = self._labels.nodes.get(each.result)
                 facts = self._behind(each) if label else each.facts[:MAX_FACTS]
                 step = f"{each.expression} = {label or each.result}"
-                return Answer(
+                return GivenAnswer(
                     _whole(label, text) if label else text, "computed", facts, (step,), (each.result,) if label else ()
                 )
         return None
 
-    def _in_facts(self, text: str, cited: Sequence[Shown]) -> Answer | None:
+    def _in_facts(self, text: str, cited: Sequence[Shown]) -> GivenAnswer | None:
         """Return an answer that cited facts state, with what the others of a comparison have in its place."""
         facts = tuple(dict.fromkeys(fact for each in cited for fact in each.facts))
         found = self._by_facts(text, facts, facts if all(_is_one_fact(each) for each in cited) else ())
         if found is None:
             named = self._ids.get(text, frozenset[str]())
             over = [fact for fact in facts if fact[1] in named or fold(self._called(fact[1])) == fold(text)]
-            return Answer(text, "graph", tuple(over)[:MAX_FACTS]) if over else None
+            return GivenAnswer(text, "graph", tuple(over)[:MAX_FACTS]) if over else None
         goals = self._ends(text)
         silent = (each.facts for each in cited if not goals & ends_of(each.facts))
         beside = (fact for each in silent for fact in _touching(each, self._starts)[:_BESIDE])
@@ -296,7 +296,7 @@ class _Claims:
         sides = other_sides(tuple(kept), goals, self._starts, self._facts)
         return replace(found, facts=tuple(dict.fromkeys((*kept, *sides))))
 
-    def _by_facts(self, text: str, facts: Sequence[Triple], given: tuple[Triple, ...]) -> Answer | None:
+    def _by_facts(self, text: str, facts: Sequence[Triple], given: tuple[Triple, ...]) -> GivenAnswer | None:
         """Return an answer that facts name, with those given, or else the chains that lead to it."""
         ends = ends_of(facts)
         goals = self._ends(text) & ends
@@ -309,7 +309,7 @@ class _Claims:
         entities = tuple(sorted(goals & self._labels.nodes.keys()))
         called = _whole(self._labels.nodes[entities[0]], text) if len(entities) == 1 == len(goals) else text
         led = given or (*(found := chains(facts, goals, self._starts)), *other_sides(found, goals, self._starts, facts))
-        return Answer(self._called(called), "graph", led, (), entities)
+        return GivenAnswer(self._called(called), "graph", led, (), entities)
 
     def _range(self, dates: tuple[str, str], facts: Sequence[Triple]) -> frozenset[str]:
         """Return the two dates of a range where facts about one thing state both."""
@@ -341,7 +341,7 @@ class _Claims:
         """Return whether a text is one name: that of an end, a label that was shown, or one that the server knows."""
         return bool(self._ends(text)) or fold(text) in self._called_so or text in self._ids
 
-    def _behind(self, computed: Computed) -> tuple[Triple, ...]:
+    def _behind(self, computed: ComputedResult) -> tuple[Triple, ...]:
         """Return the chains that lead to a node that was computed, its values, and those that it was ranked by."""
         kept = set(chains(computed.facts, {computed.result}, self._starts))
         for fact in computed.facts:
@@ -359,7 +359,7 @@ def _whole(label: str, text: str) -> str:
     return text if label.endswith("…") and text.startswith(label.removesuffix("…")) else label
 
 
-def named_in(text: str, facts: Iterable[Triple], labels: Labels) -> frozenset[str]:
+def named_in(text: str, facts: Iterable[Triple], labels: IdLabels) -> frozenset[str]:
     """Return the ends of facts whose id, label or value stands in a text as whole words."""
     words = f" {words_of(text)} "
     return frozenset(

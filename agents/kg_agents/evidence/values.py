@@ -21,15 +21,15 @@ def quoted(value: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
+class IdLabels:
     """What ids are called."""
 
     nodes: Mapping[str, str] = field(default_factory=dict[str, str])
     relations: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    def merged(self, other: "Labels") -> "Labels":
+    def merged(self, other: "IdLabels") -> "IdLabels":
         """Return the labels of both."""
-        return Labels({**self.nodes, **other.nodes}, {**self.relations, **other.relations})
+        return IdLabels({**self.nodes, **other.nodes}, {**self.relations, **other.relations})
 
     def node(self, id: str) -> str:
         """Return a node as `label (id)`, or as it is where it has no label."""
@@ -52,7 +52,7 @@ class Labels:
 
 
 @dataclass(frozen=True, slots=True)
-class Computed:
+class ComputedResult:
     """What the graph computed.
 
     Args:
@@ -90,10 +90,10 @@ class Shown:
     """
 
     facts: tuple[Triple, ...] = ()
-    computed: tuple[Computed, ...] = ()
-    counts: tuple[Computed, ...] = ()
+    computed: tuple[ComputedResult, ...] = ()
+    counts: tuple[ComputedResult, ...] = ()
     listed: tuple[str, ...] = ()
-    labels: Labels = field(default_factory=Labels)
+    labels: IdLabels = field(default_factory=IdLabels)
     denied: bool = False
     whole: bool = True
     asked: str = ""
@@ -106,7 +106,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FactGroup:
     """The facts of one entity over one relation in one direction.
 
     Args:
@@ -134,14 +134,14 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class ObservedFacts:
     """An observation subgraph: groups of facts, best first, and all that its text shows."""
 
-    groups: tuple[Group, ...] = ()
+    groups: tuple[FactGroup, ...] = ()
     shown: Shown = field(default_factory=Shown)
 
     @property
-    def labels(self) -> Labels:
+    def labels(self) -> IdLabels:
         """What ids are called."""
         return self.shown.labels
 
@@ -182,7 +182,7 @@ class Found:
     totals: Mapping[tuple[str, bool], int] = field(default_factory=dict[tuple[str, bool], int])
 
     @property
-    def labels(self) -> Labels:
+    def labels(self) -> IdLabels:
         """What ids are called."""
         return self.shown.labels
 
@@ -193,7 +193,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class EntityMatch:
     """An entity that a text may name: `score` from 0 to 1, and how it matched; `types` and `fact` help to tell it."""
 
     id: str
@@ -212,7 +212,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NameMatch:
     """What a text names: `match` is exact, close, loose or none, and only of the first two is anything meant.
 
     Args:
@@ -224,11 +224,11 @@ class Named:
 
     text: str
     match: str
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[EntityMatch, ...]
     shown: Shown = field(default_factory=Shown)
 
     @property
-    def meant(self) -> tuple[Candidate, ...]:
+    def meant(self) -> tuple[EntityMatch, ...]:
         """Those whose name the text is, or misspells."""
         return self.candidates if self.match in {"exact", "close"} else ()
 
@@ -242,7 +242,7 @@ class Remembered:
 
     memory: str
     facts: tuple[tuple[int, Triple], ...]
-    labels: Labels
+    labels: IdLabels
     text: str
     cursor: str = ""
     unverified: frozenset[Triple] = frozenset()

@@ -10,7 +10,7 @@ from typing import Final
 
 import anyio
 
-from kg_agents.evidence.answers import CUT, AgentAnswer, OnStep, Step, ignore_step, part_answered, parts_in, whole
+from kg_agents.evidence.answers import CUT, AgentAnswer, OnStep, RunStep, ignore_step, part_answered, parts_in, whole
 from kg_agents.evidence.ledger import Cited, Ledger
 from kg_agents.linking import resolver
 from kg_agents.llm import AgentError, Completion, Function, FunctionCall, Llm, LlmRequest, Message, estimated_tokens
@@ -30,7 +30,7 @@ _NAME: Final = re.compile(r"[\w-]{1,64}", re.ASCII)
 
 
 @dataclass
-class Run:
+class ToolsRun:
     """One question on its way to an answer.
 
     Args:
@@ -55,7 +55,7 @@ class Run:
     messages: list[Message] = field(default_factory=list[Message])
     ledger: Ledger = field(default_factory=Ledger)
     asked: dict[str, int] = field(default_factory=dict[str, int])
-    steps: list[Step] = field(default_factory=list[Step])
+    steps: list[RunStep] = field(default_factory=list[RunStep])
     ids: set[str] = field(default_factory=set[str])
     failures: int = 0
     ending: str = ""
@@ -132,7 +132,7 @@ _MAX_QUOTED: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedCall:
     """A call that can be made."""
 
     tool: str
@@ -144,7 +144,7 @@ class Wanted:
         return f"{self.tool} {json.dumps(self.arguments, sort_keys=True)}"
 
 
-def wanted(call: FunctionCall, run: Run, most: int) -> Wanted | str:
+def wanted(call: FunctionCall, run: ToolsRun, most: int) -> WantedCall | str:
     """Return a call that is to be made, with the next number, or why it is not made."""
     known = [tool.name for tool in run.tools]
     if call.name not in known:
@@ -154,7 +154,7 @@ def wanted(call: FunctionCall, run: Run, most: int) -> Wanted | str:
     arguments = {} if not call.arguments.strip() else json_object(call.arguments)
     if arguments is None:
         return f"The arguments are not a JSON object: {clipped(call.arguments, _MAX_QUOTED)}"
-    found = Wanted(call.name, arguments)
+    found = WantedCall(call.name, arguments)
     if (number := run.asked.get(found.key)) is not None:
         return f"This is call {number} again; its result stands there."
     if run.ending or len(run.asked) >= most:
@@ -164,7 +164,7 @@ def wanted(call: FunctionCall, run: Run, most: int) -> Wanted | str:
     return found
 
 
-async def made(calls: Sequence[Wanted], tools: Toolbox, at_once: int) -> list[ToolCall | ToolError]:
+async def made(calls: Sequence[WantedCall], tools: Toolbox, at_once: int) -> list[ToolCall | ToolError]:
     """Make calls, some at the same time, and return their answers in the order of the calls.
 
     Raises:
@@ -174,7 +174,7 @@ async def made(calls: Sequence[Wanted], tools: Toolbox, at_once: int) -> list[To
     outcomes: dict[int, ToolCall | AgentError | TimeoutError] = {}
     limit = anyio.CapacityLimiter(at_once)
 
-    async def make(place: int, call: Wanted) -> None:
+    async def make(place: int, call: WantedCall) -> None:
         try:
             async with limit:
                 outcomes[place] = await tools.call(call.tool, call.arguments)
@@ -240,7 +240,7 @@ class ToolsAgent:
             talk: The dialogue that this is part of, with what it has used; a new one by default.
         """
         talk = talk or Dialogue(self._llm, self._settings.limits)
-        run = Run(question, talk)
+        run = ToolsRun(question, talk)
         try:
             await self._begin(run, entities)
             final = await self._converse(run)
@@ -251,7 +251,7 @@ class ToolsAgent:
         reason = f"{final.reason} Shown by {said}." if final.outcome != "answered" and said else final.reason
         return await self._answer_of(run, final, (ending, " ".join(filter(None, (reason, ENDINGS.get(ending))))))
 
-    async def _begin(self, run: Run, entities: Sequence[str]) -> None:
+    async def _begin(self, run: ToolsRun, entities: Sequence[str]) -> None:
         """Ask the server for its tools, and write the first messages.
 
         Raises:
@@ -267,7 +267,7 @@ class ToolsAgent:
             Message("user", render(ToolsQuestion(question=run.question, entities=", ".join(entities)))),
         )
 
-    async def _converse(self, run: Run) -> FinalAnswer:
+    async def _converse(self, run: ToolsRun) -> FinalAnswer:
         """Let the model call tools until it answers; return what it answers, or nothing where it does not."""
         for turn in range(1, self._settings.turns + 1):
             if turn == self._settings.turns and not run.ending:
@@ -279,7 +279,7 @@ class ToolsAgent:
         run.ending = run.ending or "turns"
         return FinalAnswer()
 
-    async def _take(self, run: Run, completion: Completion) -> FinalAnswer | None:
+    async def _take(self, run: ToolsRun, completion: Completion) -> FinalAnswer | None:
         """Do what a reply asks for; return the answer where it gives one that can be taken."""
         text = whole_characters(without_thinking(completion.text))
         calls = run.say(text, completion.calls)
@@ -304,7 +304,7 @@ class ToolsAgent:
             run.reply(call, f"The answer is not taken: {problem}")
         return self._unreadable(run) if isinstance(final, Unreadable) else None
 
-    def _written(self, run: Run, text: str) -> FinalAnswer | None:
+    def _written(self, run: ToolsRun, text: str) -> FinalAnswer | None:
         """Take an answer that was written without a call; where it has no form, ask once for one that has."""
         found = read_written(text, tolerant=run.asked_again)
         if run.asked_again and not run.ids:
@@ -317,7 +317,7 @@ class ToolsAgent:
         run.messages.append(Message("user", f"This cannot be used: {found.reason} Call {ANSWER.name} to answer."))
         return None
 
-    def _unreadable(self, run: Run) -> FinalAnswer | None:
+    def _unreadable(self, run: ToolsRun) -> FinalAnswer | None:
         """Take note of an answer that cannot be read; the second one ends the run."""
         run.unreadable += 1
         if run.unreadable < _UNREADABLE:
@@ -325,24 +325,24 @@ class ToolsAgent:
         run.ending = "unreadable"
         return FinalAnswer()
 
-    async def _perform(self, run: Run, calls: Sequence[FunctionCall], thought: str) -> None:
+    async def _perform(self, run: ToolsRun, calls: Sequence[FunctionCall], thought: str) -> None:
         """Make calls, and add their results to the conversation."""
         read = [wanted(call, run, self._settings.calls) for call in calls]
-        ready = [each for each in read if isinstance(each, Wanted)]
+        ready = [each for each in read if isinstance(each, WantedCall)]
         found = iter(await run.talk.within(partial(made, ready, self._tools, self._settings.at_once)))
         for call, each in zip(calls, read, strict=True):
-            if isinstance(each, Wanted):
+            if isinstance(each, WantedCall):
                 action, text = self._result(run, each, next(found))
             else:
                 action, text = call.name, each
             run.reply(call, text)
-            run.steps.append(Step(len(run.steps) + 1, thought, action, text.partition("\n")[0]))
+            run.steps.append(RunStep(len(run.steps) + 1, thought, action, text.partition("\n")[0]))
             self._on_step(run.steps[-1])
             thought = ""
         if run.failures >= self._settings.failures and not run.ending:
             run.close("graph")
 
-    def _result(self, run: Run, call: Wanted, found: ToolCall | ToolError) -> tuple[str, str]:
+    def _result(self, run: ToolsRun, call: WantedCall, found: ToolCall | ToolError) -> tuple[str, str]:
         """Return a call and its result as they are told, and keep what the result states."""
         number = run.asked[call.key]
         if isinstance(found, ToolError):
@@ -353,7 +353,7 @@ class ToolsAgent:
         run.ledger.add(shown_by(found), number)
         return asked(found), f"[{number}] {clipped(found.text, self._settings.result_tokens * _CHARACTERS)}"
 
-    async def _answer_of(self, run: Run, final: FinalAnswer, ended: tuple[str, str]) -> AgentAnswer:
+    async def _answer_of(self, run: ToolsRun, final: FinalAnswer, ended: tuple[str, str]) -> AgentAnswer:
         ledger = run.ledger
         given = [Cited("all", tuple(final.all_of))] if final.all_of else []
         given += (Cited(each.text, tuple(each.results)) for each in final.answers)

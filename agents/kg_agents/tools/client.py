@@ -32,7 +32,7 @@ class ToolRefusal(ToolError):
     """A tool refused the call or failed, and says why; the text is its own."""
 
 
-class UnreadableAnswer(ToolError):
+class UnreadableReply(ToolError):
     """A tool answered in a form that is not the one that is expected of it."""
 
     @classmethod
@@ -77,7 +77,7 @@ class ToolOffer:
     tools: tuple[Function, ...]
 
 
-class Tools(Protocol):
+class ToolCaller(Protocol):
     """What calls tools: a session, or the record of one."""
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
@@ -89,7 +89,7 @@ class Tools(Protocol):
         ...
 
 
-class Toolbox(Tools, Protocol):
+class Toolbox(ToolCaller, Protocol):
     """What calls tools, and says which there are."""
 
     async def offer(self) -> ToolOffer:
@@ -145,7 +145,7 @@ class ComparingTools(OtherTools):
     similarity: Similarity
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
-        """See `Tools`."""
+        """See `ToolCaller`."""
         if tool != COMPARE:
             return await self.tools.call(tool, arguments)
         question, *texts = _TEXTS.validate_python([arguments["question"], *_TEXTS.validate_python(arguments["texts"])])
@@ -162,7 +162,7 @@ class ExactTools(OtherTools):
     """The tools of a server, whose observations are refused unless they are scored as in the paper of ODA."""
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
-        """See `Tools`.
+        """See `ToolCaller`.
 
         Raises:
             InexactScore: An observation was scored otherwise, or time ran out.
@@ -253,7 +253,7 @@ class SessionTools:
         return ToolOffer(self.redactor.text(instructions), tuple(offered))
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> ToolCall:
-        """See `Tools`."""
+        """See `ToolCaller`."""
         result = await self._answer(tool, lambda client: client.call_tool(tool, dict(arguments)))
         text = self.redactor.data(_text(result).encode(errors="replace")).decode()
         return ToolCall(tool, dict(arguments), text, self._without_secrets(result.structured_content), result.is_error)
@@ -274,7 +274,7 @@ class SessionTools:
         try:
             answer = await self._result(ask)
         except ValidationError as error:
-            raise UnreadableAnswer(f"{asked}: The server answered in a form that is not known.") from error
+            raise UnreadableReply(f"{asked}: The server answered in a form that is not known.") from error
         except (MCPError, RuntimeError, anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
             raise ToolError(f"{asked}: {self.redactor.text(str(error)) or type(error).__name__}") from error
         if answer is None:

@@ -87,7 +87,7 @@ def _cited(value: object) -> object:
 Text: TypeAlias = Annotated[str, BeforeValidator(_text)]
 
 
-class Cited(BaseModel):
+class CitedAnswer(BaseModel):
     """One answer."""
 
     model_config = ConfigDict(frozen=True)
@@ -101,7 +101,7 @@ class FinalAnswer(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    answers: Annotated[list[Annotated[Cited, BeforeValidator(_cited)]], BeforeValidator(_many)] = []
+    answers: Annotated[list[Annotated[CitedAnswer, BeforeValidator(_cited)]], BeforeValidator(_many)] = []
     all_of: Annotated[list[int], BeforeValidator(_numbers)] = Field(
         default=[], description="Instead: results that list all"
     )
@@ -151,7 +151,7 @@ def read_written(reply: str, *, tolerant: bool) -> FinalAnswer | Unreadable:
     found = read_conclusion(reply)
     if isinstance(found, Unreadable):
         return found
-    cited = [Cited(text=each.text, results=list(each.numbers)) for each in found.answers if each.text]
+    cited = [CitedAnswer(text=each.text, results=list(each.numbers)) for each in found.answers if each.text]
     missing = found.missing is not None
     return FinalAnswer(
         answers=cited,

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, Literal, TypeAlias
 
-from kg_agents.evidence.values import Candidate, Found, Named, Observed, Remembered, Shown, Triple
+from kg_agents.evidence.values import EntityMatch, Found, NameMatch, ObservedFacts, Remembered, Shown, Triple
 from kg_agents.tools.client import (
     COMPARE,
     ComparingTools,
@@ -12,14 +12,14 @@ from kg_agents.tools.client import (
     Similarity,
     Target,
     ToolCall,
+    ToolCaller,
     ToolRefusal,
-    Tools,
     connect_tools,
     ignore_call,
 )
 from kg_agents.tools.readings import (
     NUMBER,
-    Result,
+    ToolResult,
     candidate_of,
     read_shown,
     remembered_of,
@@ -65,7 +65,7 @@ class KnowledgeGraph:
         on_call: Told of every call.
     """
 
-    def __init__(self, tools: Tools, on_call: OnCall = ignore_call) -> None:
+    def __init__(self, tools: ToolCaller, on_call: OnCall = ignore_call) -> None:
         self._tools = tools
         self._on_call = on_call
 
@@ -78,7 +78,7 @@ class KnowledgeGraph:
         top_n: int = 50,
         top_percent: float = 10,
         max_tokens: int | None = None,
-    ) -> Observed:
+    ) -> ObservedFacts:
         """Look ahead from entities."""
         call = await self._call(
             "observe",
@@ -89,7 +89,7 @@ class KnowledgeGraph:
             top_percent=top_percent,
             max_tokens=max_tokens,
         )
-        return Observed(Result.of(call, "groups").seen, shown_by(call))
+        return ObservedFacts(ToolResult.of(call, "groups").seen, shown_by(call))
 
     async def neighbors(
         self,
@@ -109,7 +109,7 @@ class KnowledgeGraph:
             limit=limit,
             max_tokens=max_tokens,
         )
-        found = Result.of(call, "triples")
+        found = ToolResult.of(call, "triples")
         edges, values, held = (tuple(map(triple_of, rows)) for rows in (found.triples, found.values, found.held))
         totals = {(each, False): count for each, count in found.outgoing.items()}
         totals |= {(each, True): count for each, count in found.incoming.items()}
@@ -137,25 +137,25 @@ class KnowledgeGraph:
             avoid_hubs=avoid_hubs,
             max_tokens=max_tokens,
         )
-        paths = Result.of(call, "paths").paths
+        paths = ToolResult.of(call, "paths").paths
         return Found(tuple(dict.fromkeys(triple_of(row) for path in paths for row in path)), shown_by(call))
 
-    async def retrieve(self, text: str, *, limit: int = 5) -> tuple[Candidate, ...]:
+    async def retrieve(self, text: str, *, limit: int = 5) -> tuple[EntityMatch, ...]:
         """Find the entities that a text may name, best first."""
-        found = Result.of(await self._call("Retrieve", text=text, limit=limit), "candidates")
+        found = ToolResult.of(await self._call("Retrieve", text=text, limit=limit), "candidates")
         return tuple(candidate_of(row) for row in found.candidates if len(row) > NUMBER)
 
-    async def identify(self, texts: Sequence[str], *, limit: int = 3) -> tuple[Named, ...]:
+    async def identify(self, texts: Sequence[str], *, limit: int = 3) -> tuple[NameMatch, ...]:
         """Say what each of some texts names, in as few calls as there can be."""
-        found: list[Named] = []
+        found: list[NameMatch] = []
         for first in range(0, len(texts), TEXTS_AT_ONCE):
             asked = list(dict.fromkeys(texts[first : first + TEXTS_AT_ONCE]))
             call = await self._call("Retrieve", text=asked, limit=limit)
-            answer, shown = Result.of(call, "candidates"), shown_by(call)
+            answer, shown = ToolResult.of(call, "candidates"), shown_by(call)
             for number, text in enumerate(asked, start=1):
                 rows = [row for row in answer.candidates if len(row) > NUMBER and row[NUMBER] == str(number)]
                 named = tuple(map(candidate_of, rows))
-                found.append(Named(text, answer.matches.get(text, answer.match), named, shown))
+                found.append(NameMatch(text, answer.matches.get(text, answer.match), named, shown))
         return tuple(found)
 
     async def likeness(self, question: str, texts: Sequence[str]) -> tuple[float, ...]:
@@ -164,7 +164,7 @@ class KnowledgeGraph:
         Raises:
             ToolError: Nothing does.
         """
-        return tuple(Result.of(await self._call(COMPARE, question=question, texts=list(texts)), "cosines").cosines)
+        return tuple(ToolResult.of(await self._call(COMPARE, question=question, texts=list(texts)), "cosines").cosines)
 
     async def compose(self, expression: str, *, max_tokens: int | None = None) -> Shown:
         """Evaluate a compound expression."""

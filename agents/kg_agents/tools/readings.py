@@ -6,9 +6,18 @@ from typing import Final, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from kg_agents.evidence.values import Candidate, Computed, Group, Labels, Remembered, Shown, Triple, quoted
+from kg_agents.evidence.values import (
+    ComputedResult,
+    EntityMatch,
+    FactGroup,
+    IdLabels,
+    Remembered,
+    Shown,
+    Triple,
+    quoted,
+)
 from kg_agents.llm.texts import clipped
-from kg_agents.tools.client import ToolCall, UnreadableAnswer
+from kg_agents.tools.client import ToolCall, UnreadableReply
 
 COUNTED, GROUP = 4, 6
 """How many columns a group has that is only counted, and how many before the far ends."""
@@ -20,7 +29,7 @@ NUMBER: Final = 7
 Rows: TypeAlias = list[list[str]]
 
 
-class Result(BaseModel):
+class ToolResult(BaseModel):
     """What the structured answers of all tools hold; other servers may add to it.
 
     Rows of `candidates` hold id, label, description, types, score, how it matched, telling fact, and number of the
@@ -76,48 +85,48 @@ class Result(BaseModel):
             result = cls.model_validate({name: each for name, each in call.data.items() if each is not None})
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            raise UnreadableAnswer.of(call.tool, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+            raise UnreadableReply.of(call.tool, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
         if needed and needed not in result.model_fields_set:
-            raise UnreadableAnswer.of(call.tool, f"{needed}: Field required")
+            raise UnreadableReply.of(call.tool, f"{needed}: Field required")
         return result
 
     @property
-    def named(self) -> Labels:
+    def named(self) -> IdLabels:
         """The labels of ids."""
         candidates = {row[0]: row[1] for row in self.candidates if len(row) > 1}
         relations = {each: label for each, label in self.relations.items() if isinstance(label, str)}
-        return Labels(self.labels | candidates, relations)
+        return IdLabels(self.labels | candidates, relations)
 
     @property
-    def seen(self) -> tuple[Group, ...]:
+    def seen(self) -> tuple[FactGroup, ...]:
         """The groups of an observation, and the relations that a card counts."""
         return tuple(map(group_of, self.groups))
 
 
 def remembered_of(call: ToolCall, memory: str) -> Remembered:
     """Return what a memory tool says of a memory."""
-    found = Result.of(call, "facts")
+    found = ToolResult.of(call, "facts")
     facts = tuple((int(row[0]), triple_of(row[1:])) for row in found.facts if len(row) > ROW and row[0].isdecimal())
     unverified = frozenset(triple_of(row[1:]) for row in found.facts if row[-1:] == ["unverified"])
     return Remembered(found.memory or memory, facts, found.named, call.text, found.cursor, unverified)
 
 
-def candidate_of(row: Sequence[str]) -> Candidate:
-    """Return the entity that a row describes, which has as many columns as `Result` says but the last."""
+def candidate_of(row: Sequence[str]) -> EntityMatch:
+    """Return the entity that a row describes, which has as many columns as `ToolResult` says but the last."""
     entity, label, description, types, score, matched, fact = row[:NUMBER]
-    return Candidate(entity, label, description, _score(score), matched, types, fact)
+    return EntityMatch(entity, label, description, _score(score), matched, types, fact)
 
 
-def group_of(row: Sequence[str]) -> Group:
+def group_of(row: Sequence[str]) -> FactGroup:
     """Return the group that a row describes.
 
     Raises:
         UnreadableAnswer: The row is too short.
     """
     if len(row) < COUNTED:
-        raise UnreadableAnswer(f"A group of the answer has {len(row)} parts instead of at least {COUNTED}.")
+        raise UnreadableReply(f"A group of the answer has {len(row)} parts instead of at least {COUNTED}.")
     entity, relation, direction, count, score, _, *far = (*row, "", "")[: max(GROUP, len(row))]
-    return Group(entity, relation, direction == "in", tuple(far), _score(score), int(_score(count)))
+    return FactGroup(entity, relation, direction == "in", tuple(far), _score(score), int(_score(count)))
 
 
 def triple_of(row: Sequence[str]) -> Triple:
@@ -127,7 +136,7 @@ def triple_of(row: Sequence[str]) -> Triple:
         UnreadableAnswer: The row is too short.
     """
     if len(row) < ROW:
-        raise UnreadableAnswer(f"A triple of the answer has {len(row)} parts instead of three.")
+        raise UnreadableReply(f"A triple of the answer has {len(row)} parts instead of three.")
     return row[0], row[1], row[2]
 
 
@@ -155,7 +164,7 @@ def shown_by(call: ToolCall) -> Shown:
     """Return what a result shows; its text alone where it was refused, or has a form that is not known."""
     try:
         return read_shown(call)
-    except UnreadableAnswer:
+    except UnreadableReply:
         return Shown(text=call.text)
 
 
@@ -168,7 +177,7 @@ def read_shown(call: ToolCall) -> Shown:
     read = _READERS.get(call.tool)
     if call.failed or read is None:
         return Shown(text=call.text)
-    found, said = Result.of(call), asked(call)
+    found, said = ToolResult.of(call), asked(call)
     facts, computed, listed = read(call, found, said)
     return Shown(
         facts=tuple(dict.fromkeys((*facts, *_held(found)))),
@@ -202,22 +211,22 @@ def asked(call: ToolCall) -> str:
     return clipped(f"{call.tool}({told})", _MAX_EXPRESSION)
 
 
-_Stated: TypeAlias = tuple[Iterable[Triple], Iterable[Computed], Iterable[str]]
+_Stated: TypeAlias = tuple[Iterable[Triple], Iterable[ComputedResult], Iterable[str]]
 """The facts that a result states, what it computes, and what it lists."""
 
 
-def _neighbors(call: ToolCall, found: Result, said: str) -> _Stated:
+def _neighbors(call: ToolCall, found: ToolResult, said: str) -> _Stated:
     triples = [*map(triple_of, found.triples), *map(_valued, map(triple_of, found.values))]
     near = {*found.read.values(), str(call.arguments.get("entity"))}
     counted = call.arguments.get("relation") and found.total is not None
     return (
         triples,
-        [Computed(said, str(found.total))] if counted else [],
+        [ComputedResult(said, str(found.total))] if counted else [],
         (head if tail in near else tail for head, _, tail in triples),
     )
 
 
-def _retrieved(call: ToolCall, found: Result, said: str) -> _Stated:
+def _retrieved(call: ToolCall, found: ToolResult, said: str) -> _Stated:
     """Return the facts of the card, which is about the one candidate that is meant, and those that tell namesakes."""
     del call, said
     rows = [row for row in found.candidates if row]
@@ -229,20 +238,20 @@ def _retrieved(call: ToolCall, found: Result, said: str) -> _Stated:
     return facts, (), (row[0] for row in rows)
 
 
-def _features(call: ToolCall, found: Result, said: str) -> _Stated:
+def _features(call: ToolCall, found: ToolResult, said: str) -> _Stated:
     del said
     entity = _entity(call, found)
     rows = [row for row in found.features if len(row) > 1] if isinstance(found.features, list) else []
     return ((entity, row[0], quoted(row[1])) for row in rows), (), (row[1] for row in rows)
 
 
-def _degree(call: ToolCall, found: Result, said: str) -> _Stated:
+def _degree(call: ToolCall, found: ToolResult, said: str) -> _Stated:
     del call
     total = "" if found.neighbors is None else str(found.neighbors)
-    return (), (Computed(said, total),), (total,)
+    return (), (ComputedResult(said, total),), (total,)
 
 
-def _composed(call: ToolCall, found: Result, said: str) -> _Stated:
+def _composed(call: ToolCall, found: ToolResult, said: str) -> _Stated:
     """Return what rows `[part, node, relation, result, kind]` state, and what they give without stating it."""
     parts = {row[0]: row[1] for row in found.parts if len(row) > 1}
     # A long part is shortened in the answer.
@@ -250,7 +259,7 @@ def _composed(call: ToolCall, found: Result, said: str) -> _Stated:
     rows = [row[:_COMPOSED] for row in found.results if len(row) >= _COMPOSED]
     evidence = tuple(triple_of(row) for row in found.evidence if len(row) >= ROW)
     shown = {end for head, _, tail in evidence for end in (head, tail)}
-    facts, computed, listed = list[Triple](), list[Computed](), list[str]()
+    facts, computed, listed = list[Triple](), list[ComputedResult](), list[str]()
     for part, node, relation, result, kind in rows:
         expression = expressions.get(part, said)
         plain = not is_computed(expression)
@@ -260,12 +269,12 @@ def _composed(call: ToolCall, found: Result, said: str) -> _Stated:
         if kind != "number" and plain and relation:
             facts.append(_triple(node, relation, result if kind == "node" else quoted(result)))
         elif kind == "number" and node and (plain or (expression.startswith("Degree") and len(rows) > 1)):
-            computed.append(Computed(f"Degree[{node}, {relation}]", result))
+            computed.append(ComputedResult(f"Degree[{node}, {relation}]", result))
         elif not (plain and (result in shown or _FOUND.match(expression))):
             # That a name is known says nothing of what bears it.
-            computed.append(Computed(expression, result, evidence))
+            computed.append(ComputedResult(expression, result, evidence))
         if node and kind != "node" and not plain:
-            computed.append(Computed(f"{expression}: {result}", node, evidence, relation))
+            computed.append(ComputedResult(f"{expression}: {result}", node, evidence, relation))
     return (*facts, *evidence), computed, listed if len(parts) < 2 else ()
 
 
@@ -275,14 +284,14 @@ def _triple(node: str, relation: str, result: str) -> Triple:
     return node, relation, result
 
 
-def _queried(call: ToolCall, found: Result, said: str) -> _Stated:
+def _queried(call: ToolCall, found: ToolResult, said: str) -> _Stated:
     """Return what a query gives: its rows are computed, whatever they hold."""
     del call
     cells = [cell for row in found.rows for cell in row if cell] if found.truth is None else [str(found.truth).lower()]
-    return (), (Computed(said, cell) for cell in cells), (row[0] for row in found.rows if row and row[0])
+    return (), (ComputedResult(said, cell) for cell in cells), (row[0] for row in found.rows if row and row[0])
 
 
-_READERS: Final[Mapping[str, Callable[[ToolCall, Result, str], _Stated]]] = {
+_READERS: Final[Mapping[str, Callable[[ToolCall, ToolResult, str], _Stated]]] = {
     "GetNeighbor": _neighbors,
     "GetPath": lambda _, found, __: (map(triple_of, (row for path in found.paths for row in path)), (), ()),
     "observe": lambda _, found, __: ((triple for group in found.seen for triple in group.triples), (), ()),
@@ -300,7 +309,7 @@ _READERS: Final[Mapping[str, Callable[[ToolCall, Result, str], _Stated]]] = {
 }
 
 
-def _counted(call: ToolCall, found: Result) -> Iterator[Computed]:
+def _counted(call: ToolCall, found: ToolResult) -> Iterator[ComputedResult]:
     """Yield how many facts there are of relations, and things of classes, as results of all tools tell them."""
     near = _entity(call, found)
     yield from (_degree_of(near, relation, False, count) for relation, count in found.outgoing.items())
@@ -314,14 +323,14 @@ def _counted(call: ToolCall, found: Result) -> Iterator[Computed]:
     of_facts = (("facts over", each, count) for each, count in (*found.relations.items(), *features.items()))
     for of, each, count in (*of_things, *of_facts):
         if isinstance(count, int):
-            yield Computed(f"{of} {found.labels.get(each, each)}", str(count))
+            yield ComputedResult(f"{of} {found.labels.get(each, each)}", str(count))
 
 
-def _degree_of(entity: str, relation: str, incoming: bool, count: object) -> Computed:
-    return Computed(f"Degree[{entity}, {'-' if incoming else ''}{relation}]", str(count))
+def _degree_of(entity: str, relation: str, incoming: bool, count: object) -> ComputedResult:
+    return ComputedResult(f"Degree[{entity}, {'-' if incoming else ''}{relation}]", str(count))
 
 
-def _held(found: Result) -> Iterator[Triple]:
+def _held(found: ToolResult) -> Iterator[Triple]:
     """Yield what nodes without a name hold; a value is in quotes already, or is no known id."""
     for fact in map(triple_of, found.held):
         yield fact if {fact[0], fact[2]} & found.labels.keys() else _valued(fact)
@@ -332,7 +341,7 @@ def _valued(fact: Triple) -> Triple:
     return head, relation, quoted(value)
 
 
-def _total(found: Result) -> int:
+def _total(found: ToolResult) -> int:
     """Return how much a result says that there is."""
     size = _SIZE.match(found.parts[0][-1]) if len(found.parts) == 1 and found.parts[0] else None
     if found.total is not None or size is None:
@@ -340,7 +349,7 @@ def _total(found: Result) -> int:
     return int(size[0].replace(",", ""))
 
 
-def _entity(call: ToolCall, found: Result) -> str:
+def _entity(call: ToolCall, found: ToolResult) -> str:
     """Return the entity that a call is about, by the id that its name was read as."""
     given = str(call.arguments.get("entity", ""))
     return found.read.get(given, given)

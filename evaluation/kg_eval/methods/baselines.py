@@ -8,7 +8,7 @@ from typing import Final
 
 from kg_agents.evidence.ledger import Ledger
 from kg_agents.evidence.matching import fold
-from kg_agents.evidence.values import Labels, Triple, plain_value
+from kg_agents.evidence.values import IdLabels, Triple, plain_value
 from kg_agents.llm.dialogue import Dialogue
 from kg_agents.llm.texts import clipped, tokens_in
 from kg_agents.tools.client import ToolRefusal
@@ -127,7 +127,7 @@ class RagSettings:
 class _Found:
     lines: list[str] = field(default_factory=list[str])
     facts: list[Triple] = field(default_factory=list[Triple])
-    labels: Labels = field(default_factory=Labels)
+    labels: IdLabels = field(default_factory=IdLabels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ class GraphRag:
         return grouped
 
 
-def _line(node: str, relation: str, ends: Sequence[str], labels: Labels, *, incoming: bool) -> str:
+def _line(node: str, relation: str, ends: Sequence[str], labels: IdLabels, *, incoming: bool) -> str:
     name = labels.nodes.get(node, node)
     key = labels.relations.get(relation, relation)
     values = ", ".join(labels.nodes.get(end, plain_value(end)) for end in ends)

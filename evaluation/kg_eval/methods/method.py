@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from kg_agents.evidence.answers import Answer, Status
+from kg_agents.evidence.answers import GivenAnswer, Status
 from kg_agents.evidence.ledger import Ledger
-from kg_agents.evidence.values import Labels, Shown, Triple
+from kg_agents.evidence.values import IdLabels, Shown, Triple
 from kg_agents.experience import Learned
 from kg_agents.llm import Llm
 from kg_agents.llm.dialogue import Dialogue, Limits, Task, whole
@@ -79,7 +79,7 @@ class MethodAnswer:
     """
 
     prediction: str
-    answers: tuple[Answer, ...]
+    answers: tuple[GivenAnswer, ...]
     status: Status
     stop_reason: str = "answered"
     explanation: str = ""
@@ -111,7 +111,7 @@ async def reply_to(talk: Dialogue, asked: Task) -> str:
 
 
 def answer_of(
-    reply: str, facts: Sequence[Triple] = (), starts: Iterable[str] = (), labels: Labels | None = None
+    reply: str, facts: Sequence[Triple] = (), starts: Iterable[str] = (), labels: IdLabels | None = None
 ) -> MethodAnswer:
     """Return what a reply answers: what stands in braces, or all of it where there are none.
 
@@ -123,6 +123,6 @@ def answer_of(
     """
     texts = said(_BRACED.findall(reply) or [reply])
     ledger = Ledger()
-    ledger.add(Shown(tuple(facts), labels=labels or Labels()))
+    ledger.add(Shown(tuple(facts), labels=labels or IdLabels()))
     answers = ledger.as_shown(texts, "", tuple(starts))
     return MethodAnswer(reply, answers, "answered" if answers else "not_in_graph")

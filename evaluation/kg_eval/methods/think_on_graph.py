@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from kg_agents.evidence.values import Labels, Triple, plain_value
+from kg_agents.evidence.values import IdLabels, Triple, plain_value
 from kg_agents.llm.dialogue import Dialogue, FailedReply, Unreadable
 from kg_agents.tools.knowledge import KnowledgeGraph
 from kg_eval.methods.baselines import ChainOfThought, DirectSettings
@@ -64,7 +64,7 @@ class TogSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class ChainEnd:
     """An entity or a value at the end of a chain, and how much it promises; from a value no chain goes on."""
 
     end: str
@@ -91,7 +91,7 @@ class _Search:
     talk: Dialogue
     dice: random.Random
     starts: tuple[str, ...]
-    labels: Labels = field(default_factory=Labels)
+    labels: IdLabels = field(default_factory=IdLabels)
     chains: list[tuple[Triple, ...]] = field(default_factory=list[tuple[Triple, ...]])
     values: set[Triple] = field(default_factory=set[Triple])
 
@@ -112,8 +112,8 @@ class ThinkOnGraph:
         """See `Method`."""
         dice = random.Random(means.seed)  # noqa: S311 - a draw is no secret
         search = _Search(asked.question, means.graph, means.talk(), dice, asked.ids)
-        search.labels = Labels(dict(asked.entities))
-        frontier = [Reached(entity) for entity in asked.ids]
+        search.labels = IdLabels(dict(asked.entities))
+        frontier = [ChainEnd(entity) for entity in asked.ids]
         for _ in range(self.settings.depth):
             candidates = [found for topic in frontier for found in await self._around(search, topic)]
             beam = sorted(candidates, key=lambda each: -each.score)[: self.settings.width]
@@ -125,18 +125,18 @@ class ThinkOnGraph:
             frontier = [each for each in beam if not each.value]
         return await ChainOfThought(DirectSettings(reply_tokens=self.settings.reply_tokens)).answer(asked, means)
 
-    async def _around(self, search: _Search, topic: Reached) -> list[Reached]:
+    async def _around(self, search: _Search, topic: ChainEnd) -> list[ChainEnd]:
         """Choose relations of an entity, and score what they lead to."""
-        found: list[Reached] = []
+        found: list[ChainEnd] = []
         for relation in await self._relations(search, topic):
             facts = await self._facts(search, topic, relation)
             scores = await self._scores(search, topic, relation, facts)
             for fact, score in zip(facts, scores, strict=True):
                 end = fact[0] if relation.incoming else fact[2]
-                found.append(Reached(end, (*topic.chain, fact), relation.score * score, fact in search.values))
+                found.append(ChainEnd(end, (*topic.chain, fact), relation.score * score, fact in search.values))
         return found
 
-    async def _relations(self, search: _Search, topic: Reached) -> list[Relation]:
+    async def _relations(self, search: _Search, topic: ChainEnd) -> list[Relation]:
         """Have the model choose among the relations of both directions, and score them: one call."""
         around = await search.graph.neighbors(topic.end, limit=self.settings.read)
         search.labels = search.labels.merged(around.labels)
@@ -160,7 +160,7 @@ class ThinkOnGraph:
         best = sorted(scores.items(), key=lambda each: -each[1])[: self.settings.width]
         return [Relation(relations[n - 1].id, relations[n - 1].incoming, score) for n, score in best]
 
-    async def _facts(self, search: _Search, topic: Reached, relation: Relation) -> list[Triple]:
+    async def _facts(self, search: _Search, topic: ChainEnd, relation: Relation) -> list[Triple]:
         """Read what a relation leads to; of many some are drawn."""
         found = await search.graph.neighbors(
             topic.end,
@@ -176,7 +176,7 @@ class ThinkOnGraph:
         return facts
 
     async def _scores(
-        self, search: _Search, topic: Reached, relation: Relation, facts: Sequence[Triple]
+        self, search: _Search, topic: ChainEnd, relation: Relation, facts: Sequence[Triple]
     ) -> Sequence[float]:
         """Have the model score what a relation leads to: one call, or none where there is one; ToG-R draws."""
         if len(facts) <= 1:
@@ -221,7 +221,7 @@ class ThinkOnGraph:
         return "\n".join(dict.fromkeys(lines))
 
 
-def _relation_chain(chain: Sequence[Triple], labels: Labels) -> str:
+def _relation_chain(chain: Sequence[Triple], labels: IdLabels) -> str:
     """Write where a chain starts, its relations, and where it ends."""
     ends = {chain[-1][0], chain[-1][2]}
     before = {chain[-2][0], chain[-2][2]} if len(chain) > 1 else {chain[0][0]}
@@ -231,7 +231,7 @@ def _relation_chain(chain: Sequence[Triple], labels: Labels) -> str:
     return f"{labels.node(start)} -> {relations} -> {labels.node(plain_value(end))}"
 
 
-def _named(relation: Relation, labels: Labels) -> str:
+def _named(relation: Relation, labels: IdLabels) -> str:
     return f"{'inverse of ' if relation.incoming else ''}{labels.relation(relation.id)}"
 
 

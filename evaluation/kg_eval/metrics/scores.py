@@ -7,7 +7,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kg_agents.evidence.answers import Answer, Status
+from kg_agents.evidence.answers import GivenAnswer, Status
 from kg_agents.evidence.matching import fold
 from kg_agents.llm import Llm, Usage
 from kg_agents.llm.dialogue import Dialogue, Limits, Task, fitting
@@ -30,7 +30,7 @@ from kg_prompts.evaluation import VerdictPrompt
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ScoredOutcome:
     """What came of one question, with the question and what is right, so that it can be scored again by itself.
 
     Args:
@@ -52,7 +52,7 @@ class Outcome:
 
     record: Record
     prediction: str = ""
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[GivenAnswer, ...] = ()
     model_answer: tuple[str, ...] = ()
     status: Status = "stopped"
     stop_reason: str = ""
@@ -68,7 +68,7 @@ class Outcome:
 
 MetricName: TypeAlias = Literal["tog-em", "hits@1", "f1", "set", "exact", "rouge-l"]
 
-Measure: TypeAlias = Callable[[Outcome], float | None]
+Measure: TypeAlias = Callable[[ScoredOutcome], float | None]
 """The value of one outcome; None where it has none."""
 
 MAIN_METRIC: Final[Mapping[BenchmarkName, MetricName]] = {
@@ -86,12 +86,12 @@ MAIN_METRIC: Final[Mapping[BenchmarkName, MetricName]] = {
 """The metric that a benchmark's figures are published in; of what is not published, the strictest."""
 
 
-def texts_of(outcome: Outcome) -> tuple[str, ...]:
+def texts_of(outcome: ScoredOutcome) -> tuple[str, ...]:
     """Return the answers of an outcome, each once; what only says that there is none is no answer."""
     return said(each.text for each in outcome.answers)
 
 
-def score(outcome: Outcome, metric: MetricName) -> float | None:
+def score(outcome: ScoredOutcome, metric: MetricName) -> float | None:
     """Return the score of an outcome, from 0 to 1; None where it was not asked, or nothing tells right from wrong.
 
     Of a question that the graph cannot answer it is right to abstain, in every metric.
@@ -103,7 +103,7 @@ def score(outcome: Outcome, metric: MetricName) -> float | None:
     return float(_SCORES[metric](outcome))
 
 
-def published_tog_em(outcomes: Iterable[Outcome]) -> dict[str, float]:
+def published_tog_em(outcomes: Iterable[ScoredOutcome]) -> dict[str, float]:
     """Return the scores of the published script of the Think-on-Graph line, by the id of the question.
 
     Its denominator is all records, so that what was skipped is wrong; a question that is asked twice takes the first
@@ -118,23 +118,23 @@ def published_tog_em(outcomes: Iterable[Outcome]) -> dict[str, float]:
     return found
 
 
-def _named(outcome: Outcome) -> Mapping[str, Sequence[str]]:
+def _named(outcome: ScoredOutcome) -> Mapping[str, Sequence[str]]:
     return {each.text: each.entities for each in outcome.answers}
 
 
-def _contained(outcome: Outcome) -> bool:
+def _contained(outcome: ScoredOutcome) -> bool:
     """Return whether the prediction and a right answer contain each other, or an answer says one in other words."""
     golds, named = outcome.record.golds, _named(outcome)
     each = one_by_one(texts_of(outcome), golds, 0, named)
     return contains_match(outcome.prediction, golds) or any(is_right(t, gold, 0, named) for t in each for gold in golds)
 
 
-def _exact(outcome: Outcome) -> bool:
+def _exact(outcome: ScoredOutcome) -> bool:
     names = (name for gold in outcome.record.golds for name in gold.names)
     return fold(in_braces(outcome.prediction)) in {*map(fold, names), fold(_joined(outcome))}
 
 
-def _rouge(outcome: Outcome) -> float:
+def _rouge(outcome: ScoredOutcome) -> float:
     """Return ROUGE-L, with what says a right answer in other words, as a date in another style, in its words."""
     golds, named, right = outcome.record.golds, _named(outcome), _joined(outcome)
     each = one_by_one(texts_of(outcome), golds, 0, named)
@@ -142,11 +142,11 @@ def _rouge(outcome: Outcome) -> float:
     return max(rouge_l(in_braces(outcome.prediction), right), rouge_l(", ".join(meant), right))
 
 
-def _joined(outcome: Outcome) -> str:
+def _joined(outcome: ScoredOutcome) -> str:
     return ", ".join(each.text for each in outcome.record.golds)
 
 
-_SCORES: Final[Mapping[MetricName, Callable[[Outcome], float]]] = {
+_SCORES: Final[Mapping[MetricName, Callable[[ScoredOutcome], float]]] = {
     "tog-em": _contained,
     "hits@1": lambda outcome: first_is_right(texts_of(outcome), outcome.record.golds, _named(outcome)),
     "f1": lambda outcome: set_f1(texts_of(outcome), outcome.record.golds, _named(outcome)),
@@ -158,7 +158,7 @@ _SCORES: Final[Mapping[MetricName, Callable[[Outcome], float]]] = {
 METRICS: Final[tuple[MetricName, ...]] = tuple(_SCORES)
 
 
-def _asked(measure: Callable[[Outcome], float]) -> Measure:
+def _asked(measure: Callable[[ScoredOutcome], float]) -> Measure:
     return lambda outcome: None if outcome.skipped else float(measure(outcome))
 
 
@@ -166,7 +166,7 @@ def _first_from(*sources: str) -> Measure:
     return _asked(lambda outcome: bool(texts_of(outcome)) and outcome.answers[0].source in sources)
 
 
-def _unanswerable(outcome: Outcome) -> float | None:
+def _unanswerable(outcome: ScoredOutcome) -> float | None:
     return None if outcome.skipped or outcome.record.answerable else float(not texts_of(outcome))
 
 
@@ -259,7 +259,7 @@ _REPLY_TOKENS: Final = 256
 """Room for a model that thinks aloud before it says its word."""
 
 
-async def judge(outcome: Outcome, llm: Llm) -> JudgeVerdict:
+async def judge(outcome: ScoredOutcome, llm: Llm) -> JudgeVerdict:
     """Have a model say whether an outcome is right; where there is no answer, or no right one, it is not asked.
 
     Raises:
@@ -324,7 +324,7 @@ class Summary:
 
 
 def summary_of(
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[ScoredOutcome],
     verdicts: Verdicts | None = None,
     *,
     official: bool = False,
@@ -361,7 +361,7 @@ def summary_of(
 
 
 def scores_of(
-    outcomes: Sequence[Outcome], verdicts: Verdicts, *, official: bool = False
+    outcomes: Sequence[ScoredOutcome], verdicts: Verdicts, *, official: bool = False
 ) -> dict[str, dict[str, float]]:
     """Return the scores of a run, by metric and by the id of the question."""
     found = {

@@ -9,11 +9,11 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from kg_eval.questions.record import (
     Edge,
+    FileRow,
     Gold,
     InvalidQuestions,
     PublishedRow,
     Record,
-    Row,
     Topic,
     is_array,
     is_object,
@@ -279,7 +279,7 @@ def web_record(row: WebRow, number: int) -> Record:
     )
 
 
-_BY_FIELD: Final[Mapping[str, Callable[[Row, Path, int], Record]]] = {
+_BY_FIELD: Final[Mapping[str, Callable[[FileRow, Path, int], Record]]] = {
     "sentence": lambda row, path, number: creak_record(validated(CreakRow, row, path), number),
     "input": lambda row, path, number: slot_record(validated(SlotRow, row, path), number),
     "RawQuestion": lambda row, path, number: web_record(validated(WebRow, row, path), number),
@@ -298,7 +298,7 @@ def read_kgdata(path: Path) -> tuple[Record, ...]:
     return numbered(path, ((row.line, _record(row, path, number)) for number, row in rows))
 
 
-def _record(row: Row, path: Path, number: int) -> Record:
+def _record(row: FileRow, path: Path, number: int) -> Record:
     if is_object(row.value):
         for field, record_of in _BY_FIELD.items():
             if field in row.value:

@@ -104,7 +104,7 @@ R = TypeVar("R", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FileRow:
     """One value of a file, and the line that it begins on."""
 
     line: int
@@ -146,7 +146,7 @@ def numbered(path: Path, records: Iterable[tuple[int, Record]]) -> tuple[Record,
     return tuple(record for _, record in found.values())
 
 
-def validated(kind: type[R], row: Row, path: Path) -> R:
+def validated(kind: type[R], row: FileRow, path: Path) -> R:
     """Return a row as what it must look like.
 
     Raises:
@@ -177,7 +177,7 @@ def wrong(path: Path, line: int, what: str) -> InvalidQuestions:
     return InvalidQuestions(f"{path}, line {line}: {what}")
 
 
-def read_rows(path: Path, member: str = "") -> Iterator[Row]:
+def read_rows(path: Path, member: str = "") -> Iterator[FileRow]:
     """Yield the rows of an array, of an array inside an object, or of lines that are an object each.
 
     Raises:
@@ -194,7 +194,7 @@ def read_rows(path: Path, member: str = "") -> Iterator[Row]:
         raise InvalidQuestions(f"{error.told(str(path))}.") from error
 
 
-def _rows(stream: JsonStream, member: str) -> Iterator[Row]:
+def _rows(stream: JsonStream, member: str) -> Iterator[FileRow]:
     if stream.peek() == "[":
         yield from _items(stream)
         stream.end()
@@ -202,15 +202,15 @@ def _rows(stream: JsonStream, member: str) -> Iterator[Row]:
     if member and stream.peek() == "{":
         yield from _around(stream, member)
     while stream.peek():
-        yield Row(stream.line, stream.value())
+        yield FileRow(stream.line, stream.value())
 
 
-def _items(stream: JsonStream) -> Iterator[Row]:
+def _items(stream: JsonStream) -> Iterator[FileRow]:
     for _ in stream.items():
-        yield Row(stream.line, stream.value())
+        yield FileRow(stream.line, stream.value())
 
 
-def _around(stream: JsonStream, member: str) -> Iterator[Row]:
+def _around(stream: JsonStream, member: str) -> Iterator[FileRow]:
     """Yield the rows of the array that is a member of an object; the object itself where it has no such member."""
     line, others = stream.line, dict[str, Json]()
     inside = False
@@ -221,4 +221,4 @@ def _around(stream: JsonStream, member: str) -> Iterator[Row]:
         else:
             others[key] = stream.value()
     if not inside:
-        yield Row(line, others)
+        yield FileRow(line, others)

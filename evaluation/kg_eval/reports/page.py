@@ -7,7 +7,7 @@ from typing import Final
 
 from kg_agents.llm import Message
 from kg_eval.logs import LoggedQuestion, ModelRecord, ToolRecord
-from kg_eval.metrics.scores import Outcome, scores_of
+from kg_eval.metrics.scores import ScoredOutcome, scores_of
 from kg_eval.reports.tables import Done
 
 _RIGHT: Final = 0.99
@@ -54,7 +54,7 @@ def _question(question: LoggedQuestion, values: Mapping[str, float]) -> dict[str
     }
 
 
-def _facts(outcome: Outcome) -> list[tuple[str, str]]:
+def _facts(outcome: ScoredOutcome) -> list[tuple[str, str]]:
     usage = outcome.usage
     return [
         ("Answer", "; ".join(f"{each.text} ({each.source})" for each in outcome.answers)),

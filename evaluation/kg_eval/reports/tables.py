@@ -15,7 +15,7 @@ from kg_eval.metrics.scores import (
     OFFICIAL,
     Figure,
     JudgeVerdict,
-    Outcome,
+    ScoredOutcome,
     Summary,
     Verdicts,
     difference_of,
@@ -60,7 +60,7 @@ class Done:
     summary: Summary
 
     @property
-    def outcomes(self) -> tuple[Outcome, ...]:
+    def outcomes(self) -> tuple[ScoredOutcome, ...]:
         """The outcome of each question."""
         return tuple(each.outcome for each in self.questions)
 

@@ -103,7 +103,7 @@ class Cut(_Record):
     hub: bool
 
 
-class Answer(_Record):
+class BatchAnswer(_Record):
     """What came of one batch.
 
     Args:
@@ -172,13 +172,13 @@ class Journal:
         self.clear()
         self._write(_PLAN, plan)
 
-    async def once(self, name: str, asked: tuple[str, ...], ask: Callable[[], Awaitable[Answer]]) -> Answer:
+    async def once(self, name: str, asked: tuple[str, ...], ask: Callable[[], Awaitable[BatchAnswer]]) -> BatchAnswer:
         """Return the answer called `name` if it is there and about `asked`; else ask, and keep what comes.
 
         Raises:
             InvalidSource: The folder cannot be written.
         """
-        kept = self._read(name, Answer)
+        kept = self._read(name, BatchAnswer)
         if kept is not None and kept.asked == asked:
             return kept
         answer = await ask()
@@ -195,7 +195,7 @@ class Journal:
         file = self.folder / "statements.nt"
         with file.open("w", encoding="utf-8", newline="\n") as written:
             for name in names:
-                answer = self._read(name, Answer)
+                answer = self._read(name, BatchAnswer)
                 if answer is None:
                     raise InvalidSource(
                         f"{name}.json is gone from {self.folder}. Run the same command again to resume."

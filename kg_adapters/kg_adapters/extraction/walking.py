@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from kg_adapters.errors import BackendTimeout
-from kg_adapters.extraction.journal import Answer, Bounds, Cut, Journal, Plan, ValueChoice
+from kg_adapters.extraction.journal import BatchAnswer, Bounds, Cut, Journal, Plan, ValueChoice
 from kg_adapters.extraction.seeds import batches
 from kg_adapters.files.rows import Row
 from kg_adapters.models import NO_FEATURES, Count, Description, Feature, FeaturePage, NeighborPage
@@ -188,7 +188,7 @@ class Walk:
         stage: ExtractionStage,
         kind: str,
         terms: Iterable[str],
-        ask: Callable[[str, Sequence[Node]], Awaitable[Answer]],
+        ask: Callable[[str, Sequence[Node]], Awaitable[BatchAnswer]],
         hop: int = 0,
     ) -> None:
         """Ask about terms, as far as the graph can be asked about them."""
@@ -200,7 +200,7 @@ class Walk:
             self.answers.append(name)
             done += len(batch)
 
-    def _take(self, answer: Answer) -> None:
+    def _take(self, answer: BatchAnswer) -> None:
         left_out = self.values_left_out
         self.values_left_out = Count(left_out.value + answer.left_out, left_out.exact and answer.exact)
         self.cut += answer.cut
@@ -213,13 +213,13 @@ class Walk:
             elif relation in naming:
                 self._names[head][naming[relation]].append(Literal(tail, Iri(datatype), language))
 
-    async def _look_around(self, name: str, batch: Sequence[Node]) -> Answer:
+    async def _look_around(self, name: str, batch: Sequence[Node]) -> BatchAnswer:
         pages = await self._asker.around(batch)
         cut = {node: self._cut_of(node, page) for node, page in pages.items() if page.truncated}
         taken = {node: page for node, page in pages.items() if node not in cut or not cut[node].hub}
         return self._answer(name, batch, taken, tuple(cut[node] for node in batch if node in cut))
 
-    async def _look_for_types(self, name: str, batch: Sequence[Node]) -> Answer:
+    async def _look_for_types(self, name: str, batch: Sequence[Node]) -> BatchAnswer:
         return self._answer(name, batch, await self._asker.types(batch, self._plan.vocabulary.types))
 
     def _cut_of(self, node: Node, page: NeighborPage) -> Cut:
@@ -229,26 +229,26 @@ class Walk:
 
     def _answer(
         self, name: str, batch: Sequence[Node], pages: Mapping[Node, NeighborPage], cut: tuple[Cut, ...] = ()
-    ) -> Answer:
+    ) -> BatchAnswer:
         keys = Keys(None if self._asker.blank_nodes_last else name)
         triples = dict.fromkeys(triple for node in batch if node in pages for triple in pages[node].triples)
         rows = ((keys(each.head), each.relation.value, keys(each.tail), None, None) for each in triples)
-        return Answer(asked=_keys(batch), rows=tuple(rows), cut=cut)
+        return BatchAnswer(asked=_keys(batch), rows=tuple(rows), cut=cut)
 
-    async def _values(self, _name: str, batch: Sequence[Node]) -> Answer:
+    async def _values(self, _name: str, batch: Sequence[Node]) -> BatchAnswer:
         pages = await self._asker.values(batch)
-        return Answer(
+        return BatchAnswer(
             asked=_keys(batch),
             rows=tuple(_row(node, feature) for node in batch for feature in pages.get(node, NO_FEATURES).features),
             left_out=sum(page.total.value - len(page.features) for page in pages.values()),
             exact=all(page.total.exact for page in pages.values()),
         )
 
-    async def _texts(self, _name: str, batch: Sequence[Node]) -> Answer:
+    async def _texts(self, _name: str, batch: Sequence[Node]) -> BatchAnswer:
         """Return the labels and descriptions that do not follow from the literals."""
         described = await self._asker.descriptions(batch)
         rows = (row for node in batch if node in described for row in self._missing(node, described[node]))
-        return Answer(asked=_keys(batch), rows=tuple(rows))
+        return BatchAnswer(asked=_keys(batch), rows=tuple(rows))
 
     def _missing(self, node: Node, description: Description) -> Iterator[Row]:
         vocabulary, known = self._plan.vocabulary, self._names[str(node)]

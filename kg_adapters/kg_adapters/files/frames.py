@@ -22,7 +22,7 @@ _PATIENCE_S: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ReadOrder:
     """What to read, and how.
 
     Args:
@@ -43,7 +43,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Statements:
+class StatementLines:
     """Statements as lines of N-Quads."""
 
     lines: bytes
@@ -70,7 +70,7 @@ class End:
     prefixes: Mapping[str, str]
 
 
-Content: TypeAlias = Statements | ox.Quad | Problem | Note | End | None
+Content: TypeAlias = StatementLines | ox.Quad | Problem | Note | End | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class ReadingEnded(Refused):
 
 
 def parsed_frames(
-    order: Order, on_wait: Callable[[], None], clock: Callable[[], float] = time.monotonic
+    order: ReadOrder, on_wait: Callable[[], None], clock: Callable[[], float] = time.monotonic
 ) -> Generator[Frame]:
     """Yield the frames that a process sends about a file.
 
@@ -142,7 +142,7 @@ def parsed_frames(
                 )
 
 
-def _reason(code: int, order: Order) -> str:
+def _reason(code: int, order: ReadOrder) -> str:
     if code in _ENDED_FOR_MEMORY:
         return (
             f"reading it takes more memory than {order.limits.memory:,} MB; {setting('imports.memory_mb')} allows more"

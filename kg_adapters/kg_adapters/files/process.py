@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 import pyoxigraph as ox
 
 from kg_adapters.files.entity_json import EntityReader
-from kg_adapters.files.frames import OUT_OF_MEMORY, Content, End, Frame, Note, Order, Problem, Statements
+from kg_adapters.files.frames import OUT_OF_MEMORY, Content, End, Frame, Note, Problem, ReadOrder, StatementLines
 from kg_adapters.files.json_graphs import LabelKeys, read_graph_json, read_subgraphs
 from kg_adapters.files.nesting import WatchedText
 from kg_adapters.files.rdf import RdfDocument, names_schema_org, with_context, with_dates
@@ -121,7 +121,7 @@ class FrameWriter:
         assert lines is not None  # noqa: S101 - without an output, it is returned
         if len(lines) <= self._longest:
             self._sent += len(quads)
-            self._send(Statements(lines))
+            self._send(StatementLines(lines))
         elif len(quads) == 1:
             self._sent += 1
             self._send_long(quads[0])
@@ -161,7 +161,7 @@ _MB: Final = 1_000_000
 _HEAD: Final = 1 << 16
 
 
-def send_file(_requests: Iterator[object], send: Send, order: Order) -> None:
+def send_file(_requests: Iterator[object], send: Send, order: ReadOrder) -> None:
     """Send the statements of a file, up to its end or to the first problem.
 
     Raises:
@@ -178,7 +178,7 @@ def send_file(_requests: Iterator[object], send: Send, order: Order) -> None:
         os._exit(OUT_OF_MEMORY)
 
 
-def _send_content(order: Order, writer: FrameWriter) -> dict[str, str]:
+def _send_content(order: ReadOrder, writer: FrameWriter) -> dict[str, str]:
     source, document = order.source, None
     try:
         with opened(source, order.limits) as content:
@@ -202,7 +202,7 @@ def _send_content(order: Order, writer: FrameWriter) -> dict[str, str]:
     return document.prefixes
 
 
-def _whole(order: Order, text: WatchedText, writer: FrameWriter) -> Iterator[ox.Quad]:
+def _whole(order: ReadOrder, text: WatchedText, writer: FrameWriter) -> Iterator[ox.Quad]:
     """Return the statements of a file that is not RDF."""
     source, limits = order.source, order.limits
     if source.ending == GRAPH_JSON:

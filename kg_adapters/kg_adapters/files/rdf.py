@@ -37,7 +37,7 @@ _LITERAL: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class LineBlock:
     """Lines of a file, with the number of the first one."""
 
     number: int
@@ -65,7 +65,7 @@ class RdfLines:
         self._longest = min(LONGEST, limits.literal_bytes)
         self._line = 1
 
-    def blocks(self, stream: io.BufferedReader) -> Iterator[Block]:
+    def blocks(self, stream: io.BufferedReader) -> Iterator[LineBlock]:
         """Yield the lines, many at once."""
         rest: list[bytes] = []
         length = 0
@@ -101,7 +101,7 @@ class RdfLines:
             return TOO_LONG
         return f"a statement has over {self._limits.literal_mb:,} MB; {setting('imports.literal_mb')} allows more"
 
-    def _block(self, lines: bytes) -> Iterator[Block]:
+    def _block(self, lines: bytes) -> Iterator[LineBlock]:
         number = self._line
         self._line += lines.count(b"\n") + 1
         if self._wanted is not None:
@@ -109,7 +109,7 @@ class RdfLines:
                 return
             split = lines.split(b"\n")
             lines = b"\n".join(line if self._wanted.search(line) is not None else b"" for line in split)
-        yield Block(number, lines)
+        yield LineBlock(number, lines)
 
 
 def syntax_reason(error: SyntaxError) -> str:

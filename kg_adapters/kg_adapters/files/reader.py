@@ -11,9 +11,9 @@ from typing import Final
 import pyoxigraph as ox
 
 from kg_adapters.errors import InvalidRequest, InvalidSource
-from kg_adapters.files.frames import Content, End, Note, Order, Problem, Statements, parsed_frames
+from kg_adapters.files.frames import Content, End, Note, Problem, ReadOrder, StatementLines, parsed_frames
 from kg_adapters.files.json_graphs import LabelKeys
-from kg_adapters.files.rdf import LINE_FORMATS, Block, RdfLines
+from kg_adapters.files.rdf import LINE_FORMATS, LineBlock, RdfLines
 from kg_adapters.files.recognition import BAD_FILE, SourceBytes, opened, recognized, unreadable
 from kg_adapters.files.rows import GRAPH, NOT_PLAIN, RELATION, Row, Terms, row_of, tag_of, terms_of, unescaped
 from kg_adapters.files.sources import GRAPH_JSON, RDF_FORMATS, Source
@@ -315,7 +315,7 @@ class SourceReader:
                     yield rows
 
     def _document(self, source: Source) -> Iterator[list[Row]]:
-        order = Order(
+        order = ReadOrder(
             source, self._limits, self._skip_errors, self._languages, self._id_column, label_keys=self._label_keys
         )
         with closing(parsed_frames(order, self._on_wait)) as frames:
@@ -326,8 +326,8 @@ class SourceReader:
 
     def _heard(self, content: Content, source: Source) -> Iterator[Row]:
         match content:
-            case Statements(lines):
-                yield from self._rows(source, Block(1, lines), _parsed, quads=True)
+            case StatementLines(lines):
+                yield from self._rows(source, LineBlock(1, lines), _parsed, quads=True)
             case ox.Quad():
                 yield from self._judged(source, [content])
             case Problem(text):
@@ -341,7 +341,7 @@ class SourceReader:
                 self._on_wait()
 
     def _rows(
-        self, source: Source, block: Block, parse: Callable[[bytes, int], Iterable[ox.Quad]], *, quads: bool
+        self, source: Source, block: LineBlock, parse: Callable[[bytes, int], Iterable[ox.Quad]], *, quads: bool
     ) -> Iterator[Row]:
         """Yield the statements of lines, those that are not plain as a parser finds them."""
         lines: list[bytes] = []

@@ -180,7 +180,7 @@ class Column:
         self.values.append(value)
 
 
-class Table:
+class TableContent:
     """What a table holds.
 
     Args:
@@ -235,7 +235,7 @@ class TablePlan:
         keys: The id of each row, empty where it has none.
     """
 
-    def __init__(self, table: Table, key: int | None, stem: str) -> None:
+    def __init__(self, table: TableContent, key: int | None, stem: str) -> None:
         names = table.names
         ids = [] if key is None else table.columns[key].values
         self._table = table
@@ -321,7 +321,7 @@ class TablePlan:
         return ox.NamedNode(key if is_address(key) else self._space + quote(key, safe=""))
 
 
-def guessed_id(table: Table) -> int | None:
+def guessed_id(table: TableContent) -> int | None:
     """Return the column with ids: one that is called so, else the first whose values are all there and distinct."""
     plain = [plain_header(name) for name in table.names]
     said = (column.values for column in table.columns)

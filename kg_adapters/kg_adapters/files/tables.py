@@ -18,7 +18,7 @@ from kg_adapters.files.table_columns import (
     TEXT,
     Column,
     Kind,
-    Table,
+    TableContent,
     TablePlan,
     entity_of,
     guessed_id,
@@ -107,7 +107,7 @@ class EdgeColumns:
     unread: tuple[str, ...] = ()
 
 
-def edge_columns(table: Table) -> EdgeColumns | None:
+def edge_columns(table: TableContent) -> EdgeColumns | None:
     """Return where a table has its edges, or None where it is no list of edges."""
     names = [plain_header(name) for name in table.first]
     head, tail, relation = (_first(names, known) for known in (_HEADS, _TAILS, _RELATIONS))
@@ -189,8 +189,8 @@ class TableReader:
         edges = None if self._id_column is not None else edge_columns(table)
         yield from self._entities(table) if edges is None else self._edges(table, edges)
 
-    def _table(self, text: io.TextIOWrapper, ending: str) -> Table | None:
-        table: Table | None = None
+    def _table(self, text: io.TextIOWrapper, ending: str) -> TableContent | None:
+        table: TableContent | None = None
         for line, cells in self._rows(text, ending):
             if table is None:
                 if len(cells) > _MOST_COLUMNS:
@@ -198,7 +198,7 @@ class TableReader:
                         f"line {line:,}: it has {len(cells):,} columns, and at most {_MOST_COLUMNS:,} are read; a "
                         "table with the columns head,relation,tail may hold any number of values"
                     )
-                table = Table(line, cells)
+                table = TableContent(line, cells)
                 continue
             width = len(table.columns)
             table.even = table.even and len(cells) == width
@@ -241,7 +241,7 @@ class TableReader:
             f"{self._path} is not UTF-8 text: {reason}. Save it as UTF-8 (iconv -f {encoding} -t utf-8)."
         )
 
-    def _edges(self, table: Table, at: EdgeColumns) -> Iterator[ox.Quad]:
+    def _edges(self, table: TableContent, at: EdgeColumns) -> Iterator[ox.Quad]:
         edges: list[Edge] = []
         lines = chain([] if at.header else [table.line], table.lines)
         heads, tails = (table.cells(place, first=not at.header) for place in (at.head, at.tail))
@@ -256,7 +256,7 @@ class TableReader:
         left = f" Left out: {listed(at.unread, ', ')}." if at.unread else ""
         self._note(f"{self._path}: {counted(len(edges), 'edge')}, one in each row. {read.told}{left}")
 
-    def _entities(self, table: Table) -> Iterator[ox.Quad]:
+    def _entities(self, table: TableContent) -> Iterator[ox.Quad]:
         ids = self._chosen(table.names) if self._id_column is not None else guessed_id(table)
         self._tell_repeats(table, ids)
         plan = TablePlan(table, ids, self._stem)
@@ -267,7 +267,7 @@ class TableReader:
         count = len(table.lines)
         self._note(f"{self._path}: {counted(count, 'entity', 'entities')}, one in each row. {plan.told}")
 
-    def _tell_repeats(self, table: Table, key: int | None) -> None:
+    def _tell_repeats(self, table: TableContent, key: int | None) -> None:
         """Say where an id stands in two rows, or in a column of ids none."""
         place = named_id(table.names) if key is None else key
         repeat = None if place is None else _repeat(table.columns[place])

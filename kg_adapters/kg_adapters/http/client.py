@@ -28,7 +28,7 @@ _REDIRECTS: Final = frozenset({301, 302, 307, 308})
 
 
 @dataclass(slots=True)
-class Progress:
+class RequestProgress:
     """How far a request has come, for whoever interrupts it.
 
     Attributes:
@@ -61,7 +61,7 @@ class Exchange:
         self._redactor = redactor_of(options)
         self.teller = FailureTeller(options.who, self._redactor, options.service)
 
-    async def send(self, request: HttpRequest, progress: Progress) -> HttpReply | Failure:
+    async def send(self, request: HttpRequest, progress: RequestProgress) -> HttpReply | Failure:
         """Send a request once, and return its reply or why there is none.
 
         Args:
@@ -139,7 +139,9 @@ class Exchange:
             asked.method, target, headers=headers, content=asked.content or None, extensions=asked.extensions
         )
 
-    async def _read(self, response: httpx2.Response, request: HttpRequest, progress: Progress) -> HttpReply | Failure:
+    async def _read(
+        self, response: httpx2.Response, request: HttpRequest, progress: RequestProgress
+    ) -> HttpReply | Failure:
         progress.doing = "reading its answer"
         if not response.is_success:
             progress.doing = f"reading why it refused (HTTP {response.status_code})"
@@ -205,7 +207,7 @@ class _Call:
 
     timeout_s: float
     end: float
-    progress: Progress = field(default_factory=Progress)
+    progress: RequestProgress = field(default_factory=RequestProgress)
     before: Failure | None = None
 
 
@@ -283,7 +285,7 @@ class EndpointClient:
             repetition += 1
 
     async def _in_turn(self, request: HttpRequest, call: _Call) -> HttpReply | Failure:
-        call.progress = Progress()
+        call.progress = RequestProgress()
         async with self._slots:
             await self._pace.turn(call.end - self._timing.clock())
             outcome = await self._exchange.send(request, call.progress)

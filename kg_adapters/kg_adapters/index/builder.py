@@ -12,12 +12,12 @@ import numpy.typing as npt
 from kg_adapters.files.rows import Row
 from kg_adapters.index.graph_index import FeatureTable, GraphIndex, Ints, Longs, StringTable
 from kg_adapters.index.statements import Collected, Statements, pieces_of
-from kg_adapters.index.storage import Storage, copied_table, encoded, sorted_table
+from kg_adapters.index.storage import IndexStorage, copied_table, encoded, sorted_table
 from kg_adapters.index.tables import (
     Edges,
     FeatureWriter,
     Orders,
-    TextChoice,
+    RowChoice,
     list_orders,
     write_edges,
     write_links,
@@ -41,7 +41,7 @@ class IndexWriter:
 
     def __init__(
         self,
-        storage: Storage,
+        storage: IndexStorage,
         collected: Collected,
         relations: Mapping[str, int],
         datatypes: Mapping[str, int],
@@ -76,7 +76,7 @@ class IndexWriter:
         relations = sorted_table(self._relations, storage.strings("relations"))
         out, into = write_edges(storage, self._edges(), self._heads, self._tails, len(self._relations))
         unwalked = [number for iri in sorted(vocabulary.unwalked) if (number := relations.find(iri.value)) is not None]
-        choice = TextChoice(storage, self._relations, self._languages, vocabulary)
+        choice = RowChoice(storage, self._relations, self._languages, vocabulary)
         features = self._write_features(choice)
         places = [-1 if (number := nodes.find(relation)) is None else number for relation in self._relations]
         return GraphIndex(
@@ -109,7 +109,7 @@ class IndexWriter:
         for head, relation, tail in zip(*map(pieces_of, self._collected.said.edges), strict=True):
             yield self._node_ranks[head], self._relation_ranks[relation], self._node_ranks[tail]
 
-    def _write_features(self, choice: TextChoice) -> FeatureTable:
+    def _write_features(self, choice: RowChoice) -> FeatureTable:
         sizes = (len(self._relations), len(self._datatypes))
         writer = FeatureWriter(self._storage, self._collected.values, self._owners, *sizes)
         # One more rank at the end serves the language -1, which is none.
@@ -157,9 +157,9 @@ class IndexBuilder:
         storage: Where the arrays go; in memory when None.
     """
 
-    def __init__(self, vocabulary: Vocabulary, storage: Storage | None = None) -> None:
+    def __init__(self, vocabulary: Vocabulary, storage: IndexStorage | None = None) -> None:
         self._vocabulary = vocabulary
-        self._storage = storage or Storage()
+        self._storage = storage or IndexStorage()
         self._statements = Statements(self._storage)
 
     def add_edge(self, head: str, relation: str, tail: str) -> None:

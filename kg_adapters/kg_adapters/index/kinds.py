@@ -83,7 +83,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Members:
+class ClassMembership:
     """The classes of all nodes.
 
     Args:
@@ -121,7 +121,7 @@ def members_of(
     entities: npt.NDArray[np.bool_],
     most: int,
     sampled: npt.NDArray[np.bool_] | None = None,
-) -> Members:
+) -> ClassMembership:
     """Return the classes of all nodes.
 
     Args:
@@ -154,7 +154,7 @@ def members_of(
     stated = np.bincount(direct.members, np.repeat(people, direct.sizes), len(index.nodes)).astype(np.int64)
     bits = _bits(reached.pairs(), places, len(people), len(listed) + 1)
     bits[described:] = 0
-    return Members(
+    return ClassMembership(
         kinds=kinds,
         direct=direct,
         owners=bits,
@@ -299,7 +299,7 @@ class KindSums:
         comparisons: How many different numbers may be added to a place in `ranges`.
     """
 
-    def __init__(self, index: GraphIndex, members: Members, entities: npt.NDArray[np.bool_]) -> None:
+    def __init__(self, index: GraphIndex, members: ClassMembership, entities: npt.NDArray[np.bool_]) -> None:
         self._index = index
         self._kinds = members.kinds
         self.relations = max(1, len(index.relations))

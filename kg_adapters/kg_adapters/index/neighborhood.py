@@ -14,7 +14,7 @@ Position: TypeAlias = tuple[int, int]
 START: Final[Position] = (0, 0)
 
 
-class Group(NamedTuple):
+class EdgeGroup(NamedTuple):
     """The edges of one relation in one direction: `length` of them from `start` in the neighbours of the table.
 
     `loop` is where the entity itself stands among them if it is not to be listed, otherwise -1. Of values, `start` is
@@ -48,7 +48,7 @@ class Group(NamedTuple):
         return ids
 
 
-Edge: TypeAlias = tuple[Group, int]
+Edge: TypeAlias = tuple[EdgeGroup, int]
 """An edge or value of an entity: its group, and the id of the neighbour or the row of the feature table."""
 
 
@@ -131,7 +131,7 @@ class Neighborhood:
         """Say whether a limit per relation leaves edges out."""
         return limit_per_relation is not None and any(group.length > limit_per_relation for group in self.groups)
 
-    def _neighbors(self, group: Group, first: int, end: int) -> Sequence[int]:
+    def _neighbors(self, group: EdgeGroup, first: int, end: int) -> Sequence[int]:
         """Return the neighbours of a group, or the rows of its values, with the ranks from `first` to before `end`."""
         if group.of_values:
             return range(group.start + first, group.start + end)
@@ -154,21 +154,21 @@ def has_edge(table: EdgeTable, node: int, relation: int, neighbor: int) -> bool:
     return place < end and bool(table.neighbors[place] == neighbor)
 
 
-def is_in_groups(table: EdgeTable, groups: Iterable[Group], node: int) -> bool:
+def is_in_groups(table: EdgeTable, groups: Iterable[EdgeGroup], node: int) -> bool:
     """Say whether a node is a neighbour in one of some groups of a table."""
     return any(_find(table, group, node) >= 0 for group in groups)
 
 
 def _groups(
     table: EdgeTable, node: int, relations: Collection[int] | None, *, outgoing: bool, lists: ListTable | None = None
-) -> Iterator[Group]:
+) -> Iterator[EdgeGroup]:
     first, last = int(table.groups[node]), int(table.groups[node + 1])
     starts: list[int] = table.starts[first : last + 1].tolist()
     owned: list[int] = table.relations[first:last].tolist()
     for place, relation in enumerate(owned):
         if relations is None or relation in relations:
             order = -1 if lists is None or not len(lists.groups) else _order(lists, first + place)
-            yield Group(relation, outgoing, starts[place], starts[place + 1] - starts[place], order=order)
+            yield EdgeGroup(relation, outgoing, starts[place], starts[place + 1] - starts[place], order=order)
 
 
 def _order(lists: ListTable, group: int) -> int:
@@ -178,28 +178,28 @@ def _order(lists: ListTable, group: int) -> int:
 
 def _value_groups(
     table: FeatureTable, node: int, relations: Collection[int] | None, texts: Collection[int]
-) -> Iterator[Group]:
+) -> Iterator[EdgeGroup]:
     start, last = int(table.starts[node]), int(table.starts[node + 1])
     while start < last:
         relation = int(table.relations[start])
         end = bisect_right(table.relations, relation, start, last)
         if relation not in texts if relations is None else relation in relations:
-            yield Group(relation, outgoing=True, start=start, length=end - start, of_values=True)
+            yield EdgeGroup(relation, outgoing=True, start=start, length=end - start, of_values=True)
         start = end
 
 
-def _without_loops(table: EdgeTable, groups: list[Group], node: int, outgoing: Collection[int]) -> list[Group]:
-    kept: list[Group] = []
+def _without_loops(table: EdgeTable, groups: list[EdgeGroup], node: int, outgoing: Collection[int]) -> list[EdgeGroup]:
+    kept: list[EdgeGroup] = []
     for group in groups:
         loop = _find(table, group, node) if group.relation in outgoing else -1
         if loop < 0:
             kept.append(group)
         elif group.length > 1:
-            kept.append(Group(group.relation, group.outgoing, group.start, group.length - 1, loop))
+            kept.append(EdgeGroup(group.relation, group.outgoing, group.start, group.length - 1, loop))
     return kept
 
 
-def _find(table: EdgeTable, group: Group, node: int) -> int:
+def _find(table: EdgeTable, group: EdgeGroup, node: int) -> int:
     place = bisect_left(table.neighbors, node, group.start, group.end)
     return place if place < group.end and table.neighbors[place] == node else -1
 

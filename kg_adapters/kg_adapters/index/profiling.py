@@ -11,7 +11,7 @@ import numpy.typing as npt
 from kg_adapters.definition_files import SCHEMA_FILE, ClassRow, FeatureRow, RelationRow, SchemaRows, ValueRow
 from kg_adapters.index.columns import PASSES, Extremes, Sums, first_of_each, most_of_each, portions, summed
 from kg_adapters.index.graph_index import Dictionary, GraphIndex, Ints, Longs, bare_relations, edges_by_relation, parts
-from kg_adapters.index.kinds import KindSums, Members, Rows, inverses_of, members_of
+from kg_adapters.index.kinds import ClassMembership, KindSums, Rows, inverses_of, members_of
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import EdgeDirection
 from kg_adapters.open_options import memory_of_the_machine_mb
@@ -124,7 +124,7 @@ class _Counts:
             are counted as targets, and `all_targets` is false.
     """
 
-    def __init__(self, index: GraphIndex, members: Members, sums: KindSums, most: int) -> None:
+    def __init__(self, index: GraphIndex, members: ClassMembership, sums: KindSums, most: int) -> None:
         self._sums = sums
         nodes, datatypes = max(1, len(index.nodes)), max(1, len(index.datatypes))
         direct = members.direct.shortened(self._classes_of_each(members, most), rank=members.stated)
@@ -153,7 +153,7 @@ class _Counts:
         columns = (column.tolist() for column in found.result())
         return {key: (least, greatest) for key, least, greatest in zip(*columns, strict=True)}
 
-    def _classes_of_each(self, members: Members, most: int) -> int:
+    def _classes_of_each(self, members: ClassMembership, most: int) -> int:
         """Return how many classes of an entity can be counted as targets."""
         sums, known = self._sums, set[bytes]()
         weights, held, passed = np.zeros((3, sums.kinds), dtype=np.int64)
@@ -196,7 +196,7 @@ def _greatest(counted: tuple[Longs, Longs], things: int, most: int) -> dict[int,
 class _Writer:
     """Writes what was counted as profiles."""
 
-    def __init__(self, index: GraphIndex, members: Members, counts: _Counts) -> None:
+    def __init__(self, index: GraphIndex, members: ClassMembership, counts: _Counts) -> None:
         self._index = index
         self._members = members
         self._counts = counts

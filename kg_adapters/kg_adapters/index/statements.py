@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from kg_adapters.files.rows import Row, tag_of
 from kg_adapters.index.graph_index import EdgeTable, GraphIndex, Ints, StringTable, written
-from kg_adapters.index.storage import Numbers, SortedTexts, Storage, sorted_and_placed
+from kg_adapters.index.storage import IndexStorage, SortedTexts, TextNumbers, sorted_and_placed
 
 _STATEMENTS_A_TEXT: Final = 8
 _CHARACTERS_A_TEXT: Final = 100
@@ -68,13 +68,13 @@ class Statements:
         languages: The number of each language; -1 is none.
     """
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: IndexStorage) -> None:
         self._storage = storage
         self._nodes = SortedTexts(storage)
         self._values = SortedTexts(storage)
-        self.relations = Numbers()
-        self.datatypes = Numbers()
-        self.languages = Numbers()
+        self.relations = TextNumbers()
+        self.datatypes = TextNumbers()
+        self.languages = TextNumbers()
         self._runs: list[Numbered] = []
         self._begin()
 
@@ -146,7 +146,7 @@ class Statements:
         self._runs = [said]
 
     @staticmethod
-    def _places(numbers: Numbers, texts: StringTable) -> Ints:
+    def _places(numbers: TextNumbers, texts: StringTable) -> Ints:
         return np.array([numbers[text] for text in written(texts)], dtype=np.int32)
 
     def rows_of(self, collected: Collected, said: Numbered) -> Iterator[Row]:

@@ -111,7 +111,7 @@ class Room:
     merged_bytes: int = 1 << 26
 
 
-class Storage:
+class IndexStorage:
     """Where the arrays of an index are written, and what is needed on the way to them.
 
     Args:
@@ -167,7 +167,7 @@ _TEXT_BYTES: Final = 100
 _COPIED: Final = 500_000
 
 
-class Numbers(dict[str, int]):
+class TextNumbers(dict[str, int]):
     """Numbers texts in the order in which they are first asked for."""
 
     def __missing__(self, text: str) -> int:
@@ -186,10 +186,10 @@ class SortedTexts:
         numbers: Those of the present run.
     """
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: IndexStorage) -> None:
         self._storage = storage
         self._runs: list[StringTable] = []
-        self.numbers = Numbers()
+        self.numbers = TextNumbers()
 
     def end_run(self) -> Ints:
         """Begin another run, and return the place that each number of this one has in its order.
@@ -197,7 +197,7 @@ class SortedTexts:
         Raises:
             UnicodeEncodeError: A text holds half a surrogate pair, which UTF-8 cannot say.
         """
-        numbers, self.numbers = self.numbers, Numbers()
+        numbers, self.numbers = self.numbers, TextNumbers()
         texts = sorted(numbers)
         ranks = np.empty(len(texts), dtype=np.int32)
         order = np.fromiter(map(numbers.__getitem__, texts), dtype=np.int32, count=len(texts))
@@ -233,7 +233,7 @@ class SortedTexts:
 
 
 def sorted_and_placed(
-    storage: Storage, texts: Iterable[str], strings: GrowingStrings | None = None
+    storage: IndexStorage, texts: Iterable[str], strings: GrowingStrings | None = None
 ) -> tuple[StringTable, Ints]:
     """Return texts sorted and distinct, and the place of each there.
 

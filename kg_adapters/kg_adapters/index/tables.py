@@ -19,7 +19,7 @@ from kg_adapters.index.graph_index import (
     Longs,
     StringTable,
 )
-from kg_adapters.index.storage import GrowingArray, GrowingStrings, Storage
+from kg_adapters.index.storage import GrowingArray, GrowingStrings, IndexStorage
 from kg_adapters.labels import Vocabulary
 
 Edges: TypeAlias = tuple[Ints, Ints, Ints]
@@ -62,7 +62,7 @@ class Ranges:
 class _Sorted:
     """Rows with up to two keys, sorted range by range: an owner and what follows it, as one number each."""
 
-    def __init__(self, storage: Storage, ranges: Ranges, size: int, columns: int) -> None:
+    def __init__(self, storage: IndexStorage, ranges: Ranges, size: int, columns: int) -> None:
         self._storage = storage
         self._ranges = ranges
         self._size = size
@@ -106,7 +106,7 @@ class _Sorted:
 
 
 def write_edges(
-    storage: Storage, pieces: Iterable[Edges], heads: Longs, tails: Longs, relations: int
+    storage: IndexStorage, pieces: Iterable[Edges], heads: Longs, tails: Longs, relations: int
 ) -> tuple[EdgeTable, EdgeTable]:
     """Write the edges in both directions.
 
@@ -137,7 +137,7 @@ def write_edges(
 class _EdgeWriter:
     """Writes an edge table from sorted edges."""
 
-    def __init__(self, storage: Storage, name: str) -> None:
+    def __init__(self, storage: IndexStorage, name: str) -> None:
         self._groups = _Starts(storage.array(f"{name}.groups", np.int64))
         self._relations = storage.array(f"{name}.relations", np.int32)
         self._starts = storage.array(f"{name}.starts", np.int64)
@@ -176,7 +176,9 @@ class _Starts:
         return self._array.finish()
 
 
-def write_links(storage: Storage, name: str, out: EdgeTable, into: EdgeTable, left_out: Sequence[int]) -> LinkTable:
+def write_links(
+    storage: IndexStorage, name: str, out: EdgeTable, into: EdgeTable, left_out: Sequence[int]
+) -> LinkTable:
     """Write who is next to whom, without the edges of some relations."""
     nodes = len(out.groups) - 1
     rows = np.diff(out.starts[out.groups]) + np.diff(into.starts[into.groups])
@@ -239,7 +241,9 @@ class FeatureWriter:
         datatypes: How many datatypes there are.
     """
 
-    def __init__(self, storage: Storage, values: StringTable, counts: Longs, relations: int, datatypes: int) -> None:
+    def __init__(
+        self, storage: IndexStorage, values: StringTable, counts: Longs, relations: int, datatypes: int
+    ) -> None:
         self._datatypes = max(1, datatypes)
         self._values = max(1, len(values))
         size = max(1, relations) * self._values
@@ -286,7 +290,7 @@ class FeatureWriter:
             self._strings.append(ends - starts, b"".join([view[start:end] for start, end in places]))
 
 
-class TextChoice:
+class RowChoice:
     """Chooses feature rows, many nodes at once.
 
     Args:
@@ -301,7 +305,7 @@ class TextChoice:
     """
 
     def __init__(
-        self, storage: Storage, relations: Sequence[str], languages: Sequence[str], vocabulary: Vocabulary
+        self, storage: IndexStorage, relations: Sequence[str], languages: Sequence[str], vocabulary: Vocabulary
     ) -> None:
         places = {text: place for place, text in enumerate(relations)}
         self._labels, self._descriptions = (
@@ -336,7 +340,9 @@ class TextChoice:
         return chosen
 
 
-def list_orders(storage: Storage, out: EdgeTable, orders: Orders, node_ranks: Ints, relation_ranks: Ints) -> ListTable:
+def list_orders(
+    storage: IndexStorage, out: EdgeTable, orders: Orders, node_ranks: Ints, relation_ranks: Ints
+) -> ListTable:
     """Write the table.
 
     Args:

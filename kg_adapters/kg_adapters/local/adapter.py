@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from kg_adapters.embedding.protocol import Vectors
     from kg_adapters.index.sets.answers import IndexSets
     from kg_adapters.local.surroundings import RelationAliases
-    from kg_adapters.local.vectors.labels import LabelVectors
+    from kg_adapters.local.vectors.labels import StoredLabelVectors
     from kg_adapters.set_requests import Computed, SetRequest
     from kg_adapters.surroundings import Surroundings
 
@@ -203,7 +203,7 @@ class LocalAdapter:
         return surroundings_in_index(self._index, self._dictionary, request, self._texts, self._aliases, told)
 
     @intact
-    async def label_vectors(self, fingerprint: str) -> "LabelVectors | None":
+    async def label_vectors(self, fingerprint: str) -> "StoredLabelVectors | None":
         return await anyio.to_thread.run_sync(self._vectors.labels, fingerprint)
 
     @intact

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kg_adapters.local.sparql.making import SparqlMaking
     from kg_adapters.local.surroundings import Telling
     from kg_adapters.local.vectors.entities import MeaningIndex
-    from kg_adapters.local.vectors.labels import LabelVectors
+    from kg_adapters.local.vectors.labels import StoredLabelVectors
 
 
 _ONE_LOOK_S: Final = 0.001
@@ -225,10 +225,10 @@ class StoreVectors:
 
     def __init__(self, store: LocalStore) -> None:
         self._store = store
-        self._labels: dict[str, LabelVectors] = {}
+        self._labels: dict[str, StoredLabelVectors] = {}
         self._meanings: dict[str, MeaningIndex] = {}
 
-    def labels(self, fingerprint: str) -> "LabelVectors | None":
+    def labels(self, fingerprint: str) -> "StoredLabelVectors | None":
         """Return the vectors of labels by one model; None where there are none.
 
         Raises:

@@ -28,7 +28,7 @@ from kg_adapters.profile import GraphProfile
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
 from kg_adapters.set_requests import Computed, SetRequest
 from kg_adapters.set_walking import walked_sets
-from kg_adapters.sparql.asking import Asker, QueryAnswerer, as_meant, part_of_an_answer
+from kg_adapters.sparql.asking import QueryAnswerer, QueryAsker, as_meant, part_of_an_answer
 from kg_adapters.sparql.checking import QueryChecker
 from kg_adapters.sparql.descriptions import DescriptionReader
 from kg_adapters.sparql.neighborhoods import EdgeReader, LabelMemory
@@ -47,7 +47,7 @@ TIMEOUT_S: Final = 10.0
 
 
 @dataclass(frozen=True)
-class Parts:
+class SparqlParts:
     """What a SPARQL adapter is made of; each part but the endpoint has a default.
 
     Args:
@@ -92,9 +92,9 @@ class SparqlAdapter:
         parts: What it is made of.
     """
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: SparqlParts) -> None:
         queries = parts.queries
-        asker = Asker(parts.endpoint, queries.dialect, parts.timeout_s)
+        asker = QueryAsker(parts.endpoint, queries.dialect, parts.timeout_s)
         self._parts = parts
         self._edges = EdgeReader(asker, queries.edges, parts.memory, parts.name, parts.value_rows)
         self._descriptions = DescriptionReader(asker, queries.descriptions, parts.memory)

@@ -36,7 +36,7 @@ class QueryAnswerer(Protocol):
         ...
 
 
-class Asker:
+class QueryAsker:
     """Asks queries of the adapter's own.
 
     Args:

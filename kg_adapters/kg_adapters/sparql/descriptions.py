@@ -9,7 +9,7 @@ from typing import Final
 
 from kg_adapters.models import Count, Description, Feature, FeaturePage, Role
 from kg_adapters.requests import FeatureRequest
-from kg_adapters.sparql.asking import Asker, part_of_an_answer
+from kg_adapters.sparql.asking import QueryAsker, part_of_an_answer
 from kg_adapters.sparql.dialects import Dialect
 from kg_adapters.sparql.neighborhoods import BATCH, MAX_ROWS, LabelMemory
 from kg_adapters.sparql.queries.descriptions import APART, DescriptionQueries, TextChoice
@@ -32,7 +32,7 @@ class DescriptionReader:
         memory: The labels that are known already.
     """
 
-    def __init__(self, asker: Asker, queries: DescriptionQueries, memory: LabelMemory) -> None:
+    def __init__(self, asker: QueryAsker, queries: DescriptionQueries, memory: LabelMemory) -> None:
         self._asker = asker
         self._queries = queries
         self._memory = memory

@@ -13,9 +13,9 @@ from typing import Final, Self
 
 from kg_adapters.models import Count, Degree, NeighborPage, RelationCount
 from kg_adapters.requests import NeighborRequest, SurroundingsRequest, cursor_at, offset_of, past_the_end
-from kg_adapters.sparql.asking import Asker, part_of_an_answer
-from kg_adapters.sparql.queries.edges import MOST_HELD_ROWS, EdgeQueries, Fill, Group, Scope, Span
-from kg_adapters.sparql.rows import Around, Texts, ValueRows, read_around, rows
+from kg_adapters.sparql.asking import QueryAsker, part_of_an_answer
+from kg_adapters.sparql.queries.edges import MOST_HELD_ROWS, EdgeQueries, Fill, GroupKey, GroupSpan, Scope
+from kg_adapters.sparql.rows import FactsAround, Texts, ValueRows, read_around, rows
 from kg_adapters.sparql.solutions import Solutions
 from kg_adapters.surroundings import Surroundings, surroundings_of
 from kg_adapters.terms import Attribute, BlankNode, Fact, Iri, Literal, Node, Term, Triple, literal_key, node_key
@@ -29,7 +29,7 @@ _ROWS_OF_A_FACT: Final = 2
 class _Opened:
     """What one node holds, and what its terms are called."""
 
-    members: Mapping[Group, Set[Term]]
+    members: Mapping[GroupKey, Set[Term]]
     texts: Mapping[Node, Texts]
 
 
@@ -46,9 +46,9 @@ class OpenedNodes:
         self._most = most
         self._nodes: OrderedDict[BlankNode, _Opened] = OrderedDict()
 
-    def learn(self, found: Around) -> None:
+    def learn(self, found: FactsAround) -> None:
         """Remember the blank nodes that an answer opened, unless some of what they hold may be missing."""
-        opened: defaultdict[BlankNode, dict[Group, Set[Term]]] = defaultdict(dict)
+        opened: defaultdict[BlankNode, dict[GroupKey, Set[Term]]] = defaultdict(dict)
         for (entity, group), members in found.members.items():
             if isinstance(entity, BlankNode):
                 opened[entity][group] = members
@@ -62,9 +62,9 @@ class OpenedNodes:
         while len(self._nodes) > self._most:
             self._nodes.popitem(last=False)
 
-    def recall(self, nodes: Collection[Node], scope: Scope) -> Around:
+    def recall(self, nodes: Collection[Node], scope: Scope) -> FactsAround:
         """Return what some nodes hold of what is asked for, as an answer about them would; of others nothing."""
-        found = Around()
+        found = FactsAround()
         for node in nodes:
             opened = self._nodes.get(node) if isinstance(node, BlankNode) else None
             if opened is not None:
@@ -76,7 +76,7 @@ class OpenedNodes:
                         found.counts[node][group] = len(members)
         return found
 
-    def _counts(self, group: Group, scope: Scope) -> bool:
+    def _counts(self, group: GroupKey, scope: Scope) -> bool:
         if scope.relations is None:
             return group.side in scope.sides and not (group.literal and group.relation in self._unspoken)
         return group.side in scope.sides and group.relation in scope.relations
@@ -117,12 +117,12 @@ class PagePlan:
     """
 
     entity: Node
-    counts: Mapping[Group, int]
-    sizes: Mapping[Group, int]
+    counts: Mapping[GroupKey, int]
+    sizes: Mapping[GroupKey, int]
     query: NeighborRequest
     graph: str
     offset: int = 0
-    places: Sequence[tuple[Group, int]] = field(init=False)
+    places: Sequence[tuple[GroupKey, int]] = field(init=False)
 
     def __post_init__(self) -> None:
         if self.offset and self.offset >= self.listed:
@@ -135,17 +135,17 @@ class PagePlan:
         """How many facts all pages show together."""
         return sum(self.sizes.values())
 
-    def spans(self) -> Iterator[Span]:
+    def spans(self) -> Iterator[GroupSpan]:
         """Yield the part of each group that the page shows."""
-        first: dict[Group, int] = {}
-        last: dict[Group, int] = {}
+        first: dict[GroupKey, int] = {}
+        last: dict[GroupKey, int] = {}
         for group, place in self.places:
             first.setdefault(group, place)
             last[group] = place
         for group, start in first.items():
-            yield Span(self.entity, group, start, last[group] + 1)
+            yield GroupSpan(self.entity, group, start, last[group] + 1)
 
-    def page(self, held: Mapping[Group, Held], *, exact: bool) -> NeighborPage:
+    def page(self, held: Mapping[GroupKey, Held], *, exact: bool) -> NeighborPage:
         """Return the page; a fact whose far end is not held, because it vanished meanwhile, is left out.
 
         Args:
@@ -160,7 +160,7 @@ class PagePlan:
         cursor = cursor_at(end, self.query, self.entity, self.graph) if end < self.listed else None
         return NeighborPage(facts, Count(total, exact=exact), truncated=missing, cursor=cursor)
 
-    def _fact(self, group: Group, far: Term) -> Fact:
+    def _fact(self, group: GroupKey, far: Term) -> Fact:
         if isinstance(far, Literal):
             return Attribute(self.entity, group.relation, far)
         if group.inverse:
@@ -168,7 +168,7 @@ class PagePlan:
         return Triple(self.entity, group.relation, far)
 
 
-def _in_turns(sizes: Mapping[Group, int]) -> Iterator[tuple[Group, int]]:
+def _in_turns(sizes: Mapping[GroupKey, int]) -> Iterator[tuple[GroupKey, int]]:
     """Yield the first place of every group, then the second of those that have one, and so on."""
     going, place = sorted(group for group, size in sizes.items() if size), 0
     while going:
@@ -251,7 +251,7 @@ NAMED_GROUPS: Final = 12
 SAMPLED_GROUPS: Final = 8
 """Of how many large groups the surroundings of a frontier show as many neighbours as were wished for, about."""
 
-_Holdings = dict[Node, dict[Group, Held]]
+_Holdings = dict[Node, dict[GroupKey, Held]]
 
 
 class EdgeReader:
@@ -267,7 +267,7 @@ class EdgeReader:
 
     def __init__(
         self,
-        asker: Asker,
+        asker: QueryAsker,
         queries: EdgeQueries,
         memory: LabelMemory,
         graph: str,
@@ -346,11 +346,11 @@ class EdgeReader:
             for plan in plans
         }
 
-    async def _around(self, batch: Sequence[Node], scope: Scope, fill: Fill, *, labelled: bool) -> Around:
+    async def _around(self, batch: Sequence[Node], scope: Scope, fill: Fill, *, labelled: bool) -> FactsAround:
         query = self._queries.around(batch, scope, fill, labelled=labelled)
         return await self._read(query, batch, labelled=labelled, about_all=True)
 
-    async def _read(self, query: str, batch: Sequence[Node], *, labelled: bool, about_all: bool = False) -> Around:
+    async def _read(self, query: str, batch: Sequence[Node], *, labelled: bool, about_all: bool = False) -> FactsAround:
         answer = await self._asker.ask(query)
         values = None if self._value_rows is None else self._value_rows()
         found = await read_around(answer, batch, self._queries, values)
@@ -362,7 +362,7 @@ class EdgeReader:
             self._memory.learn({term: label for term, label in labels.items() if label is not None or found.complete})
         return found
 
-    def _labels(self, found: Around) -> dict[Node, str | None]:
+    def _labels(self, found: FactsAround) -> dict[Node, str | None]:
         return {term: self._queries.texts.label(texts) for term, texts in found.texts.items()}
 
     def _can_ask_for(self, fact: Fact) -> bool:
@@ -388,9 +388,11 @@ def _fill(batch: Sequence[Node], scope: Scope, query: NeighborRequest, offset: i
     """Return what to fetch with the counts: the wanted places where the groups are named, else small groups."""
     most = min(query.limit, query.limit_per_relation or query.limit)
     sides = scope.edges if whole_values else scope.sides
-    groups = [Group.on(side, relation) for relation in sorted(scope.relations or ()) for side in sides]
+    groups = [GroupKey.on(side, relation) for relation in sorted(scope.relations or ()) for side in sides]
     if groups and len(batch) * len(groups) <= NAMED_GROUPS and (len(groups) == 1 or not offset):
-        return Fill(spans=tuple(Span(entity, group, offset, offset + most) for entity in batch for group in groups))
+        return Fill(
+            spans=tuple(GroupSpan(entity, group, offset, offset + most) for entity in batch for group in groups)
+        )
     return Fill(max(most, WHOLE_GROUP), _row_limit(len(batch), query.limit))
 
 
@@ -398,23 +400,23 @@ def _row_limit(entities: int, limit: int) -> int:
     return min(MAX_ROWS, max(FEWEST_ROWS, 2 * entities * max(limit, WHOLE_GROUP)))
 
 
-def _check_silence(answer: Solutions, found: Around, batch: Sequence[Node]) -> None:
+def _check_silence(answer: Solutions, found: FactsAround, batch: Sequence[Node]) -> None:
     # An entity may stand in the part that is missing.
     if answer.cut and not all(_is_known(found, entity) for entity in batch):
         raise part_of_an_answer()
 
 
-def _is_known(found: Around, entity: Node) -> bool:
+def _is_known(found: FactsAround, entity: Node) -> bool:
     return entity in found.known or entity in found.counts
 
 
-def _plan(found: Around, entity: Node, query: NeighborRequest, graph: str, offset: int) -> PagePlan:
+def _plan(found: FactsAround, entity: Node, query: NeighborRequest, graph: str, offset: int) -> PagePlan:
     counts = found.counts.get(entity, {})
     sizes = {group: min(count, query.limit_per_relation or count) for group, count in counts.items()}
     return PagePlan(entity, counts, sizes, query, graph, offset)
 
 
-def _sample(found: Around, entity: Node, query: NeighborRequest) -> NeighborPage:
+def _sample(found: FactsAround, entity: Node, query: NeighborRequest) -> NeighborPage:
     counts = found.counts.get(entity, {})
     held = {
         group: Held(Held.of(found.members.get((entity, group), ())).ends[: query.limit_per_relation])
@@ -424,7 +426,7 @@ def _sample(found: Around, entity: Node, query: NeighborRequest) -> NeighborPage
     return plan.page(held, exact=found.is_exact(entity, _scope(query).sides))
 
 
-def _holdings(found: Around, fill: Fill) -> _Holdings:
+def _holdings(found: FactsAround, fill: Fill) -> _Holdings:
     """Return what came along and in which places it stands: the spans, or the groups that came whole."""
     starts = {(span.entity, span.group): span.start for span in fill.spans}
     held: _Holdings = {}
@@ -435,12 +437,12 @@ def _holdings(found: Around, fill: Fill) -> _Holdings:
     return held
 
 
-def _holds(held: Mapping[Node, Mapping[Group, Held]], span: Span) -> bool:
+def _holds(held: Mapping[Node, Mapping[GroupKey, Held]], span: GroupSpan) -> bool:
     part = held.get(span.entity, {}).get(span.group)
     return part is not None and part.start <= span.start and part.start + len(part.ends) >= span.stop
 
 
-def _degree(found: Around, entity: Node, scope: Scope) -> Degree:
+def _degree(found: FactsAround, entity: Node, scope: Scope) -> Degree:
     counts = sorted(found.counts.get(entity, {}).items())
     relations = tuple(
         RelationCount(group.relation, group.direction, Count(n, found.is_exact(entity, [group.side])))

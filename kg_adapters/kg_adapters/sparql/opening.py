@@ -12,8 +12,8 @@ from kg_adapters.http.options import EndpointOptions
 from kg_adapters.labels import Vocabulary
 from kg_adapters.open_options import OpenOptions
 from kg_adapters.prefixes import WIKIDATA, Prefixes
-from kg_adapters.sparql.adapter import Parts, SparqlAdapter
-from kg_adapters.sparql.asking import Asker
+from kg_adapters.sparql.adapter import SparqlAdapter, SparqlParts
+from kg_adapters.sparql.asking import QueryAsker
 from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.endpoint import SparqlEndpoint
 from kg_adapters.sparql.queries import Queries
@@ -46,10 +46,10 @@ async def open_sparql(name: str, options: OpenOptions, *, endpoint: EndpointOpti
     usual = Vocabulary(languages=options.languages) if options.languages else Vocabulary()
     vocabulary = options.chosen.joined(usual, options.prefixes)
     queries = Queries.of(DIALECTS[reached.dialect], vocabulary)
-    asker = Asker(answerer, queries.dialect, reached.timeout_s)
+    asker = QueryAsker(answerer, queries.dialect, reached.timeout_s)
     file = SchemaFile(options.cache_folder, _key(reached, vocabulary))
     return SparqlAdapter(
-        Parts(
+        SparqlParts(
             name=_shown(reached.url),
             endpoint=answerer,
             queries=queries,

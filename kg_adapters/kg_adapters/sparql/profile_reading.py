@@ -11,7 +11,7 @@ from kg_adapters.errors import RETRY_S, BackendUnavailable, KGError
 from kg_adapters.labels import Vocabulary
 from kg_adapters.profile import GraphProfile, unknown_profile
 from kg_adapters.profiling import Statement, profile_of
-from kg_adapters.sparql.asking import Asker
+from kg_adapters.sparql.asking import QueryAsker
 from kg_adapters.sparql.profile_survey import ProfileSurvey
 from kg_adapters.sparql.queries.profiles import SurveyQueries
 from kg_adapters.sparql.rows import rows
@@ -31,7 +31,7 @@ class Profiler:
         most_read: Graphs with more statements than this have no profile.
     """
 
-    def __init__(self, asker: Asker, queries: SurveyQueries, most_read: int) -> None:
+    def __init__(self, asker: QueryAsker, queries: SurveyQueries, most_read: int) -> None:
         self._asker = asker
         self._queries = queries
         self._most_read = most_read

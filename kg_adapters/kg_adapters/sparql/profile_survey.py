@@ -23,10 +23,10 @@ from kg_adapters.profile import (
     unknown_profile,
 )
 from kg_adapters.profiling import Statement, profile_of
-from kg_adapters.sparql.asking import Asker
+from kg_adapters.sparql.asking import QueryAsker
 from kg_adapters.sparql.queries.profiles import MAX_ROWS, ClassMembers, ProfileQueries
 from kg_adapters.sparql.rows import Bindings, rows
-from kg_adapters.sparql.schema import Labels
+from kg_adapters.sparql.schema import LabelReader
 from kg_adapters.terms import BlankNode, Iri, Literal, Node, node_key
 
 _REFUSED: Final = 3
@@ -93,7 +93,7 @@ class BoundedAsker:
         limits: How much is enough.
     """
 
-    def __init__(self, asker: Asker, limits: ProfileLimits) -> None:
+    def __init__(self, asker: QueryAsker, limits: ProfileLimits) -> None:
         self.limits = limits
         self.can_name = asker.can_name
         self.keeps_blank_nodes = asker.dialect.blank_nodes is not None
@@ -152,7 +152,7 @@ class ProfileSurvey:
         limits: How much is asked for.
     """
 
-    def __init__(self, asker: Asker, queries: ProfileQueries, labels: Labels, limits: ProfileLimits) -> None:
+    def __init__(self, asker: QueryAsker, queries: ProfileQueries, labels: LabelReader, limits: ProfileLimits) -> None:
         self._asker = BoundedAsker(asker, limits)
         self._limits = limits
         self._queries = queries

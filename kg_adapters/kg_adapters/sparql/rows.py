@@ -9,7 +9,7 @@ from kg_adapters.errors import BackendError, InvalidRequest
 from kg_adapters.sparql.dialects import Dialect
 from kg_adapters.sparql.queries import writing
 from kg_adapters.sparql.queries.descriptions import TextChoice
-from kg_adapters.sparql.queries.edges import EdgeQueries, Group, Side, counted_apart
+from kg_adapters.sparql.queries.edges import EdgeQueries, GroupKey, Side, counted_apart
 from kg_adapters.sparql.solutions import Solutions, in_slices
 from kg_adapters.terms import XSD_STRING, BlankNode, Iri, Literal, Node, Term
 from kg_boundary.shown import in_quotes
@@ -104,7 +104,7 @@ def rows(solutions: Solutions) -> Iterator[Bindings]:
 
 
 @dataclass(frozen=True)
-class Around:
+class FactsAround:
     """What answers say about the facts of entities.
 
     Args:
@@ -119,8 +119,8 @@ class Around:
 
     known: set[Node] = field(default_factory=set[Node])
     neighbors: dict[Node, int] = field(default_factory=dict[Node, int])
-    counts: defaultdict[Node, dict[Group, int]] = field(default_factory=lambda: defaultdict(dict))
-    members: defaultdict[tuple[Node, Group], set[Term]] = field(default_factory=lambda: defaultdict(set))
+    counts: defaultdict[Node, dict[GroupKey, int]] = field(default_factory=lambda: defaultdict(dict))
+    members: defaultdict[tuple[Node, GroupKey], set[Term]] = field(default_factory=lambda: defaultdict(set))
     texts: defaultdict[Node, Texts] = field(default_factory=lambda: defaultdict(dict))
     complete: bool = True
     cut: frozenset[tuple[Node, Side]] = frozenset()
@@ -129,9 +129,9 @@ class Around:
         """Say whether the counts of an entity's facts on some sides are all there is."""
         return self.complete and not any((entity, side) in self.cut for side in sides)
 
-    def merged(self, other: "Around") -> "Around":
+    def merged(self, other: "FactsAround") -> "FactsAround":
         """Return what both answers say; they are about different entities, or different groups."""
-        return Around(
+        return FactsAround(
             self.known | other.known,
             self.neighbors | other.neighbors,
             defaultdict(dict, {**self.counts, **other.counts}),
@@ -161,7 +161,7 @@ class ValueRows(Protocol):
 
 async def read_around(
     solutions: Solutions, asked: Sequence[Node], queries: EdgeQueries, values: ValueRows | None = None
-) -> Around:
+) -> FactsAround:
     """Return what the answer to one of `EdgeQueries` says.
 
     Args:
@@ -173,7 +173,7 @@ async def read_around(
     Raises:
         BackendError: A value is not of the kind that was asked for.
     """
-    found = Around(complete=not solutions.truncated)
+    found = FactsAround(complete=not solutions.truncated)
     entities = named(asked, queries.dialect)
     async for some in in_slices(rows(solutions)):
         for row in some:
@@ -196,7 +196,7 @@ def named(asked: Iterable[Node], dialect: Dialect) -> dict[str, Node]:
     return {name: entity for entity in asked for name in writing.names(entity, dialect)}
 
 
-def _marked(found: Around, asked: Sequence[Node], most_counted: int) -> Around:
+def _marked(found: FactsAround, asked: Sequence[Node], most_counted: int) -> FactsAround:
     """Return what was found, marked as too little where counting ended early."""
     parts = counted_apart(asked)
     share = max(1, most_counted // max(1, len(parts)))
@@ -212,18 +212,18 @@ def _marked(found: Around, asked: Sequence[Node], most_counted: int) -> Around:
     return replace(found, cut=frozenset(cut))
 
 
-def _with_values(found: Around, asked: Sequence[Node], values: ValueRows) -> Around:
+def _with_values(found: FactsAround, asked: Sequence[Node], values: ValueRows) -> FactsAround:
     """Return what was found with the values that were read beside it."""
     for entity, said in values.said().items():
         for relation, value in said:
-            found.members[entity, Group.on("value", relation)].add(value)
+            found.members[entity, GroupKey.on("value", relation)].add(value)
         for relation in {relation for relation, _ in said}:
-            group = Group.on("value", relation)
+            group = GroupKey.on("value", relation)
             found.counts[entity][group] = len(found.members[entity, group])
     return replace(found, cut=found.cut | {(entity, "value") for entity in asked}) if values.is_cut else found
 
 
-def _read_edge_row(row: Bindings, entity: Node, found: Around, texts: TextChoice) -> None:
+def _read_edge_row(row: Bindings, entity: Node, found: FactsAround, texts: TextChoice) -> None:
     about, number = row.text("d"), row.number("n")
     if about == "self":
         found.known.add(entity)
@@ -235,7 +235,7 @@ def _read_edge_row(row: Bindings, entity: Node, found: Around, texts: TextChoice
     relation = row.iri("p")
     if relation is None:
         return
-    group = Group.on(_SIDES.get(about or "", "out"), relation)
+    group = GroupKey.on(_SIDES.get(about or "", "out"), relation)
     far = row.literal("o") if group.literal else row.node("o")
     if far is not None:
         found.members[entity, group].add(far)

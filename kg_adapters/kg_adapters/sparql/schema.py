@@ -17,7 +17,7 @@ from kg_adapters.errors import BackendUnavailable, Damage, InvalidRequest, KGErr
 from kg_adapters.models import ClassSummary, Count, FeatureSummary, GraphSchema, RelationSummary
 from kg_adapters.prefixes import WELL_KNOWN, WIKIDATA, Prefixes, prefixes_in_use
 from kg_adapters.profile import GraphProfile
-from kg_adapters.sparql.asking import Asker
+from kg_adapters.sparql.asking import QueryAsker
 from kg_adapters.sparql.queries.profiles import SurveyQueries
 from kg_adapters.sparql.rows import Bindings, rows
 from kg_adapters.terms import Literal, Node, Triple, node_key
@@ -32,7 +32,7 @@ _MAX_IRIS: Final = 500
 _SIZE_SHARE, _WHOLE_SHARE = 0.25, 0.6
 
 
-class Labels(Protocol):
+class LabelReader(Protocol):
     """What tells the labels of terms."""
 
     async def __call__(self, terms: Collection[Node]) -> Mapping[Node, str]:
@@ -98,7 +98,7 @@ class Surveyor:
         limits: How much is counted.
     """
 
-    def __init__(self, asker: Asker, queries: SurveyQueries, limits: SurveyLimits | None = None) -> None:
+    def __init__(self, asker: QueryAsker, queries: SurveyQueries, limits: SurveyLimits | None = None) -> None:
         self._asker = asker
         self._queries = queries
         self._limits = limits or SurveyLimits()
@@ -122,7 +122,7 @@ class Surveyor:
         used = prefixes_in_use(sorted(iri.value for iri in found if iri is not None), {})
         return with_well_known(used, blank_nodes=self._asker.dialect.blank_nodes is not None)
 
-    async def schema(self, prefixes: Prefixes, labels: Labels) -> Surveyed:
+    async def schema(self, prefixes: Prefixes, labels: LabelReader) -> Surveyed:
         """Return the definition of the graph.
 
         Raises:
@@ -250,7 +250,7 @@ EXPIRY_S: Final = 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class SchemaContent:
     """What one file holds.
 
     Args:
@@ -281,7 +281,7 @@ class Profiled:
     time: float
 
 
-_LEARNED: Final = TypeAdapter(Learned)
+_LEARNED: Final = TypeAdapter(SchemaContent)
 _PROFILED: Final = TypeAdapter(Profiled)
 
 
@@ -331,14 +331,14 @@ class SchemaFile:
 
     def keep_prefixes(self, prefixes: Prefixes) -> None:
         """Write prefixes; a schema that went with other ones is dropped."""
-        self._write(self.path, _LEARNED.dump_json(Learned(FORMAT, prefixes)))
+        self._write(self.path, _LEARNED.dump_json(SchemaContent(FORMAT, prefixes)))
 
     def keep_schema(self, schema: GraphSchema) -> None:
         """Write a schema with its prefixes."""
-        learned = replace(Learned(FORMAT, schema.prefixes), schema=schema, schema_time=self._clock())
+        learned = replace(SchemaContent(FORMAT, schema.prefixes), schema=schema, schema_time=self._clock())
         self._write(self.path, _LEARNED.dump_json(learned))
 
-    def _read(self) -> Learned | None:
+    def _read(self) -> SchemaContent | None:
         try:
             learned = _LEARNED.validate_json(read_regular(self.path))
         except (OSError, ValidationError, InvalidRequest):

@@ -16,7 +16,7 @@ from kg_adapters.http.options import TextSearch
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import Candidate, GraphSchema, RelationCandidate
 from kg_adapters.name_index import Name, NameIndex, RelationIndex, RelationName, own_name
-from kg_adapters.sparql.asking import Asker
+from kg_adapters.sparql.asking import QueryAsker
 from kg_adapters.sparql.neighborhoods import BATCH
 from kg_adapters.sparql.queries.names import NameQueries
 from kg_adapters.sparql.rows import rows
@@ -57,7 +57,7 @@ class EndpointSearch:
             there are any.
     """
 
-    asker: Asker
+    asker: QueryAsker
     queries: NameQueries
     index: TextSearch = "none"
     scanned: int = SCANNED
@@ -147,7 +147,7 @@ class RelationSearch:
         queries: What writes the queries.
     """
 
-    def __init__(self, asker: Asker, queries: NameQueries) -> None:
+    def __init__(self, asker: QueryAsker, queries: NameQueries) -> None:
         self._asker = asker
         self._queries = queries
         self._schema: GraphSchema | None = None

@@ -33,7 +33,7 @@ from kg_adapters.set_requests import (
     term_key,
 )
 from kg_adapters.set_requests import Row as Tuple
-from kg_adapters.sparql.asking import Asker, part_of_an_answer
+from kg_adapters.sparql.asking import QueryAsker, part_of_an_answer
 from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.queries.set_patterns import Walked
 from kg_adapters.sparql.queries.sets import MOST_CELLS, SetQueries, ways
@@ -52,7 +52,7 @@ class SetReader:
         graph: What is walked.
     """
 
-    def __init__(self, asker: Asker, graph: Walked) -> None:
+    def __init__(self, asker: QueryAsker, graph: Walked) -> None:
         self._asker = asker
         self._graph = graph
         self._queries = SetQueries(graph)

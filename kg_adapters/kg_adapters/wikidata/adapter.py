@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 from kg_adapters.models import Degree, Description, Direction, FeaturePage, NeighborPage, RelationCandidate
 from kg_adapters.requests import FeatureRequest, NeighborRequest, SurroundingsRequest
 from kg_adapters.set_requests import Computed, SetRequest
-from kg_adapters.sparql.adapter import Parts, SparqlAdapter
+from kg_adapters.sparql.adapter import SparqlAdapter, SparqlParts
 from kg_adapters.sparql.asking import part_of_an_answer
 from kg_adapters.surroundings import Surroundings, gather_surroundings
 from kg_adapters.terms import Attribute, Fact, Iri, Node, Triple
@@ -31,7 +31,7 @@ class WikidataService(SparqlAdapter):
         reader: Reads features.
     """
 
-    def __init__(self, parts: Parts, reader: FeatureReader) -> None:
+    def __init__(self, parts: SparqlParts, reader: FeatureReader) -> None:
         super().__init__(parts)
         self._reader = reader
 
@@ -63,7 +63,7 @@ class WikidataAdapter(WikidataService):
 
     def __init__(
         self,
-        parts: Parts,
+        parts: SparqlParts,
         reader: FeatureReader,
         scholarly: WikidataService | None,
         api: WikidataApi,

@@ -89,7 +89,7 @@ class Pages(_Said):
     search: list[Page]
 
 
-class Answer(_Said):
+class ApiAnswer(_Said):
     """The answer to any action, each of which fills in a part of its own; there may be an error instead."""
 
     error: ApiError | None = None
@@ -127,7 +127,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedEntity:
     """What the API says of an entity.
 
     Args:
@@ -176,7 +176,7 @@ class WikidataApi:
         self._client = EndpointClient(self._endpoint, timing=self._timing, pace=pace)
         self._backoff = Backoff(options.max_retries, self._endpoint.backoff_s, self._endpoint.max_backoff_s)
 
-    async def entities(self, ids: Collection[str]) -> Mapping[str, Named]:
+    async def entities(self, ids: Collection[str]) -> Mapping[str, NamedEntity]:
         """Return what is known of entities, by the id that was asked for; those that do not exist are left out.
 
         Fifty of them cost a request, and one more where some have no label in the languages of the options: those get
@@ -186,7 +186,7 @@ class WikidataApi:
             BackendError: There is no answer, or it cannot be read.
         """
         wanted = sorted({each for each in ids if _can_exist(each)})
-        found: dict[str, Named] = {}
+        found: dict[str, NamedEntity] = {}
 
         async def ask(batch: Sequence[str]) -> None:
             languages = {"languages": "|".join(self._options.all_languages), "languagefallback": "1"}
@@ -263,17 +263,17 @@ class WikidataApi:
         if self._replies is not None:
             await self._replies.aclose()
 
-    def _matches(self, answer: Answer) -> Sequence[ApiMatch]:
+    def _matches(self, answer: ApiAnswer) -> Sequence[ApiMatch]:
         if answer.search is None:
             raise self._unreadable("search")
         return [_match(hit) for hit in answer.search if _can_exist(hit.id)]
 
-    def _ids(self, answer: Answer) -> Sequence[str]:
+    def _ids(self, answer: ApiAnswer) -> Sequence[str]:
         if answer.query is None:
             raise self._unreadable("query")
         return [page.title for page in answer.query.search if _can_exist(page.title)]
 
-    async def _about(self, ids: Sequence[str], **parameters: str) -> Mapping[str, Named]:
+    async def _about(self, ids: Sequence[str], **parameters: str) -> Mapping[str, NamedEntity]:
         return await self._ask(
             lambda answer: self._named(answer.entities, ids),
             action="wbgetentities",
@@ -281,7 +281,7 @@ class WikidataApi:
             **parameters,
         )
 
-    def _named(self, entities: Mapping[str, Entity], asked: Sequence[str]) -> Mapping[str, Named]:
+    def _named(self, entities: Mapping[str, Entity], asked: Sequence[str]) -> Mapping[str, NamedEntity]:
         # What was merged stands under its old id or under its new one.
         said = {**{each.redirects.merged: each for each in entities.values() if each.redirects}, **entities}
         if silent := [each for each in asked if each not in said]:
@@ -289,18 +289,20 @@ class WikidataApi:
             raise self._unreadable(f"nothing about {silent[0]}")
         return {each: self._name(each, said[each]) for each in asked if not _is_gone(said[each])}
 
-    def _name(self, asked: str, entity: Entity) -> Named:
+    def _name(self, asked: str, entity: Entity) -> NamedEntity:
         merged = entity.redirects is not None and entity.redirects.merged == asked
         spoken = (entity.aliases.get(language, ()) for language in self._options.all_languages)
         others = tuple(dict.fromkeys(text.value for texts in spoken for text in texts))
-        return Named(entity.redirects.to if entity.redirects and merged else asked, self._chosen(entity.labels), others)
+        return NamedEntity(
+            entity.redirects.to if entity.redirects and merged else asked, self._chosen(entity.labels), others
+        )
 
     def _chosen(self, texts: Mapping[str, Text]) -> str | None:
         """Return a text in the preferred language, or in that which sorts first."""
         found = next((texts[each] for each in (*self._options.all_languages, *sorted(texts)) if each in texts), None)
         return None if found is None else found.value
 
-    async def _ask(self, use: Callable[[Answer], T], **parameters: str) -> T:
+    async def _ask(self, use: Callable[[ApiAnswer], T], **parameters: str) -> T:
         form = {"format": "json", "formatversion": "2", "maxlag": str(self._options.maxlag_s), **parameters}
         request = HttpRequest("GET", f"{self._endpoint.url}?{urlencode(form)}", _JSON)
         remembered = await self._replies.recall(request) if self._replies is not None else None
@@ -322,9 +324,9 @@ class WikidataApi:
             await self._timing.sleep(pause_s)
             repetition += 1
 
-    def _read(self, reply: HttpReply) -> Answer:
+    def _read(self, reply: HttpReply) -> ApiAnswer:
         try:
-            return Answer.model_validate_json(reply.body)
+            return ApiAnswer.model_validate_json(reply.body)
         except ValidationError as error:
             where = ".".join(map(str, error.errors(include_url=False, include_input=False)[0]["loc"])) or "its form"
             raise self._unreadable(where) from None

@@ -10,7 +10,7 @@ from kg_adapters.labels import Vocabulary
 from kg_adapters.models import Count, Feature, FeaturePage
 from kg_adapters.requests import FeatureRequest
 from kg_adapters.set_requests import Cell, Computed, Row, Witness
-from kg_adapters.sparql.asking import Asker
+from kg_adapters.sparql.asking import QueryAsker
 from kg_adapters.sparql.rows import Bindings, named, rows
 from kg_adapters.terms import Attribute, Fact, Iri, Literal, Node, Term
 from kg_adapters.wikidata import values
@@ -107,7 +107,7 @@ class FeatureReader:
         with_external_ids: Whether ids in other databases are, when nobody names their relation.
     """
 
-    asker: Asker
+    asker: QueryAsker
     queries: ValueQueries
     labels: Labels
     with_qualifiers: bool = False

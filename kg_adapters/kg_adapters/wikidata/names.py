@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from kg_adapters.folding import fold
 from kg_adapters.models import Candidate, NeighborPage, RelationCandidate
 from kg_adapters.name_index import Name, NameIndex, RelationIndex, RelationName
-from kg_adapters.sparql.asking import Asker
+from kg_adapters.sparql.asking import QueryAsker
 from kg_adapters.sparql.neighborhoods import LabelMemory
 from kg_adapters.sparql.rows import rows
 from kg_adapters.surroundings import MAX_ALIASES
@@ -166,7 +166,7 @@ class WikidataSearch:
     """
 
     api: WikidataApi
-    asker: Asker
+    asker: QueryAsker
     queries: ValueQueries
 
     @property

@@ -10,8 +10,8 @@ from kg_adapters.http.options import EndpointOptions
 from kg_adapters.http.pacing import RATES, Pace, Rates, Timing
 from kg_adapters.http.reply_file import ReplyFile
 from kg_adapters.open_options import OpenOptions
-from kg_adapters.sparql.adapter import Parts
-from kg_adapters.sparql.asking import Asker
+from kg_adapters.sparql.adapter import SparqlParts
+from kg_adapters.sparql.asking import QueryAsker
 from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.endpoint import SparqlEndpoint
 from kg_adapters.sparql.profile_survey import ProfileLimits
@@ -104,13 +104,13 @@ class _Opening:
         self.api = WikidataApi(reached, pace=self._pace(reached.api_endpoint), timing=timing, replies=self._replies())
         self.names = WikidataNames(self.api, self._memory, SharedNames(expiry_s=reached.names_kept_s))
 
-    def parts_of(self, reached: EndpointOptions) -> tuple[Parts, FeatureReader]:
+    def parts_of(self, reached: EndpointOptions) -> tuple[SparqlParts, FeatureReader]:
         """Return what the adapter over one endpoint is made of."""
         queries = self._queries
         endpoint = SparqlEndpoint(reached, timing=self._timing, pace=self._pace(reached), replies=self._replies())
-        asker = Asker(endpoint, queries.dialect, reached.timeout_s)
+        asker = QueryAsker(endpoint, queries.dialect, reached.timeout_s)
         values = ValueQueries(queries.dialect, queries.vocabulary)
-        parts = Parts(
+        parts = SparqlParts(
             name=NAME if reached.url == QUERY_URL else reached.host,
             endpoint=endpoint,
             queries=queries,

@@ -61,7 +61,7 @@ def _most_frequent(counts: Sequence[RelationCount]) -> list[RelationCount]:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class NeighborQuery:
     """One call of GetNeighbor.
 
     Args:
@@ -128,7 +128,7 @@ async def neighborhood(
             await require_entity(graph, entity)
             return Answer(NeighborsResult(status="empty", summary=await no_such_relation(graph, node, error)))
         both = await both_ways(graph, node, chosen.relation, direction)
-    query = Query(entity, node, chosen, direction, limit, cursor, both)
+    query = NeighborQuery(entity, node, chosen, direction, limit, cursor, both)
     page = await _page(graph, query)
     if page.facts or cursor is not None:
         return await _fitted(graph, query, page, max_tokens)
@@ -137,7 +137,7 @@ async def neighborhood(
     return await _nothing(graph, query, max_tokens)
 
 
-async def _page(graph: KGAdapter, query: Query) -> NeighborPage:
+async def _page(graph: KGAdapter, query: NeighborQuery) -> NeighborPage:
     if query.both is not None and query.both.complete:
         return query.both.page(query.limit, query.cursor, graph)
     wanted = None if query.relation is None else frozenset({query.relation})
@@ -155,7 +155,7 @@ async def _page(graph: KGAdapter, query: Query) -> NeighborPage:
     return await without_twins(graph, query.entity, page) if query.direction == "both" else page
 
 
-async def _fitted(graph: KGAdapter, query: Query, page: NeighborPage, max_tokens: int) -> Answer:
+async def _fitted(graph: KGAdapter, query: NeighborQuery, page: NeighborPage, max_tokens: int) -> Answer:
     """Return the answer that shows as much of a page as fits; a smaller page is asked for, which has its own cursor."""
     counts = await _counts(graph, query, page)
     incoming = await _counts_of_incoming(graph, query, page)
@@ -178,7 +178,7 @@ async def _fitted(graph: KGAdapter, query: Query, page: NeighborPage, max_tokens
         fits = max(1, min(fits - 1, fits * max_tokens // answer.tokens))
 
 
-async def _counts(graph: KGAdapter, query: Query, page: NeighborPage) -> Sequence[RelationCount]:
+async def _counts(graph: KGAdapter, query: NeighborQuery, page: NeighborPage) -> Sequence[RelationCount]:
     """Return the count of every relation on the first page; later pages do not repeat them."""
     if query.cursor is not None:
         return ()
@@ -199,7 +199,9 @@ async def _counts(graph: KGAdapter, query: Query, page: NeighborPage) -> Sequenc
     return [*counts, *(RelationCount(relation, "out", Count(n)) for relation, n in many.items())]
 
 
-async def _counts_of_incoming(graph: KGAdapter, query: Query, page: NeighborPage) -> Sequence[RelationCount] | None:
+async def _counts_of_incoming(
+    graph: KGAdapter, query: NeighborQuery, page: NeighborPage
+) -> Sequence[RelationCount] | None:
     """Count what leads to an entity whose own facts are shown; a remote graph, where a hub takes long, is not asked."""
     if graph.remote or query.direction != "out" or query.relation is not None or page.truncated:
         return None
@@ -207,7 +209,7 @@ async def _counts_of_incoming(graph: KGAdapter, query: Query, page: NeighborPage
 
 
 def _answer(
-    query: Query,
+    query: NeighborQuery,
     page: NeighborPage,
     table: RelationTable,
     opened: Opened,
@@ -232,7 +234,7 @@ def _answer(
     return Answer(result, (*counted, *_lines(query, facts, names)))
 
 
-def _lines(query: Query, facts: Sequence[Fact], names: Names) -> Iterator[str]:
+def _lines(query: NeighborQuery, facts: Sequence[Fact], names: Names) -> Iterator[str]:
     """Yield a line for each fact, below the first of each relation without it; `-` before it leads to the entity."""
     groups = [(fact.relation, fact.head != query.entity) for fact in facts]
     alone = query.relation is not None and len(set(groups)) == 1
@@ -244,7 +246,11 @@ def _lines(query: Query, facts: Sequence[Fact], names: Names) -> Iterator[str]:
 
 
 def _summary(
-    query: Query, page: NeighborPage, table: RelationTable, names: Names, incoming: Sequence[RelationCount] | None
+    query: NeighborQuery,
+    page: NeighborPage,
+    table: RelationTable,
+    names: Names,
+    incoming: Sequence[RelationCount] | None,
 ) -> str:
     how, more = ("", "") if query.both is None else (query.both.said(names), _elsewhere(query.both, names))
     if query.is_answered_by(page):
@@ -265,7 +271,7 @@ def _summary(
     return f"{extent}:{more}" if query.relation is not None else f"{extent}, all here{_others(query, incoming, names)}."
 
 
-def _others(query: Query, incoming: Sequence[RelationCount] | None, names: Names) -> str:
+def _others(query: NeighborQuery, incoming: Sequence[RelationCount] | None, names: Names) -> str:
     """Return half a sentence on what leads to an entity whose own facts are shown; None where nobody counted it."""
     if query.direction != "out":
         return ""
@@ -286,7 +292,7 @@ def _elsewhere(both: BothWays, names: Names) -> str:
     )
 
 
-async def _nothing(graph: KGAdapter, query: Query, max_tokens: int) -> Answer:
+async def _nothing(graph: KGAdapter, query: NeighborQuery, max_tokens: int) -> Answer:
     """Return the answer about an entity that has nothing of what was asked for: what that means, and what it has."""
     degree = (await graph.degrees([query.entity]))[query.entity]
     terms = (*query.terms, *(each.relation for each in degree.relations))

@@ -45,7 +45,7 @@ _MARKUP: Final = str.maketrans(
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PrintedTable:
     """Rows of cells under a header.
 
     Args:
@@ -58,14 +58,14 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    def named(self) -> "Table":
+    def named(self) -> "PrintedTable":
         """Return the table with `label (id)` in place of each id that has a label."""
         rows = tuple(
             tuple(f"{self.labels[cell]} ({cell})" if cell in self.labels else cell for cell in row) for row in self.rows
         )
-        return Table(self.header, rows)
+        return PrintedTable(self.header, rows)
 
-    def with_labels(self) -> "Table":
+    def with_labels(self) -> "PrintedTable":
         """Return the table with a column of labels behind each column in which some cell has one."""
         labelled = [any(row[place] in self.labels for row in self.rows) for place in range(len(self.header))]
         header = [
@@ -81,7 +81,7 @@ class Table:
             )
             for row in self.rows
         )
-        return Table(tuple(header), rows)
+        return PrintedTable(tuple(header), rows)
 
 
 class _Answer(BaseModel):
@@ -108,7 +108,7 @@ class _Answer(BaseModel):
     labels: dict[str, str] | None = None
 
 
-def table_of(structured: Mapping[str, object] | None) -> Table:
+def table_of(structured: Mapping[str, object] | None) -> PrintedTable:
     """Return the structured answer of a tool as a table; one without columns where it holds no rows."""
     answer = _Answer.model_validate(structured or {})
     names = {name: text for name, text in answer.relations.items() if isinstance(text, str)}
@@ -116,7 +116,7 @@ def table_of(structured: Mapping[str, object] | None) -> Table:
     header, rows = next(((header, rows) for header, rows in _choices(answer) if rows is not None), none)
     wide = len(header)
     whole = tuple((*row[:wide], *[""] * (wide - len(row))) for row in rows)
-    return Table(header, whole, {**names, **(answer.labels or {})})
+    return PrintedTable(header, whole, {**names, **(answer.labels or {})})
 
 
 def _choices(answer: _Answer) -> Iterator[tuple[tuple[str, ...], Rows | None]]:
@@ -164,7 +164,7 @@ def _schema(answer: _Answer) -> Rows | None:
     return [[kind, each, str(count)] for kind, counts in kinds for each, count in counts.items()]
 
 
-def _separated(table: Table, delimiter: str) -> str:
+def _separated(table: PrintedTable, delimiter: str) -> str:
     out = io.StringIO()
     writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
     rows = (table.header, *table.rows) if table.header else ()
@@ -177,13 +177,13 @@ def _inert(cell: str) -> str:
     return f"'{cell}" if cell.startswith(_FORMULA) and _NUMBER.fullmatch(cell) is None else cell
 
 
-def _markdown(table: Table) -> str:
+def _markdown(table: PrintedTable) -> str:
     rows = (table.header, ("---",) * len(table.header), *table.rows)
     lines = ["| " + " | ".join(cell.translate(_MARKUP) for cell in row) + " |" for row in rows]
     return "\n".join(lines) if table.header else ""
 
 
-WRITERS: Final[Mapping[Literal["csv", "tsv", "markdown"], Callable[[Table], str]]] = {
+WRITERS: Final[Mapping[Literal["csv", "tsv", "markdown"], Callable[[PrintedTable], str]]] = {
     "csv": lambda table: _separated(table.with_labels(), ","),
     "tsv": lambda table: _separated(table.with_labels(), "\t"),
     "markdown": lambda table: _markdown(table.named()),

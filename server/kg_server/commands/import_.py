@@ -38,7 +38,7 @@ from kg_server.settings import Settings, variable
 
 if TYPE_CHECKING:
     from kg_adapters.index.build.build import ImportReport
-    from kg_adapters.index.build.naming import Naming
+    from kg_adapters.index.build.naming import NamingReport
     from kg_adapters.local.import_options import ImportOptions
 
 
@@ -402,7 +402,7 @@ def _print_report(report: "ImportReport") -> None:
         say("\n  ".join((f"Left out: {report.skipped:,}. The first of them:", *map(visible_line, report.problems))))
 
 
-def _print_naming(naming: "Naming") -> None:
+def _print_naming(naming: "NamingReport") -> None:
     """Print how many entities have no name, and which relations could name them."""
     if not naming.mostly_nameless:
         return

@@ -11,7 +11,7 @@ from kg_boundary.shown import json_text, visible_line
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from kg_agents.evidence.answers import AgentAnswer, Step
+    from kg_agents.evidence.answers import AgentAnswer, RunStep
     from kg_agents.evidence.values import Triple
     from kg_agents.linking import Linking
     from kg_agents.llm import Usage
@@ -45,7 +45,7 @@ class RunView:
     def used(self, usage: "Usage") -> None:
         """Show what a call has used."""
 
-    def step(self, step: "Step") -> None:
+    def step(self, step: "RunStep") -> None:
         """Show a step."""
 
     def conclude(self, answer: "AgentAnswer", trace: Path) -> None:
@@ -77,7 +77,7 @@ class PlainView(RunView):
         for each in linking.passed_over:
             self._console.print(visible_line(each), style="yellow", markup=False)
 
-    def step(self, step: "Step") -> None:
+    def step(self, step: "RunStep") -> None:
         """See `RunView`."""
         from rich.text import Text
 
@@ -248,7 +248,7 @@ class LiveView(PlainView):
         self._tokens += usage.tokens
         self._live.refresh()
 
-    def step(self, step: "Step") -> None:
+    def step(self, step: "RunStep") -> None:
         """See `RunView`."""
         self._steps += 1
         super().step(step)

@@ -337,15 +337,15 @@ def shell(
 
 
 @contextmanager
-def _session(portal: "BlockingPortal", settings: Settings) -> "Generator[Session]":
+def _session(portal: "BlockingPortal", settings: Settings) -> "Generator[ShellSession]":
     """Open the graph and a server of it on the portal's event loop."""
     from kg_server.commands.graphs import connected
 
     with portal.wrap_async_context_manager(connected(settings)) as (graph, client):
-        yield Session(portal, graph, client, portal.call(client.list_tools).tools)
+        yield ShellSession(portal, graph, client, portal.call(client.list_tools).tools)
 
 
-class Session:
+class ShellSession:
     """What a prompt works on.
 
     Args:

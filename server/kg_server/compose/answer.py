@@ -35,8 +35,8 @@ from kg_server.compose.naming import identities_of
 from kg_server.compose.parser import ALL, parse_parts
 from kg_server.compose.reading import Reader
 from kg_server.compose.remarks import Worked
-from kg_server.compose.syntax import PAPER, Call, CountCall, GroupCall, Refused, TotalCall, kind_of
-from kg_server.compose.tool import ComposeResult, Evidence, Limits
+from kg_server.compose.syntax import PAPER, Call, CountCall, GroupCall, RefusedPart, TotalCall, kind_of
+from kg_server.compose.tool import ComposeResult, Evidence, ExpressionLimits
 from kg_server.concurrency import off_loop, together
 from kg_server.names import Names, names_of
 from kg_server.naming.meaning import Meaning
@@ -60,7 +60,7 @@ def _evidence(part: Worked) -> Iterator[Told]:
         yield replace(line, text=chained(news) if news else ())
 
 
-def _rests_on_all(call: Call | Refused) -> bool:
+def _rests_on_all(call: Call | RefusedPart) -> bool:
     match call:
         case CountCall() | GroupCall() | TotalCall(function="Sum" | "Mean"):
             return True
@@ -121,7 +121,7 @@ _LONGEST_REASON = 200
 
 
 async def work_out_all(
-    graph: KGAdapter, text: str, calls: Sequence[Call | Refused], wanted: Wanted, meaning: Meaning | None = None
+    graph: KGAdapter, text: str, calls: Sequence[Call | RefusedPart], wanted: Wanted, meaning: Meaning | None = None
 ) -> list[Worked]:
     """Work out calls side by side; one that is known but not explained in time comes without its explanation.
 
@@ -136,7 +136,7 @@ async def work_out_all(
     explained: set[int] = set()
     reasons: dict[int, KGError] = {}
     with anyio.move_on_after(wanted.timeout_s):
-        read = {number: call for number, call in enumerate(calls, start=1) if not isinstance(call, Refused)}
+        read = {number: call for number, call in enumerate(calls, start=1) if not isinstance(call, RefusedPart)}
         identities = await identities_of(graph, read.values(), meaning)
 
         async def run(number: int, call: Call) -> None:
@@ -150,8 +150,8 @@ async def work_out_all(
         await together([partial(run, number, call) for number, call in read.items()], at_once=AT_ONCE)
     late = BackendTimeout(f"There was no time for it within {wanted.timeout_s:g} seconds. Ask for less at once.")
 
-    def outcome(number: int, call: Call | Refused) -> Worked:
-        if isinstance(call, Refused):
+    def outcome(number: int, call: Call | RefusedPart) -> Worked:
+        if isinstance(call, RefusedPart):
             return Worked(call, failure=call.reason)
         failure = reasons.get(number, late)
         if number not in found:
@@ -186,7 +186,7 @@ async def composition(
     graph: KGAdapter,
     expression: str,
     *,
-    limits: Limits,
+    limits: ExpressionLimits,
     max_tokens: int,
     evidence: Evidence = "some",
     paper: bool = False,

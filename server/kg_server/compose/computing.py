@@ -48,7 +48,7 @@ from kg_server.compose.filters import AGGREGATES, BEYOND
 from kg_server.compose.lines import Told
 from kg_server.compose.naming import ALL_WAYS
 from kg_server.compose.reading import Reader
-from kg_server.compose.remarks import Asked, Emptiness, Worked, chain, left_out, noun, told, told_count
+from kg_server.compose.remarks import Emptiness, RemarkRequest, Worked, chain, left_out, noun, told, told_count
 from kg_server.compose.syntax import (
     BestCall,
     Call,
@@ -71,7 +71,7 @@ MOST_NAMED: Final = 5
 """Up to how many members are named."""
 
 
-async def operands(graph: KGAdapter, asked: Asked, computed: Computed, request: SetRequest) -> tuple[Note, ...]:
+async def operands(graph: KGAdapter, asked: RemarkRequest, computed: Computed, request: SetRequest) -> tuple[Note, ...]:
     """Return what a count, sum, mean, least or greatest is of; a count of many says that itself."""
     question = asked.question
     if isinstance(question, Aggregated):
@@ -113,7 +113,9 @@ MOST_COMPARED: Final = 5
 """Up to how many named entities are shown with the values by which they are compared."""
 
 
-async def with_compared(graph: KGAdapter, number: int, asked: Asked, worked: Worked, request: SetRequest) -> Worked:
+async def with_compared(
+    graph: KGAdapter, number: int, asked: RemarkRequest, worked: Worked, request: SetRequest
+) -> Worked:
     """Return a call with evidence of what each named entity is compared by, where it compares a few.
 
     Args:
@@ -313,7 +315,7 @@ async def work_out(graph: KGAdapter, reader: Reader, number: int, call: Call, wa
 
 
 async def _explained(
-    graph: KGAdapter, asked: Asked, computed: Computed, request: SetRequest, *, counting: bool
+    graph: KGAdapter, asked: RemarkRequest, computed: Computed, request: SetRequest, *, counting: bool
 ) -> tuple[tuple[Note, ...], Knowledge | None]:
     """Return what an answer means and what it is of."""
     notes, knowledge = await _meant(graph, asked, computed)
@@ -328,7 +330,7 @@ async def _explained(
     return (*notes, *silent.notes), knowledge
 
 
-async def question_of(reader: Reader, operand: Operand) -> Asked:
+async def question_of(reader: Reader, operand: Operand) -> RemarkRequest:
     """Return what the graph is asked for an operand.
 
     Raises:
@@ -338,53 +340,55 @@ async def question_of(reader: Reader, operand: Operand) -> Asked:
         case NeighborCall(node, Route() as route):
             of = await reader.set_of(node)
             way = await reader.way(route, of, "relation", strict=True)
-            return Asked(Listed(await reader.set_of(operand)), "nodes", of, way)
+            return RemarkRequest(Listed(await reader.set_of(operand)), "nodes", of, way)
         case FeatureCall(node, route):
             of = await reader.set_of(node)
             read = None if route is None else await reader.way(route, of, "feature", strict=True)
             await reader.naming.note_class(node, None if read is None else Kept(of, Has(read.path)))
             column: Column = Ends(ALL_WAYS if read is None else read.path)
-            return Asked(Tabled(of, (column,)), "values", of, read)
+            return RemarkRequest(Tabled(of, (column,)), "values", of, read)
         case DegreeCall(node, route):
             of = await reader.set_of(node)
             walked = None if route is None else await reader.way(route, of, "relation")
             await reader.naming.note_class(node, None if walked is None else Kept(of, Has(walked.path)))
-            return Asked(Tabled(of, (NumberOf(ALL_WAYS if walked is None else walked.path),)), "numbers", of, walked)
+            return RemarkRequest(
+                Tabled(of, (NumberOf(ALL_WAYS if walked is None else walked.path),)), "numbers", of, walked
+            )
         case BestCall():
             best, way = await reader.best(operand)
             column = Ends(way.path) if isinstance(best.by, ValueOf) else NumberOf(way.path)
-            return Asked(Tabled(best, (column,)), "nodes", best.of, way)
+            return RemarkRequest(Tabled(best, (column,)), "nodes", best.of, way)
         case TotalCall(function, node, route):
             of, way, by = await reader.measured(node, route, function)
             try:
-                return Asked(Aggregated(of, by, AGGREGATES[function]), "numbers", of, way)
+                return RemarkRequest(Aggregated(of, by, AGGREGATES[function]), "numbers", of, way)
             except InvalidRequest as error:
                 raise reader.misread(route.span, str(error)) from error
         case _:
             return await _other_question(reader, operand)
 
 
-async def _other_question(reader: Reader, operand: Operand) -> Asked:
+async def _other_question(reader: Reader, operand: Operand) -> RemarkRequest:
     match operand:
         case GroupCall(node, route):
             await reader.naming.refuse_class(node)
             of = await reader.set_of(node)
             way = await reader.way(route, of, "relation")
-            return Asked(Grouped(of, way.path), "groups", of, way)
+            return RemarkRequest(Grouped(of, way.path), "groups", of, way)
         case TableCall(node, routes):
             await reader.naming.refuse_class(node)
             of = await reader.set_of(node)
             ways = [await reader.way(route, of, "relation") for route in routes]
-            return Asked(Tabled(of, tuple(Ends(way.path) for way in ways)), "rows", of, ways=tuple(ways))
+            return RemarkRequest(Tabled(of, tuple(Ends(way.path) for way in ways)), "rows", of, ways=tuple(ways))
         case ShareCall(operands):
             sets = await reader.sets_of(operands)
-            return Asked(SharedBy(sets), "rows", sets[0])
+            return RemarkRequest(SharedBy(sets), "rows", sets[0])
         case CountCall(of):
             await reader.naming.refuse_class(of)
             return await question_of(reader, of)
         case _:
             found = await reader.set_of(operand)
-            return Asked(Listed(found), "values" if holds_values(found) else "nodes", found)
+            return RemarkRequest(Listed(found), "values" if holds_values(found) else "nodes", found)
 
 
 def _of_members(question: SetQuestion) -> SetQuestion:
@@ -408,7 +412,9 @@ def _has_steps(call: Call) -> bool:
     return True
 
 
-async def _meant(graph: KGAdapter, asked: Asked, computed: Computed) -> tuple[tuple[Note, ...], Knowledge | None]:
+async def _meant(
+    graph: KGAdapter, asked: RemarkRequest, computed: Computed
+) -> tuple[tuple[Note, ...], Knowledge | None]:
     """Return what it means that little or nothing was found."""
     way, of = asked.way, asked.of
     if way is None or way.over is None or not isinstance(of, Members):

@@ -10,7 +10,7 @@ from kg_adapters.errors import KGError
 from kg_adapters.terms import Attribute, BlankNode, Fact, Iri, Literal, Node, Term, Triple
 from kg_boundary.shown import clipped, shown, visible_line
 from kg_server.answers.results import Line, Over, Piece
-from kg_server.compose.syntax import Call, Refused
+from kg_server.compose.syntax import Call, RefusedPart
 from kg_server.names import MAX_VALUE, Names
 from kg_server.naming.refusals import MisreadExpression
 
@@ -68,7 +68,7 @@ class Sized(Protocol):
     """A call that was worked out, or was not."""
 
     @property
-    def call(self) -> Call | Refused:
+    def call(self) -> Call | RefusedPart:
         """The call."""
         ...
 

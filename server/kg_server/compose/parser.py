@@ -26,7 +26,7 @@ from kg_server.compose.syntax import (
     Mark,
     NeighborCall,
     Operand,
-    Refused,
+    RefusedPart,
     RetrieveCall,
     Route,
     Scanned,
@@ -275,7 +275,7 @@ def parse(
     """
     calls: list[Call] = []
     for part in parse_parts(text, max_depth=max_depth, max_calls=max_calls, functions=functions):
-        if isinstance(part, Refused):
+        if isinstance(part, RefusedPart):
             raise part.reason
         calls.append(part)
     return tuple(calls)
@@ -283,7 +283,7 @@ def parse(
 
 def parse_parts(
     text: str, *, max_depth: int = MAX_DEPTH, max_calls: int = MAX_CALLS, functions: Collection[Function] = ALL
-) -> tuple[Call | Refused, ...]:
+) -> tuple[Call | RefusedPart, ...]:
     """Return the calls of an expression that stand side by side, and those that cannot be read as such.
 
     A part that cannot be read ends at the next comma outside brackets behind which a call begins.
@@ -311,14 +311,14 @@ class _Parser(ArgumentReader):
         self._max_calls = max_calls
         self._functions = functions
 
-    def expression(self) -> tuple[Call | Refused, ...]:
+    def expression(self) -> tuple[Call | RefusedPart, ...]:
         parts = [self._part()]
         while self._next() == ",":
             self._at += 1
             parts.append(self._part())
         return tuple(parts)
 
-    def _part(self) -> Call | Refused:
+    def _part(self) -> Call | RefusedPart:
         self._next()
         start = self._at
         try:
@@ -335,7 +335,7 @@ class _Parser(ArgumentReader):
             raise
         except MisreadExpression as error:
             self._at = end_of_part(self._text, start)
-            return Refused(error, Span(start, self._at))
+            return RefusedPart(error, Span(start, self._at))
         return call
 
     def _call(self, depth: int) -> Call:

@@ -49,7 +49,7 @@ from kg_server.answers.coverage import NEARLY_ALL, counted_clause
 from kg_server.answers.results import Knowledge, Note, Over, Piece, kind_of_value
 from kg_server.compose.lines import Told, chained
 from kg_server.compose.naming import Heard, Way
-from kg_server.compose.syntax import Call, Kind, Refused
+from kg_server.compose.syntax import Call, Kind, RefusedPart
 from kg_server.names import shown_datatype
 
 _MOST_CONDITIONS: Final = 3
@@ -251,7 +251,7 @@ _LEAST_LONG: Final = 1e15
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RemarkRequest:
     """What the graph is asked for a call.
 
     Args:
@@ -290,7 +290,7 @@ class Worked:
         failure: Why it was not worked out.
     """
 
-    call: Call | Refused
+    call: Call | RefusedPart
     kind: Kind = "nodes"
     size: Piece = ""
     results: tuple[Told, ...] = ()
@@ -306,7 +306,7 @@ class Worked:
     failure: KGError | None = None
 
 
-def told(number: int, call: Call, asked: Asked, computed: Computed, heard: Heard, prefixes: Prefixes) -> Worked:
+def told(number: int, call: Call, asked: RemarkRequest, computed: Computed, heard: Heard, prefixes: Prefixes) -> Worked:
     """Return what is told of a call from the answer of the graph."""
     lines = tuple(_Lines(number, asked, prefixes).of(computed))
     total = max(computed.count.value, len(lines)) if not isinstance(asked.question, Aggregated) else len(lines)
@@ -325,7 +325,7 @@ def told(number: int, call: Call, asked: Asked, computed: Computed, heard: Heard
     )
 
 
-def told_count(number: int, call: Call, asked: Asked, computed: Computed, heard: Heard) -> Worked:
+def told_count(number: int, call: Call, asked: RemarkRequest, computed: Computed, heard: Heard) -> Worked:
     """Return what is told of a number of things; that there are none is not stated by any fact."""
     line = Told((computed.count,), (str(number), "", "", computed.count, exactness(computed.count)), "result", number)
     evidence = tuple(each for witness in computed.witnesses for each in chain(number, witness))
@@ -339,7 +339,7 @@ def told_count(number: int, call: Call, asked: Asked, computed: Computed, heard:
 class _Lines:
     """The results of one call, line by line."""
 
-    def __init__(self, number: int, asked: Asked, prefixes: Prefixes) -> None:
+    def __init__(self, number: int, asked: RemarkRequest, prefixes: Prefixes) -> None:
         self._number = number
         self._asked = asked
         self._prefixes = prefixes
@@ -442,7 +442,7 @@ def _total(question: Aggregated, value: float | Literal) -> str | Literal:
     return shown if unit is None else Literal(shown.replace(",", ""), unit)
 
 
-def _size(asked: Asked, computed: Computed) -> Piece:
+def _size(asked: RemarkRequest, computed: Computed) -> Piece:
     """Return how much there is: the number itself where it is one."""
     count, question = computed.count, asked.question
     if isinstance(question, Aggregated):
@@ -470,7 +470,7 @@ def noun(count: Count, name: str) -> str:
     return f"{count} {name if count.value == 1 else plural}"
 
 
-def _remarks(asked: Asked, computed: Computed) -> Iterator[Note]:
+def _remarks(asked: RemarkRequest, computed: Computed) -> Iterator[Note]:
     """Yield what a number alone would hide: members that are as good as the last, several values, those left out."""
     question, number, without = asked.question, computed.count, computed.without
     if computed.without_witnesses:

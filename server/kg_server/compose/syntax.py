@@ -230,7 +230,7 @@ Operand: TypeAlias = Call | EntityRef
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedPart:
     """A part of an expression that cannot be read, and why."""
 
     reason: MisreadExpression

@@ -18,7 +18,7 @@ Evidence: TypeAlias = Literal["some", "all", "none"]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ExpressionLimits:
     """What one expression may cost.
 
     Args:
@@ -102,7 +102,7 @@ class ComposeTool:
             answer = await composition(
                 self._graph,
                 expression,
-                limits=Limits(timeout_s=timeout_s),
+                limits=ExpressionLimits(timeout_s=timeout_s),
                 max_tokens=self._settings.max_tokens if max_tokens is None else max_tokens,
                 evidence=evidence,
                 explain=explain,

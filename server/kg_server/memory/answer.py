@@ -9,7 +9,7 @@ from kg_adapters.requests import read_cursor, write_cursor
 from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_boundary.shown import counted, in_quotes, listed
 from kg_server.answers.results import Answer, Status, fitted, fitting
-from kg_server.memory.checking import Checked, Refusal
+from kg_server.memory.checking import Checked, RefusedTriple
 from kg_server.memory.store import Appended, Contents, Fact, MemoryRecord, Place
 from kg_server.memory.tool import AppendedResult, MemoryResult
 from kg_server.names import MAX_LABEL, Names, names_of
@@ -90,7 +90,7 @@ async def append_answer(graph: KGAdapter, *, appended: Appended, checked: Checke
     return fitted(lambda count: answer(changed[:count]), len(changed), max_tokens)
 
 
-def shown_refusals(refused: Sequence[Refusal], max_tokens: int) -> list[str]:
+def shown_refusals(refused: Sequence[RefusedTriple], max_tokens: int) -> list[str]:
     """Return a text for each refusal; where they are too long, the last are named without the reason."""
     texts = [str(each) for each in refused]
     fits = max(1, fitting(texts, max_tokens - 40))

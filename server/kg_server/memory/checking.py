@@ -32,7 +32,7 @@ _MIN_CUT: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedTriple:
     """A triple that may not be kept: its place in the call, from 1, what was written, and why."""
 
     number: int
@@ -55,7 +55,7 @@ class Checked:
     """
 
     facts: tuple[Fact, ...]
-    refused: tuple[Refusal, ...]
+    refused: tuple[RefusedTriple, ...]
     notes: tuple[str, ...]
     read: Mapping[str, str] = field(default_factory=dict[str, str])
 
@@ -102,10 +102,10 @@ async def check(
     )
 
 
-def _refusal(number: int, written: Written, reason: str) -> Refusal:
+def _refusal(number: int, written: Written, reason: str) -> RefusedTriple:
     parts = (written,) if isinstance(written, str) else written[:3]
     shown = " | ".join(clipped(visible_line(part), _MAX_WRITTEN) for part in parts)
-    return Refusal(number + 1, shown, clipped(visible_line(reason), _MAX_REASON))
+    return RefusedTriple(number + 1, shown, clipped(visible_line(reason), _MAX_REASON))
 
 
 def _notes(graph: KGAdapter, stated: Stated, described: Mapping[Node, Description]) -> Sequence[str]:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeAlias
 from kg_adapters.errors import InvalidSource
 from kg_adapters.terms import Iri, Literal, Term, node_from_key, node_key
 from kg_server.memory.sqlite_file import BUSY_S, SqliteFile
-from kg_server.memory.store import Contents, Fact, MemoryRecord, Place, Usage
+from kg_server.memory.store import Contents, Fact, MemoryRecord, Place, StorageUsage
 
 VERSION: Final = 3
 
@@ -135,9 +135,9 @@ class SqliteTransaction:
         self._write("facts", _columns(memory, _FactRow(position, place, not isinstance(fact.tail, Literal))))
         return place
 
-    def usage(self) -> Usage:  # noqa: D102
+    def usage(self) -> StorageUsage:  # noqa: D102
         total = "SELECT count(*), coalesce(sum(size + (facts + 1) * ?), 0), coalesce(max(number), 0) FROM memories"
-        return Usage(*self._connection.execute(total, (_OVERHEAD,)).fetchone())
+        return StorageUsage(*self._connection.execute(total, (_OVERHEAD,)).fetchone())
 
     def drop(  # noqa: D102
         self, *, touched: float, single_used: float, used: float, most: int, spared: int | None = None

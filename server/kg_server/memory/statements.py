@@ -38,7 +38,7 @@ _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Mention:
+class NodeMention:
     """A node, and the label that was written before its id, if any."""
 
     node: Node
@@ -91,9 +91,9 @@ class Stated:
         refusal: Why the tail is no entity, where it is a word that no value looks like.
     """
 
-    head: Mention
-    relation: Mention
-    tail: Mention | None
+    head: NodeMention
+    relation: NodeMention
+    tail: NodeMention | None
     value: Value | None
     refusal: str = ""
 
@@ -104,7 +104,7 @@ class Stated:
         return self.relation.node
 
     @property
-    def mentions(self) -> Sequence[Mention]:
+    def mentions(self) -> Sequence[NodeMention]:
         """All that it names."""
         return (self.head, self.relation, *(() if self.tail is None else (self.tail,)))
 
@@ -118,7 +118,7 @@ class Stated:
 
 
 @dataclass(frozen=True, slots=True)
-class Statements:
+class StatedTriples:
     """What triples state, by their number.
 
     Args:
@@ -134,7 +134,7 @@ class Statements:
     described: Mapping[Node, Description]
 
 
-async def read_statements(graph: KGAdapter, written: Sequence[Written]) -> Statements:
+async def read_statements(graph: KGAdapter, written: Sequence[Written]) -> StatedTriples:
     """Return what triples state; a part that is neither an id nor exactly the name of one thing is refused."""
     triples, refused = dict[int, _Triple](), dict[int, str]()
     for number, line in enumerate(written):
@@ -157,7 +157,7 @@ async def read_statements(graph: KGAdapter, written: Sequence[Written]) -> State
         for part in each.parts:
             if not part.mentions and not isinstance(found := named[part], KGError):
                 names[part.text] = part.position, found
-    return Statements(stated, refused, names, described)
+    return StatedTriples(stated, refused, names, described)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +169,9 @@ class _Part:
 
     text: str
     position: Position
-    mentions: Sequence[Mention] = field(compare=False)
+    mentions: Sequence[NodeMention] = field(compare=False)
 
-    def meant(self, named: "_Named", described: Mapping[Node, Description]) -> Mention:
+    def meant(self, named: "_Named", described: Mapping[Node, Description]) -> NodeMention:
         """Return the one reading that counts.
 
         Raises:
@@ -182,7 +182,7 @@ class _Part:
         found = named[self]
         if isinstance(found, KGError):
             raise found
-        return Mention(found)
+        return NodeMention(found)
 
 
 _Named: TypeAlias = Mapping[_Part, Node | KGError]
@@ -284,7 +284,7 @@ def _part(text: str, prefixes: Prefixes, position: Position) -> _Part:
     return _Part(text, position, [mention for mention in found if mention is not None])
 
 
-def _candidates(text: str, prefixes: Prefixes, position: Position) -> Iterator[Mention | None]:
+def _candidates(text: str, prefixes: Prefixes, position: Position) -> Iterator[NodeMention | None]:
     # An id that itself looks like a label with an id is never shown like that, so it comes last.
     if (named := _NAMED.fullmatch(text)) is not None:
         text = f"{named[1]}{text[named.end(1) + 1 :]}"
@@ -297,9 +297,9 @@ def _candidates(text: str, prefixes: Prefixes, position: Position) -> Iterator[M
     yield _mention(text, None, prefixes, position)
 
 
-def _mention(text: str, label: str | None, prefixes: Prefixes, position: Position) -> Mention | None:
+def _mention(text: str, label: str | None, prefixes: Prefixes, position: Position) -> NodeMention | None:
     try:
-        return Mention(prefixes.expand(text, position), label)
+        return NodeMention(prefixes.expand(text, position), label)
     except InvalidRequest:
         return None
 

@@ -135,7 +135,7 @@ class Appended:
     whole: Contents | None = None
 
 
-class Usage(NamedTuple):
+class StorageUsage(NamedTuple):
     """How many memories and bytes a storage holds, and the highest number of a memory."""
 
     memories: int
@@ -199,7 +199,7 @@ class Transaction(Protocol):
         """Write a fact that is not there, at the end of the first path that ends in its head or else of a new one."""
         ...
 
-    def usage(self) -> Usage:
+    def usage(self) -> StorageUsage:
         """Return how much the storage holds."""
         ...
 
@@ -339,7 +339,7 @@ class MemoryStore:
 
     def _with_room(
         self, transaction: Transaction, *, memories: int = 0, size: int = 0, spared: int | None = None
-    ) -> Usage:
+    ) -> StorageUsage:
         """Delete what expired, and what is not in use until there is room; return what is left."""
         limits, now = self._limits, self._now()
         idle, most = 0.0, _AT_ONCE

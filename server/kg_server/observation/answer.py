@@ -19,7 +19,7 @@ from kg_server.concurrency import off_loop
 from kg_server.names import MAX_LABEL, Names
 from kg_server.naming.meaning import Meaning
 from kg_server.naming.refusals import entity_of, one_error, unknown_entity
-from kg_server.observation.groups import Group, Key, Known, Lacking, also, counted, lacking, lines_of
+from kg_server.observation.groups import Key, Known, Lacking, RelationGroup, also, counted, lacking, lines_of
 from kg_server.observation.scoring import AWAY, BUSY, Scorer, SpellingScorer, inquiry, spoken
 from kg_server.observation.search import Observation, OnHop, Reach, Seed, search
 
@@ -54,7 +54,7 @@ NAMED_AWAY: Final = (4, 2)
 FIRST: Final = 3
 
 
-def written_out(found: Sequence[Group], inverse_of: InverseOf = no_inverse) -> list[Group]:
+def written_out(found: Sequence[RelationGroup], inverse_of: InverseOf = no_inverse) -> list[RelationGroup]:
     """Return the groups to write out, with the far ends to name, each fact once.
 
     All groups of the seeds are among them; of the others those that are like the question, and what led to them, which
@@ -72,7 +72,7 @@ def written_out(found: Sequence[Group], inverse_of: InverseOf = no_inverse) -> l
     leading = _leading(groups)
     rank = {group.key: group.score for group in groups if group.hop == 1}
     for group in sorted(away, key=lambda each: -each.hop):
-        below: Group | None = group
+        below: RelationGroup | None = group
         score = group.score
         while below is not None:
             rank[below.key] = score = max(score, rank.get(below.key, below.score))
@@ -81,14 +81,14 @@ def written_out(found: Sequence[Group], inverse_of: InverseOf = no_inverse) -> l
     return _named(ordered, least, inverse_of)
 
 
-def _once(groups: Sequence[Group], inverse_of: InverseOf) -> list[Group]:
+def _once(groups: Sequence[RelationGroup], inverse_of: InverseOf) -> list[RelationGroup]:
     """Return groups of which none repeats over the inverse relation what one before it says of the same entity.
 
     Args:
         groups: The groups, the best first.
         inverse_of: Gives the relation that says the same backwards, or None.
     """
-    kept: dict[Key, Group] = {}
+    kept: dict[Key, RelationGroup] = {}
     for group in groups:
         inverse = inverse_of(group.relation)
         other = None if inverse is None else kept.get((group.near, inverse, not group.inverse))
@@ -103,9 +103,9 @@ def _once(groups: Sequence[Group], inverse_of: InverseOf) -> list[Group]:
     return list(kept.values())
 
 
-def _leading(groups: Iterable[Group]) -> dict[Node, Group]:
+def _leading(groups: Iterable[RelationGroup]) -> dict[Node, RelationGroup]:
     """Return for each far end the group that led there first."""
-    leading: dict[Node, Group] = {}
+    leading: dict[Node, RelationGroup] = {}
     for group in sorted(groups, key=lambda each: each.hop):
         for far in group.far:
             if not isinstance(far, Literal):
@@ -113,11 +113,11 @@ def _leading(groups: Iterable[Group]) -> dict[Node, Group]:
     return leading
 
 
-def _named(ordered: Sequence[Group], least: float, inverse_of: InverseOf) -> list[Group]:
+def _named(ordered: Sequence[RelationGroup], least: float, inverse_of: InverseOf) -> list[RelationGroup]:
     """Return groups with the far ends to name: first those that lead on, and none whose facts all stand already."""
     nears = {group.near for group in ordered}
     said: set[Fact] = set()
-    named: list[Group] = []
+    named: list[RelationGroup] = []
     for group in ordered:
         most = _most(group, len(named) < FIRST, group.score >= least)
         on = [far for far in group.far if far in nears]
@@ -130,7 +130,7 @@ def _named(ordered: Sequence[Group], least: float, inverse_of: InverseOf) -> lis
     return named
 
 
-def _most(group: Group, first: bool, alike: bool) -> int:
+def _most(group: RelationGroup, first: bool, alike: bool) -> int:
     """Return how many far ends of a group are named, if no more of them lead on."""
     if group.hop > 1:
         return NAMED_AWAY[0 if first else 1]
@@ -151,7 +151,7 @@ class _Report:
     seeds: Sequence[Node]
     reach: Reach
     seen: Observation
-    groups: Sequence[Group]
+    groups: Sequence[RelationGroup]
     names: Names
     scorer: str
 
@@ -217,13 +217,13 @@ def _listed(nodes: Sequence[Node], most: int, names: Names) -> str:
     return f"{', '.join(names.entity(node, ',') for node in nodes[:most])}{others}"
 
 
-def _row(group: Group, names: Names) -> list[str]:
+def _row(group: RelationGroup, names: Names) -> list[str]:
     """Return a group as `ObserveResult.groups` has it."""
     far = (names.literal(term) if isinstance(term, Literal) else names.entity_id(term) for term in group.far)
     return [*_counted_row(group, names), f"{group.score:.3f}", str(group.hop), *far]
 
 
-def _counted_row(group: Group, names: Names) -> list[str]:
+def _counted_row(group: RelationGroup, names: Names) -> list[str]:
     direction = "in" if group.inverse else "out"
     return [names.entity_id(group.near), names.relation_id(group.relation), direction, counted(group)]
 

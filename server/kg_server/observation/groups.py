@@ -27,7 +27,7 @@ MOST_FAR: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class RelationGroup:
     """The facts of one entity over one relation in one direction.
 
     Args:
@@ -89,12 +89,12 @@ class Grouping:
         best: list[int] = self.edges[first : min(end, first + most)].tolist()
         return best
 
-    def group(self, around: Surroundings, number: int, hop: int, most: int = MOST_FAR) -> Group:
+    def group(self, around: Surroundings, number: int, hop: int, most: int = MOST_FAR) -> RelationGroup:
         """Return a group by its number, found at a hop, with so many far ends at most."""
         shown = self.shown(number, most)
         near = around.entities[int(around.near[shown[0]])]
         count = int(self.starts[number + 1] - self.starts[number])
-        return Group(
+        return RelationGroup(
             near=near,
             relation=around.relations[int(around.relation[shown[0]])],
             inverse=bool(around.inverse[shown[0]]),
@@ -123,9 +123,9 @@ def grouping(around: Surroundings, edges: Longs, scores: Doubles) -> Grouping:
     return Grouping(edges[order], starts.astype(np.int64), of.astype(np.int64), best)
 
 
-def merged(groups: Iterable[Group]) -> tuple[Group, ...]:
+def merged(groups: Iterable[RelationGroup]) -> tuple[RelationGroup, ...]:
     """Return each group once, with its best score and its first hop, the best first; equal ones by their ids."""
-    best: dict[Key, Group] = {}
+    best: dict[Key, RelationGroup] = {}
     for group in groups:
         other = best.setdefault(group.key, group)
         if other is not group:
@@ -135,7 +135,7 @@ def merged(groups: Iterable[Group]) -> tuple[Group, ...]:
     return tuple(sorted(best.values(), key=_rank))
 
 
-def _rank(group: Group) -> tuple[float, int, str, str, bool]:
+def _rank(group: RelationGroup) -> tuple[float, int, str, str, bool]:
     return -group.score, group.hop, str(group.near), group.relation.value, group.inverse
 
 
@@ -261,32 +261,32 @@ class _Said:
         return whole
 
 
-def lines_of(groups: Sequence[Group], names: Names) -> Iterator[str]:
+def lines_of(groups: Sequence[RelationGroup], names: Names) -> Iterator[str]:
     """Yield a line for each group, in the real direction of its facts; ids stand where something is first named."""
     said = _Said(names)
     return (_line(group, said) for group in groups)
 
 
-def _line(group: Group, said: _Said) -> str:
+def _line(group: RelationGroup, said: _Said) -> str:
     # In the order of the columns, so that an id stands where something is first named.
     if group.inverse:
         return f"{_far_ends(group, said)} | {said.relation(group.relation)} | {said.far(group.near, '')}"
     return f"{said.far(group.near, '')} | {said.relation(group.relation)} | {_far_ends(group, said)}"
 
 
-def _far_ends(group: Group, said: _Said) -> str:
+def _far_ends(group: RelationGroup, said: _Said) -> str:
     if group.count == 1 and group.whole:
         return said.far(group.far[0], "")
     far = ", ".join(said.far(term, ",") for term in group.far)
     return f"{counted(group)}: {far}{', …' if group.count > len(group.far) or not group.whole else ''}"
 
 
-def counted(group: Group) -> str:
+def counted(group: RelationGroup) -> str:
     """Return how many far ends a group has, as in `200+` where more may be there."""
     return str(group.count) if group.whole else f"{group.count}+"
 
 
-def also(groups: Sequence[Group], names: Names) -> Iterator[str]:
+def also(groups: Sequence[RelationGroup], names: Names) -> Iterator[str]:
     """Yield a line for each entity that says which groups it has beside those written out, and how large they are."""
     for near in dict.fromkeys(group.near for group in groups):
         out, into = (

@@ -18,7 +18,7 @@ from kg_adapters.terms import Attribute, BlankNode, Fact, Iri, Literal, Node, no
 from kg_server.answers.coverage import InverseOf, no_inverse
 from kg_server.answers.intermediates import may_be_opened
 from kg_server.concurrency import off_loop
-from kg_server.observation.groups import MOST_FAR, Doubles, Group, Grouping, grouping, merged
+from kg_server.observation.groups import MOST_FAR, Doubles, Grouping, RelationGroup, grouping, merged
 from kg_server.observation.scoring import Inquiry, Scorer
 
 MAX_EXPANDED: Final = 400
@@ -83,7 +83,7 @@ class Observation:
     """
 
     found: tuple[Observed, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[RelationGroup, ...]
     labels: Mapping[Node, str]
     held: Mapping[Node, tuple[Fact, ...]]
     sampled: tuple[Node, ...]
@@ -164,7 +164,7 @@ def _covers(facts: Iterable[Fact], years: Iterable[int]) -> bool:
     return bool(held) and any(min(held) <= year <= (max(held) if len(held) > 1 else year) for year in years)
 
 
-def with_entries(groups: Sequence[Group], entries: Mapping[Node, Entry], before: float) -> list[Group]:
+def with_entries(groups: Sequence[RelationGroup], entries: Mapping[Node, Entry], before: float) -> list[RelationGroup]:
     """Return groups in whose order and score counts what their far ends hold, the most alike first.
 
     Args:
@@ -173,7 +173,7 @@ def with_entries(groups: Sequence[Group], entries: Mapping[Node, Entry], before:
         before: What part of a score what leads to a far end makes up.
     """
 
-    def scored(group: Group) -> Group:
+    def scored(group: RelationGroup) -> RelationGroup:
         held = {far: entries[far].score for far in group.far if not isinstance(far, Literal) and far in entries}
         if not held:
             return group
@@ -211,7 +211,7 @@ class SeedSearch:
         self.frontier: tuple[Node, ...] = (seed.entity,)
         self._led: dict[Node, tuple[float, Iri, bool]] = {}
         self.found: dict[Fact, Observed] = {}
-        self.groups: list[Group] = []
+        self.groups: list[RelationGroup] = []
         self.labels: dict[Node, str] = {}
         self.unopened: tuple[Node, ...] = ()
         self.entries: dict[Node, Entry] = {}
@@ -341,7 +341,9 @@ class SeedSearch:
                 self.labels[around.far_nodes[node]] = label
 
 
-def _kept_alone(around: Surroundings, edges: Longs, fresh: Longs, groups: Grouping, hop: int) -> Iterator[Group]:
+def _kept_alone(
+    around: Surroundings, edges: Longs, fresh: Longs, groups: Grouping, hop: int
+) -> Iterator[RelationGroup]:
     """Yield the groups of the edges that were kept, with all of these and no others."""
     kept: dict[int, list[int]] = {}
     for place in fresh.tolist():

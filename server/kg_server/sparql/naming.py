@@ -29,7 +29,7 @@ from kg_server.naming.meaning import Meaning, near_classes, with_near_relations
 from kg_server.naming.refusals import MisreadExpression
 from kg_server.naming.relations import NoSuchRelation, relations_named
 from kg_server.sparql.outline import outline_of
-from kg_server.sparql.syntax import Edits, Outline, Place, Select, Span, Token
+from kg_server.sparql.syntax import Edits, NamePlace, Outline, Select, Span, Token
 
 MAX_NAMES: Final = 50
 """How many names one query may hold."""
@@ -42,7 +42,7 @@ Sort: TypeAlias = Choice["entity", "class", "relation"]
 
 
 @dataclass(frozen=True, slots=True)
-class Meant:
+class NameMeaning:
     """What one name stands for: several are namesakes.
 
     Args:
@@ -62,7 +62,7 @@ class Meant:
     how: str = ""
 
 
-async def meanings(graph: KGAdapter, meaning: Meaning, query: str, outline: Outline) -> Mapping[int, Meant]:
+async def meanings(graph: KGAdapter, meaning: Meaning, query: str, outline: Outline) -> Mapping[int, NameMeaning]:
     """Return what each name of a query stands for, by its token.
 
     Raises:
@@ -78,15 +78,15 @@ async def meanings(graph: KGAdapter, meaning: Meaning, query: str, outline: Outl
         (outline.tokens[at].name, sort) for at, sort in sorts.items() if sort != "relation"
     }
     others = await _things(graph, meaning, things)
-    meant: dict[int, Meant] = {}
+    meant: dict[int, NameMeaning] = {}
     refused: list[KGError] = []
     for place in outline.places:
         name, sort = outline.tokens[place.token].name, sorts[place.token]
         found = relations[name] if sort == "relation" else others[name, sort]
-        if isinstance(found, Meant) and (place.form != "single" or len(found.iris) == 1):
+        if isinstance(found, NameMeaning) and (place.form != "single" or len(found.iris) == 1):
             meant[place.token] = found
         else:
-            problem = await _ambiguous(graph, found) if isinstance(found, Meant) else found
+            problem = await _ambiguous(graph, found) if isinstance(found, NameMeaning) else found
             refused.append(MisreadExpression(query, outline.tokens[place.token].at, str(problem)))
     if refused:
         raise InvalidRequest("\n".join(map(str, refused[:_SHOWN_ERRORS])))
@@ -103,7 +103,7 @@ def _check_places(query: str, outline: Outline) -> None:
 
 
 def _sorts(
-    graph: KGAdapter, outline: Outline, relations: Mapping[str, Meant | KGError], over: set[str]
+    graph: KGAdapter, outline: Outline, relations: Mapping[str, NameMeaning | KGError], over: set[str]
 ) -> dict[int, Sort]:
     """Return as what each name is to be read."""
     typing = _Typing(graph, outline, relations)
@@ -114,7 +114,7 @@ def _sorts(
         for variable in outline.variables(each.tail)
     }
 
-    def sort_of(place: Place) -> Sort:
+    def sort_of(place: NamePlace) -> Sort:
         if place.role == "verb" or place.variable in over:
             return "relation"
         if place.variable in classes:
@@ -130,7 +130,7 @@ class _Typing:
 
     graph: KGAdapter
     outline: Outline
-    relations: Mapping[str, Meant | KGError]
+    relations: Mapping[str, NameMeaning | KGError]
 
     def says_what_is(self, verb: Span) -> bool:
         """Say whether a path holds the relation from an instance to its class, or from a class to a wider one."""
@@ -144,18 +144,18 @@ class _Typing:
     def _is_typing(self, token: Token) -> bool:
         if token.kind == "name":
             found = self.relations.get(token.name)
-            return isinstance(found, Meant) and not self.graph.vocabulary.unwalked.isdisjoint(found.iris)
+            return isinstance(found, NameMeaning) and not self.graph.vocabulary.unwalked.isdisjoint(found.iris)
         return token.text == "a" or self.outline.iri(token, self.graph.prefixes) in self.graph.vocabulary.unwalked
 
 
-async def _relations(graph: KGAdapter, meaning: Meaning, names: set[str]) -> dict[str, Meant | KGError]:
-    async def read(name: str) -> Meant:
+async def _relations(graph: KGAdapter, meaning: Meaning, names: set[str]) -> dict[str, NameMeaning | KGError]:
+    async def read(name: str) -> NameMeaning:
         try:
             match, found = await relations_named(graph, name)
         except NoSuchRelation as error:
             raise NoSuchRelation(await with_near_relations(graph, meaning, name, str(error))) from error
         plain = match == "exact" and found[0].matched_by != "alias"
-        return Meant(name, "relation", match, tuple(sorted(each.relation for each in found)), plain)
+        return NameMeaning(name, "relation", match, tuple(sorted(each.relation for each in found)), plain)
 
     wanted = sorted(names)
     return dict(zip(wanted, await together([partial(read, name) for name in wanted], at_once=AT_ONCE), strict=True))
@@ -163,13 +163,13 @@ async def _relations(graph: KGAdapter, meaning: Meaning, names: set[str]) -> dic
 
 async def _things(
     graph: KGAdapter, meaning: Meaning, wanted: set[tuple[str, Sort]]
-) -> dict[tuple[str, Sort], Meant | KGError]:
+) -> dict[tuple[str, Sort], NameMeaning | KGError]:
     if not wanted:
         return {}
     asked = sorted(wanted)
     schema = await graph.schema()
     classes = {each.iri: each.label for each in schema.classes}
-    found: dict[tuple[str, Sort], Meant | KGError] = {}
+    found: dict[tuple[str, Sort], NameMeaning | KGError] = {}
     for (name, sort), identity in zip(asked, await identify(graph, [name for name, _ in asked]), strict=True):
         iris = [each for each in identity.nodes if isinstance(each, Iri)]
         if sort == "class":
@@ -183,7 +183,7 @@ async def _things(
             plain = match == "exact" and all(
                 each.matched_by != "alias" for each in identity.named if each.entity in iris
             )
-            found[name, sort] = Meant(name, sort, match, tuple(sorted(iris)), plain, identity.how)
+            found[name, sort] = NameMeaning(name, sort, match, tuple(sorted(iris)), plain, identity.how)
         elif identity.named:
             found[name, sort] = InvalidRequest(
                 f"{in_quotes(name, MAX_LABEL)} is a blank node, which no query can name."
@@ -200,12 +200,12 @@ def _nearest(identity: Identity, meant: Sequence[Candidate]) -> Identity:
     return replace(identity, near=tuple(near.values()))
 
 
-async def _ambiguous(graph: KGAdapter, meant: Meant) -> KGError:
+async def _ambiguous(graph: KGAdapter, meant: NameMeaning) -> KGError:
     names = await names_of(graph, meant.iris)
     return InvalidRequest(f"{in_quotes(meant.text, MAX_LABEL)} names {shown_all(meant, names)}. {_ONE_ONLY}")
 
 
-def shown_all(meant: Meant, names: Names) -> str:
+def shown_all(meant: NameMeaning, names: Names) -> str:
     """Return how many things a name stands for, and the first of them."""
     alike = all(fold(names.labels.get(each, "")) == fold(meant.text) for each in meant.iris)
     if meant.sort == "relation":
@@ -216,9 +216,9 @@ def shown_all(meant: Meant, names: Names) -> str:
     return f"{len(meant.iris)} things here: {'; '.join(shown)}{more}"
 
 
-def put_ids(query: str, outline: Outline, meant: Mapping[int, Meant], edits: Edits) -> None:
+def put_ids(query: str, outline: Outline, meant: Mapping[int, NameMeaning], edits: Edits) -> None:
     """Put ids in place of names: of namesakes all, by a variable, a path or a list."""
-    variables: dict[Meant, str] = {}
+    variables: dict[NameMeaning, str] = {}
     bound: set[tuple[int, str]] = set()
     for place in outline.places:
         each = meant[place.token]
@@ -236,7 +236,7 @@ def put_ids(query: str, outline: Outline, meant: Mapping[int, Meant], edits: Edi
     edits.added.extend(name.removeprefix("?") for name in variables.values())
 
 
-def _write(outline: Outline, place: Place, iris: Sequence[Iri], edits: Edits) -> None:
+def _write(outline: Outline, place: NamePlace, iris: Sequence[Iri], edits: Edits) -> None:
     before = place.token - 1
     text = _listed(iris, {"list": " ", "commas": ", ", "equal": ", ", "unequal": ", "}.get(place.form, "|"))
     if len(iris) > 1 and place.form in {"equal", "unequal"}:
@@ -454,12 +454,12 @@ async def _with_labels(graph: KGAdapter, outline: Outline, edits: Edits) -> str:
     return put_labels(outline, replace(vocabulary, labels=used or vocabulary.labels[:1]), edits)
 
 
-def _ids(graph: KGAdapter, meant: Meant) -> Sequence[str]:
+def _ids(graph: KGAdapter, meant: NameMeaning) -> Sequence[str]:
     position: Position = "relation" if meant.sort == "relation" else "entity"
     return [graph.prefixes.shorten(each, position) for each in meant.iris]
 
 
-async def _note(graph: KGAdapter, meant: Sequence[Meant]) -> str:
+async def _note(graph: KGAdapter, meant: Sequence[NameMeaning]) -> str:
     """Return what was not plainly the name of one thing."""
     readings = Counter(text for text, _ in {(each.text, each.iris) for each in meant})
     told = [each for each in meant if not each.plain or len(each.iris) > 1 or readings[each.text] > 1]

@@ -6,12 +6,12 @@ from typing import Final
 
 from kg_adapters.errors import InvalidRequest
 from kg_server.sparql.syntax import (
+    Brackets,
     Element,
     ElementKind,
     Form,
-    Group,
+    NamePlace,
     Outline,
-    Place,
     Role,
     Select,
     Span,
@@ -42,7 +42,7 @@ class PatternReader:
     def __init__(self, tokens: Sequence[Token]) -> None:
         self.tokens = tokens
         self.at = 0
-        self.places: list[Place] = []
+        self.places: list[NamePlace] = []
         self.statements: list[Statement] = []
         self._groups: list[int] = []
         self._depth = 0
@@ -62,7 +62,7 @@ class PatternReader:
         """Say whether the query ends here, or one of some tokens comes next."""
         return self.at >= len(self.tokens) or self.next.text in texts
 
-    def group(self) -> Group:
+    def group(self) -> Brackets:
         """Read a group."""
         raise NotImplementedError
 
@@ -240,7 +240,7 @@ class PatternReader:
         self, role: Role, form: Form, variable: str = "", *, verb: Span | None = None, ahead: bool = False
     ) -> None:
         group = self._groups[-1] if self._groups else None
-        self.places.append(Place(self.at - 1, role, form, group, verb, ahead, variable))
+        self.places.append(NamePlace(self.at - 1, role, form, group, verb, ahead, variable))
 
     def _deeper(self) -> None:
         self._depth += 1
@@ -310,7 +310,7 @@ class _Reader(PatternReader):
         self.selects.append(select)
         return select
 
-    def group(self) -> Group:
+    def group(self) -> Brackets:
         first = self.at
         self.open_group()
         elements: list[Element] = []
@@ -320,7 +320,7 @@ class _Reader(PatternReader):
         while not self.ends("}"):
             self._element(elements)
         self.close_group()
-        return Group((first, self.at), tuple(elements))
+        return Brackets((first, self.at), tuple(elements))
 
     def _element(self, elements: list[Element]) -> None:
         first, word = self.at, self.next.keyword

@@ -116,7 +116,7 @@ ElementKind: TypeAlias = Choice["triple", "triples", "filter", "optional", "bind
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NamePlace:
     """Where a name stands.
 
     Args:
@@ -157,7 +157,7 @@ class Element:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class Brackets:
     """What stands between two brackets."""
 
     span: Span
@@ -170,7 +170,7 @@ class Select:
 
     form: str
     projection: Span
-    where: Group | None
+    where: Brackets | None
     modifiers: Span
 
 
@@ -193,7 +193,7 @@ class Outline:
     namespaces: Mapping[str, str]
     main: Select
     selects: tuple[Select, ...] = ()
-    places: tuple[Place, ...] = ()
+    places: tuple[NamePlace, ...] = ()
     statements: tuple[Statement, ...] = field(default=(), repr=False)
 
     def within(self, span: Span) -> Sequence[Token]:

@@ -11,9 +11,9 @@ import pytest
 from rich.console import Console
 
 from cli_runs import CommandLine, Run
-from kg_agents.evidence.answers import AgentAnswer, Answer, Step
-from kg_agents.evidence.values import Candidate, Labels
-from kg_agents.linking import Linked, Linking
+from kg_agents.evidence.answers import AgentAnswer, GivenAnswer, RunStep
+from kg_agents.evidence.values import EntityMatch, IdLabels
+from kg_agents.linking import LinkedPart, Linking
 from kg_agents.llm import Usage
 from kg_agents.trace import RunLine, read_trace
 from kg_boundary.shown import visible_line
@@ -311,12 +311,15 @@ def test_no_text_of_a_model_or_a_graph_gives_orders_to_the_terminal(tmp_path: Pa
 
 ANSWER = AgentAnswer(
     question=QUESTION,
-    answers=(Answer(f"a{ATTACK}", "graph", (("Q1", "P1", '"x"'),)), Answer("b", "computed", (), ("Count[…] = b",))),
+    answers=(
+        GivenAnswer(f"a{ATTACK}", "graph", (("Q1", "P1", '"x"'),)),
+        GivenAnswer("b", "computed", (), ("Count[…] = b",)),
+    ),
     status="partly",
-    labels=Labels({"Q1": f"one{ATTACK}"}, {}),
+    labels=IdLabels({"Q1": f"one{ATTACK}"}, {}),
     stop_reason="tokens",
     explanation=f"The end.{ATTACK}",
-    steps=(Step(1, "", "", "failed"),),
+    steps=(RunStep(1, "", "", "failed"),),
     usage=Usage(1_000, 234, 0.5, 2),
     seconds=2.25,
     model_answer=(f"c{ATTACK}",),
@@ -328,12 +331,12 @@ def test_every_line_of_a_plain_view_is_clean(capsys: pytest.CaptureFixture[str])
     view = PlainView(Console(file=errors, width=200, soft_wrap=True))
     with view:
         view.linked(Linking())
-        linked = Linked(f"x{ATTACK}", Candidate("Q1", f"one{ATTACK}", "", 1.0, "id"))
+        linked = LinkedPart(f"x{ATTACK}", EntityMatch("Q1", f"one{ATTACK}", "", 1.0, "id"))
         view.linked(Linking((linked,), (f"no {ATTACK}",)))
         view.begin(ATTACK)
         view.used(Usage(1))
-        view.step(Step(1, f"think\n{ATTACK}", f"Do[{ATTACK}]", f"found{ATTACK}\nmore", (f"kept{ATTACK}",)))
-        view.step(Step(2, "", "", ""))
+        view.step(RunStep(1, f"think\n{ATTACK}", f"Do[{ATTACK}]", f"found{ATTACK}\nmore", (f"kept{ATTACK}",)))
+        view.step(RunStep(2, "", "", ""))
     view.conclude(ANSWER, Path("trace.jsonl"))
     evil = rf"{ESCAPED}\r"
     assert capsys.readouterr().out.splitlines() == [

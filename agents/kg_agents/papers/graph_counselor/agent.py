@@ -9,13 +9,13 @@ from typing import Final
 
 import anyio.to_thread
 
-from kg_agents.evidence.answers import AgentAnswer, Answer, OnStep, Step, ignore_step, parts_in
+from kg_agents.evidence.answers import AgentAnswer, GivenAnswer, OnStep, RunStep, ignore_step, parts_in
 from kg_agents.linking import resolver
 from kg_agents.llm import Llm
 from kg_agents.llm.dialogue import Dialogue, FailedReply, RunEnded
 from kg_agents.papers.graph_counselor.manners import MANNERS, Manner
 from kg_agents.papers.graph_counselor.replies import Finish, Judgement, read_judgement, read_reflection
-from kg_agents.papers.graph_counselor.run import Attempt, Run
+from kg_agents.papers.graph_counselor.run import Attempt, CounselorRun
 from kg_agents.parameters import CounselorSettings
 from kg_agents.tools.knowledge import KnowledgeGraph
 from kg_boundary.regular_files import read_regular
@@ -87,7 +87,7 @@ class GraphCounselor:
             entities: Ids that it is about, where they are known.
             talk: The dialogue that this is part of, with what it has used; a new one by default.
         """
-        run = Run(question, tuple(entities), talk or Dialogue(self._llm, self._settings.limits))
+        run = CounselorRun(question, tuple(entities), talk or Dialogue(self._llm, self._settings.limits))
         try:
             await run.talk.within(partial(self._define, run))
             await self._counsel(run)
@@ -97,7 +97,7 @@ class GraphCounselor:
             ended = (end.limit, str(end))
         return await self._answer_of(run, ended)
 
-    async def _define(self, run: Run) -> None:
+    async def _define(self, run: CounselorRun) -> None:
         """Read what the graph holds: from the user's file, from the examples, or from the graph.
 
         Raises:
@@ -114,7 +114,7 @@ class GraphCounselor:
             near = await self._manner.define(self._graph, run)
             run.definition, run.surroundings = near.text, run.ledger.add(near)
 
-    async def _counsel(self, run: Run) -> None:
+    async def _counsel(self, run: CounselorRun) -> None:
         """Explore and judge; reflect and begin anew."""
         for reflections_left in reversed(range(self._settings.reflections + 1)):
             await self._explore(run)
@@ -126,7 +126,7 @@ class GraphCounselor:
             if reflections_left:
                 await self._reflect(run)
 
-    async def _explore(self, run: Run) -> None:
+    async def _explore(self, run: CounselorRun) -> None:
         """Plan, think, act and observe, until an action finishes."""
         run.begin_attempt()
         while run.open and len(run.steps) < self._settings.steps:
@@ -143,7 +143,7 @@ class GraphCounselor:
             self._on_step(run.last_step.shown)
         run.end_attempt("steps")
 
-    async def _judge(self, run: Run) -> None:
+    async def _judge(self, run: CounselorRun) -> None:
         """Have the answer of the last attempt judged, if it has one; what cannot be read is not yes."""
         attempt = run.attempts[-1]
         if (claim := attempt.claim) is None:
@@ -156,9 +156,9 @@ class GraphCounselor:
         if self._settings.judge_unreadable == "yes" and judgement.verdict != "missing":
             judgement = replace(judgement, verdict="yes")
         run.amend(replace(attempt, judgement=judgement))
-        self._on_step(Step(len(attempt.steps), judgement.explanation, "Judge", judgement.verdict))
+        self._on_step(RunStep(len(attempt.steps), judgement.explanation, "Judge", judgement.verdict))
 
-    async def _reflect(self, run: Run) -> None:
+    async def _reflect(self, run: CounselorRun) -> None:
         """Have the last attempt reflected on, so that the next one begins with what was learnt."""
         attempt = run.attempts[-1]
         task = self._settings.task("reflection", self._manner.reflection(run, attempt))
@@ -168,9 +168,9 @@ class GraphCounselor:
         except FailedReply:
             return
         run.amend(replace(attempt, reflection=reflection))
-        self._on_step(Step(len(attempt.steps), reflection, "Reflect", ""))
+        self._on_step(RunStep(len(attempt.steps), reflection, "Reflect", ""))
 
-    async def _answer_of(self, run: Run, ended: tuple[str, str]) -> CounselorAnswer:
+    async def _answer_of(self, run: CounselorRun, ended: tuple[str, str]) -> CounselorAnswer:
         """Return what a run has found: the last answer that was given, with what yields it."""
         last = run.attempts[-1] if run.attempts else Attempt()
         answered = [each for each in run.attempts if each.answer is not None]
@@ -190,10 +190,10 @@ class GraphCounselor:
         )
         return replace(answer, attempts=tuple(run.attempts), accepted=attempt.accepted)
 
-    async def _answers(self, run: Run, attempt: Attempt) -> tuple[Answer, ...]:
+    async def _answers(self, run: CounselorRun, attempt: Attempt) -> tuple[GivenAnswer, ...]:
         """Return the answers of an attempt; those of one whose answer is not in the graph are the model's own."""
         if attempt.not_in_graph:
-            return tuple(Answer(each.text, "model") for each in attempt.cited)
+            return tuple(GivenAnswer(each.text, "model") for each in attempt.cited)
         return await run.ledger.answers(
             attempt.cited,
             run.topic,

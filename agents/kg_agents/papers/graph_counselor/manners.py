@@ -24,18 +24,18 @@ from kg_agents.papers.graph_counselor.replies import (
     read_prose,
     read_single_action,
 )
-from kg_agents.papers.graph_counselor.run import Attempt, Run, Step, shortenings, written
+from kg_agents.papers.graph_counselor.run import Attempt, AttemptStep, CounselorRun, shortenings, written
 from kg_agents.parameters import CounselorSettings
 from kg_agents.tools.client import ToolError, ToolRefusal
 from kg_agents.tools.knowledge import KnowledgeGraph
 from kg_prompts import Prompt, examples_for, render
 from kg_prompts.graph_counselor import (
-    ActionPrompt,
     CheckPrompt,
+    CounselorActionPrompt,
+    CounselorReflectionPrompt,
     JudgePrompt,
     LessonPrompt,
     PlanPrompt,
-    ReflectionPrompt,
     StepPrompt,
     TaskPrompt,
     ThoughtPrompt,
@@ -60,11 +60,15 @@ _HINT: Final = 500
 _PLANS: Final = re.compile(r"^Plan \d+: .*\n", re.MULTILINE)
 _NOTHING_LIKE: Final = "No class or relation matches"
 _UNKNOWN: Final = re.compile(r"No (?:relation|feature) of this graph is called '(?P<name>[^'\n]{1,80})'")
-_TASKS: Final[Mapping[Role, type[TaskPrompt]]] = {"plan": PlanPrompt, "thought": ThoughtPrompt, "action": ActionPrompt}
+_TASKS: Final[Mapping[Role, type[TaskPrompt]]] = {
+    "plan": PlanPrompt,
+    "thought": ThoughtPrompt,
+    "action": CounselorActionPrompt,
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedManner:
     """The paper's manner: three agents, the graph's whole definition, and every action performed.
 
     Args:
@@ -90,7 +94,7 @@ class Published:
         """The definition of the graph that comes with examples; empty for none."""
         return examples_for(self.graph_name, DEFINITION, self.settings.examples_folder)
 
-    async def define(self, graph: KnowledgeGraph, run: Run) -> Shown:
+    async def define(self, graph: KnowledgeGraph, run: CounselorRun) -> Shown:
         """Return the whole definition of the graph.
 
         Raises:
@@ -99,7 +103,7 @@ class Published:
         del run
         return await _definition_of(graph, self.settings)
 
-    async def deliberate(self, run: Run) -> Action:
+    async def deliberate(self, run: CounselorRun) -> Action:
         """Have one agent plan, one think and one act (section 2.2 of the paper), and note what they say.
 
         Raises:
@@ -117,7 +121,7 @@ class Published:
             return replace(action, cited=(Cited(action.answer, separable=True),))
         return action
 
-    async def observe(self, graph: KnowledgeGraph, run: Run, query: Query) -> Shown:
+    async def observe(self, graph: KnowledgeGraph, run: CounselorRun, query: Query) -> Shown:
         """Perform functions on the graph.
 
         Raises:
@@ -126,7 +130,7 @@ class Published:
         del run
         return await perform(graph, query)
 
-    def judgement(self, run: Run, attempt: Attempt, answer: str) -> Writer:
+    def judgement(self, run: CounselorRun, attempt: Attempt, answer: str) -> Writer:
         """Return what writes the prompt of the judge."""
         prompt = JudgePrompt(
             question=run.topic,
@@ -139,9 +143,9 @@ class Published:
         )
         return fitted(prompt, attempt.steps)
 
-    def reflection(self, run: Run, attempt: Attempt) -> Writer:
+    def reflection(self, run: CounselorRun, attempt: Attempt) -> Writer:
         """Return what writes the prompt of the model that reflects on an attempt."""
-        prompt = ReflectionPrompt(
+        prompt = CounselorReflectionPrompt(
             question=run.topic,
             definition=run.definition,
             scratchpad="",
@@ -149,21 +153,21 @@ class Published:
             most_steps=self.settings.steps,
             compound=self._compound,
             sets=self.settings.with_sets,
-            examples=self._examples(ReflectionPrompt),
+            examples=self._examples(CounselorReflectionPrompt),
         )
         return fitted(prompt, attempt.steps)
 
-    def stops(self, run: Run) -> bool:
+    def stops(self, run: CounselorRun) -> bool:
         """Say whether attempts end after the last one, unjudged: they do not."""
         del run
         return False
 
-    async def _prose(self, run: Run, role: Role) -> str:
+    async def _prose(self, run: CounselorRun, role: Role) -> str:
         """Have the planning agent say how to go on, or the thought agent what to find out next."""
         task = self.settings.task(role, self._task(role, run))
         return await run.talk.ask(task, partial(read_prose, role=role, step=len(run.steps)))
 
-    def _task(self, role: Role, run: Run) -> Writer:
+    def _task(self, role: Role, run: CounselorRun) -> Writer:
         """Return what writes the prompt of one of the three agents of a step."""
         kind = _TASKS[role]
         prompt = kind(
@@ -203,10 +207,10 @@ class Grounded:
 
     @property
     def shipped_definition(self) -> str:
-        """See `Published`."""
+        """See `PublishedManner`."""
         return examples_for("", DEFINITION, self.settings.examples_folder)
 
-    async def define(self, graph: KnowledgeGraph, run: Run) -> Shown:
+    async def define(self, graph: KnowledgeGraph, run: CounselorRun) -> Shown:
         """Return what lies around the entities and is like the question, and what relations they have.
 
         Raises:
@@ -221,7 +225,7 @@ class Grounded:
             raise RunEnded("graph", f"The graph cannot be observed: {error}") from error
         return replace(near.shown, text=without_hints(near.shown.text.partition("\n")[2]), ahead=True)
 
-    async def deliberate(self, run: Run) -> Action:
+    async def deliberate(self, run: CounselorRun) -> Action:
         """Have the model plan, think and act in one reply, and note what it says.
 
         Raises:
@@ -243,7 +247,7 @@ class Grounded:
         run.note(plan=said.plan, thought=said.thought, action=said.written)
         return said.action
 
-    async def observe(self, graph: KnowledgeGraph, run: Run, query: Query) -> Shown:
+    async def observe(self, graph: KnowledgeGraph, run: CounselorRun, query: Query) -> Shown:
         """Perform functions; ask for a list that is cut with more room, and show what is like an unknown name.
 
         Raises:
@@ -263,14 +267,14 @@ class Grounded:
         found = not like.text.startswith(_NOTHING_LIKE)
         return replace(observation, text=f"{observation.text}\n{like.text}") if found else observation
 
-    def judgement(self, run: Run, attempt: Attempt, answer: str) -> Writer:
+    def judgement(self, run: CounselorRun, attempt: Attempt, answer: str) -> Writer:
         """Return what writes the prompt of the judge, who sees what lies around the question if the answer cites it."""
         cited = {number for each in attempt.cited for number in each.numbers}
         around = run.definition if run.surroundings in cited or (run.entities and not cited) else ""
         return fitted(CheckPrompt(question=run.topic, around=around, steps="", answer=answer), attempt.steps)
 
-    def reflection(self, run: Run, attempt: Attempt) -> Writer:
-        """See `Published`."""
+    def reflection(self, run: CounselorRun, attempt: Attempt) -> Writer:
+        """See `PublishedManner`."""
         prompt = LessonPrompt(
             question=run.topic,
             definition=run.definition,
@@ -281,16 +285,16 @@ class Grounded:
         )
         return fitted(prompt, attempt.steps)
 
-    def stops(self, run: Run) -> bool:
+    def stops(self, run: CounselorRun) -> bool:
         """Say whether attempts end after the last one, unjudged: where it brought nothing new."""
         return run.repeats()
 
 
-Manner: TypeAlias = Published | Grounded
-MANNERS: Final[Mapping[str, type[Manner]]] = {"paper": Published, "sextant": Grounded}
+Manner: TypeAlias = PublishedManner | Grounded
+MANNERS: Final[Mapping[str, type[Manner]]] = {"paper": PublishedManner, "sextant": Grounded}
 
 
-def fitted(prompt: Prompt, steps: Sequence[Step]) -> Writer:
+def fitted(prompt: Prompt, steps: Sequence[AttemptStep]) -> Writer:
     """Return what writes a prompt around steps, with as little of them shortened as possible.
 
     Args:
@@ -343,7 +347,7 @@ async def perform(graph: KnowledgeGraph, query: Query, *, to_the_end: bool = Fal
     return replace(composed, text=without_hints(composed.text))
 
 
-def _repeated(steps: Sequence[Step]) -> Shown:
+def _repeated(steps: Sequence[AttemptStep]) -> Shown:
     """Return what is observed of an action that earlier steps have performed: nothing new."""
     numbers = " and ".join(str(step.number) for step in steps)
     again = "\n".join(step.observation or "" for step in steps)
@@ -361,7 +365,7 @@ class _Said:
     written: str
 
 
-def _read_step(reply: str, run: Run, functions: tuple[str, ...]) -> _Said | Unreadable:
+def _read_step(reply: str, run: CounselorRun, functions: tuple[str, ...]) -> _Said | Unreadable:
     form, step = StepForm.of(reply, "expression", "answers", "not_in_graph"), len(run.steps)
     if form is None:
         action = read_action(reply, step, functions)
@@ -377,7 +381,7 @@ def _read_step(reply: str, run: Run, functions: tuple[str, ...]) -> _Said | Unre
     return _Said(prose_beside(reply, "plan"), prose_beside(reply, "thought"), action, said)
 
 
-def _listing(finish: Finish, run: Run) -> Finish | Unreadable:
+def _listing(finish: Finish, run: CounselorRun) -> Finish | Unreadable:
     """Return a finish with the answers that the observations list which it names, where it names some."""
     listed = [each for each in finish.cited if ALL_LISTED.fullmatch(each.text)]
     for each in listed:

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 from typing import Literal as Choice
 
-from kg_agents.evidence.answers import Step as ShownStep
+from kg_agents.evidence.answers import RunStep as ShownStep
 from kg_agents.evidence.answers import whole
 from kg_agents.evidence.ledger import Cited, Ledger
-from kg_agents.evidence.values import Labels, Shown, plain_value
+from kg_agents.evidence.values import IdLabels, Shown, plain_value
 from kg_agents.llm.dialogue import Dialogue
 from kg_agents.llm.texts import clipped
 from kg_agents.papers.graph_counselor.calls import FINISH
@@ -25,7 +25,7 @@ OLDER_PROSE: Final = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AttemptStep:
     """One step of an attempt; what is not written yet is None.
 
     Args:
@@ -59,7 +59,7 @@ class Step:
         return "\n".join(f"{name} {self.number}: {text}" for name, text in parts if text is not None)
 
 
-def written(steps: Sequence[Step]) -> str:
+def written(steps: Sequence[AttemptStep]) -> str:
     """Return steps as the model reads them."""
     return "\n".join(step.written() for step in steps)
 
@@ -70,7 +70,7 @@ def shortened(text: str, most: int) -> str:
     return short if len(short) < len(text) else text
 
 
-def shortenings(steps: Sequence[Step]) -> Iterator[Sequence[Step]]:
+def shortenings(steps: Sequence[AttemptStep]) -> Iterator[Sequence[AttemptStep]]:
     """Yield steps as they are, and then with more and more of them shortened.
 
     The oldest observation is shortened first, the newest last; then older plans and thoughts. Each says so itself.
@@ -94,11 +94,11 @@ def shortenings(steps: Sequence[Step]) -> Iterator[Sequence[Step]]:
         yield tuple(now)
 
 
-def _observing(step: Step, most: int) -> Step:
+def _observing(step: AttemptStep, most: int) -> AttemptStep:
     return step if step.observation is None else replace(step, observation=shortened(step.observation, most))
 
 
-def _outline(step: Step) -> Step:
+def _outline(step: AttemptStep) -> AttemptStep:
     return replace(
         _observing(step, OLDER_PROSE),
         plan=step.plan and shortened(step.plan, OLDER_PROSE),
@@ -125,7 +125,7 @@ class Attempt:
         reflection: What was learnt from it for the next attempt; empty where there is none.
     """
 
-    steps: tuple[Step, ...] = ()
+    steps: tuple[AttemptStep, ...] = ()
     numbers: tuple[int, ...] = ()
     end: End = "stopped"
     answer: str | None = None
@@ -174,7 +174,7 @@ MAX_GIST: Final = 160
 
 
 @dataclass
-class Run:
+class CounselorRun:
     """One question on its way to an answer.
 
     Args:
@@ -195,7 +195,7 @@ class Run:
     talk: Dialogue
     definition: str = ""
     attempts: list[Attempt] = field(default_factory=list[Attempt])
-    steps: list[Step] = field(default_factory=list[Step])
+    steps: list[AttemptStep] = field(default_factory=list[AttemptStep])
     open: bool = False
     failures: int = 0
     ledger: Ledger = field(default_factory=Ledger)
@@ -204,7 +204,7 @@ class Run:
     _observed: list[int] = field(default_factory=list[int])
 
     @property
-    def labels(self) -> Labels:
+    def labels(self) -> IdLabels:
         """What all ids that were shown are called."""
         return self.ledger.labels
 
@@ -241,7 +241,7 @@ class Run:
         return "\n\n".join(f"Reflection {number}:\n{text}" for number, text in enumerate(shown, start=1))
 
     @property
-    def last_step(self) -> Step:
+    def last_step(self) -> AttemptStep:
         """The latest step of this attempt, or of the last one where none is open."""
         return self.steps[-1] if self.open else self.attempts[-1].steps[-1]
 
@@ -262,7 +262,7 @@ class Run:
 
     def begin_step(self) -> None:
         """Begin the next step."""
-        self.steps.append(Step(len(self.steps) + 1))
+        self.steps.append(AttemptStep(len(self.steps) + 1))
 
     def note(self, *, plan: str | None = None, thought: str | None = None, action: str | None = None) -> None:
         """Keep what one of the agents said."""
@@ -285,7 +285,7 @@ class Run:
         names = (plain_value(self.labels.nodes.get(each, each)) for each in self.ledger.listed(numbers))
         return tuple(dict.fromkeys(names))
 
-    def asked_before(self, query: Query) -> tuple[Step, ...]:
+    def asked_before(self, query: Query) -> tuple[AttemptStep, ...]:
         """Return the steps of this attempt that performed all that a query asks; none where some of it is new."""
         numbers = {self._asked.get(call, 0) for call in query.asked}
         return () if 0 in numbers else tuple(self.steps[number - 1] for number in sorted(numbers))

@@ -8,9 +8,9 @@ from kg_agents.evidence.answers import AgentAnswer, OnStep, ignore_step
 from kg_agents.evidence.values import Triple
 from kg_agents.llm import Completion, Llm, LlmError, LlmRequest
 from kg_agents.llm.dialogue import Dialogue, FailedReply, RunEnded
-from kg_agents.papers.oda.paper import PaperRounds, Parts, parts_of
+from kg_agents.papers.oda.paper import OdaParts, PaperRounds, parts_of
 from kg_agents.papers.oda.replies import Action
-from kg_agents.papers.oda.run import Means, Run
+from kg_agents.papers.oda.run import OdaMeans, OdaRun
 from kg_agents.papers.oda.turns import Turns
 from kg_agents.parameters import OdaSettings
 from kg_agents.tools.client import ToolError
@@ -45,13 +45,13 @@ class ODA:
         reflector: Llm | None = None,
         settings: OdaSettings | None = None,
         graph_name: str = "",
-        parts: Parts | None = None,
+        parts: OdaParts | None = None,
         on_step: OnStep = ignore_step,
     ) -> None:
         self._llm = llm
         self._settings = settings or OdaSettings()
         self._on_step = on_step
-        means = Means(graph, self._settings, graph_name, reflector)
+        means = OdaMeans(graph, self._settings, graph_name, reflector)
         in_paper = parts is not None or self._settings.in_paper
         self._rounds = PaperRounds(means, parts or parts_of(means)) if in_paper else Turns(means)
 
@@ -64,7 +64,7 @@ class ODA:
             talk: The dialogue that this is part of, with what it has used; a new one by default.
         """
         talk = talk or Dialogue(self._llm, self._settings.limits)
-        run = Run(question, tuple(dict.fromkeys(entities))[: self._settings.entities], talk, self._on_step)
+        run = OdaRun(question, tuple(dict.fromkeys(entities))[: self._settings.entities], talk, self._on_step)
         return AgentAnswer.of(
             question,
             talk,
@@ -78,7 +78,7 @@ class ODA:
             facts=run.facts,
         )
 
-    async def _ending(self, run: Run) -> tuple[str, str]:
+    async def _ending(self, run: OdaRun) -> tuple[str, str]:
         """Explore and answer, and return why the run ended, in a word and in a sentence."""
         if not run.entities:
             return "entities", ENDINGS["entities"]
@@ -138,7 +138,7 @@ class OdaWithoutModel:
         """Return the facts around some entities that are most like a question, as facts and not as answers."""
         chosen = self._settings
         talk = talk or Dialogue(NoModel(), chosen.limits)
-        run = Run(question, tuple(dict.fromkeys(entities))[: chosen.entities], talk, self._on_step)
+        run = OdaRun(question, tuple(dict.fromkeys(entities))[: chosen.entities], talk, self._on_step)
         scores: dict[Triple, float] = {}
         reason, why = ("no_model", NO_MODEL) if run.entities else ("entities", ENDINGS["entities"])
         try:
@@ -159,7 +159,7 @@ class OdaWithoutModel:
             facts=tuple(ranked[: chosen.kept]),
         )
 
-    async def _look_around(self, run: Run, entity: str, scores: dict[Triple, float]) -> None:
+    async def _look_around(self, run: OdaRun, entity: str, scores: dict[Triple, float]) -> None:
         """Score the facts around an entity by their likeness to the question."""
         chosen, most, action = self._settings, self._settings.action_tokens, Action("GetNeighbor", (entity,))
         observe = partial(self._graph.observe, run.question, [entity], hops=1, top_n=_NEAR, max_tokens=most)

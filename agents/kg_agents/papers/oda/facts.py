@@ -7,7 +7,7 @@ from typing import Final
 
 from kg_agents.evidence.answers import PartSeen
 from kg_agents.evidence.ledger import Ledger, key_of, plain_number
-from kg_agents.evidence.values import Labels, Triple, plain_value
+from kg_agents.evidence.values import IdLabels, Triple, plain_value
 
 _MOST_HELD: Final = 4
 """How many facts describe a node without a name at most."""
@@ -55,7 +55,7 @@ def _sides(fact: Triple) -> tuple[tuple[str, str, bool], tuple[str, str, bool]]:
     return (head, relation, False), (tail, relation, True)
 
 
-class Names:
+class FactNames:
     """What ends of facts are called, with the id where two are called the same; nodes without a name by what they hold.
 
     Args:
@@ -63,7 +63,7 @@ class Names:
         held: What nodes without a name hold, by node.
     """
 
-    def __init__(self, labels: Labels, held: Mapping[str, Sequence[Triple]]) -> None:
+    def __init__(self, labels: IdLabels, held: Mapping[str, Sequence[Triple]]) -> None:
         self._labels = labels
         self._counts = Counter(labels.nodes.values())
         self._held = held
@@ -124,9 +124,9 @@ class FactLines:
         return [self._line(each, each.facts if each.about else kept, names) for each, kept in new if kept]
 
     @property
-    def names(self) -> Names:
+    def names(self) -> FactNames:
         """What ends of facts are called by now."""
-        return Names(self.ledger.labels, self.held)
+        return FactNames(self.ledger.labels, self.held)
 
     def hold(self, facts: Iterable[Triple]) -> None:
         """Take note of what nodes without a name hold."""
@@ -175,7 +175,7 @@ class FactLines:
             total = max(bundle.total, before.total)
             self._lists[key] = PartSeen(before.members | members, total, before.facts | facts)
 
-    def _line(self, bundle: Bundle, kept: Sequence[Triple], names: Names) -> str:
+    def _line(self, bundle: Bundle, kept: Sequence[Triple], names: FactNames) -> str:
         facts = sorted(kept, key=self.ledger.number)
         before = len(bundle.facts) - len(facts)
         earlier = f", {before} before" if before else ""

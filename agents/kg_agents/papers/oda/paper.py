@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeAlias
 
-from kg_agents.evidence.values import Found, Labels, Observed, Triple
+from kg_agents.evidence.values import Found, IdLabels, ObservedFacts, Triple
 from kg_agents.linking import resolver
 from kg_agents.llm.dialogue import FailedReply, NoRoom, RunEnded, Writer
 from kg_agents.llm.texts import tokens_in
 from kg_agents.papers.oda.replies import Action, read_action, read_facts, read_selection
-from kg_agents.papers.oda.run import Means, Run, fitted
+from kg_agents.papers.oda.run import OdaMeans, OdaRun, fitted
 from kg_agents.replies import read_conclusion
 from kg_agents.tools.client import ToolError
 from kg_prompts.oda import ActionPrompt, GeneratedFactsPrompt, PaperAnswerPrompt, ReflectionPrompt
@@ -29,21 +29,21 @@ class Reflected:
     leading: tuple[Triple, ...]
 
 
-Observe: TypeAlias = Callable[[Run], Awaitable[Observed]]
+Observe: TypeAlias = Callable[[OdaRun], Awaitable[ObservedFacts]]
 """Looks ahead from the task-relevant entities; raises `RunEnded` where the graph cannot be observed."""
 
-Act: TypeAlias = Callable[[Run, Observed], Awaitable[Action]]
+Act: TypeAlias = Callable[[OdaRun, ObservedFacts], Awaitable[Action]]
 """Chooses an action; raises `FailedReply` where none that is possible was chosen."""
 
-Reflect: TypeAlias = Callable[[Run, Observed, Action, Found], Awaitable[Reflected]]
+Reflect: TypeAlias = Callable[[OdaRun, ObservedFacts, Action, Found], Awaitable[Reflected]]
 """Judges what an action found; raises `FailedReply` where nothing that was found was chosen."""
 
-Choose: TypeAlias = Callable[[Run, Action, Sequence[Triple]], tuple[str, ...]]
+Choose: TypeAlias = Callable[[OdaRun, Action, Sequence[Triple]], tuple[str, ...]]
 """Returns the task-relevant entities of the next round from the triples that lead on to them, the best first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class OdaParts:
     """What ODA is put together from."""
 
     observe: Observe
@@ -52,10 +52,10 @@ class Parts:
     choose: Choose
 
 
-def parts_of(means: Means) -> Parts:
+def parts_of(means: OdaMeans) -> OdaParts:
     """Return the parts of ODA that its settings ask for."""
     chosen = means.settings
-    whole = Parts(
+    whole = OdaParts(
         partial(look_ahead, means),
         partial(choose_action, means),
         partial(select_triples, means),
@@ -75,7 +75,7 @@ def parts_of(means: Means) -> Parts:
             return whole
 
 
-async def look_ahead(means: Means, run: Run) -> Observed:
+async def look_ahead(means: OdaMeans, run: OdaRun) -> ObservedFacts:
     """Observe what lies around the entities and is like the question (section 2.1)."""
     chosen = means.settings
     observe = partial(
@@ -95,7 +95,7 @@ async def look_ahead(means: Means, run: Run) -> Observed:
     return observation
 
 
-async def observe_nothing(means: Means, run: Run) -> Observed:
+async def observe_nothing(means: OdaMeans, run: OdaRun) -> ObservedFacts:
     """Observe nothing (section 4.1), but learn what the entities are called, as prompts name them."""
     unnamed = [each for each in run.entities if each not in run.labels.nodes]
     try:
@@ -103,11 +103,11 @@ async def observe_nothing(means: Means, run: Run) -> Observed:
     except ToolError as error:
         raise RunEnded("graph", f"The entities cannot be looked up: {error}") from error
     labels = {each.text: found.label for each in named for found in each.candidates if found.id == each.text}
-    run.ledger.learn(Labels(labels))
-    return Observed()
+    run.ledger.learn(IdLabels(labels))
+    return ObservedFacts()
 
 
-async def choose_action(means: Means, run: Run, observation: Observed) -> Action:
+async def choose_action(means: OdaMeans, run: OdaRun, observation: ObservedFacts) -> Action:
     """Have the model choose an action (section 2.2; table 7)."""
     prompt = ActionPrompt(
         question=run.question,
@@ -124,7 +124,9 @@ async def choose_action(means: Means, run: Run, observation: Observed) -> Action
     )
 
 
-async def select_triples(means: Means, run: Run, observation: Observed, action: Action, found: Found) -> Reflected:
+async def select_triples(
+    means: OdaMeans, run: OdaRun, observation: ObservedFacts, action: Action, found: Found
+) -> Reflected:
     """Have the model select the triples that help (section 2.3; table 8), in batches that fit its prompt."""
     del action
     selected: dict[Triple, None] = {}
@@ -137,7 +139,9 @@ async def select_triples(means: Means, run: Run, observation: Observed, action: 
     return Reflected(kept, kept)
 
 
-async def _select(means: Means, run: Run, observation: Observed, found: Found, selected: dict[Triple, None]) -> int:
+async def _select(
+    means: OdaMeans, run: OdaRun, observation: ObservedFacts, found: Found, selected: dict[Triple, None]
+) -> int:
     """Add what the model selects, batch by batch, and return how many candidates it was not shown.
 
     Raises:
@@ -167,7 +171,7 @@ async def _select(means: Means, run: Run, observation: Observed, found: Found, s
     return sum(map(len, waiting))
 
 
-def _reflection(means: Means, run: Run, observation: Observed, batch: Sequence[Triple], most: int) -> Writer:
+def _reflection(means: OdaMeans, run: OdaRun, observation: ObservedFacts, batch: Sequence[Triple], most: int) -> Writer:
     nodes = dict.fromkeys(end for head, _, tail in batch for end in (head, tail))
     relations = dict.fromkeys(relation for _, relation, _ in batch)
     known = [(each, run.labels.nodes.get(each)) for each in nodes]
@@ -184,7 +188,7 @@ def _reflection(means: Means, run: Run, observation: Observed, batch: Sequence[T
     return fitted(prompt, "observation")
 
 
-def _batches(means: Means, run: Run, observation: Observed, triples: Sequence[Triple]) -> list[list[Triple]]:
+def _batches(means: OdaMeans, run: OdaRun, observation: ObservedFacts, triples: Sequence[Triple]) -> list[list[Triple]]:
     """Split candidates into batches that fit into a prompt beside the rest of it."""
     room = run.talk.prompt_tokens(means.reflector)
     rest = tokens_in(_reflection(means, run, observation, (), means.settings.kept)(room))
@@ -201,7 +205,9 @@ def _batches(means: Means, run: Run, observation: Observed, triples: Sequence[Tr
     return batches
 
 
-async def keep_similar(means: Means, run: Run, observation: Observed, action: Action, found: Found) -> Reflected:
+async def keep_similar(
+    means: OdaMeans, run: OdaRun, observation: ObservedFacts, action: Action, found: Found
+) -> Reflected:
     """Keep the triples whose relation and far end are most like the question, without the model (section 4.2)."""
     del observation
     texts = [run.labels.pair(triple, action.entities) for triple in found.facts]
@@ -212,7 +218,7 @@ async def keep_similar(means: Means, run: Run, observation: Observed, action: Ac
 
 
 async def keep_by_dice(
-    dice: random.Random, most: int, run: Run, observation: Observed, action: Action, found: Found
+    dice: random.Random, most: int, run: OdaRun, observation: ObservedFacts, action: Action, found: Found
 ) -> Reflected:
     """Keep triples by dice (section 4.2); equal seeds keep equal triples."""
     del run, observation, action
@@ -220,7 +226,7 @@ async def keep_by_dice(
     return Reflected(kept, kept)
 
 
-async def believe(means: Means, run: Run, observation: Observed, action: Action, found: Found) -> Reflected:
+async def believe(means: OdaMeans, run: OdaRun, observation: ObservedFacts, action: Action, found: Found) -> Reflected:
     """Keep sentences that the model believes instead of what the graph says (section 4.2).
 
     They are the memory that the prompts show, as in the paper. They are no triples of the graph: none is kept there,
@@ -242,7 +248,7 @@ async def believe(means: Means, run: Run, observation: Observed, action: Action,
     return Reflected((), tuple(filter(is_named, found.triples)))
 
 
-def follow_tails(most: int, run: Run, action: Action, leading: Sequence[Triple]) -> tuple[str, ...]:
+def follow_tails(most: int, run: OdaRun, action: Action, leading: Sequence[Triple]) -> tuple[str, ...]:
     """Return the tails of the triples that were reflected on (section 2.3).
 
     Those of the question that were not looked at yet are among them, as in the paper's own case (table 5).
@@ -262,12 +268,12 @@ def far_ends(triples: Sequence[Triple], near: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(end for end in ends if not end.startswith('"')))
 
 
-def _body(observation: Observed) -> str:
+def _body(observation: ObservedFacts) -> str:
     """Return an observation without the line that sums it up."""
     return observation.shown.text.partition("\n")[2]
 
 
-def _candidates(run: Run) -> str:
+def _candidates(run: OdaRun) -> str:
     return "\n".join(run.labels.node(each) for each in run.entities)
 
 
@@ -280,10 +286,10 @@ class PaperRounds:
         parts: What the rounds are put together from.
     """
 
-    means: Means
-    parts: Parts
+    means: OdaMeans
+    parts: OdaParts
 
-    async def explore(self, run: Run) -> str:
+    async def explore(self, run: OdaRun) -> str:
         """Observe, act and reflect until the model wants to answer; return why the rounds ended, in a word.
 
         Raises:
@@ -296,7 +302,7 @@ class PaperRounds:
                 return ending
         return "iterations"
 
-    async def conclude(self, run: Run) -> None:
+    async def conclude(self, run: OdaRun) -> None:
         """Have the model answer from the memory (table 7); answers stay as it wrote them.
 
         Raises:
@@ -307,7 +313,7 @@ class PaperRounds:
         resolve = resolver(self.means.graph, run.talk)
         run.conclude(await run.ledger.answers(found.answers, run.question, run.asked, resolve, as_given=True), found)
 
-    async def _take_step(self, run: Run, observation: Observed) -> str:
+    async def _take_step(self, run: OdaRun, observation: ObservedFacts) -> str:
         """Act, and reflect on what that found; return how the loop ends if it ends here."""
         action: Action | None = None
         run.ledger.add(replace(observation.shown, ahead=True))
@@ -331,7 +337,7 @@ class PaperRounds:
         run.entities = self.parts.choose(run, action, edges) or run.entities
         return ""
 
-    async def _perform(self, run: Run, action: Action) -> Found:
+    async def _perform(self, run: OdaRun, action: Action) -> Found:
         """Explore the neighbours of an entity, or discover the paths between two (section 2.2).
 
         Raises:
@@ -354,7 +360,7 @@ class PaperRounds:
         run.ledger.add(found.shown)
         return found
 
-    async def _remember(self, run: Run, selected: Sequence[Triple]) -> None:
+    async def _remember(self, run: OdaRun, selected: Sequence[Triple]) -> None:
         """Append triples to the memory (section 2.3).
 
         Raises:

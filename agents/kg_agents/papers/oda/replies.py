@@ -10,7 +10,7 @@ from pydantic import Field
 
 from kg_agents.evidence.ledger import Cited
 from kg_agents.evidence.matching import numbers_in
-from kg_agents.evidence.values import Labels, Triple
+from kg_agents.evidence.values import IdLabels, Triple
 from kg_agents.llm.dialogue import Unreadable
 from kg_agents.replies import (
     BULLET,
@@ -91,7 +91,7 @@ def read_action(reply: str, offered: Mapping[str, str | None], done: Iterable[st
 
 
 def read_selection(
-    reply: str, candidates: Sequence[Triple], labels: Labels, most: int
+    reply: str, candidates: Sequence[Triple], labels: IdLabels, most: int
 ) -> tuple[Triple, ...] | Unreadable:
     """Read which candidate triples the model selects, at most `most`; what is no candidate is not among them.
 
@@ -191,7 +191,7 @@ def _triple_lines(text: str) -> Iterator[str]:
         yield from triples or [NUMBER.sub("", BULLET.sub("", line))]
 
 
-def _spellings(candidates: Sequence[Triple], labels: Labels) -> Mapping[str, Mapping[Triple, None]]:
+def _spellings(candidates: Sequence[Triple], labels: IdLabels) -> Mapping[str, Mapping[Triple, None]]:
     """Return the candidates under every way to write them: what is written in ids alone is that one.
 
     One that is written from its other end is meant as well, unless that way is how another is written.

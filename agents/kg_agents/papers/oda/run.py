@@ -6,9 +6,9 @@ from typing import Final, TypeVar
 
 from pydantic import BaseModel
 
-from kg_agents.evidence.answers import Answer, OnStep, PartSeen, Step, ignore_step
+from kg_agents.evidence.answers import GivenAnswer, OnStep, PartSeen, RunStep, ignore_step
 from kg_agents.evidence.ledger import Ledger
-from kg_agents.evidence.values import Labels, Remembered, Triple
+from kg_agents.evidence.values import IdLabels, Remembered, Triple
 from kg_agents.llm import Llm
 from kg_agents.llm.dialogue import Dialogue, Unreadable, Writer, fitting
 from kg_agents.papers.oda.facts import Bundle, FactLines
@@ -23,7 +23,7 @@ MAX_REASON: Final = 300
 
 
 @dataclass
-class Run:
+class OdaRun:
     """One question on its way to an answer.
 
     Args:
@@ -52,8 +52,8 @@ class Run:
     memory_text: str = ""
     facts: tuple[Triple, ...] = ()
     history: dict[str, str] = field(default_factory=dict[str, str])
-    steps: list[Step] = field(default_factory=list[Step])
-    answers: tuple[Answer, ...] = ()
+    steps: list[RunStep] = field(default_factory=list[RunStep])
+    answers: tuple[GivenAnswer, ...] = ()
     concluded: bool = False
     missing: str | None = None
     own: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class Run:
         self.asked = self.entities
 
     @property
-    def labels(self) -> Labels:
+    def labels(self) -> IdLabels:
         """What ids are called."""
         return self.ledger.labels
 
@@ -83,7 +83,7 @@ class Run:
         self.facts = tuple(fact for _, fact in held.facts)
         self.memory_text = held.text.partition("\n")[2]
 
-    def conclude(self, answers: tuple[Answer, ...], found: Conclusion) -> None:
+    def conclude(self, answers: tuple[GivenAnswer, ...], found: Conclusion) -> None:
         """Take over what the model concludes, and the answers with what they rest on."""
         self.concluded, self.answers, self.missing, self.own = True, answers, found.missing, found.own
 
@@ -101,7 +101,7 @@ class Run:
         self._add(action.thought if action else "", str(action or ""), f"failed: {reason}", ())
 
     def _add(self, thought: str, action: str, found: str, kept: tuple[str, ...]) -> None:
-        self.steps.append(Step(len(self.steps) + 1, thought, action, found, kept))
+        self.steps.append(RunStep(len(self.steps) + 1, thought, action, found, kept))
         self.on_step(self.steps[-1])
 
 
@@ -118,7 +118,7 @@ class Exploration:
         fresh: The lines that the next prompt shows.
     """
 
-    run: Run
+    run: OdaRun
     most: int
     open: dict[str, None]
     observed: set[str] = field(default_factory=set[str])
@@ -233,7 +233,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class OdaMeans:
     """The graph, the parameters, what the graph calls itself, and the model that reflects where it is another one."""
 
     graph: KnowledgeGraph
@@ -252,7 +252,7 @@ class Means:
 
     async def ask(
         self,
-        run: Run,
+        run: OdaRun,
         write: Writer,
         purpose: str,
         read: Callable[[str], T | Unreadable],

@@ -6,14 +6,14 @@ from functools import partial
 from typing import Final
 
 from kg_agents.evidence.ledger import Cited
-from kg_agents.evidence.values import Found, Labels, Observed, Shown, Triple, plain_value, quoted
+from kg_agents.evidence.values import Found, IdLabels, ObservedFacts, Shown, Triple, plain_value, quoted
 from kg_agents.linking import resolver
 from kg_agents.llm.dialogue import FailedReply
 from kg_agents.llm.texts import without_hints
-from kg_agents.papers.oda.facts import Bundle, Names, bundled
+from kg_agents.papers.oda.facts import Bundle, FactNames, bundled
 from kg_agents.papers.oda.paper import look_ahead
 from kg_agents.papers.oda.replies import Action, Turn, TurnForm, read_turn
-from kg_agents.papers.oda.run import Exploration, Means, Run, fitted
+from kg_agents.papers.oda.run import Exploration, OdaMeans, OdaRun, fitted
 from kg_agents.replies import read_conclusion
 from kg_agents.tools.client import ToolError, ToolRefusal
 from kg_prompts.oda import AnswerPrompt, TurnPrompt
@@ -32,9 +32,9 @@ _SAMPLE: Final = 7
 class Turns:
     """The rounds of ODA, one reply each."""
 
-    means: Means
+    means: OdaMeans
 
-    async def explore(self, run: Run) -> str:
+    async def explore(self, run: OdaRun) -> str:
         """Observe and act, turn by turn; return why the turns ended, in a word.
 
         Where nothing is left to look at, it answers.
@@ -53,7 +53,7 @@ class Turns:
                 return ending or "graph"
         return "iterations"
 
-    async def conclude(self, run: Run) -> None:
+    async def conclude(self, run: OdaRun) -> None:
         """Have the model answer from the memory; its answers name the facts that they rest on.
 
         Raises:
@@ -201,7 +201,7 @@ class Turns:
         shown = sum(len(bundle.facts) for bundle in bundles)
         return _outcome(run, shown, max(there, shown), found)
 
-    async def _likest(self, run: Run, entity: str, bundles: Sequence[Bundle]) -> tuple[Bundle, ...]:
+    async def _likest(self, run: OdaRun, entity: str, bundles: Sequence[Bundle]) -> tuple[Bundle, ...]:
         """Return the facts of a hub that are most like the question, a few of each relation."""
         chosen = self.means.settings
         look = partial(self.means.graph.observe, run.question, [entity], hops=1, top_n=chosen.found)
@@ -249,7 +249,7 @@ class Turns:
         run = seen.run
         (named,) = await run.talk.within(partial(self.means.graph.identify, [text]))
         for each in named.candidates:
-            run.ledger.learn(Labels({each.id: each.label}))
+            run.ledger.learn(IdLabels({each.id: each.label}))
             if named.meant:
                 seen.open.setdefault(each.id)
         number = run.ledger.add(named.shown)
@@ -259,19 +259,19 @@ class Turns:
         return f"[{number}] nothing is named so{f'; near, not the same: {said}' if said else ''}"
 
 
-def _in_memory(run: Run, cited: Cited) -> Cited:
+def _in_memory(run: OdaRun, cited: Cited) -> Cited:
     """Return an answer that cites facts of the memory by their place there, with the numbers that the run gave them."""
     places = (each for each in cited.numbers if 1 <= each <= len(run.facts))
     return Cited(cited.text, tuple(run.ledger.number(run.facts[place - 1]) for place in places))
 
 
-def _outcome(run: Run, shown: int, there: int, found: Found) -> str:
+def _outcome(run: OdaRun, shown: int, there: int, found: Found) -> str:
     if not there:
         return _nothing(run, found.shown)
     return f"{shown} of {there} facts shown" if there > shown else _counting(there)
 
 
-def _nothing(run: Run, shown: Shown) -> str:
+def _nothing(run: OdaRun, shown: Shown) -> str:
     """Return what an action that found nothing denies, with the number by which an answer can cite it."""
     return f"[{run.ledger.add(shown)}] found nothing: {' '.join(without_hints(shown.text).split())[:MAX_OUTCOME]}"
 
@@ -280,11 +280,11 @@ def _counting(facts: int) -> str:
     return "1 fact" if facts == 1 else f"{facts} facts"
 
 
-def _bundles(observation: Observed) -> list[Bundle]:
+def _bundles(observation: ObservedFacts) -> list[Bundle]:
     return [Bundle(group.triples, max(group.count, len(group.far))) for group in observation.groups if group.far]
 
 
-def _counted(observation: Observed, names: Names) -> list[str]:
+def _counted(observation: ObservedFacts, names: FactNames) -> list[str]:
     """Return lines that name the relations of entities of which no fact is shown."""
     around: dict[str, list[str]] = {}
     for group in observation.groups:

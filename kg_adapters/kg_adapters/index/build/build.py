@@ -23,10 +23,10 @@ from kg_adapters.files.recognition import parts_of
 from kg_adapters.files.rows import Row
 from kg_adapters.files.sources import Source, Sources, gather_sources, look
 from kg_adapters.index.build.import_builder import ImportBuilder
-from kg_adapters.index.build.naming import Naming, naming_of
+from kg_adapters.index.build.naming import NamingReport, naming_of
 from kg_adapters.index.graph_index import GraphIndex, bare_relations, edges_by_relation, written
 from kg_adapters.index.profiling import profile_of_index, write_schema
-from kg_adapters.index.storage import Storage
+from kg_adapters.index.storage import IndexStorage
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.array_files import ArrayFiles, open_index
 from kg_adapters.local.checksums import SEAL_FILE, file_sha256, find_changed_oxigraph
@@ -186,7 +186,7 @@ class ImportReport:
     counts: Counts
     skipped: int
     problems: tuple[str, ...]
-    naming: Naming
+    naming: NamingReport
     notes: tuple[str, ...] = ()
 
 
@@ -306,7 +306,7 @@ class _Import:
         arrays = folder / INDEX_FOLDER
         arrays.mkdir()
         with tempfile.TemporaryDirectory(prefix="scratch-", dir=folder) as scratch:
-            builder = ImportBuilder(self._vocabulary, Storage(arrays, Path(scratch)))
+            builder = ImportBuilder(self._vocabulary, IndexStorage(arrays, Path(scratch)))
             if self._base is not None:
                 builder.add_index(self._base.store.index, self._base.lists)
             self._read(folder, builder)

@@ -12,7 +12,7 @@ from kg_adapters.index.build.naming import names_of_relations, plain_labels
 from kg_adapters.index.builder import IndexBuilder
 from kg_adapters.index.graph_index import GraphIndex
 from kg_adapters.index.statements import Collected, Numbered
-from kg_adapters.index.storage import Storage
+from kg_adapters.index.storage import IndexStorage
 from kg_adapters.index.tables import Orders, kept_orders
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.written_lists import WrittenLists
@@ -30,7 +30,7 @@ class ImportBuilder(IndexBuilder):
         lists: What the index says otherwise than it was written, when it is finished.
     """
 
-    def __init__(self, vocabulary: Vocabulary, storage: Storage | None = None) -> None:
+    def __init__(self, vocabulary: Vocabulary, storage: IndexStorage | None = None) -> None:
         super().__init__(vocabulary, storage)
         self._base: GraphIndex | None = None
         self.lists = WrittenLists()

@@ -109,7 +109,7 @@ class LikelyName:
 
 
 @dataclass(frozen=True, slots=True)
-class Naming:
+class NamingReport:
     """How many entities have a name; blank nodes are not counted, nor relations that nothing else is said of.
 
     Args:
@@ -128,7 +128,7 @@ class Naming:
         return self.named * 2 < self.entities
 
 
-def naming_of(index: GraphIndex) -> Naming:
+def naming_of(index: GraphIndex) -> NamingReport:
     """Return which entities have a name; where most have none, also what could name them."""
     counted = ~(bare_relations(index) | _blank(index))
     # Whoever has only ever been a class or an object of the web's vocabularies says nothing about itself.
@@ -136,11 +136,11 @@ def naming_of(index: GraphIndex) -> Naming:
     counted &= said
     # A label of SKOS-XL is a name itself.
     named = (index.labels >= 0) | _has_literal_form(index)
-    naming = Naming(int(counted.sum()), int((counted & named).sum()), ())
+    naming = NamingReport(int(counted.sum()), int((counted & named).sum()), ())
     if not naming.mostly_nameless:
         return naming
     likely = sorted(_likely(index, counted & ~named), key=lambda each: (-each.entities, each.relation))
-    return Naming(naming.entities, naming.named, tuple(likely[:_MOST_PROPOSED]))
+    return NamingReport(naming.entities, naming.named, tuple(likely[:_MOST_PROPOSED]))
 
 
 def _has_literal_form(index: GraphIndex) -> npt.NDArray[np.bool_]:

@@ -12,8 +12,8 @@ from kg_adapters.index.builder import index_of
 from kg_adapters.index.columns import Floats, spread
 from kg_adapters.index.graph_index import Dictionary, EdgeTable, GraphIndex, Longs
 from kg_adapters.index.sets.members import SetMembers
-from kg_adapters.index.sets.values import ValueRows
-from kg_adapters.index.sets.walks import MOST_PAIRS, Limits, Tables, Walks, distinct, distinct_pairs, within
+from kg_adapters.index.sets.values import IndexValues
+from kg_adapters.index.sets.walks import MOST_PAIRS, SetLimits, Tables, Walks, distinct, distinct_pairs, within
 from kg_adapters.index.sets.witnesses import Witnesses
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import Count, EdgeDirection
@@ -120,21 +120,21 @@ class IndexSets:
         index: The graph.
         dictionary: Its terms.
         vocabulary: Its relations that name and type.
-        most_pairs: How many pairs of a node and an end a path may lead to (`Limits`).
+        most_pairs: How many pairs of a node and an end a path may lead to (`SetLimits`).
     """
 
     def __init__(
         self, index: GraphIndex, dictionary: Dictionary, vocabulary: Vocabulary, most_pairs: int = MOST_PAIRS
     ) -> None:
         self._tables = Tables(index, vocabulary)
-        self._values = ValueRows(index, dictionary)
+        self._values = IndexValues(index, dictionary)
         self._dictionary = dictionary
         self._vocabulary = vocabulary
         self._most_pairs = most_pairs
 
     def compute(self, request: SetRequest) -> Computed:
         """Return the answer to a question, as `SupportsSets.compute` promises."""
-        limits = Limits(request.timeout_s, self._most_pairs)
+        limits = SetLimits(request.timeout_s, self._most_pairs)
         walks = Walks(self._tables, limits)
         sets = SetMembers(walks, self._values, self._dictionary, self._vocabulary, limits)
         return _Answering(sets, request, self._vocabulary).computed()

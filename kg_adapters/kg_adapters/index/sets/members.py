@@ -27,8 +27,8 @@ from kg_adapters.algebra import (
     holds_values,
 )
 from kg_adapters.index.graph_index import Dictionary, Longs
-from kg_adapters.index.sets.values import Mask, ValueRows
-from kg_adapters.index.sets.walks import EMPTY, Ends, Limits, Walks, distinct, within
+from kg_adapters.index.sets.values import IndexValues, Mask
+from kg_adapters.index.sets.walks import EMPTY, PathEnds, SetLimits, Walks, distinct, within
 from kg_adapters.labels import Vocabulary
 from kg_adapters.terms import Literal, Node, node_key
 from kg_adapters.values import SIGNS
@@ -46,7 +46,7 @@ class SetMembers:
     """
 
     def __init__(
-        self, walks: Walks, values: ValueRows, dictionary: Dictionary, vocabulary: Vocabulary, limits: Limits
+        self, walks: Walks, values: IndexValues, dictionary: Dictionary, vocabulary: Vocabulary, limits: SetLimits
     ) -> None:
         self.walks = walks
         self.values = values
@@ -202,7 +202,7 @@ def _true_of(sets: SetMembers, nodes: Longs, condition: Condition) -> Mask:
     return _mask(places, len(nodes))
 
 
-def _meets(sets: SetMembers, nodes: Longs, one: Ends, other: Ends) -> Mask:
+def _meets(sets: SetMembers, nodes: Longs, one: PathEnds, other: PathEnds) -> Mask:
     width = len(sets.walks.index.nodes)
     edges = within(one.places * width + one.nodes, other.places * width + other.nodes)
     found = _mask(one.places[edges], len(nodes))

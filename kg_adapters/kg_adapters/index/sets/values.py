@@ -10,7 +10,7 @@ import numpy.typing as npt
 from kg_adapters.algebra import ComparedKind, HopPath, Measure, Operator, ValueOf, counts_values
 from kg_adapters.index.columns import Floats, orders_of
 from kg_adapters.index.graph_index import Dictionary, GraphIndex, Longs
-from kg_adapters.index.sets.walks import Ends, distinct_pairs
+from kg_adapters.index.sets.walks import PathEnds, distinct_pairs
 from kg_adapters.profile import ValueKind, kind_of
 from kg_adapters.terms import Iri, Literal
 from kg_adapters.values import DATE_UNITS, SIGNS, compared_kind_of, date_unit, order_of_kind, text_compares, unit_of
@@ -33,7 +33,7 @@ class Ranked:
     rows: Longs
 
 
-class ValueRows:
+class IndexValues:
     """The rows of values of one index.
 
     Args:
@@ -93,7 +93,7 @@ class ValueRows:
         ranks = np.fromiter((places[key] for key in keys), dtype=np.int64, count=len(keys))
         return Ranked(ranks, np.fromiter((examples[key] for key in order), dtype=np.int64, count=len(order)))
 
-    def measured(self, ends: Ends, by: Measure, count: int) -> tuple[Longs, Floats, Longs]:
+    def measured(self, ends: PathEnds, by: Measure, count: int) -> tuple[Longs, Floats, Longs]:
         """Return the places that have a measure, the measures, and the rows of values that say so (or -1).
 
         Args:
@@ -110,12 +110,12 @@ class ValueRows:
         places = np.flatnonzero(sizes)
         return places, sizes[places].astype(np.float64), np.full(len(places), -1, dtype=np.int64)
 
-    def sizes(self, ends: Ends, path: HopPath, count: int) -> Longs:
+    def sizes(self, ends: PathEnds, path: HopPath, count: int) -> Longs:
         """Return how many different ends of a path each place reaches, counted as in `NumberOf`."""
         sizes = np.bincount(ends.places, minlength=count)
         return sizes + np.bincount(self.different(ends)[0], minlength=count) if counts_values(path) else sizes
 
-    def different(self, ends: Ends) -> tuple[Longs, Longs]:
+    def different(self, ends: PathEnds) -> tuple[Longs, Longs]:
         """Return the pairs of a place and a row of values, one for each different value of a place."""
         if not ends.repeats or not len(ends.rows):
             return ends.value_places, ends.rows

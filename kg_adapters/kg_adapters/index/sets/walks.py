@@ -20,7 +20,7 @@ MOST_PAIRS: Final = 10_000_000
 """How many pairs of a node and what a path reaches from it are worked out at once; they take some 60 bytes each."""
 
 
-class Limits:
+class SetLimits:
     """The time and the memory of one question.
 
     Args:
@@ -173,7 +173,7 @@ class Tables:
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class PathEnds:
     """What a path reaches from nodes, as different pairs: of a node's place and a node, of a place and a row of values.
 
     Several rows may hold the same value where `repeats` says so.
@@ -194,7 +194,7 @@ class Walks:
         limits: What the walks may cost: time is looked at before each hop, room before paths are joined.
     """
 
-    def __init__(self, tables: Tables, limits: Limits) -> None:
+    def __init__(self, tables: Tables, limits: SetLimits) -> None:
         self.index = tables.index
         self._tables = tables
         self._limits = limits
@@ -218,7 +218,7 @@ class Walks:
             nodes = distinct(np.append(nodes, self._hop(nodes, last)))
         return self.values(nodes, last)[1]
 
-    def ends(self, nodes: Longs, path: HopPath) -> Ends:
+    def ends(self, nodes: Longs, path: HopPath) -> PathEnds:
         """Return what a path reaches from each of some nodes."""
         places, middles = np.arange(len(nodes)), nodes
         *hops, last = path.hops
@@ -233,7 +233,7 @@ class Walks:
             of = distinct(middles)
         value_places, rows = distinct_pairs(*self._joined(places, middles, self.values(of, last), of))
         single = not hops and not last.repeated and last.steps is not None and len(last.steps) == 1
-        return Ends(at, ends, value_places, rows, repeats=not single)
+        return PathEnds(at, ends, value_places, rows, repeats=not single)
 
     def edges(self, nodes: Longs, hop: Hop) -> tuple[Longs, Longs]:
         """Return the different pairs of a node's place and a node that a hop leads to, sorted."""

@@ -45,7 +45,7 @@ COUNTED_ENDS = 3
 """How many of the ends that a condition counts are shown."""
 
 
-class Routes:
+class FactRoutes:
     """Finds chains of facts in one index.
 
     Args:
@@ -160,7 +160,7 @@ class Witnesses:
     def __init__(self, sets: SetMembers, vocabulary: Vocabulary) -> None:
         self._sets = sets
         self._vocabulary = vocabulary
-        self._routes = Routes(sets.walks, sets.dictionary)
+        self._routes = FactRoutes(sets.walks, sets.dictionary)
 
     def of_node(self, expression: SetExpression, node: int) -> list[Fact]:
         """Return the facts that show why a node is in a set."""

@@ -24,7 +24,7 @@ from kg_adapters.index.graph_index import (
     uses_of_relations,
     written,
 )
-from kg_adapters.index.storage import Storage, sorted_and_placed
+from kg_adapters.index.storage import IndexStorage, sorted_and_placed
 from kg_adapters.labels import Vocabulary
 from kg_adapters.local.array_files import ArrayFiles
 from kg_adapters.local.index_check import check_names
@@ -66,7 +66,7 @@ class _Entries:
     aliases: Bytes
 
 
-def name_nodes(index: GraphIndex, vocabulary: Vocabulary, storage: Storage) -> NameTable:
+def name_nodes(index: GraphIndex, vocabulary: Vocabulary, storage: IndexStorage) -> NameTable:
     """Write the names of all entities; relations that no edge is about are left out.
 
     An IRI without label and alias is found by its local part, as this is what people are shown.
@@ -86,7 +86,7 @@ def name_nodes(index: GraphIndex, vocabulary: Vocabulary, storage: Storage) -> N
     return _table(storage, "nodes", entries, np.diff(index.links.starts))
 
 
-def name_relations(index: GraphIndex, vocabulary: Vocabulary, storage: Storage) -> NameTable:
+def name_relations(index: GraphIndex, vocabulary: Vocabulary, storage: IndexStorage) -> NameTable:
     """Write the names of all relations: labels, aliases, and the local part as one more alias."""
     rows, owners, aliases = name_rows(index, vocabulary)
     relation_of = np.full(len(index.nodes), -1, dtype=np.int32)
@@ -129,7 +129,7 @@ def _chain(*parts: Iterable[str]) -> Iterator[str]:
         yield from part
 
 
-def _table(storage: Storage, kind: str, entries: _Entries, weights: Longs) -> NameTable:
+def _table(storage: IndexStorage, kind: str, entries: _Entries, weights: Longs) -> NameTable:
     names, name = sorted_and_placed(storage, map(fold, entries.texts), storage.strings(kind))
     # An empty name can be sorted first only; nobody can ask for it.
     kept = np.flatnonzero(name > 0) if len(names) and names[0] == "" else np.arange(len(name))
@@ -161,7 +161,7 @@ _MOST_CONNECTED: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class NameHit:
     """A node id that a text may name; `score` from 0 to 1, and the name as it is written."""
 
     bearer: int
@@ -179,7 +179,7 @@ def build_text_index(folder: Path, index: GraphIndex, vocabulary: Vocabulary) ->
     target = folder / FOLDER
     (target / _FUZZY).mkdir(parents=True)
     with TemporaryDirectory(prefix="scratch-", dir=folder) as scratch:
-        storage = Storage(target, Path(scratch))
+        storage = IndexStorage(target, Path(scratch))
         nodes = name_nodes(index, vocabulary, storage)
         name_relations(index, vocabulary, storage)
     build_fuzzy_names(written(nodes.names), target / _FUZZY)
@@ -231,7 +231,7 @@ class TextIndex:
             self._files.check()
         return self
 
-    def search(self, text: str, *, limit: int, accept: Callable[[int], bool] | None = None) -> list[Hit]:
+    def search(self, text: str, *, limit: int, accept: Callable[[int], bool] | None = None) -> list[NameHit]:
         """Return the entities that a text may name, best first, each once; only those that `accept` allows.
 
         Exact names come first, labels before aliases and the better connected entities before others. Any string is
@@ -262,12 +262,12 @@ class TextIndex:
             relation, alias = Iri(keys[int(table.bearers[place])]), bool(table.aliases[place])
             yield RelationName(relation, self._written(table, keys, place), alias)
 
-    def _hit(self, place: int, score: float, exact: bool) -> Hit:
+    def _hit(self, place: int, score: float, exact: bool) -> NameHit:
         table = self._nodes
         matched_by: Match = "text"
         if exact:
             matched_by = "alias" if table.aliases[place] else "label"
-        return Hit(int(table.bearers[place]), score, matched_by, self._written(table, self._index.nodes, place))
+        return NameHit(int(table.bearers[place]), score, matched_by, self._written(table, self._index.nodes, place))
 
     def _written(self, table: NameTable, keys: StringTable, place: int) -> str:
         """Return a name as it stands in the graph."""

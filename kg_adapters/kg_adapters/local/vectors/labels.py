@@ -222,7 +222,7 @@ class VectorFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class LabelVectors:
+class StoredLabelVectors:
     """The vectors of one graph's labels by one model, mapped from files; k distinct labels, n nodes, m relations.
 
     Args:
@@ -325,7 +325,7 @@ async def build_label_vectors(
     write_seal(folder / seal_name(LABELS), store_folder, [folder / _LABELS, folder / _LABEL_ROWS])
 
 
-def open_label_vectors(store_folder: Path, index: GraphIndex, fingerprint: str) -> LabelVectors | None:
+def open_label_vectors(store_folder: Path, index: GraphIndex, fingerprint: str) -> StoredLabelVectors | None:
     """Open the vectors of a store's labels by one model; None where there are none.
 
     Where only those of relations are there, no node has a vector. All of them are read once, so call this in a thread.
@@ -351,7 +351,7 @@ def open_label_vectors(store_folder: Path, index: GraphIndex, fingerprint: str) 
     fits = int(nodes.min(initial=-1)) >= -1 and int(nodes.max(initial=-1)) < len(labels)
     if labels.shape[1] != relations.shape[1] or not fits:
         raise Damage(f"{place} has parts that do not fit together")
-    return LabelVectors(fingerprint, relations, labels, nodes, files)
+    return StoredLabelVectors(fingerprint, relations, labels, nodes, files)
 
 
 def relation_texts(index: GraphIndex) -> list[str]:

@@ -23,7 +23,7 @@ Side: TypeAlias = Choice["out", "value", "in"]
 """Where the far end of a fact stands: an edge's tail, a value, or an edge's head."""
 
 
-class Group(NamedTuple):
+class GroupKey(NamedTuple):
     """A direction, a relation, and whether it leads to values; groups sort as the protocol lists them."""
 
     inverse: bool
@@ -73,11 +73,11 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class GroupSpan:
     """The far ends of one group from the place `start` up to the place `stop`."""
 
     entity: Node
-    group: Group
+    group: GroupKey
     start: int
     stop: int
 
@@ -96,7 +96,7 @@ class Fill:
     group_size: int = 0
     rows: int = 0
     sampled_rows: int = 0
-    spans: tuple[Span, ...] = ()
+    spans: tuple[GroupSpan, ...] = ()
 
 
 _LITERAL: Final = "FILTER(isLiteral(?{0}))"
@@ -169,7 +169,7 @@ class EdgeQueries:
             values += self._values(entities, scope, fill)
         return self._rows(blocks, values, labelled=labelled)
 
-    def spans(self, spans: Iterable[Span], scope: Scope, *, labelled: bool) -> str:
+    def spans(self, spans: Iterable[GroupSpan], scope: Scope, *, labelled: bool) -> str:
         """Return the query for parts of groups."""
         shown, values = self._spans(spans, scope)
         return self._rows([*shown, *self._held(shown)], values, labelled=labelled)
@@ -231,7 +231,7 @@ class EdgeQueries:
         yield from self._filling(entities, scope, ["value"] if "value" in scope.sides else [], fill)
         yield from self._spans(fill.spans, scope)[1]
 
-    def _spans(self, spans: Iterable[Span], scope: Scope) -> tuple[list[str], list[str]]:
+    def _spans(self, spans: Iterable[GroupSpan], scope: Scope) -> tuple[list[str], list[str]]:
         """Return the blocks for parts of groups of edges, and those of values."""
         written: tuple[list[str], list[str]] = ([], [])
         for span in spans:
@@ -289,7 +289,7 @@ class EdgeQueries:
         who = writing.values("e", entities, self.dialect)
         return _any_of(f"{who} {self._edges(each, side, 'x')} {more}" for each in _one_by_one(scope, side))
 
-    def _span(self, span: Span, scope: Scope) -> str:
+    def _span(self, span: GroupSpan, scope: Scope) -> str:
         entity, relation = writing.node(span.entity, self.dialect), writing.iri(span.group.relation)
         if span.group.inverse:
             found = f"?o {relation} {entity}" + (f" FILTER(?o != {entity})" if scope.direction == "both" else "")
