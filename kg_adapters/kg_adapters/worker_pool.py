@@ -1,6 +1,6 @@
 """Worker processes that answer requests one at a time, and are killed at the deadline."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from subprocess import Popen
@@ -80,6 +80,7 @@ class WorkerPool(Generic[Reply]):
         self._short: dict[anyio.CancelScope, float] = {}
         self._threads = anyio.CapacityLimiter(workers)
         self._idle: list[WorkerProcess] = []
+        self._starting: set[WorkerProcess] = set()
         self._busy: set[WorkerProcess] = set()
         self._closed = False
 
@@ -90,8 +91,8 @@ class WorkerPool(Generic[Reply]):
 
     @property
     def processes(self) -> Sequence["Popen[bytes]"]:
-        """All processes: those at work, then those that wait for more."""
-        return [*self.busy, *(worker.process for worker in self._idle)]
+        """All processes: those at work, then those that start or wait for more."""
+        return [*self.busy, *(worker.process for worker in (*self._starting, *self._idle))]
 
     @property
     def waiting(self) -> int:
@@ -126,7 +127,7 @@ class WorkerPool(Generic[Reply]):
     async def aclose(self) -> None:
         """End all workers; what they are still busy with fails."""
         self._closed = True
-        for worker in self._busy:
+        for worker in (*self._busy, *self._starting):
             worker.kill()
         while self._idle:
             await _close(self._idle.pop(), _GRACE_S)
@@ -161,15 +162,40 @@ class WorkerPool(Generic[Reply]):
         while self._idle:
             worker = self._idle.pop()
             if worker.process.poll() is None:
-                return worker
+                break
             worker.close()
-        worker = self._start()
-        # It says once that it is ready.
-        await self._wait(worker, worker.receive)
+        else:
+            worker = self._start()
+        if not worker.ready:
+            await self._make_ready(worker)
         return worker
 
+    async def _make_ready(self, worker: WorkerProcess) -> None:
+        self._starting.add(worker)
+        try:
+            await anyio.to_thread.run_sync(worker.wait_until_ready, abandon_on_cancel=True, limiter=self._threads)
+        except WorkerEnded:
+            await _close(worker)
+            raise
+        except anyio.get_cancelled_exc_class():
+            if self._closed:
+                await _close(worker)
+            else:
+                # It goes on starting, for the next request.
+                self._idle.append(worker)
+            raise
+        finally:
+            self._starting.discard(worker)
+
     async def _reply_of(self, worker: WorkerProcess, request: tuple[object, ...]) -> Reply:
-        reply = await self._wait(worker, worker.ask, *request)
+        self._busy.add(worker)
+        try:
+            reply = await anyio.to_thread.run_sync(worker.ask, *request, abandon_on_cancel=True, limiter=self._threads)
+        except (WorkerEnded, anyio.get_cancelled_exc_class()):
+            await _close(worker)
+            raise
+        finally:
+            self._busy.discard(worker)
         if self._closed:
             await _close(worker)
         else:
@@ -179,17 +205,6 @@ class WorkerPool(Generic[Reply]):
         if not isinstance(reply, self._reply):
             raise TypeError(f"{self._function} sent {type(reply)}, not {self._reply}")
         return reply
-
-    async def _wait(self, worker: WorkerProcess, call: Callable[..., object], *arguments: object) -> object:
-        """Return the message that a worker's blocking method returns; end the worker if there is none."""
-        self._busy.add(worker)
-        try:
-            return await anyio.to_thread.run_sync(call, *arguments, abandon_on_cancel=True, limiter=self._threads)
-        except (WorkerEnded, anyio.get_cancelled_exc_class()):
-            await _close(worker)
-            raise
-        finally:
-            self._busy.discard(worker)
 
 
 async def _close(worker: WorkerProcess, grace_s: float = 0.0) -> None:

@@ -48,6 +48,7 @@ class WorkerProcess:
 
     Attributes:
         process: The process.
+        ready: Whether `wait_until_ready` has come to its end.
     """
 
     def __init__(self, function: str, *arguments: object) -> None:
@@ -63,10 +64,23 @@ class WorkerProcess:
         assert self.process.stdout is not None  # noqa: S101 - as above
         self._requests: IO[bytes] = self.process.stdin
         self._messages: IO[bytes] = self.process.stdout
+        self.ready = False
+        self._getting_ready = threading.Lock()
         # Also where nobody closes it.
         self._end = weakref.finalize(self, _end, self.process)
         with suppress(WorkerEnded):
             self._send(arguments)
+
+    def wait_until_ready(self) -> None:
+        """Receive the first message; several threads may wait for it.
+
+        Raises:
+            WorkerEnded: The process ended, or was killed, before it sent one.
+        """
+        with self._getting_ready:
+            if not self.ready:
+                self.receive()
+                self.ready = True
 
     def ask(self, *request: object) -> object:
         """Send a request, and return the next message.

@@ -117,6 +117,18 @@ async def test_no_more_requests_wait_than_may_and_who_goes_away_makes_room(tmp_p
     assert floor.answered == ["a"]
 
 
+async def test_a_worker_that_starts_too_late_for_a_request_serves_the_next(tmp_path: Path) -> None:
+    floor = Floor(tmp_path, 1)
+    floor.finish("a")
+    async with aclosing(floor.pool):
+        with pytest.raises(WorkerTimeout) as late:
+            await floor.pool.ask(tmp_path / "a", timeout_s=0.001)
+        assert not late.value.busy
+        (started,) = floor.pool.processes
+        await floor.ask("a")
+        assert list(floor.pool.processes) == [started]
+
+
 async def test_a_worker_that_ends_instead_of_replying_or_that_cannot_start_is_an_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
