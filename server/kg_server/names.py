@@ -88,10 +88,6 @@ class Names:
         written = with_id[1] if with_id is not None else label if _LIKE_ID.fullmatch(label) is not None else None
         return not (written is not None and self._is_id(written, position)) and self._called()[label] < 2
 
-    def triple(self, triple: Triple) -> str:
-        """Return a triple as one line, `Tokyo (Q1490) | capital (P36) | Shinjuku (Q179645)`."""
-        return f"{self.entity(triple.head)} | {self.relation(triple.relation)} | {self.entity(triple.tail)}"
-
     def fact(self, fact: Fact) -> str:
         """Return a fact as one line: a triple, or `Tokyo (Q1490) | inception (P571) | 1457-01-01`."""
         tail = self.term(fact.tail, relation=fact.relation)

@@ -208,7 +208,7 @@ async def _reasons(graph: KGAdapter, missing: Sequence[Stated], described: Mappi
 
     def reason(stated: Stated, backwards: Triple | None) -> str:
         if backwards is not None and backwards in reversed_ones:
-            return f"the graph has it only the other way round, {names.triple(backwards)}. Swap head and tail."
+            return f"the graph has it only the other way round, {names.fact(backwards)}. Swap head and tail."
         found = tails[stated.head.node, stated.relation_iri]
         return _instead(stated, found, relations.get(stated.head.node, ()), names)
 

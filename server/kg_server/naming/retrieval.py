@@ -187,13 +187,9 @@ def _summary(asked: _Asked, kept: Sequence[Sequence[Candidate]], names: Names) -
         return _verdict(asked.identities[0], kept[0], asked, names)
     counts = Counter(identity.match for identity in asked.identities)
     unnamed = counts["loose"] + counts["none"]
-    exact = ["all exact"] if counts["exact"] == len(asked.identities) else []
-    said = [
-        f"{counts['close']} close" if counts["close"] else "",
-        f"{unnamed} named by nothing here" if unnamed else "",
-    ]
-    rest = [f"{counts['exact']} exact"] if counts["exact"] and not exact else []
-    return f"{len(asked.identities)} texts: {', '.join(filter(None, (*exact, *rest, *said)))}."
+    many = {"exact": counts["exact"], "close": counts["close"], "named by nothing here": unnamed}
+    said = ", ".join(f"{number} {how}" for how, number in many.items() if number)
+    return f"{len(asked.identities)} texts: {said}."
 
 
 def _verdict(identity: Identity, shown: Sequence[Candidate], asked: _Asked, names: Names) -> str:

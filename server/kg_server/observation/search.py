@@ -306,12 +306,11 @@ class SeedSearch:
         self._led, self.frontier = best, tuple(best)
 
     def _own_edges(self, around: Surroundings, hop: int) -> Longs:
-        frontier = set(self.frontier)
-        mine = np.fromiter((node in frontier for node in around.entities), np.bool_, len(around.entities))
-        if hop > 1 and not self._to_the_letter:
-            incoming = np.bincount(around.near[around.inverse], minlength=len(around.entities))
-            return np.flatnonzero(mine[around.near] & ~(around.inverse & (incoming >= HUB)[around.near]))
-        return np.flatnonzero(mine[around.near])
+        edges = edges_of(around, self.frontier)
+        if hop == 1 or self._to_the_letter:
+            return edges
+        incoming = np.bincount(around.near[around.inverse], minlength=len(around.entities))
+        return edges[~(around.inverse & (incoming >= HUB)[around.near])[edges]]
 
     def _keep(self, around: Surroundings, edges: Longs, scores: Doubles, hop: int) -> Longs:
         """Keep the best `top_n` triples that are new, and return their places in `edges`, the best first."""
