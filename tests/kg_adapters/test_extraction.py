@@ -10,7 +10,6 @@ from extractions import WatchedGraph, content_of, extracted, offline, order_for
 from kg_adapters.errors import BackendTimeout, InvalidRequest
 from kg_adapters.extraction.extract import Order
 from kg_adapters.extraction.journal import Bounds, Cut, Unknown
-from kg_adapters.local.adapter import LocalAdapter
 from kg_adapters.local.store import Counts, LocalStore, open_store
 from kg_adapters.models import Count, Feature, FeaturePage, NeighborPage
 from kg_adapters.open_options import ExtractionProgress, Progress
@@ -103,13 +102,6 @@ async def test_what_lies_outermost_has_its_types_labels_descriptions_and_literal
     assert await feature_page(graph, iri("tokyo")) == await feature_page(source, iri("tokyo"))
 
 
-async def test_an_entity_of_the_last_hop_is_not_looked_around(tmp_path: Path) -> None:
-    source = source_of(tmp_path / "source", *CHAIN)
-    await extracted(source, named("a", bounds=Bounds(hops=2)), tmp_path / "store")
-    assert source.calls("neighbors") == [(iri("a"),), (iri("b"), iri("x"))]
-    assert source.calls("types") == [(iri("c"),)]
-
-
 async def test_a_hub_is_kept_but_not_expanded_and_what_it_lacks_is_counted(tmp_path: Path) -> None:
     source = source_of(tmp_path / "source", *STAR, 'hub label "Hub"@en')
     bounds = Bounds(hops=3, max_degree=10)
@@ -131,13 +123,6 @@ async def test_a_hub_that_was_named_is_expanded_relation_by_relation(tmp_path: P
     )
     assert report.cut == (Cut(node=node_key(iri("hub")), total=23, exact=True, hub=False),)
     assert report.triples_left_out == Count(19)
-
-
-async def test_of_one_relation_no_more_is_taken_than_was_asked_for(tmp_path: Path) -> None:
-    source = source_of(tmp_path / "source", *(f"a near b{number}" for number in range(5)), "a far c")
-    report = await extracted(source, named("a", bounds=Bounds(hops=1, per_relation=2)), tmp_path / "store")
-    assert await triples_of(offline(report.folder), "a") == set(edges("a near b0", "a near b1", "a far c"))
-    assert (report.triples_left_out, report.cut[0].hub) == (Count(3), False)
 
 
 async def test_a_hop_costs_one_request_per_batch_however_many_entities_it_has(tmp_path: Path) -> None:
@@ -232,14 +217,6 @@ async def test_blank_nodes_that_do_not_last_are_kept_apart_from_those_of_other_a
     tails = sorted(node_key(triple.tail) for triple in found if triple.relation == iri("has"))
     assert tails == ["_:hop-1-000000-0", "_:hop-2-000000-0"]
     assert report.counts.triples == 3
-
-
-async def test_an_extracted_store_answers_sparql(tmp_path: Path) -> None:
-    report = await extracted(source_of(tmp_path / "source", *TOWNS), named("tokyo"), tmp_path / "store")
-    graph: LocalAdapter = offline(report.folder)
-    found = await graph.select("ASK { ?s ?p <http://example.org/japan> }", timeout_s=20, max_rows=1)
-    await graph.aclose()
-    assert found.truth is True
 
 
 NAMES = tuple(f"s{number}" for number in range(8))

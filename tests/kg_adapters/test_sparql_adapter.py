@@ -9,14 +9,14 @@ from kg_adapters.errors import BackendError, BackendTimeout, InvalidRequest
 from kg_adapters.labels import Vocabulary
 from kg_adapters.models import Count, Degree, Description, FeaturePage, NeighborPage, PathRequest, SparqlAnswer
 from kg_adapters.prefixes import Prefixes
-from kg_adapters.protocol import KGAdapter, SupportsPaths, SupportsSearchNote, SupportsSparql
+from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import NeighborRequest, SurroundingsRequest
 from kg_adapters.sparql.adapter import SparqlAdapter
 from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.neighborhoods import BATCH, LabelMemory
 from kg_adapters.sparql.queries import Queries
 from kg_adapters.sparql.solutions import Solutions
-from kg_adapters.surroundings import SupportsSurroundings, gather_surroundings
+from kg_adapters.surroundings import gather_surroundings
 from kg_adapters.terms import XSD, BlankNode, Iri, Literal, Node, Triple
 from kg_adapters.testing import (
     BLANKS,
@@ -52,15 +52,6 @@ class TestSparqlAdapter(KGAdapterContract, ValuesContract):
 
 def answer(variables: str, *rows: Sequence[Iri | BlankNode | Literal | None], truncated: bool = False) -> Solutions:
     return Solutions(tuple(variables.split()), tuple(tuple(row) for row in rows), truncated=truncated)
-
-
-def test_it_has_the_abilities_that_an_endpoint_can_give() -> None:
-    graph = adapter_over(endpoint_of(TOWNS))
-    assert isinstance(graph, SupportsSparql)
-    assert isinstance(graph, SupportsSurroundings)
-    assert isinstance(graph, SupportsSearchNote)
-    assert not isinstance(graph, SupportsPaths)
-    assert graph.remote
 
 
 async def test_a_page_costs_one_request_and_its_labels_none() -> None:
@@ -188,13 +179,6 @@ async def test_even_a_group_that_sorts_behind_a_large_one_is_seen_in_surrounding
     )
     shown = [found.triple(place).relation for place in range(len(found))]
     assert (shown.count(iri("in")), shown.count(iri("at")) >= 1) == (4, True)
-
-
-async def test_surroundings_of_what_nobody_mentions_are_empty() -> None:
-    found = await adapter_over(endpoint_of(TOWNS)).surroundings(
-        SurroundingsRequest((BlankNode("b0"),), per_relation=4, per_entity=50)
-    )
-    assert (len(found), found.entities, found.sampled) == (0, (BlankNode("b0"),), ())
 
 
 async def test_only_edges_of_the_namespace_count_where_there_is_one() -> None:

@@ -16,7 +16,7 @@ from kg_adapters.sparql.queries.descriptions import TextChoice
 from kg_adapters.sparql.queries.edges import Fill, GroupKey, GroupSpan, Scope
 from kg_adapters.sparql.queries.names import cleaned
 from kg_adapters.terms import RDF_LANG_STRING, BlankNode, Iri, Literal
-from kg_adapters.testing import iri, typed
+from kg_adapters.testing import iri
 from query_shapes import HOSTILE
 
 PLAIN = DIALECTS["standard"]
@@ -40,13 +40,6 @@ def test_a_text_is_read_back_as_it_was_whatever_it_holds(value: str) -> None:
 @given(st.text())
 def test_any_text_is_one_literal_in_which_only_control_characters_become_blanks(value: str) -> None:
     assert read_back(writing.text(value)) == pyoxigraph.Literal(writing.readable(value))
-
-
-def test_literals_keep_language_and_datatype() -> None:
-    said = Literal("Tokio", RDF_LANG_STRING, "de-AT")
-    assert read_back(writing.literal(said)) == pyoxigraph.Literal("Tokio", language="de-at")
-    number = pyoxigraph.Literal("1", datatype=pyoxigraph.NamedNode("http://www.w3.org/2001/XMLSchema#integer"))
-    assert read_back(writing.literal(typed("1", "integer"))) == number
 
 
 def test_a_forged_iri_or_language_is_refused() -> None:

@@ -66,12 +66,6 @@ async def test_relations_are_found_by_all_names_of_the_surveyed_ones_which_are_a
     assert len(endpoint.asked) == surveyed + 1
 
 
-async def test_exact_names_alone_cost_one_request_where_no_more_are_wanted() -> None:
-    endpoint = endpoint_of(CITIES)
-    assert found_by(await adapter_over(endpoint).search("Edo", limit=1)) == [("q1", "alias")]
-    assert len(endpoint.asked) == 1
-
-
 @pytest.mark.parametrize("slip", ["Chcio", "Cico", "Chiico", "Chaco"])
 async def test_a_short_word_with_a_slip_comes_before_many_that_share_more_of_its_parts(slip: str) -> None:
     others = [f'm{number} label "Marcio Cicolo Chaka {number}"@en' for number in range(250)]
@@ -114,10 +108,6 @@ async def test_accents_and_swapped_letters_are_forgiven(text: str, name: str) ->
     found = await searching(endpoint).search(text, limit=1, type=None)
     assert [candidate.entity for candidate in found] == [iri(name)]
     assert len(endpoint.asked) == 2
-
-
-async def test_a_name_in_another_script_and_language_is_found() -> None:
-    assert found_by(await adapter_over(endpoint_of(CITIES)).search("東京", limit=1)) == [("q4", "label")]
 
 
 async def test_a_relation_is_found_only_if_edges_are_about_it() -> None:

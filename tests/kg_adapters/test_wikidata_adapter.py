@@ -19,7 +19,7 @@ from kg_adapters.models import (
     RelationCandidate,
     RelationCount,
 )
-from kg_adapters.protocol import KGAdapter, SupportsFeatureNote, SupportsSearchNote, SupportsSparql
+from kg_adapters.protocol import KGAdapter, SupportsFeatureNote, SupportsSearchNote
 from kg_adapters.registry import OpenOptions, open_graph
 from kg_adapters.requests import NeighborRequest, SurroundingsRequest
 from kg_adapters.surroundings import SupportsSurroundings
@@ -252,11 +252,6 @@ async def test_articles_are_looked_for_at_the_scholarly_endpoint(tmp_path: Path)
         assert len(stand_in.asked(SCHOLARLY)) == 3
 
 
-async def test_without_a_scholarly_endpoint_an_article_is_unknown(tmp_path: Path) -> None:
-    async with opened(tmp_path, scholarly_url=None) as (wikidata, _):
-        assert await wikidata.describe([wd("Q55001")]) == {}
-
-
 async def test_the_edges_around_many_entities_cost_one_query_and_name_relations_once(tmp_path: Path) -> None:
     async with opened(tmp_path) as (wikidata, stand_in):
         seeds = [GOETHE, GERMANY, wd("Q64")]
@@ -355,18 +350,6 @@ async def test_the_schema_is_bounded_named_and_kept(tmp_path: Path) -> None:
         asked = len(stand_in.asked(QUERY))
         assert await wikidata.schema() == schema
         assert len(stand_in.asked(QUERY)) == asked
-
-
-async def test_queries_of_one_s_own_only_read_and_stay_here(tmp_path: Path) -> None:
-    async with opened(tmp_path) as (wikidata, stand_in):
-        assert isinstance(wikidata, SupportsSparql)
-        query = "SELECT ?x { ?x wdt:P17 wd:Q183 ; wdt:P31 wd:Q515 }"
-        assert (await wikidata.select(query, timeout_s=10, max_rows=5)).rows == ((wd("Q64"),),)
-        asked = len(stand_in.endpoint.requests)
-        for refused in ("DELETE WHERE { ?s ?p ?o }", "SELECT * { SERVICE wikibase:label { ?s ?p ?o } }"):
-            with pytest.raises(InvalidRequest):
-                await wikidata.select(refused, timeout_s=10, max_rows=5)
-        assert len(stand_in.endpoint.requests) == asked
 
 
 async def test_ids_are_bare(tmp_path: Path) -> None:

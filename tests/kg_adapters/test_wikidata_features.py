@@ -2,14 +2,14 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from kg_adapters.models import NO_FEATURES, Count, Feature, FeaturePage, NeighborPage
+from kg_adapters.models import NO_FEATURES, Count, Feature, FeaturePage
 from kg_adapters.requests import FeatureRequest
 from kg_adapters.sparql.asking import QueryAsker
 from kg_adapters.sparql.dialects import DIALECTS
 from kg_adapters.sparql.solutions import Solutions
-from kg_adapters.terms import RDF_LANG_STRING, XSD, BlankNode, Iri, Literal, Node, Term, Triple
+from kg_adapters.terms import RDF_LANG_STRING, XSD, BlankNode, Iri, Literal, Node, Term
 from kg_adapters.wikidata.features import FeatureReader
-from kg_adapters.wikidata.names import MAX_KNOWN, Whereabouts, renamed
+from kg_adapters.wikidata.names import MAX_KNOWN, Whereabouts
 from kg_adapters.wikidata.queries import MAX_ROWS, ValueQueries, id_of, queries_for
 from kg_adapters.wikidata.values import link
 from sparql_stand_in import CannedEndpoint
@@ -137,15 +137,6 @@ def test_a_link_is_an_address_or_an_unknown_value() -> None:
     assert link(Iri("http://www.wikidata.org/.well-known/genid/0b")) == Literal("unknown value")
 
 
-def test_only_entities_and_properties_have_ids() -> None:
-    assert [id_of(each) for each in (wd("Q1"), wdt("P1"), BlankNode("Q1"), Iri("http://example.org/Q1"))] == [
-        "Q1",
-        "P1",
-        None,
-        None,
-    ]
-
-
 def test_whereabouts_are_bounded_and_forget_what_they_learned_first() -> None:
     places = Whereabouts()
     places.learn_merged({wd(f"Q{n}"): wd("Q1") for n in range(MAX_KNOWN + 1)})
@@ -153,13 +144,3 @@ def test_whereabouts_are_bounded_and_forget_what_they_learned_first() -> None:
     assert [places.current(wd(f"Q{n}")) for n in (0, 5)] == [wd("Q0"), wd("Q1")]
     assert [places.is_scholarly(wd(f"Q{n + MAX_KNOWN}")) for n in (1, 2, 3)] == [True, True, False]
     assert places.is_scholarly(wd("Q2")) is False
-
-
-def test_the_page_of_a_merged_entity_bears_the_id_that_was_asked_for() -> None:
-    old, new, other = wd("Q404"), wd("Q1"), wd("Q2")
-    page = NeighborPage(
-        (Triple(new, wdt("P1"), other), Triple(other, wdt("P1"), new)), Count(2), truncated=True, cursor="2.x"
-    )
-    assert renamed(page, new, new) is page
-    shown = (Triple(old, wdt("P1"), other), Triple(other, wdt("P1"), old))
-    assert renamed(page, new, old) == NeighborPage(shown, Count(2), truncated=True, cursor="2.x")
