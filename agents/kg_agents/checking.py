@@ -112,7 +112,7 @@ async def _not_found(doubtful: Mapping[Triple, _Doubt], graph: KnowledgeGraph) -
 
 
 def _is_same(fact: Triple, taken: Triple) -> bool:
-    """Say whether two facts are the same, however their values are written."""
+    """Return whether two facts are the same, however their values are written."""
     one, other = plain_value(fact[2]), plain_value(taken[2])
     return fact[:2] == taken[:2] and (one == other or states_value(other, one))
 

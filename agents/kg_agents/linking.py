@@ -84,7 +84,7 @@ class QuestionParts:
         return found
 
     def _joined(self, place: int) -> bool:
-        """Say whether nothing but a blank stands before a word, and no possessive."""
+        """Return whether nothing but a blank stands before a word, and no possessive."""
         before, word = self.words[place - 1], self.words[place]
         return not self.question[before.end() : word.start()].strip() and not _POSSESSIVE.search(before[0])
 
@@ -98,18 +98,18 @@ class QuestionParts:
         return f"{text})" if text.count("(") > text.count(")") and self.question[end : end + 1] == ")" else text
 
     def _may_be_name(self, span: range) -> bool:
-        """Say whether a part of a question may be a name: neither its first nor its last word is a small one."""
+        """Return whether a part of a question may be a name: neither its first nor its last word is a small one."""
         begins = span[0] + 1 if len(span) > 1 and self.words[span[0]][0].lower() in _ARTICLES else span[0]
         return not any(self._is_small(place) for place in (begins, span[-1]))
 
     def _is_small(self, place: int) -> bool:
-        """Say whether no name begins or ends with a word; one with a capital in a question may be part of a name."""
+        """Return whether no name begins or ends with a word; one with a capital in a question may be part of a name."""
         word = self.words[place][0]
         return word.lower() in _SMALL and (place == 0 or word[0].islower())
 
 
 def overlap(one: range, other: range) -> bool:
-    """Say whether two parts of a question share a word."""
+    """Return whether two parts of a question share a word."""
     return one.start < other.stop and other.start < one.stop
 
 
@@ -226,7 +226,7 @@ async def link_by_names(graph: KnowledgeGraph, question: str) -> Linking:
 async def link_by_model(graph: KnowledgeGraph, question: str, talk: Dialogue) -> Linking:
     """Return the entities that a model finds named in a question; by names alone where its reply cannot be read.
 
-    A name that the graph does not have is tried once more in other forms.
+    A name that the graph does not have is looked up again in other forms.
 
     Raises:
         RunEnded: The model fails.
@@ -321,7 +321,7 @@ async def _otherwise(graph: KnowledgeGraph, named: NameMatch) -> NameMatch:
 
 
 def _is_proper(linked: LinkedPart, parts: QuestionParts) -> bool:
-    """Say whether a name is written as one, there and here; in a question without capitals it need not be here."""
+    """Return whether a name is written as one, there and here; in a question without capitals it need not be here."""
     here = not parts.has_capitals or linked.mention.lower() != linked.mention
     return here and linked.entity.label.lower() != linked.entity.label
 

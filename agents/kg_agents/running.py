@@ -85,7 +85,7 @@ async def run_question(
         reflector: Another model that reflects, where the parameters have the agent do so; by default Graph Counselor's
             judge, and ODA's own model.
         similarity: Compares texts, for the ablation of ODA that needs it.
-        watcher: Who watches.
+        watcher: What is notified as the run goes on.
 
     Raises:
         ToolError: The entities cannot be looked up.
@@ -117,11 +117,11 @@ async def run_question(
 
 
 async def replay_question(path: Path, watcher: Watcher | None = None) -> tuple[AgentAnswer, bool]:
-    """Run a question again from its record, and say whether the answer is the same.
+    """Run a question again from its record, and return its answer and whether it is the same.
 
     Args:
         path: The file of the record.
-        watcher: Who watches.
+        watcher: What is notified as the run goes on.
 
     Raises:
         InvalidTrace: The file is no record.
@@ -223,7 +223,7 @@ def agent_of(
         judge: Another model that judges, for Graph Counselor.
         reflector: Another model that reflects; by default Graph Counselor's judge, and ODA's own model.
         graph_name: What the graph calls itself.
-        on_step: Told of every step.
+        on_step: Called with every step.
     """
     graph, model = KnowledgeGraph(tools), llm or NoModel()
     match settings:

@@ -168,7 +168,7 @@ class AnswerLine(_Line):
         )
 
     def says(self, answer: AgentAnswer) -> bool:
-        """Say whether an answer is the one that was kept."""
+        """Return whether an answer is the one that was kept."""
         kept = type(self).of(answer)
         return kept.model_copy(update={"tokens": self.tokens, "seconds": self.seconds}) == self
 
@@ -186,7 +186,7 @@ class Trace:
     """Writes a record, line by line, so that what happened before a crash is there; only its owner may read it.
 
     Args:
-        path: The file; it is written anew.
+        path: The file; it is overwritten.
         clock: Seconds, from any beginning.
     """
 
@@ -251,7 +251,7 @@ def read_trace(path: Path) -> list[AnyLine]:
 
 
 def _is_replaceable(path: Path) -> bool:
-    """Say whether a file is empty, or a record."""
+    """Return whether a file is empty, or a record."""
     with open_regular(path) as file:
         first = file.readline(MAX_LINE)
     try:
@@ -278,13 +278,13 @@ def _lines(path: Path) -> Iterator[AnyLine]:
 
 @dataclass(frozen=True, slots=True)
 class Watcher:
-    """Who watches a run.
+    """What is notified while a run goes on.
 
     Args:
-        on_linked: Told which entities the question is about, and what stands for none.
-        on_begin: Told of every call that begins: a tool by its name, or the purpose that the model is asked for.
-        on_used: Told what every call to the model has used.
-        on_step: Told of every step.
+        on_linked: Called with the entities that the question is about, and what stands for none.
+        on_begin: Called with every call that begins: a tool by its name, or the purpose that the model is asked for.
+        on_used: Called with what each call to the model used.
+        on_step: Called with every step.
     """
 
     on_linked: Callable[[Linking], None] = lambda _: None
@@ -295,7 +295,7 @@ class Watcher:
 
 @dataclass(frozen=True, slots=True)
 class TracedLlm:
-    """Passes calls on to a model, records them and reports them to who watches."""
+    """Passes calls on to a model, records them and notifies the watcher."""
 
     llm: Llm
     trace: Trace
@@ -336,7 +336,7 @@ def _whole(call: FunctionCall) -> FunctionCall:
 
 @dataclass(frozen=True, slots=True)
 class TracedTools:
-    """Passes calls on to the tools, records those that end and reports all to who watches."""
+    """Passes calls on to the tools, records those that end and notifies the watcher."""
 
     tools: Toolbox
     trace: Trace

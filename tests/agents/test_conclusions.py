@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from kg_agents.checking import UNCHECKED, checked
-from kg_agents.evidence.answers import BY_MODEL, AgentAnswer, ClosedBook, GivenAnswer, outcome_of
+from kg_agents.evidence.answers import BY_MODEL, AgentAnswer, ClosedBook, GivenAnswer
 from kg_agents.evidence.ledger import Cited, Ledger
 from kg_agents.evidence.values import EntityMatch, IdLabels, NameMatch, Triple
 from kg_agents.llm import Usage
@@ -18,6 +18,12 @@ from kg_agents.tools.client import Toolbox, ToolCall, ToolError, ToolOffer
 from kg_agents.tools.knowledge import KnowledgeGraph
 from oda_runs import story, story_tools
 from story_graphs import PREFIXES, TOKYO
+
+
+def ended(stop_reason: str) -> AgentAnswer:
+    """Return a run that has ended, without answers yet."""
+    return AgentAnswer("?", (), "stopped", IdLabels(), stop_reason, "", (), Usage(), 0.0)
+
 
 FACTS: Final[tuple[Triple, ...]] = (
     ("Q1", "P569", '"1749-08-28"^^xsd:date'),
@@ -34,7 +40,7 @@ LABELS: Final = IdLabels({"Q1": "Goethe", "Q2": "Schiller", "Q3": "Lili", "Q4": 
         ("Answer:\nShinjuku [1]", Conclusion((Cited("Shinjuku", (1,)),))),
         ("Answer: Shinjuku [1, 3]", Conclusion((Cited("Shinjuku", (1, 3)),))),
         ("Answer:\n- a (facts 2)\n- b [4,4]", Conclusion((Cited("a", (2,)), Cited("b", (4,))))),
-        ("GivenAnswer [Canada,Yukon]", Conclusion((Cited("Canada"), Cited("Yukon")))),
+        ("Answer [Canada,Yukon]", Conclusion((Cited("Canada"), Cited("Yukon")))),
         ("1999", Conclusion((Cited("1999"),))),
         ("Not in the graph: no mayors", Conclusion(missing="no mayors")),
         ("Answer: Not in graph.", Conclusion(missing="")),
@@ -94,7 +100,7 @@ def test_what_becomes_of_what_the_model_knows_is_a_setting(
     closed_book: ClosedBook, texts: tuple[str, ...], own: tuple[str, ...], status: str
 ) -> None:
     given = (GivenAnswer("a", "graph", FACTS[:1]), GivenAnswer("b", "model"))
-    found = outcome_of(given, closed_book, "answered", "")
+    found = ended("answered").answering(given, (), closed_book)
     assert (tuple(each.text for each in found.answers), found.model_answer, found.status) == (texts, own, status)
 
 
@@ -102,8 +108,8 @@ def test_what_becomes_of_what_the_model_knows_is_a_setting(
 def test_what_a_model_says_beside_its_answers_makes_them_no_less_whole(
     closed_book: ClosedBook, own: tuple[str, ...]
 ) -> None:
-    found = outcome_of((GivenAnswer("a", "graph", FACTS[:1]),), closed_book, "answered", "", ("b", "a"))
-    assert (found.model_answer, found.status, found.reason) == (own, "answered", "")
+    found = ended("answered").answering([GivenAnswer("a", "graph", FACTS[:1])], ("b", "a"), closed_book)
+    assert (found.model_answer, found.status, found.explanation) == (own, "answered", "")
 
 
 @pytest.mark.parametrize(
@@ -118,16 +124,15 @@ def test_what_a_model_says_beside_its_answers_makes_them_no_less_whole(
     ],
 )
 def test_without_an_answer_the_status_says_why(stop_reason: str, status: str) -> None:
-    assert outcome_of((GivenAnswer("b", "model"),), "apart", stop_reason, "").status == status
-    assert outcome_of((GivenAnswer("a", "graph"),), "apart", stop_reason, "").status in {"answered", "partly"}
+    assert ended(stop_reason).answering([GivenAnswer("b", "model")], (), "apart").status == status
+    assert ended(stop_reason).answering([GivenAnswer("a", "graph")], (), "apart").status in {"answered", "partly"}
 
 
 CAPITAL, MADE_UP = ("Q1490", "P36", "Q179645"), ("Q1490", "P36", "Q17")
 
 
 def answering(*answers: GivenAnswer) -> AgentAnswer:
-    found = outcome_of(answers, "apart", "answered", "")
-    return AgentAnswer("?", found.answers, found.status, IdLabels(), "answered", found.reason, (), Usage(), 0.0)
+    return ended("answered").answering(answers, (), "apart")
 
 
 async def test_an_answer_whose_evidence_the_graph_does_not_hold_counts_as_the_models_own(tmp_path: Path) -> None:

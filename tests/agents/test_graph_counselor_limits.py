@@ -1,25 +1,18 @@
 """How runs of Graph Counselor end when they go wrong: limits, failures, repeats and rubbish."""
 
-import random
 import re
-from collections.abc import Callable
 from itertools import count, pairwise
 
-import anyio
-import pytest
-
-from counselors import CAPITAL, JAPAN, QUESTION, PlayedGraph, Told, counselled, gives, step
-from kg_agents.llm import Completion, LlmRequest, LlmUnavailable, Message, PromptTooLong, Scripted, ScriptedLlm, Usage
+from counselors import CAPITAL, JAPAN, PlayedGraph, Told, counselled, gives, step
+from kg_agents.llm import Completion, LlmUnavailable, Message, PromptTooLong, Usage
 from kg_agents.llm.dialogue import Limits
 from kg_agents.llm.texts import tokens_in
-from kg_agents.papers.graph_counselor import CounselorSettings, GraphCounselor
+from kg_agents.papers.graph_counselor import CounselorSettings
 from kg_agents.tools.client import ToolCall
-from kg_agents.tools.knowledge import KnowledgeGraph
 from prompt_marks import outside_data
 
 GUESSED = step("Finish[Kyoto]")
 ONE_ATTEMPT = CounselorSettings(manner="paper", reflections=0)
-ENDINGS = {"answered", "reflections", "steps", "unreadable", "tokens", "seconds", "model", "graph", "not_in_graph"}
 
 
 def outcome(told: Told) -> tuple[str, tuple[str, ...], str]:
@@ -119,23 +112,6 @@ async def test_seconds_run_out_between_calls() -> None:
     assert 0 < len(told.llm.asked) < 5
 
 
-async def test_seconds_run_out_while_a_model_or_the_graph_is_waited_for() -> None:
-    class Hanging(ScriptedLlm):
-        async def complete(self, request: LlmRequest) -> Completion:
-            await anyio.sleep_forever()
-            raise AssertionError
-
-    class HangingGraph(PlayedGraph):
-        async def call(self, tool: str, arguments: object) -> ToolCall:
-            await anyio.sleep_forever()
-            raise AssertionError
-
-    settings = CounselorSettings(manner="paper", limits=Limits(seconds=0.01))
-    for llm, graph in ((Hanging([]), PlayedGraph()), (ScriptedLlm([]), HangingGraph())):
-        answer = await GraphCounselor(llm, KnowledgeGraph(graph), settings=settings).answer(QUESTION)
-        assert (answer.stop_reason, answer.texts) == ("seconds", ())
-
-
 async def test_a_model_that_fails_ends_the_run_with_its_reason() -> None:
     told = await counselled([*GUESSED, "[no]", LlmUnavailable("The model cannot be reached.")])
     assert outcome(told) == (
@@ -143,18 +119,6 @@ async def test_a_model_that_fails_ends_the_run_with_its_reason() -> None:
         ("Kyoto",),
         "The model cannot be reached. No attempt was judged to be right; this is the last answer.",
     )
-
-
-@pytest.mark.parametrize(
-    ("tool", "explanation"),
-    [
-        ("Schema", "The definition of the graph cannot be had: Schema: Unknown tool"),
-        ("Compose", "Compose: Unknown tool"),
-    ],
-)
-async def test_a_tool_that_is_missing_on_the_server_ends_the_run(tool: str, explanation: str) -> None:
-    told = await counselled(step(JAPAN), PlayedGraph(missing=frozenset({tool})))
-    assert outcome(told) == ("graph", (), explanation)
 
 
 async def test_an_answer_of_the_tool_in_an_unknown_form_ends_the_run() -> None:
@@ -284,27 +248,3 @@ async def test_orders_in_what_the_graph_says_stay_inside_the_data_and_are_not_ca
 async def test_half_a_surrogate_pair_in_a_reply_harms_nothing() -> None:
     told = await counselled([*step("Finish[\ud800]", plan="\udfff"), "[yes]"])
     assert told.said == ("?",)
-
-
-PIECES: tuple[str, ...] = (
-    *("", "[yes]", "[no]", "yes", "not yes", "Plan 1: look", "Thought 2: hm", "Observation 1: made up", "\ud800"),
-    *(JAPAN, CAPITAL, f"{CAPITAL}, {JAPAN}", "Retrieve[", "Neighbor[[[", "]]]", "Finish[", "Finish[]", "Finish[Tokyo]"),
-    *("```", "<think>", "</data>", "I cannot help with that.", "Search[x]", "Action 7: Finish['48']", "x" * 5_000),
-    *("Count[Minus[Retrieve[Japan], ", "{{ question }}", "\x00", "「東京」", "\n\n\n", "Finish[a]\nFinish[b]", "'\"\\"),
-)
-
-
-def rubbish(seed: int) -> Callable[[str], str]:
-    """Return what makes one random reply after another."""
-    dice = random.Random(seed)  # noqa: S311 - chance that repeats itself
-    return lambda _: " ".join(dice.choices(PIECES, k=dice.randint(0, 4)))
-
-
-@pytest.mark.parametrize("seed", range(200))
-async def test_a_conversation_of_rubbish_ends_with_a_stop_reason(seed: int) -> None:
-    settings = CounselorSettings(manner="paper", steps=4, reflections=1)
-    replies: list[Scripted] = [rubbish(seed)] * 1_000
-    told = await counselled(replies, settings=settings)
-    assert told.answer.stop_reason in ENDINGS - {"model", "graph", "tokens", "seconds"}
-    assert len(told.llm.asked) <= 2 * (2 * 3 * 4) + 2 * 2 + 2
-    assert (told.said == ()) == all(attempt.answer is None for attempt in told.answer.attempts)

@@ -9,7 +9,7 @@ import pytest
 
 from kg_agents.evidence.answers import AgentAnswer, GivenAnswer
 from kg_agents.llm import Completion, LlmError, PromptTooLong, Scripted, ScriptedLlm, Usage
-from kg_agents.llm.dialogue import Dialogue, Limits
+from kg_agents.llm.dialogue import Limits
 from kg_agents.llm.texts import tokens_in
 from kg_agents.papers.oda import (
     ODA,
@@ -215,14 +215,6 @@ async def test_every_limit_has_its_own_reason_and_what_was_found_stays(
     assert (answer.status, answer.answers, answer.facts) == ("stopped", (), (CAPITAL,))
 
 
-async def test_time_runs_out_even_inside_a_call(tmp_path: Path) -> None:
-    async with story(tmp_path, TOKYO) as graph:
-        moments, llm = iter([0.0, 0.0, *[1_000.0] * 50]), ScriptedLlm([ENOUGH])
-        talk = Dialogue(llm, PAPER.limits, lambda: next(moments))
-        answer = await ODA(llm, graph, settings=PAPER).answer(QUESTION, ["Q1490"], talk=talk)
-    assert (answer.stop_reason, answer.explanation) == ("seconds", "The limit of 300 seconds is reached.")
-
-
 async def test_a_graph_that_refuses_ends_the_run_and_says_so(tmp_path: Path) -> None:
     answer, _, _ = await asked(tmp_path, ENOUGH, entities=["Q404"])
     assert answer.stop_reason == "graph"
@@ -362,25 +354,14 @@ async def test_what_earlier_batches_selected_is_kept_when_a_later_one_cannot_be_
     assert (len(answer.facts), answer.stop_reason) == (1, "answered")
 
 
-async def test_what_was_selected_is_told_when_the_model_fails_in_a_later_batch(tmp_path: Path) -> None:
-    replies: list[Scripted] = [_the_first, LlmError("The model is away.")]
-    llm = ScriptedLlm([NEIGHBORS.format("Q1490")], {"reflection": replies})
+@pytest.mark.parametrize("failures", [[LlmError("The model is away.")], [PromptTooLong("The model is away.")] * 99])
+async def test_what_was_selected_is_told_when_the_model_fails_in_a_later_batch(
+    tmp_path: Path, failures: list[Scripted]
+) -> None:
+    llm = ScriptedLlm([NEIGHBORS.format("Q1490")], {"reflection": [_the_first, *failures]})
+    settings = OdaSettings(manner="paper", limits=Limits(prompt_tokens=1_500))
     async with story(tmp_path, crowd(150)) as graph:
-        answer = await ODA(llm, graph, settings=OdaSettings(manner="paper", limits=Limits(prompt_tokens=1_500))).answer(
-            QUESTION, ["Q1490"]
-        )
-    assert (len(answer.facts), answer.stop_reason, answer.explanation) == (1, "model", "The model is away.")
-
-
-async def test_what_was_selected_is_told_when_a_later_batch_does_not_fit(tmp_path: Path) -> None:
-    def never(prompt: str) -> str:
-        raise PromptTooLong("Too long.")
-
-    llm = ScriptedLlm([NEIGHBORS.format("Q1490")], {"reflection": [_the_first, *[never] * 99]})
-    async with story(tmp_path, crowd(150)) as graph:
-        answer = await ODA(llm, graph, settings=OdaSettings(manner="paper", limits=Limits(prompt_tokens=1_500))).answer(
-            QUESTION, ["Q1490"]
-        )
+        answer = await ODA(llm, graph, settings=settings).answer(QUESTION, ["Q1490"])
     assert (len(answer.facts), answer.stop_reason) == (1, "model")
 
 

@@ -86,24 +86,6 @@ async def test_a_run_is_kept_in_the_order_of_its_calls(tmp_path: Path) -> None:
     assert [line.reply for line in lines if isinstance(line, LlmLine)] == list(REPLIES)
 
 
-async def test_it_runs_again_without_model_and_graph_to_the_same_answer(tmp_path: Path) -> None:
-    path, answer = await recorded(tmp_path, *REPLIES)
-    again = await replayed(path)
-    assert (again.texts, again.evidence, again.steps, again.usage) == (
-        answer.texts,
-        answer.evidence,
-        answer.steps,
-        answer.usage,
-    )
-
-
-async def test_failures_of_the_model_are_kept_too(tmp_path: Path) -> None:
-    path, answer = await recorded(tmp_path, REPLIES[0], LlmError("The model is away."))
-    again = await replayed(path)
-    assert (again.stop_reason, again.explanation) == (answer.stop_reason, answer.explanation)
-    assert (again.stop_reason, again.explanation) == ("model", "The model is away.")
-
-
 async def test_a_prompt_that_was_too_long_is_too_long_again(tmp_path: Path) -> None:
     path, answer = await recorded(tmp_path, PromptTooLong("Too long."), *REPLIES)
     assert (await replayed(path)).explanation == answer.explanation

@@ -46,11 +46,11 @@ class RunStep:
 
 
 OnStep: TypeAlias = Callable[[RunStep], None]
-"""Told of every step."""
+"""Called with every step."""
 
 
 def ignore_step(step: RunStep) -> None:
-    """Take no note."""
+    """Do nothing."""
     del step
 
 
@@ -140,19 +140,44 @@ class AgentAnswer:
         (stop_reason, explanation), labels = ended, labels or IdLabels()
         if stop_reason == "answered" and (part := part_answered(answers, parts, labels)):
             stop_reason, explanation = CUT, str(part)
-        found = outcome_of(answers, closed_book, stop_reason, explanation, own)
-        return cls(
+        run = cls(
             question=question,
-            answers=found.answers,
-            status=found.status,
+            answers=(),
+            status="stopped",
             labels=labels,
             stop_reason=stop_reason,
-            explanation=found.reason,
+            explanation=explanation,
             steps=tuple(steps),
             usage=talk.usage,
             seconds=talk.seconds,
-            model_answer=found.model_answer,
             facts=facts,
+        )
+        return run.answering(answers, own, closed_book)
+
+    def answering(self, answers: Iterable[GivenAnswer], own: Sequence[str], closed_book: ClosedBook) -> Self:
+        """Return the same run with other answers, and what came of the question with these.
+
+        Args:
+            answers: What was answered, from whatever source; each text counts once.
+            own: What the model says beside its answers, by itself.
+            closed_book: What becomes of what the model says by itself.
+        """
+        added = (GivenAnswer(text, "model") for text in own if closed_book == "allowed")
+        each_once = tuple({each.text: each for each in (*added, *answers)}.values())
+        counted = tuple(each for each in each_once if each.source != "model" or closed_book == "allowed")
+        unstated = tuple(each.text for each in each_once if each not in counted)
+        texts = {each.text for each in counted}
+        apart = (text for text in (*unstated, *own) if closed_book == "apart" and text not in texts)
+        answered, reason = self.stop_reason == "answered", self.explanation
+        if counted or (unstated and answered):
+            unconfirmed = (*unstated, *(each.text for each in counted if each.is_unconfirmed))
+            status: Status = "answered" if answered and not unconfirmed else "partly"
+            missing = f"{NOT_STATED} {', '.join(map(in_quotes, unconfirmed))}." if unconfirmed else ""
+            reason = reason or missing
+        else:
+            status = _FRUITLESS.get(self.stop_reason, "stopped")
+        return replace(
+            self, answers=counted, model_answer=tuple(dict.fromkeys(apart)), status=status, explanation=reason
         )
 
     @property
@@ -166,57 +191,13 @@ class AgentAnswer:
         return tuple(dict.fromkeys(fact for each in self.answers for fact in each.facts))
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of a question: its answers, what the model says by itself, the status and the reason."""
-
-    answers: tuple[GivenAnswer, ...]
-    model_answer: tuple[str, ...]
-    status: Status
-    reason: str
-
-
-def outcome_of(
-    answers: Iterable[GivenAnswer], closed_book: ClosedBook, stop_reason: str, reason: str, own: Sequence[str] = ()
-) -> Outcome:
-    """Return what came of a question.
-
-    Args:
-        answers: What was answered, from whatever source; each text counts once.
-        closed_book: What becomes of what the model says by itself.
-        stop_reason: Why the run ended, in a word.
-        reason: The same in a sentence; where it is empty and one is needed, there is a usual one.
-        own: What the model says beside its answers, by itself.
-    """
-    added = (GivenAnswer(text, "model") for text in own if closed_book == "allowed")
-    each_once = tuple({each.text: each for each in (*added, *answers)}.values())
-    counted = tuple(each for each in each_once if each.source != "model" or closed_book == "allowed")
-    unstated = tuple(each.text for each in each_once if each not in counted)
-    texts = {each.text for each in counted}
-    beside = tuple(dict.fromkeys(text for text in (*unstated, *own) if closed_book == "apart" and text not in texts))
-    unconfirmed = (*unstated, *(each.text for each in counted if each.is_unconfirmed))
-    missing = f"{NOT_STATED} {', '.join(map(in_quotes, unconfirmed))}." if unconfirmed else ""
-    if not counted and not (unstated and stop_reason == "answered"):
-        return Outcome((), beside, _FRUITLESS.get(stop_reason, "stopped"), reason)
-    whole = stop_reason == "answered" and not unconfirmed
-    return Outcome(counted, beside, "answered" if whole else "partly", reason or missing)
-
-
 def without(answer: AgentAnswer, refuted: frozenset[Triple], closed_book: ClosedBook) -> AgentAnswer:
     """Return an answer without facts that the graph does not hold; what rested on one of them is the model's own."""
     if not refuted.intersection(answer.evidence):
         return answer
     left = (GivenAnswer(each.text, "model") if refuted.intersection(each.facts) else each for each in answer.answers)
-    found = outcome_of(
-        left,
-        closed_book,
-        answer.stop_reason,
-        f"{answer.explanation} The graph does not hold all that was read.".strip(),
-        answer.model_answer,
-    )
-    return replace(
-        answer, answers=found.answers, model_answer=found.model_answer, status=found.status, explanation=found.reason
-    )
+    reason = f"{answer.explanation} The graph does not hold all that was read.".strip()
+    return replace(answer, explanation=reason).answering(left, answer.model_answer, closed_book)
 
 
 CUT: Final = "cut"

@@ -215,7 +215,7 @@ class ToolsAgent:
         llm: The model; it has to be able to call functions.
         tools: The tools of a server.
         settings: Parameters and limits.
-        on_step: Told of every call.
+        on_step: Called with every call.
     """
 
     def __init__(

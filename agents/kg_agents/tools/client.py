@@ -56,11 +56,11 @@ class ToolCall:
 
 
 OnCall: TypeAlias = Callable[[ToolCall], None]
-"""Told of every call."""
+"""Called with every call."""
 
 
 def ignore_call(call: ToolCall) -> None:
-    """Take no note."""
+    """Do nothing."""
     del call
 
 

@@ -47,7 +47,7 @@ async def connect(
 
     Args:
         target: A URL, a command line, or a server in this process.
-        on_call: Told of every call.
+        on_call: Called with every call.
         similarity: Compares texts, where a part of an agent needs it.
 
     Raises:
@@ -62,7 +62,7 @@ class KnowledgeGraph:
 
     Args:
         tools: What calls them.
-        on_call: Told of every call.
+        on_call: Called with every call.
     """
 
     def __init__(self, tools: ToolCaller, on_call: OnCall = ignore_call) -> None:
@@ -146,7 +146,7 @@ class KnowledgeGraph:
         return tuple(candidate_of(row) for row in found.candidates if len(row) > NUMBER)
 
     async def identify(self, texts: Sequence[str], *, limit: int = 3) -> tuple[NameMatch, ...]:
-        """Say what each of some texts names, in as few calls as there can be."""
+        """Return what each of some texts names, in as few calls as there can be."""
         found: list[NameMatch] = []
         for first in range(0, len(texts), TEXTS_AT_ONCE):
             asked = list(dict.fromkeys(texts[first : first + TEXTS_AT_ONCE]))

@@ -46,7 +46,7 @@ class GraphCounselor:
     """The method of Graph Counselor (section 2; algorithm 1 in appendix A).
 
     An inner loop takes up to T steps of plan, thought, action and observation, until it finishes with an answer. An
-    outer loop has the answer judged and, up to N times, reflects on an attempt that failed and begins anew.
+    outer loop has the answer judged and, up to N times, reflects on an attempt that failed and starts again.
 
     Args:
         llm: The model that plans, thinks and acts.
@@ -55,7 +55,7 @@ class GraphCounselor:
         reflector: The model that reflects on attempts that failed; by default the same.
         settings: Parameters and limits.
         graph_name: What the graph calls itself; examples and a definition for it are used where there are some.
-        on_step: Told of every step, judgement and reflection.
+        on_step: Called with every step, judgement and reflection.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class GraphCounselor:
             run.definition, run.surroundings = near.text, run.ledger.add(near)
 
     async def _counsel(self, run: CounselorRun) -> None:
-        """Explore and judge; reflect and begin anew."""
+        """Explore and judge; reflect and start again."""
         for reflections_left in reversed(range(self._settings.reflections + 1)):
             await self._explore(run)
             if self._settings.ablation == "no-reflection" or self._manner.stops(run):

@@ -74,7 +74,7 @@ def calls_in(text: str) -> tuple[Written, ...]:
 
 
 def nests(call: str) -> bool:
-    """Say whether a function stands inside a call."""
+    """Return whether a function stands inside a call."""
     return _CALL.search(call, call.index("[")) is not None
 
 

@@ -158,7 +158,7 @@ class PublishedManner:
         return fitted(prompt, attempt.steps)
 
     def stops(self, run: CounselorRun) -> bool:
-        """Say whether attempts end after the last one, unjudged: they do not."""
+        """Return whether attempts end after the last one, unjudged: they do not."""
         del run
         return False
 
@@ -286,7 +286,7 @@ class Grounded:
         return fitted(prompt, attempt.steps)
 
     def stops(self, run: CounselorRun) -> bool:
-        """Say whether attempts end after the last one, unjudged: where it brought nothing new."""
+        """Return whether attempts end after the last one, unjudged: where it brought nothing new."""
         return run.repeats()
 
 

@@ -173,12 +173,12 @@ def _agreed(found: list[re.Match[str]]) -> Verdict:
 
 
 def _is_concluded(match: re.Match[str]) -> bool:
-    """Say whether what stands before a verdict on its line leads to it, and does not only mention it."""
+    """Return whether what stands before a verdict on its line leads to it, and does not only mention it."""
     return _LEADING.search(match.string[: match.start("word")]) is not None
 
 
 def _is_denied(match: re.Match[str]) -> bool:
-    """Say whether a verdict is denied: yes anywhere behind a `not`, no only right behind it."""
+    """Return whether a verdict is denied: yes anywhere behind a `not`, no only right behind it."""
     denied = match.groupdict().get("denied") or ""
     return bool(denied) and (match["word"].lower() == "yes" or _DENIAL.fullmatch(denied) is not None)
 

@@ -222,7 +222,7 @@ class CounselorRun:
         return {call: _gist(call, step.observation or "") for call, step in calls}
 
     def repeats(self) -> bool:
-        """Say whether the last attempt brought nothing new: no call, and no answer, that an earlier one had not.
+        """Return whether the last attempt brought nothing new: no call, and no answer, that an earlier one had not.
 
         What was thought of the same answer then is thought of it now.
         """

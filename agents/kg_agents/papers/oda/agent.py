@@ -34,7 +34,7 @@ class ODA:
         settings: Parameters and limits.
         graph_name: What the graph calls itself; examples for it are used where there are some.
         parts: What the paper's rounds are put together from; by default what the settings ask for.
-        on_step: Told of every step.
+        on_step: Called with every step.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class OdaWithoutModel:
     Args:
         graph: The graph, through its tools.
         settings: Parameters and limits.
-        on_step: Told of every step.
+        on_step: Called with every step.
     """
 
     def __init__(

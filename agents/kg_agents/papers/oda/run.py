@@ -30,7 +30,7 @@ class OdaRun:
         question: The question.
         entities: The task-relevant entities of this round, by id.
         talk: The dialogue with the model.
-        on_step: Told of every step.
+        on_step: Called with every step.
         asked: The entities of the first round.
         ledger: What the model was shown of the graph.
         history: The actions that were taken, and of those that failed the reason.
