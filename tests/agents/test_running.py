@@ -131,10 +131,10 @@ class HangingTools:
 @pytest.mark.parametrize(
     ("agent", "hangs", "seconds"),
     [
-        ("oda", "model", 1.0),
+        ("oda", "model", 3.0),
         ("oda", "observe", 0.5),
         ("oda", "memory-append", 0.5),
-        ("graph-counselor", "model", 1.0),
+        ("graph-counselor", "model", 3.0),
         ("graph-counselor", "Schema", 0.5),
         ("graph-counselor", "Compose", 0.5),
     ],
