@@ -1,11 +1,13 @@
 """Questions that were once answered wrongly: what is not stated, values of an entity, and one fact among many."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from calls import call, plain, rows
 from kg_adapters.local.adapter import LocalAdapter
+from kg_server.settings import Settings
 
 POETS = """
 @prefix wd: <http://www.wikidata.org/entity/> . @prefix wdt: <http://www.wikidata.org/prop/direct/> .
@@ -69,16 +71,14 @@ async def test_coverage_of_the_shipped_sample_is_quoted(sample: LocalAdapter) ->
     assert (reply.data["status"], reply.data["knowledge"]) == ("empty", "unknown")
 
 
-async def test_a_date_of_death_is_seen_looked_up_and_remembered(poets: LocalAdapter) -> None:
+async def test_a_date_of_death_is_seen_looked_up_and_remembered(poets: LocalAdapter, tmp_path: Path) -> None:
     line = "Allen Ginsberg (Q6711) | date of death (P570) | 1997-04-05"
     seen = await call(poets, "observe", question="When did he die?", entities=["Allen Ginsberg"])
     assert line in seen.lines
-    assert (
-        f"{plain(line)}."
-        == (await call(poets, "GetNeighbor", entity="Allen Ginsberg", relation="date of death")).plain.text
-    )
+    found = await call(poets, "GetNeighbor", entity="Allen Ginsberg", relation="date of death")
+    assert found.plain.text == f"{plain(line)}."
     assert "1997-04-05" in (await call(poets, "Feature", entity="Allen Ginsberg", feature="date of death")).text
-    kept = await call(poets, "memory-append", triples=[line])
+    kept = await call(poets, "memory-append", Settings(data_folder=tmp_path), triples=[line])
     assert kept.plain.lines == ["Allen Ginsberg -[date of death]-> 1997-04-05"]
 
 

@@ -255,11 +255,11 @@ async def test_an_answer_says_what_it_is_about_once_and_whole(
 
 
 async def test_a_line_whose_label_stands_in_quotation_marks_is_kept_as_a_fact(
-    graph_of: Callable[[str], LocalAdapter],
+    graph_of: Callable[[str], LocalAdapter], tmp_path: Path
 ) -> None:
     label = "<http://www.w3.org/2000/01/rdf-schema#label>"
     graph = graph_of(f'@prefix e: <http://e.org/> . e:a e:knows e:b . e:b {label} "3: \\"Cid\\", Ann (e:a)" .')
-    async with Client(build_server(graph, Settings())) as client:
+    async with Client(build_server(graph, Settings(data_folder=tmp_path))) as client:
         seen = reply_of(await client.call_tool("observe", {"question": "whom?", "entities": ["e:a"]}))
         (line,) = seen.text.split("\n")[1:]
         assert line == r'e:a | e:knows | "3: \"Cid\", Ann (e:a)" (e:b)'
