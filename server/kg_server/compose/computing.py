@@ -46,7 +46,7 @@ from kg_server.answers.coverage import absence, inverses_in_use, one_way, thinne
 from kg_server.answers.results import Knowledge, Note, Over, kind_of_value
 from kg_server.compose.filters import AGGREGATES, BEYOND
 from kg_server.compose.lines import Told
-from kg_server.compose.naming import ALL_WAYS
+from kg_server.compose.naming import ALL_WAYS, count_of
 from kg_server.compose.reading import Reader
 from kg_server.compose.remarks import Emptiness, RemarkRequest, Worked, chain, left_out, noun, told, told_count
 from kg_server.compose.syntax import (
@@ -188,8 +188,7 @@ async def look_around(
     size = Count(len({each.end for each in stated}), exact=not hidden and every)
     if not size.exact and not graph.remote:
         # The number that Count[…] gives.
-        asked = Listed(Values(of, ALL_WAYS) if values else Reached(of, ALL_WAYS))
-        size = (await compute_sets(graph, SetRequest(asked, limit=0, witnesses=0))).count
+        size = await count_of(graph, Values(of, ALL_WAYS) if values else Reached(of, ALL_WAYS))
     return Worked(
         call,
         "values" if values else "nodes",
@@ -426,8 +425,7 @@ async def _meant(
             return ((way.over, f": {thin}."),) if thin else (), None
         turned = Over(way.over.relation, not way.over.backwards)
         back = HopPath((Hop((Step(turned.relation, "in" if turned.backwards else "out"),)),))
-        found = await compute_sets(graph, SetRequest(Listed(Kept(of, Has(back))), limit=0, witnesses=0))
-        if found.count.value:
+        if (await count_of(graph, Kept(of, Has(back)))).value:
             return (("Only the other way round: ", turned, "."),), None
     empty = not computed.count.value or (
         computed.rows and not any(cell.count.value for row in computed.rows for cell in row.cells)

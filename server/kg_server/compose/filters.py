@@ -32,7 +32,7 @@ from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import XSD, XSD_STRING, Iri, Literal
 from kg_adapters.values import MAX_COMPARED, compared_as, order_of, value_kind
 from kg_boundary.shown import in_quotes
-from kg_server.compose.naming import Way
+from kg_server.compose.naming import Way, count_of
 from kg_server.compose.syntax import TotalFunction
 from kg_server.names import MAX_LABEL
 
@@ -266,7 +266,7 @@ async def number_in(graph: KGAdapter, of: SetExpression) -> Literal:
     Raises:
         Unfit: It is not known how many.
     """
-    count = (await compute_sets(graph, SetRequest(Listed(of), limit=0, witnesses=0))).count
+    count = await count_of(graph, of)
     if not count.exact:
         raise Unfit(f"This is {count}, and how many exactly is not known.")
     return Literal(str(count.value), Iri(f"{XSD}integer"))

@@ -22,7 +22,7 @@ from kg_adapters.algebra import (
 )
 from kg_adapters.errors import InvalidRequest, KGError, UnknownName, UnknownRelation
 from kg_adapters.folding import fold
-from kg_adapters.models import EdgeDirection, GraphSchema
+from kg_adapters.models import Count, EdgeDirection, GraphSchema
 from kg_adapters.profile import GraphProfile, ValueRange, compared_kind, unit_in
 from kg_adapters.protocol import KGAdapter
 from kg_adapters.requests import FeatureRequest
@@ -61,6 +61,11 @@ _ID_MARKS: Final = frozenset("<>:")
 _ENDS_OF_NAMES: Final = frozenset(",[]")
 
 _MOST_ENDS: Final = 3
+
+
+async def count_of(graph: KGAdapter, of: SetExpression, timeout_s: float = 10.0) -> Count:
+    """Return how many members a set has."""
+    return (await compute_sets(graph, SetRequest(Listed(of), limit=0, witnesses=0, timeout_s=timeout_s))).count
 
 
 @dataclass(slots=True)
@@ -198,8 +203,7 @@ class Naming:
         return f"{in_quotes(text, MAX_LABEL)} is a class here, which is one node. {instances} gives its instances."
 
     async def _any(self, of: SetExpression) -> bool:
-        found = await compute_sets(self._graph, SetRequest(Listed(of), limit=0, witnesses=0))
-        return found.count.value > 0
+        return (await count_of(self._graph, of)).value > 0
 
     async def _refusal(self, found: Identity, *, is_id: bool) -> KGError:
         if is_id and not found.named:

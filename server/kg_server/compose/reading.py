@@ -24,8 +24,6 @@ from kg_adapters.algebra import (
 from kg_adapters.profile import is_unit
 from kg_adapters.profile import kind_of as datatype_kind
 from kg_adapters.protocol import KGAdapter
-from kg_adapters.set_requests import Listed, SetRequest
-from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import XSD, Iri, Literal
 from kg_adapters.values import unit_of, value_kind
 from kg_boundary.shown import in_quotes
@@ -42,7 +40,7 @@ from kg_server.compose.filters import (
     value_in,
     written_number,
 )
-from kg_server.compose.naming import ALL_WAYS, Heard, Naming, Routes, Way
+from kg_server.compose.naming import ALL_WAYS, Heard, Naming, Routes, Way, count_of
 from kg_server.compose.parser import route_in
 from kg_server.compose.syntax import (
     CONDITION,
@@ -123,7 +121,7 @@ async def require_unit(graph: KGAdapter, text: str, way: Way, given: Literal) ->
 async def _has(graph: KGAdapter, of: SetExpression, way: Way, datatype: Iri) -> bool:
     """Say whether a member of a set has a number of a datatype, which may be a unit."""
     having = Kept(of, Compares(way.path, ">=", Literal(_LEAST, datatype)))
-    return (await compute_sets(graph, SetRequest(Listed(having), limit=0, witnesses=0))).count.value > 0
+    return (await count_of(graph, having)).value > 0
 
 
 _COMBINED: Final[Mapping[SetFunction, type[Union] | type[Intersect] | type[Minus]]] = {

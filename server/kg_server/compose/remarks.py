@@ -36,19 +36,17 @@ from kg_adapters.set_requests import (
     Listed,
     Row,
     SetQuestion,
-    SetRequest,
     SharedBy,
     Tabled,
     Witness,
 )
-from kg_adapters.set_walking import compute_sets
 from kg_adapters.terms import Iri, Literal, Node, Term
 from kg_adapters.values import unit_of
 from kg_boundary.shown import clipped
 from kg_server.answers.coverage import NEARLY_ALL, counted_clause
 from kg_server.answers.results import Knowledge, Note, Over, Piece, kind_of_value
 from kg_server.compose.lines import Told, chained
-from kg_server.compose.naming import Heard, Way
+from kg_server.compose.naming import Heard, Way, count_of
 from kg_server.compose.syntax import Call, Kind, RefusedPart
 from kg_server.names import shown_datatype
 
@@ -80,7 +78,7 @@ async def left_out(graph: KGAdapter, of: SetExpression, timeout_s: float) -> Sil
         if graph.remote:
             notes += await _by_profile(graph, among, path, over)
             continue
-        every, having = [await _number(graph, each, timeout_s) for each in (among, Kept(among, Has(path)))]
+        every, having = [await count_of(graph, each, timeout_s) for each in (among, Kept(among, Has(path)))]
         shares.append(having.value / max(every.value, 1))
         if every.exact and having.exact and every.value > having.value:
             notes.append((f"{every.value - having.value:,} without ", over, " are left out."))
@@ -105,10 +103,6 @@ def last_over(graph: KGAdapter, path: HopPath) -> Over:
     steps = [hop.steps[0] for hop in path.hops if hop.steps]
     named = [step for step in steps if step.relation not in graph.vocabulary.texts] or steps
     return Over(named[-1].relation, named[-1].direction == "in")
-
-
-async def _number(graph: KGAdapter, of: SetExpression, timeout_s: float) -> Count:
-    return (await compute_sets(graph, SetRequest(Listed(of), limit=0, witnesses=0, timeout_s=timeout_s))).count
 
 
 async def _by_profile(graph: KGAdapter, among: SetExpression, path: HopPath, over: Over) -> list[Note]:
@@ -172,8 +166,7 @@ class Emptiness:
         if self._counted == _MOST_COUNTED:
             return None
         self._counted += 1
-        request = SetRequest(Listed(of), limit=0, witnesses=0, timeout_s=self.timeout_s)
-        count = (await compute_sets(self.graph, request)).count
+        count = await count_of(self.graph, of, self.timeout_s)
         return count.value if count.exact else None
 
     async def _apart(self, sets: Sequence[SetExpression]) -> tuple[Note, ...]:
